@@ -1,0 +1,64 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every target speaks Swift 6 and may use lifetime dependencies: a value borrowed from the memory map is a span that
+/// cannot leave the transaction it came from.
+let common: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableExperimentalFeature("Lifetimes"),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+let package = Package(
+  name: "KVClone",
+  products: [
+    .library(name: "KVClone", targets: ["KVClone"]),
+    .executable(name: "kvclone", targets: ["KVCloneTool"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+    .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.4.0"),
+  ],
+  targets: [
+    .systemLibrary(
+      name: "CKVCloneLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
+    .target(
+      name: "KVCloneLMDB", dependencies: ["CKVCloneLMDB"],
+      swiftSettings: common + [.strictMemorySafety(), .treatWarning("StrictMemorySafety", as: .error)]),
+    .target(name: "KVCloneModel", swiftSettings: common),
+    .target(
+      name: "KVCloneRecords", dependencies: ["KVCloneModel"], exclude: ["Format.md"],
+      swiftSettings: common),
+    .target(name: "KVCloneCoreData", dependencies: ["KVCloneModel"], swiftSettings: common),
+    .target(
+      name: "KVClone",
+      dependencies: [
+        "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: common),
+    .executableTarget(
+      name: "KVCloneTool",
+      dependencies: [
+        "KVClone", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      path: "Tools/kvclone", swiftSettings: common),
+    .target(
+      name: "KVCloneTestSupport", dependencies: ["KVCloneModel", "KVCloneCoreData"],
+      path: "Tests/KVCloneTestSupport", swiftSettings: common),
+    .testTarget(name: "KVCloneModelTests", dependencies: ["KVCloneModel"], swiftSettings: common),
+    .testTarget(
+      name: "KVCloneRecordsTests", dependencies: ["KVCloneRecords"], swiftSettings: common),
+    .testTarget(name: "KVCloneLMDBTests", dependencies: ["KVCloneLMDB"], swiftSettings: common),
+    .testTarget(
+      name: "KVCloneCoreDataTests", dependencies: ["KVCloneCoreData", "KVCloneTestSupport"],
+      swiftSettings: common),
+    .testTarget(
+      name: "KVCloneTests", dependencies: ["KVClone", "KVCloneTestSupport"], swiftSettings: common),
+    .testTarget(
+      name: "KVCloneToolTests", dependencies: ["KVCloneTool", "KVClone", "KVCloneTestSupport"],
+      swiftSettings: common),
+  ]
+)

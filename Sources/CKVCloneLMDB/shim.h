@@ -1,0 +1,93 @@
+#ifndef CKVCLONELMDB_SHIM_H
+#define CKVCLONELMDB_SHIM_H
+#include <errno.h>
+#include <fcntl.h>
+#include <lmdb.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+// Swift cannot call variadic C functions, and glibc hides some Linux constants behind _GNU_SOURCE. These helpers are
+// the whole of the C code of the package; each returns 0 (or a count) on success and an errno value on failure.
+
+// Open file description locks (Linux 3.15): they belong to the descriptor, not to the process, so closing an
+// unrelated descriptor of the same file does not drop them, and they vanish with the process that held them.
+#define KVCLONE_F_OFD_GETLK 36
+#define KVCLONE_F_OFD_SETLK 37
+
+static inline int kvclone_ofd_lock(int fd, int exclusive) {
+  struct flock range = {0};
+  range.l_type = exclusive ? F_WRLCK : F_UNLCK;
+  range.l_whence = SEEK_SET;
+  return fcntl(fd, KVCLONE_F_OFD_SETLK, &range) == 0 ? 0 : errno;
+}
+
+// 1 if another descriptor holds a lock, 0 if nobody does, a negative errno value on failure.
+static inline int kvclone_ofd_is_held_elsewhere(int fd) {
+  struct flock range = {0};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  if (fcntl(fd, KVCLONE_F_OFD_GETLK, &range) != 0) return -errno;
+  return range.l_type == F_UNLCK ? 0 : 1;
+}
+
+static inline int kvclone_set_close_on_exec(int fd) {
+  int flags = fcntl(fd, F_GETFD);
+  if (flags < 0) return errno;
+  return fcntl(fd, F_SETFD, flags | FD_CLOEXEC) == 0 ? 0 : errno;
+}
+
+static inline int kvclone_open(const char *path, int flags, unsigned mode) {
+  int fd;
+  do fd = open(path, flags, (mode_t)mode);
+  while (fd < 0 && errno == EINTR);
+  return fd < 0 ? -errno : fd;
+}
+
+// renameat2(RENAME_NOREPLACE) by number, because its declaration needs _GNU_SOURCE.
+static inline int kvclone_rename_without_replacing(const char *from, const char *to) {
+  return syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1u) == 0 ? 0 : errno;
+}
+
+// One page that reads as zero in a forked child (MADV_WIPEONFORK, Linux 4.14); NULL if the kernel has none.
+static inline uint64_t *kvclone_wiped_on_fork_page(void) {
+  void *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return 0;
+  if (madvise(page, 4096, 18 /* MADV_WIPEONFORK */) != 0) {
+    munmap(page, 4096);
+    return 0;
+  }
+  return (uint64_t *)page;
+}
+
+// A file beyond RLIMIT_FSIZE would kill the process; ignored, the write fails with EFBIG. A handler of the
+// application's own is left in place.
+static inline void kvclone_ignore_file_size_signal(void) {
+  struct sigaction now;
+  if (sigaction(SIGXFSZ, 0, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGXFSZ, SIG_IGN);
+}
+
+// strerror_r has two incompatible forms, by feature macro; mdb_strerror is not safe with threads.
+static inline int kvclone_error_text(int code, char *text, size_t size) {
+  const char *words = strerrordesc_np(code);
+  if (!words) return EINVAL;
+  snprintf(text, size, "%s", words);
+  return 0;
+}
+
+static inline uint64_t kvclone_file_system_type(const char *path, int *error) {
+  struct statfs facts;
+  if (statfs(path, &facts) != 0) {
+    *error = errno;
+    return 0;
+  }
+  *error = 0;
+  return (uint64_t)(uint32_t)facts.f_type;
+}
+#endif

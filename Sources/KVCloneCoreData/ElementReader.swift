@@ -1,0 +1,82 @@
+import KVCloneModel
+
+/// Reads one element's attributes, and knows afterwards which ones nobody asked for.
+struct ElementReader {
+  let node: XMLNode
+  let file: String
+  private var unread: Set<String>
+
+  init(_ node: XMLNode, file: String) {
+    self.node = node
+    self.file = file
+    unread = Set(node.attributes.keys)
+  }
+
+  mutating func text(_ name: String) -> String? {
+    unread.remove(name)
+    return node.attributes[name]
+  }
+
+  /// The text, or nil where it is empty: Xcode writes `representedClassName=""`.
+  mutating func nonEmptyText(_ name: String) -> String? {
+    text(name).flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  mutating func required(_ name: String) throws(ModelFileError) -> String {
+    guard let text = text(name) else {
+      throw .missingAttribute(path: file, line: node.line, element: node.name, attribute: name)
+    }
+    return text
+  }
+
+  /// An absent flag means NO; values are YES, NO, true and false.
+  mutating func flag(_ name: String, _ context: inout ReadContext) -> Bool {
+    guard let text = text(name) else { return false }
+    if let flag = ValueParser.flag(text) { return flag }
+    context.warn(.unreadableValue, "the flag '\(name)' is neither YES nor NO, and is read as NO")
+    return false
+  }
+
+  mutating func count(_ name: String, or standard: Int, _ context: inout ReadContext) -> Int {
+    guard let text = text(name) else { return standard }
+    if let count = Int32(text), count >= 0 { return Int(count) }
+    context.warn(.unreadableValue, "'\(name)' is no count, and is read as \(standard)")
+    return standard
+  }
+
+  /// Takes attributes that are for Xcode alone.
+  mutating func ignore(_ names: String...) {
+    unread.subtract(names)
+  }
+
+  /// Warns of attributes that nobody asked for.
+  func finish(_ context: inout ReadContext) {
+    for name in unread.sorted() {
+      context.warn(.unknownContent, "attribute '\(name)' of <\(node.name)> is unknown, and is ignored")
+    }
+  }
+
+  /// Warns of a child that is unknown where it stands.
+  func warnUnknown(child: XMLNode, _ context: inout ReadContext) {
+    context.warn(.unknownContent, "<\(child.name)> in <\(node.name)> (line \(child.line)) is unknown, and is ignored")
+  }
+}
+
+/// Where the reader stands, and what it noticed.
+struct ReadContext {
+  let file: String
+  var entity: String?
+  var property: String?
+  /// Warnings stop being kept at some point: a hostile file may hold a million oddities.
+  private(set) var warnings: [ModelWarning] = []
+  private static let warningLimit = 10_000
+
+  init(file: String) {
+    self.file = file
+  }
+
+  mutating func warn(_ kind: ModelWarning.Kind, _ message: String) {
+    guard warnings.count < Self.warningLimit else { return }
+    warnings.append(ModelWarning(kind, file: file, entity: entity, property: property, message: message))
+  }
+}

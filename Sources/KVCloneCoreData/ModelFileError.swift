@@ -1,0 +1,118 @@
+public import KVCloneModel
+
+/// Why a model's files cannot be read; each case names the file, and its description says what to do.
+public enum ModelFileError: Error, Hashable, Sendable {
+  /// There is nothing at the path.
+  case notFound(path: String)
+  /// The file system refuses; `reason` is its own message.
+  case unreadable(path: String, reason: String)
+  /// The path is neither a `.xcdatamodeld` nor a `.xcdatamodel` folder, or its `contents` is no Core Data model.
+  case notAModel(path: String)
+  /// The model was saved by an Xcode before version 4, in a binary form.
+  case binaryModel(path: String)
+  /// The bundle has no version in it.
+  case noVersion(path: String)
+  /// The bundle has several versions, and does not say which one is current.
+  case currentVersionUnknown(path: String, available: [String])
+  /// The bundle does not have the version that was asked for.
+  case unknownVersion(path: String, version: String, available: [String])
+  /// The file is larger than any model.
+  case tooLarge(path: String, limit: Int)
+  /// The file is not UTF-8.
+  case notUTF8(path: String)
+  /// The file is not well-formed XML, or breaks off.
+  case malformed(path: String, line: Int, reason: String)
+  /// The file declares a document type or an entity, which no model does and no reader should follow.
+  case forbiddenDeclaration(path: String)
+  /// The file nests or repeats more than any model; `what` names it.
+  case limitExceeded(path: String, line: Int, what: String)
+  /// An element lacks an attribute that it means nothing without.
+  case missingAttribute(path: String, line: Int, element: String, attribute: String)
+  /// An attribute has a type that this library does not know.
+  case unknownAttributeType(path: String, entity: String, property: String, type: String)
+  /// The model was read, but no store can use it.
+  case invalidModel(path: String, ModelError)
+
+  /// The file or bundle that is wrong.
+  public var path: String {
+    switch self {
+    case .notFound(let path), .unreadable(let path, _), .notAModel(let path), .binaryModel(let path),
+      .noVersion(let path), .currentVersionUnknown(let path, _), .unknownVersion(let path, _, _),
+      .tooLarge(let path, _), .notUTF8(let path), .malformed(let path, _, _), .forbiddenDeclaration(let path),
+      .limitExceeded(let path, _, _), .missingAttribute(let path, _, _, _), .unknownAttributeType(let path, _, _, _),
+      .invalidModel(let path, _):
+      path
+    }
+  }
+
+  /// The entity that is wrong, where one is known.
+  public var entity: String? {
+    switch self {
+    case .unknownAttributeType(_, let entity, _, _): entity
+    case .invalidModel(_, let error): error.entity
+    default: nil
+    }
+  }
+
+  /// The property that is wrong, where one is known.
+  public var property: String? {
+    switch self {
+    case .unknownAttributeType(_, _, let property, _): property
+    case .invalidModel(_, let error): error.property
+    default: nil
+    }
+  }
+
+  /// The case's name, for scripts; of a model that no store can use, the model error's.
+  public var kind: String {
+    switch self {
+    case .notFound: "notFound"
+    case .unreadable: "unreadable"
+    case .notAModel: "notAModel"
+    case .binaryModel: "binaryModel"
+    case .noVersion: "noVersion"
+    case .currentVersionUnknown: "currentVersionUnknown"
+    case .unknownVersion: "unknownVersion"
+    case .tooLarge: "tooLarge"
+    case .notUTF8: "notUTF8"
+    case .malformed: "malformed"
+    case .forbiddenDeclaration: "forbiddenDeclaration"
+    case .limitExceeded: "limitExceeded"
+    case .missingAttribute: "missingAttribute"
+    case .unknownAttributeType: "unknownAttributeType"
+    case .invalidModel(_, let error): error.kind
+    }
+  }
+}
+
+extension ModelFileError: CustomStringConvertible {
+  /// What is wrong, where, and what to do.
+  public var description: String { "\(path): \(explanation)" }
+
+  private var explanation: String {
+    switch self {
+    case .notFound: "there is nothing; check the path"
+    case .unreadable(_, let reason): "cannot be read (\(reason)); check the permissions"
+    case .notAModel: "is no Core Data model; give the path of a .xcdatamodeld or .xcdatamodel folder"
+    case .binaryModel: "was saved by an Xcode before version 4; open and save it with a newer one"
+    case .noVersion: "has no version in it; each version is a .xcdatamodel folder with a file 'contents'"
+    case .currentVersionUnknown(_, let available):
+      "does not say which version is current; name one of \(Self.list(available))"
+    case .unknownVersion(_, let version, let available):
+      "has no version '\(version)'; name one of \(Self.list(available))"
+    case .tooLarge(_, let limit): "is larger than \(limit) bytes, and so no model; check the path"
+    case .notUTF8: "is not UTF-8; save it again with Xcode"
+    case .malformed(_, let line, let reason): "line \(line): is not well-formed XML (\(reason)); restore the file"
+    case .forbiddenDeclaration:
+      "declares a document type or entity, which no model needs; remove the declaration"
+    case .limitExceeded(_, let line, let what): "line \(line): has more \(what) than any model; check the file"
+    case .missingAttribute(_, let line, let element, let attribute):
+      "line \(line): <\(element)> has no attribute '\(attribute)'; add it"
+    case .unknownAttributeType(_, let entity, let property, let type):
+      "\(entity).\(property) has the unknown type '\(type)'; use one of Core Data's types"
+    case .invalidModel(_, let error): error.description
+    }
+  }
+
+  private static func list(_ names: [String]) -> String { names.map { "'\($0)'" }.joined(separator: ", ") }
+}

@@ -1,0 +1,126 @@
+import Foundation
+
+#if canImport(FoundationXML)
+  import FoundationXML
+#endif
+
+/// One element of a parsed file.
+struct XMLNode {
+  var name: String
+  var attributes: [String: String]
+  var line: Int
+  var children: [XMLNode] = []
+}
+
+/// How much a file may hold. The largest of a thousand public models has 300 KB and nests five elements deep.
+enum XMLLimits {
+  static let bytes = 64 << 20
+  static let depth = 64
+  static let elements = 1_000_000
+  static let attributesPerElement = 256
+}
+
+/// Reads a small, plain XML file into a tree, and refuses everything else a file can do: other encodings, document
+/// types, entities (and with them, expansion and other files), and sizes that no model has.
+enum XMLTree {
+  static func parse(_ bytes: Data, path: String) throws(ModelFileError) -> XMLNode {
+    guard bytes.count <= XMLLimits.bytes else { throw .tooLarge(path: path, limit: XMLLimits.bytes) }
+    // A byte 0 is valid UTF-8, but no XML: UTF-16 would look like that.
+    guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil, declaresUTF8(bytes) else {
+      throw .notUTF8(path: path)
+    }
+    // Refused wherever the text stands, even in a comment: a scanner that tells where a comment ends could be led to
+    // disagree with the parser.
+    for declaration in ["<!DOCTYPE", "<!ENTITY"] where bytes.range(of: Data(declaration.utf8)) != nil {
+      throw .forbiddenDeclaration(path: path)
+    }
+    let builder = TreeBuilder(path: path)
+    let parser = XMLParser(data: bytes)
+    parser.shouldResolveExternalEntities = false
+    parser.delegate = builder
+    let isWellFormed = parser.parse()
+    if let failure = builder.failure { throw failure }
+    guard isWellFormed, let root = builder.root, builder.open.isEmpty else {
+      throw .malformed(path: path, line: max(0, parser.lineNumber), reason: reason(parser.parserError))
+    }
+    return root
+  }
+
+  /// Whether the XML declaration, if there is one, names UTF-8 or no encoding.
+  private static func declaresUTF8(_ bytes: Data) -> Bool {
+    let head = String(decoding: bytes.prefix(512), as: UTF8.self)
+    guard let start = head.range(of: "<?xml "), let end = head.range(of: "?>", range: start.upperBound..<head.endIndex)
+    else { return true }
+    let declaration = head[start.upperBound..<end.lowerBound]
+    guard let encoding = declaration.range(of: "encoding") else { return true }
+    let value = declaration[encoding.upperBound...].drop { $0 == "=" || $0 == " " }.dropFirst()
+    return value.prefix(5).lowercased() == "utf-8"
+  }
+
+  private static func reason(_ error: (any Error)?) -> String {
+    guard let error else { return "it breaks off" }
+    return "parser error \((error as NSError).code)"
+  }
+}
+
+private final class TreeBuilder: NSObject, XMLParserDelegate {
+  let path: String
+  var open: [XMLNode] = []
+  var root: XMLNode?
+  var failure: ModelFileError?
+  private var count = 0
+
+  init(path: String) {
+    self.path = path
+  }
+
+  private func fail(_ error: ModelFileError, _ parser: XMLParser) {
+    if failure == nil { failure = error }
+    parser.abortParsing()
+  }
+
+  func parser(
+    _ parser: XMLParser, didStartElement elementName: String, namespaceURI: String?, qualifiedName: String?,
+    attributes: [String: String] = [:]
+  ) {
+    // The parser may still deliver some events after it was told to stop.
+    guard failure == nil else { return }
+    let line = max(0, parser.lineNumber)
+    count += 1
+    guard open.count < XMLLimits.depth else {
+      return fail(.limitExceeded(path: path, line: line, what: "levels (\(XMLLimits.depth))"), parser)
+    }
+    guard count <= XMLLimits.elements else {
+      return fail(.limitExceeded(path: path, line: line, what: "elements (\(XMLLimits.elements))"), parser)
+    }
+    guard attributes.count <= XMLLimits.attributesPerElement else {
+      let what = "attributes of an element (\(XMLLimits.attributesPerElement))"
+      return fail(.limitExceeded(path: path, line: line, what: what), parser)
+    }
+    open.append(XMLNode(name: elementName, attributes: attributes, line: line))
+  }
+
+  func parser(
+    _ parser: XMLParser, didEndElement elementName: String, namespaceURI: String?, qualifiedName: String?
+  ) {
+    guard failure == nil, let node = open.popLast() else { return }
+    if open.isEmpty { root = root ?? node } else { open[open.count - 1].children.append(node) }
+  }
+
+  func parser(_ parser: XMLParser, foundInternalEntityDeclarationWithName name: String, value: String?) {
+    fail(.forbiddenDeclaration(path: path), parser)
+  }
+
+  func parser(
+    _ parser: XMLParser, foundExternalEntityDeclarationWithName name: String, publicID: String?, systemID: String?
+  ) {
+    fail(.forbiddenDeclaration(path: path), parser)
+  }
+
+  func parser(_ parser: XMLParser, parseErrorOccurred parseError: any Error) {
+    if failure == nil {
+      failure = .malformed(
+        path: path, line: max(0, parser.lineNumber), reason: "parser error \((parseError as NSError).code)")
+    }
+  }
+}

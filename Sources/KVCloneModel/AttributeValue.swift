@@ -1,0 +1,115 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// The value of one attribute of one object; nil is `Optional<AttributeValue>.none`.
+///
+/// Two values are equal when a store would keep the same thing for both: numbers of type Double, Float and Date are
+/// compared by bit pattern, so that NaN equals itself and −0 differs from 0, and Decimals by number, NaN equal to NaN.
+public enum AttributeValue: Sendable {
+  /// Integer 16, Integer 32 and Integer 64.
+  case integer(Int64)
+  /// A base-10 number of up to 38 digits.
+  case decimal(Decimal)
+  /// A 64-bit floating-point number.
+  case double(Double)
+  /// A 32-bit floating-point number.
+  case float(Float)
+  /// Text.
+  case string(String)
+  /// A truth value.
+  case boolean(Bool)
+  /// A point in time, as seconds since 2001-01-01 00:00 UTC.
+  case date(Date)
+  /// Bytes that are at hand; see ``blob(_:)`` for those that are only stored.
+  case binary(Data)
+  /// A UUID.
+  case uuid(UUID)
+  /// A URI as it is written; nothing checks that it is well formed.
+  case uri(String)
+  /// A value as its transformer archived it.
+  case transformable(Data)
+  /// The elements of a composite attribute by name; an element that is nil is absent.
+  case composite([String: AttributeValue])
+  /// A stored binary or transformable value above the inline size.
+  case blob(BlobReference)
+}
+
+extension AttributeValue: Hashable {
+  /// Whether a store would keep the same thing for both.
+  public static func == (left: AttributeValue, right: AttributeValue) -> Bool {
+    switch (left, right) {
+    case (.integer(let a), .integer(let b)): a == b
+    case (.decimal(let a), .decimal(let b)): a.isNaN || b.isNaN ? a.isNaN && b.isNaN : a == b
+    case (.double(let a), .double(let b)): a.bitPattern == b.bitPattern
+    case (.float(let a), .float(let b)): a.bitPattern == b.bitPattern
+    case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
+    case (.boolean(let a), .boolean(let b)): a == b
+    case (.date(let a), .date(let b)):
+      a.timeIntervalSinceReferenceDate.bitPattern == b.timeIntervalSinceReferenceDate.bitPattern
+    case (.binary(let a), .binary(let b)): a == b
+    case (.uuid(let a), .uuid(let b)): a == b
+    case (.uri(let a), .uri(let b)): a.utf8.elementsEqual(b.utf8)
+    case (.transformable(let a), .transformable(let b)): a == b
+    case (.composite(let a), .composite(let b)): a == b
+    case (.blob(let a), .blob(let b)): a == b
+    default: false
+    }
+  }
+
+  /// Feeds the case and the value, so that equal values hash alike.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(kindCode)
+    switch self {
+    case .integer(let value): hasher.combine(value)
+    case .decimal(let value): if !value.isNaN { hasher.combine(value) }
+    case .double(let value): hasher.combine(value.bitPattern)
+    case .float(let value): hasher.combine(value.bitPattern)
+    // Equality is by bytes; String's own hash is by canonical equivalence, which is coarser and therefore safe.
+    case .string(let value), .uri(let value): hasher.combine(value)
+    case .boolean(let value): hasher.combine(value)
+    case .date(let value): hasher.combine(value.timeIntervalSinceReferenceDate.bitPattern)
+    case .binary(let value), .transformable(let value): hasher.combine(value)
+    case .uuid(let value): hasher.combine(value)
+    case .composite(let value): hasher.combine(value)
+    case .blob(let value): hasher.combine(value)
+    }
+  }
+
+  private var kindCode: UInt8 {
+    switch self {
+    case .integer: 1
+    case .decimal: 2
+    case .double: 3
+    case .float: 4
+    case .string: 5
+    case .boolean: 6
+    case .date: 7
+    case .binary: 8
+    case .uuid: 9
+    case .uri: 10
+    case .transformable: 11
+    case .composite: 12
+    case .blob: 13
+    }
+  }
+}
+
+extension AttributeValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+  ExpressibleByBooleanLiteral, ExpressibleByDictionaryLiteral
+{
+  /// Text.
+  public init(stringLiteral value: String) { self = .string(value) }
+  /// An integer; ``AttributeType/coerce(_:)`` makes it what the attribute needs.
+  public init(integerLiteral value: Int64) { self = .integer(value) }
+  /// A Double; ``AttributeType/coerce(_:)`` makes it what the attribute needs.
+  public init(floatLiteral value: Double) { self = .double(value) }
+  /// A truth value.
+  public init(booleanLiteral value: Bool) { self = .boolean(value) }
+  /// A composite; where a name is given twice, the last one counts.
+  public init(dictionaryLiteral elements: (String, AttributeValue)...) {
+    self = .composite(Dictionary(elements) { _, last in last })
+  }
+}

@@ -1,0 +1,19 @@
+/// Descriptions leave out what has its default value: a stored model stays small, and a property that a later version
+/// of the library adds reads as its default from what an earlier one wrote. Unknown keys are ignored by decoders.
+extension KeyedEncodingContainer {
+  mutating func encode<Value: Encodable & Equatable>(
+    _ value: Value, unless standard: Value, forKey key: Key
+  ) throws {
+    if value != standard { try encode(value, forKey: key) }
+  }
+}
+
+extension KeyedDecodingContainer {
+  func decode<Value: Decodable>(_ type: Value.Type = Value.self, or standard: Value, forKey key: Key) throws -> Value {
+    try decodeIfPresent(Value.self, forKey: key) ?? standard
+  }
+
+  func decodeIfPresent<Value: Decodable>(forKey key: Key) throws -> Value? {
+    try decodeIfPresent(Value.self, forKey: key)
+  }
+}

@@ -1,0 +1,145 @@
+extension ManagedObjectModel {
+  /// The entity of that name.
+  public func entity(named name: String) -> EntityDescription? { index.positions[name].map { entities[$0] } }
+
+  /// The names of the entities above one, its parent first; empty for a root or unknown entity.
+  public func superentities(of name: String) -> [String] {
+    guard let position = index.positions[name] else { return [] }
+    return index.superentities[position].map { entities[$0].name }
+  }
+
+  /// The names of the entities directly below one, in declaration order.
+  public func directSubentities(of name: String) -> [String] {
+    guard let position = index.positions[name] else { return [] }
+    return index.directSubentities[position].map { entities[$0].name }
+  }
+
+  /// The names of all entities below one, each before those below it.
+  public func subentities(of name: String) -> [String] {
+    guard let start = index.positions[name] else { return [] }
+    var result: [String] = []
+    var seen: Set<Int> = [start]
+    var waiting = Array(index.directSubentities[start].reversed())
+    while let position = waiting.popLast() {
+      guard seen.insert(position).inserted else { continue }
+      result.append(entities[position].name)
+      waiting.append(contentsOf: index.directSubentities[position].reversed())
+    }
+    return result
+  }
+
+  /// The name of the entity at the top of an entity's chain, its own for a root; nil for an unknown entity.
+  public func rootEntity(of name: String) -> String? {
+    guard let position = index.positions[name] else { return nil }
+    return entities[index.superentities[position].last ?? position].name
+  }
+
+  /// Whether `name` is `other` or below it.
+  public func entity(_ name: String, isKindOf other: String) -> Bool {
+    guard let position = index.positions[name], let wanted = index.positions[other] else { return false }
+    return position == wanted || index.superentities[position].contains(wanted)
+  }
+
+  /// All attributes of an entity: inherited ones first, in their order, then its own. One that is declared again keeps
+  /// the inherited place, takes the new declaration, and merges both declarations' `userInfo`, the lower one winning
+  /// (R22). Composites have their `elements` filled in. Empty for an unknown entity.
+  public func attributes(of name: String) -> [AttributeDescription] {
+    index.positions[name].map { index.attributes[$0] } ?? []
+  }
+
+  /// All relationships of an entity, in the order and with the merging of ``attributes(of:)``.
+  public func relationships(of name: String) -> [RelationshipDescription] {
+    index.positions[name].map { index.relationships[$0] } ?? []
+  }
+
+  /// One attribute of an entity, inherited or its own.
+  public func attribute(_ name: String, of entity: String) -> AttributeDescription? {
+    guard let position = index.positions[entity], let place = index.attributePositions[position][name] else {
+      return nil
+    }
+    return index.attributes[position][place]
+  }
+
+  /// One relationship of an entity, inherited or its own.
+  public func relationship(_ name: String, of entity: String) -> RelationshipDescription? {
+    guard let position = index.positions[entity], let place = index.relationshipPositions[position][name] else {
+      return nil
+    }
+    return index.relationships[position][place]
+  }
+
+  /// An entity's annotations: inherited ones, over which its own win (R22).
+  public func userInfo(of name: String) -> [String: String] { index.positions[name].map { index.userInfo[$0] } ?? [:] }
+
+  /// The relationship that leads back, and the entity that the model names as having it.
+  ///
+  /// Only if the two name each other: a one-sided inverse is none. The inverse's entity may lie above or below the
+  /// destination; an object of the destination that does not have the relationship has nothing to keep in step.
+  public func inverse(
+    of name: String, in entity: String
+  ) -> (entityName: String, relationship: RelationshipDescription)? {
+    guard let relationship = relationship(name, of: entity), let inverseName = relationship.inverseName else {
+      return nil
+    }
+    let inverseEntity = relationship.inverseEntityName ?? relationship.destinationEntityName
+    guard
+      let inverse = self.relationship(inverseName, of: inverseEntity), inverse.inverseName == name,
+      areRelated(inverseEntity, relationship.destinationEntityName),
+      areRelated(inverse.destinationEntityName, entity),
+      areRelated(inverse.inverseEntityName ?? inverse.destinationEntityName, entity)
+    else { return nil }
+    return (inverseEntity, inverse)
+  }
+
+  /// Whether one of the two is the other or below it.
+  private func areRelated(_ one: String, _ other: String) -> Bool {
+    entity(one, isKindOf: other) || entity(other, isKindOf: one)
+  }
+
+  /// The uniqueness constraints that objects of an entity keep, inherited ones first. Constraints that name something
+  /// other than attributes and to-one relationships are left out; validation warns of them.
+  public func uniquenessConstraints(of name: String) -> [[String]] {
+    var result: [[String]] = []
+    for entity in lineage(of: name) {
+      for constraint in entity.uniquenessConstraints
+      where !result.contains(constraint) && isUsable(constraint, in: entity.name) {
+        result.append(constraint)
+      }
+    }
+    return result
+  }
+
+  func isUsable(_ constraint: [String], in entity: String) -> Bool {
+    !constraint.isEmpty
+      && constraint.allSatisfy { name in
+        attribute(name, of: entity).map { !$0.isTransient && $0.type != .composite } ?? false
+          || relationship(name, of: entity).map { !$0.isToMany && !$0.isTransient } ?? false
+      }
+  }
+
+  /// The indexes that serve objects of an entity, inherited ones first.
+  public func indexes(of name: String) -> [FetchIndexDescription] {
+    var result: [FetchIndexDescription] = []
+    for index in lineage(of: name).flatMap(\.indexes) where !result.contains(index) { result.append(index) }
+    return result
+  }
+
+  /// All fetched properties of an entity, inherited ones first; one that is declared again keeps its place.
+  public func fetchedProperties(of name: String) -> [FetchedPropertyDescription] {
+    var result: [FetchedPropertyDescription] = []
+    for property in lineage(of: name).flatMap(\.fetchedProperties) {
+      if let place = result.firstIndex(where: { $0.name == property.name }) {
+        result[place] = property
+      } else {
+        result.append(property)
+      }
+    }
+    return result
+  }
+
+  /// The entity and all above it, the root first.
+  func lineage(of name: String) -> [EntityDescription] {
+    guard let position = index.positions[name] else { return [] }
+    return index.superentities[position].reversed().map { entities[$0] } + [entities[position]]
+  }
+}

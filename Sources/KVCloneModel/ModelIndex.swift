@@ -1,0 +1,171 @@
+/// What a model's lookups answer from: everything inherited, worked out once.
+///
+/// Invariant: the arrays run parallel to the model's `entities`; of entities with one name only the first is found by
+/// name. Cyclic or dangling inheritance ends the chain where it goes wrong, so that nothing here can loop.
+struct ModelIndex: Sendable {
+  private(set) var positions: [String: Int] = [:]
+  /// From the entity's parent up to its root.
+  private(set) var superentities: [[Int]] = []
+  private(set) var directSubentities: [[Int]] = []
+  private(set) var attributes: [[AttributeDescription]] = []
+  private(set) var relationships: [[RelationshipDescription]] = []
+  private(set) var attributePositions: [[String: Int]] = []
+  private(set) var relationshipPositions: [[String: Int]] = []
+  private(set) var userInfo: [[String: String]] = []
+  /// The first entity that ``ModelLimits`` leave incomplete; a model with one does not pass validation.
+  private(set) var overflow: Int?
+  /// A composite that contains itself.
+  private(set) var cyclicComposite: String?
+
+  init(entities: [EntityDescription], composites: [CompositeAttributeDescription]) {
+    for (position, entity) in entities.enumerated() where positions[entity.name] == nil {
+      positions[entity.name] = position
+    }
+    superentities = entities.indices.map { chain(above: $0, in: entities) }
+    directSubentities = Array(repeating: [], count: entities.count)
+    for (position, chain) in superentities.enumerated() {
+      if let parent = chain.first { directSubentities[parent].append(position) }
+    }
+    let elements = CompositeElements(composites)
+    cyclicComposite = elements.cyclic
+    var resolved = 0
+    for (position, entity) in entities.enumerated() {
+      var lineage = superentities[position].reversed().map { entities[$0] } + [entity]
+      resolved += lineage.reduce(0) { $0 + $1.attributes.count + $1.relationships.count }
+      if resolved > ModelLimits.resolvedProperties {
+        overflow = overflow ?? position
+        lineage = []
+      }
+      var resolvedAttributes = Self.merge(lineage.map(\.attributes))
+      for place in resolvedAttributes.indices where resolvedAttributes[place].type == .composite {
+        let filled = elements.filled(resolvedAttributes[place])
+        if let filled { resolvedAttributes[place] = filled } else { overflow = overflow ?? position }
+      }
+      let resolvedRelationships = Self.merge(lineage.map(\.relationships))
+      attributes.append(resolvedAttributes)
+      relationships.append(resolvedRelationships)
+      attributePositions.append(Self.positions(of: resolvedAttributes))
+      relationshipPositions.append(Self.positions(of: resolvedRelationships))
+      userInfo.append(lineage.reduce(into: [:]) { $0.merge($1.userInfo) { _, own in own } })
+    }
+  }
+
+  private func chain(above start: Int, in entities: [EntityDescription]) -> [Int] {
+    var result: [Int] = []
+    var seen: Set<Int> = [start]
+    var current = start
+    while result.count < ModelLimits.inheritanceDepth, let name = entities[current].superentityName,
+      let parent = positions[name], seen.insert(parent).inserted
+    {
+      result.append(parent)
+      current = parent
+    }
+    return result
+  }
+
+  /// Inherited properties first; a property that is declared again keeps its place, and its annotations are added to
+  /// the inherited ones (R22).
+  private static func merge<Property: MergeableProperty>(_ declarations: [[Property]]) -> [Property] {
+    var result: [Property] = []
+    var places: [String: Int] = [:]
+    for properties in declarations {
+      for property in properties {
+        if let place = places[property.name] {
+          var merged = property
+          merged.userInfo = result[place].userInfo.merging(property.userInfo) { _, own in own }
+          result[place] = merged
+        } else {
+          places[property.name] = result.count
+          result.append(property)
+        }
+      }
+    }
+    return result
+  }
+
+  private static func positions(of properties: [some PropertyDescription]) -> [String: Int] {
+    Dictionary(properties.enumerated().map { ($1.name, $0) }) { first, _ in first }
+  }
+}
+
+/// A property whose annotations can be merged.
+private protocol MergeableProperty: PropertyDescription {
+  var userInfo: [String: String] { get set }
+}
+
+extension AttributeDescription: MergeableProperty {}
+extension RelationshipDescription: MergeableProperty {}
+
+/// Fills in what composite attributes are made of.
+private struct CompositeElements {
+  private let elements: [String: [AttributeDescription]]
+  /// How many elements a composite has through all levels; one that contains itself, or too many, is missing.
+  private var sizes: [String: Size] = [:]
+  private(set) var cyclic: String?
+
+  init(_ composites: [CompositeAttributeDescription]) {
+    elements = Dictionary(composites.map { ($0.name, $0.elements) }) { first, _ in first }
+    // Sizes are worked out from the inside: each round adds the composites whose parts are all known, so that neither
+    // a circle nor a chain of any length needs recursion.
+    var users: [String: [String]] = [:]
+    var unknownParts: [String: Int] = [:]
+    for (name, elements) in elements {
+      let parts = elements.compactMap { $0.type == .composite ? $0.compositeName : nil }.filter(isNamed)
+      unknownParts[name] = parts.count
+      for part in parts { users[part, default: []].append(name) }
+    }
+    var ready = unknownParts.filter { $0.value == 0 }.map(\.key)
+    var visited = 0
+    while let name = ready.popLast() {
+      visited += 1
+      sizes[name] = size(of: elements[name] ?? [])
+      for user in users[name] ?? [] {
+        unknownParts[user, default: 0] -= 1
+        if unknownParts[user] == 0 { ready.append(user) }
+      }
+    }
+    if visited < elements.count { cyclic = unknownParts.filter { $0.value > 0 }.keys.min() }
+  }
+
+  private func isNamed(_ name: String) -> Bool { elements[name] != nil }
+
+  private struct Size {
+    var count = 0
+    var depth = 0
+  }
+
+  /// Nil where an inner composite has no size, or it is above the limits.
+  private func size(of attributes: [AttributeDescription], level: Int = 0) -> Size? {
+    guard level < ModelLimits.compositeDepth else { return nil }
+    var result = Size(count: attributes.count)
+    for attribute in attributes where attribute.type == .composite {
+      var inner = Size()
+      if let name = attribute.compositeName {
+        guard isNamed(name) else { continue }
+        guard let named = sizes[name] else { return nil }
+        inner = named
+      } else {
+        guard let own = size(of: attribute.elements, level: level + 1) else { return nil }
+        inner = own
+      }
+      result.count += inner.count
+      result.depth = max(result.depth, inner.depth + 1)
+      guard result.count <= ModelLimits.compositeElements else { return nil }
+    }
+    guard result.count <= ModelLimits.compositeElements, result.depth <= ModelLimits.compositeDepth else { return nil }
+    return result
+  }
+
+  /// The attribute with its elements, or nil where they cannot be filled in. The sizes bound the work.
+  func filled(_ attribute: AttributeDescription) -> AttributeDescription? {
+    size(of: [attribute]) == nil ? nil : filling(attribute)
+  }
+
+  private func filling(_ attribute: AttributeDescription) -> AttributeDescription {
+    guard attribute.type == .composite else { return attribute }
+    var result = attribute
+    if let name = attribute.compositeName { result.elements = elements[name] ?? [] }
+    result.elements = result.elements.map(filling)
+    return result
+  }
+}

@@ -1,0 +1,58 @@
+/// Something odd in a model that can be lived with: what it is, where, and how it is understood.
+public struct ModelWarning: Hashable, Sendable {
+  /// What is odd.
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// A relationship has no inverse; deep clones follow it.
+    case missingInverse
+    /// The two sides of a relationship do not name each other; they are treated as two without an inverse.
+    case oneSidedInverse
+    /// A default value or bound cannot be read as the attribute's type, or only by guessing.
+    case unreadableValue
+    /// A to-one relationship is marked as ordered, or with counts that only a to-many one can have.
+    case meaninglessFlag
+    /// The least count is above the greatest.
+    case impossibleCount
+    /// A uniqueness constraint names something that cannot be constrained; it is ignored.
+    case unusableConstraint
+    /// An index or fetch request names something that does not exist; it is ignored.
+    case unusableReference
+    /// An attribute without a type is not transient; nothing of it is stored.
+    case untypedAttribute
+    /// A `withoutParent` rule is neither `keep` nor `blank`; cloning without a parent will fail (R18).
+    case unknownWithoutParentRule
+    /// A file, element, attribute or value that this reader does not know; it is ignored.
+    case unknownContent
+    /// A file that is no part of the model, such as the debris of a merge; it is ignored.
+    case strayFile
+    /// The bundle's current version is missing or not named; another one was chosen.
+    case currentVersion
+  }
+
+  /// What is odd.
+  public var kind: Kind
+  /// The file, where there is one.
+  public var file: String?
+  /// The entity, where one is concerned.
+  public var entity: String?
+  /// The property, where one is concerned.
+  public var property: String?
+  /// What is odd, how it is understood, and what to do, in one sentence.
+  public var message: String
+
+  /// Makes a warning.
+  public init(_ kind: Kind, file: String? = nil, entity: String? = nil, property: String? = nil, message: String) {
+    self.kind = kind
+    self.file = file
+    self.entity = entity
+    self.property = property
+    self.message = message
+  }
+}
+
+extension ModelWarning: CustomStringConvertible {
+  /// `file: entity.property: message`, without what is not known.
+  public var description: String {
+    let place = [entity, property].compactMap { $0 }.joined(separator: ".")
+    return [file ?? "", place, message].filter { !$0.isEmpty }.joined(separator: ": ")
+  }
+}

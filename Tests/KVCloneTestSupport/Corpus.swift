@@ -1,0 +1,50 @@
+import Foundation
+
+/// Real Core Data files of public projects, which this package does not contain: `KVCLONE_CORPUS` names their folder,
+/// and without it `../shared/corpus` beside the package is tried. Tests that need them say so when they are skipped.
+public enum Corpus {
+  /// The corpus's folder; nil where there is none.
+  public static let root: String? = {
+    let given = ProcessInfo.processInfo.environment["KVCLONE_CORPUS"]
+    let package = URL(fileURLWithPath: #filePath)
+      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let path = given ?? package.deletingLastPathComponent().appendingPathComponent("shared/corpus").path
+    return FileManager.default.fileExists(atPath: path + "/models") ? path : nil
+  }()
+
+  /// Why a test is skipped where there is no corpus.
+  public static let missing = "there is no corpus: set KVCLONE_CORPUS to its folder"
+
+  /// The paths of all `.xcdatamodeld` folders, sorted; empty where there is no corpus.
+  public static func modelBundles() -> [String] {
+    paths { $0.pathExtension == "xcdatamodeld" }
+  }
+
+  /// All versions of all bundles that have a `contents` file: the bundle's path and the version's name.
+  public static func allContents() -> [(bundle: String, version: String)] {
+    modelBundles().flatMap { bundle in
+      let items = (try? FileManager.default.contentsOfDirectory(atPath: bundle)) ?? []
+      return items.sorted().filter {
+        $0.hasSuffix(".xcdatamodel") && FileManager.default.fileExists(atPath: "\(bundle)/\($0)/contents")
+      }.map { (bundle, String($0.dropLast(".xcdatamodel".count))) }
+    }
+  }
+
+  /// The path of one project's bundle, such as `fatbobman__MOCloner/Model.xcdatamodeld`; nil where there is none.
+  public static func modelBundle(_ relativePath: String) -> String? {
+    guard let root else { return nil }
+    let path = "\(root)/models/\(relativePath)"
+    return FileManager.default.fileExists(atPath: path) ? path : nil
+  }
+
+  private static func paths(where isWanted: (URL) -> Bool) -> [String] {
+    guard let root else { return [] }
+    let models = URL(fileURLWithPath: root + "/models")
+    let items = FileManager.default.enumerator(at: models, includingPropertiesForKeys: nil)
+    var result: [String] = []
+    while let url = items?.nextObject() as? URL {
+      if isWanted(url) { result.append(url.path) }
+    }
+    return result.sorted()
+  }
+}
