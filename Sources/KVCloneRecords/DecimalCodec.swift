@@ -1,0 +1,62 @@
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+
+/// Foundation's `Decimal` in 20 bytes that do not depend on Foundation's own layout.
+///
+/// mantissa u128 | exponent i8 | flags u8 (1 negative, 2 NaN) | reserved u16 (0), little-endian. The mantissa has no
+/// trailing decimal zeros as far as the exponent allows, so that equal numbers have equal bytes.
+package enum DecimalCodec {
+  package static let length = 20
+
+  /// A number as mantissa × 10^exponent.
+  struct Parts: Equatable {
+    var mantissa: UInt128 = 0
+    var exponent = 0
+    var isNegative = false
+    var isNaN = false
+  }
+
+  /// Foundation keeps the words of a `Decimal` to itself on Linux; the digits of its significand are exact and public.
+  static func parts(of value: Decimal) -> Parts {
+    if value.isNaN { return Parts(isNaN: true) }
+    guard var mantissa = UInt128(value.significand.magnitude.description), mantissa != 0 else { return Parts() }
+    var exponent = value.exponent
+    while exponent < Int(Int8.max), mantissa % 10 == 0 {
+      mantissa /= 10
+      exponent += 1
+    }
+    return Parts(mantissa: mantissa, exponent: exponent, isNegative: value.isSignMinus)
+  }
+
+  static func decimal(from parts: Parts) -> Decimal {
+    if parts.isNaN { return .nan }
+    let low = Decimal(UInt64(truncatingIfNeeded: parts.mantissa))
+    let high = Decimal(UInt64(truncatingIfNeeded: parts.mantissa >> 64))
+    let significand = high.isZero ? low : high * twoTo64 + low
+    return Decimal(sign: parts.isNegative ? .minus : .plus, exponent: parts.exponent, significand: significand)
+  }
+
+  private static let twoTo64 = Decimal(UInt64.max) + 1
+
+  package static func store(_ value: Decimal, to address: UnsafeMutableRawPointer) {
+    let parts = parts(of: value)
+    address.storeBytes(of: parts.mantissa.littleEndian, as: UInt128.self)
+    address.storeBytes(of: Int8(parts.exponent), toByteOffset: 16, as: Int8.self)
+    let flags: UInt8 = (parts.isNegative ? 1 : 0) | (parts.isNaN ? 2 : 0)
+    address.storeBytes(of: flags, toByteOffset: 17, as: UInt8.self)
+    address.storeBytes(of: 0, toByteOffset: 18, as: UInt16.self)
+  }
+
+  /// Any 20 bytes are some number: bits that are not defined are not looked at.
+  package static func load(from address: UnsafeRawPointer) -> Decimal {
+    let flags = address.load(fromByteOffset: 17, as: UInt8.self)
+    return decimal(
+      from: Parts(
+        mantissa: UInt128(littleEndian: address.loadUnaligned(as: UInt128.self)),
+        exponent: Int(address.load(fromByteOffset: 16, as: Int8.self)),
+        isNegative: flags & 1 != 0, isNaN: flags & 2 != 0))
+  }
+}

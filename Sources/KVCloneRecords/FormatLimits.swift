@@ -1,0 +1,62 @@
+/// The limits of the file format, each with its reason. Changing one that is marked *format* needs a new format
+/// version.
+@usableFromInline
+package enum FormatLimits {
+  /// The format this library writes. *Format.*
+  @inlinable package static var formatVersion: UInt32 { 1 }
+
+  /// The lowest format version a library must know to open what this one writes, read-only included. *Format.*
+  @inlinable package static var minimumReaderVersion: UInt32 { 1 }
+
+  /// LMDB's page size that the chunk sizes below are computed for; files with another one are refused.
+  @inlinable package static var pageSize: Int { 4096 }
+
+  /// Bytes of the header that LMDB puts before a value that has pages of its own.
+  @inlinable package static var overflowPageHeader: Int { 16 }
+
+  /// Bytes in a key. LMDB allows 511; the rest is left for the prefix (epoch and table code) of a pre-image's key.
+  @inlinable package static var maximumKeyLength: Int { 480 }
+
+  /// Bytes of the checksum before every value. *Format.*
+  @inlinable package static var envelopeLength: Int { 8 }
+
+  /// Ids that a to-many list keeps inside its owner's record. Most lists are shorter; a record stays below a page.
+  /// *Format*: decoding refuses more.
+  @inlinable package static var inlineIDLimit: Int { 16 }
+
+  /// A list that moved to chunks moves back when it holds fewer ids than this; far enough below
+  /// ``inlineIDLimit`` that adding and removing one member does not move the list each time.
+  @inlinable package static var inlineAgainBelow: Int { 8 }
+
+  /// Ids in one chunk of a list: 1 KiB, so that three fit a page and rewriting one stays cheap. *Format.*
+  @inlinable package static var chunkCapacity: Int { 128 }
+
+  /// Entries of one page of a position directory. *Format.*
+  @inlinable package static var directoryCapacity: Int { 128 }
+
+  /// Bytes of a binary value that stays in the record; a longer one becomes a blob, so that scanning does not drag
+  /// it along.
+  @inlinable package static var inlineBlobLimit: Int { 1024 }
+
+  /// Content bytes of a blob's chunk (all but the last one are full): with envelope and LMDB's page header, 256
+  /// whole pages. *Format.*
+  @inlinable package static var blobChunkLength: Int { 256 * pageSize - overflowPageHeader - envelopeLength }
+
+  /// Bytes of one object record, 1 GiB: end offsets have 31 bits, and LMDB counts values in 32. *Format.*
+  @inlinable package static var maximumRecordLength: Int { 1 << 30 }
+
+  /// Fields of one layout: far above any model, and low enough that the null bitmap and fixed slots stay small.
+  @inlinable package static var maximumFieldCount: Int { 16_384 }
+
+  /// Values in one index: each one's share of the key must hold the longest encoded number (25 bytes). *Format.*
+  @inlinable package static var maximumIndexValueCount: Int { 16 }
+
+  /// Entries in one part of a commit's history, so that no history value grows with the transaction.
+  @inlinable package static var changePartCapacity: Int { 4096 }
+
+  /// The largest root entity code: the table code of an object table is this with the top bit set. *Format.*
+  @inlinable package static var maximumRootCode: UInt16 { 0x7FFF }
+
+  /// The largest serial of an object: 48 bits. *Format.*
+  @inlinable package static var maximumSerial: UInt64 { (1 << 48) - 1 }
+}

@@ -1,0 +1,140 @@
+package import KVCloneModel
+
+/// A key of the `links` table: owner u64 | relationship u16 | kind u8 | position u64, all big-endian.
+package struct LinkKey: Hashable, Sendable {
+  package static let length = 19
+
+  package enum Kind: UInt8, Sendable {
+    /// A chunk of a list. Position: the first id (unordered) or the chunk's order label (ordered).
+    case chunk = 0
+    /// Where a member of a long ordered list is. Position: the member's id; value: the label of its chunk.
+    case memberIndex = 1
+    /// A page of the directory from ordinal numbers to chunks. Position: the first label it lists.
+    case positionDirectory = 2
+  }
+
+  package var owner: ObjectID
+  package var relationship: UInt16
+  package var kind: Kind
+  package var position: UInt64
+
+  @inlinable
+  package init(owner: ObjectID, relationship: UInt16, kind: Kind, position: UInt64) {
+    self.owner = owner
+    self.relationship = relationship
+    self.kind = kind
+    self.position = position
+  }
+
+  /// - Throws: `badKey`.
+  @inlinable
+  package init(_ bytes: RawSpan) throws(RecordError) {
+    guard bytes.byteCount == Self.length,
+      let kind = Kind(rawValue: bytes.unsafeLoad(fromUncheckedByteOffset: 10, as: UInt8.self))
+    else { throw .badKey }
+    owner = ObjectID(rawValue: bytes.bigEndian64(0))
+    relationship = UInt16(
+      bigEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: 8, as: UInt16.self))
+    self.kind = kind
+    position = bytes.bigEndian64(11)
+  }
+}
+
+/// Reading the keys that are numbers.
+package enum NumberKey {
+  /// The id in a key of a table of objects, of `provenance` and of `redirects`.
+  @inlinable
+  package static func objectID(_ bytes: RawSpan) throws(RecordError) -> ObjectID {
+    guard bytes.byteCount == 8 else { throw .badKey }
+    return ObjectID(rawValue: bytes.bigEndian64(0))
+  }
+
+  /// The serial in a key of `blobinfo`.
+  @inlinable
+  package static func blobSerial(_ bytes: RawSpan) throws(RecordError) -> UInt64 {
+    guard bytes.byteCount == 8 else { throw .badKey }
+    return bytes.bigEndian64(0)
+  }
+
+  /// The number and part in a key of `blobs` (serial, chunk) and of `changes` (commit, part).
+  @inlinable
+  package static func numberAndPart(_ bytes: RawSpan) throws(RecordError) -> (number: UInt64, part: UInt32) {
+    guard bytes.byteCount == 12 else { throw .badKey }
+    let part = bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: 8, as: UInt32.self)
+    return (bytes.bigEndian64(0), UInt32(bigEndian: part))
+  }
+}
+
+/// Keys of `preimages`: epoch u64 | table code u16 | the key whose previous state it is.
+package enum PreimageKey {
+  package static let prefixLength = 10
+
+  /// - Precondition: `key` has at most `FormatLimits.maximumKeyLength` bytes.
+  package static func encode(epoch: UInt64, table: TableCode, key: RawSpan) -> [UInt8] {
+    precondition(key.byteCount <= FormatLimits.maximumKeyLength, "a key has at most 480 bytes")
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(prefixLength + key.byteCount)
+    withUnsafeBytes(of: epoch.bigEndian) { bytes.append(contentsOf: $0) }
+    withUnsafeBytes(of: table.rawValue.bigEndian) { bytes.append(contentsOf: $0) }
+    key.withUnsafeBytes { bytes.append(contentsOf: $0) }
+    return bytes
+  }
+
+  package static func epoch(of bytes: RawSpan) throws(RecordError) -> UInt64 {
+    guard bytes.byteCount > prefixLength else { throw .badKey }
+    return bytes.bigEndian64(0)
+  }
+
+  package static func table(of bytes: RawSpan) throws(RecordError) -> TableCode {
+    guard bytes.byteCount > prefixLength else { throw .badKey }
+    let code = bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: 8, as: UInt16.self)
+    return TableCode(rawValue: UInt16(bigEndian: code))
+  }
+
+  /// The key whose previous state it is.
+  @_lifetime(copy bytes)
+  package static func key(of bytes: RawSpan) throws(RecordError) -> RawSpan {
+    guard bytes.byteCount > prefixLength else { throw .badKey }
+    return bytes.extracting(prefixLength..<bytes.byteCount)
+  }
+}
+
+/// Names in the `metadata` table; each key is the name's UTF-8.
+package enum MetadataKey {
+  package static let format = "format"
+  package static let commitCounter = "commit"
+  package static let epoch = "epoch"
+  package static let blobSerial = "blob-serial"
+  /// The catalog: codes of entities, properties, layouts and indexes (JSON of the store).
+  package static let catalog = "catalog"
+
+  /// The next serial of a root entity.
+  package static func serial(rootCode: UInt16) -> String { "serial-" + hexadecimal(rootCode) }
+
+  /// A record layout.
+  package static func layout(_ id: UInt16) -> String { "layout-" + hexadecimal(id) }
+
+  /// A model version: its entity descriptions.
+  package static func model(_ number: UInt16) -> String { "model-" + hexadecimal(number) }
+
+  package static func bytes(_ name: String) -> [UInt8] { Array(name.utf8) }
+}
+
+/// Ranges of keys.
+package enum KeyRange {
+  /// The first key after all that begin with `prefix`; nil if there is none (only 0xFF bytes).
+  package static func end(ofPrefix prefix: [UInt8]) -> [UInt8]? {
+    guard let last = prefix.lastIndex(where: { $0 != 0xFF }) else { return nil }
+    var end = Array(prefix[...last])
+    end[last] += 1
+    return end
+  }
+}
+
+extension RawSpan {
+  /// The big-endian number at `offset`, which the caller has checked.
+  @inlinable @inline(__always)
+  func bigEndian64(_ offset: Int) -> UInt64 {
+    UInt64(bigEndian: unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self))
+  }
+}

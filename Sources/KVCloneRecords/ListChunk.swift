@@ -1,0 +1,195 @@
+package import KVCloneModel
+
+/// A chunk of a to-many list, borrowed: checksum u64 | count u16 | flags u16 (0) | ids u64 × count (1…128).
+///
+/// In an unordered list the ids ascend, and the first one is the position in the chunk's key; in an ordered list
+/// they are in the list's order, and the position is the chunk's order label.
+package struct ListChunk: ~Escapable {
+  @inlinable package static var headerLength: Int { 12 }
+
+  package let ids: ObjectIDList
+
+  /// Checks a stored chunk.
+  ///
+  /// - Parameter position: the position in the key of an unordered list's chunk; nil for an ordered list.
+  @inlinable
+  @_lifetime(copy bytes)
+  package init(_ bytes: RawSpan, seed: UInt64, unorderedAt position: UInt64?) throws(RecordError) {
+    let buffer = bytes.withUnsafeBytes { $0 }
+    guard let base = buffer.baseAddress, buffer.count >= Self.headerLength else { throw .tooShort }
+    guard ValueEnvelope.isIntact(buffer, seed: seed) else { throw .checksumMismatch }
+    let count = Int(base.number(at: 8, UInt16.self))
+    guard base.number(at: 10, UInt16.self) == 0 else { throw .badFlag }
+    guard count >= 1, count <= FormatLimits.chunkCapacity else { throw .badCount }
+    guard buffer.count == Self.headerLength &+ 8 &* count else { throw .wrongLength }
+    let ids = ObjectIDList(base: base + Self.headerLength, count: count)
+    if let position {
+      guard ids[unchecked: 0].rawValue == position, ids.isStrictlyAscending else { throw .badOrder }
+    }
+    self.ids = _overrideLifetime(ids, copying: bytes)
+  }
+
+  /// The length of a stored chunk.
+  @inlinable
+  package static func length(count: Int) -> Int { headerLength &+ 8 &* count }
+
+  /// Writes a chunk into memory of `length(count:)` bytes, as LMDB reserves it.
+  ///
+  /// - Precondition: 1…128 ids.
+  @inlinable
+  package static func write(_ ids: Span<ObjectID>, seed: UInt64, to memory: UnsafeMutableRawBufferPointer) {
+    precondition(ids.count >= 1 && ids.count <= FormatLimits.chunkCapacity, "a chunk has 1 to 128 ids")
+    guard let base = memory.baseAddress, memory.count == length(count: ids.count) else {
+      preconditionFailure("the memory is as long as the chunk")
+    }
+    base.set(UInt16(truncatingIfNeeded: ids.count), at: 8)
+    base.set(0 as UInt16, at: 10)
+    for index in 0..<ids.count { base.set(ids[index].rawValue, at: headerLength &+ 8 &* index) }
+    ValueEnvelope.seal(memory, seed: seed)
+  }
+
+  /// A chunk as it is stored.
+  package static func encode(_ ids: [ObjectID], seed: UInt64) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: length(count: ids.count)) { memory, count in
+      write(ids.span, seed: seed, to: UnsafeMutableRawBufferPointer(memory))
+      count = memory.count
+    }
+  }
+}
+
+/// A chunk that is being edited.
+package struct ListChunkEditor: Equatable, Sendable {
+  package private(set) var ids: [ObjectID]
+
+  package init() {
+    ids = []
+    ids.reserveCapacity(FormatLimits.chunkCapacity)
+  }
+
+  package init(_ chunk: borrowing ListChunk) {
+    self.init()
+    for index in 0..<chunk.ids.count { ids.append(chunk.ids[index]) }
+  }
+
+  package init(_ ids: [ObjectID]) {
+    precondition(ids.count <= FormatLimits.chunkCapacity, "a chunk has at most 128 ids")
+    self.ids = ids
+  }
+
+  package var count: Int { ids.count }
+  package var isEmpty: Bool { ids.isEmpty }
+  package var isFull: Bool { ids.count == FormatLimits.chunkCapacity }
+
+  /// Inserts a member of an ordered list.
+  ///
+  /// - Precondition: the chunk is not full.
+  package mutating func insert(_ id: ObjectID, at index: Int) {
+    precondition(!isFull, "split a full chunk first")
+    ids.insert(id, at: index)
+  }
+
+  @discardableResult
+  package mutating func remove(at index: Int) -> ObjectID {
+    ids.remove(at: index)
+  }
+
+  /// Inserts a member of an unordered list at its place; false if it was there.
+  ///
+  /// - Precondition: the chunk is not full, or has the member.
+  package mutating func insertAscending(_ id: ObjectID) -> Bool {
+    let index = lowerBound(of: id)
+    if index < ids.count, ids[index] == id { return false }
+    insert(id, at: index)
+    return true
+  }
+
+  /// Removes a member of an unordered list; false if it was not there.
+  package mutating func removeAscending(_ id: ObjectID) -> Bool {
+    let index = lowerBound(of: id)
+    guard index < ids.count, ids[index] == id else { return false }
+    ids.remove(at: index)
+    return true
+  }
+
+  /// The first index whose id is not below `id`, in an unordered list.
+  package func lowerBound(of id: ObjectID) -> Int {
+    var low = 0
+    var high = ids.count
+    while low < high {
+      let middle = (low + high) / 2
+      if ids[middle] < id { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  /// Keeps the ids before `index` and returns the others as a chunk of their own. Splitting at the end (an append)
+  /// leaves full chunks behind, splitting in the middle half-full ones.
+  package mutating func split(at index: Int) -> ListChunkEditor {
+    let rest = Array(ids[index...])
+    ids.removeSubrange(index...)
+    return ListChunkEditor(rest)
+  }
+
+  /// The chunk as it is stored.
+  ///
+  /// - Precondition: it is not empty: empty chunks are deleted.
+  package func encoded(seed: UInt64) -> [UInt8] {
+    ListChunk.encode(ids, seed: seed)
+  }
+}
+
+/// Where a member of a long ordered list is: the label of its chunk.
+package struct MemberIndexValue: ValueCodec, Hashable {
+  package var label: UInt64
+
+  package init(label: UInt64) {
+    self.label = label
+  }
+
+  package func write(to writer: inout ByteWriter) { writer.put64(label) }
+  package init(from reader: inout ByteReader) throws(RecordError) { label = try reader.get64() }
+}
+
+/// A page of the directory of a long ordered list: how many members each chunk has, in the order of labels.
+///
+/// count u16 | flags u16 (0) | per chunk: label u64, members u32. The first label is the position in the page's key.
+package struct DirectoryPage: ValueCodec, Hashable {
+  package struct Entry: Hashable, Sendable {
+    package var label: UInt64
+    package var memberCount: UInt32
+
+    package init(label: UInt64, memberCount: UInt32) {
+      self.label = label
+      self.memberCount = memberCount
+    }
+  }
+
+  package var entries: [Entry]
+
+  /// - Precondition: 1…128 entries with ascending labels.
+  package init(_ entries: [Entry]) {
+    self.entries = entries
+  }
+
+  package func write(to writer: inout ByteWriter) {
+    precondition((1...FormatLimits.directoryCapacity).contains(entries.count), "a page has 1 to 128 entries")
+    writer.put16(UInt16(entries.count))
+    writer.put16(0)
+    for entry in entries {
+      writer.put64(entry.label)
+      writer.put32(entry.memberCount)
+    }
+  }
+
+  package init(from reader: inout ByteReader) throws(RecordError) {
+    let count = Int(try reader.get16())
+    guard try reader.get16() == 0 else { throw .badFlag }
+    guard (1...FormatLimits.directoryCapacity).contains(count) else { throw .badCount }
+    entries = []
+    for _ in 0..<count {
+      let entry = Entry(label: try reader.get64(), memberCount: try reader.get32())
+      if let last = entries.last, last.label >= entry.label { throw .badOrder }
+      entries.append(entry)
+    }
+  }
+}

@@ -1,0 +1,80 @@
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+
+/// A counter in `metadata`: u64.
+package struct CounterValue: ValueCodec, Hashable {
+  package var value: UInt64
+
+  package init(_ value: UInt64) {
+    self.value = value
+  }
+
+  package func write(to writer: inout ByteWriter) { writer.put64(value) }
+  package init(from reader: inout ByteReader) throws(RecordError) { value = try reader.get64() }
+}
+
+/// Bytes (JSON) in `metadata`, to the end of the value.
+package struct BytesValue: ValueCodec, Hashable {
+  package var bytes: [UInt8]
+
+  package init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  package func write(to writer: inout ByteWriter) { writer.putRaw(bytes) }
+  package init(from reader: inout ByteReader) throws(RecordError) { bytes = try reader.getRaw(reader.remaining) }
+}
+
+/// What a file says of itself, under the name `format`.
+///
+/// format version u32 | minimum reader version u32 | store UUID 16 bytes | created f64 (seconds since 2001) | …
+/// Bytes after these belong to newer versions: this record alone is read however long it is, because it is what
+/// decides whether a library may read on.
+package struct FormatRecord: ValueCodec, Hashable {
+  package var version: UInt32
+  /// The lowest format version a library must know to open the file, read-only included.
+  package var minimumReaderVersion: UInt32
+  package var storeUUID: UUID
+  /// Seconds since 2001.
+  package var created: Double
+
+  package init(
+    version: UInt32 = FormatLimits.formatVersion,
+    minimumReaderVersion: UInt32 = FormatLimits.minimumReaderVersion, storeUUID: UUID, created: Double
+  ) {
+    self.version = version
+    self.minimumReaderVersion = minimumReaderVersion
+    self.storeUUID = storeUUID
+    self.created = created
+  }
+
+  /// Whether this library may open the file.
+  package var isReadable: Bool {
+    minimumReaderVersion <= FormatLimits.formatVersion
+  }
+
+  package func write(to writer: inout ByteWriter) {
+    writer.put32(version)
+    writer.put32(minimumReaderVersion)
+    withUnsafeBytes(of: storeUUID.uuid) { writer.putRaw($0) }
+    writer.putDouble(created)
+  }
+
+  package init(from reader: inout ByteReader) throws(RecordError) {
+    version = try reader.get32()
+    minimumReaderVersion = try reader.get32()
+    storeUUID = try reader.getUUID()
+    created = try reader.getDouble()
+    _ = try reader.getRaw(reader.remaining)
+  }
+}
+
+extension ByteReader {
+  package mutating func getUUID() throws(RecordError) -> UUID {
+    let bytes = try getRaw(16)
+    return UUID(uuid: bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) })
+  }
+}

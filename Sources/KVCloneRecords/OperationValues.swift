@@ -1,0 +1,106 @@
+package import KVCloneModel
+
+/// Where a cloned root comes from; its key is the clone's id. source id u64 | commit u64 | operation u64 | flags
+/// u64 (0).
+package struct ProvenanceValue: ValueCodec, Hashable {
+  package var source: ObjectID
+  /// The commit whose state of the source was cloned.
+  package var commit: UInt64
+  /// The number of the operation: the commit that made the clone.
+  package var operation: UInt64
+
+  package init(source: ObjectID, commit: UInt64, operation: UInt64) {
+    self.source = source
+    self.commit = commit
+    self.operation = operation
+  }
+
+  package func write(to writer: inout ByteWriter) {
+    writer.put64(source.rawValue)
+    writer.put64(commit)
+    writer.put64(operation)
+    writer.put64(0)
+  }
+
+  package init(from reader: inout ByteReader) throws(RecordError) {
+    source = ObjectID(rawValue: try reader.get64())
+    commit = try reader.get64()
+    operation = try reader.get64()
+    guard try reader.get64() == 0 else { throw .badFlag }
+  }
+}
+
+/// An operation that was done under an idempotency key (the key's bytes are the key).
+///
+/// flags u32 (0) | roots u32 | commit u64 | time f64 | expires f64 (NaN: never) | root ids u64 each | arguments'
+/// digest: length u32, bytes | result: length u32, JSON.
+package struct OperationValue: ValueCodec, Hashable {
+  package var commit: UInt64
+  /// Seconds since 2001.
+  package var time: Double
+  /// Seconds since 2001, or nil.
+  package var expires: Double?
+  /// The objects that the operation made, in the order it returned them.
+  package var roots: [ObjectID]
+  /// A repetition with other arguments is an error: this is what tells.
+  package var argumentDigest: [UInt8]
+  /// What else the operation returned: JSON, or empty.
+  package var result: [UInt8]
+
+  package init(
+    commit: UInt64, time: Double, expires: Double? = nil, roots: [ObjectID], argumentDigest: [UInt8],
+    result: [UInt8] = []
+  ) {
+    self.commit = commit
+    self.time = time
+    self.expires = expires
+    self.roots = roots
+    self.argumentDigest = argumentDigest
+    self.result = result
+  }
+
+  package func write(to writer: inout ByteWriter) {
+    writer.put32(0)
+    writer.put32(UInt32(roots.count))
+    writer.put64(commit)
+    writer.putDouble(time)
+    writer.putDouble(expires ?? .nan)
+    for root in roots { writer.put64(root.rawValue) }
+    writer.putBytes(argumentDigest)
+    writer.putBytes(result)
+  }
+
+  package init(from reader: inout ByteReader) throws(RecordError) {
+    guard try reader.get32() == 0 else { throw .badFlag }
+    let count = try reader.getCount(width: 8)
+    commit = try reader.get64()
+    time = try reader.getDouble()
+    expires = try reader.getOptionalDouble()
+    roots = []
+    for _ in 0..<count { roots.append(ObjectID(rawValue: try reader.get64())) }
+    argumentDigest = try reader.getBytes()
+    result = try reader.getBytes()
+  }
+}
+
+/// Where a migration moved an object; its key is the old id. new id u64 | commit u64.
+package struct RedirectValue: ValueCodec, Hashable {
+  package var target: ObjectID
+  /// The commit of the migration.
+  package var commit: UInt64
+
+  package init(target: ObjectID, commit: UInt64) {
+    self.target = target
+    self.commit = commit
+  }
+
+  package func write(to writer: inout ByteWriter) {
+    writer.put64(target.rawValue)
+    writer.put64(commit)
+  }
+
+  package init(from reader: inout ByteReader) throws(RecordError) {
+    target = ObjectID(rawValue: try reader.get64())
+    commit = try reader.get64()
+  }
+}

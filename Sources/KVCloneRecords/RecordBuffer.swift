@@ -1,0 +1,130 @@
+/// One object record being built or edited in memory of its own.
+///
+/// Always a well-formed record of ``layout`` (its checksum and commit are only right after ``seal(commit:seed:)``).
+/// Made once and used for many records: `reset` and `load` keep the memory. Read it through ``view``.
+package struct RecordBuffer: ~Copyable {
+  @usableFromInline var base: UnsafeMutableRawPointer
+  @usableFromInline var capacity: Int
+  @usableFromInline var length: Int
+  @usableFromInline var variableStart: Int
+  package private(set) var layout: RecordLayout
+
+  /// A buffer with the record of a layout without fields.
+  package init() {
+    capacity = 1024
+    base = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
+    layout = .empty
+    length = 0
+    variableStart = 0
+    reset(.empty)
+  }
+
+  /// A buffer with an empty record.
+  package init(layout: RecordLayout) {
+    self.init()
+    reset(layout)
+  }
+
+  deinit {
+    base.deallocate()
+  }
+
+  /// Bytes of the record.
+  @inlinable
+  package var byteCount: Int { length }
+
+  /// The record's values as they are now.
+  @inlinable
+  package var view: RecordView {
+    @_lifetime(borrow self)
+    get {
+      let view = RecordView(
+        unchecked: UnsafeRawPointer(base), count: length, layout: layout, variableStart: variableStart)
+      return _overrideLifetime(view, borrowing: self)
+    }
+  }
+
+  /// The record's bytes as they are now.
+  @inlinable
+  package var bytes: RawSpan {
+    @_lifetime(borrow self)
+    get {
+      let span = RawSpan(_unsafeStart: UnsafeRawPointer(base), byteCount: length)
+      return _overrideLifetime(span, borrowing: self)
+    }
+  }
+
+  @inlinable
+  package func withBytes<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(UnsafeRawBufferPointer(start: base, count: length))
+  }
+
+  /// Makes this the record of an object whose attributes are all nil and whose lists are empty.
+  @inlinable
+  package mutating func reset(_ layout: RecordLayout) {
+    let fixed = layout.table.pointee.fixedLength
+    if fixed > capacity { grow(to: fixed, keeping: 0) }
+    base.copyMemory(from: layout.table.pointee.template, byteCount: fixed)
+    take(layout, length: fixed, variableStart: fixed)
+  }
+
+  /// Makes this a copy of a record.
+  @inlinable
+  package mutating func load(_ view: borrowing RecordView) {
+    if view.byteCount > capacity { grow(to: view.byteCount, keeping: 0) }
+    base.copyMemory(from: view.base, byteCount: view.byteCount)
+    take(view.layout, length: view.byteCount, variableStart: view.variableStart)
+  }
+
+  /// Checks a stored record and makes this a copy of it. If it throws, the buffer is as before.
+  @inlinable
+  package mutating func load(_ bytes: RawSpan, layout: RecordLayout, seed: UInt64) throws(RecordError) {
+    let view = try RecordView(bytes, layout: layout, seed: seed)
+    load(view)
+  }
+
+  /// Writes the commit and the checksum: the bytes may then be stored under the key the seed was made from.
+  @inlinable
+  package mutating func seal(commit: UInt64, seed: UInt64) {
+    base.set(commit, at: RecordHeader.commit)
+    let checksum = XXH64.hash(UnsafeRawPointer(base + 8), count: length &- 8, seed: seed)
+    base.set(checksum, at: 0)
+  }
+
+  @usableFromInline
+  mutating func take(_ layout: RecordLayout, length: Int, variableStart: Int) {
+    self.layout = layout
+    self.length = length
+    self.variableStart = variableStart
+  }
+
+  /// More memory, at least doubled, so that a growing record is copied a logarithmic number of times.
+  @usableFromInline
+  mutating func grow(to needed: Int, keeping kept: Int) {
+    let larger = max(needed, capacity * 2)
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 16)
+    memory.copyMemory(from: base, byteCount: kept)
+    base.deallocate()
+    base = memory
+    capacity = larger
+  }
+
+  /// Replaces the bytes in `range` by `count` bytes that the caller writes: moves what follows, sets the total length.
+  ///
+  /// - Throws: `recordTooLarge`; the record is then unchanged.
+  @inlinable
+  mutating func splice(_ range: Range<Int>, count: Int) throws(RecordError) {
+    let newLength = length &+ count &- range.count
+    if newLength != length {
+      guard newLength <= FormatLimits.maximumRecordLength else { throw .recordTooLarge }
+      if newLength > capacity { grow(to: newLength, keeping: length) }
+      // `copyMemory` may overlap.
+      base.advanced(by: range.lowerBound &+ count)
+        .copyMemory(from: base + range.upperBound, byteCount: length &- range.upperBound)
+      length = newLength
+      base.set(UInt32(truncatingIfNeeded: newLength), at: RecordHeader.totalLength)
+    }
+  }
+}

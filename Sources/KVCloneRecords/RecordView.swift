@@ -1,0 +1,135 @@
+/// An object record, borrowed from the memory map or a buffer: its values by field index.
+///
+/// A view exists only of bytes that were checked completely (or that a ``RecordBuffer`` built), so its accessors do not
+/// fail; asking for a field in another kind than it has is a programmer's mistake and traps. It dies with the bytes.
+package struct RecordView: ~Escapable {
+  @usableFromInline let base: UnsafeRawPointer
+  /// Bytes of the record.
+  package let byteCount: Int
+  package let layout: RecordLayout
+  /// Offset of the variable bytes: after the fixed slots and the inline ids.
+  @usableFromInline let variableStart: Int
+
+  /// Checks length, checksum, layout, list heads and offsets of a record.
+  ///
+  /// - Parameter seed: `ValueEnvelope.seed(object:)` of the object's id.
+  @inlinable
+  @_lifetime(copy bytes)
+  package init(_ bytes: RawSpan, layout: RecordLayout, seed: UInt64) throws(RecordError) {
+    let buffer = bytes.withUnsafeBytes { $0 }
+    guard let base = buffer.baseAddress, buffer.count >= RecordHeader.length else { throw .tooShort }
+    guard ValueEnvelope.isIntact(buffer, seed: seed) else { throw .checksumMismatch }
+    self.base = base
+    self.layout = layout
+    byteCount = buffer.count
+    variableStart = try Self.validate(base, count: buffer.count, layout: layout)
+  }
+
+  /// A view of bytes that are known to be a record of this layout.
+  @inlinable
+  @_lifetime(immortal)
+  init(unchecked base: UnsafeRawPointer, count: Int, layout: RecordLayout, variableStart: Int) {
+    self.base = base
+    self.layout = layout
+    byteCount = count
+    self.variableStart = variableStart
+  }
+
+  /// Checks all of a record but its checksum; returns where its variable bytes begin.
+  @inlinable
+  static func validate(
+    _ base: UnsafeRawPointer, count: Int, layout: RecordLayout
+  ) throws(RecordError) -> Int {
+    let table = layout.table
+    guard base.number(at: RecordHeader.layout, UInt16.self) == table.pointee.id,
+      base.number(at: RecordHeader.entity, UInt16.self) == table.pointee.entityCode
+    else { throw .wrongLayout }
+    guard Int(base.number(at: RecordHeader.totalLength, UInt32.self)) == count,
+      count <= FormatLimits.maximumRecordLength
+    else { throw .wrongLength }
+    guard count >= table.pointee.fixedLength else { throw .tooShort }
+    for index in 0..<table.pointee.bitmapLength {
+      let bits = base.load(fromByteOffset: RecordHeader.length &+ index, as: UInt8.self)
+      guard bits & ~table.pointee.nullMask[index] == 0 else { throw .badFlag }
+    }
+    var inlineIDs = 0
+    for index in 0..<table.pointee.toManyCount {
+      let head = ListHead(rawValue: base.number(at: table.pointee.headsOffset &+ 8 &* index, UInt64.self))
+      guard head.isValid else { throw .badCount }
+      inlineIDs &+= head.inlineCount
+    }
+    let variableStart = table.pointee.fixedLength &+ 8 &* inlineIDs
+    guard variableStart <= count else { throw .tooShort }
+    var end: UInt32 = 0
+    for index in 0..<table.pointee.variableCount {
+      let slot = base.number(at: table.pointee.endsOffset &+ 4 &* index, UInt32.self)
+      let next = slot & VariableSlot.endMask
+      guard next >= end else { throw .badOffset }
+      if slot & VariableSlot.blobBit != 0 {
+        guard table.pointee.entries[table.pointee.firstVariable &+ index].kind.mayBeBlob else { throw .badFlag }
+        guard next &- end == UInt32(VariableSlot.blobLength) else { throw .badOffset }
+      }
+      end = next
+    }
+    guard variableStart &+ Int(end) == count else { throw .badOffset }
+    return variableStart
+  }
+}
+
+/// The end offset of a variable value.
+@usableFromInline
+enum VariableSlot {
+  /// Set if the bytes name a blob.
+  @inlinable static var blobBit: UInt32 { 1 << 31 }
+  @inlinable static var endMask: UInt32 { blobBit - 1 }
+  /// serial u64 | byte length u64.
+  @inlinable static var blobLength: Int { 16 }
+}
+
+extension RecordView {
+  /// The layout id of a record, to find its layout; nothing else of it is checked.
+  @inlinable
+  package static func layoutID(of bytes: RawSpan) throws(RecordError) -> UInt16 {
+    guard bytes.byteCount >= RecordHeader.length else { throw .tooShort }
+    return UInt16(
+      littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: RecordHeader.layout, as: UInt16.self))
+  }
+
+  /// The code of the object's concrete entity; nothing else of the record is checked.
+  @inlinable
+  package static func entityCode(of bytes: RawSpan) throws(RecordError) -> UInt16 {
+    guard bytes.byteCount >= RecordHeader.length else { throw .tooShort }
+    return UInt16(
+      littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: RecordHeader.entity, as: UInt16.self))
+  }
+
+  /// The commit that last changed the object; nothing else of the record is checked.
+  @inlinable
+  package static func commit(of bytes: RawSpan) throws(RecordError) -> UInt64 {
+    guard bytes.byteCount >= RecordHeader.length else { throw .tooShort }
+    return UInt64(
+      littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: RecordHeader.commit, as: UInt64.self))
+  }
+
+  /// Whether the checksum is right, for those who copy records without reading them.
+  @inlinable
+  package static func verifyChecksum(_ bytes: RawSpan, seed: UInt64) -> Bool {
+    ValueEnvelope.isIntact(bytes, seed: seed)
+  }
+}
+
+extension UnsafeRawPointer {
+  /// The little-endian number at an offset.
+  @inlinable @inline(__always)
+  func number<Number: FixedWidthInteger & BitwiseCopyable>(at offset: Int, _ type: Number.Type) -> Number {
+    Number(littleEndian: (self + offset).loadUnaligned(as: type))
+  }
+}
+
+extension UnsafeMutableRawPointer {
+  /// Writes a number in little-endian order.
+  @inlinable @inline(__always)
+  func set<Number: FixedWidthInteger & BitwiseCopyable>(_ value: Number, at offset: Int) {
+    storeBytes(of: value.littleEndian, toByteOffset: offset, as: Number.self)
+  }
+}

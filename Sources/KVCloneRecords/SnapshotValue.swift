@@ -1,0 +1,147 @@
+/// A named snapshot; its key is the name's UTF-8.
+///
+/// flags u32 | hold count u32 | epoch u64 | commit u64 | created f64 | expires f64 (NaN: never) | next blob serial
+/// u64 | model number u16 | next layout id u16 | next index id u16 | next entity code u16 | watermarks: count u32,
+/// (root u16, next serial u64)* | holds: (length u32, UTF-8)* | user info: length u32, JSON.
+package struct SnapshotValue: ValueCodec, Hashable {
+  package struct Watermark: Hashable, Sendable {
+    package var rootCode: UInt16
+    /// Objects with this serial or a higher one were born later.
+    package var nextSerial: UInt64
+
+    package init(rootCode: UInt16, nextSerial: UInt64) {
+      self.rootCode = rootCode
+      self.nextSerial = nextSerial
+    }
+  }
+
+  /// Made by the store itself (before a rollback or a migration), not by a user.
+  package var isAutomatic = false
+  /// The epoch that making the snapshot ended: its pre-images belong to this epoch or a later one.
+  package var epoch: UInt64
+  /// The last commit that it shows.
+  package var commit: UInt64
+  /// Seconds since 2001.
+  package var created: Double
+  /// Seconds since 2001, or nil.
+  package var expires: Double?
+  package var nextBlobSerial: UInt64
+  /// The number of the model version in `metadata`.
+  package var modelNumber: UInt16
+  package var nextLayoutID: UInt16
+  package var nextIndexID: UInt16
+  package var nextEntityCode: UInt16
+  /// One per root entity, ascending by code.
+  package var watermarks: [Watermark]
+  /// Names of those who forbid its deletion.
+  package var holds: [String] = []
+  /// JSON, or empty.
+  package var userInfo: [UInt8] = []
+
+  package init(
+    epoch: UInt64, commit: UInt64, created: Double, expires: Double? = nil, nextBlobSerial: UInt64, modelNumber: UInt16,
+    nextLayoutID: UInt16, nextIndexID: UInt16, nextEntityCode: UInt16, watermarks: [Watermark]
+  ) {
+    self.epoch = epoch
+    self.commit = commit
+    self.created = created
+    self.expires = expires
+    self.nextBlobSerial = nextBlobSerial
+    self.modelNumber = modelNumber
+    self.nextLayoutID = nextLayoutID
+    self.nextIndexID = nextIndexID
+    self.nextEntityCode = nextEntityCode
+    self.watermarks = watermarks
+  }
+
+  package func write(to writer: inout ByteWriter) {
+    writer.put32(isAutomatic ? 1 : 0)
+    writer.put32(UInt32(holds.count))
+    writer.put64(epoch)
+    writer.put64(commit)
+    writer.putDouble(created)
+    writer.putDouble(expires ?? .nan)
+    writer.put64(nextBlobSerial)
+    writer.put16(modelNumber)
+    writer.put16(nextLayoutID)
+    writer.put16(nextIndexID)
+    writer.put16(nextEntityCode)
+    writer.put32(UInt32(watermarks.count))
+    for watermark in watermarks {
+      writer.put16(watermark.rootCode)
+      writer.put64(watermark.nextSerial)
+    }
+    for hold in holds { writer.putString(hold) }
+    writer.putBytes(userInfo)
+  }
+
+  package init(from reader: inout ByteReader) throws(RecordError) {
+    let flags = try reader.get32()
+    guard flags <= 1 else { throw .badFlag }
+    isAutomatic = flags == 1
+    let holdCount = try reader.getCount(width: 4)
+    epoch = try reader.get64()
+    commit = try reader.get64()
+    created = try reader.getDouble()
+    expires = try reader.getOptionalDouble()
+    nextBlobSerial = try reader.get64()
+    modelNumber = try reader.get16()
+    nextLayoutID = try reader.get16()
+    nextIndexID = try reader.get16()
+    nextEntityCode = try reader.get16()
+    watermarks = []
+    for _ in 0..<(try reader.getCount(width: 10)) {
+      let watermark = Watermark(rootCode: try reader.get16(), nextSerial: try reader.get64())
+      if let last = watermarks.last, last.rootCode >= watermark.rootCode { throw .badOrder }
+      watermarks.append(watermark)
+    }
+    for _ in 0..<holdCount { holds.append(try reader.getString()) }
+    userInfo = try reader.getBytes()
+  }
+}
+
+extension ByteReader {
+  /// A number, or nil for NaN.
+  mutating func getOptionalDouble() throws(RecordError) -> Double? {
+    let value = try getDouble()
+    return value.isNaN ? nil : value
+  }
+}
+
+/// The previous state of a key, borrowed: checksum u64 | state u8 | the value as it was stored, its own checksum
+/// included.
+package struct PreimageView: ~Escapable {
+  /// The value that the key had, to be verified with the key's own seed; nil if there was none.
+  package let isPresent: Bool
+  private let previous: RawSpan
+
+  @_lifetime(copy bytes)
+  package init(_ bytes: RawSpan, seed: UInt64) throws(RecordError) {
+    let payload = try ValueEnvelope.payload(of: bytes, seed: seed)
+    guard payload.byteCount >= 1 else { throw .tooShort }
+    switch payload.unsafeLoad(fromUncheckedByteOffset: 0, as: UInt8.self) {
+    case 0: isPresent = false
+    case 1: isPresent = true
+    default: throw .badFlag
+    }
+    previous = payload.extracting(1..<payload.byteCount)
+    guard isPresent || previous.byteCount == 0 else { throw .trailingBytes }
+  }
+
+  /// The previous value with its envelope; empty if there was none.
+  package var value: RawSpan {
+    @_lifetime(copy self)
+    get { previous }
+  }
+
+  /// The pre-image of a key that had this value, or none.
+  package static func encode(_ value: RawSpan?, seed: UInt64) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: 9)
+    if let value {
+      bytes[8] = 1
+      value.withUnsafeBytes { bytes.append(contentsOf: $0) }
+    }
+    bytes.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
+    return bytes
+  }
+}

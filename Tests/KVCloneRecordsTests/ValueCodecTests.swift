@@ -1,0 +1,149 @@
+import KVCloneModel
+import KVCloneRecords
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite struct ValueCodecTests {
+  private let id = ObjectID(rawValue: 1 << 48 | 5)
+
+  private func check<Value: ValueCodec & Equatable>(_ value: Value, _ golden: String) throws {
+    let bytes = unhex(golden)
+    #expect(hex(value.encoded(seed: Golden.seed)) == golden)
+    #expect(try Value(stored: bytes, seed: Golden.seed) == value)
+    for bit in 0..<bytes.count * 8 {
+      var damaged = bytes
+      damaged[bit / 8] ^= 1 << (bit % 8)
+      #expect(throws: RecordError.checksumMismatch) { try Value(stored: damaged, seed: Golden.seed) }
+    }
+    // With a right checksum, what is cut off or put on is still found; where any length will do, nothing traps.
+    for length in 0..<bytes.count - 8 {
+      _ = try? Value(stored: ValueEnvelope.encode(Array(bytes[8..<8 + length]), seed: Golden.seed), seed: Golden.seed)
+    }
+  }
+
+  @Test func metadata() throws {
+    try check(CounterValue(258), Golden.counter)
+    try check(BytesValue(Array("{}".utf8)), Golden.bytes)
+    let uuid = UUID(uuid: (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
+    try check(FormatRecord(storeUUID: uuid, created: 1.5), Golden.format)
+  }
+
+  @Test func formatRecordOfANewerVersionIsReadAndJudged() throws {
+    var record = FormatRecord(version: 9, minimumReaderVersion: 1, storeUUID: UUID(), created: 0)
+    var payload = Array(record.encoded(seed: 0).dropFirst(8))
+    payload += [1, 2, 3]
+    #expect(try FormatRecord(stored: ValueEnvelope.encode(payload, seed: 0), seed: 0) == record)
+    #expect(record.isReadable)
+    record.minimumReaderVersion = 2
+    #expect(!record.isReadable)
+  }
+
+  @Test func lists() throws {
+    try check(MemberIndexValue(label: 77), Golden.member)
+    try check(
+      DirectoryPage([.init(label: 1, memberCount: 128), .init(label: 9, memberCount: 3)]), Golden.directory)
+  }
+
+  @Test func blobs() throws {
+    let info = BlobInfo(
+      state: .pending, stager: 7, chunkCount: 2, referenceCount: 3, byteCount: 1_048_553, digest: 0xAB_CDEF)
+    try check(info, Golden.blobInfo)
+    #expect(FormatLimits.blobChunkLength == 1_048_552)
+    #expect(BlobInfo.chunkCount(byteCount: 0) == 0)
+    #expect(BlobInfo.chunkCount(byteCount: 1_048_552) == 1)
+    #expect(BlobInfo.chunkCount(byteCount: 1_048_553) == 2)
+    #expect(BlobInfo.chunkCount(byteCount: .max) == nil)
+    let wrong = BlobInfo(chunkCount: 1, referenceCount: 1, byteCount: 1_048_553, digest: 0)
+    #expect(throws: RecordError.badCount) { try BlobInfo(stored: wrong.encoded(seed: 0), seed: 0) }
+  }
+
+  @Test func snapshots() throws {
+    var snapshot = SnapshotValue(
+      epoch: 2, commit: 3, created: 1.5, nextBlobSerial: 4, modelNumber: 5, nextLayoutID: 6, nextIndexID: 7,
+      nextEntityCode: 8,
+      watermarks: [.init(rootCode: 1, nextSerial: 10), .init(rootCode: 2, nextSerial: 20)])
+    snapshot.isAutomatic = true
+    snapshot.holds = ["hold"]
+    snapshot.userInfo = Array("{}".utf8)
+    try check(snapshot, Golden.snapshot)
+    snapshot.expires = 9
+    #expect(try SnapshotValue(stored: snapshot.encoded(seed: 1), seed: 1) == snapshot)
+    snapshot.watermarks.reverse()
+    #expect(throws: RecordError.badOrder) { try SnapshotValue(stored: snapshot.encoded(seed: 1), seed: 1) }
+  }
+
+  @Test func preimages() throws {
+    let previous: [UInt8] = [9, 8]
+    let present = PreimageView.encode(previous.span.bytes, seed: Golden.seed)
+    #expect(hex(present) == Golden.preimagePresent)
+    let absent = PreimageView.encode(nil, seed: Golden.seed)
+    #expect(hex(absent) == Golden.preimageAbsent)
+    let presentView = try PreimageView(present.span.bytes, seed: Golden.seed)
+    let isPresent = presentView.isPresent
+    #expect(isPresent)
+    #expect(array(presentView.value) == [9, 8])
+    let absentView = try PreimageView(absent.span.bytes, seed: Golden.seed)
+    let isAbsent = !absentView.isPresent
+    #expect(isAbsent)
+    for (payload, error) in [([], RecordError.tooShort), ([2], .badFlag), ([0, 1], .trailingBytes)] as [([UInt8], _)] {
+      let bytes = ValueEnvelope.encode(payload, seed: 0)
+      #expect(throws: error) { _ = try PreimageView(bytes.span.bytes, seed: 0).isPresent }
+    }
+  }
+
+  @Test func changes() throws {
+    try check(
+      ChangeHeader(
+        partCount: 2, time: 1.5, insertedCount: 3, updatedCount: 4, deletedCount: 5, author: "me", operation: "clone"),
+      Golden.changeHeader)
+    try check(ChangePart.inserted([.init(first: id, count: 100)]), Golden.inserted)
+    try check(ChangePart.updated([.init(id: id, properties: [1, 9])]), Golden.updated)
+    try check(
+      ChangePart.deleted([.init(id: id, entityCode: 4, tombstone: Array("{}".utf8))]), Golden.deleted)
+    let endless = ValueEnvelope.encode([1, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF], seed: 0)
+    #expect(throws: RecordError.badCount) { try ChangePart(stored: endless, seed: 0) }
+  }
+
+  @Test func operations() throws {
+    try check(ProvenanceValue(source: id, commit: 6, operation: 7), Golden.provenance)
+    try check(
+      OperationValue(
+        commit: 6, time: 1.5, expires: 2.5, roots: [id], argumentDigest: [1, 2], result: Array("{}".utf8)),
+      Golden.operation)
+    try check(RedirectValue(target: id, commit: 6), Golden.redirect)
+  }
+
+  @Test func textThatIsNotUTF8IsAnError() {
+    var bytes = ChangeHeader(
+      partCount: 0, time: 0, insertedCount: 0, updatedCount: 0, deletedCount: 0, author: "a"
+    ).encoded(seed: 0)
+    bytes[8 + 44] = 0xFF
+    bytes = ValueEnvelope.encode(Array(bytes[8...]), seed: 0)
+    #expect(throws: RecordError.invalidUTF8) { try ChangeHeader(stored: bytes, seed: 0) }
+  }
+
+  @Test func randomPayloadsNeverTrap() {
+    var generator = SeededGenerator(3)
+    for _ in 0..<20_000 {
+      var payload = generator.bytes(Int.random(in: 0...120, using: &generator))
+      // Mostly zero bytes, so that counts and flags are often believable.
+      for index in payload.indices where Int.random(in: 0..<4, using: &generator) != 0 { payload[index] &= 3 }
+      let value = ValueEnvelope.encode(payload, seed: 5)
+      _ = try? FormatRecord(stored: value, seed: 5)
+      _ = try? BlobInfo(stored: value, seed: 5)
+      _ = try? DirectoryPage(stored: value, seed: 5)
+      _ = try? SnapshotValue(stored: value, seed: 5)
+      _ = try? ChangeHeader(stored: value, seed: 5)
+      _ = try? ChangePart(stored: value, seed: 5)
+      _ = try? OperationValue(stored: value, seed: 5)
+      _ = try? RecordLayout(stored: value, seed: 5)
+      _ = try? ListChunk(value.span.bytes, seed: 5, unorderedAt: nil).ids.count
+      _ = try? PreimageView(value.span.bytes, seed: 5).isPresent
+    }
+  }
+}
