@@ -1,0 +1,151 @@
+import CKVCloneLMDB
+import Glibc
+
+/// The few file operations that the package needs, so that no other module imports the C library.
+package enum FileSystem {
+  /// What a path names. Symbolic links are not followed.
+  package enum Kind: Sendable, Equatable {
+    case regularFile, directory, symlink, other
+  }
+
+  /// One file's identity on this machine.
+  package struct Identity: Sendable, Hashable {
+    package let device: UInt64
+    package let inode: UInt64
+  }
+
+  /// What `lstat` says.
+  struct Facts: Sendable {
+    let kind: Kind
+    let identity: Identity
+    let owner: UInt32
+    /// The nine permission bits, and set-id and sticky.
+    let mode: UInt32
+    let links: Int
+    let byteCount: Int
+  }
+
+  /// Whether something is at `path`, a dangling link included.
+  package static func exists(_ path: String) -> Bool {
+    kind(path) != nil
+  }
+
+  /// What is at `path`, or nil.
+  package static func kind(_ path: String) -> Kind? {
+    (try? facts(path))?.kind
+  }
+
+  /// The size of a file in bytes, or nil if there is none.
+  package static func byteCount(_ path: String) -> Int? {
+    (try? facts(path))?.byteCount
+  }
+
+  /// What `lstat` says of `path`, or nil if nothing is there.
+  static func facts(_ path: String) throws(LMDBError) -> Facts? {
+    var status = stat()
+    guard unsafe lstat(path, &status) == 0 else {
+      let code = errno
+      if code == ENOENT || code == ENOTDIR { return nil }
+      throw .io(errno: code, operation: "lstat")
+    }
+    return Facts(status)
+  }
+
+  /// What `fstat` says of an open file.
+  static func facts(descriptor: Int32) throws(LMDBError) -> Facts {
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { throw .io(errno: errno, operation: "fstat") }
+    return Facts(status)
+  }
+
+  /// Makes one directory that only its owner may enter (0700). Its parent must exist.
+  package static func createDirectory(_ path: String) throws(LMDBError) {
+    guard unsafe mkdir(path, 0o700) == 0 else { throw LMDBError(code: errno, operation: "mkdir") }
+  }
+
+  /// Makes the names in a directory durable.
+  package static func fsyncDirectory(_ path: String) throws(LMDBError) {
+    try sync(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+  }
+
+  /// Makes a file's bytes durable. Never for a file of an open environment: closing it would drop LMDB's locks.
+  package static func fsyncFile(_ path: String) throws(LMDBError) {
+    try sync(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+  }
+
+  /// Bytes that this user may still write on the file system of `path`.
+  package static func freeBytes(_ path: String) throws(LMDBError) -> Int {
+    var status = statvfs()
+    guard unsafe statvfs(path, &status) == 0 else { throw .io(errno: errno, operation: "statvfs") }
+    let (bytes, overflow) = Int(clamping: status.f_bavail).multipliedReportingOverflow(by: Int(status.f_frsize))
+    return overflow ? .max : bytes
+  }
+
+  /// Renames a file or directory; `storeExists` if `to` is there.
+  package static func renameWithoutReplacing(_ from: String, to: String) throws(LMDBError) {
+    var code = unsafe kvclone_rename_without_replacing(from, to)
+    if code == EINVAL || code == ENOSYS {
+      // A file system without RENAME_NOREPLACE. Directories are still safe: rename(2) replaces no directory that has
+      // something in it.
+      if exists(to) { throw .storeExists(path: to) }
+      code = unsafe rename(from, to) == 0 ? 0 : errno
+    }
+    if code == EEXIST || code == ENOTEMPTY { throw .storeExists(path: to) }
+    if code != 0 { throw LMDBError(code: code, operation: "renameat2") }
+  }
+
+  /// Removes a file; nothing happens if there is none.
+  package static func removeFile(_ path: String) {
+    _ = unsafe unlink(path)
+  }
+
+  /// Removes an empty directory.
+  package static func removeEmptyDirectory(_ path: String) {
+    _ = unsafe rmdir(path)
+  }
+
+  /// A new directory (0700) whose name begins with `prefix` and ends in six random characters.
+  static func makeTemporaryDirectory(prefix: String) throws(LMDBError) -> String {
+    var template = Array((prefix + "XXXXXX").utf8CString)
+    guard unsafe mkdtemp(&template) != nil else { throw LMDBError(code: errno, operation: "mkdtemp") }
+    return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// The text of a file of /proc, which has no size and is short: at most 1 MiB is read. Nil if it cannot be read.
+  static func smallTextFile(_ path: String) -> String? {
+    let file = unsafe kvclone_open(path, O_RDONLY | O_CLOEXEC, 0)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 16 << 10)
+    while bytes.count < 1 << 20 {
+      let count = unsafe Glibc.read(file, &chunk, chunk.count)
+      if count <= 0 { break }
+      bytes.append(contentsOf: chunk[..<count])
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func sync(_ path: String, _ flags: Int32) throws(LMDBError) {
+    let file = unsafe kvclone_open(path, flags, 0)
+    guard file >= 0 else { throw LMDBError(code: -file, operation: "open") }
+    defer { close(file) }
+    guard fsync(file) == 0 else { throw LMDBError(code: errno, operation: "fsync") }
+  }
+}
+
+extension FileSystem.Facts {
+  init(_ status: stat) {
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: kind = .regularFile
+    case S_IFDIR: kind = .directory
+    case S_IFLNK: kind = .symlink
+    default: kind = .other
+    }
+    identity = FileSystem.Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+    owner = status.st_uid
+    mode = status.st_mode & 0o7777
+    links = Int(status.st_nlink)
+    byteCount = Int(status.st_size)
+  }
+}

@@ -1,0 +1,192 @@
+import CKVCloneLMDB
+
+/// Sizes and counters of an environment.
+package struct LMDBInfo: Sendable, Equatable {
+  /// Reserved address space, in bytes.
+  package let mapSize: Int
+  /// The highest page number ever used.
+  package let lastPage: Int
+  /// The number of the last commit.
+  package let commitNumber: UInt64
+  /// Reader slots that exist.
+  package let maximumReaders: Int
+  /// Reader slots that were ever taken; the highest one in use is below it.
+  package let readerCount: Int
+  /// The size of `data.mdb`, in bytes.
+  package let fileSize: Int
+}
+
+/// Sizes of one table's tree.
+package struct LMDBStatistics: Sendable, Equatable {
+  package let depth: Int
+  package let branchPages: Int
+  package let leafPages: Int
+  package let overflowPages: Int
+  package let entries: Int
+
+  package var pages: Int { branchPages + leafPages + overflowPages }
+
+  init(_ raw: MDB_stat) {
+    depth = Int(raw.ms_depth)
+    branchPages = Int(raw.ms_branch_pages)
+    leafPages = Int(raw.ms_leaf_pages)
+    overflowPages = Int(raw.ms_overflow_pages)
+    entries = Int(raw.ms_entries)
+  }
+}
+
+/// One reader slot in use, of any process.
+package struct LMDBReader: Sendable, Equatable {
+  /// Its process, as numbered in that process's PID namespace.
+  package let pid: Int32
+  /// The commit that it sees, and that keeps pages from being reused; nil for an idle reader.
+  package let commitNumber: UInt64?
+}
+
+/// Where the file's pages are.
+package struct LMDBPageAudit: Sendable, Equatable {
+  /// Pages of the trees, and the two meta pages.
+  package let used: Int
+  /// Pages on the free list.
+  package let free: Int
+  /// Pages of the file: the last page number plus one.
+  package let total: Int
+  /// Whether each page is either used or free: none leaked, none counted twice.
+  package var isConsistent: Bool { used + free == total }
+}
+
+extension LMDBEnvironment {
+  /// Sizes and counters, at this moment.
+  package func info() throws(LMDBError) -> LMDBInfo {
+    try whileOpen { () throws(LMDBError) in
+      var raw = unsafe MDB_envinfo()
+      let code = unsafe mdb_env_info(pointer, &raw)
+      if code != 0 { throw error(code, "mdb_env_info") }
+      return unsafe LMDBInfo(
+        mapSize: raw.me_mapsize, lastPage: raw.me_last_pgno, commitNumber: UInt64(raw.me_last_txnid),
+        maximumReaders: Int(raw.me_maxreaders), readerCount: Int(raw.me_numreaders),
+        fileSize: FileSystem.byteCount(StorePaths(directory).data) ?? 0)
+    }
+  }
+
+  /// Sizes of a table's tree, as last committed.
+  package func statistics(_ table: LMDBTable) throws(LMDBError) -> LMDBStatistics {
+    let transaction = try beginRead()
+    return try statistics(table, transaction.handle)
+  }
+
+  /// How many pages of the file can be used again. Walks the free list.
+  package func freePageCount() throws(LMDBError) -> Int {
+    let transaction = try beginRead()
+    return try freePageCount(transaction)
+  }
+
+  /// Counts every page once. All tables of the file must be open. Meaningful while nobody writes.
+  package func auditPages() throws(LMDBError) -> LMDBPageAudit {
+    let names = try tableNames()
+    let transaction = try beginRead()
+    var used = 2
+    for dbi in [Self.freeDatabase, Self.mainDatabase] {
+      used += try statistics(LMDBTable(dbi: dbi), transaction.handle).pages
+    }
+    for name in names { used += try statistics(table(named: name), transaction.handle).pages }
+    return LMDBPageAudit(used: used, free: try freePageCount(transaction), total: try info().lastPage + 1)
+  }
+
+  /// The reader slots in use.
+  package func readers() throws(LMDBError) -> [LMDBReader] {
+    try whileOpen { () throws(LMDBError) in
+      let lines = ReaderLines()
+      let code = unsafe mdb_reader_list(
+        pointer,
+        { text, context in
+          guard let text = unsafe text, let context = unsafe context else { return 0 }
+          unsafe Unmanaged<ReaderLines>.fromOpaque(context).takeUnretainedValue().text += String(cString: text)
+          return 0
+        }, Unmanaged.passUnretained(lines).toOpaque())
+      if code < 0 { throw error(code, "mdb_reader_list") }
+      return lines.parsed
+    }
+  }
+
+  /// Frees the slots of readers whose process is gone, and says how many there were.
+  @discardableResult
+  package func clearDeadReaders() throws(LMDBError) -> Int {
+    try whileOpen { () throws(LMDBError) in
+      var dead: Int32 = 0
+      let code = unsafe mdb_reader_check(pointer, &dead)
+      if code != 0 { throw error(code, "mdb_reader_check") }
+      return Int(dead)
+    }
+  }
+
+  /// Makes the file durable. A commit does that by itself.
+  package func sync() throws(LMDBError) {
+    try whileOpen { () throws(LMDBError) in
+      let code = unsafe mdb_env_sync(pointer, 1)
+      if code != 0 { throw error(code, "mdb_env_sync") }
+    }
+  }
+
+  /// Enlarges the map. Throws `transactionsActive` while any transaction of this process is live: LMDB cannot move the
+  /// map under one.
+  package func growMap(toAtLeast byteCount: Int) throws(LMDBError) {
+    if isForked { throw .forked }
+    let current = try info().mapSize
+    if byteCount <= current { return }
+    // Whole mebibytes: any multiple of the page size would do.
+    let mebibyte = 1 << 20
+    let size = (byteCount + mebibyte - 1) / mebibyte * mebibyte
+    let result = state.withLock { state -> Result<Void, LMDBError> in
+      if state.isClosing { return .failure(.closed) }
+      if state.live > 0 { return .failure(.transactionsActive(count: state.live)) }
+      let code = unsafe mdb_env_set_mapsize(pointer, size)
+      return code == 0 ? .success(()) : .failure(error(code, "mdb_env_set_mapsize"))
+    }
+    try result.get()
+  }
+
+  /// The free list's handle in LMDB.
+  private static let freeDatabase: UInt32 = 0
+
+  /// Counts as a live transaction, so that the environment is not closed meanwhile.
+  private func whileOpen<T>(_ body: () throws(LMDBError) -> T) throws(LMDBError) -> T {
+    _ = try enter(wantsPooled: false)
+    defer { leave(returning: nil) }
+    return try body()
+  }
+
+  private func statistics(
+    _ table: LMDBTable, _ handle: LMDBTransactionHandle
+  ) throws(LMDBError) -> LMDBStatistics {
+    var raw = MDB_stat()
+    let code = unsafe mdb_stat(handle.pointer, table.dbi, &raw)
+    if code != 0 { throw error(code, "mdb_stat") }
+    return LMDBStatistics(raw)
+  }
+
+  private func freePageCount(_ transaction: borrowing LMDBReadTransaction) throws(LMDBError) -> Int {
+    var count = 0
+    try transaction.scan(LMDBTable(dbi: Self.freeDatabase)) { _, pages in
+      // An ID list: its length, then the page numbers.
+      if pages.byteCount >= 8 {
+        count += unsafe pages.withUnsafeBytes { unsafe $0.loadUnaligned(as: Int.self) }
+      }
+      return true
+    }
+    return count
+  }
+}
+
+/// What `mdb_reader_list` prints: a heading, then "pid thread txnid" a line, with "-" for an idle reader.
+private final class ReaderLines {
+  var text = ""
+
+  var parsed: [LMDBReader] {
+    text.split(separator: "\n").compactMap { line in
+      let fields = line.split(separator: " ")
+      guard fields.count == 3, let pid = Int32(fields[0]) else { return nil }
+      return LMDBReader(pid: pid, commitNumber: UInt64(fields[2]))
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import CKVCloneLMDB
+import Glibc
+
+extension LMDBEnvironment {
+  /// Opens an existing store. Nothing is made if there is none (`noStore`).
+  ///
+  /// Before LMDB maps the file, its names, owner, mode, links, file system and meta pages are checked; see
+  /// `isShorterThanLastPage` for the one finding that is not an error. Tables are opened with `openTables`.
+  package static func open(at directory: String, options: LMDBOptions = LMDBOptions()) throws(LMDBError)
+    -> LMDBEnvironment
+  {
+    let paths = StorePaths(directory)
+    let identity = try StoreFileCheck.identify(paths, isReadOnly: options.isReadOnly)
+    try NetworkFileSystems.check(paths.directory, trustedFuse: options.trustedFuseFileSystems)
+    guard EnvironmentRegistry.claim(identity) else { throw .alreadyOpen(path: paths.data) }
+    do {
+      let found = try StoreFileCheck.inspect(paths, identity)
+      return try open(paths, options, found)
+    } catch {
+      EnvironmentRegistry.release(identity)
+      throw error
+    }
+  }
+
+  private static func open(
+    _ paths: StorePaths, _ options: LMDBOptions, _ found: StoreFileCheck.Result
+  ) throws(LMDBError) -> LMDBEnvironment {
+    let lockFile = options.isReadOnly ? nil : try WriterLockFile(path: paths.writerLock)
+    let needed = Int((found.lastPage + 1) * UInt64(LMDBLimits.pageSize))
+    let pointer = try unsafe openRaw(paths.directory, options, minimumMap: needed)
+    do throws(LMDBError) {
+      let opened = try unsafe descriptorIdentity(pointer)
+      if opened != found.identity { throw .replacedWhileOpening(path: paths.data) }
+    } catch {
+      unsafe mdb_env_close(pointer)
+      throw error
+    }
+    return unsafe LMDBEnvironment(
+      pointer: pointer, directory: paths.directory, options: options, identity: found.identity, lockFile: lockFile,
+      isShorterThanLastPage: found.isShorterThanLastPage)
+  }
+
+  /// Opens LMDB's environment with the largest map up to `options.mapSize` that the process may have, and clears the
+  /// slots of dead readers.
+  static func openRaw(
+    _ directory: String, _ options: LMDBOptions, minimumMap: Int
+  ) throws(LMDBError) -> OpaquePointer {
+    if !options.isReadOnly { kvclone_ignore_file_size_signal() }
+    var mapSize = max(options.mapSize, minimumMap)
+    while true {
+      var code: Int32 = 0
+      if let pointer = unsafe openRaw(directory, options, mapSize, &code) {
+        var dead: Int32 = 0
+        unsafe mdb_reader_check(pointer, &dead)
+        return unsafe pointer
+      }
+      // RLIMIT_AS forbids it: less address space will do as long as the file fits.
+      let isTooMuch = code == ENOMEM && mapSize / 2 >= max(minimumMap, 1 << 20)
+      if !isTooMuch { throw LMDBError(code: code, operation: "mdb_env_open") }
+      mapSize /= 2
+    }
+  }
+
+  private static func openRaw(
+    _ directory: String, _ options: LMDBOptions, _ mapSize: Int, _ code: inout Int32
+  ) -> OpaquePointer? {
+    var environment: OpaquePointer?
+    code = unsafe mdb_env_create(&environment)
+    guard code == 0, let environment = unsafe environment else { return nil }
+    unsafe mdb_env_set_maxdbs(environment, UInt32(options.maximumTables))
+    unsafe mdb_env_set_maxreaders(environment, UInt32(options.maximumReaders))
+    code = unsafe mdb_env_set_mapsize(environment, mapSize)
+    if code == 0 {
+      let flags =
+        MDB_NOTLS | (options.isReadOnly ? MDB_RDONLY : 0) | (options.isReadAheadOff ? MDB_NORDAHEAD : 0)
+      code = unsafe mdb_env_open(environment, directory, UInt32(flags), 0o600)
+    }
+    if code == 0 {
+      var descriptor: Int32 = -1
+      code = unsafe mdb_env_get_fd(environment, &descriptor)
+      if code == 0 { code = kvclone_set_close_on_exec(descriptor) }
+    }
+    if code == 0 { return unsafe environment }
+    unsafe mdb_env_close(environment)
+    return nil
+  }
+
+  static func descriptorIdentity(_ pointer: OpaquePointer) throws(LMDBError) -> FileSystem.Identity {
+    var descriptor: Int32 = -1
+    let code = unsafe mdb_env_get_fd(pointer, &descriptor)
+    if code != 0 { throw LMDBError(code: code, operation: "mdb_env_get_fd") }
+    return try FileSystem.facts(descriptor: descriptor).identity
+  }
+}

@@ -1,0 +1,48 @@
+import CKVCloneLMDB
+import Glibc
+
+/// An error that can stand for one of LMDB's, so that a scan whose body throws needs one error type only.
+package protocol LMDBErrorConvertible: Error {
+  init(_ error: LMDBError)
+}
+
+extension LMDBError: LMDBErrorConvertible {
+  package init(_ error: LMDBError) {
+    self = error
+  }
+}
+
+extension LMDBError {
+  /// The case for a return code of LMDB, which is one of its own negative codes or an `errno` value.
+  init(code: Int32, operation: StaticString) {
+    switch code {
+    case MDB_KEYEXIST: self = .notAscending
+    case MDB_PAGE_NOTFOUND, MDB_CORRUPTED: self = .corrupted
+    case MDB_PANIC: self = .panic
+    case MDB_VERSION_MISMATCH: self = .versionMismatch
+    case MDB_INVALID: self = .invalid
+    case MDB_MAP_FULL: self = .mapFull
+    case MDB_DBS_FULL: self = .tablesFull
+    case MDB_READERS_FULL: self = .readersFull
+    case MDB_TLS_FULL: self = .threadStorageFull
+    case MDB_TXN_FULL: self = .transactionFull
+    case MDB_CURSOR_FULL: self = .cursorFull
+    case MDB_PAGE_FULL: self = .pageFull
+    case MDB_MAP_RESIZED: self = .mapResized
+    case MDB_INCOMPATIBLE: self = .incompatible
+    case MDB_BAD_RSLOT: self = .badReaderSlot
+    case MDB_BAD_TXN: self = .badTransaction
+    case MDB_BAD_DBI: self = .badTable
+    case ENOSPC, EDQUOT, EFBIG: self = .diskFull
+    case ENOMEM: self = .outOfMemory
+    default: self = .io(errno: code, operation: String(describing: operation))
+    }
+  }
+}
+
+/// The C library's words for an `errno` value.
+func errorText(_ code: Int32) -> String {
+  // Safe with threads since glibc 2.32.
+  guard let words = unsafe strerror(code) else { return "unknown" }
+  return unsafe String(cString: words)
+}

@@ -1,0 +1,108 @@
+extension LMDBError: CustomStringConvertible {
+  package var description: String { message }
+
+  /// What failed and what to do about it. Paths and numbers only; never a stored key or value.
+  package var message: String {
+    switch self {
+    case .mapFull, .readersFull, .threadStorageFull, .transactionFull, .cursorFull, .pageFull, .corrupted, .panic,
+      .versionMismatch, .invalid, .mapResized, .incompatible, .badReaderSlot, .badTransaction, .badTable, .tablesFull,
+      .noTable:
+      return engineMessage
+    case .keyTooLong, .keyEmpty, .valueTooLong, .notAscending, .incompleteValue:
+      return argumentMessage
+    case .nestedWrite, .busy, .transactionFailed, .forked, .alreadyOpen, .readOnly, .closed, .transactionsActive:
+      return useMessage
+    case .storeExists, .noStore, .notAStore, .emptyFile, .symlink, .notRegularFile, .wrongOwner, .wrongMode,
+      .hardLinked, .networkFileSystem, .unsupportedPageSize, .replacedWhileOpening, .pidNamespace, .diskFull,
+      .outOfMemory, .io:
+      return fileMessage
+    }
+  }
+
+  private var engineMessage: String {
+    switch self {
+    case .mapFull: "The reserved address space is used up. End every transaction of this process and grow the map."
+    case .readersFull: "All reader slots are taken. End long reads, or open the store with more readers everywhere."
+    case .threadStorageFull: "The process has no thread-local storage key left. Open fewer environments."
+    case .transactionFull: "The transaction touches too many pages. Split it."
+    case .cursorFull, .pageFull, .corrupted:
+      "The file is damaged. Stop writing, run a full check, and restore a backup or rescue what is readable."
+    case .panic:
+      """
+      The file's meta page could not be written, so the last commit may or may not have happened. Close the store, open \
+      it again and compare its commit number.
+      """
+    case .versionMismatch: "Another version of LMDB made the file or its lock file. Open it with that version."
+    case .invalid: "The file is not an LMDB file. Check the path, or restore a backup."
+    case .mapResized:
+      "Another process grew the file. End every transaction and pinned snapshot of this process and try again."
+    case .incompatible: "The operation does not fit the table. The file was written by another program; check it."
+    case .badReaderSlot: "A reader slot is in use twice. Close the store in this process and open it again."
+    case .badTransaction: "The transaction failed before. Abort it and begin a new one."
+    case .badTable: "The table was opened after the transaction began. Begin a new transaction."
+    case .tablesFull: "Too many tables are open. Open the store with a larger table limit."
+    case .noTable(let name): "The store has no open table “\(name)”. Open it, or migrate the store."
+    default: ""
+    }
+  }
+
+  private var argumentMessage: String {
+    switch self {
+    case .keyTooLong(let length):
+      "A key has \(length) bytes, and \(LMDBLimits.maximumKeyLength) are possible. Shorten it."
+    case .keyEmpty: "A key has no bytes. Give it at least one."
+    case .valueTooLong(let length): "A value has \(length) bytes, and less than 4 GiB are possible. Cut it into chunks."
+    case .notAscending: "An appended key is not greater than the table's last one. Sort the keys, or put it instead."
+    case .incompleteValue(let reserved, let written):
+      "\(reserved) bytes were reserved for a value and \(written) written. Reserve as many as will be written."
+    default: ""
+    }
+  }
+
+  private var useMessage: String {
+    switch self {
+    case .nestedWrite: "This thread is writing already. End that write transaction first, or use it."
+    case .busy(let holder?):
+      """
+      The store is being written by process \(holder.pid)\(holder.isThisProcess ? " (this one)" : "")\
+      \(holder.label.isEmpty ? "" : ", “\(holder.label)”"). Wait for it, or try again with a longer timeout.
+      """
+    case .busy(nil): "The store is being written. Try again with a longer timeout."
+    case .transactionFailed: "An operation of the write transaction failed, so it cannot go on. Abort it and try again."
+    case .forked: "The process forked after opening the store. Open it again in the child."
+    case .alreadyOpen(let path): "This process has \(path) open already. Share that environment."
+    case .readOnly: "The store was opened read-only. Open it for writing."
+    case .closed: "The store was closed. Open it again."
+    case .transactionsActive(let count):
+      "\(count) transactions of this process are open. End them, pinned snapshots too, and try again."
+    default: ""
+    }
+  }
+
+  private var fileMessage: String {
+    switch self {
+    case .storeExists(let path): "There is something at \(path) already. Choose another path, or open the store."
+    case .noStore(let path): "There is no store at \(path). Check the path, or create one."
+    case .notAStore(let path, let reason): "\(path) is not a healthy store: \(reason). Check it, or restore a backup."
+    case .emptyFile(let path): "\(path) has no bytes. Restore a backup, or remove the directory and create the store."
+    case .symlink(let path): "\(path) is a symbolic link. Give the real path, and no links within the store."
+    case .notRegularFile(let path): "\(path) is of the wrong kind. A store is a directory of regular files."
+    case .wrongOwner(let path, let owner): "\(path) belongs to user \(owner). Run as that user, or chown it."
+    case .wrongMode(let path, let mode):
+      "\(path) has mode 0\(String(mode, radix: 8)). Its owner, and nobody else, must have access: chmod go= it."
+    case .hardLinked(let path, let links): "\(path) has \(links) names. Remove the other hard links, or copy it."
+    case .networkFileSystem(let name): "The store lies on \(name), where LMDB is unsafe. Move it to a local disk."
+    case .unsupportedPageSize(let size):
+      "The file has pages of \(size) bytes, not 4096. Dump it there and load it here."
+    case .replacedWhileOpening(let path): "\(path) was replaced while it was being opened. Try again."
+    case .pidNamespace:
+      "A reader in another PID namespace has our process id. Let the containers share one PID namespace."
+    case .diskFull:
+      "The disk, the quota or the file size limit is used up. Make room and try again; nothing was changed."
+    case .outOfMemory: "No memory or address space is left. Raise the process's limits, or reserve a smaller map."
+    case .io(let errno, let operation):
+      "\(operation) failed with error \(errno) (\(errorText(errno))). See the kernel's log for the device."
+    default: ""
+    }
+  }
+}

@@ -1,0 +1,121 @@
+/// Who holds the right to write a store, as written into `writer.lock` by the holder.
+package struct WriterHolder: Sendable, Equatable {
+  /// The holder's process id, as seen in the holder's own PID namespace.
+  package let pid: Int32
+  /// What the holder said it is doing. At most 64 bytes of UTF-8.
+  package let label: String
+  /// When it began: nanoseconds since 1970-01-01T00:00:00Z, by the holder's clock.
+  package let sinceNanoseconds: Int64
+  /// Whether the holder is a thread of this process.
+  package let isThisProcess: Bool
+}
+
+/// Everything that can go wrong between this package and LMDB or the file system.
+///
+/// `message` says what failed and what to do about it. No case carries a stored key or value.
+package enum LMDBError: Error, Sendable, Equatable {
+  // MARK: LMDB's own return codes
+
+  /// `MDB_MAP_FULL`: the reserved address space is used up.
+  case mapFull
+  /// `MDB_READERS_FULL`: every reader slot is taken, also after stale ones were cleared.
+  case readersFull
+  /// `MDB_TLS_FULL`: the process has no thread-local storage key left.
+  case threadStorageFull
+  /// `MDB_TXN_FULL`: one transaction touched more pages than LMDB can list.
+  case transactionFull
+  /// `MDB_CURSOR_FULL`: a tree is deeper than LMDB's cursors; the file is damaged.
+  case cursorFull
+  /// `MDB_PAGE_FULL`: an internal limit of a page was met; the file is damaged.
+  case pageFull
+  /// `MDB_CORRUPTED` or `MDB_PAGE_NOTFOUND`: the file is damaged.
+  case corrupted
+  /// `MDB_PANIC`: the meta page could not be written, so the outcome of the last commit is unknown.
+  case panic
+  /// `MDB_VERSION_MISMATCH`: the file or the lock file was made by an incompatible LMDB.
+  case versionMismatch
+  /// `MDB_INVALID`: not an LMDB file.
+  case invalid
+  /// `MDB_MAP_RESIZED`: another process grew the file beyond our map, and transactions of this process keep us from
+  /// following.
+  case mapResized
+  /// `MDB_INCOMPATIBLE`: the operation does not fit the table.
+  case incompatible
+  /// `MDB_BAD_RSLOT`: the reader slot was not usable.
+  case badReaderSlot
+  /// `MDB_BAD_TXN`: the transaction must be aborted.
+  case badTransaction
+  /// `MDB_BAD_DBI`: the table handle is not (or no longer) valid in this transaction.
+  case badTable
+  /// `MDB_DBS_FULL`: more tables than the environment was opened for.
+  case tablesFull
+  /// A table that was asked for does not exist.
+  case noTable(name: String)
+
+  // MARK: Arguments
+
+  /// Keys have 1 to 511 bytes.
+  case keyTooLong(length: Int)
+  /// Keys have at least one byte.
+  case keyEmpty
+  /// Values have less than 4 GiB.
+  case valueTooLong(length: Int)
+  /// An append's key is not greater than the table's last key.
+  case notAscending
+  /// A closure filled fewer bytes than it had reserved.
+  case incompleteValue(reserved: Int, written: Int)
+
+  // MARK: Use
+
+  /// This thread already holds the writer.
+  case nestedWrite
+  /// Another writer kept its place until the timeout.
+  case busy(holder: WriterHolder?)
+  /// An earlier operation of this write transaction failed, so it cannot be committed.
+  case transactionFailed
+  /// The process forked after the environment was opened.
+  case forked
+  /// This process has the file open already.
+  case alreadyOpen(path: String)
+  /// A write was begun in an environment opened read-only.
+  case readOnly
+  /// The environment was closed.
+  case closed
+  /// The operation needs that no transaction of this process is live.
+  case transactionsActive(count: Int)
+
+  // MARK: The file system
+
+  /// There is a file or directory where the store should be created.
+  case storeExists(path: String)
+  /// There is no store.
+  case noStore(path: String)
+  /// A file is there, and it is not a store.
+  case notAStore(path: String, reason: String)
+  /// `data.mdb` has no bytes; LMDB would silently make a new store of it.
+  case emptyFile(path: String)
+  /// A symbolic link stands where a file or directory of the store belongs.
+  case symlink(path: String)
+  /// Something other than a regular file (or, for the store itself, a directory).
+  case notRegularFile(path: String)
+  /// The file belongs to another user.
+  case wrongOwner(path: String, owner: UInt32)
+  /// Other users may read or write the file, or we may not.
+  case wrongMode(path: String, mode: UInt32)
+  /// The file has more than one name.
+  case hardLinked(path: String, links: Int)
+  /// The store lies on a network file system.
+  case networkFileSystem(name: String)
+  /// The page size is not 4096.
+  case unsupportedPageSize(UInt32)
+  /// The file was exchanged for another while it was being opened.
+  case replacedWhileOpening(path: String)
+  /// A reader of another PID namespace has our process id.
+  case pidNamespace
+  /// The disk, quota or file size limit is used up.
+  case diskFull
+  /// The process may not have more memory or address space.
+  case outOfMemory
+  /// A system call failed. `operation` names it.
+  case io(errno: Int32, operation: String)
+}

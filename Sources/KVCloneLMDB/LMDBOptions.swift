@@ -1,0 +1,22 @@
+/// How an environment is opened. The defaults fit every use that was measured.
+package struct LMDBOptions: Sendable {
+  /// Opens without the right to write; the lock file is still written, because readers register in it.
+  package var isReadOnly = false
+  /// Address space to reserve, in bytes. Halved as long as a limit of the process forbids it.
+  package var mapSize = 1 << 40
+  /// How many tables can be open. More cost time: with 65,535, every read transaction takes 33 µs to begin.
+  package var maximumTables = 1024
+  /// How many read transactions of all processes can be open at once. An existing
+  /// lock file with more slots keeps them.
+  package var maximumReaders = 126
+  /// After how many dirtied bytes (about) a write transaction spills its dirty pages to the file, which bounds its
+  /// memory. 0 switches forced spills off.
+  package var spillBudget = 16 << 20
+  /// Names of FUSE file systems, as `fuse.NAME` or `fuseblk` of /proc/self/mountinfo, that may carry a store.
+  package var trustedFuseFileSystems: Set<String> = []
+  /// Turns off the kernel's read-ahead in the map (`MDB_NORDAHEAD`). For stores much larger than memory, if measured to
+  /// help.
+  package var isReadAheadOff = false
+
+  package init() {}
+}

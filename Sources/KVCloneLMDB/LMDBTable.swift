@@ -1,0 +1,51 @@
+/// A named table of an environment: ordered byte keys, one value each.
+///
+/// A handle stays valid as long as its environment. A transaction that began before the table was opened cannot use
+/// it (`LMDBError.badTable` or `EINVAL`): LMDB fixes the set of tables at begin.
+package struct LMDBTable: Sendable, Hashable {
+  /// LMDB's own number of the table.
+  package let dbi: UInt32
+
+  /// A table by the number that an environment of this process gave it.
+  @inlinable
+  package init(dbi: UInt32) {
+    self.dbi = dbi
+  }
+}
+
+/// A key and its value, both inside the memory map and valid as long as the transaction they came from is not written
+/// to or ended.
+package struct LMDBEntry: ~Escapable {
+  package let key: RawSpan
+  package let value: RawSpan
+
+  @inlinable
+  @_lifetime(copy key, copy value)
+  package init(key: RawSpan, value: RawSpan) {
+    self.key = key
+    self.value = value
+  }
+}
+
+/// Where `seek` looks.
+package enum LMDBSeek: Sendable {
+  /// The least key that is not less than the given one.
+  case atOrAfter
+  /// The greatest key that is not greater than the given one.
+  case atOrBefore
+  /// The table's first key; the given key is not looked at.
+  case first
+  /// The table's last key; the given key is not looked at.
+  case last
+}
+
+/// Sizes that LMDB itself imposes.
+package enum LMDBLimits {
+  /// The longest key, in bytes: `MDB_MAXKEYSIZE` of a stock build.
+  package static let maximumKeyLength = 511
+  /// The page size, in bytes. Another one is refused at open.
+  package static let pageSize = 4096
+  /// A node (8 bytes of header, key, value) longer than this puts its value on pages of its own: half a page less its
+  /// header, made even, less an index entry (`me_nodemax` in mdb.c).
+  package static let maximumNodeLength = 2038
+}

@@ -1,0 +1,58 @@
+import CKVCloneLMDB
+
+/// LMDB's transaction pointer.
+///
+/// Sendable, because the pool hands reset read transactions from thread to thread, which `MDB_NOTLS` allows; who has one
+/// uses it alone.
+@safe
+struct LMDBTransactionHandle: @unchecked Sendable {
+  let pointer: OpaquePointer
+}
+
+extension LMDBTransactionHandle {
+  /// The value of `key`, or a `MDB_NOTFOUND`.
+  @inline(__always)
+  func get(_ table: LMDBTable, _ key: RawSpan) -> RawValue {
+    let transaction = unsafe pointer
+    return unsafe key.withUnsafeBytes { key in unsafe rawGet(transaction, table.dbi, key) }
+  }
+
+  /// One placement of a short-lived cursor.
+  func seek(_ table: LMDBTable, _ key: RawSpan, _ position: LMDBSeek) throws(LMDBError) -> RawEntry {
+    let cursor = try unsafe openCursor(pointer, table)
+    defer { unsafe mdb_cursor_close(cursor) }
+    switch position {
+    case .first: return unsafe rawMove(cursor, MDB_FIRST)
+    case .last: return unsafe rawMove(cursor, MDB_LAST)
+    case .atOrAfter:
+      if key.byteCount == 0 { return unsafe rawMove(cursor, MDB_FIRST) }
+      return unsafe key.withUnsafeBytes { key in unsafe rawMove(cursor, MDB_SET_RANGE, to: key) }
+    case .atOrBefore:
+      if key.byteCount == 0 { return .notFound }
+      let found = unsafe key.withUnsafeBytes { key in unsafe rawMove(cursor, MDB_SET_RANGE, to: key) }
+      if found.code == MDB_NOTFOUND { return unsafe rawMove(cursor, MDB_LAST) }
+      guard found.code == 0 else { return found }
+      // MDB_SET_RANGE gives a key that is not less; it is the wanted one only if it is the same one.
+      let isSame = unsafe key.withUnsafeBytes { key in
+        unsafe key.elementsEqual(UnsafeRawBufferPointer(start: found.key, count: found.keyCount))
+      }
+      return isSame ? found : unsafe rawMove(cursor, MDB_PREV)
+    }
+  }
+}
+
+extension LMDBLimits {
+  /// Refuses what LMDB would refuse, before anything is touched.
+  @inline(__always)
+  static func checkKey(_ key: RawSpan) throws(LMDBError) {
+    if UInt(bitPattern: key.byteCount &- 1) >= UInt(maximumKeyLength) {
+      throw key.byteCount == 0 ? .keyEmpty : .keyTooLong(length: key.byteCount)
+    }
+  }
+
+  /// For seeks and scans, where an empty key means the table's beginning.
+  @inline(__always)
+  static func checkBound(_ key: RawSpan?) throws(LMDBError) {
+    if let key, key.byteCount > maximumKeyLength { throw .keyTooLong(length: key.byteCount) }
+  }
+}

@@ -1,0 +1,68 @@
+import CKVCloneLMDB
+
+// The same reads as `LMDBReadTransaction` has. They are written twice, because a protocol cannot say that a result
+// borrows from a noncopyable self without a witness call per read.
+extension LMDBWriteTransaction {
+  /// The value of `key`, or nil. Throws `keyEmpty`, `keyTooLong`, `corrupted`, `badTable`.
+  @_lifetime(borrow self)
+  package borrowing func get(_ table: LMDBTable, _ key: RawSpan) throws(LMDBError) -> RawSpan? {
+    try LMDBLimits.checkKey(key)
+    let raw = handle.get(table, key)
+    guard raw.code == 0 else {
+      try throwUnlessNotFound(raw.code)
+      return nil
+    }
+    let value = unsafe RawSpan(_unsafeStart: orEmpty(raw.base), byteCount: raw.count)
+    return unsafe _overrideLifetime(value, borrowing: self)
+  }
+
+  /// The entry nearest to `key` in the direction `position` says, or nil if there is none.
+  @_lifetime(borrow self)
+  package borrowing func seek(
+    _ table: LMDBTable, _ key: RawSpan, _ position: LMDBSeek
+  ) throws(LMDBError) -> LMDBEntry? {
+    try LMDBLimits.checkBound(key)
+    let raw = try handle.seek(table, key, position)
+    guard raw.code == 0 else {
+      try throwUnlessNotFound(raw.code)
+      return nil
+    }
+    let foundKey = unsafe RawSpan(_unsafeStart: orEmpty(raw.key), byteCount: raw.keyCount)
+    let value = unsafe RawSpan(_unsafeStart: orEmpty(raw.value), byteCount: raw.valueCount)
+    return unsafe _overrideLifetime(LMDBEntry(key: foundKey, value: value), borrowing: self)
+  }
+
+  /// A cursor over `table`, beginning at the first key that is not less than `start`, or at the first key of all.
+  @_lifetime(borrow self)
+  package borrowing func cursor(_ table: LMDBTable, from start: RawSpan? = nil) throws(LMDBError) -> LMDBCursor {
+    try LMDBLimits.checkBound(start)
+    let cursor = try LMDBCursor(transaction: handle, table: table, from: start)
+    return unsafe _overrideLifetime(cursor, borrowing: self)
+  }
+
+  /// Gives `body` key and value of each entry from `start` on, in key order, until it returns false.
+  @inlinable
+  package borrowing func scan(
+    _ table: LMDBTable, from start: RawSpan? = nil, _ body: (RawSpan, RawSpan) throws(LMDBError) -> Bool
+  ) throws(LMDBError) {
+    var cursor = try cursor(table, from: start)
+    while let entry = try cursor.next() {
+      if try !body(entry.key, entry.value) { return }
+    }
+  }
+
+  /// The same for a body with errors of its own; an error of LMDB's arrives converted.
+  @inlinable
+  package borrowing func scan<E: LMDBErrorConvertible>(
+    _ table: LMDBTable, from start: RawSpan? = nil, _ body: (RawSpan, RawSpan) throws(E) -> Bool
+  ) throws(E) {
+    var cursor: LMDBCursor
+    do { cursor = try self.cursor(table, from: start) } catch { throw E(error) }
+    while true {
+      let next: LMDBEntry?
+      do { next = try cursor.next() } catch { throw E(error) }
+      guard let entry = next else { return }
+      if try !body(entry.key, entry.value) { return }
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import CKVCloneLMDB
+
+extension LMDBWriteTransaction {
+  /// Sets the value of `key`, whether there was one or not.
+  package mutating func put(_ table: LMDBTable, _ key: RawSpan, _ value: RawSpan) throws(LMDBError) {
+    try write(table, key, value, 0)
+  }
+
+  /// Adds a key greater than every key of the table, which is several times faster than `put`. Throws `notAscending`
+  /// for another key.
+  package mutating func append(_ table: LMDBTable, _ key: RawSpan, _ value: RawSpan) throws(LMDBError) {
+    try write(table, key, value, UInt32(MDB_APPEND))
+  }
+
+  /// Sets the value of `key` to `byteCount` bytes that `fill` writes straight into the page. A closure that writes
+  /// fewer fails the transaction (`incompleteValue`); the rest is then zero.
+  package mutating func put(
+    _ table: LMDBTable, _ key: RawSpan, byteCount: Int, fill: (inout OutputRawSpan) -> Void
+  ) throws(LMDBError) {
+    try reserve(table, key, byteCount, 0, fill)
+  }
+
+  /// As `append`, with bytes that `fill` writes straight into the page.
+  package mutating func append(
+    _ table: LMDBTable, _ key: RawSpan, byteCount: Int, fill: (inout OutputRawSpan) -> Void
+  ) throws(LMDBError) {
+    try reserve(table, key, byteCount, UInt32(MDB_APPEND), fill)
+  }
+
+  /// Removes `key`. False if it was not there.
+  package mutating func delete(_ table: LMDBTable, _ key: RawSpan) throws(LMDBError) -> Bool {
+    try prepare(key, 0, isAppend: false)
+    let transaction = unsafe handle.pointer
+    let code = unsafe key.withUnsafeBytes { key in unsafe rawDelete(transaction, table.dbi, key) }
+    if code == MDB_NOTFOUND { return false }
+    if code != 0 { throw fail(code, "mdb_del") }
+    return true
+  }
+
+  /// Removes every key of the table. The table stays.
+  package mutating func clear(_ table: LMDBTable) throws(LMDBError) {
+    try checkUsable()
+    let code = unsafe mdb_drop(handle.pointer, table.dbi, 0)
+    if code != 0 { throw fail(code, "mdb_drop") }
+  }
+
+  @inline(__always)
+  private mutating func write(
+    _ table: LMDBTable, _ key: RawSpan, _ value: RawSpan, _ flags: UInt32
+  ) throws(LMDBError) {
+    try prepare(key, value.byteCount, isAppend: flags != 0)
+    let transaction = unsafe handle.pointer
+    let code = unsafe key.withUnsafeBytes { key in
+      unsafe value.withUnsafeBytes { value in unsafe rawPut(transaction, table.dbi, key, value, flags) }
+    }
+    if code != 0 { throw fail(code, "mdb_put") }
+  }
+
+  private mutating func reserve(
+    _ table: LMDBTable, _ key: RawSpan, _ count: Int, _ flags: UInt32, _ fill: (inout OutputRawSpan) -> Void
+  ) throws(LMDBError) {
+    precondition(count >= 0, "A value has no negative length.")
+    try prepare(key, count, isAppend: flags != 0)
+    let transaction = unsafe handle.pointer
+    let place = unsafe key.withUnsafeBytes { key in unsafe rawReserve(transaction, table.dbi, key, count, flags) }
+    if unsafe place.code != 0 { throw unsafe fail(place.code, "mdb_put") }
+    let buffer = unsafe UnsafeMutableRawBufferPointer(start: place.base, count: count)
+    var output = unsafe OutputRawSpan(buffer: buffer, initializedCount: 0)
+    fill(&output)
+    let written = unsafe output.finalize(for: buffer)
+    if written != count {
+      // The page is fresh from malloc: nothing of the heap may reach the file, not even by mistake.
+      unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[written...]).initializeMemory(as: UInt8.self, repeating: 0)
+      throw fail(.incompleteValue(reserved: count, written: written))
+    }
+  }
+
+  /// The checks before each write, and the spill that may be due.
+  @inline(__always)
+  private mutating func prepare(_ key: RawSpan, _ valueLength: Int, isAppend: Bool) throws(LMDBError) {
+    try checkUsable()
+    do { try LMDBLimits.checkKey(key) } catch { throw fail(error) }
+    // MAXDATASIZE in mdb.c. The header of an overflow page counts 32 bits of pages, so this is well inside.
+    if valueLength > 0xFFFF_FFFF { throw fail(.valueTooLong(length: valueLength)) }
+    if spillBudget > 0 {
+      if dirtyBytes >= spillBudget { try spill() }
+      dirtyBytes &+= Self.dirtied(keyLength: key.byteCount, valueLength: valueLength, isAppend: isAppend)
+    }
+  }
+
+  /// An upper estimate of what one write dirties. An append fills pages one after the other; any other write may dirty a
+  /// leaf of its own. Counting too much costs little: a spill writes only what is dirty.
+  @inline(__always)
+  private static func dirtied(keyLength: Int, valueLength: Int, isAppend: Bool) -> Int {
+    let node = 8 &+ keyLength &+ valueLength
+    let page = LMDBLimits.pageSize
+    if node <= LMDBLimits.maximumNodeLength { return isAppend ? node : page }
+    let overflow = (16 &+ valueLength &+ page &- 1) / page &* page
+    return overflow &+ (isAppend ? 8 &+ keyLength : page)
+  }
+
+  @inline(__always)
+  func checkUsable() throws(LMDBError) {
+    if failure != nil { throw .transactionFailed }
+  }
+
+  /// Marks the transaction as failed.
+  @inline(never)
+  mutating func fail(_ error: LMDBError) -> LMDBError {
+    if failure == nil { failure = error }
+    return error
+  }
+
+  @inline(never)
+  mutating func fail(_ code: Int32, _ operation: StaticString) -> LMDBError {
+    fail(environment.error(code, operation))
+  }
+}

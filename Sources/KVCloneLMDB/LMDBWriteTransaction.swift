@@ -1,0 +1,57 @@
+import CKVCloneLMDB
+
+/// The one write transaction of an environment. It sees its own writes, and nobody else does before `commit`.
+///
+/// It belongs to the thread that began it: begin, use and end it there (LMDB's lock belongs to a thread). Values it
+/// returns are valid until its next write; writes are `mutating`, so the compiler checks that. A failed write operation
+/// leaves it abort-only. Dropping it aborts.
+package struct LMDBWriteTransaction: ~Copyable {
+  /// The environment it writes. Kept alive by the transaction.
+  package let environment: LMDBEnvironment
+  let handle: LMDBTransactionHandle
+  /// The error of the first write operation that failed, if one did.
+  package internal(set) var failure: LMDBError?
+  /// Bytes dirtied since the last spill, by an upper estimate.
+  var dirtyBytes = 0
+  let spillBudget: Int
+  /// How often it spilled.
+  package internal(set) var spillCount = 0
+  private let thread: UInt
+  private var isLive = true
+
+  init(environment: LMDBEnvironment, handle: LMDBTransactionHandle, spillBudget: Int) {
+    self.environment = environment
+    self.handle = handle
+    self.spillBudget = spillBudget
+    thread = Threads.currentID
+  }
+
+  /// The number that its commit will have.
+  package var commitNumber: UInt64 { unsafe UInt64(mdb_txn_id(handle.pointer)) }
+
+  /// Makes every write durable and visible, or none. Throws `transactionFailed` after a failed operation. After
+  /// `panic` or `io`, the outcome is unknown until the environment was closed and opened again.
+  package consuming func commit() throws(LMDBError) {
+    precondition(thread == Threads.currentID, "A write transaction is committed by the thread that began it.")
+    isLive = false
+    if failure != nil {
+      environment.abortWrite(handle)
+      throw .transactionFailed
+    }
+    try environment.commitWrite(handle)
+  }
+
+  /// Forgets every write.
+  package consuming func abort() {
+    precondition(thread == Threads.currentID, "A write transaction is aborted by the thread that began it.")
+    isLive = false
+    environment.abortWrite(handle)
+  }
+
+  deinit {
+    if isLive {
+      precondition(thread == Threads.currentID, "A write transaction is dropped by the thread that began it.")
+      environment.abortWrite(handle)
+    }
+  }
+}

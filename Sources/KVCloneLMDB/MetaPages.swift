@@ -1,0 +1,70 @@
+import CKVCloneLMDB
+import Glibc
+
+/// What must hold of the two meta pages before LMDB may map a file: it trusts them, and a damaged one makes it crash.
+///
+/// Offsets are those of `MDB_page` (16 bytes of header) and `MDB_meta` in mdb.c, 64-bit.
+struct MetaPages {
+  /// The last page that the newer meta page knows.
+  let lastPage: UInt64
+
+  private struct Meta {
+    let commit: UInt64
+    let lastPage: UInt64
+  }
+
+  private struct Damage: Error {
+    let error: LMDBError
+  }
+
+  /// Reads and checks both pages with `pread`. Tries again a few times, because a writer of another process may be
+  /// just writing one.
+  init(descriptor: Int32, path: String) throws(LMDBError) {
+    var attempt = 0
+    while true {
+      do {
+        let metas = [try Self.read(descriptor, page: 0, path), try Self.read(descriptor, page: 1, path)]
+        lastPage = (metas[0].commit >= metas[1].commit ? metas[0] : metas[1]).lastPage
+        return
+      } catch {
+        attempt += 1
+        if attempt == 3 { throw error }
+        usleep(1000)
+      }
+    }
+  }
+
+  private static func read(_ descriptor: Int32, page: UInt64, _ path: String) throws(LMDBError) -> Meta {
+    func reject(_ reason: String) -> LMDBError { .notAStore(path: path, reason: "meta page \(page): \(reason)") }
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    // The second meta page begins where the first one's page size says; both are 4096 or the file is refused.
+    let count = unsafe pread(descriptor, &bytes, bytes.count, Int(page) * 4096)
+    if count < 0 { throw LMDBError(code: errno, operation: "pread") }
+    if count < bytes.count { throw reject("the file ends within it") }
+    func word(_ offset: Int, _ width: Int) -> UInt64 {
+      var value: UInt64 = 0
+      for index in (offset..<offset + width).reversed() { value = value << 8 | UInt64(bytes[index]) }
+      return value
+    }
+    if word(16, 4) != 0xBEEF_C0DE { throw reject("not the magic number of LMDB") }
+    if word(20, 4) != 1 { throw reject("not data version 1") }
+    if word(0, 8) != page || word(10, 2) & 0x08 == 0 { throw reject("its header is not that of a meta page") }
+    // The page size stands in the free database's otherwise unused field.
+    if word(40, 4) != 4096 { throw .unsupportedPageSize(UInt32(word(40, 4))) }
+    if word(44, 2) & 0x01 != 0 { throw reject("it asks for a fixed map address (MDB_FIXEDMAP)") }
+    let lastPage = word(136, 8)
+    // 2^47 bytes is what a process can address.
+    if lastPage < 1 || lastPage >= 1 << 35 { throw reject("its last page number is impossible") }
+    for (name, base) in [("free", 40), ("main", 88)] {
+      let root = word(base + 40, 8)
+      let depth = word(base + 6, 2)
+      let isEmpty = root == .max
+      if !isEmpty, root < 2 || root > lastPage { throw reject("the root of the \(name) tree lies outside the file") }
+      // CURSOR_STACK in mdb.c.
+      if depth > 32 || isEmpty != (depth == 0) { throw reject("the depth of the \(name) tree is impossible") }
+    }
+    // Neither sorted duplicates nor integer or reversed keys: the main database has plain names.
+    if word(92, 2) & 0x7FFF != 0 { throw reject("the main tree has flags that a store's never has") }
+    return Meta(commit: word(144, 8), lastPage: lastPage)
+  }
+}

@@ -1,0 +1,79 @@
+// The calls of the hot paths. Each takes and returns plain values: an `MDB_val` that lives in a function which returns
+// a span would be boxed on the heap (two allocations per record, measured), so none does.
+import CKVCloneLMDB
+
+/// A return code, and where the value lies.
+@safe
+struct RawValue {
+  let code: Int32
+  let base: UnsafeRawPointer?
+  let count: Int
+}
+
+/// A return code, and where key and value lie.
+@safe
+@usableFromInline
+struct RawEntry {
+  @usableFromInline let code: Int32
+  @usableFromInline let key: UnsafeRawPointer?
+  @usableFromInline let keyCount: Int
+  @usableFromInline let value: UnsafeRawPointer?
+  @usableFromInline let valueCount: Int
+}
+
+@inline(__always)
+func rawGet(_ transaction: OpaquePointer, _ dbi: UInt32, _ key: UnsafeRawBufferPointer) -> RawValue {
+  var k = unsafe MDB_val(mv_size: key.count, mv_data: UnsafeMutableRawPointer(mutating: key.baseAddress))
+  var v = unsafe MDB_val()
+  let code = unsafe mdb_get(transaction, dbi, &k, &v)
+  return unsafe RawValue(code: code, base: UnsafeRawPointer(v.mv_data), count: v.mv_size)
+}
+
+@inline(__always)
+func rawPut(
+  _ transaction: OpaquePointer, _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer,
+  _ flags: UInt32
+) -> Int32 {
+  var k = unsafe MDB_val(mv_size: key.count, mv_data: UnsafeMutableRawPointer(mutating: key.baseAddress))
+  var v = unsafe MDB_val(mv_size: value.count, mv_data: UnsafeMutableRawPointer(mutating: value.baseAddress))
+  return unsafe mdb_put(transaction, dbi, &k, &v, flags)
+}
+
+/// With `MDB_RESERVE`: LMDB makes room for `count` bytes and says where.
+@inline(__always)
+func rawReserve(
+  _ transaction: OpaquePointer, _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ count: Int, _ flags: UInt32
+) -> (code: Int32, base: UnsafeMutableRawPointer?) {
+  var k = unsafe MDB_val(mv_size: key.count, mv_data: UnsafeMutableRawPointer(mutating: key.baseAddress))
+  var v = unsafe MDB_val(mv_size: count, mv_data: nil)
+  let code = unsafe mdb_put(transaction, dbi, &k, &v, flags | UInt32(MDB_RESERVE))
+  return unsafe (code, v.mv_data)
+}
+
+@inline(__always)
+func rawDelete(_ transaction: OpaquePointer, _ dbi: UInt32, _ key: UnsafeRawBufferPointer) -> Int32 {
+  var k = unsafe MDB_val(mv_size: key.count, mv_data: UnsafeMutableRawPointer(mutating: key.baseAddress))
+  return unsafe mdb_del(transaction, dbi, &k, nil)
+}
+
+@inline(__always)
+func rawMove(_ cursor: OpaquePointer, _ operation: MDB_cursor_op) -> RawEntry {
+  var k = unsafe MDB_val()
+  var v = unsafe MDB_val()
+  let code = unsafe mdb_cursor_get(cursor, &k, &v, operation)
+  return unsafe RawEntry(
+    code: code, key: UnsafeRawPointer(k.mv_data), keyCount: k.mv_size, value: UnsafeRawPointer(v.mv_data),
+    valueCount: v.mv_size)
+}
+
+@inline(__always)
+func rawMove(
+  _ cursor: OpaquePointer, _ operation: MDB_cursor_op, to key: UnsafeRawBufferPointer
+) -> RawEntry {
+  var k = unsafe MDB_val(mv_size: key.count, mv_data: UnsafeMutableRawPointer(mutating: key.baseAddress))
+  var v = unsafe MDB_val()
+  let code = unsafe mdb_cursor_get(cursor, &k, &v, operation)
+  return unsafe RawEntry(
+    code: code, key: UnsafeRawPointer(k.mv_data), keyCount: k.mv_size, value: UnsafeRawPointer(v.mv_data),
+    valueCount: v.mv_size)
+}

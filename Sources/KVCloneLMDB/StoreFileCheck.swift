@@ -1,0 +1,62 @@
+import CKVCloneLMDB
+import Glibc
+
+/// The checks before a store is opened. None of them maps a file, and none opens one that is in use by this process.
+enum StoreFileCheck {
+  /// What the checks found out.
+  struct Result {
+    let identity: FileSystem.Identity
+    let lastPage: UInt64
+    let isShorterThanLastPage: Bool
+  }
+
+  /// The identity of `data.mdb`, once its directory and its neighbours are found to be what they should be.
+  static func identify(_ paths: StorePaths, isReadOnly: Bool) throws(LMDBError) -> FileSystem.Identity {
+    guard let directory = try FileSystem.facts(paths.directory) else { throw .noStore(path: paths.directory) }
+    if directory.kind == .symlink { throw .symlink(path: paths.directory) }
+    if directory.kind != .directory { throw .notRegularFile(path: paths.directory) }
+    try checkOwnerAndMode(directory, paths.directory, needed: 0o500)
+    guard let data = try FileSystem.facts(paths.data) else { throw .noStore(path: paths.directory) }
+    try checkFile(data, paths.data, needed: isReadOnly ? 0o400 : 0o600)
+    for path in [paths.readerLock, paths.writerLock] {
+      if let lock = try FileSystem.facts(path) { try checkFile(lock, path, needed: 0o600) }
+    }
+    if data.byteCount == 0 { throw .emptyFile(path: paths.data) }
+    return data.identity
+  }
+
+  /// Opens `data.mdb`, looks at its meta pages and closes it. Only while the file is claimed in the registry, and not
+  /// open.
+  static func inspect(_ paths: StorePaths, _ identity: FileSystem.Identity) throws(LMDBError) -> Result {
+    let file = unsafe kvclone_open(paths.data, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0)
+    guard file >= 0 else {
+      if -file == ELOOP { throw .symlink(path: paths.data) }
+      throw LMDBError(code: -file, operation: "open data.mdb")
+    }
+    defer { close(file) }
+    let facts = try FileSystem.facts(descriptor: file)
+    if facts.identity != identity { throw .replacedWhileOpening(path: paths.data) }
+    let metas = try MetaPages(descriptor: file, path: paths.data)
+    // The size is read after the meta pages: a file that another process is growing is then never thought short.
+    let byteCount = try FileSystem.facts(descriptor: file).byteCount
+    return Result(
+      identity: identity, lastPage: metas.lastPage,
+      isShorterThanLastPage: UInt64(byteCount) < (metas.lastPage + 1) * UInt64(LMDBLimits.pageSize))
+  }
+
+  private static func checkFile(
+    _ facts: FileSystem.Facts, _ path: String, needed: UInt32
+  ) throws(LMDBError) {
+    if facts.kind == .symlink { throw .symlink(path: path) }
+    if facts.kind != .regularFile { throw .notRegularFile(path: path) }
+    try checkOwnerAndMode(facts, path, needed: needed)
+    if facts.links != 1 { throw .hardLinked(path: path, links: facts.links) }
+  }
+
+  private static func checkOwnerAndMode(
+    _ facts: FileSystem.Facts, _ path: String, needed: UInt32
+  ) throws(LMDBError) {
+    if facts.owner != geteuid() { throw .wrongOwner(path: path, owner: facts.owner) }
+    if facts.mode & 0o077 != 0 || facts.mode & needed != needed { throw .wrongMode(path: path, mode: facts.mode) }
+  }
+}

@@ -1,0 +1,85 @@
+import CKVCloneLMDB
+import Glibc
+
+/// The right to write, among processes: an open-file-description lock on `writer.lock`.
+///
+/// LMDB's own lock can neither time out nor name its holder. This one is taken before it, so LMDB's is free when we come
+/// to it, unless a program that does not know `writer.lock` writes. The kernel drops it with the process that held it.
+/// The file's content names the latest holder and means nothing unless the lock is held.
+final class WriterLockFile: Sendable {
+  private let descriptor: Int32
+
+  /// Opens `writer.lock`, making it (0600) if there is none.
+  init(path: String) throws(LMDBError) {
+    let file = unsafe kvclone_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard file >= 0 else {
+      if -file == ELOOP { throw .symlink(path: path) }
+      throw LMDBError(code: -file, operation: "open writer.lock")
+    }
+    descriptor = file
+  }
+
+  /// Takes the lock, trying until `deadline` (nil: without end), and writes who we are.
+  func acquire(deadline: UInt64?, label: String) throws(LMDBError) {
+    var pause: UInt64 = 200_000
+    while true {
+      let code = kvclone_ofd_lock(descriptor, 1)
+      if code == 0 { break }
+      guard code == EAGAIN || code == EACCES || code == EINTR else {
+        throw LMDBError(code: code, operation: "fcntl(F_OFD_SETLK)")
+      }
+      let now = monotonicNanoseconds()
+      if let deadline, now >= deadline { throw .busy(holder: recordedHolder()) }
+      let rest = deadline.map { $0 - now } ?? pause
+      usleep(UInt32(min(pause, rest) / 1000 + 1))
+      pause = min(pause * 2, 5_000_000)
+    }
+    writeRecord(label: label)
+  }
+
+  func release() {
+    _ = kvclone_ofd_lock(descriptor, 0)
+  }
+
+  /// The other process that holds the lock now, if one does.
+  func foreignHolder() -> WriterHolder? {
+    kvclone_ofd_is_held_elsewhere(descriptor) == 1 ? recordedHolder() : nil
+  }
+
+  /// The record is of one length, so that a shorter one leaves nothing of a longer one behind.
+  private static let recordLength = 128
+
+  private func writeRecord(label: String) {
+    var record = Array("\(getpid()) \(wallClockNanoseconds()) \(label)".utf8)
+    record += [UInt8](repeating: UInt8(ascii: "\n"), count: max(0, Self.recordLength - record.count))
+    // A failure is no reason not to write the store: the lock counts, not the name.
+    _ = unsafe pwrite(descriptor, record, Self.recordLength, 0)
+  }
+
+  private func recordedHolder() -> WriterHolder? {
+    var record = [UInt8](repeating: 0, count: Self.recordLength)
+    let count = unsafe pread(descriptor, &record, record.count, 0)
+    guard count > 0 else { return nil }
+    let line = record[..<count].prefix { $0 != UInt8(ascii: "\n") }
+    let fields = line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
+    guard fields.count == 3, let pid = Int32(String(decoding: fields[0], as: UTF8.self)),
+      let since = Int64(String(decoding: fields[1], as: UTF8.self))
+    else { return nil }
+    return WriterHolder(
+      pid: pid, label: String(decoding: fields[2], as: UTF8.self), sinceNanoseconds: since, isThisProcess: false)
+  }
+
+  /// At most 64 bytes of UTF-8 without control characters, cut between characters.
+  static func cleaned(_ label: String) -> String {
+    var result = ""
+    for character in label where !character.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) {
+      if result.utf8.count + character.utf8.count > 64 { break }
+      result.append(character)
+    }
+    return result
+  }
+
+  deinit {
+    close(descriptor)
+  }
+}
