@@ -57,6 +57,7 @@ let package = Package(
       swiftSettings: common),
     .testTarget(
       name: "KVCloneTests", dependencies: ["KVClone", "KVCloneTestSupport"], swiftSettings: common),
+    .testTarget(name: "TidyTests", swiftSettings: common),
     .testTarget(
       name: "KVCloneToolTests", dependencies: ["KVCloneTool", "KVClone", "KVCloneTestSupport"],
       swiftSettings: common),

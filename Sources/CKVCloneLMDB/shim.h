@@ -5,8 +5,6 @@
 #include <lmdb.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -68,17 +66,17 @@ static inline uint64_t *kvclone_wiped_on_fork_page(void) {
 
 // A file beyond RLIMIT_FSIZE would kill the process; ignored, the write fails with EFBIG. A handler of the
 // application's own is left in place.
+// A process that was started with standard input, output or error closed would get them as descriptors of the store's
+// files, and the next print would overwrite the store: closed ones become /dev/null first.
+static inline void kvclone_fill_standard_descriptors(void) {
+  for (int fd = 0; fd <= 2; fd++) {
+    if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", O_RDWR) != fd) return;
+  }
+}
+
 static inline void kvclone_ignore_file_size_signal(void) {
   struct sigaction now;
   if (sigaction(SIGXFSZ, 0, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGXFSZ, SIG_IGN);
-}
-
-// strerror_r has two incompatible forms, by feature macro; mdb_strerror is not safe with threads.
-static inline int kvclone_error_text(int code, char *text, size_t size) {
-  const char *words = strerrordesc_np(code);
-  if (!words) return EINVAL;
-  snprintf(text, size, "%s", words);
-  return 0;
 }
 
 static inline uint64_t kvclone_file_system_type(const char *path, int *error) {

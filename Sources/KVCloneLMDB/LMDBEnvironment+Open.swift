@@ -45,6 +45,7 @@ extension LMDBEnvironment {
   static func openRaw(
     _ directory: String, _ options: LMDBOptions, minimumMap: Int
   ) throws(LMDBError) -> OpaquePointer {
+    kvclone_fill_standard_descriptors()
     if !options.isReadOnly { kvclone_ignore_file_size_signal() }
     var mapSize = max(options.mapSize, minimumMap)
     while true {
@@ -54,8 +55,8 @@ extension LMDBEnvironment {
         unsafe mdb_reader_check(pointer, &dead)
         return unsafe pointer
       }
-      // RLIMIT_AS forbids it: less address space will do as long as the file fits.
-      let isTooMuch = code == ENOMEM && mapSize / 2 >= max(minimumMap, 1 << 20)
+      // RLIMIT_AS forbids it, or an analyser that emulates the address space: less will do as long as the file fits.
+      let isTooMuch = (code == ENOMEM || code == EINVAL) && mapSize / 2 >= max(minimumMap, 1 << 20)
       if !isTooMuch { throw LMDBError(code: code, operation: "mdb_env_open") }
       mapSize /= 2
     }

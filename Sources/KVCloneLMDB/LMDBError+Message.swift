@@ -89,7 +89,7 @@ extension LMDBError: CustomStringConvertible {
     case .notRegularFile(let path): "\(path) is of the wrong kind. A store is a directory of regular files."
     case .wrongOwner(let path, let owner): "\(path) belongs to user \(owner). Run as that user, or chown it."
     case .wrongMode(let path, let mode):
-      "\(path) has mode 0\(String(mode, radix: 8)). Its owner, and nobody else, must have access: chmod go= it."
+      "\(path) has mode 0\(String(mode, radix: 8)). Its owner, and nobody else, must be able to read and write it: chmod u+rw,go= it."
     case .hardLinked(let path, let links): "\(path) has \(links) names. Remove the other hard links, or copy it."
     case .networkFileSystem(let name): "The store lies on \(name), where LMDB is unsafe. Move it to a local disk."
     case .unsupportedPageSize(let size):

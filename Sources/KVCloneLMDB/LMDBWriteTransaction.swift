@@ -32,7 +32,13 @@ package struct LMDBWriteTransaction: ~Copyable {
   /// Makes every write durable and visible, or none. Throws `transactionFailed` after a failed operation. After
   /// `panic` or `io`, the outcome is unknown until the environment was closed and opened again.
   package consuming func commit() throws(LMDBError) {
+    try commitInPlace()
+  }
+
+  /// The same for an owner that cannot give the transaction away, such as a class. Nothing may follow but its end.
+  package mutating func commitInPlace() throws(LMDBError) {
     precondition(thread == Threads.currentID, "A write transaction is committed by the thread that began it.")
+    guard isLive else { throw .badTransaction }
     isLive = false
     if failure != nil {
       environment.abortWrite(handle)

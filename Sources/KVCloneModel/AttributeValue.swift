@@ -113,3 +113,23 @@ extension AttributeValue: ExpressibleByStringLiteral, ExpressibleByIntegerLitera
     self = .composite(Dictionary(elements) { _, last in last })
   }
 }
+
+extension AttributeValue: CustomStringConvertible {
+  /// The value as a person would write it: `Milk`, `3`, `2026-11-21 10:00:00 +0000`; of bytes only how many there are.
+  public var description: String {
+    switch self {
+    case .integer(let value): "\(value)"
+    case .decimal(let value): "\(value)"
+    case .double(let value): "\(value)"
+    case .float(let value): "\(value)"
+    case .string(let value), .uri(let value): value
+    case .boolean(let value): "\(value)"
+    case .date(let value): "\(value)"
+    case .binary(let value), .transformable(let value): "<\(value.count) bytes>"
+    case .uuid(let value): value.uuidString
+    case .composite(let elements):
+      "[" + elements.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: ", ") + "]"
+    case .blob(let reference): "<\(reference.byteCount) bytes>"
+    }
+  }
+}

@@ -90,7 +90,7 @@ extension AttributeDescription {
   }
 
   /// Whether a rebuild rule is written that the type cannot have (R16).
-  func hasImpossibleRebuildRule(_ keys: CloneUserInfoKeys) -> Bool {
+  package func hasImpossibleRebuildRule(_ keys: CloneUserInfoKeys) -> Bool {
     userInfo[keys.rebuild] != nil && rebuildRule(keys) == nil
   }
 }

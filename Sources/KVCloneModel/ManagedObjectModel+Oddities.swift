@@ -11,7 +11,7 @@ extension ManagedObjectModel {
         warn(.oneSidedInverse, "\(other) does not name it as its inverse, so both are treated as having none")
       }
     } else {
-      warn(.missingInverse, "has no inverse: deleting and cloning cannot keep the other side in step")
+      warn(.missingInverse, "has no inverse, so a clone always follows it (R7); give it one if its target is shared")
     }
     if relationship.isOrdered && !relationship.isToMany {
       warn(.meaninglessFlag, "is marked as ordered, which means nothing on a to-one relationship")

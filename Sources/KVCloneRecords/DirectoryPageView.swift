@@ -4,6 +4,8 @@
 package struct DirectoryPageView: ~Escapable {
   @usableFromInline let base: UnsafeRawPointer
   package let count: Int
+  /// The members of all the page's chunks.
+  package let memberCount: Int
 
   private static var headerLength: Int { 12 }
   private static var entryLength: Int { 12 }
@@ -20,16 +22,28 @@ package struct DirectoryPageView: ~Escapable {
     guard base.number(at: 10, UInt16.self) == 0 else { throw .badFlag }
     guard count >= 1, count <= FormatLimits.directoryCapacity else { throw .badCount }
     guard buffer.count == Self.headerLength + Self.entryLength * count else { throw .wrongLength }
-    let view = Self(entriesAt: base + Self.headerLength, count: count)
-    guard view.label(0) == position else { throw .badOrder }
-    for index in 1..<max(count, 1) where view.label(index - 1) >= view.label(index) { throw .badOrder }
-    self = _overrideLifetime(view, copying: bytes)
+    let entries = base + Self.headerLength
+    guard entries.number(at: 0, UInt64.self) == position else { throw .badOrder }
+    // One pass for order and sum: looking up a position in a list of a million members passes over some 64 pages.
+    var sum = 0
+    var last: UInt64 = 0
+    var isAscending = true
+    for index in 0..<count {
+      let offset = Self.entryLength &* index
+      let label = entries.number(at: offset, UInt64.self)
+      isAscending = isAscending && (label > last || index == 0)
+      last = label
+      sum &+= Int(entries.number(at: offset &+ 8, UInt32.self))
+    }
+    guard isAscending else { throw .badOrder }
+    self = _overrideLifetime(Self(entriesAt: entries, count: count, memberCount: sum), copying: bytes)
   }
 
   @_lifetime(immortal)
-  private init(entriesAt base: UnsafeRawPointer, count: Int) {
+  private init(entriesAt base: UnsafeRawPointer, count: Int, memberCount: Int) {
     self.base = base
     self.count = count
+    self.memberCount = memberCount
   }
 
   /// The label of a chunk.
@@ -48,15 +62,29 @@ package struct DirectoryPageView: ~Escapable {
     return Int(base.number(at: Self.entryLength * index + 8, UInt32.self))
   }
 
-  /// The members of all the page's chunks.
-  package var memberCount: Int {
-    var sum = 0
-    for index in 0..<count { sum += memberCount(index) }
-    return sum
-  }
-
   /// The page's entries, copied.
   package var entries: [DirectoryPage.Entry] {
     (0..<count).map { .init(label: label($0), memberCount: UInt32(truncatingIfNeeded: memberCount($0))) }
+  }
+  /// A page as it is stored, byte for byte what ``DirectoryPage`` writes, but in one piece: a change of a long list stores one.
+  ///
+  /// - Precondition: 1…128 entries with ascending labels.
+  package static func encode(_ entries: [DirectoryPage.Entry], seed: UInt64) -> [UInt8] {
+    precondition((1...FormatLimits.directoryCapacity).contains(entries.count), "a page has 1 to 128 entries")
+    let length = headerLength + entryLength * entries.count
+    return [UInt8](unsafeUninitializedCapacity: length) { buffer, initialized in
+      let memory = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<length])
+      if let base = memory.baseAddress {
+        base.set(UInt16(truncatingIfNeeded: entries.count), at: 8)
+        base.set(0 as UInt16, at: 10)
+        for index in entries.indices {
+          let offset = headerLength + entryLength * index
+          base.set(entries[index].label, at: offset)
+          base.set(entries[index].memberCount, at: offset + 8)
+        }
+        ValueEnvelope.seal(memory, seed: seed)
+      }
+      initialized = length
+    }
   }
 }
