@@ -1,0 +1,163 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// One stored value of an entity's objects: a plain attribute, or one leaf of a composite attribute (R21).
+///
+/// A class, like everything here that carries a description: what is looked at for every object must not copy strings.
+final class CompiledAttribute: Sendable {
+  /// The attribute's name, or `composite.leaf`.
+  let path: String
+  /// The leaf's own description: its type, default, bounds and userInfo.
+  let description: AttributeDescription
+  /// The field of the record layout; nil for transient attributes, which are not stored.
+  let field: Int?
+  /// The property code; 0 for transient attributes.
+  let code: UInt16
+
+  init(path: String, description: AttributeDescription, field: Int?, code: UInt16) {
+    self.path = path
+    self.description = description
+    self.field = field
+    self.code = code
+  }
+
+  /// The stored leaves of an attribute: itself, or a composite's leaves, depth first.
+  static func leafPaths(of attribute: AttributeDescription) -> [String] {
+    leaves(of: attribute).map(\.path)
+  }
+
+  /// The leaves with their paths.
+  static func leaves(of attribute: AttributeDescription, prefix: String = "")
+    -> [(path: String, description: AttributeDescription)]
+  {
+    let path = prefix + attribute.name
+    guard attribute.type == .composite else { return [(path, attribute)] }
+    return attribute.elements.flatMap { leaves(of: $0, prefix: path + ".") }
+  }
+}
+
+/// One relationship as objects of one concrete entity have it.
+final class CompiledRelationship: Sendable {
+  let name: String
+  let description: RelationshipDescription
+  /// The entity that declares it, for rules written `Entity.relationship`.
+  let declaringEntity: String
+  let code: UInt16
+  let field: Int
+  let destinationCode: UInt16
+  let destinationRootCode: UInt16
+  let isToMany: Bool
+  let isOrdered: Bool
+  /// The code of the relationship on the other side; of the hidden referrers list where the model has no inverse.
+  let inverseCode: UInt16
+  let hasInverse: Bool
+  /// Whether the other side is an ordered to-many relationship.
+  let inverseIsOrdered: Bool
+  let inverseIsToMany: Bool
+
+  init(
+    description: RelationshipDescription, declaringEntity: String, code: UInt16, field: Int, destinationCode: UInt16,
+    destinationRootCode: UInt16, inverseCode: UInt16, inverse: RelationshipDescription?
+  ) {
+    name = description.name
+    self.description = description
+    self.declaringEntity = declaringEntity
+    self.code = code
+    self.field = field
+    self.destinationCode = destinationCode
+    self.destinationRootCode = destinationRootCode
+    self.inverseCode = inverseCode
+    isToMany = description.isToMany
+    isOrdered = description.isToMany && description.isOrdered
+    hasInverse = inverse != nil
+    inverseIsToMany = inverse?.isToMany ?? true
+    inverseIsOrdered = inverse.map { $0.isToMany && $0.isOrdered } ?? false
+  }
+}
+
+/// A uniqueness constraint with its index.
+struct CompiledConstraint: Sendable {
+  let indexID: UInt16
+  /// The constraint's attributes, with commas between.
+  let name: String
+  /// Indices into `CompiledEntity.attributes`, or of to-one relationships.
+  let columns: [Column]
+
+  enum Column: Sendable {
+    case attribute(Int)
+    case toOne(Int)
+  }
+}
+
+/// Everything that reading and writing objects of one entity needs, looked up once.
+final class CompiledEntity: Sendable {
+  let name: String
+  let code: UInt16
+  let rootCode: UInt16
+  let isAbstract: Bool
+  let layout: RecordLayout
+  /// Objects of this entity and its sub-entities live here.
+  let table: StorageTable
+  let attributes: [CompiledAttribute]
+  let attributeIndex: [String: Int]
+  /// Composite attributes by name: their description.
+  let composites: [String: AttributeDescription]
+  /// Names in the model's order, composites as one.
+  let attributeNames: [String]
+  let relationships: [CompiledRelationship]
+  let relationshipIndex: [String: Int]
+  let relationshipIndexByCode: [UInt16: Int]
+  let constraints: [CompiledConstraint]
+  /// Codes of the entity and all its super-entities.
+  let lineage: Set<UInt16>
+  /// Codes of the entity and all entities below it that can have objects.
+  let concreteCodes: Set<UInt16>
+  /// Hidden lists that objects of this entity may own: relationships without an inverse that can point at them.
+  let referrerCodes: [UInt16]
+
+  init(
+    name: String, code: UInt16, rootCode: UInt16, isAbstract: Bool, layout: RecordLayout, table: StorageTable,
+    attributes: [CompiledAttribute], composites: [String: AttributeDescription], attributeNames: [String],
+    relationships: [CompiledRelationship], constraints: [CompiledConstraint], lineage: Set<UInt16>,
+    concreteCodes: Set<UInt16>, referrerCodes: [UInt16]
+  ) {
+    self.name = name
+    self.code = code
+    self.rootCode = rootCode
+    self.isAbstract = isAbstract
+    self.layout = layout
+    self.table = table
+    self.attributes = attributes
+    attributeIndex = Dictionary(
+      attributes.enumerated().map { ($0.element.path, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    self.composites = composites
+    self.attributeNames = attributeNames
+    self.relationships = relationships
+    relationshipIndex = Dictionary(
+      relationships.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    relationshipIndexByCode = Dictionary(
+      relationships.enumerated().map { ($0.element.code, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    self.constraints = constraints
+    self.lineage = lineage
+    self.concreteCodes = concreteCodes
+    self.referrerCodes = referrerCodes
+  }
+
+  /// Whether objects of this entity are objects of the entity with `code` too.
+  func isKind(of code: UInt16) -> Bool { lineage.contains(code) }
+
+  /// The relationship called `name`.
+  func relationship(_ name: String) throws(StoreError) -> CompiledRelationship {
+    guard let index = relationshipIndex[name] else {
+      throw StoreError(
+        .unknownProperty, "\(self.name) has no stored relationship \(name)", entity: self.name, property: name)
+    }
+    return relationships[index]
+  }
+
+  /// The relationship on the other side of `relationship`, for a target of this entity; nil for hidden referrers.
+  func inverse(of relationship: CompiledRelationship) -> CompiledRelationship? {
+    guard relationship.hasInverse, let index = relationshipIndexByCode[relationship.inverseCode] else { return nil }
+    return relationships[index]
+  }
+}

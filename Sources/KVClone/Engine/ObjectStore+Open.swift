@@ -1,0 +1,189 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVCloneLMDB
+public import KVCloneModel
+import KVCloneRecords
+
+extension ObjectStore {
+  /// Makes a store: a directory with mode 0700, complete and synced before it gets its name, or not there at all.
+  ///
+  /// - Throws: `storeExists`, `invalidModel` (with what is wrong with it), and what the file system has to say.
+  public static func create(at path: String, model: ManagedObjectModel, options: StoreOptions = StoreOptions())
+    throws(StoreError) -> ObjectStore
+  {
+    do {
+      _ = try model.validate()
+    } catch {
+      throw StoreError(.invalidModel, "\(error)")
+    }
+    let catalog = try StoreCatalog(new: model)
+    let entries = try catalog.entries(uuid: UUID(), created: Date())
+    let environment: LMDBEnvironment
+    do {
+      environment = try LMDBEnvironment.create(
+        at: path, tables: catalog.tableCodes.compactMap(\.name), options: options.lmdb
+      ) { transaction in
+        let metadata = try transaction.environment.table(named: TableCode.metadata.name ?? "")
+        for (key, value) in entries { try transaction.put(metadata, key.span.bytes, value.span.bytes) }
+      }
+    } catch let error as LMDBError {
+      throw StoreError(error)
+    } catch {
+      throw StoreError(.io, "the store at \(path) could not be made: \(error)")
+    }
+    return try adopt(environment, path: path, model: nil, options: options)
+  }
+
+  /// Opens a store.
+  ///
+  /// - Parameters:
+  ///   - path: the store's directory.
+  ///   - model: nil opens what is there with the model it holds. With a model, a store that is not there is made,
+  ///     and one that is there has to hold objects of this model: one with the same hash. What the hash leaves out (userInfo,
+  ///     defaults, bounds, the order of declarations) is taken from the model given, and kept.
+  ///   - options: how to open it.
+  /// - Throws: `noStore`, `incompatibleModel`, `newerFormat`, `notAStore`, `alreadyOpen`, `damaged`, and what the file
+  ///   system has to say.
+  public static func open(at path: String, model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions())
+    throws(StoreError) -> ObjectStore
+  {
+    let environment: LMDBEnvironment
+    do throws(LMDBError) {
+      environment = try LMDBEnvironment.open(at: path, options: options.lmdb)
+    } catch {
+      if case .noStore = error, let model { return try create(at: path, model: model, options: options) }
+      throw StoreError(error)
+    }
+    return try adopt(environment, path: path, model: model, options: options)
+  }
+
+  /// Makes a store of an open environment, which is closed again where it turns out to be none.
+  private static func adopt(
+    _ environment: LMDBEnvironment, path: String, model: ManagedObjectModel?, options: StoreOptions
+  ) throws(StoreError) -> ObjectStore {
+    do throws(StoreError) {
+      return try read(environment, path: path, model: model, options: options)
+    } catch {
+      environment.close()
+      throw error
+    }
+  }
+
+  private static func read(
+    _ environment: LMDBEnvironment, path: String, model: ManagedObjectModel?, options: StoreOptions
+  ) throws(StoreError) -> ObjectStore {
+    let engine = LMDBEngine(environment)
+    logFindings(environment, options)
+    guard let metadata = try engine.openTables([.metadata], create: false).first else {
+      throw StoreError(.notAStore, "\(path) is no store of this library")
+    }
+    let storage = StorageTransaction(try engine.beginRead())
+    guard let format = try Metadata.get(storage, metadata, MetadataKey.format, as: FormatRecord.self) else {
+      throw StoreError(.notAStore, "\(path) is an LMDB file, but no store of this library")
+    }
+    guard format.isReadable else {
+      throw StoreError(
+        .newerFormat,
+        "\(path) has format \(format.version), which needs a library that reads format \(format.minimumReaderVersion); "
+          + "this one reads up to \(FormatLimits.formatVersion)")
+    }
+    var catalog = try StoreCatalog(storage, metadata)
+    _ = consume storage
+    if let model, model.modelHash != catalog.model.modelHash {
+      throw StoreError(
+        .incompatibleModel,
+        "the store at \(path) holds another version of the model (\(catalog.model.modelHash.hex.prefix(12))…) than the "
+          + "one given (\(model.modelHash.hex.prefix(12))…); open it with the model it was made with")
+    }
+    if let model, model != catalog.model {
+      let replaced = catalog.model
+      catalog = try catalog.adopting(model, path: path)
+      if !options.isReadOnly { try write(catalog, replacing: replaced, engine, metadata, options) }
+    }
+    let schema = try Schema(
+      model: catalog.model, codes: catalog.codes, layouts: catalog.layouts,
+      tables: try openTables(engine, metadata, catalog))
+    return ObjectStore(
+      path: path, uuid: format.storeUUID, options: options, engine: engine, schema: schema,
+      formatVersion: format.version)
+  }
+
+  /// Tells the operator what is odd about the library or the file, and yet no reason to refuse it.
+  private static func logFindings(_ environment: LMDBEnvironment, _ options: StoreOptions) {
+    guard let logger = options.logger else { return }
+    if LMDBLibrary.hasKnownRaces {
+      let version = LMDBLibrary.version
+      logger.notice(
+        "LMDB \(version.major).\(version.minor).\(version.patch) has races that 0.9.24 and 0.9.32 do not have; prefer one of those"
+      )
+    }
+    if environment.isShorterThanLastPage {
+      logger.warning("the data file ends before the last page it names, which can be healthy; run check to be sure")
+    }
+  }
+
+  /// Keeps a model whose objects are stored the same way, so that the store opens with it from now on.
+  private static func write(
+    _ catalog: StoreCatalog, replacing replaced: ManagedObjectModel, _ engine: LMDBEngine, _ metadata: StorageTable,
+    _ options: StoreOptions
+  ) throws(StoreError) {
+    var storage = StorageTransaction(try engine.beginWrite(label: "adopt model", timeout: options.busyTimeout))
+    guard try StoreCatalog(storage, metadata).model == replaced else {
+      throw StoreError(.busy, "another process gave the store another version of its model just now; open it again")
+    }
+    let number = try Metadata.counter(storage, metadata, MetadataKey.catalog) + 1
+    guard let code = UInt16(exactly: number) else {
+      throw StoreError(.limitExceeded, "a store remembers at most 65,535 versions of its model")
+    }
+    try Metadata.put(&storage, metadata, MetadataKey.model(code), try catalog.document())
+    try Metadata.put(&storage, metadata, MetadataKey.catalog, CounterValue(number))
+    let commit = try Metadata.counter(storage, metadata, MetadataKey.commitCounter) + 1
+    try Metadata.put(&storage, metadata, MetadataKey.commitCounter, CounterValue(commit))
+    try storage.commit()
+  }
+
+  private static func openTables(_ engine: LMDBEngine, _ metadata: StorageTable, _ catalog: StoreCatalog)
+    throws(StoreError) -> SchemaTables
+  {
+    let tables = try engine.openTables(catalog.tableCodes, create: false)
+    let byCode = Dictionary(tables.map { ($0.code, $0) }, uniquingKeysWith: { first, _ in first })
+    func table(_ code: TableCode) -> StorageTable { byCode[code] ?? metadata }
+    return SchemaTables(
+      metadata: table(.metadata), links: table(.links), blobs: table(.blobs), blobinfo: table(.blobInfo),
+      indexes: table(.indexes), snapshots: table(.snapshots),
+      objects: Dictionary(
+        catalog.rootCodes.map { ($0, table(.objects(rootCode: $0))) }, uniquingKeysWith: { first, _ in first }))
+  }
+
+  /// Cheap facts. Objects are counted by their headers.
+  public func info() throws(StoreError) -> StoreInfo {
+    let session = try readSession()
+    var counts: [String: Int] = [:]
+    for entity in schema.entities where !entity.isAbstract { counts[entity.name] = 0 }
+    for rootCode in schema.rootCodes {
+      for (code, count) in try session.counts(rootCode: rootCode) {
+        counts[schema.entity(code: code)?.name ?? "", default: 0] += count
+      }
+    }
+    return StoreInfo(
+      uuid: uuid, formatVersion: Int(formatVersion), modelName: model.name,
+      modelVersion: model.versionIdentifier, modelHash: model.modelHash.hex, objectCount: counts.values.reduce(0, +),
+      counts: counts, fileBytes: try engine.facts().fileBytes,
+      commit: try session.counter(MetadataKey.commitCounter),
+      snapshotCount: try session.countEntries(schema.tables.snapshots))
+  }
+}
+
+extension StoreOptions {
+  var lmdb: LMDBOptions {
+    var options = LMDBOptions()
+    options.isReadOnly = isReadOnly
+    options.maximumReaders = maximumReaders
+    options.spillBudget = spillBudget
+    options.isReadAheadOff = isReadAheadOff
+    return options
+  }
+}

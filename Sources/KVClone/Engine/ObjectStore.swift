@@ -1,0 +1,137 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+import Dispatch
+import KVCloneLMDB
+public import KVCloneModel
+import KVCloneRecords
+
+/// A store of objects: a directory with one memory-mapped file, for many readers and one writer at a time, in this
+/// process and others.
+///
+/// ```swift
+/// let store = try ObjectStore.open(at: "notes.kvclone", model: model)
+/// let copy = try store.write { tx in
+///   let note = try tx.insert("Note", ["title": "Groceries"])
+///   return try tx.clone(object: note)
+/// }
+/// ```
+///
+/// A write transaction that was acknowledged survives a crash and a power loss: the commit returns after fdatasync.
+public final class ObjectStore: Sendable {
+  /// The store's directory.
+  public let path: String
+  /// The store's identity, for its whole life.
+  public let uuid: UUID
+  /// The model that the objects follow.
+  public var model: ManagedObjectModel { schema.model }
+  /// How the store was opened.
+  public let options: StoreOptions
+
+  let engine: any StorageEngine
+  let schema: Schema
+  let formatVersion: UInt32
+  let serialFloor = SerialFloor()
+  /// Asynchronous writes wait and sync here, one after the other, and never on the cooperative pool.
+  let writerQueue = DispatchQueue(label: "KVClone.writer")
+
+  init(
+    path: String, uuid: UUID, options: StoreOptions, engine: any StorageEngine, schema: Schema, formatVersion: UInt32
+  ) {
+    self.path = path
+    self.uuid = uuid
+    self.options = options
+    self.engine = engine
+    self.schema = schema
+    self.formatVersion = formatVersion
+  }
+
+  /// Lets go of the file, as soon as the last transaction has ended. Every later call throws `closed`.
+  public func close() {
+    engine.close()
+  }
+
+  /// Reads: `body` sees one consistent state, whatever is written meanwhile.
+  ///
+  /// Readers never wait for anybody. `body` runs on this thread.
+  @available(*, noasync, message: "use the asynchronous form")
+  public func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+    try runRead(body)
+  }
+
+  /// Reads, from asynchronous code: the same, on the caller's own executor, because a read never waits.
+  public func read<R: Sendable>(_ body: @Sendable (borrowing ReadTransaction) throws -> R) async throws -> R {
+    try runRead(body)
+  }
+
+  /// Changes: what `body` does is committed when it returns, durable before this call does; when it throws, nothing
+  /// happened.
+  ///
+  /// - Parameters:
+  ///   - label: what others who wait are told is holding the lock.
+  ///   - timeout: how long to wait for another writer; the store's ``StoreOptions/busyTimeout`` where it is nil.
+  ///   - body: the changes.
+  /// - Throws: what `body` throws; ``ValidationError`` with every broken rule of the model; `busy`, `nestedWrite`, and
+  ///   what the file system has to say.
+  @available(*, noasync, message: "use the asynchronous form")
+  public func write<R>(
+    label: String = "write", timeout: Duration? = nil, _ body: (inout WriteTransaction) throws -> R
+  ) throws -> R {
+    try runWrite(label: label, timeout: timeout, body)
+  }
+
+  /// Changes, from asynchronous code: `body` runs on a thread of the store's own.
+  public func write<R: Sendable>(
+    label: String = "write", timeout: Duration? = nil, _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
+  ) async throws -> R {
+    try await withCheckedThrowingContinuation { continuation in
+      writerQueue.async {
+        continuation.resume(with: Result { try self.runWrite(label: label, timeout: timeout, body) })
+      }
+    }
+  }
+
+  func runRead<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+    let transaction = ReadTransaction(try readSession())
+    return try body(transaction)
+  }
+
+  func runWrite<R>(label: String, timeout: Duration?, _ body: (inout WriteTransaction) throws -> R) throws -> R {
+    var transaction = WriteTransaction(try writeSession(label: label, timeout: timeout))
+    let result: R
+    do {
+      result = try body(&transaction)
+    } catch {
+      serialFloor.note(transaction.session.changes)
+      throw error
+    }
+    try commit(transaction.takeSession())
+    return result
+  }
+
+  func readSession() throws(StoreError) -> Session {
+    let storage = StorageTransaction(try engine.beginRead())
+    return Session(storage: storage, schema: schema, commit: 0, storeUUID: uuid, serialFloor: serialFloor)
+  }
+
+  func writeSession(label: String, timeout: Duration? = nil) throws(StoreError) -> Session {
+    if options.isReadOnly { throw StoreError(.readOnly, "the store at \(path) was opened read-only") }
+    let storage = StorageTransaction(try engine.beginWrite(label: label, timeout: timeout ?? options.busyTimeout))
+    let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
+    return Session(storage: storage, schema: schema, commit: commit + 1, storeUUID: uuid, serialFloor: serialFloor)
+  }
+
+  /// Checks what changed and makes it durable; whatever it throws, nothing happened.
+  func commit(_ session: consuming Session) throws {
+    serialFloor.note(session.changes)
+    if let failure = session.changes.failure { throw failure }
+    // Nothing was written: there is nothing to commit, and the counter stays.
+    if session.changes.isEmpty && session.storage.changeCount == 0 { return }
+    let issues = try session.validationIssues()
+    guard issues.isEmpty else { throw ValidationError(issues: issues) }
+    try session.writeCounters()
+    try session.storage.commit()
+  }
+}

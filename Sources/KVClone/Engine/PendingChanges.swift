@@ -1,0 +1,44 @@
+import KVCloneModel
+
+/// What a write transaction has changed so far: the objects that a commit has to look at, in bits.
+struct PendingChanges {
+  /// Objects that came into being.
+  var inserted = ObjectSet()
+  /// Objects of before that changed.
+  var updated = ObjectSet()
+  /// Values of transient attributes (R20): they live as long as the transaction.
+  var transients: [TransientKey: AttributeValue] = [:]
+  /// Serials given out in this transaction, per root entity: the next free one.
+  var nextSerials: [UInt16: UInt64] = [:]
+  /// The next blob's serial, once one was asked for.
+  var nextBlobSerial: UInt64?
+  /// The first failure that left things half done; the transaction can then only be given up.
+  var failure: StoreError?
+  /// Whether anything was written.
+  var isEmpty = true
+
+  struct TransientKey: Hashable {
+    let object: ObjectID
+    let attribute: String
+  }
+
+  /// Notes that something failed half way: from now on the transaction can only be given up.
+  mutating func fail(_ error: any Error) {
+    if failure != nil { return }
+    let reason = (error as? any KVCloneError)?.message ?? "an operation failed half way"
+    failure = StoreError(.transactionAborted, "this transaction can only be given up, because \(reason)")
+  }
+
+  /// Notes a change of an object of before.
+  mutating func noteUpdate(_ id: ObjectID) {
+    isEmpty = false
+    if !inserted.contains(id) { _ = updated.insert(id) }
+  }
+
+  /// Notes that an object is gone: nothing of it is left to check.
+  mutating func noteDelete(_ id: ObjectID) {
+    isEmpty = false
+    _ = inserted.remove(id)
+    _ = updated.remove(id)
+  }
+}

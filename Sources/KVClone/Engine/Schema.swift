@@ -1,0 +1,136 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// A model with its codes and tables, compiled for reading and writing. One per store and model version; immutable.
+final class Schema: Sendable {
+  let model: ManagedObjectModel
+  let codes: SchemaCodes
+  let tables: SchemaTables
+  /// In the model's order.
+  let entities: [CompiledEntity]
+  let entitiesByName: [String: CompiledEntity]
+  private let entitiesByCode: [CompiledEntity?]
+  private let layoutsByID: [RecordLayout?]
+  /// Root-entity code → table of its objects.
+  private let objectTables: [StorageTable?]
+
+  init(model: ManagedObjectModel, codes: SchemaCodes, layouts: [RecordLayout], tables: SchemaTables) throws(StoreError)
+  {
+    self.model = model
+    self.codes = codes
+    self.tables = tables
+    var layoutsByID = [RecordLayout?](repeating: nil, count: Int(codes.lastLayout) + 1)
+    for layout in layouts where Int(layout.id) < layoutsByID.count { layoutsByID[Int(layout.id)] = layout }
+    self.layoutsByID = layoutsByID
+    let compiler = SchemaCompiler(model: model, codes: codes, tables: tables)
+    var entities: [CompiledEntity] = []
+    for entity in model.entities { entities.append(try compiler.compile(entity, layouts: layoutsByID)) }
+    self.entities = entities
+    entitiesByName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    var byCode = [CompiledEntity?](repeating: nil, count: Int(codes.lastEntity) + 1)
+    for entity in entities { byCode[Int(entity.code)] = entity }
+    entitiesByCode = byCode
+    var objectTables = [StorageTable?](repeating: nil, count: Int(codes.lastEntity) + 1)
+    for entity in entities { objectTables[Int(entity.rootCode)] = entity.table }
+    self.objectTables = objectTables
+    for layout in layouts { try check(layout) }
+  }
+
+  /// Refuses a layout under which a property is of another kind than the model says: reading by it would mix them up.
+  private func check(_ layout: RecordLayout) throws(StoreError) {
+    guard let entity = entity(code: layout.entityCode) else { return }
+    for field in layout.fields {
+      guard let current = entity.layout.fieldIndex(ofProperty: field.propertyCode) else { continue }
+      guard entity.layout.kind(current) == field.kind else {
+        throw StoreError(
+          .damaged,
+          "record layout \(layout.id) of \(entity.name) does not fit its model; restore the store from a backup",
+          entity: entity.name)
+      }
+    }
+  }
+
+  /// The entity called `name`.
+  func entity(_ name: String) throws(StoreError) -> CompiledEntity {
+    guard let entity = entitiesByName[name] else {
+      throw StoreError(.unknownEntity, "the model has no entity \(name)", entity: name)
+    }
+    return entity
+  }
+
+  /// The entity with `code`; nil for codes that no entity of the model has.
+  @inline(__always)
+  func entity(code: UInt16) -> CompiledEntity? {
+    Int(code) < entitiesByCode.count ? entitiesByCode[Int(code)] : nil
+  }
+
+  /// The layout with `id`; nil when the store never described one.
+  @inline(__always)
+  func layout(id: UInt16) -> RecordLayout? {
+    Int(id) < layoutsByID.count ? layoutsByID[Int(id)] : nil
+  }
+
+  /// The table that holds an object of a root entity.
+  @inline(__always)
+  func objectTable(rootCode: UInt16) -> StorageTable? {
+    Int(rootCode) < objectTables.count ? objectTables[Int(rootCode)] : nil
+  }
+
+  /// Root codes in use, ascending.
+  var rootCodes: [UInt16] { (0..<objectTables.count).compactMap { objectTables[$0] == nil ? nil : UInt16($0) } }
+}
+
+/// The tables that are not an entity's own.
+struct SchemaTables: Sendable {
+  let metadata: StorageTable
+  let links: StorageTable
+  let blobs: StorageTable
+  let blobinfo: StorageTable
+  let indexes: StorageTable
+  let snapshots: StorageTable
+  /// By root-entity code.
+  let objects: [UInt16: StorageTable]
+}
+
+/// How the model's sides fit together, before any code is given.
+enum SchemaInverse {
+  /// The entity, at or above `entity`, that first declares the property.
+  static func declaringEntity(of property: String, from entity: EntityDescription, in model: ManagedObjectModel)
+    -> String
+  {
+    var found = entity.name
+    var current: EntityDescription? = entity
+    while let candidate = current {
+      let declares =
+        candidate.attributes.contains { $0.name == property }
+        || candidate.relationships.contains { $0.name == property }
+      if declares { found = candidate.name }
+      current = candidate.superentityName.flatMap { model.entity(named: $0) }
+    }
+    return found
+  }
+
+  /// The relationship on the other side, where every object on either side is sure to have it. A model may name an
+  /// inverse that only a sub-entity of the destination declares; kept in step it cannot be, so it counts as none.
+  static func inverse(of relationship: RelationshipDescription, declaredIn entity: String, in model: ManagedObjectModel)
+    -> (entity: String, relationship: RelationshipDescription)?
+  {
+    guard !relationship.isTransient,
+      let (_, inverse) = model.inverse(of: relationship.name, in: entity),
+      !inverse.isTransient,
+      let destination = model.entity(named: relationship.destinationEntityName),
+      let back = model.entity(named: inverse.destinationEntityName),
+      has(inverse.name, destination, model), has(relationship.name, back, model)
+    else { return nil }
+    return (declaringEntity(of: inverse.name, from: destination, in: model), inverse)
+  }
+
+  private static func has(_ relationship: String, _ entity: EntityDescription, _ model: ManagedObjectModel) -> Bool {
+    var current: EntityDescription? = entity
+    while let candidate = current {
+      if candidate.relationships.contains(where: { $0.name == relationship }) { return true }
+      current = candidate.superentityName.flatMap { model.entity(named: $0) }
+    }
+    return false
+  }
+}

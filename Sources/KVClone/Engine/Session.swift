@@ -1,0 +1,153 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVCloneModel
+import KVCloneRecords
+
+/// One transaction's access to objects: what `ReadTransaction` and `WriteTransaction` are made of.
+///
+/// Values that point into the map are borrowed from the session, so a change of the session ends them, by the compiler's
+/// own rules. The type is public because ``ObjectReading`` names it; nothing in it is.
+public struct Session: ~Copyable {
+  var storage: StorageTransaction
+  let schema: Schema
+  /// The record that is being edited; one at a time.
+  var scratch = RecordBuffer()
+  /// What this transaction has changed so far; empty and unused in a read transaction.
+  var changes = PendingChanges()
+  /// The commit counter: of the last commit in a read transaction, of the coming one in a write transaction.
+  let commit: UInt64
+  /// The store's identity, for URIs.
+  let storeUUID: UUID
+  /// Serials that were given out before, in transactions that were given up too.
+  let serialFloor: SerialFloor
+
+  /// The object's record, checksum and form verified; nil where there is no such object.
+  ///
+  /// - Throws: `damaged` when the record's bytes cannot be trusted.
+  @_lifetime(borrow self)
+  borrowing func record(_ id: ObjectID) throws(StoreError) -> RecordView? {
+    guard let table = schema.objectTable(rootCode: id.rootCode) else { return nil }
+    let key = ShortKey.object(id)
+    guard let bytes = try storage.get(table, key.bytes) else { return nil }
+    return try schema.view(of: bytes, id: id)
+  }
+
+  /// The record of an object that has to exist.
+  @_lifetime(borrow self)
+  borrowing func existingRecord(_ id: ObjectID) throws(StoreError) -> RecordView {
+    guard let table = schema.objectTable(rootCode: id.rootCode) else { throw schema.notFound(id) }
+    let key = ShortKey.object(id)
+    guard let bytes = try storage.get(table, key.bytes) else { throw schema.notFound(id) }
+    return try schema.view(of: bytes, id: id)
+  }
+
+  /// The concrete entity of an object that has to exist.
+  borrowing func entity(of id: ObjectID) throws(StoreError) -> CompiledEntity {
+    try schema.entity(of: try existingRecord(id), id: id)
+  }
+
+  /// Puts the object's record into `scratch`, in the entity's present layout, and answers its entity.
+  mutating func load(_ id: ObjectID) throws(StoreError) -> CompiledEntity {
+    try Self.load(id, storage, schema, into: &scratch)
+  }
+
+  private static func load(
+    _ id: ObjectID, _ storage: borrowing StorageTransaction, _ schema: Schema, into buffer: inout RecordBuffer
+  ) throws(StoreError) -> CompiledEntity {
+    guard let table = schema.objectTable(rootCode: id.rootCode) else { throw schema.notFound(id) }
+    let key = ShortKey.object(id)
+    guard let bytes = try storage.get(table, key.bytes) else { throw schema.notFound(id) }
+    let view = try schema.view(of: bytes, id: id)
+    let entity = try schema.entity(of: view, id: id)
+    try load(&buffer, view, entity, id)
+    return entity
+  }
+
+  /// Copies a record into a buffer, in the entity's present layout. Attributes that the record's own layout lacks get
+  /// their defaults: it is from before they were added.
+  static func load(
+    _ buffer: inout RecordBuffer, _ view: borrowing RecordView, _ entity: CompiledEntity, _ id: ObjectID
+  ) throws(StoreError) {
+    if view.layout == entity.layout { return buffer.load(view) }
+    do throws(RecordError) {
+      let missing = try buffer.convert(view, to: entity.layout)
+      for attribute in entity.attributes {
+        guard let field = attribute.field, missing.contains(field) else { continue }
+        try buffer.set(field, attribute.description.defaultValue)
+      }
+    } catch {
+      throw StoreError(
+        .damaged, "the record of \(entity.name)/\(id.serial) is damaged: \(error)", entity: entity.name,
+        object: "\(entity.name)/\(id.serial)")
+    }
+  }
+
+  /// Seals what is in `scratch` and stores it as the object's record.
+  mutating func store(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
+    scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
+    try Self.put(&storage, entity.table, id, scratch)
+  }
+
+  private static func put(
+    _ storage: inout StorageTransaction, _ table: StorageTable, _ id: ObjectID, _ record: borrowing RecordBuffer
+  ) throws(StoreError) {
+    let key = ShortKey.object(id)
+    try storage.put(table, key.bytes, record.bytes)
+  }
+
+  /// Seals what is in `scratch` and stores it as the record of a new object, whose id is the highest of its table.
+  mutating func append(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
+    scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
+    try Self.append(&storage, entity.table, id, scratch)
+  }
+
+  private static func append(
+    _ storage: inout StorageTransaction, _ table: StorageTable, _ id: ObjectID, _ record: borrowing RecordBuffer
+  ) throws(StoreError) {
+    let key = ShortKey.object(id)
+    try storage.append(table, key.bytes, record.bytes)
+  }
+}
+
+extension Schema {
+  /// Verifies and opens a record's bytes by the layout that they name.
+  @_lifetime(copy bytes)
+  func view(of bytes: RawSpan, id: ObjectID) throws(StoreError) -> RecordView {
+    do throws(RecordError) {
+      guard let layout = layout(id: try RecordView.layoutID(of: bytes)) else { throw .wrongLayout }
+      return try RecordView(bytes, layout: layout, seed: ValueEnvelope.seed(object: id))
+    } catch {
+      throw damaged(id, error)
+    }
+  }
+
+  /// The entity that a record says it belongs to.
+  func entity(of record: borrowing RecordView, id: ObjectID) throws(StoreError) -> CompiledEntity {
+    guard let entity = entity(code: record.layout.entityCode), entity.rootCode == id.rootCode else {
+      throw damaged(id, .wrongLayout)
+    }
+    return entity
+  }
+
+  /// The error for an id without an object.
+  func notFound(_ id: ObjectID) -> StoreError {
+    StoreError(
+      .objectNotFound, "there is no object \(rootName(of: id)); it was deleted, or is of another store",
+      object: rootName(of: id))
+  }
+
+  /// The error for bytes that cannot be trusted.
+  func damaged(_ id: ObjectID, _ error: RecordError) -> StoreError {
+    StoreError(
+      .damaged, "the record of \(rootName(of: id)) is damaged: \(error) Run `check` to see the extent",
+      entity: entity(code: id.rootCode)?.name, object: rootName(of: id))
+  }
+
+  /// The id written with its root entity's name, for when the concrete entity is unknown.
+  func rootName(of id: ObjectID) -> String {
+    "\(entity(code: id.rootCode)?.name ?? String(id.rootCode))/\(id.serial)"
+  }
+}

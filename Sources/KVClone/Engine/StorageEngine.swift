@@ -1,0 +1,82 @@
+package import KVCloneRecords
+
+/// A named table of ordered byte keys, as an engine opened it.
+package struct StorageTable: Sendable, Hashable {
+  /// The code that seeds the checksums of the table's values (see `Format.md`).
+  package let code: TableCode
+  /// What the engine calls the table; meaningless to everybody else.
+  package let handle: UInt32
+
+  package init(code: TableCode, handle: UInt32) {
+    self.code = code
+    self.handle = handle
+  }
+}
+
+/// Which entry a seek looks for.
+package enum StorageSeek: Sendable {
+  /// The least key that is equal or greater.
+  case atOrAfter
+  /// The greatest key that is equal or less.
+  case atOrBefore
+}
+
+/// Where an engine's entry lies. The bytes are the engine's own; they live until the next change or the transaction's end.
+package struct StorageEntryPointers {
+  package let key: UnsafeRawBufferPointer
+  package let value: UnsafeRawBufferPointer
+
+  package init(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+    self.key = key
+    self.value = value
+  }
+}
+
+/// The store's one seam to storage. LMDB is the engine; another one has to keep what LMDB promises: one writer, readers
+/// that see the state at their begin, keys in byte order, all or nothing at commit.
+package protocol StorageEngine: AnyObject, Sendable {
+  /// Tables by name, created where they are missing (a write transaction of its own).
+  func openTables(_ tables: [TableCode], create: Bool) throws(StoreError) -> [StorageTable]
+  /// Begins a read transaction on the last committed state.
+  func beginRead() throws(StoreError) -> any StorageBackend
+  /// Begins the write transaction; waits at most `timeout` for another writer, then `busy`.
+  func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend
+  /// Facts for `info`, `stat` and `check`.
+  func facts() throws(StoreError) -> StorageFacts
+  /// Lets go of the file. Nothing may be called afterwards.
+  func close()
+}
+
+/// Sizes that an engine reports.
+package struct StorageFacts: Sendable {
+  /// Bytes of the data file.
+  package var fileBytes: UInt64
+  /// Pages in use or free, the file's extent.
+  package var pageCount: Int
+  /// Bytes a page.
+  package var pageSize: Int
+
+  package init(fileBytes: UInt64, pageCount: Int, pageSize: Int) {
+    self.fileBytes = fileBytes
+    self.pageCount = pageCount
+    self.pageSize = pageSize
+  }
+}
+
+/// One transaction of an engine, in pointers. Only `StorageTransaction` calls it, and turns the pointers into spans that
+/// cannot outlive their validity.
+package protocol StorageBackend: AnyObject {
+  func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer?
+  func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
+    -> StorageEntryPointers?
+  /// Calls `body` with each entry from the first key at or after `key`, ascending, until it answers false.
+  func scan(_ table: StorageTable, from key: UnsafeRawBufferPointer, _ body: (StorageEntryPointers) -> Bool)
+    throws(StoreError)
+  func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
+  /// As `put`, for a key above every other of the table.
+  func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
+  /// Whether there was such a key.
+  func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool
+  func commit() throws(StoreError)
+  func abort()
+}

@@ -1,0 +1,99 @@
+import KVCloneRecords
+
+/// One transaction's access to the tables, in borrowed bytes.
+///
+/// What `get` and `seek` return points into the engine's memory. It is borrowed from the transaction, and every change
+/// is `mutating`, so the compiler refuses to use such bytes after a change: exactly LMDB's rule ("values returned from
+/// the database are valid only until a subsequent update operation, or the end of the transaction").
+package struct StorageTransaction: ~Copyable {
+  private let backend: any StorageBackend
+  private var isOpen = true
+  /// How many changes were made, so that an operation can tell whether it failed before or after its first.
+  package private(set) var changeCount: UInt64 = 0
+
+  package init(_ backend: any StorageBackend) {
+    self.backend = backend
+  }
+
+  deinit {
+    if isOpen { backend.abort() }
+  }
+
+  /// The value under `key`, checksum and all.
+  @_lifetime(borrow self)
+  package borrowing func get(_ table: StorageTable, _ key: RawSpan) throws(StoreError) -> RawSpan? {
+    guard let value = try backend.get(table, unsafePointers(key)) else { return nil }
+    return _overrideLifetime(RawSpan(_unsafeBytes: value), borrowing: self)
+  }
+
+  /// The entry that `mode` looks for.
+  @_lifetime(borrow self)
+  package borrowing func seek(_ table: StorageTable, _ key: RawSpan, _ mode: StorageSeek) throws(StoreError)
+    -> StorageEntry?
+  {
+    guard let entry = try backend.seek(table, unsafePointers(key), mode) else { return nil }
+    let found = StorageEntry(key: RawSpan(_unsafeBytes: entry.key), value: RawSpan(_unsafeBytes: entry.value))
+    return _overrideLifetime(found, borrowing: self)
+  }
+
+  /// Entries from the first key at or after `key`, ascending, until `body` answers false. `body` cannot change the
+  /// table meanwhile: the transaction is borrowed.
+  package borrowing func scan(
+    _ table: StorageTable, from key: RawSpan,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    var failure: StoreError?
+    try backend.scan(table, from: unsafePointers(key)) { entry in
+      do throws(StoreError) {
+        return try body(RawSpan(_unsafeBytes: entry.key), RawSpan(_unsafeBytes: entry.value))
+      } catch {
+        failure = error
+        return false
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  /// Stores `value` under `key`, in place of what was there.
+  package mutating func put(_ table: StorageTable, _ key: RawSpan, _ value: RawSpan) throws(StoreError) {
+    changeCount &+= 1
+    try backend.put(table, unsafePointers(key), unsafePointers(value))
+  }
+
+  /// Stores `value` under a key above all others of the table: no search, full pages.
+  package mutating func append(_ table: StorageTable, _ key: RawSpan, _ value: RawSpan) throws(StoreError) {
+    changeCount &+= 1
+    try backend.append(table, unsafePointers(key), unsafePointers(value))
+  }
+
+  /// Removes the entry; whether there was one.
+  @discardableResult
+  package mutating func delete(_ table: StorageTable, _ key: RawSpan) throws(StoreError) -> Bool {
+    changeCount &+= 1
+    return try backend.delete(table, unsafePointers(key))
+  }
+
+  /// Makes every change durable, or none; the transaction is over either way.
+  package consuming func commit() throws(StoreError) {
+    isOpen = false
+    try backend.commit()
+  }
+}
+
+/// A key and its value, borrowed from a transaction.
+package struct StorageEntry: ~Escapable {
+  package let key: RawSpan
+  package let value: RawSpan
+
+  @_lifetime(copy key, copy value)
+  init(key: RawSpan, value: RawSpan) {
+    self.key = key
+    self.value = value
+  }
+}
+
+/// The pointers behind a span, for a call that does not keep them.
+@inline(__always)
+private func unsafePointers(_ span: RawSpan) -> UnsafeRawBufferPointer {
+  span.withUnsafeBytes { $0 }
+}

@@ -1,0 +1,134 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVCloneModel
+import KVCloneRecords
+
+/// What a store knows of itself: the model with its codes, and every record layout that was ever in use. It is why a
+/// store opens without the model's file.
+struct StoreCatalog {
+  let model: ManagedObjectModel
+  let codes: SchemaCodes
+  let layouts: [RecordLayout]
+
+  /// The catalog of a store that is being made.
+  init(new model: ManagedObjectModel) throws(StoreError) {
+    var codes = SchemaCodes()
+    try codes.assign(model)
+    self.model = model
+    self.codes = codes
+    let compiler = SchemaCompiler(
+      model: model, codes: codes, tables: nil)
+    var layouts: [RecordLayout] = []
+    for entity in model.entities where !entity.isAbstract { layouts.append(try compiler.layout(for: entity)) }
+    self.layouts = layouts
+  }
+
+  /// Reads the catalog of an existing store.
+  init(_ storage: borrowing StorageTransaction, _ metadata: StorageTable) throws(StoreError) {
+    let number = try Metadata.counter(storage, metadata, MetadataKey.catalog)
+    let name = MetadataKey.model(UInt16(truncatingIfNeeded: number))
+    guard let stored = try Metadata.get(storage, metadata, name, as: BytesValue.self) else {
+      throw StoreError(.damaged, "the store's metadata has no model; restore it from a backup")
+    }
+    do {
+      let document = try JSONDecoder().decode(Document.self, from: Data(stored.bytes))
+      model = try document.model()
+      codes = document.codes
+    } catch let error as StoreError {
+      throw error
+    } catch {
+      throw StoreError(.damaged, "the store's model cannot be read; restore it from a backup")
+    }
+    var layouts: [RecordLayout] = []
+    for id in 1...max(1, codes.lastLayout) where id <= codes.lastLayout {
+      guard let layout = try Metadata.get(storage, metadata, MetadataKey.layout(id), as: RecordLayout.self) else {
+        throw StoreError(.damaged, "the store's metadata lacks record layout \(id); restore it from a backup")
+      }
+      layouts.append(layout)
+    }
+    self.layouts = layouts
+  }
+
+  /// The entries that a new store's metadata table begins with.
+  func entries(uuid: UUID, created: Date) throws(StoreError) -> [(key: [UInt8], value: [UInt8])] {
+    let format = FormatRecord(storeUUID: uuid, created: created.timeIntervalSinceReferenceDate)
+    var entries = [
+      Metadata.entry(MetadataKey.format, format),
+      Metadata.entry(MetadataKey.commitCounter, CounterValue(0)),
+      Metadata.entry(MetadataKey.catalog, CounterValue(1)),
+      Metadata.entry(MetadataKey.model(1), try document()),
+    ]
+    for layout in layouts { entries.append(Metadata.entry(MetadataKey.layout(layout.id), layout)) }
+    return entries
+  }
+
+  /// The model with its codes, as the metadata table holds it.
+  func document() throws(StoreError) -> BytesValue {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys]
+    do {
+      return BytesValue(Array(try encoder.encode(Document(codes: codes, modelJSON: try model.encodedJSON()))))
+    } catch {
+      throw StoreError(.invalidModel, "the model cannot be written down: \(error)")
+    }
+  }
+
+  /// The catalog with another model of the same hash, for the same records.
+  ///
+  /// - Throws: `incompatibleModel` where the other one has constraints that the store has no index for, or differs in
+  ///   what decides how a value is kept.
+  func adopting(_ other: ManagedObjectModel, path: String) throws(StoreError) -> StoreCatalog {
+    do {
+      _ = try other.validate()
+    } catch {
+      throw StoreError(.invalidModel, "\(error)")
+    }
+    for entity in other.entities {
+      let mine = model.entity(named: entity.name)
+      guard mine?.uniquenessConstraints == entity.uniquenessConstraints,
+        mine?.attributes.filter(\.isDerived).map(\.name) == entity.attributes.filter(\.isDerived).map(\.name)
+      else {
+        throw StoreError(
+          .incompatibleModel,
+          "the store at \(path) holds another version of the model: the uniqueness constraints or derived attributes of "
+            + "\(entity.name) differ; open it with the model it was made with", entity: entity.name)
+      }
+    }
+    return StoreCatalog(model: other, codes: codes, layouts: layouts)
+  }
+
+  private init(model: ManagedObjectModel, codes: SchemaCodes, layouts: [RecordLayout]) {
+    self.model = model
+    self.codes = codes
+    self.layouts = layouts
+  }
+
+  /// Every table of a store with this model.
+  var tableCodes: [TableCode] {
+    TableCode.fixed + rootCodes.map { TableCode.objects(rootCode: $0) }
+  }
+
+  /// Codes of the entities at the top, ascending.
+  var rootCodes: [UInt16] {
+    model.entities.filter { $0.superentityName == nil }.compactMap { codes.entities[$0.name] }.sorted()
+  }
+
+  /// The model with its codes, as one JSON document.
+  private struct Document: Codable {
+    let codes: SchemaCodes
+    /// The model's own stable form, as text, so that it is stored exactly as it was hashed.
+    let modelText: String
+
+    init(codes: SchemaCodes, modelJSON: [UInt8]) {
+      self.codes = codes
+      modelText = String(decoding: modelJSON, as: UTF8.self)
+    }
+
+    func model() throws -> ManagedObjectModel {
+      try ManagedObjectModel(encodedJSON: Array(modelText.utf8))
+    }
+  }
+}

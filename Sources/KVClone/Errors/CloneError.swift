@@ -1,0 +1,59 @@
+/// Why an object graph cannot be cloned. Rule numbers are those of the article on deep clone.
+public struct CloneError: KVCloneError, Hashable {
+  /// The kinds of refusal.
+  public enum Kind: String, Sendable, Hashable {
+    /// No store (MOCloner: the object has no context).
+    case noStore
+    /// A root does not exist.
+    case objectNotFound
+    /// A rule names an entity that the model does not have.
+    case unknownEntity
+    /// A required attribute without a default is excluded (R15).
+    case excludedAttributeIsRequired
+    /// `rebuild` on an attribute of another type (R16).
+    case rebuildTypeMismatch
+    /// `followParent` without a parent that has a value for it, and no `withoutParent` that helps: absent, unreadable, or
+    /// `blank` where neither nil nor a default is possible (R17, R18).
+    case parentUnavailable
+    /// A name that is no relationship reachable from the roots (R5, R7).
+    case unknownRelationship
+    /// A required relationship, or a minimum count, that exclusions leave unmet (R14).
+    case requiredRelationshipExcluded
+    /// A clone's values violate a uniqueness constraint (R24).
+    case uniquenessConflict
+    /// An outside object's relationship would exceed its maximum count (R13).
+    case maxCountExceeded
+    /// An outside object's to-one inverse would be taken from another object (R13).
+    case inverseTaken
+    /// A limit of the call: objects, depth or bytes (R29).
+    case limitExceeded
+    /// The task was cancelled (R29).
+    case cancelled
+    /// Two roles of the userInfo keys have one name (R28), or a rule cannot be read.
+    case invalidConfiguration
+  }
+
+  /// What is refused.
+  public let kind: Kind
+  /// The entity concerned.
+  public let entity: String?
+  /// The property concerned.
+  public let property: String?
+  /// The source object concerned, as `Item/3`.
+  public let object: String?
+  /// What is wrong and what to do.
+  public let message: String
+
+  /// The kind's name.
+  public var kindName: String { kind.rawValue }
+
+  package init(
+    _ kind: Kind, _ message: String, entity: String? = nil, property: String? = nil, object: String? = nil
+  ) {
+    self.kind = kind
+    self.message = message
+    self.entity = entity
+    self.property = property
+    self.object = object
+  }
+}

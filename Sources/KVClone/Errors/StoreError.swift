@@ -1,0 +1,96 @@
+/// What can go wrong between a store and its file, and between a caller and an object.
+public struct StoreError: KVCloneError, Hashable {
+  /// The kinds of failure.
+  public enum Kind: String, Sendable, Hashable {
+    // Opening
+    /// There is no store at the path.
+    case noStore
+    /// There is a store at the path already.
+    case storeExists
+    /// What is at the path is no store of this library, or not one that may be opened (symlink, owner, mode).
+    case notAStore
+    /// The file was written by a newer library, and says that older ones must not read it.
+    case newerFormat
+    /// The model that was given is not the one the store holds.
+    case incompatibleModel
+    /// The model breaks a rule of models.
+    case invalidModel
+    /// This process has the file open already.
+    case alreadyOpen
+    // Transactions
+    /// Another writer holds the lock, and the timeout ran out.
+    case busy
+    /// This thread holds the write transaction already; a second one would wait for itself.
+    case nestedWrite
+    /// An operation in this transaction failed half way, so it can only be given up.
+    case transactionAborted
+    /// The store was opened read-only.
+    case readOnly
+    /// The store was closed.
+    case closed
+    /// This process is a fork of the one that opened the store.
+    case forked
+    /// All reader slots are taken.
+    case readersFull
+    /// The commit's outcome is unknown; reopen the store and look at its commit counter.
+    case commitUnknown
+    // Objects
+    /// There is no such object.
+    case objectNotFound
+    /// A text is no object's name or URI.
+    case invalidObjectName
+    /// The model has no such entity.
+    case unknownEntity
+    /// An abstract entity has no objects of its own.
+    case abstractEntity
+    /// The entity has no such property.
+    case unknownProperty
+    /// A value is not of the attribute's type.
+    case wrongType
+    /// A value does not fit into the attribute's type.
+    case outOfRange
+    /// A relationship's target is of another entity than its destination.
+    case wrongDestination
+    /// A position lies outside the list.
+    case invalidIndex
+    /// The object has changed since it was read.
+    case changedSince
+    /// A relationship with the delete rule deny still has members.
+    case deleteDenied
+    /// A store limit is reached (size of a record, number of tables, ids).
+    case limitExceeded
+    // File
+    /// A record, list, index entry or blob on disk is damaged.
+    case damaged
+    /// The map has no room left.
+    case mapFull
+    /// The disk is full.
+    case diskFull
+    /// The operating system refused.
+    case io
+  }
+
+  /// What happened.
+  public let kind: Kind
+  /// The entity concerned.
+  public let entity: String?
+  /// The property concerned.
+  public let property: String?
+  /// The object concerned, as `Item/3`.
+  public let object: String?
+  /// What failed and what to do.
+  public let message: String
+
+  /// The kind's name.
+  public var kindName: String { kind.rawValue }
+
+  package init(
+    _ kind: Kind, _ message: String, entity: String? = nil, property: String? = nil, object: String? = nil
+  ) {
+    self.kind = kind
+    self.message = message
+    self.entity = entity
+    self.property = property
+    self.object = object
+  }
+}

@@ -1,0 +1,3 @@
+// `import KVClone` is all that a user writes: models and their files come along.
+@_exported public import KVCloneCoreData
+@_exported public import KVCloneModel

@@ -1,0 +1,114 @@
+import KVCloneModel
+import KVCloneRecords
+
+extension CompiledEntity {
+  /// The field of `view` that holds a property, by the layout the record was written in.
+  @inline(__always)
+  func field(_ field: Int, code: UInt16, in view: borrowing RecordView) -> Int? {
+    view.layout == layout ? field : view.layout.fieldIndex(ofProperty: code)
+  }
+
+  /// A stored leaf's value; a record from before the attribute was added answers its default.
+  func value(of attribute: CompiledAttribute, in view: borrowing RecordView, id: ObjectID, schema: Schema)
+    throws(StoreError) -> AttributeValue?
+  {
+    guard let preset = attribute.field else { return nil }
+    guard let field = field(preset, code: attribute.code, in: view) else { return attribute.description.defaultValue }
+    do throws(RecordError) {
+      return try view.value(field)
+    } catch {
+      throw schema.damaged(id, error)
+    }
+  }
+
+  /// An attribute's value by name; a composite's is put together from its leaves and is nil when they all are.
+  func value(named name: String, in view: borrowing RecordView, id: ObjectID, schema: Schema) throws(StoreError)
+    -> AttributeValue?
+  {
+    if let index = attributeIndex[name] {
+      return try value(of: attributes[index], in: view, id: id, schema: schema)
+    }
+    guard let composite = composites[name] else { throw unknownAttribute(name) }
+    return try compositeValue(composite, path: name, in: view, id: id, schema: schema)
+  }
+
+  private func compositeValue(
+    _ composite: AttributeDescription, path: String, in view: borrowing RecordView, id: ObjectID, schema: Schema
+  ) throws(StoreError) -> AttributeValue? {
+    var values: [String: AttributeValue] = [:]
+    for element in composite.elements {
+      let elementPath = path + "." + element.name
+      if element.type == .composite {
+        values[element.name] = try compositeValue(element, path: elementPath, in: view, id: id, schema: schema)
+      } else if let index = attributeIndex[elementPath] {
+        values[element.name] = try value(of: attributes[index], in: view, id: id, schema: schema)
+      }
+    }
+    return values.isEmpty ? nil : .composite(values)
+  }
+
+  /// The leaves that setting an attribute sets, each with the value that its type accepts.
+  ///
+  /// - Throws: `unknownProperty`, `wrongType`, `outOfRange`.
+  func assignments(_ name: String, _ value: AttributeValue?) throws(StoreError)
+    -> [(attribute: CompiledAttribute, value: AttributeValue?)]
+  {
+    if let index = attributeIndex[name] {
+      return [(attributes[index], try accepted(value, by: attributes[index]))]
+    }
+    guard let composite = composites[name] else { throw unknownAttribute(name) }
+    return try compositeAssignments(composite, path: name, value)
+  }
+
+  private func compositeAssignments(_ composite: AttributeDescription, path: String, _ value: AttributeValue?)
+    throws(StoreError) -> [(attribute: CompiledAttribute, value: AttributeValue?)]
+  {
+    var given: [String: AttributeValue] = [:]
+    switch value {
+    case nil: break
+    case .composite(let elements): given = elements
+    default:
+      throw StoreError(
+        .wrongType, "\(name).\(path) is a composite attribute; give its elements by name", entity: name, property: path)
+    }
+    for key in given.keys.sorted() where !composite.elements.contains(where: { $0.name == key }) {
+      throw unknownAttribute(path + "." + key)
+    }
+    var result: [(attribute: CompiledAttribute, value: AttributeValue?)] = []
+    for element in composite.elements {
+      let elementPath = path + "." + element.name
+      if element.type == .composite {
+        result += try compositeAssignments(element, path: elementPath, given[element.name])
+      } else if let index = attributeIndex[elementPath] {
+        result.append((attributes[index], try accepted(given[element.name], by: attributes[index])))
+      }
+    }
+    return result
+  }
+
+  /// The value as the attribute's type stores it.
+  private func accepted(_ value: AttributeValue?, by attribute: CompiledAttribute) throws(StoreError) -> AttributeValue?
+  {
+    guard let value else { return nil }
+    if case .blob(let reference) = value {
+      let type = attribute.description.type
+      if type == (reference.isTransformable ? .transformable : .binary) { return value }
+    } else if let accepted = attribute.description.type.coerce(value) {
+      return accepted
+    }
+    let type = attribute.description.type
+    if case .integer = value, type.isInteger {
+      throw StoreError(
+        .outOfRange, "the value does not fit into \(name).\(attribute.path), which is \(type.rawValue)", entity: name,
+        property: attribute.path)
+    }
+    throw StoreError(
+      .wrongType, "\(name).\(attribute.path) is \(type.rawValue); give a value of that type", entity: name,
+      property: attribute.path)
+  }
+
+  /// The error for a name that is no attribute.
+  func unknownAttribute(_ name: String) -> StoreError {
+    StoreError(.unknownProperty, "\(self.name) has no attribute \(name)", entity: self.name, property: name)
+  }
+}

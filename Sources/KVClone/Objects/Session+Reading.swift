@@ -1,0 +1,146 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVCloneModel
+import KVCloneRecords
+
+extension Session {
+  /// The object, copied out of the transaction.
+  borrowing func object(_ id: ObjectID) throws(StoreError) -> ManagedObject {
+    try managedObject(try existingRecord(id), id: id)
+  }
+
+  borrowing func managedObject(_ view: borrowing RecordView, id: ObjectID) throws(StoreError) -> ManagedObject {
+    let entity = try schema.entity(of: view, id: id)
+    return ManagedObject(view, id: id, entity: entity, schema: schema, transients: transients(of: id, entity))
+  }
+
+  private borrowing func transients(of id: ObjectID, _ entity: CompiledEntity) -> [String: AttributeValue] {
+    if changes.transients.isEmpty { return [:] }
+    var values: [String: AttributeValue] = [:]
+    for attribute in entity.attributes where attribute.field == nil {
+      values[attribute.path] = changes.transients[.init(object: id, attribute: attribute.path)]
+    }
+    return values
+  }
+
+  borrowing func exists(_ id: ObjectID) throws(StoreError) -> Bool {
+    guard let table = schema.objectTable(rootCode: id.rootCode) else { return false }
+    let key = ShortKey.object(id)
+    return try storage.get(table, key.bytes) != nil
+  }
+
+  borrowing func value(_ id: ObjectID, _ attribute: String) throws(StoreError) -> AttributeValue? {
+    let view = try existingRecord(id)
+    let entity = try schema.entity(of: view, id: id)
+    if let transient = changes.transients[.init(object: id, attribute: attribute)] { return transient }
+    return try entity.value(named: attribute, in: view, id: id, schema: schema)
+  }
+
+  borrowing func name(of id: ObjectID) throws(StoreError) -> String {
+    "\(try entity(of: id).name)/\(id.serial)"
+  }
+
+  /// `Note/12`, or `x-kvclone://STORE-UUID/Note/p12`. The entity may be the concrete one or one above it.
+  borrowing func objectID(named text: String) throws(StoreError) -> ObjectID {
+    let id = try parse(text)
+    let view = try existingRecord(id.id)
+    guard try schema.entity(of: view, id: id.id).isKind(of: id.entity.code) else {
+      throw StoreError(.objectNotFound, "there is no object \(text); it was deleted, or never was", object: text)
+    }
+    return id.id
+  }
+
+  private borrowing func parse(_ text: String) throws(StoreError) -> (id: ObjectID, entity: CompiledEntity) {
+    let prefix = "x-kvclone://"
+    var rest = text[...]
+    var serialPrefix = ""
+    if text.hasPrefix(prefix) {
+      rest = text.dropFirst(prefix.count)
+      guard let slash = rest.firstIndex(of: "/"), rest[..<slash].lowercased() == storeUUID.uuidString.lowercased()
+      else {
+        throw StoreError(.objectNotFound, "\(text) is an object of another store", object: text)
+      }
+      rest = rest[rest.index(after: slash)...]
+      serialPrefix = "p"
+    }
+    guard let slash = rest.lastIndex(of: "/"), rest[rest.index(after: slash)...].hasPrefix(serialPrefix) else {
+      throw invalidName(text)
+    }
+    let digits = rest[rest.index(after: slash)...].dropFirst(serialPrefix.count)
+    guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }), let serial = UInt64(digits),
+      serial > 0, serial <= ObjectID.maximumSerial
+    else { throw invalidName(text) }
+    let entity = try schema.entity(String(rest[..<slash]))
+    return (ObjectID(rootCode: entity.rootCode, serial: serial), entity)
+  }
+
+  private borrowing func invalidName(_ text: String) -> StoreError {
+    StoreError(.invalidObjectName, "\(text) is no object's name; write Entity/serial, as in Note/12", object: text)
+  }
+
+  /// How many objects each concrete entity of a root's table has, by entity code. Reads headers only.
+  borrowing func counts(rootCode: UInt16) throws(StoreError) -> [UInt16: Int] {
+    guard let table = schema.objectTable(rootCode: rootCode) else { return [:] }
+    var counts: [UInt16: Int] = [:]
+    let key = ShortKey.object(ObjectID(rootCode: rootCode, serial: 0))
+    try storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
+      do throws(RecordError) {
+        counts[try RecordView.entityCode(of: copy value), default: 0] += 1
+      } catch {
+        throw schema.damaged(try schema.objectID(key), error)
+      }
+      return true
+    }
+    return counts
+  }
+
+  /// How many entries a small table has.
+  borrowing func countEntries(_ table: StorageTable) throws(StoreError) -> Int {
+    var count = 0
+    let first: [UInt8] = [0]
+    try storage.scan(table, from: first.span.bytes) { (_, _) throws(StoreError) in
+      count += 1
+      return true
+    }
+    return count
+  }
+
+  /// How many objects an entity has.
+  borrowing func count(of entity: CompiledEntity, includesSubentities: Bool) throws(StoreError) -> Int {
+    let wanted = includesSubentities ? entity.concreteCodes : [entity.code]
+    return try counts(rootCode: entity.rootCode).reduce(0) { $0 + (wanted.contains($1.key) ? $1.value : 0) }
+  }
+
+  /// The records of an entity's objects by ascending serial, until `body` answers false.
+  borrowing func forEachRecord(
+    of entity: CompiledEntity, includesSubentities: Bool, from start: UInt64 = 0,
+    _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    let wanted = includesSubentities ? entity.concreteCodes : entity.isAbstract ? [] : [entity.code]
+    let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: start))
+    try storage.scan(entity.table, from: key.bytes) { (key, value) throws(StoreError) in
+      let id = try schema.objectID(key)
+      let code: UInt16
+      do throws(RecordError) { code = try RecordView.entityCode(of: value) } catch { throw schema.damaged(id, error) }
+      guard wanted.contains(code) else {
+        guard schema.entity(code: code) != nil else { throw schema.damaged(id, .wrongLayout) }
+        return true
+      }
+      return try body(id, try schema.view(of: copy value, id: id))
+    }
+  }
+}
+
+extension Schema {
+  /// The id in an object table's key.
+  func objectID(_ key: borrowing RawSpan) throws(StoreError) -> ObjectID {
+    do throws(RecordError) {
+      return try NumberKey.objectID(copy key)
+    } catch {
+      throw StoreError(.damaged, "an object table has a malformed key; run `check` to see the extent")
+    }
+  }
+}

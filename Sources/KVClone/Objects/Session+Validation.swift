@@ -1,0 +1,156 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVCloneModel
+import KVCloneRecords
+
+/// What a commit checks of every object that the transaction inserted or changed.
+extension Session {
+  /// All broken rules, at most 1,000 of them.
+  borrowing func validationIssues() throws(StoreError) -> [ValidationIssue] {
+    var issues: [ValidationIssue] = []
+    var patterns = PatternCache()
+    for set in [changes.inserted, changes.updated] {
+      try set.forEach { (id) throws(StoreError) in
+        try validate(id, &patterns, &issues)
+        return issues.count < 1000
+      }
+    }
+    return issues
+  }
+
+  private borrowing func validate(_ id: ObjectID, _ patterns: inout PatternCache, _ issues: inout [ValidationIssue])
+    throws(StoreError)
+  {
+    let view = try existingRecord(id)
+    let entity = try schema.entity(of: view, id: id)
+    for attribute in entity.attributes where attribute.isValidated {
+      let value = try entity.value(of: attribute, in: view, id: id, schema: schema)
+      if value == nil, let composite = attribute.composite,
+        try entity.value(named: composite, in: view, id: id, schema: schema) == nil
+      {
+        continue
+      }
+      if let (kind, text) = attribute.brokenRule(value, &patterns) {
+        issues.append(entity.issue(kind, attribute.path, id, text))
+      }
+    }
+    for (name, composite) in entity.composites where !composite.isOptional {
+      if try entity.value(named: name, in: view, id: id, schema: schema) == nil {
+        issues.append(entity.issue(.requiredValueMissing, name, id, "is required, and every element is nil"))
+      }
+    }
+    for relationship in entity.relationships {
+      guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { continue }
+      let count = relationship.isToMany ? view.head(field).count : view.toOne(field) == nil ? 0 : 1
+      if let (kind, text) = relationship.brokenRule(count) {
+        issues.append(entity.issue(kind, relationship.name, id, text))
+      }
+    }
+    for constraint in entity.constraints {
+      if let other = try conflict(constraint, entity, view, id) {
+        let text = "must be unique, and \(try name(of: other)) has the same values"
+        issues.append(entity.issue(.uniquenessConflict, constraint.name, id, text))
+      }
+    }
+  }
+}
+
+extension CompiledEntity {
+  func issue(_ kind: ValidationIssue.Kind, _ property: String, _ id: ObjectID, _ text: String) -> ValidationIssue {
+    let object = "\(name)/\(id.serial)"
+    return ValidationIssue(
+      kind: kind, entity: name, property: property, object: object, message: "\(property) of \(object) \(text)")
+  }
+}
+
+extension CompiledRelationship {
+  /// The rule that a number of members breaks, as Core Data has it: an optional relationship may be empty whatever its
+  /// minimum, and a required to-many one without a minimum may be empty too.
+  func brokenRule(_ count: Int) -> (ValidationIssue.Kind, String)? {
+    if !isToMany {
+      guard count == 0, !description.isOptional else { return nil }
+      return (.requiredRelationshipMissing, "is required, and empty; link an object")
+    }
+    if count == 0, description.isOptional { return nil }
+    if count < description.minCount {
+      return count == 0
+        ? (.requiredRelationshipMissing, "is required, and empty; link at least \(description.minCount)")
+        : (.tooFewMembers, "has \(count) members, fewer than its minimum of \(description.minCount)")
+    }
+    if description.maxCount > 0, count > description.maxCount {
+      return (.tooManyMembers, "has \(count) members, more than its maximum of \(description.maxCount)")
+    }
+    return nil
+  }
+}
+
+extension CompiledAttribute {
+  /// Whether a commit has anything to check of the attribute. Derived attributes are the store's own business.
+  var isValidated: Bool {
+    field != nil && !description.isDerived
+      && (!description.isOptional || description.minValue != nil || description.maxValue != nil
+        || description.regularExpression != nil)
+  }
+
+  /// The rule that a value breaks. An element of a composite attribute is asked only where the composite is there.
+  func brokenRule(_ value: AttributeValue?, _ patterns: inout PatternCache) -> (ValidationIssue.Kind, String)? {
+    guard let value else {
+      return description.isOptional ? nil : (.requiredValueMissing, "is required, and nil; set a value")
+    }
+    if case .string(let text) = value { return brokenTextRule(text, &patterns) }
+    if case .uri(let text) = value { return brokenTextRule(text, &patterns) }
+    if let least = description.minValue, Self.isLess(value, than: least) {
+      return (.valueTooSmall, "is below the minimum that the model sets")
+    }
+    if let most = description.maxValue, Self.isLess(most, than: value) {
+      return (.valueTooLarge, "is above the maximum that the model sets")
+    }
+    return nil
+  }
+
+  private func brokenTextRule(_ text: String, _ patterns: inout PatternCache) -> (ValidationIssue.Kind, String)? {
+    if case .integer(let least) = description.minValue, Int64(text.utf16.count) < least {
+      return (.stringTooShort, "is shorter than \(least) characters")
+    }
+    if case .integer(let most) = description.maxValue, Int64(text.utf16.count) > most {
+      return (.stringTooLong, "is longer than \(most) characters")
+    }
+    if let pattern = description.regularExpression, !patterns.matches(text, pattern) {
+      return (.patternMismatch, "does not match the model's regular expression")
+    }
+    return nil
+  }
+
+  private static func isLess(_ left: AttributeValue, than right: AttributeValue) -> Bool {
+    switch (left, right) {
+    case (.integer(let a), .integer(let b)): a < b
+    case (.double(let a), .double(let b)): a < b
+    case (.float(let a), .float(let b)): a < b
+    case (.decimal(let a), .decimal(let b)): !a.isNaN && !b.isNaN && a < b
+    case (.date(let a), .date(let b)): a < b
+    default: false
+    }
+  }
+}
+
+/// Regular expressions, compiled once a commit.
+struct PatternCache {
+  private var compiled: [String: Regex<AnyRegexOutput>?] = [:]
+
+  /// Whether the whole text matches, as in Core Data. A pattern that cannot be read matches everything: the model's
+  /// loader has warned of it.
+  mutating func matches(_ text: String, _ pattern: String) -> Bool {
+    let regex: Regex<AnyRegexOutput>?
+    if let known = compiled[pattern] {
+      regex = known
+    } else {
+      regex = try? Regex(pattern)
+      compiled[pattern] = regex
+    }
+    guard let regex else { return true }
+    return (try? regex.wholeMatch(in: text)) != nil
+  }
+}

@@ -1,0 +1,154 @@
+import KVCloneModel
+import KVCloneRecords
+
+extension Session {
+  /// Makes an object whose attributes have their defaults unless they are given, links it, and answers its id.
+  mutating func insert(
+    _ entity: CompiledEntity, _ attributes: [String: AttributeValue?], _ relationships: [String: [ObjectID]]
+  ) throws(StoreError) -> ObjectID {
+    guard !entity.isAbstract else {
+      throw StoreError(
+        .abstractEntity, "\(entity.name) is abstract; insert an object of one of its sub-entities", entity: entity.name)
+    }
+    // Everything that the caller may have got wrong is found before anything changes.
+    var assignments: [(attribute: CompiledAttribute, value: AttributeValue?)] = []
+    for name in attributes.keys.sorted() {
+      assignments += try entity.assignments(name, attributes[name] ?? nil)
+    }
+    let links = try firstLinks(entity, relationships)
+    let id = try nextID(entity)
+    scratch.reset(entity.layout)
+    for attribute in entity.attributes {
+      guard let value = attribute.description.defaultValue, !attribute.description.isDerived else { continue }
+      try put(value, in: attribute, of: id)
+    }
+    for (attribute, value) in assignments where !attribute.description.isDerived {
+      try put(value, in: attribute, of: id)
+    }
+    // Its own side is written with it; then every partner learns of it.
+    for (relationship, targets) in links { try putMembers(targets, relationship, of: id) }
+    try append(id, entity)
+    changes.isEmpty = false
+    _ = changes.inserted.insert(id)
+    try addIndexEntries(id, entity)
+    for (relationship, targets) in links {
+      for target in targets { try attachBack(id, relationship, target) }
+    }
+    return id
+  }
+
+  /// Sets attributes of an object. A value equal to the stored one changes nothing, the commit stamp included.
+  mutating func set(_ id: ObjectID, _ attributes: [String: AttributeValue?]) throws(StoreError) {
+    let entity = try entity(of: id)
+    var assignments: [(attribute: CompiledAttribute, value: AttributeValue?)] = []
+    for name in attributes.keys.sorted() {
+      assignments += try entity.assignments(name, attributes[name] ?? nil)
+    }
+    for (attribute, _) in assignments where attribute.description.isDerived {
+      throw StoreError(
+        .wrongType, "\(entity.name).\(attribute.path) is derived, and computed by the store alone", entity: entity.name,
+        property: attribute.path, object: "\(entity.name)/\(id.serial)")
+    }
+    _ = try load(id)
+    var changed: [(attribute: CompiledAttribute, value: AttributeValue?)] = []
+    for assignment in assignments {
+      let old = try entity.value(of: assignment.attribute, in: scratch.view, id: id, schema: schema)
+      if assignment.attribute.field == nil || old != assignment.value { changed.append(assignment) }
+    }
+    // Transient values live beside the record: the stored object stays what it was.
+    for (attribute, value) in changed where attribute.field == nil { try put(value, in: attribute, of: id) }
+    changed.removeAll { $0.attribute.field == nil }
+    guard !changed.isEmpty else { return }
+    let reindexes = entity.constraints.contains { $0.touches(changed.map(\.attribute.path), entity) }
+    if reindexes { try removeIndexEntries(id, entity) }
+    for (attribute, value) in changed { try put(value, in: attribute, of: id) }
+    try store(id, entity)
+    if reindexes { try addIndexEntries(id, entity) }
+    changes.noteUpdate(id)
+  }
+
+  /// Puts a value into the record in `scratch`; large binary values become blobs, and the blob that was there loses a
+  /// referrer.
+  private mutating func put(_ value: AttributeValue?, in attribute: CompiledAttribute, of id: ObjectID)
+    throws(StoreError)
+  {
+    guard let field = attribute.field else {
+      changes.transients[.init(object: id, attribute: attribute.path)] = value
+      return
+    }
+    var value = value
+    let isBinary = attribute.description.type == .binary || attribute.description.type == .transformable
+    let old = isBinary && !scratch.view.isNull(field) ? scratch.view.blobReference(field) : nil
+    switch value {
+    case .binary(let data) where data.count > FormatLimits.inlineBlobLimit:
+      value = .blob(try createBlob(data, isTransformable: false))
+    case .transformable(let data) where data.count > FormatLimits.inlineBlobLimit:
+      value = .blob(try createBlob(data, isTransformable: true))
+    case .blob(let reference):
+      try retainBlob(reference)
+    default: break
+    }
+    do throws(RecordError) {
+      try scratch.set(field, value)
+    } catch {
+      throw StoreError(
+        error == .recordTooLarge ? .limitExceeded : .wrongType, "\(attribute.path) cannot be stored: \(error)",
+        property: attribute.path, object: schema.rootName(of: id))
+    }
+    if let old { try releaseBlob(old) }
+  }
+
+  /// The next id of an entity's root. Serials are not used again, not even those of transactions that were given up in
+  /// this process.
+  mutating func nextID(_ entity: CompiledEntity) throws(StoreError) -> ObjectID {
+    let serial = try reserveSerials(rootCode: entity.rootCode, count: 1)
+    return ObjectID(rootCode: entity.rootCode, serial: serial)
+  }
+
+  /// The first of the next `count` serials that a root entity's objects get.
+  ///
+  /// - Throws: `limitExceeded` when there are not so many left.
+  borrowing func nextSerial(rootCode: UInt16, count: UInt64 = 1) throws(StoreError) -> UInt64 {
+    let next: UInt64
+    if let known = changes.nextSerials[rootCode] {
+      next = known
+    } else {
+      next = max(max(1, try counter(MetadataKey.serial(rootCode: rootCode))), serialFloor.next(rootCode: rootCode))
+    }
+    guard count <= ObjectID.maximumSerial, next <= ObjectID.maximumSerial - count + 1 else {
+      throw StoreError(
+        .limitExceeded, "entity \(schema.entity(code: rootCode)?.name ?? "") has used up its 2^48 serials",
+        entity: schema.entity(code: rootCode)?.name)
+    }
+    return next
+  }
+
+  /// Takes `count` consecutive serials of a root entity, and answers the first.
+  mutating func reserveSerials(rootCode: UInt16, count: UInt64) throws(StoreError) -> UInt64 {
+    let next = try nextSerial(rootCode: rootCode, count: count)
+    changes.nextSerials[rootCode] = next + count
+    return next
+  }
+
+  /// The serial for a new blob.
+  mutating func nextBlobSerial() throws(StoreError) -> UInt64 {
+    let next: UInt64
+    if let known = changes.nextBlobSerial {
+      next = known
+    } else {
+      next = max(max(1, try counter(MetadataKey.blobSerial)), serialFloor.next(rootCode: 0))
+    }
+    changes.nextBlobSerial = next + 1
+    return next
+  }
+}
+
+extension CompiledConstraint {
+  /// Whether the constraint has one of these attributes.
+  func touches(_ paths: [String], _ entity: CompiledEntity) -> Bool {
+    columns.contains { column in
+      if case .attribute(let index) = column { return paths.contains(entity.attributes[index].path) }
+      return false
+    }
+  }
+}
