@@ -1,0 +1,111 @@
+import KVCloneModel
+import KVCloneRecords
+
+extension StorageTransaction {
+  /// Every rule of lists that this one breaks, in words; empty for a sound list.
+  ///
+  /// - Parameter head: The list's head in its owner's record; nil for lists without one (referrers).
+  /// - Throws: what the engine throws; damage is reported, not thrown.
+  borrowing func checkList(_ list: ListAddress, head: ListHead?, isOrdered: Bool) throws(StoreError) -> [String] {
+    var check = ListCheck(list: list, isOrdered: isOrdered)
+    do throws(StoreError) {
+      try walk(&check)
+      check.checkHead(head)
+      if isOrdered { try checkMembers(&check, head: head) }
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      check.problems.append(error.message)
+    }
+    return check.problems
+  }
+
+  private borrowing func walk(_ check: inout ListCheck) throws(StoreError) {
+    let list = check.list
+    let start = list.key(.chunk, 0)
+    try scan(list.links, from: start.bytes) { (key, value) throws(StoreError) in
+      let link: LinkKey
+      do throws(RecordError) { link = try LinkKey(key) } catch { throw list.damaged(error.description) }
+      guard link.owner == list.owner, link.relationship == list.relationship else { return false }
+      do throws(StoreError) {
+        switch link.kind {
+        case .chunk:
+          check.take(chunk: try list.chunk(value, at: link.position, isOrdered: check.isOrdered), at: link.position)
+        case .memberIndex: check.indexedCount += 1
+        case .positionDirectory: check.directory += try list.page(value, at: link.position).entries
+        }
+      } catch {
+        guard error.kind == .damaged else { throw error }
+        check.problems.append(error.message)
+      }
+      return true
+    }
+  }
+
+  /// Each member once, and where its index entry says.
+  private borrowing func checkMembers(_ check: inout ListCheck, head: ListHead?) throws(StoreError) {
+    let list = check.list
+    let isIndexed = head?.hasMemberIndex ?? false
+    if isIndexed, check.indexedCount != check.count {
+      check.report("its member index has \(check.indexedCount) entries for \(check.count) members")
+    }
+    var seen: Set<ObjectID> = []
+    var next = try chunk(list, .atOrAfter, 0, isOrdered: true)
+    while let chunk = next {
+      // With an index, a member in two chunks shows by its one entry; only those of one chunk have to be compared.
+      if isIndexed { seen.removeAll(keepingCapacity: true) }
+      for id in chunk.ids {
+        if !seen.insert(id).inserted { check.report("a member is in it twice") }
+        guard isIndexed else { continue }
+        if try memberLabel(list, id) != chunk.position { check.report("its member index does not lead to a member") }
+      }
+      next = try self.chunk(list, after: chunk.position, isOrdered: true)
+    }
+  }
+}
+
+/// What one walk over a list's entries gathers.
+private struct ListCheck {
+  let list: ListAddress
+  let isOrdered: Bool
+  var problems: [String] = []
+  var count = 0
+  var lastID: ObjectID?
+  var chunks: [DirectoryPage.Entry] = []
+  var indexedCount = 0
+  var directory: [DirectoryPage.Entry] = []
+
+  mutating func report(_ problem: String) {
+    problems.append("list \(list.relationship) of object \(list.owner): \(problem)")
+  }
+
+  mutating func take(chunk ids: ObjectIDList, at label: UInt64) {
+    count += ids.count
+    if isOrdered {
+      chunks.append(.init(label: label, memberCount: UInt32(ids.count)))
+    } else {
+      if let lastID, lastID >= ids[0] { report("ids of two chunks overlap") }
+      lastID = ids[ids.count - 1]
+    }
+  }
+
+  mutating func checkHead(_ head: ListHead?) {
+    let hasIndex = head?.hasMemberIndex ?? false
+    let hasDirectory = head?.hasDirectory ?? false
+    if let head {
+      let expected = head.isChunked ? head.count : 0
+      if expected != count { report("its head says \(expected) members in chunks, and there are \(count)") }
+      if isOrdered, head.isChunked {
+        if head.memberIndexIsDue, !hasIndex { report("it is long and has no member index") }
+        if !head.memberIndexIsAllowed, hasIndex { report("it is short and has a member index") }
+        if head.directoryIsDue, !hasDirectory { report("it is long and has no directory") }
+        if !head.directoryIsAllowed, hasDirectory { report("it is short and has a directory") }
+      }
+    }
+    if !hasIndex || !isOrdered, indexedCount > 0 { report("it has entries of a member index that it should not have") }
+    if hasDirectory, isOrdered {
+      if directory != chunks { report("its directory does not agree with its chunks") }
+    } else if !directory.isEmpty {
+      report("it has a directory that it should not have")
+    }
+  }
+}

@@ -1,0 +1,181 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// The way from ordinal numbers to chunks of a long ordered list: pages that each count the members of up to 128 consecutive
+/// chunks. A page's key has the label of its first chunk.
+extension StorageTransaction {
+  private struct LoadedPage {
+    var position: UInt64
+    var entries: [DirectoryPage.Entry]
+
+    func index(of label: UInt64) -> Int {
+      var low = 0
+      var high = entries.count
+      while low < high {
+        let middle = (low + high) / 2
+        if entries[middle].label < label { low = middle + 1 } else { high = middle }
+      }
+      return low
+    }
+  }
+
+  /// The chunk that has the `index`-th member, or that a member inserted there belongs to: the first one with at least
+  /// `index` members up to its end.
+  borrowing func directoryLookup(_ list: ListAddress, insertingAt index: Int) throws(StoreError)
+    -> (label: UInt64, offset: Int)?
+  {
+    var before = 0
+    var found: (label: UInt64, offset: Int)?
+    try forEachPage(list) { (page) throws(StoreError) in
+      let total = page.memberCount
+      if index > before + total {
+        before += total
+        return true
+      }
+      for entry in 0..<page.count {
+        let count = page.memberCount(entry)
+        if index <= before + count {
+          found = (page.label(entry), index - before)
+          return false
+        }
+        before += count
+      }
+      return false
+    }
+    return found
+  }
+
+  /// The members before the chunk with `label`.
+  borrowing func directoryRank(_ list: ListAddress, of label: UInt64) throws(StoreError) -> Int {
+    var before = 0
+    var isFound = false
+    try forEachPage(list) { (page) throws(StoreError) in
+      if page.label(page.count - 1) < label {
+        before += page.memberCount
+        return true
+      }
+      for entry in 0..<page.count {
+        if page.label(entry) >= label {
+          isFound = page.label(entry) == label
+          return false
+        }
+        before += page.memberCount(entry)
+      }
+      return false
+    }
+    guard isFound else { throw list.damaged("Its directory misses a chunk.") }
+    return before
+  }
+
+  /// Visits the directory's pages in their order until `body` answers false.
+  borrowing func forEachPage(_ list: ListAddress, _ body: (DirectoryPageView) throws(StoreError) -> Bool)
+    throws(StoreError)
+  {
+    let start = list.key(.positionDirectory, 0)
+    try scan(list.links, from: start.bytes) { (key, value) throws(StoreError) in
+      guard let position = try list.position(in: key, .positionDirectory) else { return false }
+      return try body(try list.page(value, at: position))
+    }
+  }
+
+  /// Writes the directory of a list that has none, from its chunks.
+  mutating func buildDirectory(_ list: ListAddress) throws(StoreError) {
+    var entries: [DirectoryPage.Entry] = []
+    var next = try chunk(list, .atOrAfter, 0, isOrdered: true)
+    while let chunk = next {
+      entries.append(.init(label: chunk.position, memberCount: UInt32(chunk.ids.count)))
+      if entries.count == FormatLimits.directoryCapacity {
+        try store(list, LoadedPage(position: entries[0].label, entries: entries))
+        entries.removeAll(keepingCapacity: true)
+      }
+      next = try self.chunk(list, after: chunk.position, isOrdered: true)
+    }
+    if let first = entries.first { try store(list, LoadedPage(position: first.label, entries: entries)) }
+  }
+
+  /// Tells the directory how many members the chunk with `label` has now: an entry comes, changes, or goes (0).
+  mutating func updateDirectory(_ list: ListAddress, label: UInt64, memberCount: Int) throws(StoreError) {
+    guard var page = try page(list, for: label) else {
+      guard memberCount > 0 else { throw list.damaged("Its directory misses a chunk.") }
+      let entry = DirectoryPage.Entry(label: label, memberCount: UInt32(memberCount))
+      return try store(list, LoadedPage(position: label, entries: [entry]))
+    }
+    let index = page.index(of: label)
+    let isKnown = index < page.entries.count && page.entries[index].label == label
+    if memberCount == 0 {
+      guard isKnown else { throw list.damaged("Its directory misses a chunk.") }
+      page.entries.remove(at: index)
+      return try replaceMerging(list, page)
+    }
+    if isKnown {
+      page.entries[index].memberCount = UInt32(memberCount)
+      return try store(list, page)
+    }
+    page.entries.insert(.init(label: label, memberCount: UInt32(memberCount)), at: index)
+    if page.entries.count > FormatLimits.directoryCapacity {
+      // An entry at the end leaves a full page behind: a list that grows at its end has full pages.
+      let middle = index == page.entries.count - 1 ? index : page.entries.count / 2
+      let rest = Array(page.entries[middle...])
+      page.entries.removeSubrange(middle...)
+      try store(list, LoadedPage(position: rest[0].label, entries: rest))
+    }
+    try replace(list, page)
+  }
+
+  /// The page that has `label`, or would have it.
+  private borrowing func page(_ list: ListAddress, for label: UInt64) throws(StoreError) -> LoadedPage? {
+    if let page = try page(list, .atOrBefore, label) { return page }
+    return try page(list, .atOrAfter, label)
+  }
+
+  private borrowing func page(_ list: ListAddress, _ mode: StorageSeek, _ label: UInt64) throws(StoreError)
+    -> LoadedPage?
+  {
+    let key = list.key(.positionDirectory, label)
+    guard let entry = try seek(list.links, key.bytes, mode),
+      let position = try list.position(in: entry.key, .positionDirectory)
+    else { return nil }
+    return LoadedPage(position: position, entries: try list.page(entry.value, at: position).entries)
+  }
+
+  private mutating func replaceMerging(_ list: ListAddress, _ page: LoadedPage) throws(StoreError) {
+    var page = page
+    if !page.entries.isEmpty, page.entries.count < FormatLimits.mergeAtMost, let last = page.entries.last?.label,
+      last < .max, let next = try self.page(list, .atOrAfter, last + 1),
+      next.entries.count + page.entries.count <= FormatLimits.mergeAtMost
+    {
+      let key = list.key(.positionDirectory, next.position)
+      try delete(list.links, key.bytes)
+      page.entries += next.entries
+    }
+    try replace(list, page)
+  }
+
+  /// Stores what became of a page: under another key if its first entry changed, not at all if it is empty.
+  private mutating func replace(_ list: ListAddress, _ page: LoadedPage) throws(StoreError) {
+    let first = page.entries.first?.label
+    if first != page.position {
+      let key = list.key(.positionDirectory, page.position)
+      try delete(list.links, key.bytes)
+    }
+    if let first { try store(list, LoadedPage(position: first, entries: page.entries)) }
+  }
+
+  private mutating func store(_ list: ListAddress, _ page: LoadedPage) throws(StoreError) {
+    let key = list.key(.positionDirectory, page.position)
+    let value = DirectoryPageView.encode(page.entries, seed: list.seed(key))
+    try put(list.links, key.bytes, value.span.bytes)
+  }
+}
+
+extension ListAddress {
+  /// A stored page of the directory, verified.
+  @_lifetime(copy value)
+  func page(_ value: RawSpan, at position: UInt64) throws(StoreError) -> DirectoryPageView {
+    do throws(RecordError) {
+      return try DirectoryPageView(value, seed: seed(key(.positionDirectory, position)), position: position)
+    } catch {
+      throw damaged(error.description)
+    }
+  }
+}

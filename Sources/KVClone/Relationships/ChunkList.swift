@@ -1,0 +1,188 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Names one to-many list whose members are in `links`.
+///
+/// Always holds: every chunk has 1…128 ids. In an unordered list, ids ascend over all chunks, and a chunk's position is its first
+/// id. In an ordered list, chunks stand in the order of their labels, and the member index and the directory, where the head
+/// says that the list has them, agree with the chunks. `StorageTransaction.checkList` checks it all.
+struct ListAddress: Hashable, Sendable {
+  let links: StorageTable
+  let owner: ObjectID
+  let relationship: UInt16
+
+  /// The key at a position of one of the list's three kinds of entries.
+  @inline(__always)
+  func key(_ kind: LinkKey.Kind, _ position: UInt64) -> ShortKey {
+    .link(LinkKey(owner: owner, relationship: relationship, kind: kind, position: position))
+  }
+
+  /// The seed of the checksum of the value at `key`.
+  @inline(__always)
+  func seed(_ key: ShortKey) -> UInt64 {
+    ValueEnvelope.seed(tableCode: links.code, key: key)
+  }
+
+  /// The position in a key that a seek found; nil when the key is not one of this list's `kind`.
+  func position(in key: RawSpan, _ kind: LinkKey.Kind) throws(StoreError) -> UInt64? {
+    do throws(RecordError) {
+      let link = try LinkKey(key)
+      return link.owner == owner && link.relationship == relationship && link.kind == kind ? link.position : nil
+    } catch {
+      throw damaged(error.description)
+    }
+  }
+
+  /// A stored chunk, verified.
+  @_lifetime(copy value)
+  func chunk(_ value: RawSpan, at position: UInt64, isOrdered: Bool) throws(StoreError) -> ObjectIDList {
+    do throws(RecordError) {
+      let seed = seed(key(.chunk, position))
+      return try ListChunk(value, seed: seed, unorderedAt: isOrdered ? nil : position).ids
+    } catch {
+      throw damaged(error.description)
+    }
+  }
+
+  /// The error for bytes of this list that cannot be trusted.
+  func damaged(_ what: String) -> StoreError {
+    StoreError(
+      .damaged,
+      "list \(relationship) of object \(owner) is damaged: \(what) Restore from a backup, or run `salvage`",
+      object: owner.description)
+  }
+
+  /// The error for a position that the list does not have.
+  func invalidIndex(_ index: Int, count: Int) -> StoreError {
+    StoreError(
+      .invalidIndex, "position \(index) is outside list \(relationship) of object \(owner), which has \(count) members",
+      object: owner.description)
+  }
+}
+
+/// A chunk that was copied out of a list, to be changed and stored again.
+struct LoadedChunk {
+  var position: UInt64
+  var ids: [ObjectID]
+
+  var isFull: Bool { ids.count >= FormatLimits.chunkCapacity }
+
+  /// The first index whose id is not below `id`, in a chunk of an unordered list.
+  func lowerBound(of id: ObjectID) -> Int {
+    var low = 0
+    var high = ids.count
+    while low < high {
+      let middle = (low + high) / 2
+      if ids[middle] < id { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
+
+extension FormatLimits {
+  /// Two neighbours that together hold no more ids than this become one chunk: well below half a chunk, so that the merged
+  /// one does not split again at once.
+  static let mergeAtMost = 48
+}
+
+extension StorageTransaction {
+  /// Visits the list's chunks from the first one at or after `position`, in the list's order, until `body` answers false.
+  /// The ids are borrowed from the engine: they die with the call.
+  borrowing func forEachChunk(
+    _ list: ListAddress, from position: UInt64 = 0, _ body: (ObjectIDList) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    let key = list.key(.chunk, position)
+    try scan(list.links, from: key.bytes) { (key, value) throws(StoreError) in
+      guard let position = try list.position(in: key, .chunk) else { return false }
+      return try body(try list.chunk(value, at: position, isOrdered: true))
+    }
+  }
+
+  /// All members, in the list's order.
+  borrowing func members(_ list: ListAddress) throws(StoreError) -> [ObjectID] {
+    var members: [ObjectID] = []
+    try forEachChunk(list) { (ids) throws(StoreError) in
+      for index in 0..<ids.count { members.append(ids[index]) }
+      return true
+    }
+    return members
+  }
+
+  /// The number of members, counted chunk by chunk: for lists without a head (referrers).
+  borrowing func countChunked(_ list: ListAddress) throws(StoreError) -> Int {
+    var count = 0
+    try forEachChunk(list) { (ids) throws(StoreError) in
+      count += ids.count
+      return true
+    }
+    return count
+  }
+
+  /// Deletes every entry of the list: chunks, member index and directory.
+  mutating func deleteList(_ list: ListAddress) throws(StoreError) {
+    try deleteEntries(list, kind: nil)
+  }
+
+  /// Deletes the list's entries of one kind, or all. In batches, so that memory stays flat whatever the list's length.
+  mutating func deleteEntries(_ list: ListAddress, kind: LinkKey.Kind?) throws(StoreError) {
+    let batch = 1024
+    let start = list.key(kind ?? .chunk, 0)
+    var found: [ShortKey] = []
+    repeat {
+      found.removeAll(keepingCapacity: true)
+      try scan(list.links, from: start.bytes) { (key, _) throws(StoreError) in
+        let link: LinkKey
+        do throws(RecordError) { link = try LinkKey(key) } catch { throw list.damaged(error.description) }
+        guard link.owner == list.owner, link.relationship == list.relationship, kind == nil || link.kind == kind else {
+          return false
+        }
+        found.append(.link(link))
+        return found.count < batch
+      }
+      for key in found { try delete(list.links, key.bytes) }
+    } while found.count == batch
+  }
+
+  /// The chunk that a seek from `position` finds, copied; nil when the list has none there.
+  borrowing func chunk(_ list: ListAddress, _ mode: StorageSeek, _ position: UInt64, isOrdered: Bool) throws(StoreError)
+    -> LoadedChunk?
+  {
+    let key = list.key(.chunk, position)
+    guard let entry = try seek(list.links, key.bytes, mode),
+      let found = try list.position(in: entry.key, .chunk)
+    else { return nil }
+    return LoadedChunk(
+      position: found, ids: try list.chunk(entry.value, at: found, isOrdered: isOrdered).array)
+  }
+
+  /// The chunk after `position`.
+  borrowing func chunk(_ list: ListAddress, after position: UInt64, isOrdered: Bool) throws(StoreError) -> LoadedChunk?
+  {
+    guard position < .max else { return nil }
+    return try chunk(list, .atOrAfter, position + 1, isOrdered: isOrdered)
+  }
+
+  /// The chunk before `position`.
+  borrowing func chunk(_ list: ListAddress, before position: UInt64, isOrdered: Bool) throws(StoreError) -> LoadedChunk?
+  {
+    guard position > 0 else { return nil }
+    return try chunk(list, .atOrBefore, position - 1, isOrdered: isOrdered)
+  }
+
+  /// Stores a chunk under its position.
+  mutating func store(_ list: ListAddress, _ chunk: LoadedChunk, appending: Bool = false) throws(StoreError) {
+    let key = list.key(.chunk, chunk.position)
+    let value = ListChunk.encode(chunk.ids, seed: list.seed(key))
+    if appending {
+      try append(list.links, key.bytes, value.span.bytes)
+    } else {
+      try put(list.links, key.bytes, value.span.bytes)
+    }
+  }
+
+  /// Deletes the chunk at `position`.
+  mutating func deleteChunk(_ list: ListAddress, at position: UInt64) throws(StoreError) {
+    let key = list.key(.chunk, position)
+    try delete(list.links, key.bytes)
+  }
+}

@@ -1,0 +1,179 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Both sides of a relationship, always in step: set one, the other follows, and a partner that is replaced lets go.
+extension Session {
+  /// Links `targets` to a relationship. To-one: replaces. To-many: adds those that are no members yet; an ordered one
+  /// takes them at `index`, and moves members there.
+  mutating func link(_ id: ObjectID, _ name: String, _ targets: [ObjectID], at index: Int? = nil) throws(StoreError) {
+    let relationship = try entity(of: id).relationship(name)
+    try checkTargets(targets, of: relationship, try self.name(of: id))
+    if !relationship.isToMany {
+      guard targets.count <= 1 else { throw tooManyTargets(relationship, try self.name(of: id)) }
+      if let target = targets.first { try setToOne(id, relationship, target) }
+      return
+    }
+    guard let index else {
+      for target in targets { try addMember(id, relationship, target) }
+      return
+    }
+    guard relationship.isOrdered else {
+      throw StoreError(
+        .invalidIndex, "\(name) is not ordered, so members have no position; leave the position out",
+        property: name, object: schema.rootName(of: id))
+    }
+    try place(targets, at: index, id, relationship)
+  }
+
+  /// Inserts or moves members of an ordered list so that they stand at `index` in the given order.
+  private mutating func place(
+    _ targets: [ObjectID], at index: Int, _ id: ObjectID, _ relationship: CompiledRelationship
+  )
+    throws(StoreError)
+  {
+    var seen: Set<ObjectID> = []
+    let unique = targets.filter { seen.insert($0).inserted }
+    let count = try self.count(id, relationship.name)
+    guard index >= 0, index <= count else {
+      throw StoreError(
+        .invalidIndex, "position \(index) is outside \(relationship.name), which has \(count) members",
+        property: relationship.name, object: try name(of: id))
+    }
+    // A member that moves leaves its place first; positions after it shift down by one. Its own side keeps the link, and
+    // with it the place there.
+    var moved: Set<ObjectID> = []
+    for target in unique where try detach(id, relationship.code, target) { moved.insert(target) }
+    var position = min(index, try self.count(id, relationship.name))
+    for target in unique {
+      if moved.contains(target) {
+        _ = try attach(id, relationship.code, target, at: position)
+      } else {
+        try addMember(id, relationship, target, at: position)
+      }
+      position += 1
+    }
+  }
+
+  /// Sets a to-one relationship.
+  mutating func setToOne(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID?) throws(StoreError) {
+    let old = try existingRecord(id).toOne(relationship.field)
+    guard old != target else { return }
+    if let old {
+      _ = try detach(id, relationship.code, old)
+      try detachBack(id, relationship, old)
+    }
+    guard let target else { return }
+    _ = try attach(id, relationship.code, target)
+    try attachBack(id, relationship, target)
+  }
+
+  private mutating func addMember(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID, at index: Int? = nil
+  ) throws(StoreError) {
+    if try attach(id, relationship.code, target, at: index) { try attachBack(id, relationship, target) }
+  }
+
+  /// The other side of a link that was just made: `target` learns of `id`, and its previous partner lets go.
+  mutating func attachBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID)
+    throws(StoreError)
+  {
+    guard relationship.hasInverse else {
+      _ = try storage.insertUnordered(address(target, relationship.inverseCode), id)
+      return
+    }
+    let inverse = try entity(of: target).relationship(code: relationship.inverseCode, target, schema)
+    if !inverse.isToMany, let previous = try existingRecord(target).toOne(inverse.field) {
+      if previous == id { return }
+      _ = try detach(target, inverse.code, previous)
+      _ = try detach(previous, relationship.code, target)
+    }
+    _ = try attach(target, inverse.code, id)
+  }
+
+  /// The other side of a link that was just cut.
+  private mutating func detachBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID)
+    throws(StoreError)
+  {
+    if relationship.hasInverse {
+      _ = try detach(target, relationship.inverseCode, id)
+    } else {
+      _ = try storage.removeUnordered(address(target, relationship.inverseCode), id)
+    }
+  }
+
+  /// Cuts links; all of them where `targets` is nil.
+  mutating func unlink(_ id: ObjectID, _ name: String, _ targets: [ObjectID]?) throws(StoreError) {
+    let relationship = try entity(of: id).relationship(name)
+    if let targets {
+      for target in targets where try detach(id, relationship.code, target) {
+        try detachBack(id, relationship, target)
+      }
+    } else {
+      try setMembers(id, name, [])
+    }
+  }
+
+  /// Replaces the members of a relationship; an ordered one gets them in this order.
+  mutating func setMembers(_ id: ObjectID, _ name: String, _ targets: [ObjectID]) throws(StoreError) {
+    let relationship = try entity(of: id).relationship(name)
+    try checkTargets(targets, of: relationship, try self.name(of: id))
+    guard relationship.isToMany else {
+      guard targets.count <= 1 else { throw tooManyTargets(relationship, try self.name(of: id)) }
+      return try setToOne(id, relationship, targets.first)
+    }
+    var seen: Set<ObjectID> = []
+    let wanted = targets.filter { seen.insert($0).inserted }
+    let old = try members(id, relationship)
+    guard old != (relationship.isOrdered ? wanted : wanted.sorted()) else { return }
+    let before = Set(old)
+    // This side first and at once; then each partner that came or went. A partner's previous owner lets go of it in
+    // `attachBack`, which never touches this list: its members are already what they will be.
+    try replaceList(id, relationship, wanted)
+    for member in old where !seen.contains(member) {
+      // A self-relation that is its own inverse may have lost this side's entry already.
+      try detachBack(id, relationship, member)
+    }
+    for member in wanted where !before.contains(member) { try attachBack(id, relationship, member) }
+  }
+
+  /// What a new object is linked to, by relationship name: checked, each target once.
+  borrowing func firstLinks(_ entity: CompiledEntity, _ targets: [String: [ObjectID]]) throws(StoreError)
+    -> [(relationship: CompiledRelationship, targets: [ObjectID])]
+  {
+    if targets.isEmpty { return [] }
+    var links: [(relationship: CompiledRelationship, targets: [ObjectID])] = []
+    for name in targets.keys.sorted() {
+      let relationship = try entity.relationship(name)
+      var wanted = targets[name] ?? []
+      if wanted.count > 1 {
+        var seen: Set<ObjectID> = []
+        wanted.removeAll { !seen.insert($0).inserted }
+      }
+      try checkTargets(wanted, of: relationship, "a new \(entity.name)")
+      guard relationship.isToMany || wanted.count <= 1 else {
+        throw tooManyTargets(relationship, "a new \(entity.name)")
+      }
+      links.append((relationship, wanted))
+    }
+    return links
+  }
+
+  /// Refuses targets that do not exist or are of another entity than the relationship's destination.
+  private borrowing func checkTargets(_ targets: [ObjectID], of relationship: CompiledRelationship, _ object: String)
+    throws(StoreError)
+  {
+    for target in targets {
+      if try entity(of: target).isKind(of: relationship.destinationCode) { continue }
+      throw StoreError(
+        .wrongDestination,
+        "\(relationship.name) of \(object) takes objects of \(relationship.description.destinationEntityName), not "
+          + (try name(of: target)), property: relationship.name, object: object)
+    }
+  }
+
+  private func tooManyTargets(_ relationship: CompiledRelationship, _ object: String) -> StoreError {
+    StoreError(
+      .wrongDestination, "\(relationship.name) of \(object) is to-one; give one object", property: relationship.name,
+      object: object)
+  }
+}

@@ -1,0 +1,233 @@
+import KVCloneModel
+import KVCloneRecords
+
+extension Session {
+  /// Where the chunks of an object's list are.
+  func address(_ owner: ObjectID, _ code: UInt16) -> ListAddress {
+    ListAddress(links: schema.tables.links, owner: owner, relationship: code)
+  }
+
+  /// The members of a relationship in their stored order (unordered: ascending), until `body` answers false.
+  borrowing func forEachMember(
+    _ id: ObjectID, _ relationship: CompiledRelationship, in view: borrowing RecordView, _ entity: CompiledEntity,
+    _ body: (ObjectID) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return }
+    guard relationship.isToMany else {
+      if let target = view.toOne(field) { _ = try body(target) }
+      return
+    }
+    guard view.head(field).isChunked else {
+      let ids = view.inlineIDs(field)
+      for index in 0..<ids.count where try !body(ids[index]) { return }
+      return
+    }
+    try storage.forEachChunk(address(id, relationship.code)) { (ids) throws(StoreError) in
+      for index in 0..<ids.count where try !body(ids[index]) { return false }
+      return true
+    }
+  }
+
+  /// The members of a relationship, copied.
+  borrowing func members(_ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
+    let view = try existingRecord(id)
+    var members: [ObjectID] = []
+    try forEachMember(id, relationship, in: view, try schema.entity(of: view, id: id)) { (member) throws(StoreError) in
+      members.append(member)
+      return true
+    }
+    return members
+  }
+
+  /// How many members a relationship has: a look into the record, whatever the list's length.
+  borrowing func count(_ id: ObjectID, _ relationship: String) throws(StoreError) -> Int {
+    let view = try existingRecord(id)
+    let entity = try schema.entity(of: view, id: id)
+    let compiled = try entity.relationship(relationship)
+    guard let field = entity.field(compiled.field, code: compiled.code, in: view) else { return 0 }
+    if compiled.isToMany { return view.head(field).count }
+    return view.toOne(field) == nil ? 0 : 1
+  }
+
+  /// Objects that refer to `id` through a relationship without an inverse, by its hidden code.
+  borrowing func referrers(_ id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
+    try storage.members(address(id, code))
+  }
+
+  /// Makes `target` a member of one side's relationship, that side alone; whether it was none before.
+  ///
+  /// A to-one relationship has to be empty, or hold `target` already.
+  mutating func attach(_ id: ObjectID, _ code: UInt16, _ target: ObjectID, at index: Int? = nil) throws(StoreError)
+    -> Bool
+  {
+    let entity = try load(id)
+    let relationship = try entity.relationship(code: code, id, schema)
+    let field = relationship.field
+    if !relationship.isToMany {
+      if scratch.view.toOne(field) == target { return false }
+      try changeToOne(id, entity, relationship, target)
+      return true
+    }
+    let list = address(id, code)
+    var head = scratch.view.head(field)
+    if !head.isChunked {
+      guard let position = Self.place(of: target, in: scratch, relationship, at: index) else { return false }
+      if head.count < FormatLimits.inlineIDLimit {
+        try edit(id) { (record) throws(RecordError) in try record.insertInlineID(field, at: position, target) }
+      } else {
+        var all = inlineMembers(field)
+        all.insert(target, at: position)
+        try writeList(list, all, relationship, field)
+      }
+    } else if relationship.isOrdered {
+      guard try !storage.containsOrdered(list, target, head: head) else { return false }
+      try storage.insertOrdered(list, target, at: index, head: &head)
+      scratch.setHead(field, head)
+    } else {
+      guard try storage.insertUnordered(list, target) else { return false }
+      scratch.setHead(field, ListHead(count: head.count + 1, isChunked: true))
+    }
+    try store(id, entity)
+    changes.noteUpdate(id)
+    return true
+  }
+
+  /// Where a new member belongs in an inline list; nil where it is one already.
+  private static func place(
+    of target: ObjectID, in record: borrowing RecordBuffer, _ relationship: CompiledRelationship, at index: Int?
+  ) -> Int? {
+    let ids = record.view.inlineIDs(relationship.field)
+    if relationship.isOrdered { return ids.firstIndex(of: target) == nil ? index ?? ids.count : nil }
+    let position = ids.lowerBound(of: target)
+    return position < ids.count && ids[position] == target ? nil : position
+  }
+
+  /// The members of an inline list of the record in `scratch`, copied.
+  borrowing func inlineMembers(_ field: Int) -> [ObjectID] {
+    scratch.view.inlineIDs(field).array
+  }
+
+  /// Takes `target` out of one side's relationship, that side alone; whether it was a member.
+  mutating func detach(_ id: ObjectID, _ code: UInt16, _ target: ObjectID, validates: Bool = true) throws(StoreError)
+    -> Bool
+  {
+    let entity = try load(id)
+    let relationship = try entity.relationship(code: code, id, schema)
+    let field = relationship.field
+    if !relationship.isToMany {
+      guard scratch.view.toOne(field) == target else { return false }
+      try changeToOne(id, entity, relationship, nil, validates: validates)
+      return true
+    }
+    let list = address(id, code)
+    var head = scratch.view.head(field)
+    if !head.isChunked {
+      guard let index = scratch.view.inlineIDs(field).firstIndex(of: target) else { return false }
+      scratch.removeInlineID(field, at: index)
+    } else {
+      if relationship.isOrdered {
+        guard try storage.removeOrdered(list, target, head: &head) else { return false }
+      } else {
+        guard try storage.removeUnordered(list, target) else { return false }
+        guard head.count > 0 else { throw list.damaged("It has members where its head says none.") }
+        head = ListHead(count: head.count - 1, isChunked: true)
+      }
+      if head.count < FormatLimits.inlineAgainBelow {
+        let left = try storage.members(list)
+        guard left.count == head.count else { throw list.damaged("Its count is wrong.") }
+        try storage.deleteList(list)
+        try edit(id) { (record) throws(RecordError) in try record.setInlineIDs(field, left) }
+      } else {
+        scratch.setHead(field, head)
+      }
+    }
+    try store(id, entity)
+    if validates { changes.noteUpdate(id) } else { changes.isEmpty = false }
+    return true
+  }
+
+  /// Replaces a to-many list whose old members were dealt with, by `ids` in their order (unordered: any order).
+  mutating func replaceList(_ id: ObjectID, _ relationship: CompiledRelationship, _ ids: [ObjectID]) throws(StoreError)
+  {
+    let entity = try load(id)
+    let list = address(id, relationship.code)
+    if scratch.view.head(relationship.field).isChunked { try storage.deleteList(list) }
+    try writeList(list, relationship.isOrdered ? ids : ids.sorted(), relationship, relationship.field)
+    try store(id, entity)
+    changes.noteUpdate(id)
+  }
+
+  /// Puts a new object's members into its record in `scratch`; partners do not know of them yet.
+  mutating func putMembers(_ targets: [ObjectID], _ relationship: CompiledRelationship, of id: ObjectID)
+    throws(StoreError)
+  {
+    guard relationship.isToMany else { return scratch.setToOne(relationship.field, targets.first) }
+    if targets.isEmpty { return }
+    try writeList(
+      address(id, relationship.code), relationship.isOrdered ? targets : targets.sorted(), relationship,
+      relationship.field)
+  }
+
+  /// Writes a whole list into the record in `scratch`, or into chunks with a head there.
+  mutating func writeList(
+    _ list: ListAddress, _ ids: [ObjectID], _ relationship: CompiledRelationship, _ field: Int
+  ) throws(StoreError) {
+    if ids.count <= FormatLimits.inlineIDLimit {
+      scratch.setHead(field, ListHead(count: 0, isChunked: true))
+      try edit(list.owner) { (record) throws(RecordError) in try record.setInlineIDs(field, ids) }
+    } else if relationship.isOrdered {
+      var head = ListHead(count: 0, isChunked: true)
+      try storage.writeOrdered(list, ids, head: &head)
+      scratch.setHead(field, head)
+    } else {
+      try storage.writeUnordered(list, ids)
+      scratch.setHead(field, ListHead(count: ids.count, isChunked: true))
+    }
+  }
+
+  private mutating func changeToOne(
+    _ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship, _ target: ObjectID?,
+    validates: Bool = true
+  ) throws(StoreError) {
+    let reindexes = entity.constraints.contains { $0.touches(relationship, entity) }
+    if reindexes { try removeIndexEntries(id, entity) }
+    scratch.setToOne(relationship.field, target)
+    try store(id, entity)
+    if reindexes { try addIndexEntries(id, entity) }
+    if validates { changes.noteUpdate(id) } else { changes.isEmpty = false }
+  }
+
+  /// Changes the record in `scratch`; only its size can stand in the way.
+  private mutating func edit(_ id: ObjectID, _ change: (inout RecordBuffer) throws(RecordError) -> Void)
+    throws(StoreError)
+  {
+    do throws(RecordError) {
+      try change(&scratch)
+    } catch {
+      throw StoreError(
+        .limitExceeded, "\(schema.rootName(of: id)) cannot grow: \(error)", object: schema.rootName(of: id))
+    }
+  }
+}
+
+extension CompiledEntity {
+  /// The relationship with a code, which a link on disk says this entity has.
+  func relationship(code: UInt16, _ id: ObjectID, _ schema: Schema) throws(StoreError) -> CompiledRelationship {
+    guard let index = relationshipIndexByCode[code] else { throw schema.damaged(id, .wrongLayout) }
+    return relationships[index]
+  }
+
+  /// The relationship without an inverse whose hidden list has `code`.
+  func relationship(referrerCode code: UInt16) -> CompiledRelationship? {
+    relationships.first { !$0.hasInverse && $0.inverseCode == code }
+  }
+}
+
+extension CompiledConstraint {
+  func touches(_ relationship: CompiledRelationship, _ entity: CompiledEntity) -> Bool {
+    columns.contains { column in
+      if case .toOne(let index) = column { return entity.relationships[index].code == relationship.code }
+      return false
+    }
+  }
+}
