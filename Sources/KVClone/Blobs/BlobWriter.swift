@@ -1,0 +1,136 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+import KVCloneModel
+import KVCloneRecords
+
+/// Takes the bytes of a large binary value piece by piece, so that a value of any length passes through about 1 MiB of memory.
+///
+/// A writer belongs to the closure that it was handed to, and ends with it.
+public struct BlobWriter: ~Copyable {
+  /// The transaction that is being written to; it outlives the writer, which exists only inside `writeBlob`.
+  private let storage: UnsafeMutablePointer<StorageTransaction>
+  private let tables: BlobTables
+  private let serial: UInt64
+  private var buffer: [UInt8]
+  private var digest = XXH64Stream(seed: 0)
+  private var chunkCount: UInt32 = 0
+  /// The first failure; a caller that catches it cannot finish a value with a hole.
+  private var failure: StoreError?
+
+  /// The bytes taken so far.
+  public private(set) var byteCount: UInt64 = 0
+
+  init(_ storage: UnsafeMutablePointer<StorageTransaction>, _ tables: BlobTables, _ serial: UInt64) {
+    self.storage = storage
+    self.tables = tables
+    self.serial = serial
+    buffer = [UInt8](repeating: 0, count: FormatLimits.envelopeLength)
+  }
+
+  /// Appends bytes to the value.
+  ///
+  /// - Throws: `diskFull`, `mapFull`, `io`, or `limitExceeded` for a value above about 4 PiB; the transaction can only be given
+  ///   up then.
+  public mutating func append(_ bytes: RawSpan) throws(StoreError) {
+    if let failure { throw failure }
+    let limit = FormatLimits.envelopeLength + FormatLimits.blobChunkLength
+    digest.update(bytes)
+    byteCount += UInt64(bytes.byteCount)
+    var offset = 0
+    while offset < bytes.byteCount {
+      let end = min(bytes.byteCount, offset + limit - buffer.count)
+      bytes.extracting(offset..<end).withUnsafeBytes { buffer.append(contentsOf: $0) }
+      offset = end
+      if buffer.count == limit { try flush() }
+    }
+  }
+
+  /// Appends bytes to the value.
+  ///
+  /// - Throws: as ``append(_:)-(RawSpan)``.
+  public mutating func append(_ data: Data) throws(StoreError) {
+    try append(data.bytes)
+  }
+
+  private mutating func flush() throws(StoreError) {
+    do throws(StoreError) {
+      guard chunkCount < .max else {
+        throw StoreError(.limitExceeded, "a binary value has at most 2^32 chunks of 1 MiB; store it in several objects")
+      }
+      let key = ShortKey.blobChunk(serial, chunk: chunkCount)
+      let seed = ValueEnvelope.seed(tableCode: tables.blobs.code, key: key)
+      buffer.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
+      try storage.pointee.append(tables.blobs, key.bytes, buffer.span.bytes)
+    } catch {
+      failure = error
+      throw error
+    }
+    chunkCount += 1
+    buffer.removeSubrange(FormatLimits.envelopeLength...)
+    // A value of several chunks needs the full buffer again: keep one, and never grow past it.
+    buffer.reserveCapacity(FormatLimits.envelopeLength + FormatLimits.blobChunkLength)
+  }
+
+  /// Writes what is left and the description.
+  mutating func finish() throws(StoreError) -> BlobInfo {
+    if let failure { throw failure }
+    if buffer.count > FormatLimits.envelopeLength { try flush() }
+    let info = BlobInfo(
+      chunkCount: chunkCount, referenceCount: 1, byteCount: byteCount, digest: digest.finalize())
+    try storage.pointee.store(tables, serial, info)
+    return info
+  }
+}
+
+extension StorageTransaction {
+  /// Writes a new blob with one referrer.
+  ///
+  /// - Parameter serial: Above every serial that a blob was ever given: chunks are appended to the table.
+  /// - Throws: what `body` or the engine throws. Nothing of the blob remains then, if the engine still works.
+  mutating func writeBlob(
+    _ tables: BlobTables, serial: UInt64, _ body: (inout BlobWriter) throws -> Void
+  ) throws -> BlobInfo {
+    do {
+      return try withUnsafeMutablePointer(to: &self) { storage in
+        var writer = BlobWriter(storage, tables, serial)
+        try body(&writer)
+        return try writer.finish()
+      }
+    } catch let failure {
+      do {
+        try deleteBlobChunks(tables, serial)
+      } catch {
+        // An engine that failed before says more by its first error; a caller's own error must not hide chunks that remain.
+        throw failure is StoreError ? failure : error
+      }
+      throw failure
+    }
+  }
+
+  /// Writes a copy of a blob with one referrer, with one chunk in memory at a time.
+  ///
+  /// Every chunk is verified before it is copied, so that damage is never laundered.
+  ///
+  /// - Parameter newSerial: Above every serial that a blob was ever given.
+  mutating func copyBlob(_ tables: BlobTables, from serial: UInt64, to newSerial: UInt64) throws(StoreError) -> BlobInfo
+  {
+    var info = try existingBlobInfo(tables, serial)
+    guard info.state == .complete else { throw tables.missing(serial) }
+    var buffer: [UInt8] = []
+    for number in 0..<info.chunkCount {
+      let key = ShortKey.blobChunk(newSerial, chunk: number)
+      buffer.removeAll(keepingCapacity: true)
+      buffer.append(contentsOf: repeatElement(0, count: FormatLimits.envelopeLength))
+      try blobChunk(tables, serial, number, info).withUnsafeBytes { buffer.append(contentsOf: $0) }
+      let seed = ValueEnvelope.seed(tableCode: tables.blobs.code, key: key)
+      buffer.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
+      try append(tables.blobs, key.bytes, buffer.span.bytes)
+    }
+    info.referenceCount = 1
+    try store(tables, newSerial, info)
+    return info
+  }
+}
