@@ -1,0 +1,53 @@
+/// Reads the names that a call gives for relationships: `items`, or `Note.items`.
+struct CloneNameParser {
+  enum Name {
+    case plain(String)
+    case qualified(entity: UInt16, name: String)
+  }
+
+  let schema: Schema
+  /// Entities that the roots lead to by the model; other names are mistakes (R5).
+  let reachable: [CompiledEntity]
+  private(set) var errors: [CloneError] = []
+
+  init(schema: Schema, reachable: [CompiledEntity]) {
+    self.schema = schema
+    self.reachable = reachable
+  }
+
+  /// The name's meaning; nil where it has none, which `errors` then tells.
+  mutating func parse(_ text: String, mustBeQualified: Bool = false) -> Name? {
+    guard let dot = text.firstIndex(of: ".") else {
+      if mustBeQualified {
+        errors.append(
+          CloneError(.unknownRelationship, "\(text) has to be written Entity.relationship", property: text))
+        return nil
+      }
+      guard reachable.contains(where: { $0.relationshipIndex[text] != nil }) else {
+        errors.append(
+          CloneError(
+            .unknownRelationship,
+            "no entity that the roots lead to has a relationship \(text) (R5); check its spelling",
+            property: text))
+        return nil
+      }
+      return .plain(text)
+    }
+    let entityName = String(text[..<dot])
+    let name = String(text[text.index(after: dot)...])
+    guard let entity = schema.entitiesByName[entityName] else {
+      errors.append(
+        CloneError(
+          .unknownEntity, "the model has no entity \(entityName) (in \(text))", entity: entityName, property: name))
+      return nil
+    }
+    guard entity.relationshipIndex[name] != nil, reachable.contains(where: { $0.isKind(of: entity.code) }) else {
+      errors.append(
+        CloneError(
+          .unknownRelationship, "\(text) is no relationship that the roots lead to (R5); check its spelling",
+          entity: entityName, property: name))
+      return nil
+    }
+    return .qualified(entity: entity.code, name: name)
+  }
+}

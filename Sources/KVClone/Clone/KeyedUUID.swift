@@ -1,0 +1,89 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Where a clone's rebuilt UUIDs come from: SipHash-2-4 with a 128-bit result, keyed by 128 random bits of the operation,
+/// over (new id, attribute). The same question has the same answer, so a value that a child follows need not be
+/// remembered, and to whoever lacks the key the answers are as good as random.
+struct KeyedUUID: Sendable {
+  private let key0: UInt64
+  private let key1: UInt64
+
+  init(key0: UInt64, key1: UInt64) {
+    self.key0 = key0
+    self.key1 = key1
+  }
+
+  /// A key of this operation's own.
+  init() {
+    var generator = SystemRandomNumberGenerator()
+    self.init(key0: generator.next(), key1: generator.next())
+  }
+
+  /// The UUID, version 4 by its form, for an attribute of a clone.
+  func uuid(object: UInt64, attribute: UInt16) -> UUID {
+    let (low, high) = hash(object, UInt64(attribute))
+    var bytes = (low.littleEndian, high.littleEndian)
+    return withUnsafeMutableBytes(of: &bytes) { buffer in
+      buffer[6] = buffer[6] & 0x0F | 0x40
+      buffer[8] = buffer[8] & 0x3F | 0x80
+      return UUID(uuid: buffer.loadUnaligned(as: uuid_t.self))
+    }
+  }
+
+  /// SipHash-2-4-128 of two words.
+  func hash(_ word0: UInt64, _ word1: UInt64) -> (UInt64, UInt64) {
+    var state = SipState(key0, key1)
+    state.absorb(word0)
+    state.absorb(word1)
+    state.absorb(16 << 56)
+    return state.finish()
+  }
+}
+
+/// The four words of SipHash, by its published definition (Aumasson and Bernstein, 2012).
+private struct SipState {
+  var v0, v1, v2, v3: UInt64
+
+  init(_ key0: UInt64, _ key1: UInt64) {
+    v0 = key0 ^ 0x736F_6D65_7073_6575
+    v1 = key1 ^ 0x646F_7261_6E64_6F6D ^ 0xEE
+    v2 = key0 ^ 0x6C79_6765_6E65_7261
+    v3 = key1 ^ 0x7465_6462_7974_6573
+  }
+
+  private mutating func round() {
+    v0 &+= v1
+    v1 = v1 &<< 13 | v1 &>> 51
+    v1 ^= v0
+    v0 = v0 &<< 32 | v0 &>> 32
+    v2 &+= v3
+    v3 = v3 &<< 16 | v3 &>> 48
+    v3 ^= v2
+    v0 &+= v3
+    v3 = v3 &<< 21 | v3 &>> 43
+    v3 ^= v0
+    v2 &+= v1
+    v1 = v1 &<< 17 | v1 &>> 47
+    v1 ^= v2
+    v2 = v2 &<< 32 | v2 &>> 32
+  }
+
+  mutating func absorb(_ word: UInt64) {
+    v3 ^= word
+    round()
+    round()
+    v0 ^= word
+  }
+
+  mutating func finish() -> (UInt64, UInt64) {
+    v2 ^= 0xEE
+    for _ in 0..<4 { round() }
+    let first = v0 ^ v1 ^ v2 ^ v3
+    v1 ^= 0xDD
+    for _ in 0..<4 { round() }
+    return (first, v0 ^ v1 ^ v2 ^ v3)
+  }
+}

@@ -1,0 +1,184 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVCloneModel
+import KVCloneRecords
+
+extension Session {
+  /// The concrete entities of the roots.
+  borrowing func rootEntities(_ roots: [ObjectID]) throws -> [CompiledEntity] {
+    guard !roots.isEmpty else {
+      throw CloneError(.objectNotFound, "there is nothing to clone; give at least one object")
+    }
+    var entities: [CompiledEntity] = []
+    for root in roots {
+      guard let view = try record(root) else {
+        throw CloneError(
+          .objectNotFound, "there is no object \(schema.rootName(of: root)) to clone",
+          entity: schema.entity(code: root.rootCode)?.name, object: schema.rootName(of: root))
+      }
+      entities.append(try schema.entity(of: view, id: root))
+    }
+    return entities
+  }
+
+  /// Everything that has to be known and right before a clone may write: rules, clone set, new ids, checks (R1).
+  ///
+  /// - Throws: the first `CloneError` that stands in the way.
+  borrowing func prepareClone(
+    _ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation
+  ) throws -> CloneContext {
+    let book = CloneRuleBook(schema: schema, options: options, rootEntities: try rootEntities(roots))
+    if let error = book.errors.first { throw error }
+    let context = try cloneContext(roots, book, cancellation)
+    if options.maxBytes != nil || ClonePlanner.isNeeded(book, context.mark) {
+      var planner = ClonePlanner(context: context)
+      try planner.check(self)
+      if let error = planner.errors.first { throw error }
+    }
+    return context
+  }
+
+  private borrowing func cloneContext(
+    _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation
+  ) throws -> CloneContext {
+    let mark = try mark(roots, book, cancellation)
+    var bases: [UInt16: UInt64] = [:]
+    for (root, set) in mark.set.sets.enumerated() {
+      guard let set else { continue }
+      let code = UInt16(root)
+      // A link's bytes may name anything, and an object without edges to follow has not been looked at yet.
+      guard schema.objectTable(rootCode: code) != nil else {
+        throw schema.notFound(ObjectID(rootCode: code, serial: set.next(from: 0) ?? 0))
+      }
+      bases[code] = try nextSerial(rootCode: code, count: UInt64(set.count))
+    }
+    let context = CloneContext(
+      schema: schema, book: book, mark: mark, bases: bases, now: Date(), cancellation: cancellation)
+    try context.resolveChains(self)
+    return context
+  }
+
+  /// The dry run (R36).
+  borrowing func planClone(_ roots: [ObjectID], _ options: CloneOptions) throws -> ClonePlan {
+    let clock = ContinuousClock()
+    let start = clock.now
+    let book = CloneRuleBook(schema: schema, options: options, rootEntities: try rootEntities(roots))
+    var tally = CloneTally(entityCount: Int(schema.codes.lastEntity))
+    var errors = book.errors
+    if errors.isEmpty {
+      do {
+        let context = try cloneContext(roots, book, CloneCancellation())
+        var planner = ClonePlanner(context: context)
+        try planner.check(self)
+        tally = planner.tally
+        errors = planner.errors
+      } catch let error as CloneError {
+        errors = [error]
+      }
+    }
+    return ClonePlan(
+      objectCount: tally.objects, counts: tally.countsByName(schema), touchedCount: tally.touched.count,
+      touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
+      bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: clock.now - start,
+      rules: book.appliedRules(tally), errors: Array(errors.prefix(ClonePlanner.errorLimit)))
+  }
+
+  /// Whether the ids that the plan gave out are still the next ones of this transaction.
+  borrowing func hasFreeSerials(for context: CloneContext) throws(StoreError) -> Bool {
+    for (root, set) in context.mark.set.sets.enumerated() where set != nil {
+      guard try nextSerial(rootCode: UInt16(root)) == context.base(rootCode: UInt16(root)) else { return false }
+    }
+    return true
+  }
+
+  /// Takes the ids that the plan gave out, and streams.
+  mutating func runClone(_ context: CloneContext) throws -> CloneTally {
+    for (root, set) in context.mark.set.sets.enumerated() {
+      guard let set else { continue }
+      let first = try reserveSerials(rootCode: UInt16(root), count: UInt64(set.count))
+      guard first == context.base(rootCode: UInt16(root)) else {
+        throw StoreError(.busy, "ids were given out while the clone was planned; clone again")
+      }
+    }
+    changes.isEmpty = false
+    return try stream(context)
+  }
+}
+
+extension CloneContext {
+  /// The result of a finished stream, roots in the caller's order.
+  func result(_ roots: [ObjectID], _ tally: CloneTally, _ duration: Duration) -> CloneResult {
+    CloneResult(
+      roots: roots.compactMap { cloneID(of: $0) }, objectCount: tally.objects, counts: tally.countsByName(schema),
+      touchedCount: tally.touched.count, touched: tally.firstTouched, blobsShared: tally.blobsShared,
+      bytesShared: tally.bytesShared, bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten,
+      duration: duration)
+  }
+}
+
+extension CloneTally {
+  func countsByName(_ schema: Schema) -> [String: Int] {
+    var named: [String: Int] = [:]
+    for (code, count) in counts.enumerated() where count > 0 {
+      named[schema.entity(code: UInt16(code))?.name ?? String(code)] = count
+    }
+    return named
+  }
+
+  /// The first 100 touched objects by id.
+  var firstTouched: [ObjectID] {
+    var first: [ObjectID] = []
+    touched.forEach { id in
+      first.append(id)
+      return first.count < 100
+    }
+    return first
+  }
+}
+
+extension CloneRuleBook {
+  /// The rules that decided about properties of the entities that were counted, in the model's order.
+  func appliedRules(_ tally: CloneTally) -> [AppliedRule] {
+    var applied: [AppliedRule] = []
+    for entity in schema.entities where tally.counts[Int(entity.code)] > 0 {
+      guard let plan = plan(entity.code) else { continue }
+      for (index, attribute) in entity.attributes.enumerated() {
+        if let rule = attribute.ruleText(plan.rules[index]) {
+          applied.append(AppliedRule(entity: entity.name, property: attribute.path, rule: rule))
+        }
+      }
+      for step in plan.relationships {
+        var rule = step.decision.reason
+        if step.rootDecision.reason != rule { rule = "root: \(step.rootDecision.reason); below: \(rule)" }
+        applied.append(AppliedRule(entity: entity.name, property: step.relationship.name, rule: rule))
+      }
+    }
+    return applied
+  }
+}
+
+extension CompiledAttribute {
+  /// What a rule does to the attribute, in words; nil for a plain copy.
+  func ruleText(_ rule: AttributeCloneRule) -> String? {
+    if description.isDerived { return "computed afresh (R19)" }
+    if field == nil { return "transient, handed on by a live source only (R20)" }
+    if rule.isExcluded { return description.defaultValue == nil ? "excluded, nil (R15)" : "excluded, default (R15)" }
+    if let name = rule.followParent {
+      let otherwise =
+        switch rule.withoutParent {
+        case .keep: "else kept"
+        case .blank: "else blank"
+        case .absent, .invalid: "else an error"
+        }
+      return "follows the parent's \(name), \(otherwise) (R17, R18)"
+    }
+    switch rule.rebuild {
+    case .uuid: return "rebuilt uuid (R16)"
+    case .now: return "rebuilt now (R16)"
+    case nil: return nil
+    }
+  }
+}
