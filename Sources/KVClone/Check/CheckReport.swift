@@ -1,0 +1,97 @@
+/// How a store is checked.
+public struct CheckOptions: Sendable, Hashable {
+  /// Whether every byte of large binary values is read and verified too, not only which pieces of them there are.
+  public var readData = false
+  /// After so many damages the check ends: a store that is beyond help need not be described to the end.
+  public var maximumDamages = 1000
+
+  /// The defaults, changed where an argument says so.
+  public init(readData: Bool = false, maximumDamages: Int = 1000) {
+    self.readData = readData
+    self.maximumDamages = maximumDamages
+  }
+}
+
+/// What a check found.
+public struct CheckReport: Sendable, Hashable {
+  /// How many objects were looked at, those that cannot be read included: all of them, unless the check ended early.
+  public let objectCount: Int
+  /// Pages of the file, in use or free.
+  public let pageCount: Int
+  /// Everything that is wrong, in the order it was found; empty for a sound store.
+  public let damages: [Damage]
+  /// Whether ``CheckOptions/maximumDamages`` ended the check before it had seen everything.
+  public let isTruncated: Bool
+  /// Whether nothing is wrong.
+  public var isClean: Bool { damages.isEmpty }
+}
+
+/// One thing that is wrong with a store.
+///
+/// What one fault breaks is told once, where it is: of a record that cannot be read, neither its partners' links nor its
+/// index entries are told as well.
+public struct Damage: Sendable, Hashable {
+  /// The kinds of damage.
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    // The store itself
+    /// A value of the store's description of itself cannot be read.
+    case metadata
+    /// A counter is behind what was given out already.
+    case counter
+    /// A record layout is not one of the entity it is for.
+    case layout
+    /// A key has not the form of its table's keys.
+    case malformedKey
+    /// LMDB could not read a table to its end.
+    case unreadableTable
+    /// Pages of the file are neither in use nor free, or both.
+    case pageLeak
+    // Objects
+    /// An object's record cannot be read.
+    case record
+    /// An object is of an entity that cannot have objects.
+    case abstractEntity
+    /// A value in a record has not the form of its type.
+    case value
+    // Relationships
+    /// A relationship has a member that does not exist.
+    case danglingLink
+    /// A relationship has a member of another entity than its destination.
+    case wrongDestination
+    /// One object has the other as a member, and not the other way round.
+    case oneSidedLink
+    /// The list of a relationship breaks a rule of lists.
+    case list
+    /// There are pieces of a list that no object has.
+    case orphanList
+    // Large binary values
+    /// A record names a large value that does not exist, or is of another length.
+    case missingBlob
+    /// A large value is incomplete, or its bytes are not what was stored.
+    case blob
+    /// A large value has more or fewer referrers than are counted.
+    case blobCount
+    /// There are pieces of a large value that no object has.
+    case orphanBlob
+    // Indexes
+    /// An object lacks its entry in the index of a uniqueness constraint.
+    case missingIndexEntry
+    /// An index entry cannot be trusted.
+    case indexEntry
+    /// An index has an entry for values that the object has not, or for no object.
+    case staleIndexEntry
+    /// Two objects have the same values under a uniqueness constraint.
+    case duplicateValues
+  }
+
+  /// What kind of damage it is.
+  public let kind: Kind
+  /// The object concerned, as `Item/3`; nil where it is not one object's.
+  public let object: String?
+  /// The property concerned, or a constraint's attributes with commas between.
+  public let property: String?
+  /// The page of the file, where that is all that is known.
+  public let page: Int?
+  /// What is wrong. It never contains stored values.
+  public let message: String
+}

@@ -1,0 +1,85 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Large binary values: complete, counted rightly, and somebody's.
+extension Session {
+  borrowing func checkBlobs(_ run: CheckRun) throws(StoreError) {
+    var last: UInt64 = 0
+    try run.reading("the large values' descriptions") { () throws(StoreError) in
+      try forEachEntry(schema.tables.blobinfo) { (key, _) throws(StoreError) in
+        guard let serial = try? NumberKey.blobSerial(copy key), serial > 0 else {
+          run.report(.malformedKey, "the table of large values has a key that is no serial")
+          return !run.isFull
+        }
+        last = serial
+        try checkBlob(serial, run)
+        return !run.isFull
+      }
+    }
+    try run.reading("the large values") { () throws(StoreError) in
+      last = max(last, try checkChunks(run))
+      try checkCounter(MetadataKey.blobSerial, above: last, "large values", run)
+    }
+  }
+
+  /// Finds out whose the damaged large values are: another walk over all records, only where there is such damage.
+  borrowing func nameReferrers(_ run: CheckRun) throws(StoreError) {
+    for rootCode in schema.rootCodes where run.seeksReferrers {
+      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
+      try forEachEntry(table) { (key, value) throws(StoreError) in
+        guard let id = Self.objectID(key), id.rootCode == rootCode, !run.unreadable.contains(id) else { return true }
+        let view = try schema.view(of: copy value, id: id)
+        let entity = try schema.entity(of: view, id: id)
+        for field in 0..<view.layout.fieldCount where view.layout.kind(field).mayBeBlob && !view.isNull(field) {
+          guard let blob = view.blobReference(field) else { continue }
+          let name = run.propertyNames[view.layout[field].propertyCode]
+          run.noteReferrer(of: blob.id, id, entity, property: name)
+        }
+        return run.seeksReferrers
+      }
+    }
+  }
+
+  private borrowing func checkBlob(_ serial: UInt64, _ run: CheckRun) throws(StoreError) {
+    let found = run.references.count(serial)
+    do throws(StoreError) {
+      if let info = try storage.blobInfo(blobTables, serial), info.state == .complete {
+        // What records that cannot be read refer to is not known.
+        let counted = info.referenceCount
+        if found > counted || found < counted && run.unreadable.isEmpty {
+          run.report(
+            found == 0 ? .orphanBlob : .blobCount,
+            found == 0
+              ? "no object has large value \(serial)"
+              : "\(found) objects have large value \(serial), and \(counted) are counted")
+        }
+      }
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      return run.reportBlob(serial, error.message)
+    }
+    for problem in try storage.checkBlob(
+      blobTables, serial, expectedReferences: nil, readData: run.options.readData)
+    {
+      run.reportBlob(serial, problem)
+    }
+  }
+
+  /// Chunks without a description; the highest serial of all chunks.
+  private borrowing func checkChunks(_ run: CheckRun) throws(StoreError) -> UInt64 {
+    var last: UInt64 = 0
+    try forEachEntry(schema.tables.blobs) { (key, _) throws(StoreError) in
+      guard let serial = try? NumberKey.numberAndPart(copy key).number, serial > 0 else {
+        run.report(.malformedKey, "the table of large values' pieces has a key of a wrong form")
+        return !run.isFull
+      }
+      if serial == last { return true }
+      last = serial
+      if try !has(schema.tables.blobinfo, ShortKey.blobInfo(serial).array) {
+        run.report(.orphanBlob, "there are pieces of large value \(serial), and no description of it")
+      }
+      return !run.isFull
+    }
+    return last
+  }
+}

@@ -1,0 +1,85 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// The index entries from their own side: each is an object's, and no two objects have the same values.
+extension Session {
+  borrowing func checkIndexes(_ run: CheckRun) throws(StoreError) {
+    var walk = IndexWalk()
+    try forEachEntry(schema.tables.indexes) { (key, value) throws(StoreError) in
+      try checkIndexEntry(key, value, &walk, run)
+      return !run.isFull
+    }
+  }
+
+  private borrowing func checkIndexEntry(
+    _ key: borrowing RawSpan, _ value: borrowing RawSpan, _ walk: inout IndexWalk, _ run: CheckRun
+  ) throws(StoreError) {
+    guard let id = try? IndexKey.objectID(of: copy key), let indexID = try? IndexKey.indexID(of: copy key) else {
+      return run.report(.malformedKey, "an index has a key of a wrong form")
+    }
+    if run.unreadable.contains(id) { return }
+    guard let view = try record(id) else {
+      return run.report(
+        .staleIndexEntry, object: schema.rootName(of: id), "an index has an entry of it, and there is no such object")
+    }
+    let entity = try schema.entity(of: view, id: id)
+    guard let constraint = entity.constraints.first(where: { $0.indexID == indexID }) else {
+      return run.report(
+        .staleIndexEntry, id, entity, "index \(indexID) has an entry of it, which no constraint asks for")
+    }
+    if !Self.isIntact(key, value) {
+      return run.report(
+        .indexEntry, id, entity, property: constraint.name, RecordError.checksumMismatch.description)
+    }
+    let values: [AttributeValue?]
+    do throws(StoreError) {
+      values = try constraint.values(entity, view, id, schema)
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      return
+    }
+    guard let builder = constraint.builder(for: values), Self.values(of: key, are: builder.bytes) else {
+      return run.report(
+        .staleIndexEntry, id, entity, property: constraint.name,
+        "an index has an entry of it for values that it has not")
+    }
+    guard let other = walk.earlier(builder, values, id) else { return }
+    // Long texts are cut in keys, so the values themselves decide.
+    if builder.isTruncated {
+      guard let earlier = try record(other),
+        try constraint.values(try schema.entity(of: earlier, id: other), earlier, other, schema) == values
+      else { return }
+    }
+    run.report(
+      .duplicateValues, id, entity, property: constraint.name,
+      "\(schema.rootName(of: other)) has the same values, which have to be unique")
+  }
+
+  private static func isIntact(_ key: borrowing RawSpan, _ value: borrowing RawSpan) -> Bool {
+    value.byteCount == 8
+      && ValueEnvelope.isIntact(copy value, seed: ValueEnvelope.seed(tableCode: .indexes, key: copy key))
+  }
+
+  private static func values(of key: borrowing RawSpan, are bytes: [UInt8]) -> Bool {
+    (try? IndexKey.values(of: copy key))?.isEqual(to: bytes) ?? false
+  }
+}
+
+/// What a walk over index entries remembers: the run of entries with equal keys that it is in.
+private struct IndexWalk {
+  private var bytes: [UInt8] = []
+  /// By hash of the values: the object that had them first. Entries with uncut keys all have the same.
+  private var objects: [Int: ObjectID] = [:]
+
+  /// An object of the same run that (as far as hashes tell) has the same values; notes `id` where there is none.
+  mutating func earlier(_ builder: IndexKeyBuilder, _ values: [AttributeValue?], _ id: ObjectID) -> ObjectID? {
+    if bytes != builder.bytes {
+      bytes = builder.bytes
+      objects.removeAll(keepingCapacity: true)
+    }
+    let hash = builder.isTruncated ? values.hashValue : 0
+    if let other = objects[hash] { return other }
+    objects[hash] = id
+    return nil
+  }
+}

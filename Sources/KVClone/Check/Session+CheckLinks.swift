@@ -1,0 +1,93 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Both sides of every relationship. Each link is looked up on its other side, so memory stays flat.
+extension Session {
+  borrowing func checkLinks(_ run: CheckRun) throws(StoreError) {
+    for rootCode in schema.rootCodes {
+      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
+      try run.reading("the links of \(schema.entity(code: rootCode)?.name ?? "")") { () throws(StoreError) in
+        try forEachEntry(table) { (key, value) throws(StoreError) in
+          guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0, !run.unreadable.contains(id)
+          else { return true }
+          let view = try schema.view(of: copy value, id: id)
+          let entity = try schema.entity(of: view, id: id)
+          for relationship in entity.relationships { try checkLinks(id, relationship, view, entity, run) }
+          return !run.isFull
+        }
+      }
+    }
+  }
+
+  private borrowing func checkLinks(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ view: borrowing RecordView, _ entity: CompiledEntity,
+    _ run: CheckRun
+  ) throws(StoreError) {
+    do throws(StoreError) {
+      try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+        try checkLink(id, relationship, entity, member, run)
+        return !run.isFull
+      }
+    } catch {
+      // The members up to the damage were looked at; the damage was told with the record.
+      guard error.kind == .damaged, run.isBroken(address(id, relationship.code)) else { throw error }
+    }
+  }
+
+  private borrowing func checkLink(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ entity: CompiledEntity, _ member: ObjectID, _ run: CheckRun
+  ) throws(StoreError) {
+    if run.unreadable.contains(member) { return }
+    guard let view = try record(member) else {
+      return run.report(
+        .danglingLink, id, entity, property: relationship.name,
+        "its member \(schema.rootName(of: member)) does not exist")
+    }
+    let other = try schema.entity(of: view, id: member)
+    guard other.isKind(of: relationship.destinationCode) else {
+      return run.report(
+        .wrongDestination, id, entity, property: relationship.name,
+        "its member \(other.name)/\(member.serial) is no \(relationship.description.destinationEntityName)")
+    }
+    if relationship.hasInverse {
+      guard let inverse = other.inverse(of: relationship) else { return }
+      if try has(id, member, inverse, view, other, run) { return }
+      run.report(
+        .oneSidedLink, id, entity, property: relationship.name,
+        "\(other.name)/\(member.serial) is a member, and does not have it in \(inverse.name)")
+    } else {
+      if try contains(id, address(member, relationship.inverseCode), run) { return }
+      run.report(
+        .oneSidedLink, id, entity, property: relationship.name,
+        "\(other.name)/\(member.serial) is a member, and is not noted to be referred to by it")
+    }
+  }
+
+  /// Whether `owner` has `member`; true for a list that is damaged, of which nothing can be said.
+  borrowing func has(
+    _ member: ObjectID, _ owner: ObjectID, _ relationship: CompiledRelationship, _ view: borrowing RecordView,
+    _ entity: CompiledEntity, _ run: CheckRun
+  ) throws(StoreError) -> Bool {
+    guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return false }
+    guard relationship.isToMany else { return view.toOne(field) == member }
+    let head = view.head(field)
+    guard head.isChunked else { return view.inlineIDs(field).firstIndex(of: member) != nil }
+    return try contains(
+      member, address(owner, relationship.code), run, orderedHead: relationship.isOrdered ? head : nil)
+  }
+
+  /// Whether a list in chunks has `member`; true for a list that is damaged, of which nothing can be said.
+  private borrowing func contains(
+    _ member: ObjectID, _ list: ListAddress, _ run: CheckRun, orderedHead: ListHead? = nil
+  ) throws(StoreError) -> Bool {
+    if run.isBroken(list) { return true }
+    do throws(StoreError) {
+      if let orderedHead { return try storage.containsOrdered(list, member, head: orderedHead) }
+      return try storage.containsUnordered(list, member)
+    } catch {
+      // The list itself is sound: what cannot be read stands where the member should be.
+      guard error.kind == .damaged else { throw error }
+      return false
+    }
+  }
+}

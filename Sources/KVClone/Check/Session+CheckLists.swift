@@ -1,0 +1,80 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// The `links` table from its own side: whose lists are there, and the hidden lists of referrers.
+extension Session {
+  borrowing func checkLists(_ run: CheckRun) throws(StoreError) {
+    var current: ListAddress?
+    try forEachEntry(schema.tables.links) { (key, _) throws(StoreError) in
+      guard let link = try? LinkKey(copy key) else {
+        run.report(.malformedKey, "the table of lists has a key of a wrong form")
+        return !run.isFull
+      }
+      if let current, current.owner == link.owner, current.relationship == link.relationship { return true }
+      let list = address(link.owner, link.relationship)
+      current = list
+      try checkStoredList(list, run)
+      return !run.isFull
+    }
+  }
+
+  /// A list of which at least one piece is there.
+  private borrowing func checkStoredList(_ list: ListAddress, _ run: CheckRun) throws(StoreError) {
+    let owner = list.owner
+    if run.unreadable.contains(owner) { return }
+    guard let view = try record(owner) else {
+      return run.report(
+        .orphanList, object: schema.rootName(of: owner), property: run.propertyNames[list.relationship],
+        "there is a list of it, and no such object")
+    }
+    let entity = try schema.entity(of: view, id: owner)
+    if let index = entity.relationshipIndexByCode[list.relationship] {
+      let relationship = entity.relationships[index]
+      let field = entity.field(relationship.field, code: relationship.code, in: view)
+      // Lists that the record knows of were looked at with it.
+      if relationship.isToMany, let field, view.head(field).isChunked { return }
+    } else if entity.referrerCodes.contains(list.relationship) {
+      return try checkReferrers(list, entity, run)
+    }
+    run.report(
+      .orphanList, owner, entity, property: run.propertyNames[list.relationship],
+      "there are pieces of a list that its record does not have")
+  }
+
+  /// The objects that the hidden list names have the owner as a member.
+  private borrowing func checkReferrers(_ list: ListAddress, _ entity: CompiledEntity, _ run: CheckRun)
+    throws(StoreError)
+  {
+    let problems = try storage.checkList(list, head: nil, isOrdered: false)
+    for problem in problems { run.reportList(list, entity, problem) }
+    do throws(StoreError) {
+      try storage.forEachChunk(list) { (ids) throws(StoreError) in
+        for index in 0..<ids.count { try checkReferrer(ids[index], list, entity, run) }
+        return !run.isFull
+      }
+    } catch {
+      guard error.kind == .damaged, !problems.isEmpty else { throw error }
+    }
+  }
+
+  private borrowing func checkReferrer(
+    _ referrer: ObjectID, _ list: ListAddress, _ entity: CompiledEntity, _ run: CheckRun
+  ) throws(StoreError) {
+    if run.unreadable.contains(referrer) { return }
+    let property = run.propertyNames[list.relationship]
+    guard let view = try record(referrer) else {
+      return run.report(
+        .danglingLink, list.owner, entity, property: property,
+        "it is noted that \(schema.rootName(of: referrer)) refers to it, and there is no such object")
+    }
+    let other = try schema.entity(of: view, id: referrer)
+    if let relationship = other.relationship(referrerCode: list.relationship),
+      try has(list.owner, referrer, relationship, view, other, run)
+    {
+      return
+    }
+    run.report(
+      .oneSidedLink, list.owner, entity, property: property,
+      "it is noted that \(other.name)/\(referrer.serial) refers to it, which it does not")
+  }
+}

@@ -1,0 +1,93 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// What the store says of itself: format, model, layouts, counters.
+extension Session {
+  borrowing func checkMetadata(_ run: CheckRun) throws(StoreError) {
+    let table = schema.tables.metadata
+    try forEachEntry(table) { (key, value) throws(StoreError) in
+      checkMetadataValue(key.withUnsafeBytes { Array($0) }, value, run)
+      return !run.isFull
+    }
+    do throws(StoreError) {
+      _ = try StoreCatalog(storage, table)
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      // A value that cannot be read was told by its name; one that is missing shows here.
+      if run.damages.isEmpty { run.report(.metadata, error.message) }
+    }
+    for name in [MetadataKey.format, MetadataKey.commitCounter] {
+      if try !has(table, MetadataKey.bytes(name)) { run.report(.metadata, "the metadata lacks \(name)") }
+    }
+    run.commit = try? Metadata.get(storage, table, MetadataKey.commitCounter, as: CounterValue.self)?.value
+    for entity in schema.entities { checkLayouts(of: entity, run) }
+  }
+
+  private borrowing func checkMetadataValue(_ key: [UInt8], _ value: borrowing RawSpan, _ run: CheckRun) {
+    guard let name = String(validating: key, as: UTF8.self) else {
+      return run.report(.malformedKey, "a name in the metadata is not UTF-8")
+    }
+    let seed = ValueEnvelope.seed(tableCode: .metadata, key: key)
+    do throws(RecordError) {
+      switch name {
+      case MetadataKey.format:
+        let format = try FormatRecord(stored: copy value, seed: seed)
+        if format.storeUUID != storeUUID { run.report(.metadata, "the store's UUID is not the one it was opened with") }
+      case MetadataKey.commitCounter, MetadataKey.epoch, MetadataKey.blobSerial, MetadataKey.catalog:
+        _ = try CounterValue(stored: copy value, seed: seed)
+      case _ where name.hasPrefix("serial-"):
+        _ = try CounterValue(stored: copy value, seed: seed)
+      case _ where name.hasPrefix("layout-"):
+        let layout = try RecordLayout(stored: copy value, seed: seed)
+        if MetadataKey.layout(layout.id) != name {
+          run.report(.layout, "\(name) describes another layout")
+        } else if let known = schema.layout(id: layout.id), known != layout {
+          run.report(.layout, "\(name) is not what it was when the store was opened, and layouts never change")
+        }
+      default:
+        _ = try ValueEnvelope.payload(of: copy value, seed: seed)
+      }
+    } catch {
+      run.report(.metadata, "\(name): \(error)")
+    }
+  }
+
+  /// Fields of the kinds that the entity's properties have: everything that reads a record relies on it.
+  private borrowing func checkLayouts(of entity: CompiledEntity, _ run: CheckRun) {
+    var kinds: [UInt16: FieldKind] = [:]
+    for attribute in entity.attributes where attribute.code != 0 {
+      kinds[attribute.code] = FieldKind(storing: attribute.description.type)
+      if attribute.field == nil, !entity.isAbstract {
+        run.report(.layout, property: attribute.path, "the record layout of \(entity.name) lacks \(attribute.path)")
+      }
+    }
+    for relationship in entity.relationships { kinds[relationship.code] = relationship.isToMany ? .toMany : .toOne }
+    for id in 0...schema.codes.lastLayout {
+      guard let layout = schema.layout(id: id), layout.entityCode == entity.code else { continue }
+      let isSound = layout.fields.allSatisfy { (kinds[$0.propertyCode] ?? $0.kind) == $0.kind }
+      if isSound { continue }
+      run.badLayouts.insert(id)
+      run.report(.layout, "record layout \(id) of \(entity.name) has fields of other types than the model")
+    }
+    guard !entity.isAbstract else { return }
+    if entity.layout.entityCode != entity.code || entity.layout.id != schema.codes.layouts[entity.name] {
+      run.report(.layout, "the record layout of \(entity.name) is another entity's")
+    }
+  }
+
+  /// A counter lies above everything that was given out.
+  borrowing func checkCounter(_ name: String, above last: UInt64, _ what: String, _ run: CheckRun) throws(StoreError) {
+    guard last > 0 else { return }
+    let next: UInt64
+    do throws(StoreError) {
+      next = try counter(name)
+    } catch {
+      // Told with the metadata.
+      guard error.kind == .damaged else { throw error }
+      return
+    }
+    if next <= last {
+      run.report(.counter, "the next serial of \(what) is \(next), and serial \(last) exists already")
+    }
+  }
+}

@@ -1,0 +1,172 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Every record by itself, with the lists, large values and index entries that it says it has.
+extension Session {
+  borrowing func checkRecords(_ run: CheckRun) throws(StoreError) {
+    for rootCode in schema.rootCodes {
+      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
+      let name = schema.entity(code: rootCode)?.name ?? ""
+      var last: UInt64 = 0
+      try run.reading("the objects of \(name)") { () throws(StoreError) in
+        try forEachEntry(table) { (key, value) throws(StoreError) in
+          guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
+            run.report(.malformedKey, "the table of \(name) has a key that is no id of it")
+            return !run.isFull
+          }
+          run.objectCount += 1
+          last = id.serial
+          try checkRecord(id, value, run)
+          return !run.isFull
+        }
+        try checkCounter(MetadataKey.serial(rootCode: rootCode), above: last, name, run)
+      }
+    }
+  }
+
+  static func objectID(_ key: borrowing RawSpan) -> ObjectID? {
+    try? NumberKey.objectID(copy key)
+  }
+
+  private borrowing func checkRecord(_ id: ObjectID, _ value: borrowing RawSpan, _ run: CheckRun) throws(StoreError) {
+    do throws(StoreError) {
+      let view = try schema.view(of: copy value, id: id)
+      guard !run.badLayouts.contains(view.layout.id) else { throw schema.damaged(id, .wrongLayout) }
+      try checkReadable(view, id, try schema.entity(of: view, id: id), run)
+    } catch {
+      guard error.kind == .damaged, let problem = problem(of: value, id, run) else { throw error }
+      run.reportUnreadable(id, problem)
+    }
+  }
+
+  private borrowing func checkReadable(
+    _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
+  ) throws(StoreError) {
+    if entity.isAbstract {
+      run.report(.abstractEntity, id, entity, "it is of \(entity.name) itself, which is abstract")
+    }
+    if let commit = run.commit, view.commit > commit {
+      run.report(.counter, id, entity, "commit \(view.commit) wrote it, and the last commit was \(commit)")
+    }
+    for field in 0..<view.layout.fieldCount {
+      switch view.layout.kind(field) {
+      case .toOne: break
+      case .toMany: try checkList(field, view, id, entity, run)
+      default: try checkValue(field, view, id, entity, run)
+      }
+    }
+    try checkIndexEntries(view, id, entity, run)
+  }
+
+  /// Why a record cannot be read; nil where it can.
+  private borrowing func problem(of value: borrowing RawSpan, _ id: ObjectID, _ run: CheckRun) -> String? {
+    do throws(RecordError) {
+      guard let layout = schema.layout(id: try RecordView.layoutID(of: copy value)),
+        !run.badLayouts.contains(layout.id)
+      else {
+        // Bytes that are damaged may name any layout: then the checksum is what to tell.
+        let isIntact = ValueEnvelope.isIntact(copy value, seed: ValueEnvelope.seed(object: id))
+        throw isIntact ? .wrongLayout : .checksumMismatch
+      }
+      let view = try RecordView(copy value, layout: layout, seed: ValueEnvelope.seed(object: id))
+      guard let entity = schema.entity(code: view.layout.entityCode), entity.rootCode == id.rootCode else {
+        return "it is of an entity that the model does not have, or that lives elsewhere"
+      }
+      return nil
+    } catch {
+      return error.description
+    }
+  }
+
+  private borrowing func checkValue(
+    _ field: Int, _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
+  ) throws(StoreError) {
+    let kind = view.layout.kind(field)
+    let name = run.propertyNames[view.layout[field].propertyCode]
+    let offset = view.layout.offset(field)
+    let bytes = view.bytes
+    if view.isNull(field) {
+      let isEmpty =
+        kind.isVariable
+        ? view.variableBytes(field).byteCount == 0 && !view.isBlob(field)
+        : (0..<kind.width).allSatisfy { bytes.unsafeLoad(fromByteOffset: offset + $0, as: UInt8.self) == 0 }
+      if !isEmpty { run.report(.value, id, entity, property: name, "it is nil, and has a value nevertheless") }
+      return
+    }
+    switch kind {
+    case .boolean:
+      if bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self) > 1 {
+        run.report(.value, id, entity, property: name, "it is a Boolean that is neither true nor false")
+      }
+    case .string, .uri:
+      if (try? view.string(field)) == nil {
+        run.report(.value, id, entity, property: name, RecordError.invalidUTF8.description)
+      }
+    case .binary, .transformable:
+      guard let blob = view.blobReference(field) else { return }
+      try checkReference(blob, property: name, id, entity, run)
+    default: break
+    }
+  }
+
+  private borrowing func checkReference(
+    _ blob: BlobReference, property: String?, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
+  ) throws(StoreError) {
+    do throws(StoreError) {
+      guard let info = try storage.blobInfo(blobTables, blob.id) else {
+        return run.report(.missingBlob, id, entity, property: property, "its large value \(blob.id) does not exist")
+      }
+      if info.byteCount != blob.byteCount || info.state != .complete {
+        run.report(
+          .missingBlob, id, entity, property: property,
+          "its large value \(blob.id) is another one, or was never completed")
+      }
+    } catch {
+      // Told with the blobs.
+      guard error.kind == .damaged else { throw error }
+    }
+    run.references.add(blob.id)
+  }
+
+  private borrowing func checkList(
+    _ field: Int, _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
+  ) throws(StoreError) {
+    let code = view.layout[field].propertyCode
+    // A list of a relationship that the model has no more is nobody's.
+    guard let index = entity.relationshipIndexByCode[code] else { return }
+    let isOrdered = entity.relationships[index].isOrdered
+    let list = address(id, code)
+    let head = view.head(field)
+    if head.isChunked {
+      for problem in try storage.checkList(list, head: head, isOrdered: isOrdered) {
+        run.reportList(list, entity, problem)
+      }
+      return
+    }
+    let ids = view.inlineIDs(field)
+    if isOrdered {
+      for position in 1..<max(1, ids.count) where (ids.firstIndex(of: ids[position]) ?? position) < position {
+        run.reportList(list, entity, "a member is in it twice")
+      }
+    } else if !ids.isStrictlyAscending {
+      run.reportList(list, entity, "its members are not in the order of their ids, or one is in it twice")
+    }
+  }
+
+  private borrowing func checkIndexEntries(
+    _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
+  ) throws(StoreError) {
+    for constraint in entity.constraints {
+      do throws(StoreError) {
+        guard let builder = try constraint.entry(entity, view, id, schema),
+          try !has(schema.tables.indexes, builder.key(id))
+        else { continue }
+        run.report(
+          .missingIndexEntry, id, entity, property: constraint.name, "it has no entry in the index of its constraint")
+      } catch {
+        // A text that is not UTF-8: told with the values.
+        guard error.kind == .damaged else { throw error }
+      }
+    }
+  }
+}
