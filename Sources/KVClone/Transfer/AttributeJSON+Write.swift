@@ -1,0 +1,52 @@
+import Foundation
+package import KVCloneModel
+
+/// How the value of an attribute is written as JSON, and read back: the table in the article on NDJSON.
+package enum AttributeJSON {}
+
+extension AttributeJSON {
+  /// Writes a value whose bytes are at hand; of a stored blob, only the size is.
+  package static func write(_ value: AttributeValue, to writer: inout JSONWriter) {
+    switch value {
+    case .integer(let value): writer.integer(value)
+    case .double(let value): writer.double(value)
+    case .float(let value): writer.float(value)
+    case .boolean(let value): writer.boolean(value)
+    case .string(let value), .uri(let value): writer.string(value)
+    case .uuid(let value): writer.string(value.uuidString)
+    case .decimal(let value): writer.string(value.isNaN ? "NaN" : value.description)
+    case .date(let value): write(date: value.timeIntervalSinceReferenceDate, to: &writer)
+    case .binary(let data), .transformable(let data):
+      writer.beginObject()
+      writer.key("base64")
+      writer.base64 { writer, encoder in data.withUnsafeBytes { writer.append(base64: $0, &encoder) } }
+      writer.endObject()
+    case .composite(let elements):
+      writer.beginObject()
+      for (name, element) in elements.sorted(by: { utf8Precedes($0.key, $1.key) }) {
+        writer.key(name)
+        write(element, to: &writer)
+      }
+      writer.endObject()
+    case .blob(let reference):
+      writer.beginObject()
+      writer.member("size", reference.byteCount)
+      writer.endObject()
+    }
+  }
+
+  private static func write(date seconds: Double, to writer: inout JSONWriter) {
+    if let text = CalendarText.text(secondsSince2001: seconds) {
+      writer.string(text)
+    } else {
+      writer.beginObject()
+      writer.member("secondsSince2001", seconds)
+      writer.endObject()
+    }
+  }
+
+  /// The order of names in the text: by bytes, which is the same everywhere.
+  package static func utf8Precedes(_ left: String, _ right: String) -> Bool {
+    left.utf8.lexicographicallyPrecedes(right.utf8)
+  }
+}

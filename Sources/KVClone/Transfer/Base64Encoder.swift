@@ -1,0 +1,35 @@
+/// Encodes bytes that arrive in pieces as one base64 text (RFC 4648, padded), because a blob is never in memory whole.
+package struct Base64Encoder {
+  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+  private var carry: UInt32 = 0
+  private var carriedCount = 0
+
+  /// Encodes what is complete, and remembers up to two bytes.
+  mutating func append(_ bytes: UnsafeRawBufferPointer, to text: inout [UInt8]) {
+    text.reserveCapacity(text.count + bytes.count / 3 * 4 + 8)
+    for byte in bytes {
+      carry = carry << 8 | UInt32(byte)
+      carriedCount += 1
+      if carriedCount == 3 {
+        for shift in stride(from: 18, through: 0, by: -6) {
+          text.append(Base64Encoder.alphabet[Int(carry >> UInt32(shift) & 63)])
+        }
+        carry = 0
+        carriedCount = 0
+      }
+    }
+  }
+
+  /// Encodes the rest.
+  mutating func finish(into text: inout [UInt8]) {
+    guard carriedCount > 0 else { return }
+    let bits = carry << UInt32(8 * (3 - carriedCount))
+    for index in 0..<4 {
+      let code = Base64Encoder.alphabet[Int(bits >> UInt32(18 - 6 * index) & 63)]
+      text.append(index <= carriedCount ? code : UInt8(ascii: "="))
+    }
+    carry = 0
+    carriedCount = 0
+  }
+}

@@ -1,0 +1,216 @@
+/// Points in time as RFC 3339 text in UTC, without losing a bit of the Double that a store keeps.
+///
+/// A date is a Double of seconds since 2001-01-01T00:00:00Z. Its shortest decimal form is taken apart into days and
+/// seconds digit by digit, never by arithmetic on the fraction, so reading the text gives the same Double.
+package enum CalendarText {
+  /// The years that four digits can write.
+  private static let years: ClosedRange<Int64> = 0...9999
+  private static let secondsPerDay: Int64 = 86_400
+  /// Days from 0000-03-01 to 2001-01-01 in the proleptic Gregorian calendar.
+  private static let referenceDay: Int64 = 730_791
+  /// More digits than any Double needs before its fraction is zero; longer text is no date that we wrote.
+  private static let fractionLimit = 1_100
+
+  /// The text of a date; nil where no calendar text reads back equal (NaN, the infinities, −0, years past 9999).
+  package static func text(secondsSince2001 value: Double) -> String? {
+    guard value.isFinite, value != 0 || value.sign == .plus, abs(value) < 4e11 else { return nil }
+    var (whole, fraction) = decimalParts(value.magnitude)
+    if value < 0 {
+      // −2.25 is 0.75 of a second after −3.
+      if fraction.isEmpty {
+        whole = -whole
+      } else {
+        whole = -whole - 1
+        fraction = complement(fraction)
+      }
+    }
+    let day = floorDivide(whole, secondsPerDay)
+    let second = whole - day * secondsPerDay
+    let (year, month, dayOfMonth) = civil(day: day)
+    guard years.contains(year) else { return nil }
+    var text: [UInt8] = []
+    text.reserveCapacity(32)
+    append(year, width: 4, to: &text)
+    text.append(UInt8(ascii: "-"))
+    append(month, width: 2, to: &text)
+    text.append(UInt8(ascii: "-"))
+    append(dayOfMonth, width: 2, to: &text)
+    text.append(UInt8(ascii: "T"))
+    append(second / 3600, width: 2, to: &text)
+    text.append(UInt8(ascii: ":"))
+    append(second / 60 % 60, width: 2, to: &text)
+    text.append(UInt8(ascii: ":"))
+    append(second % 60, width: 2, to: &text)
+    if !fraction.isEmpty {
+      text.append(UInt8(ascii: "."))
+      text.append(contentsOf: fraction)
+    }
+    text.append(UInt8(ascii: "Z"))
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Reads RFC 3339: `2021-11-15T08:10:00.25Z`, or with an offset such as `+01:00`; nil if it is none.
+  ///
+  /// The result is the Double nearest to what is written.
+  package static func secondsSince2001(_ text: String) -> Double? {
+    var reader = DigitReader(Array(text.utf8))
+    guard let year = reader.number(width: 4), reader.take("-"), let month = reader.number(width: 2), reader.take("-"),
+      let dayOfMonth = reader.number(width: 2), reader.take("T") || reader.take("t"),
+      let hour = reader.number(width: 2), reader.take(":"), let minute = reader.number(width: 2), reader.take(":"),
+      let second = reader.number(width: 2), (1...12).contains(month), dayOfMonth >= 1,
+      dayOfMonth <= daysInMonth(month, year: year), hour < 24, minute < 60, second < 60
+    else { return nil }
+    var fraction: [UInt8] = []
+    if reader.take(".") {
+      fraction = reader.digits()
+      if fraction.isEmpty || fraction.count > fractionLimit { return nil }
+    }
+    guard let offset = reader.offsetMinutes(), reader.isAtEnd else { return nil }
+    let day = self.day(year: year, month: month, dayOfMonth: dayOfMonth)
+    let whole = day * secondsPerDay + hour * 3600 + minute * 60 + second - offset * 60
+    return seconds(whole: whole, fraction: fraction)
+  }
+}
+
+// MARK: - Decimal digits
+
+extension CalendarText {
+  /// The shortest decimal form of a positive number below 2^53, as whole seconds and the digits after the point.
+  private static func decimalParts(_ value: Double) -> (whole: Int64, fraction: [UInt8]) {
+    let description = Array(value.description.utf8)
+    var digits: [UInt8] = []
+    var pointAt: Int?
+    var exponent = 0
+    for (index, byte) in description.enumerated() {
+      if byte == UInt8(ascii: ".") {
+        pointAt = digits.count
+      } else if byte == UInt8(ascii: "e") {
+        exponent = Int(String(decoding: description[(index + 1)...], as: UTF8.self)) ?? 0
+        break
+      } else {
+        digits.append(byte)
+      }
+    }
+    let point = (pointAt ?? digits.count) + exponent
+    if point < 0 { digits.insert(contentsOf: repeatElement(UInt8(ascii: "0"), count: -point), at: 0) }
+    let split = max(point, 0)
+    if digits.count < split {
+      digits.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: split - digits.count))
+    }
+    var whole: Int64 = 0
+    for digit in digits[..<split] { whole = whole * 10 + Int64(digit - UInt8(ascii: "0")) }
+    var fraction = Array(digits[split...])
+    while fraction.last == UInt8(ascii: "0") { fraction.removeLast() }
+    return (whole, fraction)
+  }
+
+  /// The digits of 1 − 0.fraction; `fraction` is not zero and does not end in 0.
+  private static func complement(_ fraction: [UInt8]) -> [UInt8] {
+    let nine = UInt8(ascii: "9")
+    let zero = UInt8(ascii: "0")
+    var result = fraction.map { nine - $0 + zero }
+    // The last digit is not 0, so its complement to ten needs no carry.
+    result[result.count - 1] += 1
+    return result
+  }
+
+  private static func seconds(whole: Int64, fraction: [UInt8]) -> Double? {
+    var digits = fraction
+    while digits.last == UInt8(ascii: "0") { digits.removeLast() }
+    if digits.isEmpty { return Double(whole) }
+    let isNegative = whole < 0
+    let magnitude = isNegative ? -(whole + 1) : whole
+    let text = String(decoding: isNegative ? complement(digits) : digits, as: UTF8.self)
+    return Double("\(isNegative ? "-" : "")\(magnitude).\(text)")
+  }
+
+  private static func append(_ number: Int64, width: Int, to text: inout [UInt8]) {
+    var divisor: Int64 = width == 4 ? 1000 : 10
+    while divisor > 0 {
+      text.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
+      divisor /= 10
+    }
+  }
+}
+
+// MARK: - The calendar
+
+extension CalendarText {
+  private static func floorDivide(_ value: Int64, _ divisor: Int64) -> Int64 {
+    value >= 0 ? value / divisor : -((divisor - 1 - value) / divisor)
+  }
+
+  // Both ways count in years that begin on March 1, so that the leap day is a year's last one, and in eras of 400
+  // years, which have 146,097 days each.
+
+  private static func civil(day: Int64) -> (year: Int64, month: Int64, dayOfMonth: Int64) {
+    let shifted = day + referenceDay
+    let era = floorDivide(shifted, 146_097)
+    let dayOfEra = shifted - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let shiftedMonth = (5 * dayOfYear + 2) / 153
+    let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    return (year, month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
+  }
+
+  private static func day(year: Int64, month: Int64, dayOfMonth: Int64) -> Int64 {
+    let shiftedYear = month <= 2 ? year - 1 : year
+    let era = floorDivide(shiftedYear, 400)
+    let yearOfEra = shiftedYear - era * 400
+    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + dayOfMonth - 1
+    let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+    return era * 146_097 + dayOfEra - referenceDay
+  }
+
+  private static func daysInMonth(_ month: Int64, year: Int64) -> Int64 {
+    switch month {
+    case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+    case 4, 6, 9, 11: 30
+    default: 31
+    }
+  }
+}
+
+/// Takes digits and signs off the front of a text.
+private struct DigitReader {
+  private let bytes: [UInt8]
+  private var position = 0
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  var isAtEnd: Bool { position == bytes.count }
+
+  mutating func take(_ scalar: Unicode.Scalar) -> Bool {
+    guard position < bytes.count, bytes[position] == UInt8(ascii: scalar) else { return false }
+    position += 1
+    return true
+  }
+
+  mutating func digits() -> [UInt8] {
+    let start = position
+    while position < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[position]) { position += 1 }
+    return Array(bytes[start..<position])
+  }
+
+  mutating func number(width: Int) -> Int64? {
+    guard position + width <= bytes.count else { return nil }
+    var result: Int64 = 0
+    for byte in bytes[position..<position + width] {
+      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+      result = result * 10 + Int64(byte - UInt8(ascii: "0"))
+    }
+    position += width
+    return result
+  }
+
+  mutating func offsetMinutes() -> Int64? {
+    if take("Z") || take("z") { return 0 }
+    let isNegative = take("-")
+    guard isNegative || take("+"), let hours = number(width: 2), take(":"), let minutes = number(width: 2),
+      hours < 24, minutes < 60
+    else { return nil }
+    return (isNegative ? -1 : 1) * (hours * 60 + minutes)
+  }
+}

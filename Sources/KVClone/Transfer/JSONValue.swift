@@ -1,0 +1,79 @@
+/// One JSON value as it was written: integers that fit 64 bits stay integers, so that no digit is lost on the way.
+package enum JSONValue: Sendable, Equatable {
+  case null
+  case boolean(Bool)
+  /// A number without fraction and exponent that fits Int64; `-0` is a ``number(_:)``, because only a Double keeps it.
+  case integer(Int64)
+  case number(Double)
+  case string(String)
+  case array([JSONValue])
+  case object(JSONObject)
+
+  /// What to call such a value in an error, without showing it.
+  package var kind: String {
+    switch self {
+    case .null: "null"
+    case .boolean: "a boolean"
+    case .integer: "an integer"
+    case .number: "a number"
+    case .string: "a string"
+    case .array: "an array"
+    case .object: "an object"
+    }
+  }
+}
+
+/// The members of a JSON object in their order; names are unique (the parser refuses others).
+package struct JSONObject: Sendable, Equatable {
+  package struct Member: Sendable, Equatable {
+    package let name: String
+    package let value: JSONValue
+  }
+
+  package private(set) var members: [Member] = []
+
+  package init() {}
+
+  /// The value with that name. Linear: objects of a line are small, and large ones are walked, not searched.
+  package subscript(name: String) -> JSONValue? {
+    members.first { $0.name == name }?.value
+  }
+
+  /// The caller has made sure that the name is new.
+  package mutating func append(_ name: String, _ value: JSONValue) {
+    members.append(Member(name: name, value: value))
+  }
+}
+
+/// Why bytes are not the JSON that was expected.
+package struct JSONError: Error, Sendable, Equatable {
+  package enum Kind: String, Sendable {
+    case unexpectedEnd, unexpectedByte, invalidUTF8, invalidEscape, controlCharacter, invalidNumber
+    case numberOutOfRange, duplicateKey, tooDeep, trailingBytes
+  }
+
+  package let kind: Kind
+  /// The byte at which reading stopped, counted from 1 at the beginning of the document.
+  package let column: Int
+
+  package init(kind: Kind, column: Int) {
+    self.kind = kind
+    self.column = column
+  }
+
+  /// One clause without the offending text, which may be a user's value.
+  package var reason: String {
+    switch kind {
+    case .unexpectedEnd: "the JSON ends too early"
+    case .unexpectedByte: "not JSON at byte \(column)"
+    case .invalidUTF8: "not UTF-8 in the string that ends at byte \(column)"
+    case .invalidEscape: "an escape that JSON does not have at byte \(column)"
+    case .controlCharacter: "a control character that is not escaped at byte \(column)"
+    case .invalidNumber: "not a JSON number at byte \(column)"
+    case .numberOutOfRange: "a number too large for 64 bits at byte \(column)"
+    case .duplicateKey: "a name that its object has already, at byte \(column)"
+    case .tooDeep: "more than \(JSONParser.depthLimit) levels of nesting at byte \(column)"
+    case .trailingBytes: "something after the end of the JSON at byte \(column)"
+    }
+  }
+}

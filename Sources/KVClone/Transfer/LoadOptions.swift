@@ -1,0 +1,28 @@
+/// How NDJSON is loaded.
+public struct LoadOptions: Sendable {
+  /// Lines per transaction; nil loads everything in one, so that either all is loaded or nothing.
+  ///
+  /// With a number, a line may refer to lines of its own batch and of earlier ones only.
+  public var batch: Int?
+  /// Whether the header must be there, and name a model with this store's hash.
+  public var isStrict = false
+  /// The directory below which `{"file":"…"}` values are found.
+  public var baseDirectory = "."
+  /// How many of the file's ids ``LoadResult/ids`` tells.
+  public var idLimit = 0
+  /// Called about every thousand lines with the lines and bytes read so far.
+  public var progress: (@Sendable (_ lines: Int, _ bytes: UInt64) -> Void)?
+
+  /// One transaction, any header, files below the working directory.
+  public init() {}
+}
+
+/// What was loaded.
+public struct LoadResult: Sendable, Hashable {
+  /// Objects inserted.
+  public var objectCount = 0
+  /// Objects inserted by concrete entity; entities without any are absent.
+  public var counts: [String: Int] = [:]
+  /// The store's names (`Note/12`) of the file's ids, as many as ``LoadOptions/idLimit`` asked for.
+  public var ids: [String: String] = [:]
+}

@@ -1,0 +1,318 @@
+import Foundation
+package import KVCloneModel
+
+/// One load: reads lines, inserts objects, and links them when a batch is complete.
+///
+/// Links wait until then because they may point forwards. What is kept per object is a number and a few words.
+final class LoadSession {
+  let schema: LoadSchema
+  let options: LoadOptions
+  let modelHash: String
+  private var reader = LineReader()
+  /// The line being read, from 1.
+  private var lineNumber = 0
+  var labels: LoadLabels
+  /// By pair, then side.
+  var links: [[LoadLinks]]
+  var result = LoadResult()
+  /// Numbers below this one belong to earlier batches.
+  var batchStart: UInt32 = 0
+  /// Objects that earlier batches have committed.
+  var committedCount = 0
+  private var isInBatch = false
+  /// The line being read and its object, for errors that know neither.
+  private(set) var currentObject: String?
+
+  init(model: ManagedObjectModel, modelHash: String, options: LoadOptions) {
+    schema = LoadSchema(model)
+    self.modelHash = modelHash
+    self.options = options
+    labels = LoadLabels(entityCount: schema.entities.count)
+    links = schema.pairs.map { Array(repeating: LoadLinks(), count: $0.sides.count) }
+  }
+
+  /// Reads and links the lines of one batch; false when that was the last one.
+  func loadBatch(_ transaction: inout WriteTransaction, from source: LineReader.Source) throws -> Bool {
+    if isInBatch {
+      throw TransferError(.refused, "the transaction was begun again, and the lines it read are gone; load again")
+    }
+    isInBatch = true
+    batchStart = UInt32(labels.count)
+    let limit = options.batch ?? Int.max
+    var lines = 0
+    var hasMore = true
+    while lines < limit {
+      // The reader is being changed while the line is read: the line's number is kept outside it.
+      let wasLine = try reader.next(from: source) { line, number in
+        lineNumber = number
+        try load(line, &transaction)
+      }
+      if !wasLine {
+        hasMore = false
+        break
+      }
+      lines += 1
+      if lineNumber & 1023 == 0 { options.progress?(lineNumber, reader.byteCount) }
+    }
+    currentObject = nil
+    try refuseDanglingLabels(hasMore: hasMore)
+    for pair in schema.pairs.indices { try link(pair, in: &transaction) }
+    return hasMore
+  }
+
+  /// The batch is committed.
+  func endBatch() {
+    isInBatch = false
+    committedCount = result.objectCount
+    for pair in links.indices {
+      for side in links[pair].indices { links[pair][side].endBatch() }
+    }
+  }
+
+  private func refuseDanglingLabels(hasMore: Bool) throws {
+    for number in Int(batchStart)..<labels.count where !labels.isDefined(UInt32(number)) {
+      let advice =
+        hasMore ? "no line up to the end of its batch has it; raise --batch, or put that line first" : "no line has it"
+      throw TransferError(
+        .danglingID, "it refers to \(label(UInt32(number))), but \(advice)", line: Int(labels.lines[number]),
+        object: label(UInt32(number)))
+    }
+  }
+
+  /// The id as the file writes it.
+  func label(_ number: UInt32) -> String {
+    let entity = labels.entities[Int(number)]
+    return entity == LoadLabels.stored
+      ? "@\(labels.ids[Int(number)])" : "\(schema.entities[Int(entity)].name)/\(labels.serials[Int(number)])"
+  }
+
+  /// An error of the store or the model as one of the load, with the line and the file's own id.
+  func transferError(_ error: any Error) -> any Error {
+    if let error = error as? TransferError {
+      return error.completed(line: nil, object: nil, committedCount: committedCount)
+    }
+    if let error = error as? ValidationError, let refusal = refusal(error) { return refusal }
+    // Without a line it is no fault of the data: a lock, a disk. Such an error keeps its type.
+    guard let error = error as? any KVCloneError, let currentObject else { return error }
+    return TransferError(
+      .refused, error.message, line: lineNumber, entity: error.entity, property: error.property,
+      object: currentObject, kindName: error.kindName
+    ).completed(line: nil, object: nil, committedCount: committedCount)
+  }
+
+  /// What the commit refused, as the fault of a line: the first one, but of two equal values the later.
+  private func refusal(_ error: ValidationError) -> TransferError? {
+    var places: [(number: Int, issue: ValidationIssue)] = []
+    // Finding an object's line is a search, and nobody reads the thousandth issue.
+    for issue in error.issues.prefix(100) {
+      guard let name = LoadName(issue.object[...]), let entity = schema.entitiesByName[String(name.entity)],
+        let number = labels.number(of: name.serial, entity: UInt16(entity))
+      else { continue }
+      places.append((number, issue))
+    }
+    places.sort { labels.lines[$0.number] < labels.lines[$1.number] }
+    guard var chosen = places.first else { return nil }
+    if chosen.issue.kind == .uniquenessConflict {
+      let twin = places.dropFirst().first {
+        $0.issue.kind == .uniquenessConflict && $0.issue.message.contains("\(chosen.issue.object) ")
+      }
+      chosen = twin ?? chosen
+    }
+    // The store's names of objects that will not be are of no use to anybody. Marks first: a label may look like one.
+    var message = chosen.issue.message
+    for (index, place) in places.prefix(2).enumerated() {
+      message = message.replacingOccurrences(of: "\(place.issue.object) ", with: "\u{0}\(index) ")
+    }
+    for (index, place) in places.prefix(2).enumerated() {
+      message = message.replacingOccurrences(of: "\u{0}\(index) ", with: "\(label(UInt32(place.number))) ")
+    }
+    if error.issues.count > 1 { message += " (and \(error.issues.count - 1) more)" }
+    return TransferError(
+      .refused, message, line: Int(labels.lines[chosen.number]), entity: chosen.issue.entity,
+      property: chosen.issue.property, object: label(UInt32(chosen.number)), kindName: chosen.issue.kind.rawValue
+    ).completed(line: nil, object: nil, committedCount: committedCount)
+  }
+}
+
+// MARK: - Lines
+
+extension LoadSession {
+  private func failure(
+    _ kind: TransferError.Kind, _ reason: String, entity: String? = nil, property: String? = nil
+  ) -> TransferError {
+    TransferError(
+      kind, reason, line: lineNumber, entity: entity, property: property, object: currentObject)
+  }
+
+  private func load(_ line: Span<UInt8>, _ transaction: inout WriteTransaction) throws {
+    currentObject = nil
+    if isBlank(line) { return }
+    let value: JSONValue
+    do {
+      value = try JSONParser.parse(line)
+    } catch {
+      throw failure(.unreadableLine, error.reason)
+    }
+    guard case .object(let object) = value else {
+      throw failure(.unreadableLine, "\(value.kind) where an object belongs")
+    }
+    if lineNumber == 1 {
+      if let version = object["kvclone"] { return try checkHeader(object, version) }
+      if options.isStrict {
+        throw failure(.incompatibleHeader, "the header is missing, which --strict asks for")
+      }
+    }
+    try load(object, &transaction)
+  }
+
+  private func isBlank(_ line: Span<UInt8>) -> Bool {
+    for index in 0..<line.count {
+      guard line[index] == 0x20 || line[index] == 0x09 || line[index] == 0x0D else { return false }
+    }
+    return true
+  }
+
+  private func checkHeader(_ header: JSONObject, _ version: JSONValue) throws {
+    guard version == .integer(1) else {
+      throw failure(.incompatibleHeader, "the text is of a version that this library does not read; use a newer one")
+    }
+    if options.isStrict, header["modelHash"] != .string(modelHash) {
+      throw failure(.incompatibleHeader, "the text was written with another model; migrate, or load without --strict")
+    }
+  }
+
+  private func load(_ object: JSONObject, _ transaction: inout WriteTransaction) throws {
+    var id: JSONValue?
+    var attributes: JSONObject?
+    var relationships: JSONObject?
+    for member in object.members {
+      switch (member.name, member.value) {
+      case ("id", let value): id = value
+      case ("attributes", .object(let value)): attributes = value
+      case ("relationships", .object(let value)): relationships = value
+      case ("attributes", let value), ("relationships", let value):
+        throw failure(.unreadableLine, "\(value.kind) where the object of \(member.name) belongs")
+      default: throw failure(.unreadableLine, "a member other than id, attributes and relationships")
+      }
+    }
+    guard case .string(let label)? = id, let name = LoadName(label[...]) else {
+      throw failure(.unreadableLine, #"no "id" of the form "Entity/serial""#)
+    }
+    currentObject = label
+    guard let index = schema.entitiesByName[String(name.entity)] else {
+      throw failure(.unknownEntity, "the model has no entity of that id", entity: String(name.entity))
+    }
+    let entity = schema.entities[index]
+    if entity.isAbstract {
+      throw failure(.abstractEntity, "\(entity.name) is abstract; name one of its sub-entities", entity: entity.name)
+    }
+    let number = labels.number(entity: entity.index, serial: name.serial, line: lineNumber)
+    if labels.isDefined(number) {
+      throw failure(.duplicateID, "line \(labels.lines[Int(number)]) has that id already", entity: entity.name)
+    }
+    let inserted = try insert(entity, attributes, &transaction)
+    labels.define(number, as: inserted, line: lineNumber)
+    if let relationships { try postpone(relationships, of: number, entity, transaction) }
+    result.objectCount += 1
+    result.counts[entity.name, default: 0] += 1
+    if result.ids.count < options.idLimit { result.ids[label] = "\(entity.name)/\(inserted.serial)" }
+  }
+
+  private func insert(
+    _ entity: LoadEntity, _ given: JSONObject?, _ transaction: inout WriteTransaction
+  ) throws -> ObjectID {
+    var attributes = AttributeJSON.Attributes()
+    for member in given?.members ?? [] {
+      guard let attribute = entity.attributes[member.name] else {
+        throw failure(
+          .unknownProperty, "\(entity.name) has no attribute \(member.name)", entity: entity.name, property: member.name
+        )
+      }
+      if attribute.isDerived || attribute.isTransient { continue }
+      do {
+        try AttributeJSON.read(member.value, for: attribute, into: &attributes)
+      } catch {
+        throw failure(error.kind, "\(error.path): \(error.reason)", entity: entity.name, property: error.path)
+      }
+    }
+    let id = try transaction.insert(entity.name, attributes.values)
+    for name in attributes.nils {
+      // A composite has no default of its own, but its elements may have.
+      guard let attribute = entity.attributes[name], attribute.defaultValue != nil || attribute.type == .composite
+      else { continue }
+      try transaction.set(id, name, nil)
+    }
+    for file in attributes.files { try transaction.setFile(id, file, below: options.baseDirectory) }
+    return id
+  }
+
+  private func postpone(
+    _ relationships: JSONObject, of owner: UInt32, _ entity: LoadEntity, _ transaction: borrowing WriteTransaction
+  ) throws {
+    for member in relationships.members {
+      guard let relationship = entity.relationships[member.name] else {
+        throw failure(
+          .unknownProperty, "\(entity.name) has no relationship \(member.name)", entity: entity.name,
+          property: member.name)
+      }
+      var targets: [UInt32] = []
+      switch member.value {
+      case .array(let values) where relationship.description.isToMany:
+        targets.reserveCapacity(values.count)
+        for value in values { targets.append(try target(value, relationship, transaction)) }
+      case .string where !relationship.description.isToMany:
+        targets.append(try target(member.value, relationship, transaction))
+      case .null where !relationship.description.isToMany: break
+      default:
+        let expected = relationship.description.isToMany ? "an array of ids" : "an id or null"
+        throw failure(
+          .wrongType, "\(member.name): \(member.value.kind) where \(expected) belongs", entity: entity.name,
+          property: member.name)
+      }
+      links[relationship.pair][relationship.side].append(owner: owner, targets: targets, line: lineNumber)
+    }
+  }
+
+  private func target(
+    _ value: JSONValue, _ relationship: LoadRelationship, _ transaction: borrowing WriteTransaction
+  ) throws -> UInt32 {
+    let property = relationship.description.name
+    guard case .string(let text) = value else {
+      throw failure(.wrongType, "\(property): \(value.kind) where an id belongs", property: property)
+    }
+    let isStored = text.hasPrefix("@")
+    let plain = isStored ? text.dropFirst() : text[...]
+    var entityName = LoadName(plain)?.entity
+    var id: ObjectID?
+    if isStored {
+      let found = try transaction.objectID(named: String(plain))
+      id = found
+      if entityName == nil { entityName = LoadName(try transaction.name(of: found)[...])?.entity }
+    }
+    guard let name = entityName, let index = schema.entitiesByName[String(name)], relationship.accepts[index] else {
+      throw failure(
+        .wrongDestination,
+        "\(property): an id that is not of the entity \(relationship.description.destinationEntityName)",
+        property: property)
+    }
+    if let id { return labels.number(stored: id, line: lineNumber) }
+    guard let serial = LoadName(plain)?.serial else {
+      throw failure(.wrongDestination, "\(property): an id that is not Entity/serial", property: property)
+    }
+    return labels.number(entity: UInt16(index), serial: serial, line: lineNumber)
+  }
+}
+
+extension WriteTransaction {
+  /// Sets an attribute to the bytes of a file; they pass through in pieces.
+  package mutating func setFile(_ id: ObjectID, _ value: AttributeJSON.FileValue, below directory: String) throws {
+    let (path, size) = try TransferFiles(directory: directory).locate(value.file)
+    if let expected = value.size, expected != size {
+      throw TransferError(
+        .invalidFile, "\(value.path): the file has \(size) bytes instead of \(expected)", property: value.path)
+    }
+    try setData(id, value.path) { writer in
+      try TransferFiles.read(path) { try writer.append($0) }
+    }
+  }
+}

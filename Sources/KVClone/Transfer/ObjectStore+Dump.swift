@@ -1,0 +1,75 @@
+import KVCloneModel
+
+extension ObjectStore {
+  /// Writes objects as NDJSON, in one read transaction: a header line, then one object a line, by concrete entity's
+  /// name, then by serial. Equal stores dump equal text apart from ids.
+  ///
+  /// Memory stays flat: large values pass through in pieces, so `sink` may see part of a line.
+  ///
+  /// - Throws: ``StoreError``, ``CloneError`` for ``DumpOptions/roots``, ``TransferError`` for the files of blobs, and
+  ///   what `sink` throws.
+  @available(*, noasync)
+  public func dump(_ options: DumpOptions = DumpOptions(), to sink: (RawSpan) throws -> Void) throws -> DumpResult {
+    let info = try self.info()
+    let model = self.model
+    for name in options.entities where model.entity(named: name) == nil {
+      throw StoreError(.unknownEntity, "the model has no entity \(name); `model show` lists them", entity: name)
+    }
+    let wanted = concreteEntities(options.entities)
+    return try read { transaction in
+      var ids: [ObjectID]?
+      if !options.roots.isEmpty {
+        ids = try transaction.cloneSet(of: options.roots, options: options.cloneOptions).sorted()
+      }
+      var writer = ObjectLineWriter(model: model, options: options, insideIDs: ids)
+      var result = DumpResult()
+      writer.writeHeader(info)
+      if let ids {
+        try ObjectStore.dump(ids, of: Set(wanted), transaction, &writer, &result, options.progress, sink)
+      } else {
+        for entity in wanted {
+          try transaction.forEachObject(of: entity, includesSubentities: false) { object in
+            try writer.writeLine(object, in: transaction, to: sink)
+            result.add(entity, options.progress)
+            return true
+          }
+        }
+      }
+      try writer.flush(to: sink)
+      return result
+    }
+  }
+
+  /// Concrete entities below the named ones, sorted by name.
+  private func concreteEntities(_ names: [String]) -> [String] {
+    let model = self.model
+    let all = model.entities.filter { entity in
+      !entity.isAbstract && (names.isEmpty || names.contains { model.entity(entity.name, isKindOf: $0) })
+    }
+    return all.map(\.name).sorted(by: AttributeJSON.utf8Precedes)
+  }
+
+  private static func dump<T: ObjectReading & ~Copyable>(
+    _ ids: [ObjectID], of wanted: Set<String>, _ transaction: borrowing T, _ writer: inout ObjectLineWriter,
+    _ result: inout DumpResult, _ progress: (@Sendable (Int) -> Void)?, _ sink: (RawSpan) throws -> Void
+  ) throws {
+    // Ids sort by root entity; lines by concrete entity.
+    var byEntity: [String: [ObjectID]] = [:]
+    for id in ids { byEntity[try transaction.object(id).entityName, default: []].append(id) }
+    for (entity, ids) in byEntity.sorted(by: { AttributeJSON.utf8Precedes($0.key, $1.key) })
+    where wanted.contains(entity) {
+      for id in ids {
+        try writer.writeLine(try transaction.object(id), in: transaction, to: sink)
+        result.add(entity, progress)
+      }
+    }
+  }
+}
+
+extension DumpResult {
+  fileprivate mutating func add(_ entity: String, _ progress: (@Sendable (Int) -> Void)?) {
+    objectCount += 1
+    counts[entity, default: 0] += 1
+    if objectCount & 1023 == 0 { progress?(objectCount) }
+  }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import KVCloneModel
+
+extension ObjectStore {
+  /// Inserts the objects of NDJSON text, and links them as it says. Ids in the text only connect its lines; the store
+  /// gives its own. `"@Note/12"` in a relationship is an object that the store has already.
+  ///
+  /// Without ``LoadOptions/batch`` everything happens in one write transaction: all of it is loaded, or nothing.
+  ///
+  /// - Parameters:
+  ///   - source: Appends the next bytes of the text to the array, and returns false at its end.
+  ///   - options: how to load.
+  /// - Throws: ``TransferError`` with the line; ``StoreError`` where the store itself is the obstacle; what `source`
+  ///   throws.
+  @available(*, noasync)
+  public func load(
+    _ options: LoadOptions = LoadOptions(), from source: (inout [UInt8]) throws -> Bool
+  ) throws -> LoadResult {
+    let session = LoadSession(model: model, modelHash: try info().modelHash, options: options)
+    var hasMore = true
+    while hasMore {
+      do {
+        hasMore = try write(label: "load") { transaction in
+          try session.loadBatch(&transaction, from: source)
+        }
+      } catch {
+        throw session.transferError(error)
+      }
+      session.endBatch()
+    }
+    return session.result
+  }
+
+  /// Loads a file; its directory is where `{"file":"…"}` values are looked for.
+  @available(*, noasync)
+  public func load(contentsOf path: String, options: LoadOptions = LoadOptions()) throws -> LoadResult {
+    var options = options
+    options.baseDirectory = URL(fileURLWithPath: path).deletingLastPathComponent().path
+    var isDirectory: ObjCBool = false
+    _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+    guard !isDirectory.boolValue, let handle = FileHandle(forReadingAtPath: path) else {
+      throw TransferError(.invalidFile, "\(path) cannot be opened; check that it exists, is a file, and may be read")
+    }
+    defer { try? handle.close() }
+    return try load(options) { buffer in
+      guard let data = try handle.read(upToCount: TransferFiles.chunkSize), !data.isEmpty else { return false }
+      buffer.append(contentsOf: data)
+      return true
+    }
+  }
+}
