@@ -1,0 +1,128 @@
+import Foundation
+import Testing
+
+@Suite("kvclone: init, info, model, check, demo")
+struct StoreCommandTests {
+  @Test("init creates a store once")
+  func create() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    let again = try scratch.tool("init", "--model", scratch.file("Notes.xcdatamodeld"), "--json")
+    #expect(again.code == 1)
+    #expect(try again.error()["kind"] as? String == "storeExists")
+    let missing = try scratch.run(["-s", scratch.file("other"), "init", "--model", "nothing.xcdatamodeld", "--json"])
+    #expect(missing.code == 1)
+    #expect(try missing.error()["kind"] as? String == "notFound")
+    #expect(!FileManager.default.fileExists(atPath: scratch.file("other")))
+  }
+
+  @Test("info tells all its facts")
+  func info() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    try scratch.succeed("insert", "Tag", "label=a")
+    let info = try scratch.succeed("info", "--json").json()
+    #expect(UUID(uuidString: info["store"] as? String ?? "") != nil)
+    #expect(info["format"] as? Int == 1)
+    #expect(info["model"] as? String == "Notes")
+    #expect(info.keys.contains("modelVersion"))
+    #expect((info["modelHash"] as? String)?.count == 64)
+    #expect(info["objects"] as? Int == 1)
+    #expect(info["counts"] as? [String: Int] == ["Item": 0, "Note": 0, "Summary": 0, "Tag": 1])
+    #expect((info["fileBytes"] as? Int ?? 0) > 0)
+    #expect(info["commit"] is Int)
+    #expect(info["snapshots"] as? Int == 0)
+    #expect(try scratch.succeed("info").text.contains("Notes"))
+  }
+
+  @Test("model show in each format")
+  func show() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    let model = try scratch.succeed("model", "show", "--format", "json").json()
+    let entities = try #require(model["entities"] as? [[String: Any]])
+    #expect(entities.compactMap { $0["name"] as? String } == ["Base", "Item", "Note", "Summary", "Tag"])
+    let note = entities[2]
+    #expect(note["parent"] is NSNull)
+    #expect(entities[1]["parent"] as? String == "Base")
+    #expect(note["abstract"] as? Bool == false)
+    let attributes = try #require(note["attributes"] as? [[String: Any]])
+    let names = attributes.compactMap { $0["name"] as? String }
+    #expect(names == names.sorted() && names.contains("name"))
+    #expect(attributes.first { $0["name"] as? String == "name" }?["default"] as? String == "unnamed")
+    let items = try #require((note["relationships"] as? [[String: Any]])?.first)
+    #expect(
+      items["name"] as? String == "items" && items["ordered"] as? Bool == true && items["toMany"] as? Bool == true)
+    #expect(entities[4]["uniquenessConstraints"] as? [[String]] == [["label"]])
+    for (format, sign) in [("tree", "Note"), ("mermaid", "classDiagram"), ("dot", "digraph")] {
+      #expect(try scratch.succeed("model", "show", "--format", format).text.contains(sign), "\(format)")
+    }
+    #expect(try scratch.run(["model", "show", scratch.file("Notes.xcdatamodeld"), "--json"]).json()["name"] != nil)
+  }
+
+  @Test("model lint: 0 with warnings, one a line; 1 with an error")
+  func lint() throws {
+    let scratch = try Scratch()
+    let oneSided = TestModel.contents.replacing(#" inverseName="tags" inverseEntity="Item""#, with: "")
+    try TestModel.write(to: scratch.file("Odd.xcdatamodeld"), contents: oneSided)
+    let odd = try scratch.run(["model", "lint", scratch.file("Odd.xcdatamodeld")])
+    #expect(odd.code == 0, "\(odd.errors)")
+    #expect(odd.text.split(separator: "\n").contains { $0.contains(": Item.tags: ") || $0.contains(": Tag.items: ") })
+    let json = try scratch.run(["model", "lint", scratch.file("Odd.xcdatamodeld"), "--json"]).json()
+    #expect(json["ok"] as? Bool == true && (json["warnings"] as? [Any])?.isEmpty == false)
+    let broken = TestModel.contents.replacing("value=\"uuid\"", with: "value=\"never\"")
+    try TestModel.write(to: scratch.file("Broken.xcdatamodeld"), contents: broken)
+    let result = try scratch.run(["model", "lint", scratch.file("Broken.xcdatamodeld"), "--json"])
+    #expect(result.code == 1)
+    #expect(try result.json()["ok"] as? Bool == false)
+    #expect(try result.error()["kind"] as? String == "rebuildTypeMismatch")
+  }
+
+  @Test("check finds nothing in a sound store, and a changed byte in a damaged one")
+  func check() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    try scratch.succeed("insert", "Note", "name=a very particular name", "count=7")
+    let sound = try scratch.succeed("check", "--read-data", "--json").json()
+    #expect(sound["ok"] as? Bool == true)
+    #expect(sound["objects"] as? Int == 1)
+    #expect((sound["pages"] as? Int ?? 0) > 0)
+    #expect((sound["damages"] as? [Any])?.isEmpty == true)
+    var bytes = try scratch.read("store/data.mdb")
+    var changed = 0
+    while let range = bytes.range(of: Data("a very particular name".utf8)) {
+      bytes[range.lowerBound] ^= 1
+      changed += 1
+    }
+    #expect(changed > 0)
+    try #require(FileHandle(forWritingAtPath: scratch.file("store/data.mdb"))).write(contentsOf: bytes)
+    let damaged = try scratch.tool("check", "--json")
+    #expect(damaged.code == 4)
+    let report = try damaged.json()
+    #expect(report["ok"] as? Bool == false)
+    let damage = try #require((report["damages"] as? [[String: Any]])?.first)
+    #expect(Set(damage.keys).isSuperset(of: ["kind", "object", "property", "page", "message"]))
+    #expect(try scratch.tool("check").code == 4)
+    #expect(try scratch.tool("get", "Note/1").code == 1)
+  }
+
+  @Test("the demo runs anywhere, fits 100 columns, and leaves a sound store")
+  func demo() throws {
+    let scratch = try Scratch()
+    let demo = try scratch.run(["demo", "--at", scratch.store])
+    #expect(demo.code == 0, "\(demo.errors)")
+    for line in demo.text.split(separator: "\n") where !line.contains(scratch.path) {
+      #expect(line.count <= 100, "\(line)")
+    }
+    for rule in ["R5", "R6", "R7", "R9", "R15", "R16", "R17"] { #expect(demo.text.contains(rule)) }
+    #expect(!demo.text.contains("\u{1B}"))
+    try scratch.succeed("check", "--read-data")
+    try scratch.succeed("blob", "get", "Photo/1", "image", "-o", scratch.file("photo.bmp"))
+    #expect(try scratch.read("photo.bmp").starts(with: Data("BM".utf8)))
+    #expect(try scratch.run(["demo", "--at", scratch.store]).code == 1)
+    let json = try scratch.run(["demo", "--at", scratch.file("second"), "--json"]).json()
+    let clone = try #require(json["clone"] as? [String: Any])
+    #expect(clone["blobsShared"] as? Int == 24)
+    #expect(clone["bytesCopied"] as? Int == 0)
+  }
+}

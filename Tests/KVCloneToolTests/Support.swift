@@ -1,0 +1,166 @@
+import Foundation
+import Testing
+
+/// Runs the tool that was built beside the tests.
+struct ToolRun {
+  let code: Int32
+  let output: Data
+  let errors: String
+
+  var text: String { String(decoding: output, as: UTF8.self) }
+
+  /// stdout as the one JSON object that `--json` promises.
+  func json(_ location: SourceLocation = #_sourceLocation) throws -> [String: Any] {
+    let value = try? JSONSerialization.jsonObject(with: output)
+    return try #require(
+      value as? [String: Any], "stdout is no JSON object; stderr: \(errors)", sourceLocation: location)
+  }
+
+  /// The last line of stderr as the JSON of an error.
+  func error(_ location: SourceLocation = #_sourceLocation) throws -> [String: Any] {
+    let line = errors.split(separator: "\n").last.map(String.init) ?? ""
+    let value = try? JSONSerialization.jsonObject(with: Data(line.utf8))
+    return try #require(value as? [String: Any], "no JSON error: \(errors)", sourceLocation: location)
+  }
+}
+
+/// A directory of its own for one test, removed with it.
+final class Scratch {
+  let path: String
+
+  init() throws {
+    path = NSTemporaryDirectory() + "/kvclone-tool-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  /// The built executable: beside the test bundle.
+  static let executable: String = {
+    let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+    return (tests as NSString).deletingLastPathComponent + "/kvclone"
+  }()
+
+  func file(_ name: String) -> String { "\(path)/\(name)" }
+  var store: String { file("store") }
+
+  func write(_ text: String, to name: String) throws {
+    try Data(text.utf8).write(to: URL(fileURLWithPath: file(name)))
+  }
+
+  func read(_ name: String) throws -> Data {
+    try Data(contentsOf: URL(fileURLWithPath: file(name)))
+  }
+
+  func process(_ arguments: [String], environment: [String: String] = [:]) -> Process {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: Scratch.executable)
+    process.arguments = arguments
+    process.currentDirectoryURL = URL(fileURLWithPath: path)
+    var variables = ProcessInfo.processInfo.environment
+    variables["KVCLONE_STORE"] = nil
+    variables.merge(environment) { _, new in new }
+    process.environment = variables
+    return process
+  }
+
+  /// Runs the tool to its end. Output goes through files, so that no pipe fills up.
+  func run(_ arguments: [String], input: String = "", environment: [String: String] = [:]) throws -> ToolRun {
+    let process = self.process(arguments, environment: environment)
+    let stem = UUID().uuidString
+    let names = ["in", "out", "err"].map { "\(stem).\($0)" }
+    try write(input, to: names[0])
+    for name in names[1...] { FileManager.default.createFile(atPath: file(name), contents: nil) }
+    process.standardInput = FileHandle(forReadingAtPath: file(names[0]))
+    process.standardOutput = FileHandle(forWritingAtPath: file(names[1]))
+    process.standardError = FileHandle(forWritingAtPath: file(names[2]))
+    try process.run()
+    process.waitUntilExit()
+    let result = ToolRun(
+      code: process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus,
+      output: try read(names[1]), errors: String(decoding: try read(names[2]), as: UTF8.self))
+    for name in names { try? FileManager.default.removeItem(atPath: file(name)) }
+    return result
+  }
+
+  /// Runs the tool on the scratch store.
+  func tool(_ arguments: String..., input: String = "") throws -> ToolRun {
+    try run(["--store", store] + arguments, input: input)
+  }
+
+  /// As ``tool(_:input:)``, and it has to succeed.
+  @discardableResult
+  func succeed(
+    _ arguments: String..., input: String = "", location: SourceLocation = #_sourceLocation
+  ) throws -> ToolRun {
+    let result = try run(["--store", store] + arguments, input: input)
+    #expect(result.code == 0, "\(arguments): \(result.errors)", sourceLocation: location)
+    return result
+  }
+
+  /// A store with the tests' model.
+  func makeStore() throws {
+    try TestModel.write(to: file("Notes.xcdatamodeld"))
+    try succeed("init", "--model", file("Notes.xcdatamodeld"))
+  }
+}
+
+/// The tests' model as Xcode would save it: each attribute type, each kind of relationship.
+enum TestModel {
+  static func write(to bundle: String, contents: String = contents) throws {
+    let version = bundle + "/Notes.xcdatamodel"
+    try FileManager.default.createDirectory(atPath: version, withIntermediateDirectories: true)
+    try Data(contents.utf8).write(to: URL(fileURLWithPath: version + "/contents"))
+  }
+
+  static let contents = """
+    <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+    <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" userDefinedModelVersionIdentifier="">
+      <entity name="Base" isAbstract="YES">
+        <attribute name="name" attributeType="String" defaultValueString="unnamed" optional="YES"/>
+      </entity>
+      <entity name="Note">
+        <attribute name="name" attributeType="String" defaultValueString="unnamed" optional="YES"/>
+        <attribute name="count" attributeType="Integer 16" optional="YES" usesScalarValueType="NO"/>
+        <attribute name="created" attributeType="Date" optional="YES" usesScalarValueType="NO">
+          <userInfo><entry key="rebuild" value="now"/></userInfo>
+        </attribute>
+        <attribute name="data" attributeType="Binary" optional="YES"/>
+        <attribute name="flag" attributeType="Boolean" optional="YES" usesScalarValueType="NO"/>
+        <attribute name="id" attributeType="UUID" optional="YES" usesScalarValueType="NO">
+          <userInfo><entry key="rebuild" value="uuid"/></userInfo>
+        </attribute>
+        <attribute name="link" attributeType="URI" optional="YES"/>
+        <attribute name="price" attributeType="Decimal" optional="YES"/>
+        <attribute name="ratio" attributeType="Double" optional="YES" usesScalarValueType="NO"/>
+        <attribute name="size" attributeType="Float" optional="YES" usesScalarValueType="NO"/>
+        <attribute name="total" attributeType="Integer 64" optional="YES" usesScalarValueType="NO"/>
+        <relationship name="items" optional="YES" toMany="YES" ordered="YES" deletionRule="Cascade" \
+    destinationEntity="Item" inverseName="note" inverseEntity="Item"/>
+        <relationship name="summary" optional="YES" maxCount="1" deletionRule="Nullify" \
+    destinationEntity="Summary" inverseName="note" inverseEntity="Summary"/>
+      </entity>
+      <entity name="Item" parentEntity="Base">
+        <attribute name="rank" attributeType="Integer 32" optional="YES" minValueString="0" maxValueString="100" \
+    usesScalarValueType="NO"/>
+        <relationship name="note" optional="YES" maxCount="1" deletionRule="Nullify" \
+    destinationEntity="Note" inverseName="items" inverseEntity="Note"/>
+        <relationship name="tags" optional="YES" toMany="YES" deletionRule="Nullify" \
+    destinationEntity="Tag" inverseName="items" inverseEntity="Tag"/>
+      </entity>
+      <entity name="Tag">
+        <attribute name="label" attributeType="String"/>
+        <relationship name="items" optional="YES" toMany="YES" deletionRule="Nullify" \
+    destinationEntity="Item" inverseName="tags" inverseEntity="Item"/>
+        <uniquenessConstraints>
+          <uniquenessConstraint><constraint value="label"/></uniquenessConstraint>
+        </uniquenessConstraints>
+      </entity>
+      <entity name="Summary">
+        <attribute name="text" attributeType="String" optional="YES"/>
+        <relationship name="note" maxCount="1" deletionRule="Nullify" \
+    destinationEntity="Note" inverseName="summary" inverseEntity="Note"/>
+      </entity>
+    </model>
+    """
+}

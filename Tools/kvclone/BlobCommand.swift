@@ -1,0 +1,106 @@
+import ArgumentParser
+import Foundation
+import KVClone
+
+struct BlobCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "blob", abstract: "Reads and writes binary values of any size.",
+    subcommands: [Get.self, Put.self])
+
+  struct Get: ToolCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "get", abstract: "Writes a binary value to stdout or a file.")
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: ArgumentHelp("The object.", valueName: "id"))
+    var id: String
+
+    @Argument(help: ArgumentHelp("The attribute.", valueName: "attribute"))
+    var attribute: String
+
+    @Option(name: [.short, .long], help: ArgumentHelp("The file; it appears when it is complete.", valueName: "file"))
+    var output: String?
+
+    func run() throws {
+      let store = try global.openStore(isReadOnly: true)
+      defer { store.close() }
+      guard let path = output else {
+        let output = Output()
+        _ = try read(store) { try output.write($0) }
+        return try output.flush()
+      }
+      var size: UInt64 = 0
+      try Interruption.writeFile(path) { handle in
+        size = try read(store) { bytes in
+          try bytes.withUnsafeBytes { try handle.write(contentsOf: Data($0)) }
+        }
+      }
+      if global.json { try BlobCommand.report(id, attribute, size) }
+    }
+
+    private func read(_ store: ObjectStore, _ body: (RawSpan) throws -> Void) throws -> UInt64 {
+      try store.read { transaction in
+        let object = try transaction.objectID(named: id)
+        guard let size = try transaction.readData(object, attribute, body) else {
+          throw Failure(
+            "noValue", "\(id).\(attribute) is nil; there are no bytes to get", property: attribute, object: id)
+        }
+        return size
+      }
+    }
+  }
+
+  struct Put: ToolCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "put", abstract: "Sets a binary value to the bytes of a file.")
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: ArgumentHelp("The object.", valueName: "id"))
+    var id: String
+
+    @Argument(help: ArgumentHelp("The attribute.", valueName: "attribute"))
+    var attribute: String
+
+    @Argument(help: ArgumentHelp("The file; - is standard input.", valueName: "file"))
+    var file: String
+
+    func run() throws {
+      let handle = try open()
+      defer { if file != "-" { try? handle.close() } }
+      let store = try global.openStore(isReadOnly: false)
+      defer { store.close() }
+      var size: UInt64 = 0
+      try store.write(label: "blob put") { transaction in
+        let object = try transaction.objectID(named: id)
+        try transaction.setData(object, attribute) { writer in
+          while let data = try handle.read(upToCount: 1 << 20), !data.isEmpty {
+            try writer.append(data)
+            size += UInt64(data.count)
+          }
+        }
+      }
+      if global.json { try BlobCommand.report(id, attribute, size) }
+    }
+
+    private func open() throws -> FileHandle {
+      if file == "-" { return FileHandle.standardInput }
+      var isDirectory: ObjCBool = false
+      guard FileManager.default.fileExists(atPath: file, isDirectory: &isDirectory), !isDirectory.boolValue,
+        let handle = FileHandle(forReadingAtPath: file)
+      else { throw Failure("io", "\(file) cannot be read; check that it is a file and its permissions") }
+      return handle
+    }
+  }
+
+  private static func report(_ id: String, _ attribute: String, _ size: UInt64) throws {
+    try Output().json { json in
+      json.beginObject()
+      json.member("id", id)
+      json.member("attribute", attribute)
+      json.member("size", size)
+      json.endObject()
+    }
+  }
+}

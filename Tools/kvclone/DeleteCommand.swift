@@ -1,0 +1,33 @@
+import ArgumentParser
+import KVClone
+
+struct DeleteCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "delete", abstract: "Deletes objects, and what their delete rules say.")
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The objects.", valueName: "id"))
+  var ids: [String]
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: false)
+    defer { store.close() }
+    let result = try store.write(label: "delete") { transaction in
+      var objects: [ObjectID] = []
+      for id in ids { objects.append(try transaction.objectID(named: id)) }
+      return try transaction.delete(objects)
+    }
+    let output = Output()
+    if global.json {
+      try output.json { json in
+        json.beginObject()
+        json.member("deleted", result.deletedCount)
+        json.endObject()
+      }
+    } else if !global.quiet {
+      try output.line("deleted \(Text.count(result.deletedCount, "object"))")
+      try output.flush()
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import ArgumentParser
+import Foundation
+import KVClone
+
+struct DemoCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "demo", abstract: "Builds a store with pictures, clones it, and shows what happened.",
+    discussion: "Needs nothing else. The store stays, so that other commands can be tried on it.")
+
+  @OptionGroup var global: GlobalOptions
+
+  @Option(help: ArgumentHelp("Where to create the store (default: a temporary directory).", valueName: "path"))
+  var at: String?
+
+  func run() throws {
+    let path = at ?? DemoCommand.temporaryPath()
+    let store = try Interruption.uninterrupted { try ObjectStore.create(at: path, model: DemoModel.model) }
+    defer { store.close() }
+    let images = DemoModel.images()
+    var facts = DemoFacts(path: path)
+    let clock = ContinuousClock()
+    var source: ObjectID?
+    facts.insertSeconds =
+      try clock.measure {
+        source = try store.write(label: "demo") { try DemoModel.insertProject(images, into: &$0) }
+      }.inSeconds
+    guard let source else { return }
+    facts.before = try store.info()
+    facts.planSeconds = try clock.measure { _ = try store.planClone([source]) }.inSeconds
+    let result = try store.clone([source])
+    facts.after = try store.info()
+    let names = try store.read { transaction in
+      (
+        source: try transaction.name(of: source), clone: try transaction.name(of: result.root),
+        touched: try result.touched.map { try transaction.name(of: $0) }
+      )
+    }
+    let output = Output()
+    if global.json {
+      try output.json { json in
+        json.beginObject()
+        json.member("path", path)
+        json.member("source", names.source)
+        json.key("clone")
+        json.cloneResult(result, roots: [names.clone], touched: names.touched)
+        json.member("fileBytesBefore", facts.before?.fileBytes ?? 0)
+        json.member("fileBytesAfter", facts.after?.fileBytes ?? 0)
+        json.member("insertSeconds", facts.insertSeconds)
+        json.member("planSeconds", facts.planSeconds)
+        json.endObject()
+      }
+      return
+    }
+    let report = DemoReport(
+      style: Style(global), facts: facts, result: result, source: names.source, clone: names.clone)
+    let rows = try store.read { transaction in
+      try DemoRows.rows(source, result.root, transaction)
+    }
+    try output.write(report.text(rows))
+    try output.flush()
+  }
+
+  private static func temporaryPath() -> String {
+    let directory = URL(fileURLWithPath: NSTemporaryDirectory())
+    return directory.appendingPathComponent("kvclone-demo-\(UUID().uuidString.prefix(8))").path
+  }
+}
+
+/// What was measured.
+struct DemoFacts {
+  let path: String
+  var insertSeconds = 0.0
+  var planSeconds = 0.0
+  var before: StoreInfo?
+  var after: StoreInfo?
+}

@@ -1,0 +1,70 @@
+import ArgumentParser
+import Foundation
+import KVClone
+
+struct DumpCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "dump", abstract: "Writes objects as NDJSON to stdout.",
+    discussion: """
+      With --from, only what a clone of that object would copy; a link out of that set is written "@Tag/1", an object \
+      that the store has already.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("Only objects of these entities and their sub-entities.", valueName: "entity"))
+  var entities: [String] = []
+
+  @Option(help: ArgumentHelp("Write large values to files in this directory.", valueName: "directory"))
+  var blobs: String?
+
+  @Option(help: ArgumentHelp("Only what a clone of this object would copy (may be repeated).", valueName: "id"))
+  var from: [String] = []
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: true)
+    defer { store.close() }
+    var options = DumpOptions()
+    options.entities = entities
+    let from = self.from
+    if !from.isEmpty {
+      options.roots = try store.read { transaction in try from.map { try transaction.objectID(named: $0) } }
+    }
+    if let blobs {
+      options.blobsDirectory = blobs
+      options.blobsPath = DumpCommand.path(to: blobs)
+    }
+    let total = from.isEmpty && entities.isEmpty ? UInt64(try store.info().objectCount) : nil
+    let progress = ProgressBar("dump", unit: "objects", total: total, global)
+    options.progress = { progress.update(UInt64($0)) }
+    let output = Output()
+    let result = try store.dump(options) { try output.write($0) }
+    try output.flush()
+    progress.finish()
+    global.detail("dumped \(Text.count(result.objectCount, "object"))")
+  }
+
+  /// The path from where the text goes to the blobs: from the directory of the file that stdout is, else from the
+  /// working directory, else from the directory that the blobs' directory is in, where the text is best put.
+  private static func path(to directory: String) -> String {
+    let manager = FileManager.default
+    try? manager.createDirectory(
+      atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let target = resolved(directory)
+    var bases = [resolved(manager.currentDirectoryPath)]
+    if let link = try? manager.destinationOfSymbolicLink(atPath: "/proc/self/fd/1"), link.hasPrefix("/"),
+      !link.hasPrefix("/dev/"), !link.hasPrefix("/proc/")
+    {
+      bases.insert(resolved((link as NSString).deletingLastPathComponent), at: 0)
+    }
+    for base in bases {
+      let prefix = base.hasSuffix("/") ? base : base + "/"
+      if target.hasPrefix(prefix) { return String(target.dropFirst(prefix.count)) }
+    }
+    return (target as NSString).lastPathComponent
+  }
+
+  private static func resolved(_ path: String) -> String {
+    URL(fileURLWithPath: path).resolvingSymlinksInPath().standardizedFileURL.path
+  }
+}

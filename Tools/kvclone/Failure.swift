@@ -1,0 +1,96 @@
+import ArgumentParser
+import Foundation
+import KVClone
+
+/// What the tool ends with when a command cannot be done: an exit code and one line.
+struct Failure: Error {
+  enum Code {
+    static let failure: Int32 = 1
+    static let damaged: Int32 = 4
+    static let noStore: Int32 = 10
+    static let busy: Int32 = 11
+    static let usage: Int32 = 64
+    static let interrupted: Int32 = 130
+  }
+
+  let code: Int32
+  let kind: String
+  var entity: String?
+  var property: String?
+  var object: String?
+  var line: Int?
+  let message: String
+
+  init(
+    _ kind: String, _ message: String, code: Int32 = Code.failure, entity: String? = nil, property: String? = nil,
+    object: String? = nil
+  ) {
+    self.kind = kind
+    self.code = code
+    self.message = message
+    self.entity = entity
+    self.property = property
+    self.object = object
+  }
+
+  /// Wrong usage that only the command itself can see.
+  init(usage message: String) {
+    self.init("usage", message, code: Code.usage)
+  }
+
+  /// Wrong usage that the parser found.
+  init(usage error: any Error) {
+    if let failure = error as? Failure {
+      self = failure
+    } else {
+      self.init(usage: "\(KVCloneTool.message(for: error)) (see `kvclone --help`)")
+    }
+  }
+
+  /// Any error of a command.
+  init(_ error: any Error) {
+    switch error {
+    case let error as Failure: self = error
+    case let error as any KVCloneError:
+      let code =
+        switch error.kindName {
+        case "noStore": Code.noStore
+        case "busy", "readersFull": Code.busy
+        case "cancelled": Code.interrupted
+        default: Code.failure
+        }
+      self.init(
+        error.kindName, error.message, code: code, entity: error.entity, property: error.property,
+        object: error.object)
+      line = (error as? TransferError)?.line
+    case let error as ModelFileError:
+      self.init(error.kind, error.description, entity: error.entity, property: error.property)
+    case let error as ModelError:
+      self.init(error.kind, error.description, entity: error.entity, property: error.property)
+    case is ArgumentParser.ValidationError: self.init(usage: error)
+    default: self.init("io", error.localizedDescription)
+    }
+  }
+
+  /// Prints the error's line and ends the process.
+  func exit(isJSON: Bool) -> Never {
+    let text = message.split(whereSeparator: \.isNewline).joined(separator: " ")
+    if isJSON {
+      var json = JSONWriter()
+      json.beginObject()
+      json.member("message_type", "exit_error")
+      json.member("code", code)
+      json.member("kind", kind)
+      json.member("entity", entity)
+      json.member("object", object)
+      json.member("property", property)
+      if let line { json.member("line", line) }
+      json.member("message", text)
+      json.endObject()
+      StandardError.write(json.text + "\n")
+    } else {
+      StandardError.write("kvclone: \(text)\n")
+    }
+    Foundation.exit(code)
+  }
+}

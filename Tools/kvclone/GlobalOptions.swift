@@ -1,0 +1,99 @@
+import ArgumentParser
+import Foundation
+import KVClone
+
+/// Options that every command has, before or after its name.
+struct GlobalOptions: ParsableArguments {
+  @Option(
+    name: [.short, .long], help: ArgumentHelp("The store's directory (default: $KVCLONE_STORE).", valueName: "path"))
+  var store: String?
+
+  @Flag(help: "Write one JSON document to stdout, and errors as JSON lines to stderr.")
+  var json = false
+
+  @Flag(name: [.short, .long], help: "Say nothing that was not asked for.")
+  var quiet = false
+
+  @Flag(name: [.short, .long], help: "Say more on stderr.")
+  var verbose = false
+
+  @Flag(name: .customLong("no-color"), help: "Never use colours (as with NO_COLOR).")
+  var noColor = false
+
+  @Flag(name: .customLong("no-progress"), help: "Show no progress bar.")
+  var noProgress = false
+
+  /// The store's path, from the option or the environment.
+  func storePath() throws -> String {
+    if let store {
+      // A script's unset variable must not lead to another store.
+      guard !store.isEmpty else { throw Failure(usage: "--store is given, and empty; give a path") }
+      return store
+    }
+    if let store = ProcessInfo.processInfo.environment["KVCLONE_STORE"], !store.isEmpty { return store }
+    throw Failure(usage: "which store? Give --store PATH, or set KVCLONE_STORE")
+  }
+
+  /// Opens the store; it holds its own model.
+  func openStore(isReadOnly: Bool) throws -> ObjectStore {
+    var options = StoreOptions()
+    options.isReadOnly = isReadOnly
+    return try ObjectStore.open(at: try storePath(), options: options)
+  }
+
+  /// Something for people on stderr, unless they want silence.
+  func note(_ text: String) {
+    if !quiet, !json { StandardError.write(text + "\n") }
+  }
+
+  /// More for people who ask for it.
+  func detail(_ text: String) {
+    if verbose, !json { StandardError.write(text + "\n") }
+  }
+}
+
+/// Puts global options that stand before the command behind it, because the parser reads them with the command.
+enum CommandLineOrder {
+  private static let flags: Set<String> = [
+    "--json", "-q", "--quiet", "-v", "--verbose", "--no-color", "--no-progress",
+  ]
+  private static let optionsWithValue: Set<String> = ["-s", "--store"]
+  /// Commands whose next word is a command as well.
+  private static let groups: Set<String> = ["model", "blob"]
+
+  static func globalsAfterCommand(_ arguments: [String]) -> [String] {
+    var globals: [String] = []
+    var index = takeGlobals(arguments, from: 0, into: &globals)
+    guard index < arguments.count, !arguments[index].hasPrefix("-") else {
+      return arguments
+    }
+    var words = [arguments[index]]
+    index += 1
+    if groups.contains(words[0]) {
+      // `kvclone model --json show` as well.
+      index = takeGlobals(arguments, from: index, into: &globals)
+      if index < arguments.count, !arguments[index].hasPrefix("-") {
+        words.append(arguments[index])
+        index += 1
+      }
+    }
+    return words + globals + arguments[index...]
+  }
+
+  private static func takeGlobals(_ arguments: [String], from start: Int, into globals: inout [String]) -> Int {
+    var index = start
+    while index < arguments.count {
+      let argument = arguments[index]
+      if flags.contains(argument) || argument.hasPrefix("--store=") {
+        globals.append(argument)
+      } else if optionsWithValue.contains(argument), index + 1 < arguments.count {
+        globals += [argument, arguments[index + 1]]
+        index += 1
+      } else {
+        break
+      }
+      index += 1
+    }
+    return index
+  }
+}

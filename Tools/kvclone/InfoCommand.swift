@@ -1,0 +1,49 @@
+import ArgumentParser
+import KVClone
+
+struct InfoCommand: ToolCommand {
+  static let configuration = CommandConfiguration(commandName: "info", abstract: "Shows cheap facts about a store.")
+
+  @OptionGroup var global: GlobalOptions
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: true)
+    defer { store.close() }
+    let info = try store.info()
+    let output = Output()
+    if global.json {
+      try output.json { $0.storeInfo(info) }
+      return
+    }
+    let facts: [(String, String)] = [
+      ("store", info.uuid.uuidString), ("format", "\(info.formatVersion)"),
+      ("model", "\(info.modelName), version \(info.modelVersion ?? "none")"), ("model hash", info.modelHash),
+      ("file", Text.bytes(info.fileBytes)), ("commit", "\(info.commit)"), ("snapshots", "\(info.snapshotCount)"),
+      ("objects", "\(info.objectCount)"),
+    ]
+    for (name, value) in facts { try output.line(Text.padded(name, 12) + value) }
+    let width = info.counts.keys.map(\.count).max() ?? 0
+    for (entity, count) in info.counts.sorted(by: { $0.key < $1.key }) {
+      try output.line("  " + Text.padded(entity, width + 2) + "\(count)")
+    }
+    try output.flush()
+  }
+}
+
+extension JSONWriter {
+  /// The document of `info` and `init`.
+  mutating func storeInfo(_ info: StoreInfo) {
+    beginObject()
+    member("store", info.uuid.uuidString)
+    member("format", info.formatVersion)
+    member("model", info.modelName)
+    nullable("modelVersion", info.modelVersion)
+    member("modelHash", info.modelHash)
+    member("objects", info.objectCount)
+    member("counts", info.counts)
+    member("fileBytes", info.fileBytes)
+    member("commit", info.commit)
+    member("snapshots", info.snapshotCount)
+    endObject()
+  }
+}

@@ -1,0 +1,32 @@
+import ArgumentParser
+import KVClone
+
+struct InitCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "init", abstract: "Creates a store for a Core Data model.",
+    discussion: "There must be nothing at the store's path.")
+
+  @OptionGroup var global: GlobalOptions
+
+  @Option(help: ArgumentHelp("The model: a .xcdatamodeld or .xcdatamodel folder.", valueName: "path"))
+  var model: String
+
+  @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
+  var modelVersion: String?
+
+  func run() throws {
+    let path = try global.storePath()
+    let loaded = try ManagedObjectModel.load(contentsOf: model, version: modelVersion)
+    for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
+    let store = try Interruption.uninterrupted { try ObjectStore.create(at: path, model: loaded.model) }
+    defer { store.close() }
+    let info = try store.info()
+    let output = Output()
+    if global.json {
+      try output.json { $0.storeInfo(info) }
+    } else if !global.quiet {
+      try output.line("created \(path) with model \(info.modelName), version \(info.modelVersion ?? "none")")
+      try output.flush()
+    }
+  }
+}

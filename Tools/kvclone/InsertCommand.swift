@@ -1,0 +1,51 @@
+import ArgumentParser
+import KVClone
+
+struct InsertCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "insert", abstract: "Inserts an object.",
+    discussion: """
+      NAME=VALUE takes text for strings, dates, UUIDs and decimals, numbers and true or false as they are, and ids with \
+      commas between for relationships. NAME:=JSON takes anything that an NDJSON line may have, such as NAME:=null.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The entity.", valueName: "entity"))
+  var entity: String
+
+  @Argument(help: ArgumentHelp("NAME=VALUE or NAME:=JSON.", valueName: "assignment"))
+  var assignments: [String] = []
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: false)
+    defer { store.close() }
+    guard store.model.entity(named: entity) != nil else {
+      throw Failure("unknownEntity", "the model has no entity \(entity); `model show` lists them", entity: entity)
+    }
+    let values = try Assignments(assignments, entity: entity, model: store.model)
+    let name = try store.write(label: "insert") { transaction in
+      var relationships: [String: [ObjectID]] = [:]
+      for (name, targets) in values.relationships {
+        var ids: [ObjectID] = []
+        for target in targets { ids.append(try transaction.objectID(named: target)) }
+        relationships[name] = ids
+      }
+      let id = try transaction.insert(entity, values.attributes.values, relationships: relationships)
+      for name in values.attributes.nils { try transaction.set(id, name, nil) }
+      for file in values.attributes.files { try transaction.setFile(id, file, below: ".") }
+      return try transaction.name(of: id)
+    }
+    let output = Output()
+    if global.json {
+      try output.json { json in
+        json.beginObject()
+        json.member("id", name)
+        json.endObject()
+      }
+    } else {
+      try output.line(name)
+      try output.flush()
+    }
+  }
+}

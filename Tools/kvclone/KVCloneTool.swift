@@ -1,0 +1,53 @@
+import ArgumentParser
+import Foundation
+
+/// The command tree; the work is in one file per command.
+struct KVCloneTool: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "kvclone",
+    abstract: "Keeps object graphs in embedded stores, and clones them deeply.",
+    discussion: """
+      A store is a directory, given with --store or in the environment variable KVCLONE_STORE. Objects are written \
+      Entity/serial, as in Note/12. Begin with `kvclone demo`.
+
+      Exit codes: 0 success, 1 failure, 4 check found damage, 10 no store there, 11 store busy, 64 wrong usage, \
+      130 interrupted.
+      """,
+    version: "kvclone \(ToolVersion.current)",
+    subcommands: [
+      DemoCommand.self, InitCommand.self, LoadCommand.self, DumpCommand.self, InfoCommand.self, ModelCommand.self,
+      ListCommand.self, GetCommand.self, InsertCommand.self, SetCommand.self, LinkCommand.self, UnlinkCommand.self,
+      DeleteCommand.self, BlobCommand.self, CloneCommand.self, CheckCommand.self,
+    ])
+}
+
+enum ToolVersion {
+  static let current = "0.1.0"
+}
+
+/// A command that has the options that all have.
+protocol ToolCommand: ParsableCommand {
+  var global: GlobalOptions { get }
+}
+
+@main
+enum Main {
+  static func main() {
+    let arguments = CommandLineOrder.globalsAfterCommand(Array(CommandLine.arguments.dropFirst()))
+    let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
+    Interruption.install(isJSON: isJSON)
+    do {
+      var command = try KVCloneTool.parseAsRoot(arguments)
+      do {
+        try command.run()
+      } catch let error where KVCloneTool.exitCode(for: error) == .success || error is ExitCode {
+        KVCloneTool.exit(withError: error)
+      } catch {
+        Failure(error).exit(isJSON: isJSON)
+      }
+    } catch {
+      if KVCloneTool.exitCode(for: error) == .success { KVCloneTool.exit(withError: error) }
+      Failure(usage: error).exit(isJSON: isJSON)
+    }
+  }
+}

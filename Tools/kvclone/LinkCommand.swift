@@ -1,0 +1,39 @@
+import ArgumentParser
+import KVClone
+
+struct LinkCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "link", abstract: "Adds objects to a relationship.",
+    discussion: "A to-one relationship takes the object instead of the one it had. The inverse follows.")
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The object.", valueName: "id"))
+  var id: String
+
+  @Argument(help: ArgumentHelp("The relationship.", valueName: "relationship"))
+  var relationship: String
+
+  @Argument(help: ArgumentHelp("The objects to add.", valueName: "target"))
+  var targets: [String]
+
+  @Option(help: ArgumentHelp("The first one's position in an ordered relationship, from 0.", valueName: "index"))
+  var at: Int?
+
+  func validate() throws {
+    if let at, at < 0 { throw ValidationError("--at needs a position from 0") }
+  }
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: false)
+    defer { store.close() }
+    let name = try store.write(label: "link") { transaction in
+      let id = try transaction.objectID(named: self.id)
+      var ids: [ObjectID] = []
+      for target in targets { ids.append(try transaction.objectID(named: target)) }
+      try transaction.link(id, relationship, ids, at: at)
+      return try transaction.name(of: id)
+    }
+    try global.reportChanged(name)
+  }
+}

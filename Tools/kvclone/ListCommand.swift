@@ -1,0 +1,70 @@
+import ArgumentParser
+import Foundation
+import KVClone
+
+struct ListCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "ls", abstract: "Lists the objects of an entity and its sub-entities.")
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The entity.", valueName: "entity"))
+  var entity: String
+
+  @Option(help: "At most so many objects.")
+  var limit: Int?
+
+  func validate() throws {
+    if let limit, limit < 0 { throw ValidationError("--limit needs a number from 0") }
+  }
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: true)
+    defer { store.close() }
+    let model = store.model
+    let output = Output()
+    let limit = self.limit ?? Int.max
+    let isJSON = global.json
+    let width = isatty(1) == 1 ? ListCommand.terminalWidth : nil
+    try store.read { transaction in
+      var writer = ObjectLineWriter(model: model)
+      let sink: ObjectLineWriter.Sink = { try output.write($0) }
+      if isJSON {
+        writer.json.beginObject()
+        writer.json.key("objects")
+        writer.json.beginArray()
+      }
+      var count = 0
+      // Asked even for a limit of 0, because an unknown entity is an error then too.
+      try transaction.forEachObject(of: entity) { object in
+        if count == limit { return false }
+        count += 1
+        if isJSON {
+          writer.json.beginObject()
+          try writer.writeMembers(object, in: transaction, to: sink)
+          writer.json.endObject()
+          try writer.flushIfLarge(to: sink)
+        } else {
+          let properties = try ValueText.properties(of: object, model, transaction, memberLimit: 0)
+          let text = properties.map { "\($0.name)=\(Text.cut($0.text, 40))" }.joined(separator: "  ")
+          let line = "\(object.name)\t\(text)"
+          try output.line(width.map { Text.cut(line, $0) } ?? line)
+        }
+        return true
+      }
+      if isJSON {
+        writer.json.endArray()
+        writer.json.endObject()
+        writer.json.newLine()
+        try writer.flush(to: sink)
+      }
+    }
+    try output.flush()
+  }
+
+  private static var terminalWidth: Int? {
+    var size = winsize()
+    guard ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 20 else { return nil }
+    return Int(size.ws_col)
+  }
+}

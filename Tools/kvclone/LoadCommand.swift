@@ -1,0 +1,78 @@
+import ArgumentParser
+import Foundation
+import KVClone
+
+struct LoadCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "load", abstract: "Inserts objects from NDJSON.",
+    discussion: """
+      Ids in the file connect its lines; the store gives its own. "@Note/12" is an object that the store has already. \
+      Everything is loaded, or, at the first error, nothing.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The file; - is standard input.", valueName: "file"))
+  var file = "-"
+
+  @Option(help: "Commit every N lines; what earlier batches committed stays after an error.")
+  var batch: Int?
+
+  @Flag(help: "Refuse a file whose header is missing or names another model.")
+  var strict = false
+
+  func validate() throws {
+    if let batch, batch < 1 { throw ValidationError("--batch needs a number of lines above 0") }
+  }
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: false)
+    defer { store.close() }
+    let size = file == "-" ? nil : LoadCommand.size(of: file)
+    let progress = ProgressBar("load", unit: "bytes", total: size, global)
+    var options = LoadOptions()
+    options.batch = batch
+    options.isStrict = strict
+    options.idLimit = global.json ? 1_000_000 : 0
+    options.progress = { _, bytes in progress.update(bytes) }
+    let start = ContinuousClock.now
+    let result: LoadResult
+    if file == "-" {
+      result = try store.load(options) { buffer in
+        guard let data = try FileHandle.standardInput.read(upToCount: 1 << 20), !data.isEmpty else { return false }
+        buffer.append(contentsOf: data)
+        return true
+      }
+    } else {
+      result = try store.load(contentsOf: file, options: options)
+    }
+    progress.finish()
+    try report(result, (ContinuousClock.now - start).inSeconds)
+  }
+
+  private func report(_ result: LoadResult, _ seconds: Double) throws {
+    let output = Output()
+    if global.json {
+      try output.json { json in
+        json.beginObject()
+        json.member("objects", result.objectCount)
+        json.member("counts", result.counts)
+        json.key("ids")
+        json.beginObject()
+        for (label, name) in result.ids.sorted(by: { $0.key < $1.key }) { json.member(label, name) }
+        json.endObject()
+        json.member("seconds", seconds)
+        json.endObject()
+      }
+    } else if !global.quiet {
+      try output.line("loaded \(Text.count(result.objectCount, "object")) in \(Text.seconds(seconds))")
+      for (entity, count) in result.counts.sorted(by: { $0.key < $1.key }) { try output.line("  \(entity)  \(count)") }
+      try output.flush()
+    }
+  }
+
+  private static func size(of path: String) -> UInt64? {
+    let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+    return (attributes?[.size] as? NSNumber)?.uint64Value
+  }
+}

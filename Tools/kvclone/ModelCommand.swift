@@ -1,0 +1,123 @@
+import ArgumentParser
+import KVClone
+
+struct ModelCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "model", abstract: "Shows and examines models.", subcommands: [Show.self, Lint.self])
+
+  struct Show: ToolCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "show", abstract: "Shows the store's model, or one from a file.")
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(
+      help: ArgumentHelp("A .xcdatamodeld or .xcdatamodel folder (default: the store's model).", valueName: "model"))
+    var path: String?
+
+    @Option(help: "tree, json, mermaid or dot.")
+    var format: Format?
+
+    enum Format: String, ExpressibleByArgument { case tree, json, mermaid, dot }
+
+    func run() throws {
+      let model = try model()
+      let output = Output()
+      switch format ?? (global.json ? .json : .tree) {
+      case .tree: try output.write(ModelText.tree(model, Style(global)))
+      case .json: try output.line(try model.shownJSON())
+      case .mermaid: try output.write(ModelDiagram.mermaid(model))
+      case .dot: try output.write(ModelDiagram.dot(model))
+      }
+      try output.flush()
+    }
+
+    private func model() throws -> ManagedObjectModel {
+      if let path { return try ManagedObjectModel.load(contentsOf: path).model }
+      let store = try global.openStore(isReadOnly: true)
+      defer { store.close() }
+      return store.model
+    }
+  }
+
+  struct Lint: ToolCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "lint", abstract: "Examines a model: warnings, and the error that keeps it from being used.")
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: ArgumentHelp("A .xcdatamodeld or .xcdatamodel folder.", valueName: "model"))
+    var path: String
+
+    @Option(name: .customLong("model-version"), help: "One version (default: all of the bundle).")
+    var modelVersion: String?
+
+    func run() throws {
+      let output = Output()
+      var findings = Findings()
+      let versions = try modelVersion.map { [$0] } ?? ManagedObjectModel.modelVersions(at: path).names
+      for version in versions {
+        do {
+          findings.add(try ManagedObjectModel.load(contentsOf: path, version: version).warnings)
+        } catch {
+          findings.errors.append(error)
+        }
+      }
+      if global.json {
+        try output.json { findings.write(to: &$0) }
+      } else {
+        for warning in findings.warnings {
+          let place = [warning.entity, warning.property].compactMap { $0 }.joined(separator: ".")
+          let parts = [warning.file ?? path, place, warning.message].filter { !$0.isEmpty }
+          try output.line(parts.joined(separator: ": "))
+        }
+        // The first error is what the command ends with; the others must not stay unsaid.
+        for error in findings.errors.dropFirst() { try output.line("error: \(error.description)") }
+        try output.flush()
+      }
+      if let error = findings.errors.first { throw error }
+    }
+  }
+
+  /// What an examination of several versions found. Warnings about the bundle itself come with each of them, and count
+  /// once.
+  private struct Findings {
+    var errors: [ModelFileError] = []
+    private(set) var warnings: [ModelWarning] = []
+    private var seen: Set<ModelWarning> = []
+
+    mutating func add(_ found: [ModelWarning]) {
+      for warning in found where seen.insert(warning).inserted { warnings.append(warning) }
+    }
+
+    func write(to json: inout JSONWriter) {
+      json.beginObject()
+      json.member("ok", errors.isEmpty)
+      json.key("errors")
+      json.beginArray()
+      for error in errors {
+        json.beginObject()
+        json.member("kind", error.kind)
+        json.nullable("file", error.path)
+        json.nullable("entity", error.entity)
+        json.nullable("property", error.property)
+        json.member("message", error.description)
+        json.endObject()
+      }
+      json.endArray()
+      json.key("warnings")
+      json.beginArray()
+      for warning in warnings {
+        json.beginObject()
+        json.member("kind", warning.kind.rawValue)
+        json.nullable("file", warning.file)
+        json.nullable("entity", warning.entity)
+        json.nullable("property", warning.property)
+        json.member("message", warning.message)
+        json.endObject()
+      }
+      json.endArray()
+      json.endObject()
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import KVClone
+
+/// Results go here, in large pieces; nothing is lost silently when stdout is a full disk.
+final class Output {
+  private static let flushSize = 1 << 16
+  private var bytes: [UInt8] = []
+
+  func write(_ text: String) throws {
+    bytes.append(contentsOf: text.utf8)
+    if bytes.count >= Output.flushSize { try flush() }
+  }
+
+  func line(_ text: String = "") throws {
+    try write(text + "\n")
+  }
+
+  func write(_ piece: RawSpan) throws {
+    piece.withUnsafeBytes { bytes.append(contentsOf: $0) }
+    if bytes.count >= Output.flushSize { try flush() }
+  }
+
+  func flush() throws {
+    if bytes.isEmpty { return }
+    do {
+      try FileHandle.standardOutput.write(contentsOf: bytes)
+    } catch {
+      throw Failure(
+        "io", "cannot write to standard output, after any change was committed; check the disk or the reader behind it")
+    }
+    bytes.removeAll(keepingCapacity: true)
+  }
+
+  /// Writes one JSON document with its line feed.
+  func json(_ body: (inout JSONWriter) throws -> Void) throws {
+    var writer = JSONWriter()
+    try body(&writer)
+    writer.newLine()
+    try write(writer.text)
+    try flush()
+  }
+}
+
+/// Everything that is not a result.
+enum StandardError {
+  static func write(_ text: String) {
+    try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
+  }
+}
+
+/// Colours for terminals; plain text everywhere else.
+struct Style {
+  let isColored: Bool
+
+  init(_ global: GlobalOptions) {
+    let environment = ProcessInfo.processInfo.environment
+    let isRefused = global.noColor || !(environment["NO_COLOR"] ?? "").isEmpty || environment["TERM"] == "dumb"
+    isColored = !isRefused && isatty(1) == 1
+  }
+
+  func bold(_ text: String) -> String { wrap(text, "1") }
+  func dim(_ text: String) -> String { wrap(text, "2") }
+  func green(_ text: String) -> String { wrap(text, "32") }
+  func yellow(_ text: String) -> String { wrap(text, "33") }
+  func red(_ text: String) -> String { wrap(text, "31") }
+  func cyan(_ text: String) -> String { wrap(text, "36") }
+
+  private func wrap(_ text: String, _ code: String) -> String {
+    isColored && !text.isEmpty ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
+  }
+}
+
+/// Numbers for people.
+enum Text {
+  /// `4.7 MB`, in powers of ten; exact below 1,000.
+  static func bytes(_ count: UInt64) -> String {
+    if count < 1000 { return "\(count) B" }
+    var value = Double(count)
+    for unit in ["kB", "MB", "GB", "TB"] {
+      value /= 1000
+      if value < 999.95 || unit == "TB" { return String(format: "%.1f %@", value, unit) }
+    }
+    return "\(count) B"
+  }
+
+  /// `1.2 ms`.
+  static func seconds(_ value: Double) -> String {
+    switch value {
+    case ..<0.001: String(format: "%.0f µs", value * 1e6)
+    case ..<1: String(format: "%.1f ms", value * 1e3)
+    default: String(format: "%.2f s", value)
+    }
+  }
+
+  /// `1 object`, `2 objects`.
+  static func count(_ number: Int, _ noun: String) -> String {
+    number == 1 ? "1 \(noun)" : "\(number) \(noun)s"
+  }
+
+  static func padded(_ text: String, _ width: Int) -> String {
+    text.count >= width ? text : text + String(repeating: " ", count: width - text.count)
+  }
+
+  /// Cut to a width, with a sign that it was.
+  static func cut(_ text: String, _ width: Int) -> String {
+    text.count <= width ? text : text.prefix(max(width - 1, 0)) + "…"
+  }
+}
+
+extension Duration {
+  var inSeconds: Double {
+    Double(components.seconds) + Double(components.attoseconds) / 1e18
+  }
+}

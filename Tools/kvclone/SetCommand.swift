@@ -1,0 +1,50 @@
+import ArgumentParser
+import KVClone
+
+struct SetCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "set", abstract: "Changes an object's values.",
+    discussion: "Values are written as for `insert`; NAME:=null makes an attribute nil.")
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The object.", valueName: "id"))
+  var id: String
+
+  @Argument(help: ArgumentHelp("NAME=VALUE or NAME:=JSON.", valueName: "assignment"))
+  var assignments: [String]
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: false)
+    defer { store.close() }
+    let model = store.model
+    let name = try store.write(label: "set") { transaction in
+      let id = try transaction.objectID(named: self.id)
+      let object = try transaction.object(id)
+      let values = try Assignments(assignments, entity: object.entityName, model: model)
+      var attributes: [String: AttributeValue?] = values.attributes.values
+      for name in values.attributes.nils { attributes.updateValue(nil, forKey: name) }
+      if !attributes.isEmpty { try transaction.setAttributes(id, attributes) }
+      for file in values.attributes.files { try transaction.setFile(id, file, below: ".") }
+      for (name, targets) in values.relationships {
+        var ids: [ObjectID] = []
+        for target in targets { ids.append(try transaction.objectID(named: target)) }
+        try transaction.setMembers(id, name, ids)
+      }
+      return object.name
+    }
+    try global.reportChanged(name)
+  }
+}
+
+extension GlobalOptions {
+  /// What a command that changes one object says: nothing, or with --json its id.
+  func reportChanged(_ name: String) throws {
+    guard json else { return detail("changed \(name)") }
+    try Output().json { writer in
+      writer.beginObject()
+      writer.member("id", name)
+      writer.endObject()
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import ArgumentParser
+import KVClone
+
+struct UnlinkCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "unlink", abstract: "Removes objects from a relationship: the named ones, or all.")
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The object.", valueName: "id"))
+  var id: String
+
+  @Argument(help: ArgumentHelp("The relationship.", valueName: "relationship"))
+  var relationship: String
+
+  @Argument(help: ArgumentHelp("The objects to remove (default: all).", valueName: "target"))
+  var targets: [String] = []
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: false)
+    defer { store.close() }
+    let name = try store.write(label: "unlink") { transaction in
+      let id = try transaction.objectID(named: self.id)
+      var ids: [ObjectID] = []
+      for target in targets { ids.append(try transaction.objectID(named: target)) }
+      try transaction.unlink(id, relationship, targets.isEmpty ? nil : ids)
+      return try transaction.name(of: id)
+    }
+    try global.reportChanged(name)
+  }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import KVClone
+
+/// Values for people: short, one line.
+enum ValueText {
+  static func describe(_ value: AttributeValue) -> String {
+    switch value {
+    case .binary(let data), .transformable(let data): return "<\(Text.bytes(UInt64(data.count)))>"
+    case .blob(let reference): return "<\(Text.bytes(reference.byteCount))>"
+    case .string(let text), .uri(let text):
+      var json = JSONWriter()
+      json.string(text)
+      return json.text
+    case .composite(let elements):
+      let parts = elements.sorted { $0.key < $1.key }.map { "\($0.key): \(describe($0.value))" }
+      return "{\(parts.joined(separator: ", "))}"
+    default:
+      var json = JSONWriter()
+      AttributeJSON.write(value, to: &json)
+      let text = json.text
+      return text.hasPrefix("\"") ? String(text.dropFirst().dropLast()) : text
+    }
+  }
+
+  /// The properties of an object that have a value, by name.
+  static func properties<T: ObjectReading & ~Copyable>(
+    of object: ManagedObject, _ model: ManagedObjectModel, _ transaction: borrowing T, memberLimit: Int
+  ) throws -> [(name: String, text: String)] {
+    var result: [(name: String, text: String)] = []
+    for attribute in model.attributes(of: object.entityName) where attribute.isStored {
+      guard let value = try object.value(attribute.name) else { continue }
+      result.append((attribute.name, describe(value)))
+    }
+    for relationship in model.relationships(of: object.entityName) where !relationship.isTransient {
+      let count = object.count(relationship.name)
+      if count == 0 { continue }
+      if memberLimit == 0, relationship.isToMany {
+        result.append((relationship.name, "\(count)"))
+        continue
+      }
+      var names: [String] = []
+      for member in try transaction.members(object.id, relationship.name).prefix(max(memberLimit, 1)) {
+        names.append(try transaction.name(of: member))
+      }
+      if count > names.count { names.append("… \(count) in all") }
+      result.append((relationship.name, names.joined(separator: ", ")))
+    }
+    return result
+  }
+}
