@@ -1,0 +1,202 @@
+import Foundation
+import KVClone
+import KVCloneTestSupport
+import Testing
+
+/// Every model of the corpus: a generated graph goes in and out of a store unchanged, and what the store clones is what
+/// the reference cloner makes of the dump before.
+///
+/// `KVCLONE_SEEDS` is the number of seeds, 1 by default; a failure prints its seed.
+@Suite("Clones of every model of the corpus", .enabled(if: Corpus.root != nil, Comment(rawValue: Corpus.missing)))
+struct CloneCorpusTests {
+  /// One version of one model's file.
+  struct File: Sendable, CustomTestStringConvertible {
+    let bundle: String
+    let version: String
+    var testDescription: String {
+      bundle.split(separator: "/").suffix(2).joined(separator: "/") + " " + version
+    }
+  }
+
+  static let files = Corpus.allContents().map { File(bundle: $0.bundle, version: $0.version) }
+  static let seeds = ProcessInfo.processInfo.environment["KVCLONE_SEEDS"].flatMap(UInt64.init) ?? 1
+  /// Clones per store.
+  static let rounds = 4
+
+  @Test("dump, load, dump, and clones as the reference makes them", arguments: files)
+  func everyModel(file: File) throws {
+    let model = try ManagedObjectModel.load(contentsOf: file.bundle, version: file.version).model
+    for seed in 1...Self.seeds {
+      // One seed in four makes larger graphs; lists of every length have tests of their own.
+      try run(model, seed: seed, size: seed % 4 == 0 ? 10 : 4)
+    }
+  }
+
+  private func run(_ model: ManagedObjectModel, seed: UInt64, size: Int) throws {
+    let fixture = try CloneStore(model)
+    let made = GraphGenerator.generate(fixture.view, seed: seed, size: size)
+    #expect(made.problems.isEmpty, "seed \(seed)")
+    try loadTwice(made, fixture, seed: seed)
+    // Of the model too, so that one seed does not ask the same of every model.
+    let salt = model.modelHash.bytes.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    var random = SeededGenerator(seed: seed ^ salt)
+    for round in 0..<Self.rounds {
+      try cloneOnce(fixture, &random, "seed \(seed), round \(round)")
+    }
+  }
+
+  /// Text in, text out, and once more: equal up to ids.
+  private func loadTwice(_ made: GeneratedGraph, _ fixture: CloneStore, seed: UInt64) throws {
+    let ids = try fixture.load(made.ndjson(model: fixture.view))
+    let first = try fixture.graph()
+    let differences = GraphComparison.compare(expected: made.graph, actual: first, ids: ids, model: fixture.view)
+    #expect(differences.isEmpty, "load, seed \(seed): \(differences.prefix(5))")
+    let second = try CloneStore(fixture.store.model)
+    let moved = try second.load(fixture.dump())
+    let again = GraphComparison.compare(expected: first, actual: try second.graph(), ids: moved, model: fixture.view)
+    #expect(again.isEmpty, "second load, seed \(seed): \(again.prefix(5))")
+    try fixture.expectClean()
+    try second.expectClean()
+  }
+
+  /// Random roots and options: the store and the reference agree, on the result or on refusing.
+  private func cloneOnce(_ fixture: CloneStore, _ random: inout SeededGenerator, _ place: String) throws {
+    let (before, commit) = (try fixture.graph(), try fixture.commit)
+    let roots = randomRoots(before, &random)
+    let (options, reference) = randomOptions(roots, fixture.view, &random)
+    let what = "\(place): \(roots), \(options.summary)"
+    let ids = try fixture.store.read { tx in try roots.map { try tx.objectID(named: $0.description) } }
+    do throws(ReferenceCloneFailure) {
+      let expected = try ReferenceCloner.clone(roots, in: before, model: fixture.view, options: reference)
+      do {
+        let result = try fixture.store.clone(ids, options: options)
+        let actual = try fixture.graph()
+        let clones = try result.roots.map { try fixture.label($0) }
+        let differences = GraphComparison.compare(
+          expected: expected, actual: actual, roots: [clones], model: fixture.view)
+        #expect(differences.isEmpty, "\(what): \(differences.prefix(5))")
+        #expect(result.objectCount == expected.sources.count, "\(what)")
+        #expect(result.touchedCount == expected.touched.count, "\(what): \(expected.touched)")
+        #expect(try fixture.commit == commit + 1, "\(what)")
+      } catch {
+        Issue.record("\(what): the store refuses: \(error)")
+      }
+    } catch {
+      expectRefusal(fixture, ids, options, error, what)
+      let same = try fixture.graph() == before && fixture.commit == commit
+      #expect(same, "\(what): a refused clone left something")
+    }
+    try fixture.expectClean()
+  }
+
+  /// The store refuses for one of the reasons that the reference has.
+  private func expectRefusal(
+    _ fixture: CloneStore, _ ids: [ObjectID], _ options: CloneOptions, _ expected: ReferenceCloneFailure, _ what: String
+  ) {
+    do {
+      _ = try fixture.store.clone(ids, options: options)
+      Issue.record("\(what): the store clones, the reference does not: \(expected.errors.prefix(3))")
+    } catch let error as CloneError {
+      let isKnown = expected.errors.contains { one in
+        // An unknown name has no property in one and a qualified one in the other.
+        if one.kind != error.kind.rawValue { return false }
+        if one.kind == "unknownRelationship" || one.kind == "limitExceeded" { return true }
+        // A conflict is named by the object's entity or by the one that declares the constraint.
+        let isEntity =
+          one.entity == error.entity || one.kind == "uniquenessConflict" && one.object?.entity == error.entity
+        return isEntity && one.property == error.property
+          && (error.object == nil || one.object?.description == error.object)
+      }
+      let given = "\(error.kind)(\(error.entity ?? "-").\(error.property ?? "-"), \(error.object ?? "-"))"
+      #expect(isKnown, "\(what): \(given) is none of \(expected.errors.prefix(5))")
+    } catch {
+      Issue.record("\(what): \(error) is no CloneError")
+    }
+  }
+
+  private func randomRoots(_ graph: ReferenceGraph, _ random: inout SeededGenerator) -> [Label] {
+    let labels = graph.labels
+    guard let first = labels.randomElement(using: &random) else { return [] }
+    var roots = [first]
+    while roots.count < 4 && random.chance(in: 3) {
+      if let next = labels.randomElement(using: &random), !roots.contains(next) { roots.append(next) }
+    }
+    return roots
+  }
+
+  /// The same wishes for both, from what the model can reach from the roots; now and then one that it cannot.
+  private func randomOptions(
+    _ roots: [Label], _ view: ModelView, _ random: inout SeededGenerator
+  ) -> (CloneOptions, ReferenceCloneOptions) {
+    var reachable: [String] = []
+    var waiting = roots.map(\.entity)
+    while let name = waiting.popLast() {
+      guard !reachable.contains(name), let entity = view.entities[name] else { continue }
+      reachable.append(name)
+      for relationship in entity.relationships {
+        waiting += view.concreteEntities(of: relationship.destination).map(\.name)
+      }
+    }
+    let all = reachable.sorted().flatMap { view.entities[$0]?.relationships ?? [] }
+    let own = (view.entities[roots[0].entity]?.relationships ?? [])
+    var options = CloneOptions()
+    if !own.isEmpty && random.chance(in: 3) {
+      options.excludedRelationshipNames.append(own[random.below(own.count)].name)
+    }
+    if !all.isEmpty && random.chance(in: 3) {
+      let one = all[random.below(all.count)]
+      options.excludedRelationshipNames.append("\(one.owner).\(one.name)")
+    }
+    if random.chance(in: 20) { options.excludedRelationshipNames.append("no such relationship") }
+    options.passingExclusionList = random.chance(in: 3)
+    while !all.isEmpty && options.rules.count < 3 && random.chance(in: 2) {
+      let one = all[random.below(all.count)]
+      options.rules["\(one.owner).\(one.name)"] = [.follow, .reference, .skip][random.below(3)]
+    }
+    if random.chance(in: 4) { options.references = .keepOriginal }
+    if random.chance(in: 4) { options.blobs = .copy }
+    if random.chance(in: 8) { options.maxObjects = random.below(20) }
+    if random.chance(in: 8) { options.maxDepth = random.below(5) }
+    var reference = ReferenceCloneOptions()
+    reference.excludedRelationshipNames = options.excludedRelationshipNames
+    reference.passingExclusionList = options.passingExclusionList
+    reference.rules = options.rules.mapValues { rule in
+      switch rule {
+      case .follow: .follow
+      case .reference: .reference
+      case .skip: .skip
+      }
+    }
+    reference.references = options.references == .remap ? .remap : .keepOriginal
+    reference.maxObjects = options.maxObjects
+    reference.maxDepth = options.maxDepth
+    return (options, reference)
+  }
+}
+
+extension CloneOptions {
+  /// What a failure has to show.
+  fileprivate var summary: String {
+    "excluded \(excludedRelationshipNames)\(passingExclusionList ? " on every level" : ""), rules \(rules), "
+      + "\(references), \(blobs), at most \(maxObjects ?? -1) objects, depth \(maxDepth ?? -1)"
+  }
+}
+
+extension CloneStore {
+  /// Loads a text, and answers the store's label of each of its ids.
+  fileprivate func load(_ text: String) throws -> [Label: Label] {
+    var options = LoadOptions()
+    options.idLimit = .max
+    var isFirst = true
+    let result = try store.load(options) { buffer in
+      defer { isFirst = false }
+      if isFirst { buffer.append(contentsOf: text.utf8) }
+      return isFirst
+    }
+    var ids: [Label: Label] = [:]
+    for (id, name) in result.ids {
+      if let id = Label(id), let name = Label(name) { ids[id] = name }
+    }
+    return ids
+  }
+}
