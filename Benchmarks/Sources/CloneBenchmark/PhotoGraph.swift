@@ -1,0 +1,105 @@
+import Foundation
+import KVClone
+
+/// The graph that is cloned: a library of albums with 100 photos each; a photo has five attributes and two of 1,000 tags.
+///
+/// A clone copies the library, its albums and their photos, and shares the tags.
+enum PhotoGraph {
+  static let photosPerAlbum = 100
+  static let tagCount = 1_000
+
+  static let model = ManagedObjectModel("PhotoLibrary") {
+    EntityDescription("Library") {
+      AttributeDescription("name", .string)
+      RelationshipDescription("albums", toMany: "Album", inverse: "library", deleteRule: .cascade)
+    }
+    EntityDescription("Album") {
+      AttributeDescription("title", .string)
+      RelationshipDescription("library", toOne: "Library", inverse: "albums")
+      RelationshipDescription("photos", toMany: "Photo", inverse: "album", deleteRule: .cascade)
+    }
+    EntityDescription("Photo") {
+      AttributeDescription("title", .string)
+      AttributeDescription("taken", .date)
+      AttributeDescription("rating", .double)
+      AttributeDescription("width", .integer64)
+      AttributeDescription("id", .uuid)
+      AttributeDescription("image", .binary)
+      RelationshipDescription("album", toOne: "Album", inverse: "photos")
+      RelationshipDescription("tags", toMany: "Tag", inverse: "photos")
+    }
+    EntityDescription("Tag") {
+      AttributeDescription("name", .string)
+      RelationshipDescription("photos", toMany: "Photo", inverse: "tags")
+    }
+  }
+
+  /// Makes a store with a graph of which a clone copies about `objects`.
+  ///
+  /// - Parameter imageBytes: the size of each photo's image; 0 for none.
+  /// - Returns: the library.
+  static func make(at path: String, objects: Int, imageBytes: Int = 0) throws -> ObjectID {
+    let store = try ObjectStore.create(at: path, model: model)
+    defer { store.close() }
+    let albums = max(1, (objects - 1) / (photosPerAlbum + 1))
+    var random = SeededGenerator(seed: UInt64(objects))
+    return try store.write { transaction in
+      var tags: [ObjectID] = []
+      for number in 0..<tagCount { tags.append(try transaction.insert("Tag", ["name": .string("tag \(number)")])) }
+      let library = try transaction.insert("Library", ["name": "Everything"])
+      for album in 0..<albums {
+        let albumID = try transaction.insert(
+          "Album", ["title": .string("Album \(album)")], relationships: ["library": [library]])
+        for photo in 0..<photosPerAlbum {
+          let first = Int.random(in: 0..<tagCount, using: &random)
+          let second = (first + Int.random(in: 1..<tagCount, using: &random)) % tagCount
+          try transaction.insert(
+            "Photo", attributes(album * photosPerAlbum + photo, imageBytes, &random),
+            relationships: ["album": [albumID], "tags": [tags[first], tags[second]]])
+        }
+      }
+      return library
+    }
+  }
+
+  private static func attributes(_ number: Int, _ imageBytes: Int, _ random: inout SeededGenerator)
+    -> [String: AttributeValue?]
+  {
+    var values: [String: AttributeValue?] = [
+      "title": .string("Photo number \(number)"),
+      "taken": .date(Date(timeIntervalSinceReferenceDate: Double(number) * 61.5)),
+      "rating": .double(Double(number % 50) / 10),
+      "width": .integer(Int64(random.next() % 6_000)),
+      "id": .uuid(random.uuid()),
+    ]
+    if imageBytes > 0 {
+      var image = Data(count: imageBytes)
+      // The first bytes differ, so that no layer below can take two images for one.
+      withUnsafeBytes(of: random.next()) { image.replaceSubrange(0..<8, with: $0) }
+      values["image"] = .binary(image)
+    }
+    return values
+  }
+}
+
+/// Numbers that are the same on every run (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
+  }
+
+  mutating func uuid() -> UUID {
+    let (high, low) = (next(), next())
+    return withUnsafeBytes(of: (high, low)) { bytes in
+      UUID(uuid: bytes.loadUnaligned(as: uuid_t.self))
+    }
+  }
+}
