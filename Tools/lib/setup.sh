@@ -1,0 +1,61 @@
+# What Tools/test, Tools/demo and the benchmarks need before they can build. To be sourced, with `root` set to the
+# checkout's directory.
+
+log="$root/.build/tool-output.log"
+
+say() { printf '%s\n' "$*"; }
+fail() { printf '%s\n' "$*" >&2; exit 1; }
+
+# Runs a command with its output put aside; the output, without lines of progress, is shown if the command fails.
+quietly() {
+  mkdir -p "$root/.build"
+  if ! "$@" >"$log" 2>&1 </dev/null; then
+    grep -Ev '^\[[0-9]+/[0-9]+\] ' "$log" >&2 || true
+    fail "failed: $*"
+  fi
+}
+
+require_swift() {
+  command -v swift >/dev/null || fail "Swift is not in PATH. Install Swift 6.2 or later: https://www.swift.org/install"
+  local version
+  version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -n 1)
+  case "$version" in
+    6.[2-9]* | 6.[1-9][0-9]* | [7-9].* | [1-9][0-9]*.*) ;;
+    *) fail "Swift ${version:-of an unknown version} is in PATH; 6.2 or later is needed: https://www.swift.org/install" ;;
+  esac
+}
+
+# Whether the compiler finds LMDB's header, in the usual places or where the environment says.
+has_lmdb() {
+  local places="/usr/include:/usr/local/include:${CPATH:-}:${C_INCLUDE_PATH:-}" place
+  local IFS=:
+  for place in $places; do
+    if [ -n "$place" ] && [ -e "$place/lmdb.h" ]; then return 0; fi
+  done
+  command -v pkg-config >/dev/null && pkg-config --exists lmdb
+}
+
+require_lmdb() {
+  has_lmdb && return
+  command -v apt-get >/dev/null \
+    || fail "LMDB's header lmdb.h is missing. Install LMDB 0.9 with its development files, then run this again."
+  local as_root=()
+  if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null || ! sudo -n true 2>/dev/null; then
+      fail "LMDB's development files are missing. Type this, then run $0 again:
+
+  sudo apt-get update && sudo apt-get install -y liblmdb-dev
+"
+    fi
+    as_root=(sudo -n)
+  fi
+  say "installing liblmdb-dev"
+  local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
+    apt-get install -y --no-install-recommends liblmdb-dev)
+  # A bare machine has no package lists, and old lists name versions that are gone: both are cured by an update.
+  if ! "${install[@]}" >/dev/null 2>&1 </dev/null; then
+    quietly "${as_root[@]}" apt-get update
+    quietly "${install[@]}"
+  fi
+  has_lmdb || fail "liblmdb-dev is installed, but lmdb.h is not found; set CPATH to its folder."
+}
