@@ -54,7 +54,7 @@ struct StoreCommandTests {
     #expect(
       items["name"] as? String == "items" && items["ordered"] as? Bool == true && items["toMany"] as? Bool == true)
     #expect(entities[4]["uniquenessConstraints"] as? [[String]] == [["label"]])
-    for (format, sign) in [("tree", "Note"), ("mermaid", "classDiagram"), ("dot", "digraph")] {
+    for (format, sign) in [("tree", "Note"), ("mermaid", "classDiagram"), ("dot", "digraph"), ("svg", "<svg")] {
       #expect(try scratch.succeed("model", "show", "--format", format).text.contains(sign), "\(format)")
     }
     #expect(try scratch.run(["model", "show", scratch.file("Notes.xcdatamodeld"), "--json"]).json()["name"] != nil)

@@ -11,7 +11,7 @@ struct UsageTests {
       ["-s", "x", "ls", "A", "--limit", "-1"],
       ["-s", "x", "clone", "A/1", "--rule", "items"], ["-s", "x", "clone", "A/1", "--rule", "A.b=jump"],
       ["-s", "x", "clone", "A/1", "--rule-key", "nonsense=x"], ["-s", "x", "clone", "A/1", "--blobs", "burn"],
-      ["-s", "x", "model", "show", "--format", "svg"], ["-s", "x", "link", "A/1", "b", "A/2", "--at", "-1"],
+      ["-s", "x", "model", "show", "--format", "png"], ["-s", "x", "link", "A/1", "b", "A/2", "--at", "-1"],
     ])
   func wrongUsage(_ arguments: [String]) throws {
     let scratch = try Scratch()

@@ -15,10 +15,10 @@ struct ModelCommand: ParsableCommand {
       help: ArgumentHelp("A .xcdatamodeld or .xcdatamodel folder (default: the store's model).", valueName: "model"))
     var path: String?
 
-    @Option(help: "tree, json, mermaid or dot.")
+    @Option(help: "tree, json, mermaid, dot or svg.")
     var format: Format?
 
-    enum Format: String, ExpressibleByArgument { case tree, json, mermaid, dot }
+    enum Format: String, ExpressibleByArgument { case tree, json, mermaid, dot, svg }
 
     func run() throws {
       let model = try model()
@@ -28,6 +28,7 @@ struct ModelCommand: ParsableCommand {
       case .json: try output.line(try model.shownJSON())
       case .mermaid: try output.write(ModelDiagram.mermaid(model))
       case .dot: try output.write(ModelDiagram.dot(model))
+      case .svg: try output.write(ModelSVG(model).text)
       }
       try output.flush()
     }
