@@ -274,6 +274,23 @@ struct CloneRulesAttributeTests {
     }
   }
 
+  @Test("R17 a composite that follows its parent as a whole takes every leaf")
+  func r17_composite() throws {
+    let elements = [AttributeDescription("a", .string), AttributeDescription("b", .integer32)]
+    let fixture = try CloneStore(
+      model([
+        AttributeDescription("c", .composite, elements: elements),
+        AttributeDescription(
+          "d", .composite, elements: elements, userInfo: ["followParent": "c", "withoutParent": "keep"]),
+      ]))
+    let child = try fixture.insert("Thing", ["c": ["a": "child"], "d": ["a": "old", "b": 1]])
+    let thing = try fixture.insert("Thing", ["c": ["a": "parent"], "d": ["a": "kept"]], ["child": [child]])
+    let clone = try fixture.clone([thing]).root
+    let copy = try #require(try fixture.toOne(clone, "child"))
+    #expect(try fixture.value(clone, "d") == ["a": "kept"])
+    #expect(try fixture.value(copy, "d") == ["a": "parent"])
+  }
+
   @Test("R21 a composite that is nil stays nil")
   func r21_nil() throws {
     let attribute = AttributeDescription(

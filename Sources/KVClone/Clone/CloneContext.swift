@@ -114,7 +114,10 @@ final class CloneContext {
     if attribute.description.isDerived { return nil }
     if rule.isCopied { return try plan.entity.value(of: attribute, in: view, id: id, schema: schema) }
     // A composite attribute that is nil stays nil, whatever its elements' own rules (R21).
-    if let composite = attribute.composite,
+    let follows = attribute.composite.flatMap { plan.entity.composites[$0] }.flatMap {
+      $0.cloneRule(book.options.userInfoKeys).followParent
+    }
+    if let composite = attribute.composite, follows == nil,
       try plan.entity.value(named: composite, in: view, id: id, schema: schema) == nil
     {
       return nil
@@ -124,7 +127,10 @@ final class CloneContext {
       if let known = resolved[ResolvedKey(object: id, attribute: index)] { return known }
       switch try parentValue(named: name, of: id, type: attribute.description.type, session) {
       case .found(let value):
-        if value == nil, !attribute.description.isOptional { throw unavailable(attribute, plan.entity, id, name) }
+        // A composite that is followed as a whole may be nil as a whole; the commit looks at what came of it.
+        if value == nil, !attribute.description.isOptional, follows == nil {
+          throw unavailable(attribute, plan.entity, id, name)
+        }
         return value
       case .missing: break
       }

@@ -240,9 +240,17 @@ final class CloneRuleBook {
       needsCheck: relationships.contains { needsCheck($0) })
   }
 
-  /// An attribute's rule; a composite that is excluded excludes its leaves.
+  /// An attribute's rule; a composite that is excluded excludes its leaves, and one that follows its parent as a whole
+  /// follows it leaf by leaf (R17).
   private func rule(of attribute: CompiledAttribute, in entity: CompiledEntity) -> AttributeCloneRule {
-    excludedComposite(of: attribute, in: entity) == nil
+    if let composite = attribute.composite.flatMap({ entity.composites[$0] }) {
+      let whole = composite.cloneRule(options.userInfoKeys)
+      if !whole.isExcluded, let name = whole.followParent {
+        let leaf = attribute.path.dropFirst(composite.name.count)
+        return AttributeCloneRule(followParent: name + leaf, withoutParent: whole.withoutParent)
+      }
+    }
+    return excludedComposite(of: attribute, in: entity) == nil
       ? attribute.description.cloneRule(options.userInfoKeys) : AttributeCloneRule(isExcluded: true)
   }
 
@@ -283,7 +291,7 @@ final class CloneRuleBook {
       },
       targetsNeedParents: targets.contains { target in
         target.attributes.contains {
-          let rule = $0.description.cloneRule(options.userInfoKeys)
+          let rule = rule(of: $0, in: target)
           return !rule.isExcluded && rule.followParent != nil && $0.field != nil
         }
       })
