@@ -219,6 +219,7 @@ final class CloneRuleBook {
       } else if attribute.composite != nil, !rule.isCopied, excludedComposite(of: attribute, in: entity) == nil {
         operations.append(.compute(index: index))
         if rule.isExcluded && attribute.isNeverBlank { checked.append(index) }
+        needsValidation = needsValidation || attribute.description.isConstrained
       } else if rule.isExcluded {
         let isOptional = excludedComposite(of: attribute, in: entity)?.isOptional ?? false
         if !isOptional, let error = attribute.blankError(entity) { errors.append(error) }
