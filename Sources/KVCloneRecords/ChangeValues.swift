@@ -142,11 +142,18 @@ package enum ChangePart: ValueCodec, Hashable {
     }
   }
 
+  private static func entryCount(_ reader: inout ByteReader, width: Int) throws(RecordError) -> Int {
+    let count = try reader.getCount(width: width)
+    guard count <= FormatLimits.changePartCapacity else { throw .badCount }
+    return count
+  }
+
   private static func readInserted(_ reader: inout ByteReader) throws(RecordError) -> [Inserted] {
     var entries: [Inserted] = []
-    for _ in 0..<(try reader.getCount(width: 16)) {
+    for _ in 0..<(try entryCount(&reader, width: 16)) {
       let entry = Inserted(first: ObjectID(rawValue: try reader.get64()), count: try reader.get64())
-      guard entry.count > 0, entry.count <= FormatLimits.maximumSerial else { throw .badCount }
+      let last = entry.first.serial.addingReportingOverflow(entry.count &- 1)
+      guard entry.count > 0, !last.overflow, last.partialValue <= FormatLimits.maximumSerial else { throw .badCount }
       entries.append(entry)
     }
     return entries
@@ -154,9 +161,13 @@ package enum ChangePart: ValueCodec, Hashable {
 
   private static func readUpdated(_ reader: inout ByteReader) throws(RecordError) -> [Updated] {
     var entries: [Updated] = []
-    for _ in 0..<(try reader.getCount(width: 10)) {
+    for _ in 0..<(try entryCount(&reader, width: 10)) {
       var entry = Updated(id: ObjectID(rawValue: try reader.get64()), properties: [])
-      for _ in 0..<(try reader.get16()) { entry.properties.append(try reader.get16()) }
+      for _ in 0..<(try reader.get16()) {
+        let code = try reader.get16()
+        if let last = entry.properties.last, last >= code { throw .badOrder }
+        entry.properties.append(code)
+      }
       entries.append(entry)
     }
     return entries
@@ -164,7 +175,7 @@ package enum ChangePart: ValueCodec, Hashable {
 
   private static func readDeleted(_ reader: inout ByteReader) throws(RecordError) -> [Deleted] {
     var entries: [Deleted] = []
-    for _ in 0..<(try reader.getCount(width: 14)) {
+    for _ in 0..<(try entryCount(&reader, width: 14)) {
       entries.append(
         Deleted(
           id: ObjectID(rawValue: try reader.get64()), entityCode: try reader.get16(),

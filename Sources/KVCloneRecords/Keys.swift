@@ -94,7 +94,9 @@ package enum PreimageKey {
   /// The key whose previous state it is.
   @_lifetime(copy bytes)
   package static func key(of bytes: RawSpan) throws(RecordError) -> RawSpan {
-    guard bytes.byteCount > prefixLength else { throw .badKey }
+    guard bytes.byteCount > prefixLength, bytes.byteCount <= prefixLength + FormatLimits.maximumKeyLength else {
+      throw .badKey
+    }
     return bytes.extracting(prefixLength..<bytes.byteCount)
   }
 }

@@ -91,6 +91,14 @@ package struct RecordBuffer: ~Copyable {
     base.set(commit, at: RecordHeader.commit)
     let checksum = XXH64.hash(UnsafeRawPointer(base + 8), count: length &- 8, seed: seed)
     base.set(checksum, at: 0)
+    // Encode asserts, decode checks.
+    assert(isAccepted, "a record is sealed that its own reader refuses")
+  }
+
+  /// Whether the record has the form that a reader asks for.
+  @usableFromInline
+  var isAccepted: Bool {
+    (try? RecordView.validate(UnsafeRawPointer(base), count: length, layout: layout)) == variableStart
   }
 
   @usableFromInline

@@ -104,7 +104,12 @@ extension ByteReader {
   /// A number, or nil for NaN.
   mutating func getOptionalDouble() throws(RecordError) -> Double? {
     let value = try getDouble()
-    return value.isNaN ? nil : value
+    guard !value.isNaN else {
+      // One form for each value: what is read and written again is the same bytes.
+      guard value.bitPattern == Double.nan.bitPattern else { throw .badFlag }
+      return nil
+    }
+    return value
   }
 }
 

@@ -11,6 +11,8 @@ extension ValueCodec {
     writer.put64(0)
     write(to: &writer)
     writer.bytes.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
+    // Encode asserts, decode checks: what would be refused when it is read must not be written in the first place.
+    assert((try? Self(stored: writer.bytes, seed: seed)) != nil, "a value is written that its own reader refuses")
     return writer.bytes
   }
 

@@ -33,3 +33,10 @@ func unhex(_ text: String) -> [UInt8] {
 func array(_ span: RawSpan) -> [UInt8] {
   span.withUnsafeBytes { Array($0) }
 }
+
+/// A value in its envelope (seed 0), without the assertion that its reader accepts it.
+func unchecked(_ value: some ValueCodec) -> [UInt8] {
+  var writer = ByteWriter()
+  value.write(to: &writer)
+  return ValueEnvelope.encode(writer.bytes, seed: 0)
+}

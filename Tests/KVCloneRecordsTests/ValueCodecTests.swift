@@ -26,6 +26,26 @@ import Testing
     }
   }
 
+  @Test func partsOfHistoryAreWithinTheirLimits() {
+    let ends = ObjectID(rootCode: 1, serial: ObjectID.maximumSerial)
+    #expect(throws: RecordError.badCount) {
+      try ChangePart(stored: unchecked(ChangePart.inserted([.init(first: ends, count: 2)])), seed: 0)
+    }
+    #expect(throws: RecordError.badOrder) {
+      try ChangePart(stored: unchecked(ChangePart.updated([.init(id: id, properties: [9, 9])])), seed: 0)
+    }
+    var tooMany = ByteWriter()
+    tooMany.put32(1)
+    tooMany.put32(4097)
+    for _ in 0..<4097 {
+      tooMany.put64(id.rawValue)
+      tooMany.put64(1)
+    }
+    #expect(throws: RecordError.badCount) {
+      try ChangePart(stored: ValueEnvelope.encode(tooMany.bytes, seed: 0), seed: 0)
+    }
+  }
+
   @Test func metadata() throws {
     try check(CounterValue(258), Golden.counter)
     try check(BytesValue(Array("{}".utf8)), Golden.bytes)
@@ -59,7 +79,7 @@ import Testing
     #expect(BlobInfo.chunkCount(byteCount: 1_048_553) == 2)
     #expect(BlobInfo.chunkCount(byteCount: .max) == nil)
     let wrong = BlobInfo(chunkCount: 1, referenceCount: 1, byteCount: 1_048_553, digest: 0)
-    #expect(throws: RecordError.badCount) { try BlobInfo(stored: wrong.encoded(seed: 0), seed: 0) }
+    #expect(throws: RecordError.badCount) { try BlobInfo(stored: unchecked(wrong), seed: 0) }
   }
 
   @Test func snapshots() throws {
@@ -74,7 +94,7 @@ import Testing
     snapshot.expires = 9
     #expect(try SnapshotValue(stored: snapshot.encoded(seed: 1), seed: 1) == snapshot)
     snapshot.watermarks.reverse()
-    #expect(throws: RecordError.badOrder) { try SnapshotValue(stored: snapshot.encoded(seed: 1), seed: 1) }
+    #expect(throws: RecordError.badOrder) { try SnapshotValue(stored: unchecked(snapshot), seed: 0) }
   }
 
   @Test func preimages() throws {
