@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -23,6 +25,16 @@ static inline int kvclone_ofd_lock(int fd, int exclusive) {
   struct flock range = {0};
   range.l_type = exclusive ? F_WRLCK : F_UNLCK;
   range.l_whence = SEEK_SET;
+  return fcntl(fd, KVCLONE_F_OFD_SETLK, &range) == 0 ? 0 : errno;
+}
+
+// The same for one byte of a file, which need not exist.
+static inline int kvclone_ofd_lock_byte(int fd, int64_t offset, int exclusive) {
+  struct flock range = {0};
+  range.l_type = exclusive ? F_WRLCK : F_UNLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = (off_t)offset;
+  range.l_len = 1;
   return fcntl(fd, KVCLONE_F_OFD_SETLK, &range) == 0 ? 0 : errno;
 }
 
@@ -48,6 +60,41 @@ static inline int kvclone_open(const char *path, int flags, unsigned mode) {
   return fd < 0 ? -errno : fd;
 }
 
+// membarrier(2) by number: glibc has no function for it. 8 is MEMBARRIER_CMD_PRIVATE_EXPEDITED, 16 its registration.
+static inline int kvclone_membarrier_register(void) { return syscall(SYS_membarrier, 16, 0) == 0 ? 0 : errno; }
+static inline int kvclone_membarrier(void) { return syscall(SYS_membarrier, 8, 0) == 0 ? 0 : errno; }
+
+// A file of memory, closed on exec. Returns a descriptor, or a negative errno value.
+static inline int kvclone_memory_file(const char *name) {
+  int fd = (int)syscall(SYS_memfd_create, name, 1u /* MFD_CLOEXEC */);
+  return fd < 0 ? -errno : fd;
+}
+
+// Bytes that malloc has given out, mapped blocks included; 0 where another allocator is in its place.
+static inline uint64_t kvclone_allocated_bytes(void) {
+#if __GLIBC_PREREQ(2, 33)
+  struct mallinfo2 info = mallinfo2();
+  return (uint64_t)info.uordblks + (uint64_t)info.hblkhd;
+#else
+  return 0;
+#endif
+}
+
+// The longest file this process may write (RLIMIT_FSIZE); UINT64_MAX for no limit.
+static inline uint64_t kvclone_file_size_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+  return (uint64_t)limit.rlim_cur;
+}
+
+// Whether the process could map so many bytes more, which it does for a moment.
+static inline int kvclone_can_reserve(uint64_t bytes) {
+  void *space = mmap(0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED) return 0;
+  munmap(space, bytes);
+  return 1;
+}
+
 // renameat2(RENAME_NOREPLACE) by number, because its declaration needs _GNU_SOURCE.
 static inline int kvclone_rename_without_replacing(const char *from, const char *to) {
   return syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1u) == 0 ? 0 : errno;
@@ -64,8 +111,6 @@ static inline uint64_t *kvclone_wiped_on_fork_page(void) {
   return (uint64_t *)page;
 }
 
-// A file beyond RLIMIT_FSIZE would kill the process; ignored, the write fails with EFBIG. A handler of the
-// application's own is left in place.
 // A process that was started with standard input, output or error closed would get them as descriptors of the store's
 // files, and the next print would overwrite the store: closed ones become /dev/null first.
 static inline void kvclone_fill_standard_descriptors(void) {
@@ -74,6 +119,8 @@ static inline void kvclone_fill_standard_descriptors(void) {
   }
 }
 
+// A file beyond RLIMIT_FSIZE would kill the process; ignored, the write fails with EFBIG. A handler of the
+// application's own is left in place.
 static inline void kvclone_ignore_file_size_signal(void) {
   struct sigaction now;
   if (sigaction(SIGXFSZ, 0, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGXFSZ, SIG_IGN);

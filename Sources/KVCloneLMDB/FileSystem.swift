@@ -111,6 +111,20 @@ package enum FileSystem {
     return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
+  /// The names in a directory, without "." and ".."; none if it cannot be read.
+  static func names(inDirectory path: String) -> [String] {
+    guard let directory = unsafe opendir(path) else { return [] }
+    defer { unsafe closedir(directory) }
+    var names: [String] = []
+    while let entry = unsafe readdir(directory) {
+      let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+  }
+
   /// The text of a file of /proc, which has no size and is short: at most 1 MiB is read. Nil if it cannot be read.
   static func smallTextFile(_ path: String) -> String? {
     let file = unsafe kvclone_open(path, O_RDONLY | O_CLOEXEC, 0)

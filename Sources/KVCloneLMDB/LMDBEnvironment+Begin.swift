@@ -2,17 +2,9 @@ import CKVCloneLMDB
 import Glibc
 
 extension LMDBEnvironment {
-  /// A snapshot of what is committed now. Costs a fraction of a microsecond when a pooled one can be renewed.
+  /// A snapshot of what is committed now. Costs some ten nanoseconds when a pooled reader can be renewed.
   package func beginRead() throws(LMDBError) -> LMDBReadTransaction {
-    let pooled = try enter(wantsPooled: true)
-    let begun = beginOrRenew(pooled)
-    guard begun.code == 0, let handle = begun.handle else {
-      leave(returning: nil)
-      // The slot's process lock is held by a process that, in its own PID namespace, has our number.
-      if begun.code == EAGAIN { throw .pidNamespace }
-      throw error(begun.code, "mdb_txn_begin")
-    }
-    return LMDBReadTransaction(environment: self, handle: handle)
+    try core.beginRead()
   }
 
   /// The right to write, and a transaction that has it.
@@ -32,18 +24,18 @@ extension LMDBEnvironment {
       throw error
     }
     do {
-      _ = try enter(wantsPooled: false)
+      try core.enter()
     } catch {
       releaseWriter()
       throw error
     }
     do {
-      if spillSupport == .unknown { try probeSpill() }
+      core.growIfTight()
       let handle = try beginRaw(0)
       return LMDBWriteTransaction(environment: self, handle: handle, spillBudget: options.spillBudget)
     } catch {
       releaseWriter()
-      leave(returning: nil)
+      core.leave()
       throw error
     }
   }
@@ -55,26 +47,34 @@ extension LMDBEnvironment {
 
   // MARK: Ends
 
-  func endRead(_ handle: LMDBTransactionHandle) {
-    if isForked { return }
-    unsafe mdb_txn_reset(handle.pointer)
-    leave(returning: handle)
-  }
-
+  /// Commits. An error means that nothing was committed and the next write can try again, with one exception:
+  /// `commitFailed`, whose outcome says what is known.
   func commitWrite(_ handle: LMDBTransactionHandle) throws(LMDBError) {
     if isForked { throw .forked }
+    let number = unsafe UInt64(mdb_txn_id(handle.pointer))
     let code = unsafe mdb_txn_commit(handle.pointer)
+    var failure: LMDBError?
+    if code != 0 {
+      failure = error(code, "mdb_txn_commit")
+      if code == MDB_MAP_FULL { core.noteMapFull() }
+      if failure == .diskFull { core.cutFile() }
+      if core.isPanicked() { failure = .commitFailed(outcome: core.recover(commit: number), errno: code) }
+    } else {
+      core.countCommit()
+    }
     releaseWriter()
-    leave(returning: nil)
-    if code != 0 { throw error(code, "mdb_txn_commit") }
+    core.leave()
+    if let failure { throw failure }
   }
 
-  func abortWrite(_ handle: LMDBTransactionHandle) {
+  /// Aborts. `failure` is the error that made the transaction fail, if one did.
+  func abortWrite(_ handle: LMDBTransactionHandle, _ failure: LMDBError?) {
     // In a forked child the transaction is the parent's: its lock, its pages.
     if isForked { return }
     unsafe mdb_txn_abort(handle.pointer)
+    if failure == .diskFull { core.cutFile() }
     releaseWriter()
-    leave(returning: nil)
+    core.leave()
   }
 
   func releaseWriter() {
@@ -82,96 +82,39 @@ extension LMDBEnvironment {
     slot.release()
   }
 
-  // MARK: Counting
-
-  /// Counts one more live transaction, and takes an idle reader if there is one.
-  func enter(wantsPooled: Bool) throws(LMDBError) -> LMDBTransactionHandle? {
-    // Before the lock: in a forked child another thread's copy of it may be locked for ever.
-    if isForked { throw .forked }
-    let entered = state.withLock { state -> (isOpen: Bool, handle: LMDBTransactionHandle?) in
-      if state.isClosing { return (false, nil) }
-      state.live += 1
-      return (true, wantsPooled ? state.pool.popLast() : nil)
-    }
-    guard entered.isOpen else { throw .closed }
-    return entered.handle
-  }
-
-  /// Counts one live transaction less. The handle given is a reset reader, kept or freed.
-  func leave(returning handle: LMDBTransactionHandle?) {
-    let surplus = state.withLock { state -> LMDBTransactionHandle? in
-      var surplus: LMDBTransactionHandle?
-      if let handle {
-        if state.pool.count < Self.maximumPooledReaders && !state.isClosing {
-          state.pool.append(handle)
-        } else {
-          surplus = handle
-        }
-      }
-      if surplus == nil {
-        state.live -= 1
-        closeIfIdle(&state)
-      }
-      return surplus
-    }
-    guard let surplus else { return }
-    // Freed outside the lock, and counted as live until then, so that the environment is still open.
-    unsafe mdb_txn_abort(surplus.pointer)
-    state.withLock { state in
-      state.live -= 1
-      closeIfIdle(&state)
-    }
-  }
-
   // MARK: LMDB's begin
 
-  private func beginOrRenew(_ pooled: LMDBTransactionHandle?) -> (code: Int32, handle: LMDBTransactionHandle?) {
-    if let pooled {
-      var code = unsafe mdb_txn_renew(pooled.pointer)
-      if code == MDB_MAP_RESIZED, adoptMapSize() { code = unsafe mdb_txn_renew(pooled.pointer) }
-      if code == 0 { return (0, pooled) }
-      unsafe mdb_txn_abort(pooled.pointer)
-      return (code, nil)
-    }
-    do throws(LMDBErrorCode) {
-      return (0, try begin(UInt32(MDB_RDONLY)))
-    } catch {
-      return (error.code, nil)
-    }
-  }
-
+  /// A transaction of the caller's, who is counted as live once. Handles what can be handled once: a file that another
+  /// process grew, slots of dead readers, and an environment that must be reopened.
   func beginRaw(_ flags: UInt32) throws(LMDBError) -> LMDBTransactionHandle {
-    do throws(LMDBErrorCode) { return try begin(flags) } catch { throw self.error(error.code, "mdb_txn_begin") }
-  }
-
-  /// Begins, and handles what can be handled once: a file that another process grew, and slots of dead readers.
-  private func begin(_ flags: UInt32) throws(LMDBErrorCode) -> LMDBTransactionHandle {
     var transaction: OpaquePointer?
     var code = unsafe mdb_txn_begin(pointer, nil, flags, &transaction)
-    if code == MDB_MAP_RESIZED, adoptMapSize() {
-      code = unsafe mdb_txn_begin(pointer, nil, flags, &transaction)
-    } else if code == MDB_READERS_FULL {
-      var dead: Int32 = 0
-      unsafe mdb_reader_check(pointer, &dead)
-      code = unsafe mdb_txn_begin(pointer, nil, flags, &transaction)
-    }
-    guard code == 0, let transaction = unsafe transaction else { throw LMDBErrorCode(code: code) }
+    if canRetry(code) { code = unsafe mdb_txn_begin(pointer, nil, flags, &transaction) }
+    guard code == 0, let transaction = unsafe transaction else { throw error(code, "mdb_txn_begin") }
     return unsafe LMDBTransactionHandle(pointer: transaction)
   }
 
-  /// Follows a map that another process grew. LMDB allows it only while no transaction of this process is active; the
-  /// caller's own, not yet begun, is the one that may be counted.
-  private func adoptMapSize() -> Bool {
-    state.withLock { state in
-      guard state.live == 1 else { return false }
-      return unsafe mdb_env_set_mapsize(pointer, 0) == 0
+  private func canRetry(_ code: Int32) -> Bool {
+    switch code {
+    case MDB_MAP_RESIZED:
+      return core.state.withLock { state in
+        var isAdopted = false
+        let isIdle = core.whileIdle(&state, own: 1) { state in isAdopted = core.setMapSize(0, &state) }
+        return isIdle && isAdopted
+      }
+    case MDB_READERS_FULL:
+      return unsafe mdb_reader_check(pointer, nil) == 0
+    case MDB_PANIC:
+      return core.state.withLock { state in
+        state.isFatal = true
+        core.demandAttention()
+        core.settle(&state, own: 1)
+        return !state.isFatal
+      }
+    default:
+      return false
     }
   }
-}
-
-/// A bare return code on its way to the place that knows the operation.
-struct LMDBErrorCode: Error {
-  let code: Int32
 }
 
 extension Duration {

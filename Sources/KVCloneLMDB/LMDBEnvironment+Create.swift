@@ -4,9 +4,9 @@ import Glibc
 extension LMDBEnvironment {
   /// Makes a new store and opens it, with `tables` open.
   ///
-  /// It is built in a hidden directory beside its place, given its tables and what `initialise` writes, synced, and then
-  /// renamed: a store exists whole or not at all, also after a power failure. Throws `storeExists` if anything is at
-  /// `directory` (also an empty directory), else `LMDBError` or what `initialise` throws.
+  /// It is built in a hidden directory beside its place, given its tables and what `initialise` writes, synced, and
+  /// then renamed: a store exists whole or not at all, also after a power failure. Throws `storeExists` if anything is
+  /// at `directory` (also an empty directory), else `LMDBError` or what `initialise` throws.
   package static func create(
     at directory: String, tables: [String], options: LMDBOptions = LMDBOptions(),
     initialise: (inout LMDBWriteTransaction) throws -> Void = { _ in }
@@ -15,17 +15,13 @@ extension LMDBEnvironment {
     if FileSystem.exists(paths.directory) { throw LMDBError.storeExists(path: paths.directory) }
     guard try FileSystem.facts(paths.parent) != nil else { throw LMDBError.noStore(path: paths.parent) }
     try NetworkFileSystems.check(paths.parent, trustedFuse: options.trustedFuseFileSystems)
-    let temporary = StorePaths(
-      try FileSystem.makeTemporaryDirectory(prefix: "\(paths.parent)/.\(paths.name).creating-"))
+    CreationDirectory.sweep(for: paths)
     do {
-      try build(temporary, tables, options, initialise)
-      try FileSystem.fsyncFile(temporary.data)
-      try FileSystem.fsyncDirectory(temporary.directory)
-      try FileSystem.renameWithoutReplacing(temporary.directory, to: paths.directory)
-    } catch {
-      for path in [temporary.data, temporary.readerLock, temporary.writerLock] { FileSystem.removeFile(path) }
-      FileSystem.removeEmptyDirectory(temporary.directory)
-      throw error
+      let temporary = try CreationDirectory(for: paths)
+      try build(temporary.paths, tables, options, initialise)
+      try FileSystem.fsyncFile(temporary.paths.data)
+      try FileSystem.fsyncDirectory(temporary.paths.directory)
+      try temporary.publish(as: paths)
     }
     try FileSystem.fsyncDirectory(paths.parent)
     let environment = try open(at: directory, options: options)
@@ -40,14 +36,13 @@ extension LMDBEnvironment {
   ) throws {
     var options = options
     options.isReadOnly = false
-    let lockFile = try WriterLockFile(path: paths.writerLock)
     let pointer = try unsafe openRaw(paths.directory, options, minimumMap: 0)
     let environment: LMDBEnvironment
     do {
       let identity = try unsafe descriptorIdentity(pointer)
       _ = EnvironmentRegistry.claim(identity)
       environment = unsafe LMDBEnvironment(
-        pointer: pointer, directory: paths.directory, options: options, identity: identity, lockFile: lockFile,
+        pointer: pointer, directory: paths.directory, options: options, identity: identity, lockFile: nil,
         isShorterThanLastPage: false)
     } catch {
       unsafe mdb_env_close(pointer)

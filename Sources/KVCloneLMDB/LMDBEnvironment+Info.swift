@@ -137,13 +137,14 @@ extension LMDBEnvironment {
     // Whole mebibytes: any multiple of the page size would do.
     let mebibyte = 1 << 20
     let size = (byteCount + mebibyte - 1) / mebibyte * mebibyte
-    let result = state.withLock { state -> Result<Void, LMDBError> in
-      if state.isClosing { return .failure(.closed) }
-      if state.live > 0 { return .failure(.transactionsActive(count: state.live)) }
-      let code = unsafe mdb_env_set_mapsize(pointer, size)
-      return code == 0 ? .success(()) : .failure(error(code, "mdb_env_set_mapsize"))
+    let failure = core.state.withLock { state -> LMDBError? in
+      if let failure = core.admit(&state) { return failure }
+      var isDone = false
+      let isIdle = core.whileIdle(&state) { state in isDone = core.setMapSize(size, &state) }
+      if !isIdle { return .transactionsActive(count: max(1, core.liveCount(state))) }
+      return isDone ? nil : .outOfMemory
     }
-    try result.get()
+    if let failure { throw failure }
   }
 
   /// The free list's handle in LMDB.
@@ -151,8 +152,8 @@ extension LMDBEnvironment {
 
   /// Counts as a live transaction, so that the environment is not closed meanwhile.
   private func whileOpen<T>(_ body: () throws(LMDBError) -> T) throws(LMDBError) -> T {
-    _ = try enter(wantsPooled: false)
-    defer { leave(returning: nil) }
+    try core.enter()
+    defer { core.leave() }
     return try body()
   }
 

@@ -25,9 +25,10 @@ extension LMDBEnvironment {
   private static func open(
     _ paths: StorePaths, _ options: LMDBOptions, _ found: StoreFileCheck.Result
   ) throws(LMDBError) -> LMDBEnvironment {
-    let lockFile = options.isReadOnly ? nil : try WriterLockFile(path: paths.writerLock)
-    let needed = Int((found.lastPage + 1) * UInt64(LMDBLimits.pageSize))
-    let pointer = try unsafe openRaw(paths.directory, options, minimumMap: needed)
+    let lockFile =
+      try options.isReadOnly
+      ? WriterLockFile(readOnlyPath: paths.writerLock) : WriterLockFile(path: paths.writerLock)
+    let pointer = try unsafe openRaw(paths.directory, options, minimumMap: found.byteCount)
     do throws(LMDBError) {
       let opened = try unsafe descriptorIdentity(pointer)
       if opened != found.identity { throw .replacedWhileOpening(path: paths.data) }
@@ -84,6 +85,23 @@ extension LMDBEnvironment {
     if code == 0 { return unsafe environment }
     unsafe mdb_env_close(environment)
     return nil
+  }
+
+  /// Whether LMDB opened without its lock file, as it does read-only on a file system that refuses to write
+  /// (`mdb_env_setup_locks`: EROFS). Only its own list says so.
+  static func hasNoReaderTable(_ pointer: OpaquePointer) -> Bool {
+    var hasNone = false
+    unsafe withUnsafeMutablePointer(to: &hasNone) { flag in
+      _ = unsafe mdb_reader_list(
+        pointer,
+        { text, context in
+          if let text = unsafe text, unsafe strcmp(text, "(no reader locks)\n") == 0 {
+            unsafe context?.assumingMemoryBound(to: Bool.self).pointee = true
+          }
+          return 0
+        }, flag)
+    }
+    return hasNone
   }
 
   static func descriptorIdentity(_ pointer: OpaquePointer) throws(LMDBError) -> FileSystem.Identity {

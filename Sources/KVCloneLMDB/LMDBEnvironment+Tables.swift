@@ -3,7 +3,7 @@ import CKVCloneLMDB
 extension LMDBEnvironment {
   /// The handle of a table that was opened before.
   package func table(named name: String) throws(LMDBError) -> LMDBTable {
-    guard let table = state.withLock({ $0.tables[name] }) else { throw .noTable(name: name) }
+    guard let table = core.state.withLock({ $0.tables[name] }) else { throw .noTable(name: name) }
     return table
   }
 
@@ -26,8 +26,8 @@ extension LMDBEnvironment {
     let deadline = timeout.map { monotonicNanoseconds() &+ $0.clampedNanoseconds }
     try slot.acquire(deadline: deadline, label: "open tables")
     defer { slot.release() }
-    _ = try enter(wantsPooled: false)
-    defer { leave(returning: nil) }
+    try core.enter()
+    defer { core.leave() }
     let handle = try beginRaw(UInt32(MDB_RDONLY))
     let opened: [(name: String, table: LMDBTable)]
     do {
@@ -69,7 +69,7 @@ extension LMDBEnvironment {
   }
 
   private func register(_ opened: [(name: String, table: LMDBTable)]) -> [LMDBTable] {
-    state.withLock { state in
+    core.state.withLock { state in
       for (name, table) in opened { state.tables[name] = table }
     }
     return opened.map(\.table)

@@ -4,96 +4,91 @@ import Synchronization
 
 /// One open store file: a directory (0700) with `data.mdb`, LMDB's `lock.mdb`, and `writer.lock` (0600 each).
 ///
-/// At most one environment of a file exists in a process (`alreadyOpen`), and none survives a fork (`forked`).
-/// Transactions keep their environment alive; it closes when the last reference goes, or after `close()` with the last
-/// transaction.
-@safe
+/// At most one environment of a file exists in a process (`alreadyOpen`), and none survives a fork (`forked`). It
+/// closes with the last transaction after `close()`, or after the last reference went.
 package final class LMDBEnvironment: Sendable {
   /// The store's directory.
   package let directory: String
   package let options: LMDBOptions
-  /// Whether the file ended before the last page its meta page names, when it was opened. A healthy file can, if a large
-  /// value was put and deleted in one transaction; a full walk must decide before the content is trusted.
+  /// Whether the file ended before the last page its meta page names, when it was opened. A healthy file can, if a
+  /// large value was put and deleted in one transaction; a full walk must decide before the content is trusted.
   package let isShorterThanLastPage: Bool
+  /// Whether readers cannot register, because the store was opened read-only on a file system that cannot be written.
+  ///
+  /// That is safe on a read-only medium. If it is only this mount that is read-only, and a writer uses another mount of
+  /// the file, the writer reuses pages that we are reading: a read then gives wrong bytes, which checksums find.
+  package let readsWithoutLock: Bool
 
-  struct State {
-    /// Read and write transactions that are in use.
-    var live = 0
-    var isClosing = false
-    var isClosed = false
-    /// Read transactions that were reset and keep their reader slot.
-    var pool: [LMDBTransactionHandle] = []
-    var tables: [String: LMDBTable] = [:]
-  }
-
-  /// More idle readers than this give their slot back.
-  static let maximumPooledReaders = 16
-
-  nonisolated(unsafe) let pointer: OpaquePointer
-  let state = Mutex(State())
+  let core: EnvironmentCore
   let slot = WriterSlot()
   let lockFile: WriterLockFile?
-  let identity: FileSystem.Identity
-  private let forkGuard = ForkGuard()
-  private let spill = Atomic<UInt8>(SpillSupport.unknown.rawValue)
-
-  /// What is known of forced spills.
-  enum SpillSupport: UInt8 {
-    case unknown, supported, unsupported
-  }
+  private let spill = Atomic<Bool>(true)
 
   init(
     pointer: OpaquePointer, directory: String, options: LMDBOptions, identity: FileSystem.Identity,
     lockFile: WriterLockFile?, isShorterThanLastPage: Bool
   ) {
-    unsafe self.pointer = pointer
+    core = unsafe EnvironmentCore.make(pointer, directory: directory, options: options, identity: identity)
     self.directory = directory
     self.options = options
-    self.identity = identity
     self.lockFile = lockFile
     self.isShorterThanLastPage = isShorterThanLastPage
+    readsWithoutLock = unsafe options.isReadOnly && Self.hasNoReaderTable(pointer)
   }
 
-  var isForked: Bool { forkGuard.isForked }
+  var pointer: OpaquePointer { unsafe core.pointer }
 
-  /// Whether write transactions can spill on demand. Known after the first write transaction began.
-  package var isSpillSupported: Bool { spillSupport == .supported }
+  @inline(__always)
+  var isForked: Bool { core.forkGuard.isForked }
 
-  var spillSupport: SpillSupport {
-    get { SpillSupport(rawValue: spill.load(ordering: .relaxed)) ?? .unsupported }
-    set { spill.store(newValue.rawValue, ordering: .relaxed) }
-  }
+  /// Whether write transactions can spill on demand: see `SpillProbe`, which runs once per process, on first use.
+  package var isSpillSupported: Bool { spill.load(ordering: .relaxed) && SpillProbe.isSupported }
 
   func disableSpill() {
-    spillSupport = .unsupported
+    spill.store(false, ordering: .relaxed)
   }
 
-  /// The error of a return code, with what the environment knows: EIO on a full disk is a full disk.
+  /// The error of a return code, with what the environment knows.
   func error(_ code: Int32, _ operation: StaticString) -> LMDBError {
-    if code == EIO, let free = try? FileSystem.freeBytes(directory), free < 1 << 20 { return .diskFull }
-    return LMDBError(code: code, operation: operation)
+    core.error(code, operation)
   }
 
   /// Closes as soon as no transaction is live, which may be now. No further transaction can begin.
   package func close() {
     // The parent's locks and slots are not the child's to touch, and its copy of our mutex may be locked for ever.
     if isForked { return }
-    state.withLock { state in
+    core.state.withLock { state in
+      if state.isClosing { return }
       state.isClosing = true
-      closeIfIdle(&state)
+      core.demandAttention()
+      core.settle(&state)
     }
-  }
-
-  func closeIfIdle(_ state: inout State) {
-    guard state.isClosing, !state.isClosed, state.live == 0 else { return }
-    state.isClosed = true
-    for handle in state.pool { unsafe mdb_txn_abort(handle.pointer) }
-    state.pool.removeAll()
-    unsafe mdb_env_close(pointer)
-    EnvironmentRegistry.release(identity)
   }
 
   deinit {
     close()
+    if isForked { return }
+    core.state.withLock { state in
+      state.isAbandoned = true
+      if state.isClosed { EnvironmentCore.keepForReuse(core) }
+    }
+  }
+}
+
+extension EnvironmentCore {
+  /// The error of a return code. A write that ends early gives EIO in LMDB (`mdb_page_flush`: "short write, filesystem
+  /// full?"), so EIO on a full disk, or at the longest file allowed, is a full disk. EAGAIN at begin comes from the
+  /// lock by which a process marks itself as a reader (`mdb_reader_pid`): another PID namespace has our number.
+  func error(_ code: Int32, _ operation: StaticString) -> LMDBError {
+    if code == EIO, isDiskFull { return .diskFull }
+    if code == EAGAIN, operation.description == "mdb_txn_begin" { return .pidNamespace }
+    return LMDBError(code: code, operation: operation)
+  }
+
+  private var isDiskFull: Bool {
+    if let free = try? FileSystem.freeBytes(directory), free < 1 << 20 { return true }
+    let limit = kvclone_file_size_limit()
+    let length = FileSystem.byteCount(StorePaths(directory).data) ?? 0
+    return limit != .max && UInt64(length) + UInt64(LMDBLimits.pageSize) > limit
   }
 }

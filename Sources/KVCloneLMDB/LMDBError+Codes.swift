@@ -2,17 +2,22 @@ import CKVCloneLMDB
 import Glibc
 
 /// An error that can stand for one of LMDB's, so that a scan whose body throws needs one error type only.
+@usableFromInline
 package protocol LMDBErrorConvertible: Error {
   init(_ error: LMDBError)
 }
 
 extension LMDBError: LMDBErrorConvertible {
+  @usableFromInline
   package init(_ error: LMDBError) {
     self = error
   }
 }
 
 extension LMDBError {
+  /// `errno` of a full disk, for modules without the C library.
+  package static let noSpace: Int32 = ENOSPC
+
   /// The case for a return code of LMDB, which is one of its own negative codes or an `errno` value.
   init(code: Int32, operation: StaticString) {
     switch code {

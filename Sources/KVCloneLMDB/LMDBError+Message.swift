@@ -1,11 +1,13 @@
 extension LMDBError: CustomStringConvertible {
+  @usableFromInline
   package var description: String { message }
 
   /// What failed and what to do about it. Paths and numbers only; never a stored key or value.
   package var message: String {
     switch self {
     case .mapFull, .readersFull, .threadStorageFull, .transactionFull, .cursorFull, .pageFull, .corrupted, .panic,
-      .versionMismatch, .invalid, .mapResized, .incompatible, .badReaderSlot, .badTransaction, .badTable, .tablesFull,
+      .commitFailed, .versionMismatch, .invalid, .mapResized, .incompatible, .badReaderSlot, .badTransaction, .badTable,
+      .tablesFull,
       .noTable:
       return engineMessage
     case .keyTooLong, .keyEmpty, .valueTooLong, .notAscending, .incompleteValue:
@@ -21,7 +23,11 @@ extension LMDBError: CustomStringConvertible {
 
   private var engineMessage: String {
     switch self {
-    case .mapFull: "The reserved address space is used up. End every transaction of this process and grow the map."
+    case .mapFull:
+      """
+      The reserved address space is used up. It grows as soon as no transaction or pinned snapshot of this process is \
+      open; then try again.
+      """
     case .readersFull: "All reader slots are taken. End long reads, or open the store with more readers everywhere."
     case .threadStorageFull: "The process has no thread-local storage key left. Open fewer environments."
     case .transactionFull: "The transaction touches too many pages. Split it."
@@ -29,8 +35,23 @@ extension LMDBError: CustomStringConvertible {
       "The file is damaged. Stop writing, run a full check, and restore a backup or rescue what is readable."
     case .panic:
       """
-      The file's meta page could not be written, so the last commit may or may not have happened. Close the store, open \
-      it again and compare its commit number.
+      A meta page could not be written, so the file must be reopened. End every transaction and pinned snapshot of this \
+      process and try again.
+      """
+    case .commitFailed(.committed, let errno):
+      """
+      The commit reported error \(errno) (\(errorText(errno))), and was found to be complete and durable. Do not repeat \
+      the write; see the kernel's log for the device.
+      """
+    case .commitFailed(.notCommitted, let errno):
+      """
+      The commit failed with error \(errno) (\(errorText(errno))); nothing was changed. See the kernel's log for the \
+      device and repeat the write.
+      """
+    case .commitFailed(.unknown, let errno):
+      """
+      The commit failed with error \(errno) (\(errorText(errno))), and whether it happened is unknown. See the kernel's \
+      log for the device, open the store again and look at its commit counter before repeating the write.
       """
     case .versionMismatch: "Another version of LMDB made the file or its lock file. Open it with that version."
     case .invalid: "The file is not an LMDB file. Check the path, or restore a backup."

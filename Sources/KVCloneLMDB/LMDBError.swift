@@ -1,4 +1,5 @@
 /// Who holds the right to write a store, as written into `writer.lock` by the holder.
+@usableFromInline
 package struct WriterHolder: Sendable, Equatable {
   /// The holder's process id, as seen in the holder's own PID namespace.
   package let pid: Int32
@@ -13,6 +14,7 @@ package struct WriterHolder: Sendable, Equatable {
 /// Everything that can go wrong between this package and LMDB or the file system.
 ///
 /// `message` says what failed and what to do about it. No case carries a stored key or value.
+@usableFromInline
 package enum LMDBError: Error, Sendable, Equatable {
   // MARK: LMDB's own return codes
 
@@ -30,7 +32,9 @@ package enum LMDBError: Error, Sendable, Equatable {
   case pageFull
   /// `MDB_CORRUPTED` or `MDB_PAGE_NOTFOUND`: the file is damaged.
   case corrupted
-  /// `MDB_PANIC`: the meta page could not be written, so the outcome of the last commit is unknown.
+  /// A commit's meta page could not be written. `errno` is LMDB's code for it, in most cases that of a system call.
+  case commitFailed(outcome: LMDBCommitOutcome, errno: Int32)
+  /// `MDB_PANIC`: after `commitFailed`, the environment must be reopened, and live transactions keep it from that.
   case panic
   /// `MDB_VERSION_MISMATCH`: the file or the lock file was made by an incompatible LMDB.
   case versionMismatch

@@ -3,12 +3,21 @@ import CKVCloneLMDB
 /// A snapshot of the whole environment: what was committed when it began.
 ///
 /// It sees no later write, blocks nobody, and keeps the pages it can see from being reused while it lives. Spans it
-/// returns point into the memory map and cannot outlive it. Threads may use it in turns, never at once (`MDB_NOTLS`), so
-/// it is not Sendable; guard a shared one with a lock.
-package struct LMDBReadTransaction: ~Copyable {
-  /// The environment it reads. Kept alive by the transaction.
-  package let environment: LMDBEnvironment
+/// returns point into the memory map and cannot outlive it. Threads may use it in turns, never at once (`MDB_NOTLS`),
+/// so it is not Sendable; guard a shared one with a lock.
+///
+/// It holds no reference to its environment, which would cost as much as all the rest of its begin: what it needs of it
+/// is never freed, and the file stays open until the transaction ends (`EnvironmentCore`).
+@safe
+public struct LMDBReadTransaction: ~Copyable {
   let handle: LMDBTransactionHandle
+  private let slot: UnsafeMutablePointer<ReaderSlot>
+
+  @inline(__always)
+  init(slot: UnsafeMutablePointer<ReaderSlot>, handle: LMDBTransactionHandle) {
+    unsafe self.slot = slot
+    self.handle = handle
+  }
 
   /// The number of the commit it sees.
   package var commitNumber: UInt64 { unsafe UInt64(mdb_txn_id(handle.pointer)) }
@@ -37,12 +46,13 @@ package struct LMDBReadTransaction: ~Copyable {
       try throwUnlessNotFound(raw.code)
       return nil
     }
-    let foundKey = unsafe RawSpan(_unsafeStart: orEmpty(raw.key), byteCount: raw.keyCount)
-    let value = unsafe RawSpan(_unsafeStart: orEmpty(raw.value), byteCount: raw.valueCount)
+    let foundKey = unsafe RawSpan(_unsafeStart: orEmpty(raw.entry.key), byteCount: raw.entry.keyCount)
+    let value = unsafe RawSpan(_unsafeStart: orEmpty(raw.entry.value), byteCount: raw.entry.valueCount)
     return unsafe _overrideLifetime(LMDBEntry(key: foundKey, value: value), borrowing: self)
   }
 
   /// A cursor over `table`, beginning at the first key that is not less than `start`, or at the first key of all.
+  @usableFromInline
   @_lifetime(borrow self)
   package borrowing func cursor(_ table: LMDBTable, from start: RawSpan? = nil) throws(LMDBError) -> LMDBCursor {
     try LMDBLimits.checkBound(start)
@@ -76,7 +86,8 @@ package struct LMDBReadTransaction: ~Copyable {
     }
   }
 
+  @inline(__always)
   deinit {
-    environment.endRead(handle)
+    unsafe EnvironmentCore.endRead(slot, handle)
   }
 }

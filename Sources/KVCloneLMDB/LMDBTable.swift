@@ -2,9 +2,9 @@
 ///
 /// A handle stays valid as long as its environment. A transaction that began before the table was opened cannot use
 /// it (`LMDBError.badTable` or `EINVAL`): LMDB fixes the set of tables at begin.
-package struct LMDBTable: Sendable, Hashable {
+public struct LMDBTable: Sendable, Hashable {
   /// LMDB's own number of the table.
-  package let dbi: UInt32
+  @usableFromInline package let dbi: UInt32
 
   /// A table by the number that an environment of this process gave it.
   @inlinable
@@ -15,9 +15,9 @@ package struct LMDBTable: Sendable, Hashable {
 
 /// A key and its value, both inside the memory map and valid as long as the transaction they came from is not written
 /// to or ended.
-package struct LMDBEntry: ~Escapable {
-  package let key: RawSpan
-  package let value: RawSpan
+public struct LMDBEntry: ~Escapable {
+  @usableFromInline package let key: RawSpan
+  @usableFromInline package let value: RawSpan
 
   @inlinable
   @_lifetime(copy key, copy value)

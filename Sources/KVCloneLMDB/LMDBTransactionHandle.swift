@@ -2,8 +2,8 @@ import CKVCloneLMDB
 
 /// LMDB's transaction pointer.
 ///
-/// Sendable, because the pool hands reset read transactions from thread to thread, which `MDB_NOTLS` allows; who has one
-/// uses it alone.
+/// Sendable, because the pool hands reset read transactions from thread to thread, which `MDB_NOTLS` allows; who has
+/// one uses it alone.
 @safe
 struct LMDBTransactionHandle: @unchecked Sendable {
   let pointer: OpaquePointer
@@ -18,7 +18,9 @@ extension LMDBTransactionHandle {
   }
 
   /// One placement of a short-lived cursor.
-  func seek(_ table: LMDBTable, _ key: RawSpan, _ position: LMDBSeek) throws(LMDBError) -> RawEntry {
+  func seek(_ table: LMDBTable, _ key: RawSpan, _ position: LMDBSeek) throws(LMDBError) -> (
+    code: Int32, entry: RawEntry
+  ) {
     let cursor = try unsafe openCursor(pointer, table)
     defer { unsafe mdb_cursor_close(cursor) }
     switch position {
@@ -28,13 +30,13 @@ extension LMDBTransactionHandle {
       if key.byteCount == 0 { return unsafe rawMove(cursor, MDB_FIRST) }
       return unsafe key.withUnsafeBytes { key in unsafe rawMove(cursor, MDB_SET_RANGE, to: key) }
     case .atOrBefore:
-      if key.byteCount == 0 { return .notFound }
+      if key.byteCount == 0 { return (MDB_NOTFOUND, RawEntry()) }
       let found = unsafe key.withUnsafeBytes { key in unsafe rawMove(cursor, MDB_SET_RANGE, to: key) }
       if found.code == MDB_NOTFOUND { return unsafe rawMove(cursor, MDB_LAST) }
       guard found.code == 0 else { return found }
       // MDB_SET_RANGE gives a key that is not less; it is the wanted one only if it is the same one.
       let isSame = unsafe key.withUnsafeBytes { key in
-        unsafe key.elementsEqual(UnsafeRawBufferPointer(start: found.key, count: found.keyCount))
+        unsafe key.elementsEqual(UnsafeRawBufferPointer(start: found.entry.key, count: found.entry.keyCount))
       }
       return isSame ? found : unsafe rawMove(cursor, MDB_PREV)
     }

@@ -27,12 +27,13 @@ extension LMDBWriteTransaction {
       try throwUnlessNotFound(raw.code)
       return nil
     }
-    let foundKey = unsafe RawSpan(_unsafeStart: orEmpty(raw.key), byteCount: raw.keyCount)
-    let value = unsafe RawSpan(_unsafeStart: orEmpty(raw.value), byteCount: raw.valueCount)
+    let foundKey = unsafe RawSpan(_unsafeStart: orEmpty(raw.entry.key), byteCount: raw.entry.keyCount)
+    let value = unsafe RawSpan(_unsafeStart: orEmpty(raw.entry.value), byteCount: raw.entry.valueCount)
     return unsafe _overrideLifetime(LMDBEntry(key: foundKey, value: value), borrowing: self)
   }
 
   /// A cursor over `table`, beginning at the first key that is not less than `start`, or at the first key of all.
+  @usableFromInline
   @_lifetime(borrow self)
   package borrowing func cursor(_ table: LMDBTable, from start: RawSpan? = nil) throws(LMDBError) -> LMDBCursor {
     try LMDBLimits.checkBound(start)

@@ -5,11 +5,11 @@ extension LMDBWriteTransaction {
   /// found not to allow it.
   ///
   /// LMDB keeps every dirty page in memory, and by itself spills only after 131,071 entries, a run of overflow pages
-  /// counting as one. An `mdb_put` into the unnamed database, on the key of one of our named tables, that declares a huge
-  /// value first makes room for it, that is, spills everything, and then refuses to overwrite a table with
+  /// counting as one. An `mdb_put` into the unnamed database, on the key of one of our named tables, that declares a
+  /// huge value first makes room for it, that is, spills everything, and then refuses to overwrite a table with
   /// `MDB_INCOMPATIBLE` before it looks at the data. `MDB_RESERVE` is given so that, in a library with another order,
-  /// nothing would be read from our null pointer. Called between two writes only: it is `mutating`, so no value or cursor
-  /// of the transaction is in use.
+  /// nothing would be read from our null pointer. Called between two writes only: it is `mutating`, so no value or
+  /// cursor of the transaction is in use.
   package mutating func spill() throws(LMDBError) {
     try checkUsable()
     dirtyBytes = 0

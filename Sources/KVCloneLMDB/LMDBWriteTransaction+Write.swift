@@ -88,8 +88,8 @@ extension LMDBWriteTransaction {
     }
   }
 
-  /// An upper estimate of what one write dirties. An append fills pages one after the other; any other write may dirty a
-  /// leaf of its own. Counting too much costs little: a spill writes only what is dirty.
+  /// An upper estimate of what one write dirties. An append fills pages one after the other; any other write may dirty
+  /// a leaf of its own. Counting too much costs little: a spill writes only what is dirty.
   @inline(__always)
   private static func dirtied(keyLength: Int, valueLength: Int, isAppend: Bool) -> Int {
     let node = 8 &+ keyLength &+ valueLength
@@ -113,6 +113,7 @@ extension LMDBWriteTransaction {
 
   @inline(never)
   mutating func fail(_ code: Int32, _ operation: StaticString) -> LMDBError {
-    fail(environment.error(code, operation))
+    if code == MDB_MAP_FULL { environment.core.noteMapFull() }
+    return fail(environment.error(code, operation))
   }
 }

@@ -5,7 +5,7 @@ import CKVCloneLMDB
 /// It belongs to the thread that began it: begin, use and end it there (LMDB's lock belongs to a thread). Values it
 /// returns are valid until its next write; writes are `mutating`, so the compiler checks that. A failed write operation
 /// leaves it abort-only. Dropping it aborts.
-package struct LMDBWriteTransaction: ~Copyable {
+public struct LMDBWriteTransaction: ~Copyable {
   /// The environment it writes. Kept alive by the transaction.
   package let environment: LMDBEnvironment
   let handle: LMDBTransactionHandle
@@ -29,8 +29,8 @@ package struct LMDBWriteTransaction: ~Copyable {
   /// The number that its commit will have.
   package var commitNumber: UInt64 { unsafe UInt64(mdb_txn_id(handle.pointer)) }
 
-  /// Makes every write durable and visible, or none. Throws `transactionFailed` after a failed operation. After
-  /// `panic` or `io`, the outcome is unknown until the environment was closed and opened again.
+  /// Makes every write durable and visible, or none. Throws `transactionFailed` after a failed operation. After every
+  /// other error nothing was committed, unless it is `commitFailed`, which says what became of the commit.
   package consuming func commit() throws(LMDBError) {
     try commitInPlace()
   }
@@ -41,7 +41,7 @@ package struct LMDBWriteTransaction: ~Copyable {
     guard isLive else { throw .badTransaction }
     isLive = false
     if failure != nil {
-      environment.abortWrite(handle)
+      environment.abortWrite(handle, failure)
       throw .transactionFailed
     }
     try environment.commitWrite(handle)
@@ -51,13 +51,13 @@ package struct LMDBWriteTransaction: ~Copyable {
   package consuming func abort() {
     precondition(thread == Threads.currentID, "A write transaction is aborted by the thread that began it.")
     isLive = false
-    environment.abortWrite(handle)
+    environment.abortWrite(handle, failure)
   }
 
   deinit {
     if isLive {
       precondition(thread == Threads.currentID, "A write transaction is dropped by the thread that began it.")
-      environment.abortWrite(handle)
+      environment.abortWrite(handle, failure)
     }
   }
 }

@@ -11,10 +11,14 @@ struct MetaPages {
   private struct Meta {
     let commit: UInt64
     let lastPage: UInt64
+    /// What is wrong with its trees. Of the newer page only: LMDB uses no other, and the older one may name roots
+    /// beyond its last page, because LMDB leaves such a page when it could not write a newer one (`mdb_env_write_meta`:
+    /// the new roots, with the old numbers put back).
+    let damage: String?
   }
 
-  private struct Damage: Error {
-    let error: LMDBError
+  private static func rejection(_ path: String, _ page: UInt64, _ reason: String) -> LMDBError {
+    .notAStore(path: path, reason: "meta page \(page): \(reason)")
   }
 
   /// Reads and checks both pages with `pread`. Tries again a few times, because a writer of another process may be
@@ -22,9 +26,11 @@ struct MetaPages {
   init(descriptor: Int32, path: String) throws(LMDBError) {
     var attempt = 0
     while true {
-      do {
+      do throws(LMDBError) {
         let metas = [try Self.read(descriptor, page: 0, path), try Self.read(descriptor, page: 1, path)]
-        lastPage = (metas[0].commit >= metas[1].commit ? metas[0] : metas[1]).lastPage
+        let newer = metas[0].commit >= metas[1].commit ? 0 : 1
+        if let reason = metas[newer].damage { throw Self.rejection(path, UInt64(newer), reason) }
+        lastPage = metas[newer].lastPage
         return
       } catch {
         attempt += 1
@@ -35,7 +41,7 @@ struct MetaPages {
   }
 
   private static func read(_ descriptor: Int32, page: UInt64, _ path: String) throws(LMDBError) -> Meta {
-    func reject(_ reason: String) -> LMDBError { .notAStore(path: path, reason: "meta page \(page): \(reason)") }
+    func reject(_ reason: String) -> LMDBError { rejection(path, page, reason) }
     var bytes = [UInt8](repeating: 0, count: 4096)
     // The second meta page begins where the first one's page size says; both are 4096 or the file is refused.
     let count = unsafe pread(descriptor, &bytes, bytes.count, Int(page) * 4096)
@@ -52,19 +58,23 @@ struct MetaPages {
     // The page size stands in the free database's otherwise unused field.
     if word(40, 4) != 4096 { throw .unsupportedPageSize(UInt32(word(40, 4))) }
     if word(44, 2) & 0x01 != 0 { throw reject("it asks for a fixed map address (MDB_FIXEDMAP)") }
+    return Meta(commit: word(144, 8), lastPage: word(136, 8), damage: damage(word))
+  }
+
+  private static func damage(_ word: (_ offset: Int, _ width: Int) -> UInt64) -> String? {
     let lastPage = word(136, 8)
     // 2^47 bytes is what a process can address.
-    if lastPage < 1 || lastPage >= 1 << 35 { throw reject("its last page number is impossible") }
+    if lastPage < 1 || lastPage >= 1 << 35 { return "its last page number is impossible" }
     for (name, base) in [("free", 40), ("main", 88)] {
       let root = word(base + 40, 8)
       let depth = word(base + 6, 2)
       let isEmpty = root == .max
-      if !isEmpty, root < 2 || root > lastPage { throw reject("the root of the \(name) tree lies outside the file") }
+      if !isEmpty, root < 2 || root > lastPage { return "the root of the \(name) tree lies outside the file" }
       // CURSOR_STACK in mdb.c.
-      if depth > 32 || isEmpty != (depth == 0) { throw reject("the depth of the \(name) tree is impossible") }
+      if depth > 32 || isEmpty != (depth == 0) { return "the depth of the \(name) tree is impossible" }
     }
     // Neither sorted duplicates nor integer or reversed keys: the main database has plain names.
-    if word(92, 2) & 0x7FFF != 0 { throw reject("the main tree has flags that a store's never has") }
-    return Meta(commit: word(144, 8), lastPage: lastPage)
+    if word(92, 2) & 0x7FFF != 0 { return "the main tree has flags that a store's never has" }
+    return nil
   }
 }

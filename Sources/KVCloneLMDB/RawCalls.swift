@@ -10,15 +10,16 @@ struct RawValue {
   let count: Int
 }
 
-/// A return code, and where key and value lie.
+/// Where key and value lie, laid out as two `MDB_val`s.
 @safe
 @usableFromInline
 struct RawEntry {
-  @usableFromInline let code: Int32
-  @usableFromInline let key: UnsafeRawPointer?
-  @usableFromInline let keyCount: Int
-  @usableFromInline let value: UnsafeRawPointer?
-  @usableFromInline let valueCount: Int
+  @usableFromInline var keyCount = 0
+  @usableFromInline var key: UnsafeRawPointer?
+  @usableFromInline var valueCount = 0
+  @usableFromInline var value: UnsafeRawPointer?
+
+  init() {}
 }
 
 @inline(__always)
@@ -56,24 +57,29 @@ func rawDelete(_ transaction: OpaquePointer, _ dbi: UInt32, _ key: UnsafeRawBuff
   return unsafe mdb_del(transaction, dbi, &k, nil)
 }
 
+/// Moves, and writes what it found over `entry`.
 @inline(__always)
-func rawMove(_ cursor: OpaquePointer, _ operation: MDB_cursor_op) -> RawEntry {
-  var k = unsafe MDB_val()
-  var v = unsafe MDB_val()
-  let code = unsafe mdb_cursor_get(cursor, &k, &v, operation)
-  return unsafe RawEntry(
-    code: code, key: UnsafeRawPointer(k.mv_data), keyCount: k.mv_size, value: UnsafeRawPointer(v.mv_data),
-    valueCount: v.mv_size)
+func rawMove(_ cursor: OpaquePointer, _ operation: MDB_cursor_op, _ entry: inout RawEntry) -> Int32 {
+  unsafe withUnsafeMutablePointer(to: &entry) { entry in
+    let values = unsafe UnsafeMutableRawPointer(entry).assumingMemoryBound(to: MDB_val.self)
+    return unsafe mdb_cursor_get(cursor, values, values + 1, operation)
+  }
+}
+
+@inline(__always)
+func rawMove(_ cursor: OpaquePointer, _ operation: MDB_cursor_op) -> (code: Int32, entry: RawEntry) {
+  var entry = RawEntry()
+  let code = unsafe rawMove(cursor, operation, &entry)
+  return (code, entry)
 }
 
 @inline(__always)
 func rawMove(
   _ cursor: OpaquePointer, _ operation: MDB_cursor_op, to key: UnsafeRawBufferPointer
-) -> RawEntry {
-  var k = unsafe MDB_val(mv_size: key.count, mv_data: UnsafeMutableRawPointer(mutating: key.baseAddress))
-  var v = unsafe MDB_val()
-  let code = unsafe mdb_cursor_get(cursor, &k, &v, operation)
-  return unsafe RawEntry(
-    code: code, key: UnsafeRawPointer(k.mv_data), keyCount: k.mv_size, value: UnsafeRawPointer(v.mv_data),
-    valueCount: v.mv_size)
+) -> (code: Int32, entry: RawEntry) {
+  var entry = RawEntry()
+  unsafe entry.key = key.baseAddress
+  entry.keyCount = key.count
+  let code = unsafe rawMove(cursor, operation, &entry)
+  return (code, entry)
 }

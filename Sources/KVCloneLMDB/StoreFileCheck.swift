@@ -8,6 +8,9 @@ enum StoreFileCheck {
     let identity: FileSystem.Identity
     let lastPage: UInt64
     let isShorterThanLastPage: Bool
+
+    /// What a map must hold at least.
+    var byteCount: Int { Int((lastPage + 1) * UInt64(LMDBLimits.pageSize)) }
   }
 
   /// The identity of `data.mdb`, once its directory and its neighbours are found to be what they should be.
@@ -18,7 +21,7 @@ enum StoreFileCheck {
     try checkOwnerAndMode(directory, paths.directory, needed: 0o500)
     guard let data = try FileSystem.facts(paths.data) else { throw .noStore(path: paths.directory) }
     try checkFile(data, paths.data, needed: isReadOnly ? 0o400 : 0o600)
-    for path in [paths.readerLock, paths.writerLock] {
+    for path in [paths.readerLock, paths.writerLock, paths.stagerLock] {
       if let lock = try FileSystem.facts(path) { try checkFile(lock, path, needed: 0o600) }
     }
     if data.byteCount == 0 { throw .emptyFile(path: paths.data) }

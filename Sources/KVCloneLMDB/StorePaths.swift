@@ -12,6 +12,7 @@ struct StorePaths: Sendable {
   var data: String { directory + "/data.mdb" }
   var readerLock: String { directory + "/lock.mdb" }
   var writerLock: String { directory + "/writer.lock" }
+  var stagerLock: String { directory + "/stagers.lock" }
 
   /// The directory that holds the store's directory.
   var parent: String {

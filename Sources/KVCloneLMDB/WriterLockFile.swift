@@ -3,9 +3,9 @@ import Glibc
 
 /// The right to write, among processes: an open-file-description lock on `writer.lock`.
 ///
-/// LMDB's own lock can neither time out nor name its holder. This one is taken before it, so LMDB's is free when we come
-/// to it, unless a program that does not know `writer.lock` writes. The kernel drops it with the process that held it.
-/// The file's content names the latest holder and means nothing unless the lock is held.
+/// LMDB's own lock can neither time out nor name its holder. This one is taken before it, so LMDB's is free when we
+/// come to it, unless a program that does not know `writer.lock` writes. The kernel drops it with the process that held
+/// it. The file's content names the latest holder and means nothing unless the lock is held.
 final class WriterLockFile: Sendable {
   private let descriptor: Int32
 
@@ -16,6 +16,14 @@ final class WriterLockFile: Sendable {
       if -file == ELOOP { throw .symlink(path: path) }
       throw LMDBError(code: -file, operation: "open writer.lock")
     }
+    descriptor = file
+  }
+
+  /// Opens `writer.lock` to look who holds it, which needs no right to write; nil if there is none, or none that may be
+  /// read.
+  init?(readOnlyPath path: String) {
+    let file = unsafe kvclone_open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0)
+    guard file >= 0 else { return nil }
     descriptor = file
   }
 
@@ -35,6 +43,21 @@ final class WriterLockFile: Sendable {
       pause = min(pause * 2, 5_000_000)
     }
     writeRecord(label: label)
+  }
+
+  /// Takes the lock if nobody has it.
+  func claim(label: String) -> Bool {
+    guard kvclone_ofd_lock(descriptor, 1) == 0 else { return false }
+    writeRecord(label: label)
+    return true
+  }
+
+  /// Whether `path` still names the file that is open.
+  func isStill(at path: String) -> Bool {
+    guard let now = try? FileSystem.facts(path), let own = try? FileSystem.facts(descriptor: descriptor) else {
+      return false
+    }
+    return now.identity == own.identity
   }
 
   func release() {

@@ -2,8 +2,8 @@ import Glibc
 
 /// The right to write, among the threads of this process. First come, first served, with a timeout.
 ///
-/// A thread that asks twice would hang in LMDB's mutex; here it is told. Waiters queue, because a thread that commits in
-/// a loop would otherwise take the slot again and again before a woken waiter runs.
+/// A thread that asks twice would hang in LMDB's mutex; here it is told. Waiters queue, because a thread that commits
+/// in a loop would otherwise take the slot again and again before a woken waiter runs.
 @safe
 final class WriterSlot: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>

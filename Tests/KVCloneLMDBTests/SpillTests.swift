@@ -3,8 +3,8 @@ import Testing
 
 @testable import KVCloneLMDB
 
-/// Forced spills: flat memory, and the same contents as without them. They rest on the library's inner order, so they are
-/// tested against a model, with aborts, and every page of the file is counted.
+/// Forced spills: flat memory, and the same contents as without them. They rest on the library's inner order, so they
+/// are tested against a model, with aborts, and every page of the file is counted.
 @Suite(.serialized) struct SpillTests {
   @Test(arguments: [(1, 50), (2, 700), (3, 5000), (4, 0)] as [(UInt64, Int)])
   func randomWritesMatchAModel(seed: UInt64, every: Int) throws {
@@ -74,6 +74,106 @@ import Testing
       return true
     }
     #expect(count == 256)
+    #expect(try environment.auditPages().isConsistent)
+  }
+
+  /// Two tables, long values, a reopening after each round.
+  @Test(arguments: [11, 12] as [UInt64]) func randomWritesInTwoTablesMatchAModel(seed: UInt64) throws {
+    let store = try TemporaryStore()
+    var options = LMDBOptions()
+    options.spillBudget = 1 << 20
+    try store.create(["a", "b"], options).close()
+    var generator = SeededGenerator(seed: seed)
+    var models: [[UInt64: [UInt8]]] = [[:], [:]]
+    for round in 0..<4 {
+      let environment = try store.open(options)
+      let tables = try environment.openTables(["a", "b"], create: false)
+      let before = models
+      var writer = try environment.beginWrite()
+      for _ in 0..<1500 {
+        let which = Int(generator.next() % 2)
+        let number = generator.next() % 1000
+        let key = Self.key(number)
+        if generator.next() % 3 == 0 {
+          let found = try writer.delete(tables[which], key.span.bytes)
+          #expect(found == (models[which].removeValue(forKey: number) != nil), "seed \(seed)")
+        } else {
+          let length = Int(generator.next() % (generator.next() % 8 == 0 ? 100_000 : 5000))
+          let value = [UInt8](repeating: UInt8(truncatingIfNeeded: generator.next()), count: length)
+          try writer.put(tables[which], key.span.bytes, value.span.bytes)
+          models[which][number] = value
+        }
+      }
+      #expect(writer.spillCount > 3, "seed \(seed)")
+      if round == 1 {
+        models = before
+        writer.abort()
+      } else {
+        try writer.commit()
+      }
+      for which in 0..<2 { try Self.compare(environment, tables[which], models[which], seed) }
+      #expect(try environment.auditPages().isConsistent, "seed \(seed), round \(round)")
+      environment.close()
+    }
+  }
+
+  @Test func aWriterKilledAfterSpillsLeavesTheOldState() throws {
+    let store = try TemporaryStore()
+    try store.prepare()
+    for round in 0..<4 {
+      let peer = try Peer(store.path, ["budget=1048576", "open", "spill-forever"])
+      #expect(peer.lines(3).last == "spilling")
+      usleep(UInt32(round) * 20_000)
+      peer.kill()
+      let environment = try store.open()
+      let table = try environment.openTables(["a"], create: false)[0]
+      #expect(try environment.beginRead().keys(table).count == 1 + round)
+      #expect(try environment.auditPages().isConsistent)
+      // What the dead one wrote is written over.
+      var writer = try environment.beginWrite()
+      try writer.put(table, "own \(round)", String(repeating: "x", count: 100_000))
+      try writer.commit()
+      #expect(try environment.auditPages().isConsistent)
+      environment.close()
+    }
+  }
+
+  // MARK: The probe
+
+  @Test func thisLibraryIsFoundToSpill() throws {
+    #expect(SpillProbe.findsSupport(with: SpillProbe.force))
+    #expect(try TemporaryStore().create().isSpillSupported)
+  }
+
+  /// Libraries of another inner order: one that refuses before it makes room, one that takes the value, one that looks
+  /// at its length first, and one that loses pages.
+  @Test func otherLibrariesAreFoundNotTo() {
+    #expect(!SpillProbe.findsSupport { _, _ in -30784 })
+    #expect(!SpillProbe.findsSupport { _, _ in 0 })
+    #expect(!SpillProbe.findsSupport { _, _ in -30781 })
+    #expect(
+      !SpillProbe.findsSupport { transaction, table in
+        let code = SpillProbe.force(transaction, table)
+        let key: [UInt8] = [3, 4]
+        _ = key.withUnsafeBytes { rawDelete(transaction, 2, $0) }
+        return code
+      })
+  }
+
+  @Test func withoutSupportEverythingWorksInMoreMemory() throws {
+    let store = try TemporaryStore()
+    var options = LMDBOptions()
+    options.spillBudget = 1 << 20
+    let environment = try store.create(["a"], options)
+    environment.disableSpill()
+    #expect(!environment.isSpillSupported)
+    let table = try environment.table(named: "a")
+    let value = [UInt8](repeating: 1, count: 1 << 20)
+    var writer = try environment.beginWrite()
+    for number in 0..<8 { try writer.put(table, Self.key(UInt64(number)).span.bytes, value.span.bytes) }
+    #expect(writer.spillCount == 0)
+    try writer.commit()
+    #expect(try environment.statistics(table).entries == 8)
     #expect(try environment.auditPages().isConsistent)
   }
 

@@ -95,6 +95,12 @@ extension LMDBReadTransaction {
     return textOf(entry.key) + "=" + textOf(entry.value)
   }
 
+  func byteCount(_ table: LMDBTable, _ key: UInt8) throws(LMDBError) -> Int? {
+    let key = [key]
+    guard let value = try get(table, key.span.bytes) else { return nil }
+    return value.byteCount
+  }
+
   func keys(_ table: LMDBTable, from start: String? = nil) throws(LMDBError) -> [String] {
     var keys: [String] = []
     if let start {
@@ -141,5 +147,22 @@ struct SeededGenerator: RandomNumberGenerator {
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
     mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
     return mixed ^ (mixed >> 31)
+  }
+}
+
+/// A read transaction that a test ends when it likes, by letting go of it.
+final class PinnedReader {
+  private let transaction: LMDBReadTransaction
+
+  init(_ environment: LMDBEnvironment) throws(LMDBError) {
+    transaction = try environment.beginRead()
+  }
+
+  func keys(_ table: LMDBTable) throws(LMDBError) -> [String] {
+    try transaction.keys(table)
+  }
+
+  func byteCount(_ table: LMDBTable, _ key: UInt8) throws(LMDBError) -> Int? {
+    try transaction.byteCount(table, key)
   }
 }

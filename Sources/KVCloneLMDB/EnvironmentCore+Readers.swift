@@ -1,0 +1,127 @@
+import CKVCloneLMDB
+import Glibc
+import Synchronization
+
+/// How read transactions begin and end.
+extension EnvironmentCore {
+  /// Begins in the first slot that is free: a compare-and-swap, and `mdb_txn_renew`.
+  @inline(__always)
+  func beginRead() throws(LMDBError) -> LMDBReadTransaction {
+    if !forkGuard.isForked {
+      for index in 0..<Self.slotCount {
+        let slot = unsafe slots + index
+        if unsafe !slot.pointee.claim() { continue }
+        if unsafe !slot.pointee.needsAttention, let transaction = unsafe slot.pointee.transaction {
+          if unsafe mdb_txn_renew(transaction) == 0 {
+            return unsafe LMDBReadTransaction(slot: slot, handle: LMDBTransactionHandle(pointer: transaction))
+          }
+        }
+        return try unsafe beginRead(claimed: slot)
+      }
+    }
+    return try unsafe beginRead(claimed: nil)
+  }
+
+  @inline(__always)
+  static func endRead(_ slot: UnsafeMutablePointer<ReaderSlot>, _ handle: LMDBTransactionHandle) {
+    // In a forked child the slot in the reader table is the parent's.
+    if unsafe slot.pointee.core._withUnsafeGuaranteedRef({ $0.forkGuard.isForked }) { return }
+    unsafe mdb_txn_reset(handle.pointer)
+    if unsafe slot.pointee.isPooled {
+      if unsafe !slot.pointee.release() { return }
+    }
+    unsafe endReadSlowly(slot)
+  }
+
+  // MARK: The slow way
+
+  /// A slot that was never used, or could not be renewed; somebody who needs attention; or no slot at all (nil).
+  @inline(never)
+  private func beginRead(claimed slot: UnsafeMutablePointer<ReaderSlot>?) throws(LMDBError) -> LMDBReadTransaction {
+    if forkGuard.isForked { throw .forked }
+    if let slot = unsafe slot {
+      if unsafe slot.pointee.needsAttention {
+        // As if it had not been claimed: what is waiting needs it idle.
+        unsafe slot.pointee.state.store(ReaderSlot.idle, ordering: .sequentiallyConsistent)
+        return try beginReadUnpooled()
+      }
+      return try unsafe beginRead(in: slot)
+    }
+    return try beginReadUnpooled()
+  }
+
+  /// Beyond the slots, or while something waits: counted under the lock, and freed at its end.
+  private func beginReadUnpooled() throws(LMDBError) -> LMDBReadTransaction {
+    try enter()
+    let slot = UnsafeMutablePointer<ReaderSlot>.allocate(capacity: 1)
+    unsafe slot.initialize(to: ReaderSlot(core: Unmanaged.passUnretained(self), isPooled: false))
+    do throws(LMDBError) {
+      return try unsafe beginRead(in: slot)
+    } catch {
+      unsafe slot.deinitialize(count: 1)
+      unsafe slot.deallocate()
+      leave()
+      throw error
+    }
+  }
+
+  /// Renews the slot's transaction, or begins one in it. On failure, a pooled slot is idle again.
+  private func beginRead(in slot: UnsafeMutablePointer<ReaderSlot>) throws(LMDBError) -> LMDBReadTransaction {
+    var code: Int32 = 0
+    var transaction = unsafe slot.pointee.transaction
+    if let renewed = unsafe transaction {
+      code = unsafe mdb_txn_renew(renewed)
+      if code == MDB_MAP_RESIZED, unsafe adoptMapSize(slot) { code = unsafe mdb_txn_renew(renewed) }
+      if code != 0 { unsafe mdb_txn_abort(renewed) }
+    } else {
+      code = unsafe mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction)
+      if code == MDB_MAP_RESIZED, unsafe adoptMapSize(slot) {
+        code = unsafe mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction)
+      } else if code == MDB_READERS_FULL {
+        unsafe mdb_reader_check(pointer, nil)
+        code = unsafe mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction)
+      }
+    }
+    guard code == 0, let begun = unsafe transaction else {
+      let failure = error(code, "mdb_txn_begin")
+      unsafe slot.pointee.transaction = nil
+      if code == MDB_PANIC { state.withLock { $0.isFatal = true } }
+      if unsafe slot.pointee.isPooled {
+        unsafe slot.pointee.state.store(ReaderSlot.idle, ordering: .sequentiallyConsistent)
+        if code == MDB_PANIC { return try beginReadUnpooled() }
+      }
+      throw failure
+    }
+    unsafe slot.pointee.transaction = begun
+    return unsafe LMDBReadTransaction(slot: slot, handle: LMDBTransactionHandle(pointer: begun))
+  }
+
+  /// Follows a map that another process grew. LMDB allows it only while no transaction of this process is active; the
+  /// one in `slot`, not yet begun, does not count.
+  private func adoptMapSize(_ slot: UnsafeMutablePointer<ReaderSlot>) -> Bool {
+    let isPooled = unsafe slot.pointee.isPooled
+    let index = unsafe isPooled ? slot - slots : nil
+    return state.withLock { state in
+      var isAdopted = false
+      let isIdle = whileIdle(&state, own: isPooled ? 0 : 1, except: index) { state in
+        isAdopted = setMapSize(0, &state)
+      }
+      return isIdle && isAdopted
+    }
+  }
+
+  @inline(never)
+  private static func endReadSlowly(_ slot: UnsafeMutablePointer<ReaderSlot>) {
+    let core = unsafe slot.pointee.core.takeUnretainedValue()
+    if unsafe slot.pointee.isPooled {
+      core.state.withLock { state in
+        if state.wantsAttention { core.settle(&state) }
+      }
+      return
+    }
+    if let transaction = unsafe slot.pointee.transaction { unsafe mdb_txn_abort(transaction) }
+    unsafe slot.deinitialize(count: 1)
+    unsafe slot.deallocate()
+    core.leave()
+  }
+}

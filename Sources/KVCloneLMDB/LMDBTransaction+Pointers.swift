@@ -1,0 +1,142 @@
+import CKVCloneLMDB
+
+// The calls of the store's seam. An existential cannot hand on a span that borrows from a transaction, so it hands on
+// pointers and makes spans of them on its other side. What costs something on every call is left out here: a code comes
+// back instead of a thrown error, whose place would have to be kept on the stack, and the error is made only when asked for.
+
+/// Where a value lies, or why it does not: `code` is 0, or what `LMDBPointerReader` has a name or an error for.
+@safe
+package struct LMDBValuePointer {
+  package let code: Int32
+  package let base: UnsafeRawPointer
+  package let count: Int
+}
+
+/// Where an entry lies, laid out so that LMDB writes it.
+///
+/// The type is public, though nothing of it is: only then are its inlinable members inlined into other modules.
+@safe
+public struct LMDBEntryPointer {
+  @usableFromInline var raw = RawEntry()
+
+  package init() {}
+
+  /// The entry's key.
+  @inlinable
+  package var key: UnsafeRawBufferPointer {
+    unsafe UnsafeRawBufferPointer(start: orEmpty(raw.key), count: raw.keyCount)
+  }
+
+  /// The entry's value.
+  @inlinable
+  package var value: UnsafeRawBufferPointer {
+    unsafe UnsafeRawBufferPointer(start: orEmpty(raw.value), count: raw.valueCount)
+  }
+}
+
+/// What a transaction reads, in pointers. Valid as long as the transaction, which the owner of this keeps alive.
+@safe
+package struct LMDBPointerReader {
+  /// The code for "there is no such entry" (`MDB_NOTFOUND`).
+  package static var notFound: Int32 { -30798 }
+
+  fileprivate let handle: LMDBTransactionHandle
+
+  /// The value of `key`; valid until the next write.
+  package func value(_ dbi: UInt32, _ key: UnsafeRawBufferPointer) -> LMDBValuePointer {
+    if UInt(bitPattern: key.count &- 1) >= UInt(LMDBLimits.maximumKeyLength) {
+      return unsafe LMDBValuePointer(code: MDB_BAD_VALSIZE, base: orEmpty(nil), count: 0)
+    }
+    let raw = unsafe rawGet(handle.pointer, dbi, key)
+    return unsafe LMDBValuePointer(code: raw.code, base: orEmpty(raw.base), count: raw.count)
+  }
+
+  /// The entry nearest to `key` in the direction `position` says; whether there is one.
+  package func seek(
+    _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ position: LMDBSeek, _ entry: inout LMDBEntryPointer
+  ) throws(LMDBError) -> Bool {
+    let bound = unsafe RawSpan(_unsafeBytes: key)
+    try LMDBLimits.checkBound(bound)
+    let found = try handle.seek(LMDBTable(dbi: dbi), bound, position)
+    guard found.code == 0 else {
+      try throwUnlessNotFound(found.code)
+      return false
+    }
+    entry.raw = found.entry
+    return true
+  }
+
+  /// A cursor at the first key that is not less than `start`, and that entry; nil where there is no cursor, which `code`
+  /// then says why. `code` is 0 where there is an entry. Whoever gets it closes it while the transaction lives and has not
+  /// written.
+  package func openCursor(
+    _ dbi: UInt32, from start: UnsafeRawBufferPointer, _ entry: inout LMDBEntryPointer, _ code: inout Int32
+  ) -> OpaquePointer? {
+    if start.count > LMDBLimits.maximumKeyLength {
+      code = MDB_BAD_VALSIZE
+      return nil
+    }
+    var cursor: OpaquePointer?
+    code = unsafe mdb_cursor_open(handle.pointer, dbi, &cursor)
+    guard code == 0, let cursor = unsafe cursor else { return nil }
+    // On a cursor that was not placed yet, MDB_NEXT gives the first entry.
+    let found = unsafe start.isEmpty ? rawMove(cursor, MDB_NEXT) : rawMove(cursor, MDB_SET_RANGE, to: start)
+    code = found.code
+    entry.raw = found.entry
+    return unsafe cursor
+  }
+
+  /// Goes to the next entry in key order; 0 where there is one.
+  package static func step(_ cursor: OpaquePointer, _ entry: inout LMDBEntryPointer) -> Int32 {
+    unsafe rawMove(cursor, MDB_NEXT, &entry.raw)
+  }
+
+  /// Ends a cursor.
+  package static func close(_ cursor: OpaquePointer) {
+    unsafe mdb_cursor_close(cursor)
+  }
+
+  /// The error that a code stands for.
+  @inline(never)
+  package static func error(_ code: Int32, keyLength: Int) -> LMDBError {
+    if code == MDB_BAD_VALSIZE, keyLength == 0 || keyLength > LMDBLimits.maximumKeyLength {
+      return keyLength == 0 ? .keyEmpty : .keyTooLong(length: keyLength)
+    }
+    return LMDBError(code: code, operation: "mdb_get")
+  }
+}
+
+extension LMDBReadTransaction {
+  /// The same reads in pointers. Nothing ties them to the transaction's life but their owner.
+  package var pointers: LMDBPointerReader { LMDBPointerReader(handle: handle) }
+}
+
+extension LMDBWriteTransaction {
+  /// The same reads in pointers. Nothing ties them to the transaction's life, or to the next write, but their owner.
+  package var pointers: LMDBPointerReader { LMDBPointerReader(handle: handle) }
+}
+
+// Writes that answer whether they succeeded; what went wrong the first time is the transaction's `failure`.
+extension LMDBWriteTransaction {
+  package mutating func succeedsInPutting(_ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
+    -> Bool
+  {
+    do throws(LMDBError) {
+      try unsafe put(LMDBTable(dbi: dbi), RawSpan(_unsafeBytes: key), RawSpan(_unsafeBytes: value))
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  package mutating func succeedsInAppending(
+    _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+  ) -> Bool {
+    do throws(LMDBError) {
+      try unsafe append(LMDBTable(dbi: dbi), RawSpan(_unsafeBytes: key), RawSpan(_unsafeBytes: value))
+      return true
+    } catch {
+      return false
+    }
+  }
+}

@@ -1,0 +1,234 @@
+import CKVCloneLMDB
+import Glibc
+
+/// The data file of a store, read with `pread` alone: no byte of it can make the process crash, as a map's can.
+///
+/// It holds on to one committed state, `meta`: a read transaction of an open environment keeps its pages from being
+/// used again (`init(pinning:)`), or nobody else writes, or `isStillCurrent` tells (`open(at:)`).
+package final class PageFile: Sendable {
+  /// The state that is read; nil where neither meta page can be trusted.
+  package let meta: PageMeta?
+  /// What is wrong with the meta pages.
+  package let metaFindings: [PageFinding]
+  /// Bytes of the file, as they were after the meta pages were read: a file that grows is never thought short.
+  package let byteCount: UInt64
+  let descriptor: Int32
+  /// Keeps the pages, the descriptor or the right to write.
+  private let hold: any PageHold
+
+  /// The state that the environment's next read transaction would see, read through the environment's own descriptor:
+  /// closing another one would drop LMDB's locks. Writers go on meanwhile.
+  package convenience init(pinning environment: LMDBEnvironment) throws(LMDBError) {
+    var attempt = 0
+    while true {
+      attempt += 1
+      let pin = try ReadPin(try environment.beginRead())
+      let found = MetaPair(pin.descriptor, pinned: pin.commitNumber)
+      // The other page is just being written, or two commits were faster than we were.
+      if (found.meta?.commitNumber != pin.commitNumber || !found.findings.isEmpty) && attempt < 20 {
+        if attempt > 3 { usleep(500) }
+        continue
+      }
+      try self.init(pin.descriptor, found, pin)
+      return
+    }
+  }
+
+  /// Opens the file of a store that this process has not open, whatever state it is in.
+  ///
+  /// With a `lockTimeout`, writers of other processes are kept out by `writer.lock`, where there is one that can be had before it is
+  /// over. Ask `isStillCurrent` in the end.
+  ///
+  /// - Throws: what keeps the file from being looked at: `noStore`, `alreadyOpen`, `symlink`, `wrongMode` …
+  package convenience init(at directory: String, lockTimeout: Duration? = nil) throws(LMDBError) {
+    let paths = StorePaths(directory)
+    let identity: FileSystem.Identity
+    do throws(LMDBError) {
+      identity = try StoreFileCheck.identify(paths, isReadOnly: true)
+    } catch {
+      guard case .emptyFile = error, let facts = try FileSystem.facts(paths.data) else { throw error }
+      identity = facts.identity
+    }
+    try NetworkFileSystems.check(paths.directory, trustedFuse: [])
+    guard EnvironmentRegistry.claim(identity) else { throw .alreadyOpen(path: paths.data) }
+    let file = unsafe kvclone_open(paths.data, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0)
+    guard file >= 0 else {
+      EnvironmentRegistry.release(identity)
+      if -file == ELOOP { throw .symlink(path: paths.data) }
+      throw LMDBError(code: -file, operation: "open data.mdb")
+    }
+    let hold = OwnDescriptor(file, identity, writerLock: lockTimeout.flatMap { Self.lock(paths, $0) })
+    if try FileSystem.facts(descriptor: file).identity != identity { throw .replacedWhileOpening(path: paths.data) }
+    var found = MetaPair(file, pinned: nil)
+    for _ in 0..<3 where !found.findings.isEmpty && !hold.isWriterLocked {
+      usleep(1000)
+      found = MetaPair(file, pinned: nil)
+    }
+    try self.init(file, found, hold)
+  }
+
+  private init(_ descriptor: Int32, _ found: MetaPair, _ hold: any PageHold) throws(LMDBError) {
+    self.descriptor = descriptor
+    self.hold = hold
+    meta = found.meta
+    metaFindings = found.findings
+    byteCount = UInt64(max(0, try FileSystem.facts(descriptor: descriptor).byteCount))
+  }
+
+  /// The right to write, if nobody has it and there is a lock file: one that is missing is not made.
+  private static func lock(_ paths: StorePaths, _ timeout: Duration) -> WriterLockFile? {
+    guard FileSystem.kind(paths.writerLock) == .regularFile, let lock = try? WriterLockFile(path: paths.writerLock)
+    else { return nil }
+    let deadline = monotonicNanoseconds() &+ timeout.clampedNanoseconds
+    guard (try? lock.acquire(deadline: deadline, label: "check")) != nil else { return nil }
+    return lock
+  }
+
+  /// Whether the pages of the state are still those they were. Without a pin and the writer's lock, transaction N + 3 is
+  /// the first that may use pages again which state N has; it begins after commit N + 2.
+  package var isStillCurrent: Bool {
+    if hold.keepsPages { return true }
+    guard let meta else { return true }
+    guard let now = MetaPair(descriptor, pinned: nil).meta else { return false }
+    return now.commitNumber < meta.commitNumber + 2
+  }
+
+  /// Whether the file ends before its last page, which can be healthy: then the last pages are free.
+  package var isShorterThanLastPage: Bool {
+    guard let meta else { return true }
+    return byteCount < (meta.lastPage + 1) * UInt64(LMDBLimits.pageSize)
+  }
+
+  /// Reads bytes of a page and those that follow it.
+  func read(_ page: UInt64, _ offset: Int = 0, into buffer: UnsafeMutableRawBufferPointer) throws(PageError) {
+    guard var base = buffer.baseAddress else { return }
+    var rest = buffer.count
+    var position = Int(page) * LMDBLimits.pageSize + offset
+    while rest > 0 {
+      let count = unsafe pread(descriptor, base, rest, position)
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw PageError(page: page, problem: .unreadable(errno))
+      }
+      if count == 0 { throw PageError(page: page, problem: .beyondEnd) }
+      unsafe base += count
+      rest -= count
+      position += count
+    }
+  }
+}
+
+/// Both meta pages, as far as they can be trusted.
+private struct MetaPair {
+  var meta: PageMeta?
+  var findings: [PageFinding] = []
+
+  /// - Parameter pinned: The commit whose page is wanted; nil for the newest.
+  init(_ descriptor: Int32, pinned: UInt64?) {
+    var found: [PageMeta] = []
+    for page: UInt64 in 0...1 {
+      do throws(PageProblem) {
+        found.append(try Self.read(descriptor, page))
+      } catch {
+        note(page, error)
+      }
+    }
+    found.sort { $0.commitNumber > $1.commitNumber }
+    if let pinned { found.sort { left, right in left.commitNumber == pinned && right.commitNumber != pinned } }
+    // Both are 0 in a file without a commit.
+    if found.count == 2, found[0].commitNumber != found[1].commitNumber {
+      let other = found[1].commitNumber
+      let isNeighbour = other &+ 1 == found[0].commitNumber || (pinned != nil && other == found[0].commitNumber &+ 1)
+      if !isNeighbour { note(found[1].page, .meta("its commit is not next to the other meta page's")) }
+    }
+    for candidate in found where meta == nil {
+      if let problem = candidate.rootProblem {
+        note(candidate.page, problem)
+      } else {
+        meta = candidate
+      }
+    }
+  }
+
+  private mutating func note(_ page: UInt64, _ problem: PageProblem) {
+    findings.append(PageFinding(page: page, table: nil, key: nil, problem: problem))
+  }
+
+  /// Reads a page twice: a writer of another process may be just writing it.
+  private static func read(_ descriptor: Int32, _ page: UInt64) throws(PageProblem) -> PageMeta {
+    var last: PageMeta?
+    for _ in 0..<4 {
+      let meta = try readOnce(descriptor, page)
+      if meta == last { return meta }
+      last = meta
+    }
+    throw .meta("it does not stay the same while it is read")
+  }
+
+  private static func readOnce(_ descriptor: Int32, _ page: UInt64) throws(PageProblem) -> PageMeta {
+    var bytes = [UInt8](repeating: 0, count: 152)
+    let count = unsafe pread(descriptor, &bytes, bytes.count, Int(page) * LMDBLimits.pageSize)
+    if count < 0 { throw .unreadable(errno) }
+    if count < bytes.count { throw .beyondEnd }
+    let result = unsafe bytes.withUnsafeBytes { bytes -> Result<PageMeta, PageProblem> in
+      guard let base = bytes.baseAddress else { return .failure(.beyondEnd) }
+      do throws(PageProblem) { return .success(try unsafe PageMeta(base, page: page)) } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
+  }
+}
+
+/// What keeps a `PageFile` readable as long as it lives.
+private protocol PageHold: AnyObject, Sendable {
+  /// Whether no page of the state can change.
+  var keepsPages: Bool { get }
+}
+
+/// A read transaction. Sendable: it is never read from, only ended, which `MDB_NOTLS` allows on any thread.
+@safe
+private final class ReadPin: PageHold, @unchecked Sendable {
+  private let transaction: LMDBReadTransaction
+  let commitNumber: UInt64
+  let descriptor: Int32
+  let keepsPages = true
+
+  init(_ transaction: consuming LMDBReadTransaction) throws(LMDBError) {
+    commitNumber = transaction.commitNumber
+    descriptor = try transaction.descriptor()
+    self.transaction = transaction
+  }
+}
+
+/// A descriptor of our own, and the file's entry in the registry.
+private final class OwnDescriptor: PageHold {
+  private let descriptor: Int32
+  private let identity: FileSystem.Identity
+  private let writerLock: WriterLockFile?
+  let isWriterLocked: Bool
+  var keepsPages: Bool { isWriterLocked }
+
+  init(_ descriptor: Int32, _ identity: FileSystem.Identity, writerLock: WriterLockFile?) {
+    self.descriptor = descriptor
+    self.identity = identity
+    self.writerLock = writerLock
+    isWriterLocked = writerLock != nil
+  }
+
+  deinit {
+    writerLock?.release()
+    close(descriptor)
+    EnvironmentRegistry.release(identity)
+  }
+}
+
+extension LMDBReadTransaction {
+  /// LMDB's own descriptor of the data file. It is LMDB's to close.
+  fileprivate func descriptor() throws(LMDBError) -> Int32 {
+    var descriptor: Int32 = -1
+    let code = unsafe mdb_env_get_fd(mdb_txn_env(handle.pointer), &descriptor)
+    if code != 0 { throw LMDBError(code: code, operation: "mdb_env_get_fd") }
+    return descriptor
+  }
+}

@@ -1,0 +1,36 @@
+extension PageReader {
+  /// Calls `body` with each entry from the first key at or after `key`, ascending, until it answers false. What is damaged
+  /// is left out.
+  package func scan(
+    _ table: Int, from key: UnsafeRawBufferPointer, _ body: (PageEntry) -> Bool
+  ) throws(PageError) {
+    if map.tables[table].isLost { return }
+    guard let tree = try root(table) else { return }
+    var path = PagePath()
+    var isFirst = true
+    do throws(PageError) {
+      try unsafe descend(&path, tree, key)
+    } catch {
+      guard damaged(path.pages[path.level], path.indexes[path.level]) != nil else { throw error }
+      isFirst = false
+      guard try move(&path, tree, by: 1, skipping: true) else { return }
+    }
+    let isHollow = table == hollowTable
+    repeat {
+      let page = try leaf(path, tree)
+      let isHeld = cache.hold(page)
+      defer { if isHeld { cache.letGo(page) } }
+      let start = unsafe isFirst ? page.view.lowerBound(key) : 0
+      isFirst = false
+      let number = path.pages[tree.depth - 1]
+      for index in start..<max(start, page.view.count) {
+        if page.view.flags(index) != 0, damaged(number, index) != nil { continue }
+        let mark = cache.enter()
+        defer { cache.leave(mark) }
+        let entry = try unsafe PageEntry(
+          key: page.view.key(index), value: value(page.view, index, number, isHollow: isHollow))
+        if unsafe !body(entry) { return }
+      }
+    } while try move(&path, tree, by: 1, skipping: true)
+  }
+}

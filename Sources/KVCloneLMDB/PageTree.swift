@@ -1,0 +1,88 @@
+/// Where a tree is, and what it says of itself: `MDB_db` of mdb.c.
+package struct PageTree: Sendable, Equatable {
+  /// Bytes of an `MDB_db`.
+  static let length = 48
+  /// `CURSOR_STACK` of mdb.c: LMDB cannot descend further.
+  static let maximumDepth = 32
+  /// `P_INVALID`: the tree has no page.
+  static let noPage = UInt64.max
+
+  let pad: UInt32
+  let flags: UInt16
+  let depth: Int
+  let branchPages: UInt64
+  let leafPages: UInt64
+  let overflowPages: UInt64
+  package let entries: UInt64
+  let root: UInt64
+
+  /// Reads 48 bytes, which may be anything.
+  init(_ bytes: UnsafeRawPointer) {
+    let view = unsafe PageView(bytes)
+    pad = UInt32(truncatingIfNeeded: view.word32(0))
+    flags = UInt16(truncatingIfNeeded: view.word16(4))
+    depth = view.word16(6)
+    branchPages = view.word64(8)
+    leafPages = view.word64(16)
+    overflowPages = view.word64(24)
+    entries = view.word64(32)
+    root = view.word64(40)
+  }
+
+  var isEmpty: Bool { root == Self.noPage }
+
+  /// Whether root and depth can be: what a descent relies on.
+  func isPlausible(lastPage: UInt64) -> Bool {
+    if isEmpty { return depth == 0 && entries == 0 && branchPages == 0 && leafPages == 0 && overflowPages == 0 }
+    return root >= 2 && root <= lastPage && depth >= 1 && depth <= Self.maximumDepth
+  }
+
+  /// A named table's: plain keys, no duplicates.
+  var isPlain: Bool { pad == 0 && flags == 0 }
+}
+
+/// One of the two meta pages: where a snapshot begins. `MDB_meta` of mdb.c, after the page's header of 16 bytes.
+package struct PageMeta: Sendable, Equatable {
+  /// The page: 0 or 1.
+  package let page: UInt64
+  package let commitNumber: UInt64
+  package let lastPage: UInt64
+  let freeTree: PageTree
+  let mainTree: PageTree
+
+  /// Checks everything but the roots that LMDB relies on, and whatever else has one right value only.
+  init(_ bytes: UnsafeRawPointer, page: UInt64) throws(PageProblem) {
+    let view = unsafe PageView(bytes)
+    if view.word32(16) != 0xBEEF_C0DE { throw .meta("it has not the magic number of LMDB") }
+    if view.word32(20) != 1 { throw .meta("it is not of data version 1") }
+    // P_META alone.
+    if view.number != page || view.word16(10) != 0x08 { throw .meta("its header is not that of a meta page") }
+    if view.word64(24) != 0 { throw .meta("it asks for a fixed map address") }
+    freeTree = unsafe PageTree(bytes + 40)
+    mainTree = unsafe PageTree(bytes + 88)
+    lastPage = view.word64(136)
+    commitNumber = view.word64(144)
+    self.page = page
+    // The page size stands in the free tree's otherwise unused field.
+    if freeTree.pad != UInt32(LMDBLimits.pageSize) { throw .meta("its page size is not 4096") }
+    // 2^47 bytes is what a process can address.
+    if lastPage < 1 || lastPage >= 1 << 35 { throw .meta("its last page number is impossible") }
+    // MDB_INTEGERKEY, and MDB_NOSUBDIR, which mdb_env_init_meta0 keeps and nobody reads.
+    if freeTree.flags & ~0x4000 != 0x08 { throw .meta("its flags are not those of a store") }
+    if !mainTree.isPlain { throw .meta("the flags of the list of tables are not those of a store") }
+    // Transaction N writes meta page N % 2; the pages of a new file are both of transaction 0.
+    if commitNumber & 1 != page, commitNumber != 0 { throw .meta("its commit belongs on the other meta page") }
+    let mapSize = view.word64(32)
+    if mapSize < (lastPage + 1) * 4096 || mapSize > 1 << 48 {
+      throw .meta("its map size is impossible")
+    }
+  }
+
+  /// Why nothing can begin here. The older page may break these rules: after a commit whose meta page could not be
+  /// written, mdb_env_write_meta puts back the old numbers beside the new roots.
+  var rootProblem: PageProblem? {
+    if !freeTree.isPlausible(lastPage: lastPage) { return .meta("the free list's root is impossible") }
+    if !mainTree.isPlausible(lastPage: lastPage) { return .meta("the root of the list of tables is impossible") }
+    return nil
+  }
+}

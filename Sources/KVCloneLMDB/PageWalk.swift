@@ -1,0 +1,245 @@
+import Glibc
+
+/// One walk over all trees of a file's state.
+///
+/// Always holds: a page is read at most once, and its bytes are used only after `PageView.problem` found none. A page that
+/// is damaged is told once and left out, with all that is below it; everything else is walked.
+@safe
+final class PageWalk {
+  let file: PageFile
+  let meta: PageMeta
+  var map: PageMap
+  let used: PageSet
+  let freed: PageSet
+  /// Free pages that lie so far beyond the file's end that they are only counted.
+  var freedBeyond: UInt64 = 0
+  /// Whole pages of the file.
+  let filePages: UInt64
+  private let maximumFindings: Int
+  /// A page for each level of a tree, and the first one for values.
+  let buffers: UnsafeMutableRawPointer
+
+  /// The tree that is being walked.
+  enum Kind {
+    case tables, free
+    case table(String)
+  }
+  var kind = Kind.tables
+  private var seen = Counts()
+  private var depth = 0
+  private var hasLosses = false
+
+  private struct Counts {
+    var branches: UInt64 = 0
+    var leaves: UInt64 = 0
+    var overflows: UInt64 = 0
+    var entries: UInt64 = 0
+  }
+
+  /// How far beyond the file's end free pages are remembered: 256 GiB.
+  private static let reach: UInt64 = 1 << 26
+
+  init?(_ file: PageFile, _ meta: PageMeta, maximumFindings: Int) {
+    self.file = file
+    self.meta = meta
+    self.maximumFindings = maximumFindings
+    map = PageMap(pageCount: Int(meta.lastPage) + 1)
+    filePages = file.byteCount / UInt64(PageView.size)
+    let limit = min(meta.lastPage + 1, filePages + Self.reach)
+    guard let used = PageSet(limit: limit), let freed = PageSet(limit: limit) else { return nil }
+    self.used = used
+    self.freed = freed
+    unsafe buffers = .allocate(byteCount: (PageTree.maximumDepth + 2) * PageView.size, alignment: 16)
+  }
+
+  deinit {
+    unsafe buffers.deallocate()
+  }
+
+  func run() -> PageMap {
+    for finding in file.metaFindings { note(finding.page, finding.problem) }
+    walk(meta.mainTree, .tables, from: meta.page)
+    if hasLosses { map.isTableListDamaged = true }
+    for index in map.tables.indices {
+      let table = map.tables[index]
+      if table.isLost || isFull { continue }
+      if !walk(table.tree, .table(table.name), from: meta.page) {
+        map.tables[index].isLost = true
+        lose(low: [], high: nil, page: table.tree.root)
+      }
+    }
+    if !isFull {
+      walk(meta.freeTree, .free, from: meta.page)
+      account()
+    }
+    map.isTruncated = isFull
+    return map
+  }
+
+  var isFull: Bool { map.findings.count >= maximumFindings }
+
+  func note(_ page: UInt64, _ problem: PageProblem, key: [UInt8]? = nil) {
+    guard !isFull else { return }
+    map.findings.append(PageFinding(page: page, table: tableName, key: key, problem: problem))
+  }
+
+  var tableName: String? {
+    if case .table(let name) = kind { return name }
+    return nil
+  }
+
+  private var order: PageKeyOrder {
+    if case .free = kind { return .numbers }
+    return .bytes
+  }
+
+  /// Whether the tree's root could be read.
+  @discardableResult
+  private func walk(_ tree: PageTree, _ kind: Kind, from page: UInt64) -> Bool {
+    self.kind = kind
+    if tree.isEmpty { return true }
+    seen = Counts()
+    depth = tree.depth
+    let hadLosses = hasLosses
+    hasLosses = false
+    defer { hasLosses = hasLosses || hadLosses }
+    if let problem = unsafe visit(tree.root, level: 1, low: nil, high: nil) {
+      note(problem == .outOfRange ? page : tree.root, problem)
+      hasLosses = true
+      return false
+    }
+    let isCounted =
+      seen.branches == tree.branchPages && seen.leaves == tree.leafPages && seen.overflows == tree.overflowPages
+      && seen.entries == tree.entries
+    // What is lost was not counted.
+    if !hasLosses, !isCounted { note(tree.root, .miscounted) }
+    return true
+  }
+
+  /// Visits a page and all below it; why the page cannot be used, if it cannot.
+  private func visit(
+    _ page: UInt64, level: Int, low: UnsafeRawBufferPointer?, high: UnsafeRawBufferPointer?
+  ) -> PageProblem? {
+    if page < 2 || page > meta.lastPage { return .outOfRange }
+    if page >= filePages { return .beyondEnd }
+    if !used.insert(page) { return .reachedTwice }
+    if freed.contains(page) { return .usedAndFree }
+    let buffer = unsafe UnsafeMutableRawBufferPointer(start: buffers + level * PageView.size, count: PageView.size)
+    do throws(PageError) { try unsafe file.read(page, into: buffer) } catch { return error.problem }
+    guard let base = buffer.baseAddress else { return .badEntry }
+    let view = unsafe PageView(base)
+    let isLeaf = level == depth
+    if let problem = view.problem(number: page, isLeaf: isLeaf, order: order) { return problem }
+    if let problem = unsafe misplaced(view, isLeaf: isLeaf, low, high) { return problem }
+    if isLeaf {
+      seen.leaves += 1
+      for index in 0..<view.count where !isFull { visitEntry(view, index, page) }
+      return nil
+    }
+    seen.branches += 1
+    // LMDB asserts it, except in the free list, where it passes through such a state (ITS#8336).
+    if view.count < 2, order == .bytes { return .lonelyChild }
+    for index in 0..<view.count where !isFull {
+      let from = unsafe index == 0 ? low : view.key(index)
+      let to = unsafe index + 1 < view.count ? view.key(index + 1) : high
+      let child = view.child(index)
+      guard let problem = unsafe visit(child, level: level + 1, low: from, high: to) else { continue }
+      note(problem == .outOfRange ? page : child, problem)
+      map.badEdges[PageMap.edge(page, index)] = child
+      unsafe lose(low: from.map { unsafe [UInt8]($0) } ?? [], high: to.map { unsafe [UInt8]($0) }, page: child)
+    }
+    return nil
+  }
+
+  /// Whether a key lies outside of those that lead to the page: LMDB would not find it.
+  private func misplaced(
+    _ view: PageView, isLeaf: Bool, _ low: UnsafeRawBufferPointer?, _ high: UnsafeRawBufferPointer?
+  ) -> PageProblem? {
+    let first = isLeaf ? 0 : 1
+    guard view.count > first else { return nil }
+    if let low = unsafe low, unsafe compare(view.key(first), low, order) < 0 { return .misplacedKey }
+    if let high = unsafe high, unsafe compare(view.key(view.count - 1), high, order) >= 0 { return .misplacedKey }
+    return nil
+  }
+
+  private func visitEntry(_ view: PageView, _ index: Int, _ page: UInt64) {
+    seen.entries += 1
+    let flags = view.flags(index)
+    if case .tables = kind {
+      let isTable = flags == PageView.subDataFlag && view.dataLength(index) == PageTree.length
+      guard isTable else {
+        hasLosses = true
+        return note(page, .notATable)
+      }
+      let name = unsafe String(decoding: view.key(index), as: UTF8.self)
+      var table = unsafe PageMap.Table(name: name, tree: PageTree(view.data(index)))
+      table.isLost = !table.tree.isPlain || !table.tree.isPlausible(lastPage: meta.lastPage)
+      map.tables.append(table)
+      guard table.isLost else { return }
+      map.findings.append(PageFinding(page: page, table: name, key: nil, problem: .badTree))
+      hasLosses = true
+      map.lost[name] = [LostRange(low: [], high: nil, page: page)]
+      return
+    }
+    if flags == PageView.subDataFlag { return loseEntry(view, index, page, told: page, .badEntry) }
+    if flags == PageView.bigDataFlag {
+      let first = view.overflowPage(index)
+      if let problem = visitOverflow(first, byteCount: view.dataLength(index)) {
+        return loseEntry(view, index, page, told: problem == .outOfRange ? page : first, problem)
+      }
+    }
+    if case .free = kind, !visitFreeRecord(view, index) {
+      note(page, .badFreeRecord)
+      hasLosses = true
+    }
+  }
+
+  private func loseEntry(_ view: PageView, _ index: Int, _ page: UInt64, told: UInt64, _ problem: PageProblem) {
+    let key = unsafe [UInt8](view.key(index))
+    note(told, problem, key: key)
+    map.badEdges[PageMap.edge(page, index)] = told
+    lose(low: key, high: key + [0], page: told)
+  }
+
+  private func lose(low: [UInt8], high: [UInt8]?, page: UInt64) {
+    hasLosses = true
+    guard let name = tableName else { return }
+    map.lost[name, default: []].append(LostRange(low: low, high: high, page: page))
+  }
+
+  /// The pages that a value has of its own: only the first one has a header.
+  private func visitOverflow(_ first: UInt64, byteCount: Int) -> PageProblem? {
+    if first < 2 || first > meta.lastPage { return .outOfRange }
+    if first >= filePages { return .beyondEnd }
+    let header = unsafe UnsafeMutableRawBufferPointer(start: buffers, count: PageView.headerLength)
+    do throws(PageError) { try unsafe file.read(first, into: header) } catch { return error.problem }
+    let view = unsafe PageView(buffers)
+    if view.number != first { return .wrongNumber }
+    let pages = UInt64(view.word32(12))
+    // More pages than the value needs are sound: LMDB overwrites a longer value of the same transaction in its place
+    // (mdb_cursor_put: "we don't bother to try shrinking the page").
+    let needed = UInt64(PageView.headerLength - 1 + byteCount) / UInt64(PageView.size) + 1
+    guard view.word16(10) == PageView.overflowFlag, pages >= needed, first + pages - 1 <= meta.lastPage else {
+      return .badOverflow
+    }
+    if first + pages > filePages { return .beyondEnd }
+    for page in first..<first + pages {
+      if !used.insert(page) { return .reachedTwice }
+      if freed.contains(page) { return .usedAndFree }
+    }
+    seen.overflows += pages
+    return nil
+  }
+
+  /// Each page once: in use, or free.
+  private func account() {
+    map.usedPages = 2 + used.count
+    map.freePages = freed.count + freedBeyond
+    if hasLosses || isFull { return }
+    let accounted = map.usedPages + map.freePages
+    guard accounted <= meta.lastPage else { return }
+    kind = .free
+    note(
+      used.firstMissing(from: 2, alsoIn: freed) ?? meta.lastPage, .leaked(Int(meta.lastPage + 1 - accounted)))
+  }
+}

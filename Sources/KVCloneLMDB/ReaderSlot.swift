@@ -1,0 +1,63 @@
+import CKVCloneLMDB
+import Glibc
+import Synchronization
+
+/// One reader: a read transaction of LMDB's that is renewed and reset, and whether it is in use.
+///
+/// As long as a cache line, so that two threads do not write into one.
+@safe
+struct ReaderSlot: ~Copyable {
+  static let idle: UInt32 = 0
+  static let busy: UInt32 = 1
+  /// Nobody may claim it: somebody needs all readers to be gone.
+  static let locked: UInt32 = 2
+
+  let state: Atomic<UInt32>
+  /// False for a reader beyond the slots of its core, which is freed with its transaction.
+  let isPooled: Bool
+  let core: Unmanaged<EnvironmentCore>
+  /// Nil until the slot is used for the first time. Belongs to whoever has set `state`.
+  var transaction: OpaquePointer?
+  let isOneSided = Barrier.isOneSided
+  private let padding: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+
+  init(core: Unmanaged<EnvironmentCore>, isPooled: Bool) {
+    state = Atomic(isPooled ? Self.idle : Self.busy)
+    self.isPooled = isPooled
+    unsafe self.core = unsafe core
+    unsafe transaction = nil
+  }
+
+  @inline(__always)
+  func claim() -> Bool {
+    state.compareExchange(expected: Self.idle, desired: Self.busy, ordering: .acquiring).exchanged
+  }
+
+  /// Gives the slot back, and says whether somebody waits for that.
+  @inline(__always)
+  func release() -> Bool {
+    state.store(Self.idle, ordering: .releasing)
+    return needsAttention
+  }
+
+  /// Whether whoever begins or ends must take the slow way. To be asked after `state` was changed.
+  @inline(__always)
+  var needsAttention: Bool {
+    if !isOneSided { atomicMemoryFence(ordering: .sequentiallyConsistent) }
+    return unsafe core._withUnsafeGuaranteedRef { $0.attention.load(ordering: .relaxed) != 0 }
+  }
+}
+
+/// A barrier that only one side pays for: readers order their store and load by nothing, and whoever needs to see them
+/// makes every processor that runs a thread of this process execute a full one.
+enum Barrier {
+  /// Whether the kernel has such barriers (`MEMBARRIER_CMD_PRIVATE_EXPEDITED`, Linux 4.14). Where it has none, readers
+  /// pay too.
+  static let isOneSided = kvclone_membarrier_register() == 0
+
+  static func everywhere() {
+    if isOneSided { _ = kvclone_membarrier() }
+    atomicMemoryFence(ordering: .sequentiallyConsistent)
+  }
+
+}

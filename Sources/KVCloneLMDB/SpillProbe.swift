@@ -1,0 +1,151 @@
+import CKVCloneLMDB
+import Glibc
+
+/// Finds out, once per process, whether this LMDB can be made to spill: see `LMDBWriteTransaction.spill`.
+///
+/// That rests on an order inside `mdb_put` that LMDB does not promise, and a return code alone proves nothing. So it is
+/// tried in an environment of its own, in a file of memory: some MiB are written and spilled; then the memory must be
+/// free again, the bytes must be in the file, the contents must be right, in the same transaction, after an abort and
+/// after a commit.
+enum SpillProbe {
+  static let isSupported = unsafe findsSupport(with: force)
+
+  /// A spill: puts a value of 600 MiB into the main database, under the name of a table, which is refused. That is more
+  /// than LMDB can list as dirty (131,071 entries, doubled "for good measure"), so that everything that may be spilled
+  /// is, and less than 4 GiB, so that it is not refused as too long. Returns LMDB's code, `MDB_INCOMPATIBLE` if all
+  /// went well.
+  static func force(_ transaction: OpaquePointer, _ table: UnsafeRawBufferPointer) -> Int32 {
+    unsafe rawReserve(transaction, LMDBEnvironment.mainDatabase, table, 600 << 20, 0).code
+  }
+
+  private static let valueCount = 8
+  private static let valueLength = 512 << 10
+
+  /// The probe with another way to spill than `force`. Other threads may allocate meanwhile, so it gets three attempts.
+  static func findsSupport(with force: (OpaquePointer, UnsafeRawBufferPointer) -> Int32) -> Bool {
+    for _ in 0..<3 {
+      guard let scratch = ScratchEnvironment() else { return false }
+      if unsafe probe(scratch, force) { return true }
+    }
+    return false
+  }
+
+  private static func probe(
+    _ scratch: ScratchEnvironment, _ force: (OpaquePointer, UnsafeRawBufferPointer) -> Int32
+  ) -> Bool {
+    guard unsafe write(scratch, first: 1, commit: true, force) else { return false }
+    guard scratch.holds(first: 1, valueCount, valueLength) else { return false }
+    guard unsafe write(scratch, first: 101, commit: false, force) else { return false }
+    return scratch.holds(first: 1, valueCount, valueLength)
+  }
+
+  /// One transaction with a spill in its middle.
+  private static func write(
+    _ scratch: ScratchEnvironment, first: UInt8, commit: Bool,
+    _ force: (OpaquePointer, UnsafeRawBufferPointer) -> Int32
+  ) -> Bool {
+    guard let transaction = unsafe scratch.begin(0) else { return false }
+    let fileBefore = scratch.fileLength
+    let before = kvclone_allocated_bytes()
+    for index in 0..<valueCount {
+      guard unsafe scratch.put(transaction, first + UInt8(index), index, valueLength) else {
+        unsafe mdb_txn_abort(transaction)
+        return false
+      }
+    }
+    let rise = Int(kvclone_allocated_bytes()) - Int(before)
+    let isSpilled = unsafe ScratchEnvironment.tableName.withUnsafeBytes { name in
+      unsafe force(transaction, name) == MDB_INCOMPATIBLE
+    }
+    let held = Int(kvclone_allocated_bytes()) - Int(before)
+    let expected = valueCount * valueLength
+    // Another malloc than the C library's shows no rise; then the file alone must prove that the pages left memory.
+    let isFreed = rise < expected / 2 || held < expected / 2
+    let isWritten = scratch.fileLength - fileBefore >= expected / 2
+    let isReadable = unsafe scratch.holds(transaction, first: first, valueCount, valueLength)
+    let isWritable = unsafe scratch.put(transaction, first, 0, valueLength)
+    if !(isSpilled && isFreed && isWritten && isReadable && isWritable) || !commit {
+      unsafe mdb_txn_abort(transaction)
+      return isSpilled && isFreed && isWritten && isReadable && isWritable
+    }
+    return unsafe mdb_txn_commit(transaction) == 0
+  }
+}
+
+/// A small LMDB environment in memory, which no lock and no other process knows of.
+@safe
+private final class ScratchEnvironment {
+  static let tableName = Array("probe".utf8)
+
+  private let environment: OpaquePointer
+  private let table: UInt32
+  private let descriptor: Int32
+
+  init?() {
+    descriptor = unsafe kvclone_memory_file("kvclone-spill-probe")
+    guard descriptor >= 0 else { return nil }
+    var opened: OpaquePointer?
+    guard unsafe mdb_env_create(&opened) == 0, let opened = unsafe opened else {
+      Glibc.close(descriptor)
+      return nil
+    }
+    unsafe environment = opened
+    unsafe mdb_env_set_maxdbs(opened, 2)
+    unsafe mdb_env_set_mapsize(opened, 16 << 20)
+    // With MDB_NOSUBDIR and MDB_NOLOCK, LMDB opens the path as it is (`mdb_fname_init`).
+    let flags = UInt32(MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOTLS | MDB_NOSYNC)
+    var code = unsafe mdb_env_open(opened, "/proc/self/fd/\(descriptor)", flags, 0o600)
+    var transaction: OpaquePointer?
+    var dbi: UInt32 = 0
+    if code == 0 { code = unsafe mdb_txn_begin(opened, nil, 0, &transaction) }
+    if code == 0 { code = unsafe mdb_dbi_open(transaction, "probe", UInt32(MDB_CREATE), &dbi) }
+    if code == 0 { code = unsafe mdb_txn_commit(transaction) }
+    table = dbi
+    if code != 0 { return nil }
+  }
+
+  var fileLength: Int {
+    (try? FileSystem.facts(descriptor: descriptor))?.byteCount ?? 0
+  }
+
+  func begin(_ flags: UInt32) -> OpaquePointer? {
+    var transaction: OpaquePointer?
+    return unsafe mdb_txn_begin(environment, nil, flags, &transaction) == 0 ? transaction : nil
+  }
+
+  func put(_ transaction: OpaquePointer, _ byte: UInt8, _ index: Int, _ length: Int) -> Bool {
+    let key = [UInt8(index), byte]
+    return unsafe key.withUnsafeBytes { key in
+      let place = unsafe rawReserve(transaction, table, key, length, 0)
+      guard unsafe place.code == 0, let base = unsafe place.base else { return false }
+      unsafe memset(base, Int32(byte), length)
+      return true
+    }
+  }
+
+  func holds(first: UInt8, _ count: Int, _ length: Int) -> Bool {
+    guard let transaction = unsafe begin(UInt32(MDB_RDONLY)) else { return false }
+    defer { unsafe mdb_txn_abort(transaction) }
+    return unsafe holds(transaction, first: first, count, length)
+  }
+
+  func holds(_ transaction: OpaquePointer, first: UInt8, _ count: Int, _ length: Int) -> Bool {
+    for index in 0..<count {
+      let byte = first + UInt8(index)
+      let key = [UInt8(index), byte]
+      let isRight = unsafe key.withUnsafeBytes { key in
+        let value = unsafe rawGet(transaction, table, key)
+        guard value.code == 0, value.count == length, let base = unsafe value.base else { return false }
+        // All bytes are the same one, if the first is and each equals its neighbour.
+        return unsafe base.load(as: UInt8.self) == byte && memcmp(base, base + 1, length - 1) == 0
+      }
+      if !isRight { return false }
+    }
+    return true
+  }
+
+  deinit {
+    unsafe mdb_env_close(environment)
+    Glibc.close(descriptor)
+  }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import Testing
+
+@testable import KVCloneLMDB
+
+/// The small helpers for other modules.
+@Suite struct HelperTests {
+  @Test func files() throws {
+    let store = try TemporaryStore()
+    #expect(FileSystem.kind(store.root) == .directory)
+    #expect(FileSystem.kind("/proc/self/exe") == .symlink)
+    #expect(FileSystem.kind("/dev/null") == .other)
+    #expect(!FileSystem.exists(store.path))
+    try FileSystem.createDirectory(store.path)
+    #expect(throws: LMDBError.self) { try FileSystem.createDirectory(store.path) }
+    try FileSystem.fsyncDirectory(store.root)
+    #expect(try FileSystem.freeBytes(store.root) > 0)
+    #expect(StorePaths("a/b//").directory == "a/b")
+    #expect(StorePaths("/b").parent == "/" && StorePaths("b").parent == "." && StorePaths("a/b").name == "b")
+  }
+
+  @Test func threads() throws {
+    let own = Threads.currentID
+    #expect(try Threads.runOnThread(stackSize: 1 << 19) { Threads.currentID } != own)
+    #expect(throws: LMDBError.self) { try Threads.runOnThread(stackSize: 1) {} }
+    let earlier = monotonicNanoseconds()
+    #expect(monotonicNanoseconds() >= earlier)
+  }
+
+  @Test func memory() throws {
+    #expect(try #require(ProcessMemory.anonymousBytes) > 0)
+  }
+
+  @Test func messagesSayWhatToDo() {
+    let errors: [LMDBError] = [
+      .mapFull, .readersFull, .threadStorageFull, .transactionFull, .cursorFull, .pageFull, .corrupted, .panic,
+      .versionMismatch, .invalid, .mapResized, .incompatible, .badReaderSlot, .badTransaction, .badTable, .tablesFull,
+      .noTable(name: "a"), .keyTooLong(length: 600), .keyEmpty, .valueTooLong(length: 5), .notAscending,
+      .incompleteValue(reserved: 2, written: 1), .nestedWrite, .busy(holder: nil), .transactionFailed, .forked,
+      .alreadyOpen(path: "p"), .readOnly, .closed, .transactionsActive(count: 2), .storeExists(path: "p"),
+      .noStore(path: "p"), .notAStore(path: "p", reason: "r"), .emptyFile(path: "p"), .symlink(path: "p"),
+      .notRegularFile(path: "p"), .wrongOwner(path: "p", owner: 1), .wrongMode(path: "p", mode: 0o644),
+      .hardLinked(path: "p", links: 2), .networkFileSystem(name: "NFS"), .unsupportedPageSize(16384),
+      .commitFailed(outcome: .committed, errno: 5), .commitFailed(outcome: .notCommitted, errno: 28),
+      .commitFailed(outcome: .unknown, errno: 5), .replacedWhileOpening(path: "p"), .pidNamespace, .diskFull,
+      .outOfMemory, .io(errno: 5, operation: "pread"),
+    ]
+    for error in errors {
+      let sentences = error.message.split(separator: ". ")
+      #expect(sentences.count >= 2 && error.message.hasSuffix("."), "\(error.message)")
+    }
+    #expect(LMDBError.io(errno: 5, operation: "pread").message.contains("Input/output error"))
+    #expect(LMDBError(code: 28, operation: "write") == .diskFull)
+  }
+
+  /// Rule 15. Every failure here has the secret in its key or value.
+  @Test func errorsSayNothingOfKeysAndValues() throws {
+    let store = try TemporaryStore()
+    var options = LMDBOptions()
+    options.mapSize = 1 << 20
+    let environment = try store.create(["a"], options)
+    let table = try environment.table(named: "a")
+    let (secret, long) = ("Geheimnis", String(repeating: "Geheimnis", count: 60))
+    let huge = String(repeating: "Geheimnis", count: 300_000)
+    var errors: [any Error] = []
+    func attempt(_ body: (inout LMDBWriteTransaction) throws(LMDBError) -> Void) throws {
+      var writer = try environment.beginWrite(label: "test")
+      do throws(LMDBError) { try body(&writer) } catch { errors.append(error) }
+      if let failure = commitError(writer) { errors.append(failure) }
+    }
+    try attempt { (writer) throws(LMDBError) in try writer.put(table, long, secret) }
+    try attempt { (writer) throws(LMDBError) in try writer.put(table, secret, huge) }
+    try attempt { (writer) throws(LMDBError) in
+      try writer.append(table, secret, secret)
+      try writer.append(table, secret, secret)
+    }
+    try attempt { (writer) throws(LMDBError) in _ = try writer.delete(table, long) }
+    try attempt { (writer) throws(LMDBError) in try writer.put(LMDBTable(dbi: 900), secret, secret) }
+    do { _ = try environment.beginRead().text(table, long) } catch { errors.append(error) }
+    do { _ = try environment.beginRead().keys(table, from: long) } catch { errors.append(error) }
+    #expect(errors.count == 12)
+    for error in errors {
+      var text = "\(error)"
+      dump(error, to: &text)
+      #expect(!text.contains(secret), "\(text)")
+    }
+  }
+
+  @Test func libraryVersion() {
+    #expect(LMDBLibrary.version.major == 0 && LMDBLibrary.version.minor == 9)
+  }
+}

@@ -1,0 +1,190 @@
+import Foundation
+import Testing
+
+@testable import KVCloneLMDB
+
+/// Rule 7: address space is reserved, followed and enlarged, and only while nobody uses the map.
+@Suite struct MapTests {
+  let store: TemporaryStore
+  private let mebibyte = 1 << 20
+
+  init() throws {
+    store = try TemporaryStore()
+  }
+
+  private func small(_ size: Int) throws -> LMDBEnvironment {
+    var options = LMDBOptions()
+    options.mapSize = size
+    return try store.create(["a"], options)
+  }
+
+  private func put(_ environment: LMDBEnvironment, _ key: UInt8, _ byteCount: Int) throws(LMDBError) {
+    let table = try environment.table(named: "a")
+    var writer = try environment.beginWrite()
+    try writer.put(table, [key].span.bytes, [UInt8](repeating: key, count: byteCount).span.bytes)
+    try writer.commit()
+  }
+
+  @Test func reservesOneTebibyte() throws {
+    let environment = try store.create()
+    #expect(try environment.info().mapSize == 1 << 40)
+  }
+
+  @Test func doublesBeforeAWriteThatMightNotFit() throws {
+    let environment = try small(4 * mebibyte)
+    for key in 1...40 as ClosedRange<UInt8> { try put(environment, key, mebibyte / 2) }
+    #expect(try environment.info().mapSize == 32 * mebibyte)
+    #expect(try environment.statistics(environment.table(named: "a")).entries == 40)
+  }
+
+  @Test func doesNotMoveTheMapUnderAReader() throws {
+    let environment = try small(4 * mebibyte)
+    try put(environment, 1, mebibyte)
+    let table = try environment.table(named: "a")
+    var reader: PinnedReader? = try PinnedReader(environment)
+    var key: UInt8 = 1
+    var failure: LMDBError?
+    while failure == nil, key < 100 {
+      key += 1
+      do { try put(environment, key, mebibyte / 2) } catch { failure = error }
+    }
+    #expect(failure == .mapFull)
+    #expect(failure?.message.contains("pinned snapshot") == true)
+    #expect(try environment.info().mapSize == 4 * mebibyte)
+    // The reader's map is where it was, and others can read.
+    #expect(try reader?.byteCount(table, 1) == mebibyte)
+    #expect(try PinnedReader(environment).byteCount(table, 1) == mebibyte)
+    #expect(throws: LMDBError.mapFull) { try put(environment, key, mebibyte / 2) }
+    reader = nil
+    // The end of the last transaction made it grow.
+    #expect(try environment.info().mapSize == 8 * mebibyte)
+    try put(environment, key, mebibyte / 2)
+    #expect(try environment.auditPages().isConsistent)
+  }
+
+  @Test func aTransactionThatDidNotFitFitsTheNextTime() throws {
+    let environment = try small(mebibyte)
+    var attempts = 0
+    while attempts < 10 {
+      attempts += 1
+      do throws(LMDBError) {
+        try put(environment, 1, 5 * mebibyte)
+        break
+      } catch {
+        #expect(error == .mapFull)
+      }
+    }
+    #expect(attempts == 4)
+    #expect(try environment.info().mapSize == 8 * mebibyte)
+  }
+
+  @Test func growsAfterReadersOfOtherThreads() throws {
+    let environment = try small(2 * mebibyte)
+    let table = try environment.table(named: "a")
+    let failures = try withReaders(of: environment, table) {
+      for key in 1...60 as ClosedRange<UInt8> {
+        var isDone = false
+        while !isDone {
+          do throws(LMDBError) {
+            try put(environment, key, mebibyte / 2)
+            isDone = true
+          } catch {
+            guard error == .mapFull else { throw error }
+          }
+        }
+      }
+    }
+    #expect(failures == 0)
+    #expect(try environment.statistics(table).entries == 60)
+    #expect(try environment.info().mapSize >= 32 * mebibyte)
+  }
+
+  /// Threads that begin and end read transactions as fast as they can, while `body` runs.
+  private func withReaders(
+    of environment: LMDBEnvironment, _ table: LMDBTable, _ body: () throws -> Void
+  ) throws -> Int {
+    let shared = ReaderThreads()
+    let group = DispatchGroup()
+    for _ in 0..<3 {
+      DispatchQueue.global().async(group: group) {
+        while !shared.isDone {
+          let count = try? PinnedReader(environment).byteCount(table, 1)
+          if let count, count != 1 << 19 { shared.fail() }
+        }
+      }
+    }
+    defer {
+      shared.stop()
+      group.wait()
+    }
+    try body()
+    return shared.failures
+  }
+
+  // MARK: With other processes
+
+  @Test func takesLessWhereALimitForbidsIt() throws {
+    try store.prepare()
+    let peer = try Peer(store.path, ["limit-space=2000000000", "open", "info", "count", "put=200", "count"])
+    let lines = peer.finish()
+    #expect(lines.count == 6)
+    let size = try #require(lines.dropFirst(2).first.flatMap { Int($0.dropFirst(4)) })
+    #expect(size < 2_000_000_000 && size >= 64 << 20)
+    #expect(lines.suffix(3) == ["count 1", "ok", "count 201"])
+  }
+
+  @Test func aLimitThatForbidsGrowthIsAnErrorAndNoMore() throws {
+    let environment = try small(4 * mebibyte)
+    environment.close()
+    // The limit comes when the map is open: what the process may still have is less than the map would need.
+    let (size, room) = (96 * mebibyte, 80 * mebibyte)
+    let peer = try Peer(
+      store.path,
+      [
+        "map=\(size)", "length=100000", "open", "limit-room=\(room)", "put=1100", "info", "count", "limit-space=0",
+        "put=1100", "info", "put=1100", "count",
+      ])
+    let expected = [
+      "ok", "ok", "ok", "ok", "error mapFull", "map \(size)", "count 0", "ok", "error mapFull", "map \(2 * size)", "ok",
+      "count 1100",
+    ]
+    #expect(peer.finish() == expected)
+  }
+
+  @Test func followsAProcessThatGrewTheFile() throws {
+    let environment = try small(2 * mebibyte)
+    let table = try environment.table(named: "a")
+    try put(environment, 1, 1000)
+    let peer = try Peer(
+      store.path, ["map=67108864", "open", "put=4000", "wait", "put=60000", "put=60000", "wait", "close"])
+    #expect(peer.lines(4).last == "waiting")
+    // With nothing held, both kinds of begin follow.
+    #expect(try environment.beginRead().commitNumber > 0)
+    #expect(try environment.info().mapSize == 64 * mebibyte)
+    try put(environment, 2, 1000)
+    var pinned: PinnedReader? = try PinnedReader(environment)
+    peer.resume()
+    #expect(peer.lines(4) == ["ok", "error mapFull", "ok", "waiting"])
+    // The peer's map was doubled; ours cannot be while a reader is in it.
+    #expect(throws: LMDBError.mapResized) { _ = try environment.beginRead() }
+    #expect(throws: LMDBError.mapResized) { _ = try environment.beginWrite() }
+    #expect(try pinned?.byteCount(table, 1) == 1000)
+    pinned = nil
+    _ = try environment.beginRead()
+    try put(environment, 3, 1000)
+    peer.resume()
+    #expect(peer.finish() == ["ok", "ok"])
+    #expect(try environment.auditPages().isConsistent)
+  }
+}
+
+private final class ReaderThreads: @unchecked Sendable {
+  private let lock = NSLock()
+  private var done = false
+  private var count = 0
+
+  var isDone: Bool { lock.withLock { done } }
+  var failures: Int { lock.withLock { count } }
+  func stop() { lock.withLock { done = true } }
+  func fail() { lock.withLock { count += 1 } }
+}

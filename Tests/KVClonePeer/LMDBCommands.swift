@@ -1,0 +1,202 @@
+import Foundation
+import KVCloneLMDB
+
+/// What a second process does on the level of tables: `lmdb PATH STEP…`, each step a word, with a number after "=".
+let lmdbCommands: [String: @Sendable ([String]) throws -> Void] = [
+  "lmdb": { arguments in
+    let peer = LMDBPeer(path: arguments.first ?? "")
+    for step in arguments.dropFirst() { peer.run(step) }
+  }
+]
+
+/// Runs steps, and prints a line for each: what it found, "ok", or "error" and the kind of error.
+private final class LMDBPeer {
+  private var path: String
+  private var options = LMDBOptions()
+  /// Of the values that `put` writes.
+  private var length = 1000
+  private var environment: LMDBEnvironment?
+  private var table = LMDBTable(dbi: 0)
+  private var reader: PinnedReader?
+
+  init(path: String) {
+    self.path = path
+  }
+
+  func run(_ step: String) {
+    let parts = step.split(separator: "=", maxSplits: 1)
+    do {
+      say(try perform(String(parts[0]), parts.count > 1 ? String(parts[1]) : ""))
+    } catch let error as LMDBError {
+      say("error \(Self.name(error))")
+    } catch {
+      say("error \(error)")
+    }
+  }
+
+  private func perform(_ step: String, _ text: String) throws -> String {
+    let number = Int(text) ?? 0
+    switch step {
+    // Options and limits, before a step that opens.
+    case "map": options.mapSize = number
+    case "readonly": options.isReadOnly = true
+    case "length": length = number
+    case "budget": options.spillBudget = number
+    case "limit-space": limit(RLIMIT_AS, number)
+    case "limit-room": limit(RLIMIT_AS, addressSpace() + number)
+    case "limit-file": limit(RLIMIT_FSIZE, number)
+    case "path": path = text
+    case "user":
+      guard setgid(UInt32(number)) == 0, setuid(UInt32(number)) == 0 else { return "error setuid" }
+    // The environment.
+    case "create":
+      let created = try LMDBEnvironment.create(at: path, tables: ["a", "b"], options: options)
+      environment = created
+      table = try created.table(named: "a")
+    case "create-and-die":
+      _ = try LMDBEnvironment.create(at: path, tables: ["a"], options: options) { _ in kill(getpid(), SIGKILL) }
+    case "open":
+      let opened = try LMDBEnvironment.open(at: path, options: options)
+      environment = opened
+      table = try opened.openTables(["a"], create: false)[0]
+      return opened.readsWithoutLock ? "ok without lock" : "ok"
+    case "close":
+      try required().close()
+      environment = nil
+    case "info": return "map \(try required().info().mapSize)"
+    case "writer": return try required().currentWriter?.label ?? "none"
+    // Transactions.
+    case "begin": reader = PinnedReader(try required().beginRead())
+    case "end": reader = nil
+    case "count": return "count \(try count())"
+    case "put": try put(number, spills: false)
+    case "delete": return "delete \(try delete(number))"
+    case "spill-forever": try put(.max, spills: true)
+    // What happens to processes.
+    case "wait":
+      say("waiting")
+      _ = readLine()
+    case "fork": return try fork()
+    case "fault":
+      guard let symbol = dlsym(nil, "kvclone_fault") else { return "error no shim" }
+      symbol.assumingMemoryBound(to: Int32.self).pointee = Int32(number)
+    default: return "error unknown step \(step)"
+    }
+    return "ok"
+  }
+
+  /// At once, and not when a buffer is full: who waits for the line may kill us then.
+  private func say(_ line: String) {
+    FileHandle.standardOutput.write(Data((line + "\n").utf8))
+  }
+
+  private func required() throws -> LMDBEnvironment {
+    guard let environment else { throw LMDBError.closed }
+    return environment
+  }
+
+  private func limit(_ resource: __rlimit_resource, _ value: Int) {
+    var limits = rlimit()
+    getrlimit(Int32(resource.rawValue), &limits)
+    limits.rlim_cur = value == 0 ? limits.rlim_max : rlim_t(value)
+    setrlimit(Int32(resource.rawValue), &limits)
+  }
+
+  /// What the process has reserved, in bytes.
+  private func addressSpace() -> Int {
+    let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+    return (text.split(separator: " ").first.flatMap { Int($0) } ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
+  }
+
+  private func count() throws -> Int {
+    let reader = try required().beginRead()
+    var count = 0
+    try reader.scan(table) { _, _ in
+      count += 1
+      return true
+    }
+    return count
+  }
+
+  /// One transaction of that many values; with spills, one that says when it has spilled and then goes on.
+  private func put(_ count: Int, spills: Bool) throws {
+    var writer = try required().beginWrite(timeout: .seconds(20), label: "peer")
+    let value = [UInt8](repeating: 7, count: spills ? 9000 : length)
+    var isAnnounced = false
+    for index in 0..<count {
+      let number = UInt64(spills ? index % 3000 : index)
+      let key = withUnsafeBytes(of: number.bigEndian) { [UInt8]($0) }
+      if spills, index % 7 == 3 {
+        _ = try writer.delete(table, key.span.bytes)
+      } else {
+        try writer.put(table, key.span.bytes, value.span.bytes)
+      }
+      if spills, writer.spillCount > 2, !isAnnounced {
+        isAnnounced = true
+        say("spilling")
+      }
+    }
+    try writer.commit()
+  }
+
+  /// Deletes the first so many keys in one transaction.
+  private func delete(_ count: Int) throws -> Int {
+    var keys: [[UInt8]] = []
+    do {
+      let reader = try required().beginRead()
+      try reader.scan(table) { key, _ in
+        keys.append(key.withUnsafeBytes { [UInt8]($0) })
+        return keys.count < count
+      }
+    }
+    var writer = try required().beginWrite(label: "peer")
+    for key in keys { _ = try writer.delete(table, key.span.bytes) }
+    try writer.commit()
+    return keys.count
+  }
+
+  /// A child that has a pooled reader and an open environment of its parent's: it may use neither, and open its own.
+  private func fork() throws -> String {
+    let environment = try required()
+    guard let symbol = dlsym(nil, "fork") else { return "error no fork" }
+    let fork = unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)
+    let child = fork()
+    if child == 0 {
+      reader = nil
+      var code: Int32 = 0
+      do throws(LMDBError) { _ = try environment.beginRead() } catch { code += error == .forked ? 1 : 0 }
+      do throws(LMDBError) { _ = try environment.beginWrite() } catch { code += error == .forked ? 2 : 0 }
+      do throws(LMDBError) { _ = try environment.info() } catch { code += error == .forked ? 4 : 0 }
+      environment.close()
+      if let own = try? LMDBEnvironment.open(at: path), (try? own.beginRead()) != nil { code += 8 }
+      _exit(code)
+    }
+    var status: Int32 = 0
+    waitpid(child, &status, 0)
+    return "child \(status >> 8 & 0xFF)"
+  }
+
+  private static func name(_ error: LMDBError) -> String {
+    switch error {
+    case .mapFull: "mapFull"
+    case .mapResized: "mapResized"
+    case .diskFull: "diskFull"
+    case .readOnly: "readOnly"
+    case .panic: "panic"
+    case .pidNamespace: "pidNamespace"
+    case .transactionFailed: "transactionFailed"
+    case .commitFailed(let outcome, _): "commitFailed \(outcome)"
+    case .io(let errno, _): "io \(errno)"
+    default: error.message
+    }
+  }
+}
+
+/// A read transaction that stays open.
+private final class PinnedReader {
+  private let transaction: LMDBReadTransaction
+
+  init(_ transaction: consuming LMDBReadTransaction) {
+    self.transaction = transaction
+  }
+}
