@@ -71,6 +71,18 @@ struct BlobCommand: ParsableCommand {
       defer { if file != "-" { try? handle.close() } }
       let store = try global.openStore(isReadOnly: false)
       defer { store.close() }
+      let size = try isFile ? write(handle, store) : stage(handle, store)
+      if global.json { try BlobCommand.report(id, attribute, size) }
+    }
+
+    /// A file is as fast as the disk: it may be read while the transaction is open.
+    private var isFile: Bool {
+      if file == "-" { return false }
+      let type = try? FileManager.default.attributesOfItem(atPath: file)[.type]
+      return type as? FileAttributeType == .typeRegular
+    }
+
+    private func write(_ handle: FileHandle, _ store: ObjectStore) throws -> UInt64 {
       var size: UInt64 = 0
       try store.write(label: "blob put") { transaction in
         let object = try transaction.objectID(named: id)
@@ -81,8 +93,28 @@ struct BlobCommand: ParsableCommand {
           }
         }
       }
-      if global.json { try BlobCommand.report(id, attribute, size) }
+      return size
     }
+
+    /// A pipe may be slow, or wait for somebody: its bytes are staged, and nobody else has to wait for them.
+    private func stage(_ handle: FileHandle, _ store: ObjectStore) throws -> UInt64 {
+      // Wrong names show before the first byte is asked for.
+      let object = try store.read { transaction in
+        let object = try transaction.objectID(named: id)
+        do {
+          _ = try transaction.readData(object, attribute) { _ in throw Found() }
+        } catch is Found {
+        }
+        return object
+      }
+      let staged = try store.stageData { writer in
+        while let data = try handle.read(upToCount: 1 << 20), !data.isEmpty { try writer.append(data) }
+      }
+      try store.write(label: "blob put") { transaction in try transaction.setData(object, attribute, staged) }
+      return staged.byteCount
+    }
+
+    private struct Found: Error {}
 
     private func open() throws -> FileHandle {
       if file == "-" { return FileHandle.standardInput }

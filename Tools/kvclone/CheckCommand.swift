@@ -11,9 +11,8 @@ struct CheckCommand: ToolCommand {
   var readData = false
 
   func run() throws {
-    let store = try global.openStore(isReadOnly: true)
-    defer { store.close() }
-    let report = try store.check(CheckOptions(readData: readData))
+    // By the path: a store that cannot be opened is what one wants to check most.
+    let report = try ObjectStore.check(at: try global.storePath(), options: CheckOptions(readData: readData))
     let output = Output()
     if global.json {
       try output.json { write(report, &$0) }

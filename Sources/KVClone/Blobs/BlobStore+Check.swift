@@ -13,28 +13,38 @@ extension StorageTransaction {
   {
     var problems: [String] = []
     do throws(StoreError) {
-      guard let info = try blobInfo(tables, serial) else { throw tables.damaged(serial, "It is not there.") }
-      if let expectedReferences, expectedReferences != info.referenceCount {
+      if let expectedReferences, let info = try blobInfo(tables, serial), info.referenceCount != expectedReferences {
         problems.append(
           "blob \(serial): it has \(expectedReferences) referrers, and \(info.referenceCount) are counted")
       }
-      if info.state == .complete {
-        problems += try checkChunks(tables, serial, info)
-        if readData { try checkDigest(tables, serial, info) }
-      }
     } catch {
       guard error.kind == .damaged else { throw error }
-      problems.append(error.message)
     }
-    return problems
+    return problems + (try findProblems(tables, serial, readData: readData).map(\.message))
   }
 
-  /// The chunks that are there are those that have to be.
-  private borrowing func checkChunks(_ tables: BlobTables, _ serial: UInt64, _ info: BlobInfo) throws(StoreError)
-    -> [String]
+  /// The same without the count of referrers, and with the chunks in which the problems are.
+  borrowing func findProblems(_ tables: BlobTables, _ serial: UInt64, readData: Bool) throws(StoreError)
+    -> [BlobProblem]
   {
+    do throws(StoreError) {
+      guard let info = try blobInfo(tables, serial) else { throw tables.damaged(serial, "It is not there.") }
+      guard info.state == .complete else { return [] }
+      return try checkChunks(tables, serial, info, readData: readData)
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      return [BlobProblem(message: error.message)]
+    }
+  }
+
+  /// The chunks that are there are those that have to be, and, where `readData` asks for it, have the bytes that they
+  /// had. One scan: an engine that reads files keeps no more than a chunk of it.
+  private borrowing func checkChunks(
+    _ tables: BlobTables, _ serial: UInt64, _ info: BlobInfo, readData: Bool
+  ) throws(StoreError) -> [BlobProblem] {
     var expected: UInt32 = 0
-    var problem: String?
+    var problems: [BlobProblem] = []
+    var digest = XXH64Stream(seed: 0)
     let start = ShortKey.blobChunk(serial, chunk: 0)
     try scan(tables.blobs, from: start.bytes) { (key, value) throws(StoreError) in
       let found: (number: UInt64, part: UInt32)
@@ -44,27 +54,40 @@ extension StorageTransaction {
         throw tables.damaged(serial, error.description)
       }
       guard found.number == serial else { return false }
+      func note(_ what: String) {
+        problems.append(BlobProblem(message: "blob \(serial): chunk \(found.part) \(what)", chunk: found.part))
+      }
       if found.part != expected || found.part >= info.chunkCount {
-        problem = "blob \(serial): chunk \(found.part) is there where chunk \(expected) of \(info.chunkCount) should be"
+        note("is there where chunk \(expected) of \(info.chunkCount) should be")
         return false
       }
-      if value.byteCount != FormatLimits.envelopeLength + BlobTables.length(of: found.part, in: info) {
-        problem = "blob \(serial): chunk \(found.part) has not the length that it should have"
-      }
       expected += 1
+      if value.byteCount != FormatLimits.envelopeLength + BlobTables.length(of: found.part, in: info) {
+        note("has not the length that it should have")
+      } else if readData {
+        do throws(RecordError) {
+          let seed = ValueEnvelope.seed(tableCode: tables.blobs.code, key: copy key)
+          digest.update(try ValueEnvelope.payload(of: copy value, seed: seed))
+        } catch {
+          note("is damaged: \(error.description)")
+        }
+      }
       return true
     }
-    if problem == nil, expected != info.chunkCount {
-      problem = "blob \(serial): \(expected) of \(info.chunkCount) chunks are there"
+    if problems.isEmpty, expected != info.chunkCount {
+      problems.append(BlobProblem(message: "blob \(serial): \(expected) of \(info.chunkCount) chunks are there"))
     }
-    return problem.map { [$0] } ?? []
+    if problems.isEmpty, readData, digest.finalize() != info.digest {
+      problems.append(
+        BlobProblem(message: tables.damaged(serial, "Its bytes are not those of its digest.").message))
+    }
+    return problems
   }
+}
 
-  private borrowing func checkDigest(_ tables: BlobTables, _ serial: UInt64, _ info: BlobInfo) throws(StoreError) {
-    var digest = XXH64Stream(seed: 0)
-    for number in 0..<info.chunkCount { digest.update(try blobChunk(tables, serial, number, info)) }
-    guard digest.finalize() == info.digest else {
-      throw tables.damaged(serial, "Its bytes are not those of its digest.")
-    }
-  }
+/// A rule that a blob breaks.
+struct BlobProblem {
+  let message: String
+  /// The chunk that breaks it, where it is one.
+  var chunk: UInt32?
 }

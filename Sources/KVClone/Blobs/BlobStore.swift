@@ -127,10 +127,18 @@ extension StorageTransaction {
 
   /// Deletes all chunks that are there: what `blobinfo` says of them does not matter.
   mutating func deleteBlobChunks(_ tables: BlobTables, _ serial: UInt64) throws(StoreError) {
+    var limit = Int.max
+    _ = try deleteBlobChunks(tables, serial, limit: &limit)
+  }
+
+  /// Deletes at most `limit` chunks of those that are there, and takes them off the limit; whether none is left.
+  mutating func deleteBlobChunks(_ tables: BlobTables, _ serial: UInt64, limit: inout Int) throws(StoreError) -> Bool {
     let start = ShortKey.blobChunk(serial, chunk: 0)
     while true {
       // One at a time: a chunk's value has pages of its own, next to which a seek costs nothing.
-      guard let found = try firstChunk(tables, atOrAfter: start), found.number == serial else { return }
+      guard let found = try firstChunk(tables, atOrAfter: start), found.number == serial else { return true }
+      guard limit > 0 else { return false }
+      limit -= 1
       let key = ShortKey.blobChunk(serial, chunk: found.part)
       try delete(tables.blobs, key.bytes)
     }

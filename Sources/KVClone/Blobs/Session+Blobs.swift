@@ -25,7 +25,9 @@ extension Session {
 
   /// One more referrer of a blob that a caller read from some object.
   mutating func retainBlob(_ reference: BlobReference) throws(StoreError) {
-    guard let info = try storage.blobInfo(blobTables, reference.id), info.byteCount == reference.byteCount else {
+    guard let info = try storage.blobInfo(blobTables, reference.id), info.state == .complete,
+      info.byteCount == reference.byteCount
+    else {
       throw StoreError(
         .objectNotFound, "the binary value is gone, because the object it was read from has changed; read it again")
     }
@@ -90,7 +92,7 @@ extension Session {
     _ = try storage.releaseReference(blobTables, serial)
   }
 
-  private func binaryAttribute(_ name: String, _ entity: CompiledEntity) throws(StoreError) -> CompiledAttribute {
+  func binaryAttribute(_ name: String, _ entity: CompiledEntity) throws(StoreError) -> CompiledAttribute {
     guard let index = entity.attributeIndex[name] else { throw entity.unknownAttribute(name) }
     let attribute = entity.attributes[index]
     guard attribute.description.type == .binary || attribute.description.type == .transformable else {

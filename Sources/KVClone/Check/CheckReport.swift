@@ -14,7 +14,8 @@ public struct CheckOptions: Sendable, Hashable {
 
 /// What a check found.
 public struct CheckReport: Sendable, Hashable {
-  /// How many objects were looked at, those that cannot be read included: all of them, unless the check ended early.
+  /// How many objects were looked at, those that cannot be read included: all that could be reached, unless the check
+  /// ended early.
   public let objectCount: Int
   /// Pages of the file, in use or free.
   public let pageCount: Int
@@ -28,11 +29,18 @@ public struct CheckReport: Sendable, Hashable {
 
 /// One thing that is wrong with a store.
 ///
-/// What one fault breaks is told once, where it is: of a record that cannot be read, neither its partners' links nor its
-/// index entries are told as well.
+/// What one fault breaks is told once, where it is: of a page that is damaged, the objects that it had are not told one by
+/// one; of a record that cannot be read, neither its partners' links nor its index entries are told as well.
 public struct Damage: Sendable, Hashable {
   /// The kinds of damage.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
+    // The file
+    /// A page is damaged, and what it leads to cannot be read; or a meta page, and the other one is used.
+    case page
+    /// Pages of the file are neither in use nor free, or both.
+    case pageLeak
+    /// The file has a table that no store of this format has, or lacks one.
+    case unknownTable
     // The store itself
     /// A value of the store's description of itself cannot be read.
     case metadata
@@ -42,10 +50,10 @@ public struct Damage: Sendable, Hashable {
     case layout
     /// A key has not the form of its table's keys.
     case malformedKey
-    /// LMDB could not read a table to its end.
+    /// A table could not be read to its end.
     case unreadableTable
-    /// Pages of the file are neither in use nor free, or both.
-    case pageLeak
+    /// A value of the history of changes, of a snapshot, or of operations that were done cannot be read.
+    case history
     // Objects
     /// An object's record cannot be read.
     case record
@@ -90,7 +98,7 @@ public struct Damage: Sendable, Hashable {
   public let object: String?
   /// The property concerned, or a constraint's attributes with commas between.
   public let property: String?
-  /// The page of the file, where that is all that is known.
+  /// The page of the file in which it is, where that is known: of 4,096 bytes each, from 0 on.
   public let page: Int?
   /// What is wrong. It never contains stored values.
   public let message: String

@@ -1,3 +1,4 @@
+import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 
@@ -9,7 +10,13 @@ final class CheckRun {
   let options: CheckOptions
   private(set) var damages: [Damage] = []
   /// Objects whose record cannot be read. Nothing is said about what follows from that.
-  private(set) var unreadable: Set<ObjectID> = []
+  private var unreadable: Set<ObjectID> = []
+  /// What damaged pages hide. Nothing is said about what follows from that either.
+  private(set) var lost = LostKeys()
+  /// The file by itself, where that is what is read.
+  private(set) var pages: PageFileBackend?
+  /// Tables that have neither objects nor anything that belongs to one: history, snapshots, operations.
+  private(set) var historyTables: [StorageTable] = []
   /// Lists that are damaged, as their owners have them.
   private var brokenLists: Set<ListAddress> = []
   /// Layouts that do not fit their entity; to read a record by one could trap.
@@ -36,45 +43,106 @@ final class CheckRun {
     propertyNames = names
   }
 
+  /// Notes what is read, and what of it cannot be.
+  func begin(_ historyTables: [StorageTable], _ pages: PageFileBackend? = nil, lost: LostKeys = LostKeys()) {
+    self.historyTables = historyTables
+    self.pages = pages
+    self.lost = lost
+  }
+
   /// Whether there is no need to look on.
   var isFull: Bool { damages.count >= max(1, options.maximumDamages) }
 
-  func report(
-    _ kind: Damage.Kind, object: String? = nil, property: String? = nil, _ message: @autoclosure () -> String
-  ) {
-    guard !isFull else { return }
-    damages.append(Damage(kind: kind, object: object, property: property, page: nil, message: message()))
+  func report(pageCount: Int, isTruncated: Bool = false) -> CheckReport {
+    CheckReport(
+      objectCount: objectCount, pageCount: pageCount, damages: damages, isTruncated: isTruncated || isFull)
   }
 
   func report(
-    _ kind: Damage.Kind, _ id: ObjectID, _ entity: CompiledEntity, property: String? = nil,
+    _ kind: Damage.Kind, object: String? = nil, property: String? = nil, page: Int? = nil,
     _ message: @autoclosure () -> String
   ) {
-    report(kind, object: "\(entity.name)/\(id.serial)", property: property, message())
+    guard !isFull else { return }
+    damages.append(Damage(kind: kind, object: object, property: property, page: page, message: message()))
   }
 
-  func reportUnreadable(_ id: ObjectID, _ message: String) {
+  func report(
+    _ kind: Damage.Kind, _ id: ObjectID, _ entity: CompiledEntity, property: String? = nil, page: Int? = nil,
+    _ message: @autoclosure () -> String
+  ) {
+    report(kind, object: "\(entity.name)/\(id.serial)", property: property, page: page, message())
+  }
+
+  /// The page that has the value of a key.
+  func page(_ table: StorageTable, _ key: borrowing RawSpan) -> Int? {
+    pages?.page(table, key.withUnsafeBytes { Array($0) })
+  }
+
+  /// The page that has an object's record.
+  func page(_ id: ObjectID) -> Int? {
+    guard let table = schema.objectTable(rootCode: id.rootCode) else { return nil }
+    return pages?.page(table, ShortKey.object(id).array)
+  }
+
+  /// Codes of the tables that the file has.
+  var storedTables: [TableCode] { pages?.tableCodes ?? [] }
+
+  // MARK: Objects
+
+  func reportUnreadable(_ id: ObjectID, page: Int?, _ message: String) {
     guard unreadable.insert(id).inserted else { return }
-    report(.record, object: schema.rootName(of: id), message)
+    report(.record, object: schema.rootName(of: id), page: page, message)
   }
 
-  func reportList(_ list: ListAddress, _ entity: CompiledEntity, _ problem: String) {
+  /// Whether an object may exist that cannot be read.
+  @inline(__always)
+  func isUnreadable(_ id: ObjectID) -> Bool {
+    if unreadable.isEmpty && lost.isEmpty { return false }
+    return unreadable.contains(id) || isLost(id)
+  }
+
+  private func isLost(_ id: ObjectID) -> Bool {
+    guard !lost.isEmpty, let table = schema.objectTable(rootCode: id.rootCode) else { return false }
+    return lost.contains(table, ShortKey.object(id).array)
+  }
+
+  /// Whether every object can be read.
+  var readsAllObjects: Bool { unreadable.isEmpty && !lost.anyObject }
+
+  // MARK: Lists
+
+  func reportList(_ list: ListAddress, _ entity: CompiledEntity, _ problem: ListProblem) {
     brokenLists.insert(list)
     // The problem names the list by its numbers; here it has a name.
     let prefix = "list \(list.relationship) of object \(list.owner)"
-    var text = problem[...]
+    var text = problem.message[...]
     if text.hasPrefix(prefix + ": ") {
       text = text.dropFirst(prefix.count + 2)
     } else if text.hasPrefix(prefix + " ") {
       text = "the list" + text.dropFirst(prefix.count)
     }
-    report(.list, list.owner, entity, property: propertyNames[list.relationship], String(text))
+    let page = problem.key.flatMap { pages?.page(list.links, $0.array) }
+    report(.list, list.owner, entity, property: propertyNames[list.relationship], page: page, String(text))
   }
 
-  func reportBlob(_ serial: UInt64, _ message: String) {
+  func isBroken(_ list: ListAddress) -> Bool {
+    if brokenLists.isEmpty && lost.isEmpty { return false }
+    return brokenLists.contains(list) || isLost(list)
+  }
+
+  /// Whether a piece of a list may be on a damaged page.
+  func isLost(_ list: ListAddress) -> Bool {
+    guard !lost.isEmpty else { return false }
+    return lost.intersects(
+      list.links, prefix: ShortKey.linkPrefix(owner: list.owner, relationship: list.relationship).array)
+  }
+
+  // MARK: Large values
+
+  func reportBlob(_ serial: UInt64, page: Int? = nil, _ message: String) {
     guard !isFull else { return }
     damagedBlobs[serial, default: []].append(damages.count)
-    report(.blob, message)
+    report(.blob, page: page, message)
   }
 
   /// Whether it is unknown of a damaged large value whose it is.
@@ -84,20 +152,20 @@ final class CheckRun {
   func noteReferrer(of serial: UInt64, _ id: ObjectID, _ entity: CompiledEntity, property: String?) {
     for index in damagedBlobs.removeValue(forKey: serial) ?? [] {
       damages[index] = Damage(
-        kind: .blob, object: "\(entity.name)/\(id.serial)", property: property, page: nil,
+        kind: .blob, object: "\(entity.name)/\(id.serial)", property: property, page: damages[index].page,
         message: damages[index].message)
     }
   }
 
-  func isBroken(_ list: ListAddress) -> Bool { !brokenLists.isEmpty && brokenLists.contains(list) }
-
-  /// Runs a step. What LMDB cannot read ends the step and is told; the next one may still find its own pages sound.
+  /// Runs a step. What cannot be read ends the step and is told; the next one may still find its own pages sound.
   func reading(_ what: @autoclosure () -> String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
     if isFull { return }
     do throws(StoreError) {
       try body()
     } catch {
       guard error.kind == .damaged else { throw error }
+      // The page on which it fell was told by the walk.
+      guard lost.isEmpty else { return }
       report(.unreadableTable, "\(what()) could not be read to the end: \(error.message)")
     }
   }

@@ -1,47 +1,160 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 import KVCloneLMDB
+import KVCloneModel
+import KVCloneRecords
 
 extension ObjectStore {
-  /// Looks for damage, everywhere but in what LMDB keeps to itself: every record, both sides of every relationship,
-  /// every list, the counts of large values, every index entry, the counters and the model.
+  /// Looks for damage everywhere: every page of the file, every record, both sides of every relationship, every list, the
+  /// counts of large values, every index entry, the counters, the history and the model.
   ///
-  /// It reads one consistent state; writers go on meanwhile. It takes time linear in the store's size, and memory that
-  /// grows only with the number of large values (8 bytes each) and of damages. It does not stop at damage, whatever it
-  /// is, but tells all of it, up to ``CheckOptions/maximumDamages``.
+  /// It reads one consistent state; writers go on meanwhile, of this process and others. It takes time linear in the store's
+  /// size. Memory: 8 MiB of pages, two bits a page of the file, 8 bytes a large value, and what the damages need. It reads the
+  /// file without mapping it, so no damage can make it crash, and does not stop at any, but tells all of it, up to
+  /// ``CheckOptions/maximumDamages``.
   ///
   /// What breaks a rule of the model (a required value that is nil) is no damage: commits look after that.
   ///
   /// - Throws: what keeps the file from being read at all: `closed`, `forked`, `readersFull`, `io`. Never `damaged`.
   public func check(_ options: CheckOptions = CheckOptions()) throws(StoreError) -> CheckReport {
-    let run = CheckRun(schema: schema, options: options)
-    try checkTables(run)
-    try run.reading("the list of free pages") { () throws(StoreError) in try checkPages(run) }
-    return CheckReport(
-      objectCount: run.objectCount, pageCount: try engine.facts().pageCount, damages: run.damages,
-      isTruncated: run.isFull)
-  }
-
-  /// Every page is either used or free. The audit reads the last commit, so it counts only if nobody committed meanwhile.
-  private func checkPages(_ run: CheckRun) throws(StoreError) {
-    guard !run.isFull, let environment = (engine as? LMDBEngine)?.environment else { return }
-    for _ in 0..<3 {
-      let (before, audit, after) = try storeErrors { () throws(LMDBError) in
-        (try environment.info().commitNumber, try environment.auditPages(), try environment.info().commitNumber)
-      }
-      guard before == after else { continue }
-      if !audit.isConsistent {
-        run.report(
-          .pageLeak,
-          "of \(audit.total) pages, \(audit.used) are in use and \(audit.free) are free, which does not add up; compact "
-            + "the store")
-      }
-      return
+    guard let environment = (engine as? LMDBEngine)?.environment else { return try checkThroughEngine(options) }
+    let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment) }
+    let map = try storeErrors { () throws(LMDBError) in
+      try file.walk(maximumFindings: max(1, options.maximumDamages))
     }
+    return try Self.check(file, map, CheckRun(schema: schema, options: options), uuid)
   }
 
-  private func checkTables(_ run: CheckRun) throws(StoreError) {
+  /// Looks for damage in a store that is not open, and perhaps cannot be opened any more: see
+  /// ``check(_:)``.
+  ///
+  /// Where no other process writes the store, its file is only read. Where one does so all the while, the check either opens the
+  /// store, or, if that is not safe, keeps writers out.
+  ///
+  /// - Parameters:
+  ///   - path: the store's directory.
+  ///   - options: how to check.
+  /// - Throws: `noStore`, `notAStore` (a sound file of LMDB, but none of ours; a link, or files of other owners or modes),
+  ///   `newerFormat`, `alreadyOpen` (in this process: use the open store's own method), `busy`, `io`. Never `damaged`.
+  public static func check(at path: String, options: CheckOptions = CheckOptions()) throws(StoreError) -> CheckReport {
+    for timeout: Duration? in [nil, .seconds(1), .seconds(5)] {
+      let file = try storeErrors { () throws(LMDBError) in try PageFile(at: path, lockTimeout: timeout) }
+      let map = try storeErrors { () throws(LMDBError) in
+        try file.walk(maximumFindings: max(1, options.maximumDamages))
+      }
+      let report = try check(file, map, options, path)
+      if file.isStillCurrent { return report }
+      if map.findings.isEmpty { break }
+    }
+    // Its pages were sound, so LMDB may have it: a reader keeps them as they are.
+    var opening = StoreOptions()
+    opening.isReadOnly = true
+    let store = try open(at: path, options: opening)
+    defer { store.close() }
+    return try store.check(options)
+  }
+
+  /// Everything that the file alone tells.
+  private static func check(_ file: PageFile, _ map: PageMap, _ options: CheckOptions, _ path: String)
+    throws(StoreError) -> CheckReport
+  {
+    let engine = PageFileEngine(file, map)
+    var uuid = UUID()
+    var schema: Schema?
+    if file.meta != nil {
+      do throws(StoreError) {
+        (schema, uuid) = try readSchema(engine, path)
+      } catch {
+        let isSound = map.findings.isEmpty
+        guard error.kind == .damaged || error.kind == .notAStore && !isSound else { throw error }
+      }
+    }
+    let known: Schema
+    if let schema { known = schema } else { known = try .unknown() }
+    return try check(file, map, CheckRun(schema: known, options: options), uuid)
+  }
+
+  private static func check(_ file: PageFile, _ map: PageMap, _ run: CheckRun, _ uuid: UUID) throws(StoreError)
+    -> CheckReport
+  {
+    let expected = TableCode.fixed + run.schema.rootCodes.map { TableCode.objects(rootCode: $0) }
+    run.begin([], lost: LostKeys(map, expected: expected))
+    run.take(map)
+    if run.isFull || file.meta == nil { return run.report(pageCount: map.pageCount, isTruncated: map.isTruncated) }
+    let engine = PageFileEngine(file, map, skipsData: !run.options.readData)
+    let pages = try engine.beginReading()
+    run.begin(TableCode.history.map { StorageTable(code: $0, handle: 0) }, pages, lost: run.lost)
+    for code in expected where map.table(code.name ?? "") == nil && !map.isTableListDamaged {
+      run.report(.unknownTable, "the file lacks the table \(code.name ?? "")")
+    }
+    let session = Session(
+      storage: StorageTransaction(pages), schema: run.schema, commit: 0, storeUUID: uuid, serialFloor: SerialFloor())
+    try session.check(run)
+    return run.report(pageCount: map.pageCount)
+  }
+
+  /// Another engine's tables, which have no pages that we know of.
+  private func checkThroughEngine(_ options: CheckOptions) throws(StoreError) -> CheckReport {
+    let run = CheckRun(schema: schema, options: options)
+    var history: [StorageTable] = []
+    for code in TableCode.history {
+      if let table = try? engine.openTables([code], create: false).first { history.append(table) }
+    }
+    run.begin(history)
     let session = try readSession()
     try session.check(run)
+    return run.report(pageCount: try engine.facts().pageCount)
   }
+
+  /// The schema that a file describes.
+  private static func readSchema(_ engine: PageFileEngine, _ path: String) throws(StoreError) -> (Schema, UUID) {
+    guard let metadata = try engine.openTables([.metadata], create: false).first else {
+      throw StoreError(.notAStore, "\(path) is no store of this library")
+    }
+    let storage = StorageTransaction(try engine.beginReading())
+    guard let format = try Metadata.get(storage, metadata, MetadataKey.format, as: FormatRecord.self) else {
+      throw StoreError(.notAStore, "\(path) is an LMDB file, but no store of this library")
+    }
+    guard format.isReadable else {
+      throw StoreError(
+        .newerFormat,
+        "\(path) has format \(format.version), which needs a library that reads format \(format.minimumReaderVersion); "
+          + "this one reads up to \(FormatLimits.formatVersion)")
+    }
+    let catalog = try StoreCatalog(storage, metadata)
+    let tables = SchemaTables(rootCodes: catalog.rootCodes)
+    let schema = try Schema(model: catalog.model, codes: catalog.codes, layouts: catalog.layouts, tables: tables)
+    return (schema, format.storeUUID)
+  }
+}
+
+extension Schema {
+  /// Of a store whose model cannot be read.
+  static func unknown() throws(StoreError) -> Schema {
+    try Schema(
+      model: ManagedObjectModel(name: "", entities: []), codes: SchemaCodes(), layouts: [],
+      tables: SchemaTables(rootCodes: []))
+  }
+}
+
+extension SchemaTables {
+  /// Tables by their codes alone, for engines that know no handles.
+  init(rootCodes: [UInt16]) {
+    func table(_ code: TableCode) -> StorageTable { StorageTable(code: code, handle: 0) }
+    self.init(
+      metadata: table(.metadata), links: table(.links), blobs: table(.blobs), blobinfo: table(.blobInfo),
+      indexes: table(.indexes), snapshots: table(.snapshots),
+      objects: Dictionary(
+        rootCodes.map { ($0, table(.objects(rootCode: $0))) }, uniquingKeysWith: { first, _ in first }))
+  }
+}
+
+extension TableCode {
+  /// Tables that hold neither objects nor what belongs to them.
+  static let history: [TableCode] = [.changes, .preimages, .snapshots, .provenance, .operations, .redirects]
 }
 
 extension Session {
@@ -49,6 +162,8 @@ extension Session {
   /// found unreadable.
   borrowing func check(_ run: CheckRun) throws(StoreError) {
     try run.reading("the metadata") { () throws(StoreError) in try checkMetadata(run) }
+    try checkHistory(run)
+    if schema.entities.isEmpty { return try checkSums(run) }
     try checkRecords(run)
     try run.reading("the lists") { () throws(StoreError) in try checkLists(run) }
     try checkLinks(run)

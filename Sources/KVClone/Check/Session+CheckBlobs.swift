@@ -8,7 +8,9 @@ extension Session {
     try run.reading("the large values' descriptions") { () throws(StoreError) in
       try forEachEntry(schema.tables.blobinfo) { (key, _) throws(StoreError) in
         guard let serial = try? NumberKey.blobSerial(copy key), serial > 0 else {
-          run.report(.malformedKey, "the table of large values has a key that is no serial")
+          run.report(
+            .malformedKey, page: run.page(schema.tables.blobinfo, key),
+            "the table of large values has a key that is no serial")
           return !run.isFull
         }
         last = serial
@@ -27,7 +29,7 @@ extension Session {
     for rootCode in schema.rootCodes where run.seeksReferrers {
       guard let table = schema.objectTable(rootCode: rootCode) else { continue }
       try forEachEntry(table) { (key, value) throws(StoreError) in
-        guard let id = Self.objectID(key), id.rootCode == rootCode, !run.unreadable.contains(id) else { return true }
+        guard let id = Self.objectID(key), id.rootCode == rootCode, !run.isUnreadable(id) else { return true }
         let view = try schema.view(of: copy value, id: id)
         let entity = try schema.entity(of: view, id: id)
         for field in 0..<view.layout.fieldCount where view.layout.kind(field).mayBeBlob && !view.isNull(field) {
@@ -46,7 +48,7 @@ extension Session {
       if let info = try storage.blobInfo(blobTables, serial), info.state == .complete {
         // What records that cannot be read refer to is not known.
         let counted = info.referenceCount
-        if found > counted || found < counted && run.unreadable.isEmpty {
+        if found > counted || found < counted && run.readsAllObjects {
           run.report(
             found == 0 ? .orphanBlob : .blobCount,
             found == 0
@@ -56,12 +58,16 @@ extension Session {
       }
     } catch {
       guard error.kind == .damaged else { throw error }
-      return run.reportBlob(serial, error.message)
+      let page = run.pages?.page(blobTables.blobinfo, ShortKey.blobInfo(serial).array)
+      return run.reportBlob(serial, page: page, error.message)
     }
-    for problem in try storage.checkBlob(
-      blobTables, serial, expectedReferences: nil, readData: run.options.readData)
-    {
-      run.reportBlob(serial, problem)
+    // Pieces of it may be on a damaged page, which was told.
+    if run.lost.intersects(blobTables.blobs, prefix: ShortKey.blobInfo(serial).array) { return }
+    for problem in try storage.findProblems(blobTables, serial, readData: run.options.readData) {
+      let page = problem.chunk.flatMap {
+        run.pages?.page(blobTables.blobs, ShortKey.blobChunk(serial, chunk: $0).array)
+      }
+      run.reportBlob(serial, page: page, problem.message)
     }
   }
 
@@ -70,12 +76,15 @@ extension Session {
     var last: UInt64 = 0
     try forEachEntry(schema.tables.blobs) { (key, _) throws(StoreError) in
       guard let serial = try? NumberKey.numberAndPart(copy key).number, serial > 0 else {
-        run.report(.malformedKey, "the table of large values' pieces has a key of a wrong form")
+        run.report(
+          .malformedKey, page: run.page(schema.tables.blobs, key),
+          "the table of large values' pieces has a key of a wrong form")
         return !run.isFull
       }
       if serial == last { return true }
       last = serial
-      if try !has(schema.tables.blobinfo, ShortKey.blobInfo(serial).array) {
+      let info = ShortKey.blobInfo(serial).array
+      if !run.lost.contains(schema.tables.blobinfo, info), try !has(schema.tables.blobinfo, info) {
         run.report(.orphanBlob, "there are pieces of large value \(serial), and no description of it")
       }
       return !run.isFull

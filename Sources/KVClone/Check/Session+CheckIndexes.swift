@@ -15,21 +15,25 @@ extension Session {
     _ key: borrowing RawSpan, _ value: borrowing RawSpan, _ walk: inout IndexWalk, _ run: CheckRun
   ) throws(StoreError) {
     guard let id = try? IndexKey.objectID(of: copy key), let indexID = try? IndexKey.indexID(of: copy key) else {
-      return run.report(.malformedKey, "an index has a key of a wrong form")
+      return run.report(
+        .malformedKey, page: run.page(schema.tables.indexes, key), "an index has a key of a wrong form")
     }
-    if run.unreadable.contains(id) { return }
+    if run.isUnreadable(id) { return }
     guard let view = try record(id) else {
       return run.report(
-        .staleIndexEntry, object: schema.rootName(of: id), "an index has an entry of it, and there is no such object")
+        .staleIndexEntry, object: schema.rootName(of: id), page: run.page(schema.tables.indexes, key),
+        "an index has an entry of it, and there is no such object")
     }
     let entity = try schema.entity(of: view, id: id)
     guard let constraint = entity.constraints.first(where: { $0.indexID == indexID }) else {
       return run.report(
-        .staleIndexEntry, id, entity, "index \(indexID) has an entry of it, which no constraint asks for")
+        .staleIndexEntry, id, entity, page: run.page(schema.tables.indexes, key),
+        "index \(indexID) has an entry of it, which no constraint asks for")
     }
     if !Self.isIntact(key, value) {
       return run.report(
-        .indexEntry, id, entity, property: constraint.name, RecordError.checksumMismatch.description)
+        .indexEntry, id, entity, property: constraint.name, page: run.page(schema.tables.indexes, key),
+        RecordError.checksumMismatch.description)
     }
     let values: [AttributeValue?]
     do throws(StoreError) {
@@ -40,13 +44,13 @@ extension Session {
     }
     guard let builder = constraint.builder(for: values), Self.values(of: key, are: builder.bytes) else {
       return run.report(
-        .staleIndexEntry, id, entity, property: constraint.name,
+        .staleIndexEntry, id, entity, property: constraint.name, page: run.page(schema.tables.indexes, key),
         "an index has an entry of it for values that it has not")
     }
     guard let other = walk.earlier(builder, values, id) else { return }
     // Long texts are cut in keys, so the values themselves decide.
     if builder.isTruncated {
-      guard let earlier = try record(other),
+      guard !run.isUnreadable(other), let earlier = try record(other),
         try constraint.values(try schema.entity(of: earlier, id: other), earlier, other, schema) == values
       else { return }
     }

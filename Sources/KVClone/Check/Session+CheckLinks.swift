@@ -8,7 +8,7 @@ extension Session {
       guard let table = schema.objectTable(rootCode: rootCode) else { continue }
       try run.reading("the links of \(schema.entity(code: rootCode)?.name ?? "")") { () throws(StoreError) in
         try forEachEntry(table) { (key, value) throws(StoreError) in
-          guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0, !run.unreadable.contains(id)
+          guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0, !run.isUnreadable(id)
           else { return true }
           let view = try schema.view(of: copy value, id: id)
           let entity = try schema.entity(of: view, id: id)
@@ -37,7 +37,7 @@ extension Session {
   private borrowing func checkLink(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ entity: CompiledEntity, _ member: ObjectID, _ run: CheckRun
   ) throws(StoreError) {
-    if run.unreadable.contains(member) { return }
+    if run.isUnreadable(member) { return }
     guard let view = try record(member) else {
       return run.report(
         .danglingLink, id, entity, property: relationship.name,

@@ -7,7 +7,8 @@ extension Session {
     var current: ListAddress?
     try forEachEntry(schema.tables.links) { (key, _) throws(StoreError) in
       guard let link = try? LinkKey(copy key) else {
-        run.report(.malformedKey, "the table of lists has a key of a wrong form")
+        run.report(
+          .malformedKey, page: run.page(schema.tables.links, key), "the table of lists has a key of a wrong form")
         return !run.isFull
       }
       if let current, current.owner == link.owner, current.relationship == link.relationship { return true }
@@ -21,7 +22,7 @@ extension Session {
   /// A list of which at least one piece is there.
   private borrowing func checkStoredList(_ list: ListAddress, _ run: CheckRun) throws(StoreError) {
     let owner = list.owner
-    if run.unreadable.contains(owner) { return }
+    if run.isUnreadable(owner) { return }
     guard let view = try record(owner) else {
       return run.report(
         .orphanList, object: schema.rootName(of: owner), property: run.propertyNames[list.relationship],
@@ -45,22 +46,27 @@ extension Session {
   private borrowing func checkReferrers(_ list: ListAddress, _ entity: CompiledEntity, _ run: CheckRun)
     throws(StoreError)
   {
-    let problems = try storage.checkList(list, head: nil, isOrdered: false)
-    for problem in problems { run.reportList(list, entity, problem) }
+    var hasProblems = run.isLost(list)
+    if !hasProblems {
+      for problem in try storage.findProblems(list, head: nil, isOrdered: false) {
+        run.reportList(list, entity, problem)
+        hasProblems = true
+      }
+    }
     do throws(StoreError) {
       try storage.forEachChunk(list) { (ids) throws(StoreError) in
         for index in 0..<ids.count { try checkReferrer(ids[index], list, entity, run) }
         return !run.isFull
       }
     } catch {
-      guard error.kind == .damaged, !problems.isEmpty else { throw error }
+      guard error.kind == .damaged, hasProblems else { throw error }
     }
   }
 
   private borrowing func checkReferrer(
     _ referrer: ObjectID, _ list: ListAddress, _ entity: CompiledEntity, _ run: CheckRun
   ) throws(StoreError) {
-    if run.unreadable.contains(referrer) { return }
+    if run.isUnreadable(referrer) { return }
     let property = run.propertyNames[list.relationship]
     guard let view = try record(referrer) else {
       return run.report(

@@ -5,16 +5,18 @@ import KVCloneRecords
 extension Session {
   borrowing func checkMetadata(_ run: CheckRun) throws(StoreError) {
     let table = schema.tables.metadata
+    let before = run.damages.count
     try forEachEntry(table) { (key, value) throws(StoreError) in
       checkMetadataValue(key.withUnsafeBytes { Array($0) }, value, run)
       return !run.isFull
     }
+    if run.lost.any(table) { return }
     do throws(StoreError) {
       _ = try StoreCatalog(storage, table)
     } catch {
       guard error.kind == .damaged else { throw error }
       // A value that cannot be read was told by its name; one that is missing shows here.
-      if run.damages.isEmpty { run.report(.metadata, error.message) }
+      if run.damages.count == before { run.report(.metadata, error.message) }
     }
     for name in [MetadataKey.format, MetadataKey.commitCounter] {
       if try !has(table, MetadataKey.bytes(name)) { run.report(.metadata, "the metadata lacks \(name)") }
@@ -24,8 +26,9 @@ extension Session {
   }
 
   private borrowing func checkMetadataValue(_ key: [UInt8], _ value: borrowing RawSpan, _ run: CheckRun) {
+    func page() -> Int? { run.pages?.page(schema.tables.metadata, key) }
     guard let name = String(validating: key, as: UTF8.self) else {
-      return run.report(.malformedKey, "a name in the metadata is not UTF-8")
+      return run.report(.malformedKey, page: page(), "a name in the metadata is not UTF-8")
     }
     let seed = ValueEnvelope.seed(tableCode: .metadata, key: key)
     do throws(RecordError) {
@@ -40,15 +43,16 @@ extension Session {
       case _ where name.hasPrefix("layout-"):
         let layout = try RecordLayout(stored: copy value, seed: seed)
         if MetadataKey.layout(layout.id) != name {
-          run.report(.layout, "\(name) describes another layout")
+          run.report(.layout, page: page(), "\(name) describes another layout")
         } else if let known = schema.layout(id: layout.id), known != layout {
-          run.report(.layout, "\(name) is not what it was when the store was opened, and layouts never change")
+          run.report(
+            .layout, page: page(), "\(name) is not what it was when the store was opened, and layouts never change")
         }
       default:
         _ = try ValueEnvelope.payload(of: copy value, seed: seed)
       }
     } catch {
-      run.report(.metadata, "\(name): \(error)")
+      run.report(.metadata, page: page(), "\(name): \(error)")
     }
   }
 

@@ -11,7 +11,8 @@ extension Session {
       try run.reading("the objects of \(name)") { () throws(StoreError) in
         try forEachEntry(table) { (key, value) throws(StoreError) in
           guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
-            run.report(.malformedKey, "the table of \(name) has a key that is no id of it")
+            run.report(
+              .malformedKey, page: run.page(table, key), "the table of \(name) has a key that is no id of it")
             return !run.isFull
           }
           run.objectCount += 1
@@ -35,7 +36,7 @@ extension Session {
       try checkReadable(view, id, try schema.entity(of: view, id: id), run)
     } catch {
       guard error.kind == .damaged, let problem = problem(of: value, id, run) else { throw error }
-      run.reportUnreadable(id, problem)
+      run.reportUnreadable(id, page: run.page(id), problem)
     }
   }
 
@@ -138,7 +139,9 @@ extension Session {
     let list = address(id, code)
     let head = view.head(field)
     if head.isChunked {
-      for problem in try storage.checkList(list, head: head, isOrdered: isOrdered) {
+      // Pieces of it may be on a damaged page, which was told.
+      if run.isLost(list) { return }
+      for problem in try storage.findProblems(list, head: head, isOrdered: isOrdered) {
         run.reportList(list, entity, problem)
       }
       return
@@ -146,10 +149,11 @@ extension Session {
     let ids = view.inlineIDs(field)
     if isOrdered {
       for position in 1..<max(1, ids.count) where (ids.firstIndex(of: ids[position]) ?? position) < position {
-        run.reportList(list, entity, "a member is in it twice")
+        run.reportList(list, entity, ListProblem("a member is in it twice"))
       }
     } else if !ids.isStrictlyAscending {
-      run.reportList(list, entity, "its members are not in the order of their ids, or one is in it twice")
+      run.reportList(
+        list, entity, ListProblem("its members are not in the order of their ids, or one is in it twice"))
     }
   }
 

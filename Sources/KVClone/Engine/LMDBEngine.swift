@@ -1,31 +1,34 @@
-import KVCloneLMDB
-import KVCloneRecords
-import Synchronization
+package import KVCloneLMDB
+package import KVCloneRecords
 
 /// LMDB behind the seam.
-final class LMDBEngine: StorageEngine {
+package final class LMDBEngine: StorageEngine {
   let environment: LMDBEnvironment
 
-  init(_ environment: LMDBEnvironment) {
+  package init(_ environment: LMDBEnvironment) {
     self.environment = environment
   }
 
-  func openTables(_ tables: [TableCode], create: Bool) throws(StoreError) -> [StorageTable] {
+  package func openTables(_ tables: [TableCode], create: Bool) throws(StoreError) -> [StorageTable] {
     try storeErrors { () throws(LMDBError) in
       let handles = try environment.openTables(tables.map { $0.name ?? "" }, create: create)
       return zip(tables, handles).map { StorageTable(code: $0, handle: $1.dbi) }
     }
   }
 
-  func beginRead() throws(StoreError) -> any StorageBackend {
-    try storeErrors { () throws(LMDBError) in LMDBReader(try environment.beginRead()) }
+  package func beginRead() throws(StoreError) -> any StorageBackend {
+    do throws(LMDBError) { return LMDBBackend(try environment.beginRead()) } catch { throw StoreError(error) }
   }
 
-  func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend {
-    try storeErrors { () throws(LMDBError) in LMDBWriter(try environment.beginWrite(timeout: timeout, label: label)) }
+  package func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend {
+    do throws(LMDBError) {
+      return LMDBBackend(try environment.beginWrite(timeout: timeout, label: label))
+    } catch {
+      throw StoreError(error)
+    }
   }
 
-  func facts() throws(StoreError) -> StorageFacts {
+  package func facts() throws(StoreError) -> StorageFacts {
     try storeErrors { () throws(LMDBError) in
       let info = try environment.info()
       let bytes = FileSystem.byteCount(environment.directory + "/data.mdb") ?? 0
@@ -33,158 +36,125 @@ final class LMDBEngine: StorageEngine {
     }
   }
 
-  func close() {
+  package func close() {
     environment.close()
   }
 }
 
-/// A transaction of LMDB's in the seam's shape. It ends with this object, which its owner lets go of when it ends.
-private class LMDBBackend<Transaction: PointerReading & ~Copyable>: StorageBackend {
-  fileprivate var transaction: Transaction
+/// A transaction of LMDB's in the seam's shape, of either kind. It ends with this object, which its owner lets go of when
+/// it ends.
+///
+/// What stands between the store and C is paid for on every call, so this is one final class, not two of a kind (the
+/// compiler would merge their methods into one with a further hop); an error is made where there is one; and the write
+/// transaction is held by a pointer, where no check for overlapping accesses is made: who used a transaction from two
+/// places at once would be stopped by `StorageTransaction`, which cannot be copied and is borrowed. `Benchmarks/seam`
+/// counts the instructions.
+private final class LMDBBackend: StorageBackend {
+  private let pointers: LMDBPointerReader
+  private let reader: LMDBReadTransaction?
+  private let writer: UnsafeMutablePointer<LMDBWriteTransaction>?
+  private var hasFailed = false
 
-  init(_ transaction: consuming Transaction) {
-    self.transaction = transaction
+  init(_ transaction: consuming LMDBReadTransaction) {
+    pointers = transaction.pointers
+    reader = consume transaction
+    writer = nil
   }
 
+  init(_ transaction: consuming LMDBWriteTransaction) {
+    pointers = transaction.pointers
+    reader = nil
+    let writer = UnsafeMutablePointer<LMDBWriteTransaction>.allocate(capacity: 1)
+    writer.initialize(to: transaction)
+    self.writer = writer
+  }
+
+  deinit {
+    writer?.deinitialize(count: 1)
+    writer?.deallocate()
+  }
+
+  @inline(__always)
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
-    do throws(LMDBError) { return try transaction.pointer(table.lmdb, key) } catch { throw StoreError(error) }
+    let found = pointers.value(table.handle, key)
+    if found.code == 0 { return UnsafeRawBufferPointer(start: found.base, count: found.count) }
+    if found.code == LMDBPointerReader.notFound { return nil }
+    throw Self.lookupError(found.code, key.count)
   }
 
+  @inline(__always)
   func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
     -> StorageEntryPointers?
   {
-    do throws(LMDBError) { return try transaction.pointers(table.lmdb, key, mode.lmdb) } catch {
+    do throws(LMDBError) {
+      var entry = LMDBEntryPointer()
+      guard try pointers.seek(table.handle, key, mode.lmdb, &entry) else { return nil }
+      return StorageEntryPointers(key: entry.key, value: entry.value)
+    } catch {
       throw StoreError(error)
     }
   }
 
-  func scan(_ table: StorageTable, from key: UnsafeRawBufferPointer, _ body: (StorageEntryPointers) -> Bool)
-    throws(StoreError)
-  {
-    do throws(LMDBError) { try transaction.scanPointers(table.lmdb, from: key, body) } catch { throw StoreError(error) }
+  @inline(__always)
+  func scan(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    var entry = LMDBEntryPointer()
+    var code: Int32 = 0
+    guard let cursor = pointers.openCursor(table.handle, from: key, &entry, &code) else {
+      throw Self.lookupError(code, key.count)
+    }
+    defer { LMDBPointerReader.close(cursor) }
+    while code == 0 {
+      if try !body(RawSpan(_unsafeBytes: entry.key), RawSpan(_unsafeBytes: entry.value)) { return }
+      code = LMDBPointerReader.step(cursor, &entry)
+    }
+    if code != LMDBPointerReader.notFound { throw Self.lookupError(code, key.count) }
   }
 
+  @inline(__always)
   func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
-    throw StoreError.readTransaction
+    guard let writer, writer.pointee.succeedsInPutting(table.handle, key, value) else { throw changeError() }
   }
 
+  @inline(__always)
   func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
   {
-    throw StoreError.readTransaction
+    guard let writer, writer.pointee.succeedsInAppending(table.handle, key, value) else { throw changeError() }
   }
 
+  @inline(__always)
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
-    throw StoreError.readTransaction
+    guard let writer else { throw changeError() }
+    do throws(LMDBError) {
+      return try writer.pointee.delete(LMDBTable(dbi: table.handle), RawSpan(_unsafeBytes: key))
+    } catch {
+      hasFailed = true
+      throw StoreError(error)
+    }
   }
 
-  func commit() throws(StoreError) {}
+  func commit() throws(StoreError) {
+    do throws(LMDBError) { try writer?.pointee.commitInPlace() } catch { throw StoreError(error) }
+  }
 
   func abort() {}
-}
 
-private final class LMDBReader: LMDBBackend<LMDBReadTransaction> {}
-
-private final class LMDBWriter: LMDBBackend<LMDBWriteTransaction> {
-  override func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
-    throws(StoreError)
-  {
-    do throws(LMDBError) {
-      try transaction.put(table.lmdb, RawSpan(_unsafeBytes: key), RawSpan(_unsafeBytes: value))
-    } catch {
-      throw StoreError(error)
+  /// Why a change failed: the first time its own reason, then that the transaction can only be given up.
+  @inline(never)
+  private func changeError() -> StoreError {
+    guard let writer else {
+      return StoreError(.readOnly, "a read transaction cannot change anything; use write")
     }
+    defer { hasFailed = true }
+    if !hasFailed, let failure = writer.pointee.failure { return StoreError(failure) }
+    return StoreError(LMDBError.transactionFailed)
   }
 
-  override func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
-    throws(StoreError)
-  {
-    do throws(LMDBError) {
-      try transaction.append(table.lmdb, RawSpan(_unsafeBytes: key), RawSpan(_unsafeBytes: value))
-    } catch {
-      throw StoreError(error)
-    }
-  }
-
-  override func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
-    do throws(LMDBError) {
-      return try transaction.delete(table.lmdb, RawSpan(_unsafeBytes: key))
-    } catch {
-      throw StoreError(error)
-    }
-  }
-
-  override func commit() throws(StoreError) {
-    do throws(LMDBError) { try transaction.commitInPlace() } catch { throw StoreError(error) }
-  }
-}
-
-/// What LMDB's two kinds of transaction read, in pointers: the one place where spans become pointers, for the way
-/// through an existential. `StorageTransaction` makes spans of them again, bound to its own lifetime.
-private protocol PointerReading: ~Copyable {
-  borrowing func pointer(_ table: LMDBTable, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer?
-  borrowing func pointers(_ table: LMDBTable, _ key: UnsafeRawBufferPointer, _ mode: LMDBSeek) throws(LMDBError)
-    -> StorageEntryPointers?
-  borrowing func scanPointers(
-    _ table: LMDBTable, from key: UnsafeRawBufferPointer, _ body: (StorageEntryPointers) -> Bool) throws(LMDBError)
-}
-
-extension LMDBReadTransaction: PointerReading {
-  fileprivate borrowing func pointer(_ table: LMDBTable, _ key: UnsafeRawBufferPointer) throws(LMDBError)
-    -> UnsafeRawBufferPointer?
-  {
-    guard let value = try get(table, RawSpan(_unsafeBytes: key)) else { return nil }
-    return value.withUnsafeBytes { $0 }
-  }
-
-  fileprivate borrowing func pointers(_ table: LMDBTable, _ key: UnsafeRawBufferPointer, _ mode: LMDBSeek)
-    throws(LMDBError) -> StorageEntryPointers?
-  {
-    guard let entry = try seek(table, RawSpan(_unsafeBytes: key), mode) else { return nil }
-    return StorageEntryPointers(entry.key, entry.value)
-  }
-
-  fileprivate borrowing func scanPointers(
-    _ table: LMDBTable, from key: UnsafeRawBufferPointer, _ body: (StorageEntryPointers) -> Bool
-  ) throws(LMDBError) {
-    try scan(table, from: RawSpan(_unsafeBytes: key)) { body(StorageEntryPointers($0, $1)) }
-  }
-}
-
-extension LMDBWriteTransaction: PointerReading {
-  fileprivate borrowing func pointer(_ table: LMDBTable, _ key: UnsafeRawBufferPointer) throws(LMDBError)
-    -> UnsafeRawBufferPointer?
-  {
-    guard let value = try get(table, RawSpan(_unsafeBytes: key)) else { return nil }
-    return value.withUnsafeBytes { $0 }
-  }
-
-  fileprivate borrowing func pointers(_ table: LMDBTable, _ key: UnsafeRawBufferPointer, _ mode: LMDBSeek)
-    throws(LMDBError) -> StorageEntryPointers?
-  {
-    guard let entry = try seek(table, RawSpan(_unsafeBytes: key), mode) else { return nil }
-    return StorageEntryPointers(entry.key, entry.value)
-  }
-
-  fileprivate borrowing func scanPointers(
-    _ table: LMDBTable, from key: UnsafeRawBufferPointer, _ body: (StorageEntryPointers) -> Bool
-  ) throws(LMDBError) {
-    try scan(table, from: RawSpan(_unsafeBytes: key)) { body(StorageEntryPointers($0, $1)) }
-  }
-}
-
-extension StorageEntryPointers {
-  fileprivate init(_ key: RawSpan, _ value: RawSpan) {
-    self.init(key: key.withUnsafeBytes { $0 }, value: value.withUnsafeBytes { $0 })
-  }
-}
-
-extension StorageTable {
-  fileprivate var lmdb: LMDBTable { LMDBTable(dbi: handle) }
-}
-
-extension StoreError {
-  fileprivate static var readTransaction: StoreError {
-    StoreError(.readOnly, "a read transaction cannot change anything; use write")
+  @inline(never)
+  private static func lookupError(_ code: Int32, _ keyLength: Int) -> StoreError {
+    StoreError(LMDBPointerReader.error(code, keyLength: keyLength))
   }
 }
 
@@ -194,41 +164,5 @@ extension StorageSeek {
     case .atOrAfter: .atOrAfter
     case .atOrBefore: .atOrBefore
     }
-  }
-}
-
-/// Runs calls of the LMDB layer and turns its errors into the store's.
-func storeErrors<R>(_ body: () throws(LMDBError) -> R) throws(StoreError) -> R {
-  do throws(LMDBError) { return try body() } catch { throw StoreError(error) }
-}
-
-extension StoreError {
-  /// The store's word for an error of the LMDB layer.
-  init(_ error: LMDBError) {
-    let kind: Kind =
-      switch error {
-      case .mapFull, .mapResized: .mapFull
-      case .readersFull, .badReaderSlot, .pidNamespace: .readersFull
-      case .diskFull: .diskFull
-      case .busy: .busy
-      case .nestedWrite: .nestedWrite
-      case .transactionFailed: .transactionAborted
-      case .forked: .forked
-      case .alreadyOpen: .alreadyOpen
-      case .readOnly: .readOnly
-      case .closed, .transactionsActive: .closed
-      case .storeExists: .storeExists
-      case .noStore: .noStore
-      case .corrupted, .pageFull: .damaged
-      case .panic: .commitUnknown
-      case .notAStore, .emptyFile, .symlink, .notRegularFile, .wrongOwner, .wrongMode, .hardLinked, .networkFileSystem,
-        .unsupportedPageSize, .replacedWhileOpening, .versionMismatch, .invalid, .noTable, .incompatible:
-        .notAStore
-      case .keyTooLong, .keyEmpty, .valueTooLong, .notAscending, .incompleteValue, .tablesFull, .threadStorageFull,
-        .transactionFull, .cursorFull:
-        .limitExceeded
-      case .badTransaction, .badTable, .outOfMemory, .io: .io
-      }
-    self.init(kind, error.message)
   }
 }

@@ -50,6 +50,7 @@ extension ObjectStore {
   public static func open(at path: String, model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions())
     throws(StoreError) -> ObjectStore
   {
+    if options.verifiesPagesAtOpen { try verifyPages(at: path) }
     let environment: LMDBEnvironment
     do throws(LMDBError) {
       environment = try LMDBEnvironment.open(at: path, options: options.lmdb)
@@ -65,7 +66,10 @@ extension ObjectStore {
     _ environment: LMDBEnvironment, path: String, model: ManagedObjectModel?, options: StoreOptions
   ) throws(StoreError) -> ObjectStore {
     do throws(StoreError) {
-      return try read(environment, path: path, model: model, options: options)
+      if environment.isShorterThanLastPage { try verifyPages(of: environment, path: path) }
+      let store = try read(environment, path: path, model: model, options: options)
+      store.sweepStaged()
+      return store
     } catch {
       environment.close()
       throw error
@@ -75,8 +79,14 @@ extension ObjectStore {
   private static func read(
     _ environment: LMDBEnvironment, path: String, model: ManagedObjectModel?, options: StoreOptions
   ) throws(StoreError) -> ObjectStore {
-    let engine = LMDBEngine(environment)
     logFindings(environment, options)
+    return try assemble(LMDBEngine(environment), path: path, model: model, options: options)
+  }
+
+  /// Makes a store of an engine that holds one, whatever engine it is.
+  static func assemble(
+    _ engine: any StorageEngine, path: String, model: ManagedObjectModel?, options: StoreOptions
+  ) throws(StoreError) -> ObjectStore {
     guard let metadata = try engine.openTables([.metadata], create: false).first else {
       throw StoreError(.notAStore, "\(path) is no store of this library")
     }
@@ -120,15 +130,18 @@ extension ObjectStore {
         "LMDB \(version.major).\(version.minor).\(version.patch) has races that 0.9.24 and 0.9.32 do not have; prefer one of those"
       )
     }
-    if environment.isShorterThanLastPage {
-      logger.warning("the data file ends before the last page it names, which can be healthy; run check to be sure")
+    if !options.isReadOnly, options.spillBudget > 0, !environment.isSpillSupported {
+      logger.warning("this LMDB cannot spill on demand: a large write transaction will hold its pages in memory")
+    }
+    if environment.readsWithoutLock {
+      logger.warning("opened read-only without a lock file: safe only while nobody writes the file through another mount")
     }
   }
 
   /// Keeps a model whose objects are stored the same way, so that the store opens with it from now on.
   private static func write(
-    _ catalog: StoreCatalog, replacing replaced: ManagedObjectModel, _ engine: LMDBEngine, _ metadata: StorageTable,
-    _ options: StoreOptions
+    _ catalog: StoreCatalog, replacing replaced: ManagedObjectModel, _ engine: any StorageEngine,
+    _ metadata: StorageTable, _ options: StoreOptions
   ) throws(StoreError) {
     var storage = StorageTransaction(try engine.beginWrite(label: "adopt model", timeout: options.busyTimeout))
     guard try StoreCatalog(storage, metadata).model == replaced else {
@@ -145,7 +158,7 @@ extension ObjectStore {
     try storage.commit()
   }
 
-  private static func openTables(_ engine: LMDBEngine, _ metadata: StorageTable, _ catalog: StoreCatalog)
+  private static func openTables(_ engine: any StorageEngine, _ metadata: StorageTable, _ catalog: StoreCatalog)
     throws(StoreError) -> SchemaTables
   {
     let tables = try engine.openTables(catalog.tableCodes, create: false)

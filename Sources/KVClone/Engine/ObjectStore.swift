@@ -34,6 +34,8 @@ public final class ObjectStore: Sendable {
   let schema: Schema
   let formatVersion: UInt32
   let serialFloor = SerialFloor()
+  /// Uploads of this process that are under way.
+  let stagers: Stagers
   /// Asynchronous writes wait and sync here, one after the other, and never on the cooperative pool.
   let writerQueue = DispatchQueue(label: "KVClone.writer")
 
@@ -46,10 +48,12 @@ public final class ObjectStore: Sendable {
     self.engine = engine
     self.schema = schema
     self.formatVersion = formatVersion
+    stagers = Stagers(directory: (engine as? LMDBEngine)?.environment.directory)
   }
 
   /// Lets go of the file, as soon as the last transaction has ended. Every later call throws `closed`.
   public func close() {
+    stagers.close()
     engine.close()
   }
 

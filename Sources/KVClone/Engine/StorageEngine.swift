@@ -1,6 +1,7 @@
 package import KVCloneRecords
 
 /// A named table of ordered byte keys, as an engine opened it.
+@usableFromInline
 package struct StorageTable: Sendable, Hashable {
   /// The code that seeds the checksums of the table's values (see `Format.md`).
   package let code: TableCode
@@ -14,6 +15,7 @@ package struct StorageTable: Sendable, Hashable {
 }
 
 /// Which entry a seek looks for.
+@usableFromInline
 package enum StorageSeek: Sendable {
   /// The least key that is equal or greater.
   case atOrAfter
@@ -22,9 +24,10 @@ package enum StorageSeek: Sendable {
 }
 
 /// Where an engine's entry lies. The bytes are the engine's own; they live until the next change or the transaction's end.
+@usableFromInline
 package struct StorageEntryPointers {
-  package let key: UnsafeRawBufferPointer
-  package let value: UnsafeRawBufferPointer
+  @usableFromInline package let key: UnsafeRawBufferPointer
+  @usableFromInline package let value: UnsafeRawBufferPointer
 
   package init(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
     self.key = key
@@ -65,13 +68,17 @@ package struct StorageFacts: Sendable {
 
 /// One transaction of an engine, in pointers. Only `StorageTransaction` calls it, and turns the pointers into spans that
 /// cannot outlive their validity.
+@usableFromInline
 package protocol StorageBackend: AnyObject {
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer?
   func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
     -> StorageEntryPointers?
-  /// Calls `body` with each entry from the first key at or after `key`, ascending, until it answers false.
-  func scan(_ table: StorageTable, from key: UnsafeRawBufferPointer, _ body: (StorageEntryPointers) -> Bool)
-    throws(StoreError)
+  /// Calls `body` with key and value of each entry from the first key at or after `key`, ascending, until it answers
+  /// false or throws, which is passed on. The bytes live until `body` returns.
+  func scan(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError)
   func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
   /// As `put`, for a key above every other of the table.
   func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)

@@ -5,11 +5,12 @@ import KVCloneRecords
 /// What `get` and `seek` return points into the engine's memory. It is borrowed from the transaction, and every change
 /// is `mutating`, so the compiler refuses to use such bytes after a change: exactly LMDB's rule ("values returned from
 /// the database are valid only until a subsequent update operation, or the end of the transaction").
+@usableFromInline
 package struct StorageTransaction: ~Copyable {
-  private let backend: any StorageBackend
-  private var isOpen = true
+  @usableFromInline let backend: any StorageBackend
+  @usableFromInline var isOpen = true
   /// How many changes were made, so that an operation can tell whether it failed before or after its first.
-  package private(set) var changeCount: UInt64 = 0
+  @usableFromInline package internal(set) var changeCount: UInt64 = 0
 
   package init(_ backend: any StorageBackend) {
     self.backend = backend
@@ -21,6 +22,7 @@ package struct StorageTransaction: ~Copyable {
 
   /// The value under `key`, checksum and all.
   @_lifetime(borrow self)
+  @inlinable @inline(__always)
   package borrowing func get(_ table: StorageTable, _ key: RawSpan) throws(StoreError) -> RawSpan? {
     guard let value = try backend.get(table, unsafePointers(key)) else { return nil }
     return _overrideLifetime(RawSpan(_unsafeBytes: value), borrowing: self)
@@ -28,6 +30,7 @@ package struct StorageTransaction: ~Copyable {
 
   /// The entry that `mode` looks for.
   @_lifetime(borrow self)
+  @inlinable @inline(__always)
   package borrowing func seek(_ table: StorageTable, _ key: RawSpan, _ mode: StorageSeek) throws(StoreError)
     -> StorageEntry?
   {
@@ -38,29 +41,23 @@ package struct StorageTransaction: ~Copyable {
 
   /// Entries from the first key at or after `key`, ascending, until `body` answers false. `body` cannot change the
   /// table meanwhile: the transaction is borrowed.
+  @inlinable @inline(__always)
   package borrowing func scan(
     _ table: StorageTable, from key: RawSpan,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    var failure: StoreError?
-    try backend.scan(table, from: unsafePointers(key)) { entry in
-      do throws(StoreError) {
-        return try body(RawSpan(_unsafeBytes: entry.key), RawSpan(_unsafeBytes: entry.value))
-      } catch {
-        failure = error
-        return false
-      }
-    }
-    if let failure { throw failure }
+    try backend.scan(table, from: unsafePointers(key), body)
   }
 
   /// Stores `value` under `key`, in place of what was there.
+  @inlinable @inline(__always)
   package mutating func put(_ table: StorageTable, _ key: RawSpan, _ value: RawSpan) throws(StoreError) {
     changeCount &+= 1
     try backend.put(table, unsafePointers(key), unsafePointers(value))
   }
 
   /// Stores `value` under a key above all others of the table: no search, full pages.
+  @inlinable @inline(__always)
   package mutating func append(_ table: StorageTable, _ key: RawSpan, _ value: RawSpan) throws(StoreError) {
     changeCount &+= 1
     try backend.append(table, unsafePointers(key), unsafePointers(value))
@@ -68,6 +65,7 @@ package struct StorageTransaction: ~Copyable {
 
   /// Removes the entry; whether there was one.
   @discardableResult
+  @inlinable @inline(__always)
   package mutating func delete(_ table: StorageTable, _ key: RawSpan) throws(StoreError) -> Bool {
     changeCount &+= 1
     return try backend.delete(table, unsafePointers(key))
@@ -81,11 +79,12 @@ package struct StorageTransaction: ~Copyable {
 }
 
 /// A key and its value, borrowed from a transaction.
+@usableFromInline
 package struct StorageEntry: ~Escapable {
-  package let key: RawSpan
-  package let value: RawSpan
+  @usableFromInline package let key: RawSpan
+  @usableFromInline package let value: RawSpan
 
-  @_lifetime(copy key, copy value)
+  @inlinable @_lifetime(copy key, copy value)
   init(key: RawSpan, value: RawSpan) {
     self.key = key
     self.value = value
@@ -93,7 +92,8 @@ package struct StorageEntry: ~Escapable {
 }
 
 /// The pointers behind a span, for a call that does not keep them.
+@inlinable
 @inline(__always)
-private func unsafePointers(_ span: RawSpan) -> UnsafeRawBufferPointer {
+func unsafePointers(_ span: RawSpan) -> UnsafeRawBufferPointer {
   span.withUnsafeBytes { $0 }
 }

@@ -22,6 +22,9 @@ public struct StoreOptions: Sendable {
   public var isReadAheadOff = false
   /// How many read transactions all processes together may have open.
   public var maximumReaders = 126
+  /// Walks over every page of the file before it is opened, for files that were restored, or come from elsewhere: a file
+  /// with a damaged page is refused with `damaged`. Without it, only a file that ends too early is walked over.
+  public var verifiesPagesAtOpen = false
 
   /// The defaults.
   public init() {}

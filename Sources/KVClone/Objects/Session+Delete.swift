@@ -23,17 +23,17 @@ extension Session {
   /// The objects given and all that cascade from them.
   private borrowing func cascade(from ids: [ObjectID]) throws(StoreError) -> ObjectSet {
     var doomed = ObjectSet()
-    var queue: [ObjectID] = []
+    var queue = ObjectQueue()
     for id in ids {
       guard try exists(id) else { throw schema.notFound(id) }
-      if doomed.insert(id) { queue.append(id) }
+      if doomed.insert(id) { queue.add(id) }
     }
-    while let id = queue.popLast() {
+    while let id = queue.next() {
       let view = try existingRecord(id)
       let entity = try schema.entity(of: view, id: id)
       for relationship in entity.relationships where relationship.description.deleteRule == .cascade {
         try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
-          if doomed.insert(member) { queue.append(member) }
+          if doomed.insert(member) { queue.add(member) }
           return true
         }
       }
@@ -93,11 +93,13 @@ extension Session {
     throws(StoreError)
   {
     let validates = relationship.description.deleteRule != .noAction
-    for member in try members(id, relationship) where !doomed.contains(member) {
-      if relationship.hasInverse {
-        _ = try detach(member, relationship.inverseCode, id, validates: validates)
-      } else {
-        _ = try storage.removeUnordered(address(member, relationship.inverseCode), id)
+    try forEachMemberBatch(id, relationship) { (session, members) throws(StoreError) in
+      for member in members where !doomed.contains(member) {
+        if relationship.hasInverse {
+          _ = try session.detach(member, relationship.inverseCode, id, validates: validates)
+        } else {
+          _ = try session.storage.removeUnordered(session.address(member, relationship.inverseCode), id)
+        }
       }
     }
   }
@@ -105,14 +107,17 @@ extension Session {
   /// Objects that refer to a deleted one through a relationship without an inverse lose the link: no store of ours ever
   /// holds a dangling one.
   private mutating func dropReferrers(_ id: ObjectID, _ code: UInt16, _ doomed: ObjectSet) throws(StoreError) {
-    let referrers = try referrers(id, code)
-    if referrers.isEmpty { return }
-    for referrer in referrers where !doomed.contains(referrer) {
-      guard let relationship = try entity(of: referrer).relationship(referrerCode: code) else {
-        throw schema.damaged(id, .wrongLayout)
+    let list = address(id, code)
+    var isEmpty = true
+    try forEachBatch(list) { (session, referrers) throws(StoreError) in
+      isEmpty = false
+      for referrer in referrers where !doomed.contains(referrer) {
+        guard let relationship = try session.entity(of: referrer).relationship(referrerCode: code) else {
+          throw session.schema.damaged(id, .wrongLayout)
+        }
+        _ = try session.detach(referrer, relationship.code, id)
       }
-      _ = try detach(referrer, relationship.code, id)
     }
-    try storage.deleteList(address(id, code))
+    if !isEmpty { try storage.deleteList(list) }
   }
 }

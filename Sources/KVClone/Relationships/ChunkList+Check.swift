@@ -7,6 +7,13 @@ extension StorageTransaction {
   /// - Parameter head: The list's head in its owner's record; nil for lists without one (referrers).
   /// - Throws: what the engine throws; damage is reported, not thrown.
   borrowing func checkList(_ list: ListAddress, head: ListHead?, isOrdered: Bool) throws(StoreError) -> [String] {
+    try findProblems(list, head: head, isOrdered: isOrdered).map(\.message)
+  }
+
+  /// The same, with the entries in which the problems are.
+  borrowing func findProblems(_ list: ListAddress, head: ListHead?, isOrdered: Bool) throws(StoreError)
+    -> [ListProblem]
+  {
     var check = ListCheck(list: list, isOrdered: isOrdered)
     do throws(StoreError) {
       try walk(&check)
@@ -14,7 +21,7 @@ extension StorageTransaction {
       if isOrdered { try checkMembers(&check, head: head) }
     } catch {
       guard error.kind == .damaged else { throw error }
-      check.problems.append(error.message)
+      check.problems.append(ListProblem(error.message))
     }
     return check.problems
   }
@@ -35,13 +42,13 @@ extension StorageTransaction {
         }
       } catch {
         guard error.kind == .damaged else { throw error }
-        check.problems.append(error.message)
+        check.problems.append(ListProblem(error.message, .link(link)))
       }
       return true
     }
   }
 
-  /// Each member once, and where its index entry says.
+  /// Each member once, and where its index entry says. A scan, because what is read in its body need not be kept longer.
   private borrowing func checkMembers(_ check: inout ListCheck, head: ListHead?) throws(StoreError) {
     let list = check.list
     let isIndexed = head?.hasMemberIndex ?? false
@@ -49,17 +56,32 @@ extension StorageTransaction {
       check.report("its member index has \(check.indexedCount) entries for \(check.count) members")
     }
     var seen: Set<ObjectID> = []
-    var next = try chunk(list, .atOrAfter, 0, isOrdered: true)
-    while let chunk = next {
+    let start = list.key(.chunk, 0)
+    try scan(list.links, from: start.bytes) { (key, value) throws(StoreError) in
+      guard let label = try list.position(in: key, .chunk) else { return false }
+      let ids = try list.chunk(value, at: label, isOrdered: true)
       // With an index, a member in two chunks shows by its one entry; only those of one chunk have to be compared.
       if isIndexed { seen.removeAll(keepingCapacity: true) }
-      for id in chunk.ids {
+      for index in 0..<ids.count {
+        let id = ids[index]
         if !seen.insert(id).inserted { check.report("a member is in it twice") }
         guard isIndexed else { continue }
-        if try memberLabel(list, id) != chunk.position { check.report("its member index does not lead to a member") }
+        if try memberLabel(list, id) != label { check.report("its member index does not lead to a member") }
       }
-      next = try self.chunk(list, after: chunk.position, isOrdered: true)
+      return true
     }
+  }
+}
+
+/// A rule that a list breaks.
+struct ListProblem {
+  let message: String
+  /// The key of the entry that cannot be read, where it is one.
+  let key: ShortKey?
+
+  init(_ message: String, _ key: ShortKey? = nil) {
+    self.message = message
+    self.key = key
   }
 }
 
@@ -67,7 +89,7 @@ extension StorageTransaction {
 private struct ListCheck {
   let list: ListAddress
   let isOrdered: Bool
-  var problems: [String] = []
+  var problems: [ListProblem] = []
   var count = 0
   var lastID: ObjectID?
   var chunks: [DirectoryPage.Entry] = []
@@ -75,7 +97,7 @@ private struct ListCheck {
   var directory: [DirectoryPage.Entry] = []
 
   mutating func report(_ problem: String) {
-    problems.append("list \(list.relationship) of object \(list.owner): \(problem)")
+    problems.append(ListProblem("list \(list.relationship) of object \(list.owner): \(problem)"))
   }
 
   mutating func take(chunk ids: ObjectIDList, at label: UInt64) {

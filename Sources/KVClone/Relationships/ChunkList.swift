@@ -108,6 +108,27 @@ extension StorageTransaction {
     return members
   }
 
+  /// The members of the next chunks from the first one at or after `position`, copied, and the position to go on from; nil
+  /// where there are no more. For walks that change other lists on their way: memory stays flat whatever the length.
+  borrowing func memberBatch(_ list: ListAddress, from position: UInt64, chunkLimit: Int = 64) throws(StoreError)
+    -> (members: [ObjectID], next: UInt64?)?
+  {
+    var members: [ObjectID] = []
+    var chunkCount = 0
+    var last: UInt64 = 0
+    let key = list.key(.chunk, position)
+    try scan(list.links, from: key.bytes) { (key, value) throws(StoreError) in
+      guard let position = try list.position(in: key, .chunk) else { return false }
+      let ids = try list.chunk(value, at: position, isOrdered: true)
+      for index in 0..<ids.count { members.append(ids[index]) }
+      chunkCount += 1
+      last = position
+      return chunkCount < chunkLimit
+    }
+    if chunkCount == 0 { return nil }
+    return (members, chunkCount < chunkLimit || last == .max ? nil : last + 1)
+  }
+
   /// The number of members, counted chunk by chunk: for lists without a head (referrers).
   borrowing func countChunked(_ list: ListAddress) throws(StoreError) -> Int {
     var count = 0

@@ -91,7 +91,7 @@ extension Session {
   }
 
   /// The other side of a link that was just cut.
-  private mutating func detachBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID)
+  mutating func detachBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID)
     throws(StoreError)
   {
     if relationship.hasInverse {
@@ -121,19 +121,33 @@ extension Session {
       guard targets.count <= 1 else { throw tooManyTargets(relationship, try self.name(of: id)) }
       return try setToOne(id, relationship, targets.first)
     }
-    var seen: Set<ObjectID> = []
-    let wanted = targets.filter { seen.insert($0).inserted }
-    let old = try members(id, relationship)
-    guard old != (relationship.isOrdered ? wanted : wanted.sorted()) else { return }
-    let before = Set(old)
-    // This side first and at once; then each partner that came or went. A partner's previous owner lets go of it in
-    // `attachBack`, which never touches this list: its members are already what they will be.
-    try replaceList(id, relationship, wanted)
-    for member in old where !seen.contains(member) {
-      // A self-relation that is its own inverse may have lost this side's entry already.
-      try detachBack(id, relationship, member)
+    var seen = TargetSet(capacity: targets.count)
+    let wanted = targets.filter { seen.insert($0) }
+    // Members that go lose their side first, then this side gets its list at once, then those that come learn of it. A
+    // partner's previous owner lets go of it in `attachBack`, which never touches this list: its members are already
+    // what they will be.
+    var kept = TargetSet(capacity: wanted.count)
+    var isSame = true
+    var position = 0
+    try forEachMemberBatch(id, relationship) { (session, members) throws(StoreError) in
+      for member in members {
+        if isSame, relationship.isOrdered {
+          isSame = position < wanted.count && wanted[position] == member
+          position += 1
+        }
+        if seen.contains(member) {
+          _ = kept.insert(member)
+        } else {
+          isSame = false
+          // A link of an object with itself, both ends in this list: replacing the list cuts both.
+          if member == id, relationship.inverseCode == relationship.code { continue }
+          try session.detachBack(id, relationship, member)
+        }
+      }
     }
-    for member in wanted where !before.contains(member) { try attachBack(id, relationship, member) }
+    guard !isSame || kept.count != wanted.count else { return }
+    try replaceList(id, relationship, wanted)
+    for member in wanted where !kept.contains(member) { try attachBack(id, relationship, member) }
   }
 
   /// What a new object is linked to, by relationship name: checked, each target once.
@@ -146,8 +160,8 @@ extension Session {
       let relationship = try entity.relationship(name)
       var wanted = targets[name] ?? []
       if wanted.count > 1 {
-        var seen: Set<ObjectID> = []
-        wanted.removeAll { !seen.insert($0).inserted }
+        var seen = TargetSet(capacity: wanted.count)
+        wanted.removeAll { !seen.insert($0) }
       }
       try checkTargets(wanted, of: relationship, "a new \(entity.name)")
       guard relationship.isToMany || wanted.count <= 1 else {
@@ -175,5 +189,29 @@ extension Session {
     StoreError(
       .wrongDestination, "\(relationship.name) of \(object) is to-one; give one object", property: relationship.name,
       object: object)
+  }
+}
+
+/// The objects that one call names: a few in a hash table, many in bits, because a hash table of millions would not be
+/// flat memory.
+struct TargetSet {
+  private var few: Set<ObjectID> = []
+  private var many: ObjectSet?
+
+  /// - Parameter capacity: how many objects there may be; only the form depends on it.
+  init(capacity: Int) {
+    if capacity > 512 { many = ObjectSet() }
+  }
+
+  var count: Int { many?.count ?? few.count }
+
+  /// Adds `id`; whether it is new.
+  mutating func insert(_ id: ObjectID) -> Bool {
+    if many == nil { return few.insert(id).inserted }
+    return many?.insert(id) ?? false
+  }
+
+  func contains(_ id: ObjectID) -> Bool {
+    many?.contains(id) ?? few.contains(id)
   }
 }

@@ -54,6 +54,40 @@ extension Session {
     try storage.members(address(id, code))
   }
 
+  /// Calls `body` with the members of a relationship in batches. Each batch was copied, so `body` may change everything
+  /// but this list.
+  mutating func forEachMemberBatch(
+    _ id: ObjectID, _ relationship: CompiledRelationship,
+    _ body: (inout Session, [ObjectID]) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    guard let inline = try inlineMembers(id, relationship) else {
+      return try forEachBatch(address(id, relationship.code), body)
+    }
+    if !inline.isEmpty { try body(&self, inline) }
+  }
+
+  /// As `forEachMemberBatch`, for a list in chunks.
+  mutating func forEachBatch(
+    _ list: ListAddress, _ body: (inout Session, [ObjectID]) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    var next: UInt64? = 0
+    while let position = next, let batch = try storage.memberBatch(list, from: position) {
+      try body(&self, batch.members)
+      next = batch.next
+    }
+  }
+
+  /// The members that an object's record holds itself; nil where they are in chunks.
+  private borrowing func inlineMembers(_ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError)
+    -> [ObjectID]?
+  {
+    let view = try existingRecord(id)
+    let entity = try schema.entity(of: view, id: id)
+    guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return [] }
+    if !relationship.isToMany { return view.toOne(field).map { [$0] } ?? [] }
+    return view.head(field).isChunked ? nil : view.inlineIDs(field).array
+  }
+
   /// Makes `target` a member of one side's relationship, that side alone; whether it was none before.
   ///
   /// A to-one relationship has to be empty, or hold `target` already.

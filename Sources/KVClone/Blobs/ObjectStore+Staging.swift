@@ -1,0 +1,171 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+extension ObjectStore {
+  /// Takes bytes that come slowly, without keeping others from writing: they are written piece by piece, each in a
+  /// short transaction of its own, and become a value later, by ``WriteTransaction/setData(_:_:_:)``.
+  ///
+  /// ```swift
+  /// let image = try store.stageData { writer in
+  ///   while let piece = try connection.read() { try writer.append(piece) }
+  /// }
+  /// try store.write { tx in try tx.setData(photo, "image", image) }
+  /// ```
+  ///
+  /// A few MiB are held in memory, whatever comes. Nobody sees the bytes before they are a value; what never becomes one
+  /// is swept, see ``StagedData``.
+  ///
+  /// - Parameters:
+  ///   - timeout: how long each of the short transactions waits for another writer; the store's
+  ///     ``StoreOptions/busyTimeout`` where it is nil.
+  ///   - source: appends the bytes. It runs outside of any transaction, and must not be called inside of one.
+  /// - Throws: what `source` throws; `busy`, `nestedWrite`, `closed`, and what the file system has to say. Nothing is left
+  ///   of the upload then.
+  @available(*, noasync, message: "use stageData(from:)")
+  public func stageData(timeout: Duration? = nil, _ source: (inout StagingWriter) throws -> Void) throws -> StagedData {
+    let upload = StagingUpload()
+    do {
+      var writer = StagingWriter(upload) { try self.writeStaged($0, timeout) }
+      try source(&writer)
+      return try finish(upload, timeout)
+    } catch {
+      abandon(upload)
+      throw error
+    }
+  }
+
+  /// Takes bytes from an asynchronous sequence: the same as the synchronous form.
+  ///
+  /// - Parameters:
+  ///   - source: pieces of any length, `Data` or arrays of bytes.
+  ///   - timeout: how long each of the short transactions waits for another writer.
+  /// - Throws: what `source` throws; `CancellationError`; `busy`, `closed`, and what the file system has to say.
+  public func stageData<Source: AsyncSequence>(from source: Source, timeout: Duration? = nil) async throws -> StagedData
+  where Source.Element: ContiguousBytes {
+    let upload = StagingUpload()
+    do {
+      for try await piece in source {
+        var offset = 0
+        while true {
+          let (taken, count) = piece.withUnsafeBytes { (upload.take($0, from: offset), $0.count) }
+          offset += taken
+          if upload.isFull {
+            try Task.checkCancellation()
+            try await onWriterQueue(upload) { try self.writeStaged($0, timeout) }
+          }
+          if offset == count { break }
+        }
+      }
+      return try await onWriterQueue(upload) { try self.finish($0, timeout) }
+    } catch {
+      await onWriterQueue(upload) { self.abandon($0) }
+      throw error
+    }
+  }
+
+  /// Lends an upload to the thread that asynchronous writes run on, and waits for it.
+  private func onWriterQueue<R: Sendable>(
+    _ upload: StagingUpload, _ body: @escaping @Sendable (StagingUpload) throws -> R
+  ) async throws -> R {
+    // Only one of the two threads touches it: this one waits.
+    nonisolated(unsafe) let upload = upload
+    return try await withCheckedThrowingContinuation { continuation in
+      writerQueue.async { continuation.resume(with: Result { try body(upload) }) }
+    }
+  }
+
+  private func onWriterQueue(_ upload: StagingUpload, _ body: @escaping @Sendable (StagingUpload) -> Void) async {
+    nonisolated(unsafe) let upload = upload
+    await withCheckedContinuation { continuation in
+      writerQueue.async {
+        body(upload)
+        continuation.resume()
+      }
+    }
+  }
+
+  /// Writes the chunks that an upload has in memory.
+  private func writeStaged(_ upload: StagingUpload, _ timeout: Duration?) throws {
+    var begun: StagedBlob?
+    do {
+      let blob = try runWrite(label: "stage data", timeout: timeout) { transaction in
+        begun = try transaction.changeObjects { (session) throws(StoreError) in
+          try session.writeStaged(upload, stagers)
+        }
+        return begun
+      }
+      if let blob { upload.noteWritten(blob) }
+    } catch {
+      // The commit failed: the blob did not come into being.
+      if upload.blob == nil, let begun { stagers.release(begun.stager) }
+      upload.failure = error
+      throw error
+    }
+  }
+
+  private func finish(_ upload: StagingUpload, _ timeout: Duration?) throws -> StagedData {
+    if let failure = upload.failure { throw failure }
+    if let data = upload.inlineData {
+      return StagedData(.inline(data), byteCount: upload.byteCount, self)
+    }
+    if !upload.chunks.isEmpty { try writeStaged(upload, timeout) }
+    guard var blob = upload.blob else { throw Session.gone }
+    blob.info = upload.completeInfo()
+    upload.blob = nil
+    return StagedData(.blob(blob), byteCount: upload.byteCount, self)
+  }
+
+  /// Deletes what an upload has written. What cannot be deleted now is swept later.
+  private func abandon(_ upload: StagingUpload) {
+    guard let blob = upload.blob else { return }
+    defer { stagers.release(blob.stager) }
+    try? runWrite(label: "drop staged data", timeout: .zero) { transaction in
+      try transaction.changeObjects { (session) throws(StoreError) in
+        var limit = Session.sweepLimit
+        _ = try session.deleteStaged(blob.serial, &limit)
+      }
+    }
+  }
+
+  /// Sweeps what uploads of the past have left behind, in short transactions. Never in anybody's way: what cannot be swept
+  /// now is left for the next time.
+  func sweepStaged() {
+    if options.isReadOnly { return }
+    do {
+      var isLeft = false
+      try readSession().forEachStaged { (_, stager) throws(StoreError) in
+        isLeft = try stagers.isGone(stager)
+        return !isLeft
+      }
+      while isLeft {
+        isLeft = try runWrite(label: "sweep staged data", timeout: .zero) { transaction in
+          try transaction.changeObjects { (session) throws(StoreError) in try session.sweepStaged(stagers) }
+        }
+      }
+    } catch {
+      let reason = (error as? StoreError)?.message ?? ""
+      options.logger?.notice("staged data that nobody will use was not swept", metadata: ["error": "\(reason)"])
+    }
+  }
+}
+
+extension WriteTransaction {
+  /// Sets a binary or transformable attribute to data that was staged. It becomes a value with this transaction, and stays
+  /// staged if the transaction is given up. Used again, the bytes are shared.
+  ///
+  /// - Throws: `objectNotFound` where the object is missing, or the staged data: its store was closed, or the last object
+  ///   that had it was deleted; `wrongType` for attributes that are not binary, and for data of another store.
+  public mutating func setData(_ id: ObjectID, _ attribute: String, _ staged: StagedData) throws(StoreError) {
+    try changeObjects { (session) throws(StoreError) in
+      guard staged.floor === session.serialFloor else {
+        throw StoreError(
+          .wrongType, "the data was staged in another store, or before this one was opened; stage it in this one",
+          property: attribute)
+      }
+      try session.setData(id, attribute, staged)
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import KVCloneLMDB
+
+/// The walk over the pages before a file is trusted. LMDB believes every byte of what it maps.
+extension ObjectStore {
+  /// Walks over the file at `path`, if there is one that this process has not open; opening finds out about the rest.
+  ///
+  /// - Throws: `damaged`, `busy`.
+  static func verifyPages(at path: String) throws(StoreError) {
+    for timeout: Duration in [.zero, .seconds(1), .seconds(5)] {
+      guard let file = try? PageFile(at: path, lockTimeout: timeout) else { return }
+      let map = try storeErrors { () throws(LMDBError) in try file.walk() }
+      guard file.isStillCurrent else { continue }
+      return try refuseDamage(map, path)
+    }
+    throw StoreError(.busy, "the store at \(path) is being written while its pages are to be verified; try again")
+  }
+
+  /// Walks over the file of an environment that nothing was read from yet.
+  ///
+  /// - Throws: `damaged`.
+  static func verifyPages(of environment: LMDBEnvironment, path: String) throws(StoreError) {
+    let map = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment).walk() }
+    try refuseDamage(map, path)
+  }
+
+  private static func refuseDamage(_ map: PageMap, _ path: String) throws(StoreError) {
+    let findings = map.findings.filter { !$0.problem.isHarmless }
+    guard let first = findings.first else { return }
+    let more = findings.count > 1 ? ", and \(findings.count - 1) more are" : ""
+    throw StoreError(
+      .damaged,
+      "page \(first.page) of the store at \(path) is damaged\(more): \(first.problem.message); run `check` to see the "
+        + "extent, then restore a backup or salvage what is readable")
+  }
+}

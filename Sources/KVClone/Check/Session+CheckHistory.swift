@@ -1,0 +1,73 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// What a store remembers of its past: each value by itself.
+extension Session {
+  borrowing func checkHistory(_ run: CheckRun) throws(StoreError) {
+    for table in run.historyTables {
+      let name = table.code.name ?? ""
+      try run.reading("the table \(name)") { () throws(StoreError) in
+        try forEachEntry(table) { (key, value) throws(StoreError) in
+          do throws(RecordError) {
+            try Self.decode(table.code, key, value)
+          } catch {
+            let kind: Damage.Kind = error == .badKey ? .malformedKey : .history
+            run.report(kind, page: run.page(table, key), "an entry of the table \(name): \(error.description)")
+          }
+          return !run.isFull
+        }
+      }
+    }
+  }
+
+  private static func decode(
+    _ code: TableCode, _ key: borrowing RawSpan, _ value: borrowing RawSpan
+  ) throws(RecordError) {
+    let seed = ValueEnvelope.seed(tableCode: code, key: copy key)
+    switch code {
+    case .changes:
+      if try NumberKey.numberAndPart(copy key).part == 0 {
+        _ = try ChangeHeader(stored: copy value, seed: seed)
+      } else {
+        _ = try ChangePart(stored: copy value, seed: seed)
+      }
+    case .preimages:
+      _ = try PreimageKey.key(of: copy key)
+      _ = try PreimageView(copy value, seed: seed)
+    case .snapshots:
+      guard String(validating: key.withUnsafeBytes { Array($0) }, as: UTF8.self) != nil else { throw .badKey }
+      _ = try SnapshotValue(stored: copy value, seed: seed)
+    case .provenance:
+      _ = try NumberKey.objectID(copy key)
+      _ = try ProvenanceValue(stored: copy value, seed: seed)
+    case .operations: _ = try OperationValue(stored: copy value, seed: seed)
+    case .redirects:
+      _ = try NumberKey.objectID(copy key)
+      _ = try RedirectValue(stored: copy value, seed: seed)
+    default: break
+    }
+  }
+
+  /// All that can be said of objects whose model cannot be read: whether their bytes are those that were stored.
+  borrowing func checkSums(_ run: CheckRun) throws(StoreError) {
+    let fixed: [TableCode] = [.links, .blobInfo, .indexes] + (run.options.readData ? [.blobs] : [])
+    for code in run.storedTables where code.rootCode != nil || fixed.contains(code) {
+      let table = StorageTable(code: code, handle: 0)
+      let name = code.name ?? ""
+      try run.reading("the table \(name)") { () throws(StoreError) in
+        try forEachEntry(table) { (key, value) throws(StoreError) in
+          let seed = ValueEnvelope.seed(tableCode: code, key: copy key)
+          if code.rootCode != nil { run.objectCount += 1 }
+          if ValueEnvelope.isIntact(copy value, seed: seed) { return !run.isFull }
+          let text = RecordError.checksumMismatch.description
+          if code.rootCode != nil, let id = Self.objectID(key) {
+            run.reportUnreadable(id, page: run.page(table, key), text)
+          } else {
+            run.report(.unreadableTable, page: run.page(table, key), "an entry of the table \(name): \(text)")
+          }
+          return !run.isFull
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import KVCloneLMDB
+
+/// Runs calls of the LMDB layer and turns its errors into the store's.
+func storeErrors<R>(_ body: () throws(LMDBError) -> R) throws(StoreError) -> R {
+  do throws(LMDBError) { return try body() } catch { throw StoreError(error) }
+}
+
+extension StoreError {
+  /// The store's word for an error of the LMDB layer.
+  init(_ error: LMDBError) {
+    let kind: Kind =
+      switch error {
+      case .mapFull, .mapResized: .mapFull
+      case .readersFull, .badReaderSlot, .pidNamespace: .readersFull
+      case .diskFull, .commitFailed(.notCommitted, errno: LMDBError.noSpace): .diskFull
+      case .busy: .busy
+      case .nestedWrite: .nestedWrite
+      case .transactionFailed: .transactionAborted
+      case .forked: .forked
+      case .alreadyOpen: .alreadyOpen
+      case .readOnly: .readOnly
+      case .closed, .transactionsActive: .closed
+      case .storeExists: .storeExists
+      case .noStore: .noStore
+      case .corrupted, .pageFull: .damaged
+      case .commitFailed(.unknown, _): .commitUnknown
+      case .notAStore, .emptyFile, .symlink, .notRegularFile, .wrongOwner, .wrongMode, .hardLinked, .networkFileSystem,
+        .unsupportedPageSize, .replacedWhileOpening, .versionMismatch, .invalid, .noTable, .incompatible:
+        .notAStore
+      case .keyTooLong, .keyEmpty, .valueTooLong, .notAscending, .incompleteValue, .tablesFull, .threadStorageFull,
+        .transactionFull, .cursorFull:
+        .limitExceeded
+      case .commitFailed, .panic, .badTransaction, .badTable, .outOfMemory, .io: .io
+      }
+    self.init(kind, error.message)
+  }
+}

@@ -1,0 +1,30 @@
+import KVCloneModel
+
+/// Objects that wait to be visited, in no particular order, in memory that stays flat: so many in an array, the rest in
+/// bits.
+struct ObjectQueue {
+  /// 2 MiB.
+  private static let limit = 1 << 18
+
+  private var near: [ObjectID] = []
+  private var far = ObjectSet()
+
+  /// - Precondition: `id` does not wait already.
+  mutating func add(_ id: ObjectID) {
+    if near.count < Self.limit { near.append(id) } else { _ = far.insert(id) }
+  }
+
+  mutating func next() -> ObjectID? {
+    if near.isEmpty, !far.isEmpty { refill() }
+    return near.popLast()
+  }
+
+  /// Looking through all bits is paid for by the many objects that were visited since the last time.
+  private mutating func refill() {
+    far.forEach { id in
+      near.append(id)
+      return near.count < Self.limit
+    }
+    for id in near { _ = far.remove(id) }
+  }
+}
