@@ -1,0 +1,114 @@
+import Dispatch
+import Foundation
+import Synchronization
+
+/// Runs classes of faults, on every processor, and tells what it found.
+final class Campaign: Sendable {
+  static var classes: [any FaultClass.Type] {
+    [
+      KillFaults.self, ErrorFaults.self, FullDiskFaults.self, PowerLossFaults.self, LostSyncFaults.self,
+      SelfTestFaults.self,
+    ]
+  }
+
+  let options: Options
+  let isQuick: Bool
+  let seed: UInt64
+  /// Everything that is written goes here, and goes away with the campaign.
+  let scratch: String
+  private let shim: String
+  private let lanes: Int
+  private let contexts = Mutex<[Int: TrialContext]>([:])
+
+  init(_ options: Options) throws {
+    self.options = options
+    isQuick = options.isQuick
+    seed = try options.workload().seed
+    shim = try options.text("--shim")
+    scratch = try options.text("--scratch")
+    lanes = max(1, try options.number("--jobs") ?? min(ProcessInfo.processInfo.activeProcessorCount, 8))
+    // A verifier that crashed must not take the campaign with it when it is written to.
+    signal(SIGPIPE, SIG_IGN)
+  }
+
+  /// The workload of this seed, or of one of the next ones.
+  func context(offset: Int = 0) throws -> TrialContext {
+    if let known = contexts.withLock({ $0[offset] }) { return known }
+    let base = try options.workload()
+    let workload = Workload(seed: base.seed + UInt64(offset), commitCount: base.commitCount)
+    let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    let context = try TrialContext(
+      workload: workload, executable: executable, shim: shim, directory: "\(scratch)/workload-\(workload.seed)")
+    contexts.withLock { $0[offset] = context }
+    return context
+  }
+
+  /// - Returns: the process's exit code.
+  func run() throws -> Int32 {
+    let names = Self.classes.map { $0.name }
+    for name in options.classes where !names.contains(name) {
+      throw Options.Wrong(description: "unknown class \(name); there are \(names.joined(separator: ", "))")
+    }
+    let chosen = Self.classes.filter { type in
+      if options.flags.contains("--self-test") { return type == SelfTestFaults.self }
+      return options.classes.isEmpty || options.classes.contains(type.name)
+    }
+    let report = Report(command: try command())
+    StandardError.write("seed \(seed), in \(scratch)\n")
+    let workers = try (0..<lanes).map { lane in
+      let directory = "\(scratch)/lane-\(lane)"
+      try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+      return Lane(directory: directory)
+    }
+    for type in chosen {
+      for group in try type.groups(self) { report.add(type.name, group, run(group, workers)) }
+    }
+    print(report.table)
+    if let path = options.values["--report"] {
+      try report.table.write(toFile: path, atomically: true, encoding: .utf8)
+    }
+    return report.hasFailed ? 1 : 0
+  }
+
+  private func command() throws -> String {
+    let commits = try options.number("--commits").map { " --commits \($0)" } ?? ""
+    return "Tools/faults\(isQuick ? " --quick" : "") --seed \(seed)\(commits)"
+  }
+
+  /// Runs the trials of a group, each thread with a lane of its own.
+  private func run(_ group: TrialGroup, _ workers: [Lane]) -> Report.Result {
+    let wanted = options.values["--trial"]
+    let trials = group.trials.filter { wanted == nil || $0.id == wanted }
+    let next = Mutex(0)
+    let failures = Mutex<[Report.Failure]>([])
+    let start = ContinuousClock.now
+    nonisolated(unsafe) let workers = workers
+    DispatchQueue.concurrentPerform(iterations: workers.count) { index in
+      let lane = workers[index]
+      while let trial = next.withLock({ next -> Trial? in
+        defer { next += 1 }
+        return next < trials.count ? trials[next] : nil
+      }) {
+        if let reason = Self.attempt(trial, lane) {
+          let kept = keep(lane, trial)
+          failures.withLock { $0.append(Report.Failure(trial: trial.id, reason: reason, kept: kept)) }
+        }
+      }
+    }
+    return Report.Result(
+      trials: trials.count, failures: failures.withLock { $0 }.sorted { $0.trial < $1.trial },
+      duration: ContinuousClock.now - start)
+  }
+
+  private static func attempt(_ trial: Trial, _ lane: Lane) -> String? {
+    do { return try trial.run(lane) } catch { return "the trial itself failed: \(error)" }
+  }
+
+  /// With `--keep`, what a failed trial left is kept to be looked at.
+  private func keep(_ lane: Lane, _ trial: Trial) -> String? {
+    guard options.flags.contains("--keep") else { return nil }
+    let place = "\(scratch)/failed-\(trial.id.replacingOccurrences(of: ":", with: "-"))"
+    try? FileManager.default.removeItem(atPath: place)
+    return (try? FileManager.default.copyItem(atPath: lane.root, toPath: place)) == nil ? nil : place
+  }
+}

@@ -1,0 +1,106 @@
+import Foundation
+
+/// Each I/O call in turn fails, once or until further notice, or writes too little.
+///
+/// What has to hold: no signal; an error of a fitting kind, and no acknowledgement before it; the state before the failed
+/// commit is intact; the same process repeats the commit when the fault is gone, and goes on to the end.
+enum ErrorFaults: FaultClass {
+  static let name = "error"
+
+  struct Variant: Sendable {
+    let name: String
+    let title: String
+    let faults: [String: String]
+    let allowedKinds: Set<String>
+    var onlyWrites = false
+
+    /// The shim's variables for call `number`.
+    func variables(_ number: Int) -> [String: String] {
+      faults.mapValues { $0.replacingOccurrences(of: "CALL", with: "\(number)") }
+    }
+  }
+
+  /// `commitFailed` kinds belong to the meta page, whose write decides: its failure can leave the outcome open.
+  private static let kindsOfDecision: Set<String> = ["commitUnknown", "commitFailed"]
+
+  static let variants: [Variant] = {
+    var variants: [Variant] = []
+    let codes = [
+      ("EIO", EIO, Set(["io"])), ("ENOSPC", ENOSPC, Set(["diskFull"])), ("EDQUOT", EDQUOT, Set(["diskFull"])),
+    ]
+    for (name, code, kinds) in codes {
+      variants.append(
+        Variant(
+          name: name, title: "\(name) at an I/O call, each in turn, once", faults: ["FAIL": "CALL:\(code)"],
+          allowedKinds: kinds.union(kindsOfDecision)))
+      variants.append(
+        Variant(
+          name: "\(name)-sticky", title: "\(name) from an I/O call on, each in turn",
+          faults: ["FAIL": "CALL:\(code):sticky"],
+          allowedKinds: kinds.union(kindsOfDecision)))
+    }
+    variants.append(
+      Variant(
+        name: "short", title: "a short write, each in turn", faults: ["FAIL": "CALL:\(EIO)", "SHORT": "1"],
+        allowedKinds: kindsOfDecision.union(["io", "diskFull"]), onlyWrites: true))
+    return variants
+  }()
+
+  /// Failures of these may go unreported: they tidy up, and what they leave is swept later.
+  private static let quietOperations: Set<String> = ["unlink"]
+
+  static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
+    let context = try campaign.context()
+    // The quick form meets each call with one variant, another one for each seed; the whole form with all of them.
+    return variants.enumerated().map { index, variant in
+      let calls = context.calls.indices.filter { call in
+        let isWrite = ["write", "meta"].contains(context.calls[call].operation)
+        let isChosen = !campaign.isQuick || (call + Int(context.workload.seed)) % variants.count == index
+        return isChosen && (isWrite || !variant.onlyWrites)
+      }
+      return TrialGroup(title: variant.title, trials: calls.map { trial(context, variant, call: $0 + 1) })
+    }
+  }
+
+  static func trial(_ context: TrialContext, _ variant: Variant, call: Int, arguments: [String] = []) -> Trial {
+    Trial(id: "\(variant.name):\(call)") { lane in
+      let run = try WorkerRun(context, root: lane.root, faults: variant.variables(call), arguments: arguments)
+      if let reason = complaint(run, variant, context) { return reason }
+      return try lane.verify(context, root: lane.root, acknowledged: run.acknowledged)
+    }
+  }
+
+  /// What is wrong with how the process took the fault.
+  private static func complaint(_ run: WorkerRun, _ variant: Variant, _ context: TrialContext) -> String? {
+    let lastWords = run.errors.split(separator: "\n").last.map(String.init) ?? ""
+    guard run.ending == .exit(0) else { return "the process ended with \(run.ending): \(lastWords)" }
+    var unreported: Substring?
+    var hasStruck = false
+    var number = 0
+    for line in run.lines {
+      let parts = line.split(separator: " ")
+      switch parts.first {
+      case "fault":
+        hasStruck = true
+        if !quietOperations.contains(String(parts[1])) { unreported = parts[1] }
+      case "ack", "done":
+        if let unreported { return "\(line), although \(unreported) had failed and nothing had been reported" }
+      case "error":
+        unreported = nil
+        let kind = String(parts[2])
+        number = Int(parts[1]) ?? 0
+        let isLeftover = kind == "storeExists" && parts[1] == "0"
+        if !isLeftover && !variant.allowedKinds.contains(kind) {
+          return "\(variant.name) was reported as \(kind): \(lastWords)"
+        }
+      case "state":
+        guard context.states[max(0, number - 1)...number].contains(String(parts[1])) else {
+          return "after the error of commit \(number), the content was neither that before it nor that after it"
+        }
+      default: break
+      }
+    }
+    if !hasStruck { return "the fault did not strike" }
+    return run.lines.last == "done \(context.workload.commitCount)" ? nil : "the process stopped early: \(lastWords)"
+  }
+}

@@ -1,0 +1,51 @@
+/// A kind of fault: one file each, named after it. `Campaign.classes` lists them.
+protocol FaultClass {
+  /// Its name for `--class`.
+  static var name: String { get }
+  /// Its trials, in groups: one row of the table each.
+  static func groups(_ campaign: Campaign) throws -> [TrialGroup]
+}
+
+/// Trials that are one row of the table.
+struct TrialGroup: Sendable {
+  /// What the row calls the fault.
+  let title: String
+  let trials: [Trial]
+  /// Why there are none, or fewer than one would expect.
+  var note: String?
+  /// Decides on all trials together, where one alone says nothing: nil, or what is wrong.
+  var verdict: (@Sendable (_ failures: Int, _ trials: Int) -> String?)?
+}
+
+/// One fault, and what has to hold after it.
+struct Trial: Sendable {
+  /// Its name within its class, for `--trial`; the same on every run with the same seed.
+  let id: String
+  /// Nil when everything held, else what did not.
+  let run: @Sendable (Lane) throws -> String?
+}
+
+/// What one thread of the campaign has to itself.
+final class Lane {
+  /// Where its trials take place.
+  let directory: String
+  private var servers: [UInt64: VerifyServer] = [:]
+
+  init(directory: String) {
+    self.directory = directory
+  }
+
+  /// The directory that a trial's store is made in.
+  var root: String { directory + "/root" }
+
+  /// Verifies a store that a trial left.
+  func verify(_ context: TrialContext, root: String, acknowledged: Int) throws -> String? {
+    let server = servers[context.workload.seed] ?? VerifyServer(context, errors: directory + "/verify.err")
+    servers[context.workload.seed] = server
+    switch try server.verify(root: root, acknowledged: acknowledged) {
+    case .sound: return nil
+    case .unsound(let reason): return reason
+    case .crashed(let ending): return "the process that opened the store ended: \(ending)"
+    }
+  }
+}

@@ -1,0 +1,25 @@
+import Foundation
+
+/// fdatasync fails and the kernel forgets the pages that it could not write; the process repeats the commit, and later
+/// the power goes.
+enum LostSyncFaults: FaultClass {
+  static let name = "lost-sync"
+
+  static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
+    let context = try campaign.context()
+    let syncs = context.calls.filter { $0.operation == "sync" }.count
+    let chosen = stride(from: 1, through: syncs, by: campaign.isQuick ? max(1, syncs / 4) : 1)
+    let images = campaign.isQuick ? 4 : 20
+    var trials: [Trial] = []
+    for sync in chosen {
+      let faults = ["FAIL": "\(sync):\(EIO)", "OPERATION": "sync", "DROP": "1"]
+      let journal = try PowerLossFaults.record(context, faults: faults)
+      trials += (0..<images).map {
+        PowerLossFaults.trial(context, journal, id: "\(sync):\($0)", stream: UInt64(sync * 1000 + $0))
+      }
+    }
+    return [
+      TrialGroup(title: "a sync fails and drops its pages, the commit is repeated, then power loss", trials: trials)
+    ]
+  }
+}

@@ -1,0 +1,54 @@
+import Foundation
+
+/// The command line, by the little that this tool needs of one.
+struct Options: Sendable {
+  struct Wrong: Error, CustomStringConvertible { let description: String }
+
+  static let valueNames: Set<String> = [
+    "--seed", "--class", "--trial", "--report", "--jobs", "--scratch", "--shim", "--root", "--commits", "--states-file",
+    "--planted",
+  ]
+  static let flagNames: Set<String> = ["--quick", "--self-test", "--keep"]
+
+  private(set) var values: [String: String] = [:]
+  private(set) var flags: Set<String> = []
+  /// Every `--class`, in the order given.
+  private(set) var classes: [String] = []
+
+  init(_ arguments: [String]) throws {
+    var rest = arguments[...]
+    while let name = rest.popFirst() {
+      if Self.flagNames.contains(name) {
+        flags.insert(name)
+      } else if Self.valueNames.contains(name) {
+        guard let value = rest.popFirst() else { throw Wrong(description: "\(name) needs a value") }
+        if name == "--class" { classes.append(value) } else { values[name] = value }
+      } else {
+        throw Wrong(description: "unknown argument: \(name)")
+      }
+    }
+  }
+
+  func text(_ name: String) throws -> String {
+    guard let value = values[name] else { throw Wrong(description: "\(name) is missing") }
+    return value
+  }
+
+  func number(_ name: String) throws -> Int? {
+    guard let value = values[name] else { return nil }
+    guard let number = Int(value), number >= 0 else { throw Wrong(description: "\(name) takes a number") }
+    return number
+  }
+
+  var isQuick: Bool { flags.contains("--quick") }
+
+  /// Each commit's content, from 0: a digest a line.
+  func states() throws -> [String] {
+    try String(contentsOfFile: try text("--states-file"), encoding: .utf8).split(separator: "\n").map(String.init)
+  }
+
+  /// The workload that the arguments name.
+  func workload() throws -> Workload {
+    Workload(seed: UInt64(try number("--seed") ?? 1), commitCount: try number("--commits") ?? (isQuick ? 6 : 18))
+  }
+}

@@ -1,0 +1,83 @@
+import Foundation
+
+/// The table, and what to type to see a failure again.
+final class Report {
+  struct Failure: Sendable {
+    let trial: String
+    let reason: String
+    /// Where the store is that the trial left.
+    let kept: String?
+  }
+
+  struct Result: Sendable {
+    let trials: Int
+    let failures: [Failure]
+    let duration: Duration
+  }
+
+  private struct Row {
+    let fault: String
+    let trials: String
+    let result: String
+    let command: String
+  }
+
+  /// More reasons than this of one row are counted, not told.
+  private static let toldReasons = 8
+
+  /// What to type for the same campaign, but for the class.
+  private let command: String
+  private var rows: [Row] = []
+  private(set) var hasFailed = false
+
+  init(command: String) {
+    self.command = command
+  }
+
+  func add(_ className: String, _ group: TrialGroup, _ result: Result) {
+    let command = "\(command) --class \(className)"
+    let complaint: String?
+    var text: String
+    if let verdict = group.verdict {
+      complaint = result.trials == 0 ? nil : verdict(result.failures.count, result.trials)
+      text = complaint ?? "found, by \(result.failures.count)"
+    } else {
+      complaint = result.failures.isEmpty ? nil : "\(result.failures.count) failed"
+      text = complaint.map { "**\($0)**" } ?? "all hold"
+    }
+    if result.trials == 0 { text = group.note ?? "no trial" }
+    if complaint != nil {
+      hasFailed = true
+      tell(group, result, command, complaint ?? "")
+    }
+    rows.append(Row(fault: group.title, trials: "\(result.trials)", result: text, command: "`\(command)`"))
+    let seconds = Double(result.duration.components.seconds) + Double(result.duration.components.attoseconds) / 1e18
+    StandardError.write("\(group.title): \(result.trials) trials, \(text), \(String(format: "%.1f", seconds)) s\n")
+  }
+
+  private func tell(_ group: TrialGroup, _ result: Result, _ command: String, _ complaint: String) {
+    guard group.verdict == nil else { return StandardError.write("FAILED: \(complaint)\n  \(command)\n") }
+    // One fault in the store fails many trials in the same words, but for the names that chance gave.
+    let byReason = Dictionary(grouping: result.failures) { $0.reason.filter { !$0.isNumber } }
+    let reasons = byReason.values.sorted { $0.count > $1.count }
+    for failures in reasons.prefix(Self.toldReasons) {
+      guard let first = failures.first else { continue }
+      let others = failures.count > 1 ? " and \(failures.count - 1) more" : ""
+      StandardError.write("FAILED: \(group.title), trial \(first.trial)\(others): \(first.reason)\n")
+      StandardError.write("  \(command) --trial \(first.trial) --keep\n")
+      if let kept = first.kept { StandardError.write("  kept: \(kept)\n") }
+    }
+    if reasons.count > Self.toldReasons {
+      StandardError.write("  and \(reasons.count - Self.toldReasons) more reasons\n")
+    }
+  }
+
+  /// Markdown.
+  var table: String {
+    let head = ["| fault | trials | result | command |", "|---|---|---|---|"]
+    let lines = rows.filter { $0.trials != "0" || $0.result != "no trial" }.map {
+      "| \($0.fault) | \($0.trials) | \($0.result) | \($0.command) |"
+    }
+    return (head + lines).joined(separator: "\n") + "\n"
+  }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import KVClone
+
+/// The tool's own test: mistakes are planted, and each has to be found. A row passes when at least one of its trials
+/// found the mistake.
+enum SelfTestFaults: FaultClass {
+  static let name = "self-test"
+
+  static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
+    let context = try campaign.context()
+    let images = campaign.isQuick ? 12 : 60
+    var groups: [TrialGroup] = []
+    for (swallowed, title) in [
+      ("sync", "syncs that do nothing"), ("meta", "meta pages written without a sync"),
+      ("dirsync", "directories never synced"),
+    ] {
+      let journal = try PowerLossFaults.record(context, faults: ["SWALLOW": swallowed])
+      groups.append(planted(title, powerLosses(context, journal, "swallow-\(swallowed)", images)))
+    }
+    let early = Worker.PlantedBug.earlyAcknowledgement.rawValue
+    let journal = try PowerLossFaults.record(context, faults: [:], arguments: ["--planted", early])
+    groups.append(planted("acknowledged before the commit", powerLosses(context, journal, "early", images)))
+    groups.append(ignoredErrors(context, images))
+    groups.append(flippedBits(context, images))
+    groups.append(wrongAcknowledgement(context))
+    return groups
+  }
+
+  private static func planted(_ title: String, _ trials: [Trial]) -> TrialGroup {
+    TrialGroup(title: "planted: \(title)", trials: trials) { failures, trials in
+      failures > 0 ? nil : "none of \(trials) trials found the planted mistake"
+    }
+  }
+
+  private static func powerLosses(_ context: TrialContext, _ journal: Journal, _ name: String, _ count: Int) -> [Trial]
+  {
+    (0..<count).map { PowerLossFaults.trial(context, journal, id: "\(name):\($0)", stream: 500_000 + UInt64($0)) }
+  }
+
+  private static func ignoredErrors(_ context: TrialContext, _ count: Int) -> TrialGroup {
+    let writes = context.calls.indices.filter { context.calls[$0].commit > 0 && context.calls[$0].operation == "sync" }
+    let trials = writes.prefix(count).map { call in
+      ErrorFaults.trial(
+        context, ErrorFaults.variants[0], call: call + 1,
+        arguments: ["--planted", Worker.PlantedBug.ignoredError.rawValue])
+    }
+    return planted("an error is ignored, and the commit acknowledged", Array(trials))
+  }
+
+  /// A bit of a stored image is flipped: every one has to be found.
+  private static func flippedBits(_ context: TrialContext, _ count: Int) -> TrialGroup {
+    let trials = (0..<count).map { index in
+      Trial(id: "flip:\(index)") { lane in
+        _ = try WorkerRun(context, root: lane.root, faults: [:])
+        var random = SeededGenerator(seed: context.workload.seed, stream: 2_000_000 + UInt64(index))
+        try flip(lane.root, &random)
+        return try lane.verify(context, root: lane.root, acknowledged: context.workload.commitCount)
+      }
+    }
+    return TrialGroup(title: "planted: a flipped bit of a stored value", trials: trials) { failures, trials in
+      failures == trials ? nil : "\(trials - failures) of \(trials) flipped bits were not found"
+    }
+  }
+
+  /// Flips one bit of an image that an object has, in every copy of it that the file has: older ones lie in free pages.
+  private static func flip(_ root: String, _ random: inout SeededGenerator) throws {
+    let store = try ObjectStore.open(at: root + "/store")
+    let image = try store.read { transaction -> Data? in
+      let photos = try Workload.ids(of: "Photo", in: transaction)
+      for photo in photos.shuffled(using: &random) {
+        if let image = try transaction.data(photo, "image") { return image }
+      }
+      return nil
+    }
+    store.close()
+    guard let image else { throw Finding("the store has no image to damage") }
+    let path = root + "/store/data.mdb"
+    var data = try Data(contentsOf: URL(fileURLWithPath: path))
+    // What the value begins with is nowhere else: its bytes are random.
+    let offset = random.below(1_000)
+    let mark = image.prefix(offset + 16).suffix(16)
+    let bit = UInt8(1 << random.below(8))
+    var rest = data.startIndex..<data.endIndex
+    while let found = data.range(of: mark, in: rest) {
+      data[found.lowerBound] ^= bit
+      rest = found.upperBound..<data.endIndex
+    }
+    try data.write(to: URL(fileURLWithPath: path))
+  }
+
+  private static func wrongAcknowledgement(_ context: TrialContext) -> TrialGroup {
+    let trial = Trial(id: "wrong-acknowledgement") { lane in
+      _ = try WorkerRun(context, root: lane.root, faults: [:])
+      return try lane.verify(context, root: lane.root, acknowledged: context.workload.commitCount + 1)
+    }
+    return planted("a commit is acknowledged that never was", [trial])
+  }
+}

@@ -1,0 +1,127 @@
+import Foundation
+
+/// What all trials of one workload share: its states, found by a run without faults, and how to run it.
+final class TrialContext: Sendable {
+  let workload: Workload
+  let executable: String
+  let shim: String
+  /// A directory of this workload's own, in memory where the machine allows it.
+  let directory: String
+  let statesFile: String
+  /// Each commit's content, from 0.
+  let states: [String]
+  /// The I/O calls of a run without faults, from call 1.
+  let calls: [TracedCall]
+
+  struct TracedCall: Sendable {
+    let operation: String
+    /// The commit in whose course the call came; 0 is the creation.
+    let commit: Int
+  }
+
+  var workloadArguments: [String] { ["--seed", "\(workload.seed)", "--commits", "\(workload.commitCount)"] }
+
+  var environment: [String: String] {
+    var variables = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("KVCLONE_FAULT_") }
+    // A crash is a result; its backtrace would take minutes.
+    variables["SWIFT_BACKTRACE"] = "enable=no"
+    return variables
+  }
+
+  init(workload: Workload, executable: String, shim: String, directory: String) throws {
+    self.workload = workload
+    self.executable = executable
+    self.shim = shim
+    self.directory = directory
+    statesFile = directory + "/states"
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    let root = directory + "/dry"
+    let run = try WorkerRun(
+      executable: executable, shim: shim, root: root, workload: workload,
+      faults: ["TRACE": directory + "/trace"])
+    guard run.ending == .exit(0) else {
+      throw Finding("the workload fails without any fault (\(run.ending)): \(run.errors)")
+    }
+    states = run.lines.filter { $0.hasPrefix("state ") }.map { String($0.dropFirst(6)) }
+    guard states.count == workload.commitCount + 1, Set(states).count == states.count else {
+      throw Finding("the workload has not one content for each commit")
+    }
+    try states.joined(separator: "\n").write(toFile: statesFile, atomically: false, encoding: .utf8)
+    let trace = try String(contentsOfFile: directory + "/trace", encoding: .utf8)
+    calls = TrialContext.parse(trace)
+    try FileManager.default.removeItem(atPath: root)
+  }
+
+  /// Lines are "NUMBER OPERATION PATH", and what the worker said, "ack N" among it.
+  private static func parse(_ trace: String) -> [TracedCall] {
+    var calls: [TracedCall] = []
+    var commit = 0
+    for line in trace.split(separator: "\n") {
+      let parts = line.split(separator: " ")
+      if parts.first == "ack", parts.count > 1 {
+        commit = (Int(parts[1]) ?? 0) + 1
+      } else if parts.count > 1, Int(parts[0]) != nil {
+        calls.append(TracedCall(operation: String(parts[1]), commit: commit))
+      }
+    }
+    return calls
+  }
+}
+
+/// A run of the worker with the shim, to its end or its death.
+struct WorkerRun: Sendable {
+  let ending: ChildProcess.Ending
+  /// What it said, see `Worker`.
+  let lines: [String]
+  let errors: String
+
+  /// The last commit it acknowledged, −1 for none.
+  var acknowledged: Int {
+    lines.compactMap { line in line.hasPrefix("ack ") ? Int(line.dropFirst(4)) : nil }.max() ?? -1
+  }
+
+  /// - Parameters:
+  ///   - root: is emptied first; the store is made in it.
+  ///   - faults: the shim's variables, without their prefix.
+  init(
+    executable: String, shim: String, root: String, workload: Workload, faults: [String: String],
+    arguments: [String] = []
+  ) throws {
+    try Scratch.empty(root)
+    var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("KVCLONE_FAULT_") }
+    environment["SWIFT_BACKTRACE"] = "enable=no"
+    environment["LD_PRELOAD"] = shim
+    environment["KVCLONE_FAULT_ROOT"] = root
+    environment["KVCLONE_FAULT_ACKNOWLEDGE"] = "1"
+    for (name, value) in faults { environment["KVCLONE_FAULT_" + name] = value }
+    let (output, errors) = (root + ".out", root + ".err")
+    ending = try ChildProcess.run(
+      executable,
+      ["work", "--root", root, "--seed", "\(workload.seed)", "--commits", "\(workload.commitCount)"] + arguments,
+      environment: environment, output: output, errors: errors)
+    lines = try Scratch.text(output).split(separator: "\n").map(String.init)
+    self.errors = try Scratch.text(errors)
+  }
+
+  init(_ context: TrialContext, root: String, faults: [String: String], arguments: [String] = []) throws {
+    try self.init(
+      executable: context.executable, shim: context.shim, root: root, workload: context.workload, faults: faults,
+      arguments: ["--states-file", context.statesFile] + arguments)
+  }
+}
+
+/// Files of trials.
+enum Scratch {
+  /// An empty directory at this path, whatever was there.
+  static func empty(_ path: String) throws {
+    let manager = FileManager.default
+    if manager.fileExists(atPath: path) { try manager.removeItem(atPath: path) }
+    try manager.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+  }
+
+  /// A text file of a process that may have been killed while it wrote.
+  static func text(_ path: String) throws -> String {
+    String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self)
+  }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import KVClone
+import KVCloneLMDB
+
+/// Decides whether what a fault left is a sound store with the right content. It runs in a process of its own, because
+/// a store that is damaged badly enough may take it down.
+struct Verifier {
+  /// Files that belong in a store's directory.
+  static let storeFiles: Set<String> = ["data.mdb", "lock.mdb", "writer.lock", "stagers.lock"]
+
+  /// Each commit's content, from 0.
+  let states: [String]
+  let workload: Workload
+
+  /// - Parameters:
+  ///   - root: the directory that the store's directory is in.
+  ///   - acknowledged: the last commit that was, −1 when not even the creation was.
+  /// - Returns: the commit that was found, −1 for no store; or what is wrong.
+  func verify(root: String, acknowledged: Int) -> Result<Int, Finding> {
+    do {
+      let path = root + "/store"
+      guard FileManager.default.fileExists(atPath: path) else {
+        if acknowledged >= 0 { throw Finding("the store is gone; commit \(acknowledged) was acknowledged") }
+        try remake(path, root: root)
+        return .success(-1)
+      }
+      let commit = try verifyStore(path, acknowledged: acknowledged)
+      try verifyFiles(root)
+      return .success(commit)
+    } catch let finding as Finding {
+      return .failure(finding)
+    } catch {
+      return .failure(Finding("\((error as? any KVCloneError)?.kindName ?? "untyped"): \(error)"))
+    }
+  }
+
+  /// A creation that was cut off must not stand in the way of the next one, and the next one sweeps what it left.
+  private func remake(_ path: String, root: String) throws {
+    let store = try ObjectStore.create(at: path, model: WorkloadModel.model, options: Workload.options())
+    store.close()
+    try verifyFiles(root)
+  }
+
+  private func verifyStore(_ path: String, acknowledged: Int) throws -> Int {
+    let (commit, blobCount) = try verifyContent(path, acknowledged: acknowledged)
+    try verifyBlobs(path, blobCount)
+    let store = try ObjectStore.open(at: path, options: Workload.options())
+    defer { store.close() }
+    // What a fault left has to bear weight: the workload's next commit, or one more tag.
+    if commit < workload.commitCount {
+      try workload.perform(commit + 1, on: store)
+      let next = try StoreDigest.digest(store).digest
+      if next != states[commit + 1] { throw Finding("commit \(commit + 1), on top of it, went wrong") }
+    } else {
+      try store.write { transaction in _ = try transaction.insert("Tag", ["name": "after"]) }
+    }
+    try check(store, "after one more commit", readsData: false)
+    return commit
+  }
+
+  private func verifyContent(_ path: String, acknowledged: Int) throws -> (commit: Int, blobCount: Int) {
+    let store = try ObjectStore.open(at: path, options: Workload.options())
+    defer { store.close() }
+    try check(store, "found", readsData: true)
+    let found = try StoreDigest.digest(store)
+    guard let commit = states.firstIndex(of: found.digest) else {
+      throw Finding("the content is not what any commit wrote; \(acknowledged) was acknowledged")
+    }
+    guard commit >= acknowledged else { throw Finding("commit \(acknowledged) was acknowledged, \(commit) is there") }
+    // At most the commit that was under way may be there, too.
+    guard commit <= acknowledged + 1 else {
+      throw Finding("commit \(commit) is there, \(acknowledged) was acknowledged")
+    }
+    let counter = try store.info().commit
+    if counter < UInt64(commit) { throw Finding("the commit counter says \(counter), and commit \(commit) is there") }
+    return (commit, found.blobCount)
+  }
+
+  /// Uploads that were cut off are swept when the store is opened: every large value has an object.
+  private func verifyBlobs(_ path: String, _ expected: Int) throws {
+    let environment = try LMDBEnvironment.open(at: path)
+    defer { environment.close() }
+    guard let table = try environment.openTables(["blobinfo"], create: false).first else { return }
+    let count = try environment.statistics(table).entries
+    if count != expected { throw Finding("there are \(count) large values, and objects have \(expected)") }
+  }
+
+  private func check(_ store: ObjectStore, _ when: String, readsData: Bool) throws {
+    let report = try store.check(CheckOptions(readData: readsData))
+    guard let damage = report.damages.first else { return }
+    throw Finding(
+      "\(when), check says \(report.damages.count) damages, first \(damage.kind.rawValue): \(damage.message)")
+  }
+
+  private func verifyFiles(_ root: String) throws {
+    let manager = FileManager.default
+    for name in try manager.contentsOfDirectory(atPath: root) where name != "store" {
+      // A store that is complete was renamed, so nothing else of this name can be left but from a creation before it.
+      throw Finding("\(name.prefix(16))… was left behind")
+    }
+    for name in try manager.contentsOfDirectory(atPath: root + "/store") where !Self.storeFiles.contains(name) {
+      throw Finding("\(name) does not belong in a store's directory")
+    }
+  }
+}
+
+/// What is wrong with a store, or with how a process behaved.
+struct Finding: Error, CustomStringConvertible {
+  let description: String
+  init(_ description: String) { self.description = description }
+}
+
+extension Verifier {
+  /// Answers a line for each line `ACKNOWLEDGED ROOT` on standard input, until there are no more: `sound COMMIT` or
+  /// `unsound REASON`.
+  func serve() {
+    while let line = readLine() {
+      let parts = line.split(separator: " ", maxSplits: 1)
+      guard parts.count == 2, let acknowledged = Int(parts[0]) else { return }
+      // Damage can also make a process run in circles: the kernel ends it then, and the campaign sees the signal.
+      alarm(VerifyServer.secondsPerImage)
+      switch verify(root: String(parts[1]), acknowledged: acknowledged) {
+      case .success(let commit): Worker.say("sound \(commit)")
+      case .failure(let finding):
+        Worker.say("unsound " + finding.description.replacingOccurrences(of: "\n", with: " "))
+      }
+      alarm(0)
+    }
+  }
+}

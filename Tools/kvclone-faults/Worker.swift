@@ -1,0 +1,134 @@
+import Foundation
+import KVClone
+
+/// The process in which faults strike: it makes a store, performs the workload, and tells what it acknowledged.
+///
+/// A line a fact on standard output, unbuffered, in the order in which things happened:
+/// `ack N` (0: the store was made), `error N KIND`, `state DIGEST` (after an error, or after each commit where asked),
+/// `reopened N`, `done N`. The shim adds `fault OPERATION CALL` in between. It exits with 0 when it came to its end.
+struct Worker {
+  /// Mistakes that the campaign must find; see `SelfTest`.
+  enum PlantedBug: String, CaseIterable { case earlyAcknowledgement, ignoredError }
+
+  struct Stuck: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  let path: String
+  let workload: Workload
+  var plantedBug: PlantedBug?
+  /// Each commit's content, from 0, by which a commit that failed is known to have happened or not. Without, the
+  /// content is told after every commit: a run without faults, to find out.
+  var states: [String]?
+
+  /// How often a step is tried with the fault still there, before it is asked to go away.
+  private static let attemptsUnderFault = 2
+  private static let attempts = 5
+
+  func run() throws {
+    var store = try make()
+    Self.say("ack 0")
+    if states == nil { try tellState(store) }
+    for number in 1...workload.commitCount {
+      if workload.opensAgain(before: number) {
+        store.close()
+        store = try open(number)
+      }
+      try perform(number, &store)
+      if states == nil { try tellState(store) }
+    }
+    store.close()
+    Self.say("done \(workload.commitCount)")
+  }
+
+  private func make() throws -> ObjectStore {
+    for attempt in 1...Self.attempts {
+      do {
+        return try ObjectStore.create(at: path, model: WorkloadModel.model, options: Workload.options())
+      } catch {
+        try tell(error, 0)
+        if error.kind == .storeExists, attempt > 1 { return try reopen(after: 0) }
+        if attempt == Self.attemptsUnderFault { Fault.clear() }
+      }
+    }
+    throw Stuck(description: "the store could not be made, although the fault is gone")
+  }
+
+  private func open(_ number: Int) throws -> ObjectStore {
+    for attempt in 1...Self.attempts {
+      do {
+        return try ObjectStore.open(at: path, model: WorkloadModel.model, options: Workload.options())
+      } catch {
+        try tell(error, number)
+        if attempt == Self.attemptsUnderFault { Fault.clear() }
+      }
+    }
+    throw Stuck(description: "the store cannot be opened, although the fault is gone")
+  }
+
+  private func perform(_ number: Int, _ store: inout ObjectStore) throws {
+    if plantedBug == .earlyAcknowledgement { Self.say("ack \(number)") }
+    for attempt in 1...Self.attempts {
+      do {
+        try workload.perform(number, on: store)
+        if plantedBug != .earlyAcknowledgement { Self.say("ack \(number)") }
+        return
+      } catch {
+        if plantedBug == .ignoredError { return Self.say("ack \(number)") }
+        try tell(error, number)
+        if attempt == Self.attemptsUnderFault { Fault.clear() }
+        if try hasHappened(number, despite: error, &store) { return Self.say("ack \(number)") }
+      }
+    }
+    throw Stuck(description: "commit \(number) cannot be repeated, although the fault is gone")
+  }
+
+  /// Whether a commit took place that ended in an error; where its outcome was unknown, the store is opened anew to find
+  /// out.
+  private func hasHappened(_ number: Int, despite error: any Error, _ store: inout ObjectStore) throws -> Bool {
+    if (error as? StoreError)?.kind == .commitUnknown {
+      store.close()
+      store = try reopen(after: number)
+    }
+    let state = try tellState(store)
+    return states?.indices.contains(number) == true && states?[number] == state
+  }
+
+  private func reopen(after number: Int) throws -> ObjectStore {
+    Self.say("reopened \(number)")
+    Fault.clear()
+    return try open(number)
+  }
+
+  @discardableResult
+  private func tellState(_ store: ObjectStore) throws -> String {
+    let state = try StoreDigest.digest(store).digest
+    Self.say("state \(state)")
+    return state
+  }
+
+  /// Every failure has a type of the library's own; any other ends the process, and the trial has failed.
+  private func tell(_ error: any Error, _ number: Int) throws {
+    guard let typed = error as? any KVCloneError else { throw error }
+    Self.say("error \(number) \(typed.kindName)")
+    StandardError.write("commit \(number): \(typed.kindName): \(typed.message)\n")
+  }
+
+  /// One system call, so that the line stands in the shim's journal where it belongs.
+  static func say(_ line: String) {
+    let bytes = Array((line + "\n").utf8)
+    _ = bytes.withUnsafeBytes { write(1, $0.baseAddress, $0.count) }
+  }
+}
+
+/// The shim's other half, where it is loaded.
+enum Fault {
+  static func clear() {
+    guard let symbol = dlsym(nil, "kvclone_fault_clear") else { return }
+    unsafeBitCast(symbol, to: (@convention(c) () -> Void).self)()
+  }
+}
+
+enum StandardError {
+  static func write(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import KVClone
+
+/// A series of commits, each a function of the seed, of its number and of the content before it, so that the content
+/// after commit N is known without being remembered. No two of them leave the same content.
+struct Workload: Sendable {
+  let seed: UInt64
+  /// How many commits there are, numbered from 1. The store counts more of them: it stages and sweeps in its own.
+  let commitCount: Int
+
+  /// Small enough that a commit of many images spills several times.
+  static let spillBudget = 128 << 10
+
+  enum Kind: Sendable { case base, changes, spilling, clone, cleaning, staged }
+
+  func kind(_ number: Int) -> Kind {
+    if number == 1 { return .base }
+    switch number % 6 {
+    case 2: return .clone
+    case 4: return .spilling
+    case 5: return .staged
+    case 0: return .cleaning
+    default: return .changes
+    }
+  }
+
+  /// Whether the process closes the store before this commit and opens it again, so that faults meet that too.
+  func opensAgain(before number: Int) -> Bool { number % 6 == 3 }
+
+  static func options() -> StoreOptions {
+    var options = StoreOptions()
+    options.spillBudget = spillBudget
+    return options
+  }
+
+  /// Performs one commit. It is durable when this returns; when it throws, it can be tried again.
+  func perform(_ number: Int, on store: ObjectStore) throws {
+    var random = SeededGenerator(seed: seed, stream: UInt64(number))
+    switch kind(number) {
+    case .clone:
+      // The clone's own entry, which plans without the lock and writes in a transaction of its own.
+      let projects = try store.read { try Workload.ids(of: "Project", in: $0) }
+      guard let project = random.element(projects) else { return try changes(number, store, &random) }
+      _ = try store.clone([project])
+    case .base:
+      try store.write(label: "base") { transaction in
+        var step = WorkloadStep(random, number: number)
+        try step.makeBase(&transaction)
+      }
+    case .spilling:
+      try store.write(label: "spilling") { transaction in
+        var step = WorkloadStep(random, number: number)
+        try step.read(transaction)
+        try step.insertManyPhotos(&transaction)
+      }
+    case .cleaning:
+      try store.write(label: "cleaning") { transaction in
+        var step = WorkloadStep(random, number: number)
+        try step.read(transaction)
+        try step.clean(&transaction)
+      }
+    case .staged:
+      try stage(number, store, &random)
+    case .changes:
+      try changes(number, store, &random)
+    }
+  }
+
+  /// A value that is uploaded in transactions of its own, and used in a later one.
+  private func stage(_ number: Int, _ store: ObjectStore, _ random: inout SeededGenerator) throws {
+    let projects = try store.read { try Workload.ids(of: "Project", in: $0) }
+    guard let project = random.element(projects) else { return try changes(number, store, &random) }
+    let pieces = (0..<3).map { _ in Workload.bytes(5_000 + random.below(30_000), &random) }
+    let staged = try store.stageData { writer in
+      for piece in pieces { try writer.append(piece) }
+    }
+    try store.write(label: "use staged data") { transaction in
+      try transaction.setData(project, "notes", staged)
+      try transaction.set(project, "number", .integer(Int64(number)))
+    }
+  }
+
+  private func changes(_ number: Int, _ store: ObjectStore, _ random: inout SeededGenerator) throws {
+    let start = random
+    try store.write(label: "changes") { transaction in
+      var step = WorkloadStep(start, number: number)
+      try step.read(transaction)
+      try step.changeSome(&transaction)
+    }
+  }
+
+  /// An entity's objects by ascending serial.
+  static func ids<T: ObjectReading & ~Copyable>(of entity: String, in transaction: borrowing T) throws -> [ObjectID] {
+    var ids: [ObjectID] = []
+    try transaction.forEachObject(of: entity) { object in
+      ids.append(object.id)
+      return true
+    }
+    return ids
+  }
+
+  /// Bytes that no other value has, so that one page in another's place shows.
+  static func bytes(_ count: Int, _ random: inout SeededGenerator) -> Data {
+    var words: [UInt64] = []
+    words.reserveCapacity(count / 8 + 1)
+    for _ in 0...count / 8 { words.append(random.next()) }
+    return words.withUnsafeBytes { Data($0.prefix(count)) }
+  }
+}

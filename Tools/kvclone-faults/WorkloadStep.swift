@@ -1,0 +1,121 @@
+import Foundation
+import KVClone
+
+/// One transaction of the workload. What it picks depends on ranks, never on ids: a transaction that failed and is
+/// tried again has other serials.
+struct WorkloadStep {
+  private var random: SeededGenerator
+  private let number: Int
+  private var projects: [ObjectID] = []
+  private var albums: [ObjectID] = []
+  private var photos: [ObjectID] = []
+  private var tags: [ObjectID] = []
+
+  init(_ random: SeededGenerator, number: Int) {
+    self.random = random
+    self.number = number
+  }
+
+  mutating func read(_ transaction: borrowing WriteTransaction) throws {
+    projects = try Workload.ids(of: "Project", in: transaction)
+    albums = try Workload.ids(of: "Album", in: transaction)
+    photos = try Workload.ids(of: "Photo", in: transaction)
+    tags = try Workload.ids(of: "Tag", in: transaction)
+  }
+
+  mutating func makeBase(_ transaction: inout WriteTransaction) throws {
+    for index in 0..<5 { tags.append(try transaction.insert("Tag", ["name": .string("tag \(index)")])) }
+    for _ in 0..<2 {
+      let project = try insertProject(&transaction)
+      for _ in 0..<2 { albums.append(try insertAlbum(of: project, &transaction)) }
+    }
+    for _ in 0..<10 { try insertPhoto(&transaction) }
+  }
+
+  /// Enough images that dirty pages are written before the commit, and lists that outgrow the record.
+  mutating func insertManyPhotos(_ transaction: inout WriteTransaction) throws {
+    guard let album = random.element(albums), let tag = random.element(tags) else { return }
+    for _ in 0..<20 { try insertPhoto(&transaction, album: album, tag: tag) }
+    try insertPhoto(&transaction, album: album, tag: tag, byteCount: 150_000 + random.below(150_000))
+    for _ in 0..<4 {
+      let count = try transaction.count(album, "photos")
+      if let photo = random.element(photos) {
+        try transaction.link(album, "photos", [photo], at: random.below(count))
+      }
+    }
+  }
+
+  /// Deletes down to a size at which a trial is still quick, by cascade and one by one.
+  mutating func clean(_ transaction: inout WriteTransaction) throws {
+    while projects.count > 2 { try transaction.delete([projects.remove(at: random.below(projects.count))]) }
+    try read(transaction)
+    if albums.count > 3 { try transaction.delete([albums.remove(at: random.below(albums.count))]) }
+    try read(transaction)
+    while photos.count > 20 { try transaction.delete([photos.remove(at: random.below(photos.count))]) }
+    let project: ObjectID
+    if let first = projects.first { project = first } else { project = try insertProject(&transaction) }
+    if albums.isEmpty { albums.append(try insertAlbum(of: project, &transaction)) }
+    try transaction.set(project, "number", .integer(Int64(number)))
+  }
+
+  mutating func changeSome(_ transaction: inout WriteTransaction) throws {
+    // The first change always changes something: a transaction without any would not raise the counter.
+    try insertPhoto(&transaction)
+    for _ in 0..<6 {
+      guard let photo = random.element(photos), let album = random.element(albums), let tag = random.element(tags)
+      else { return }
+      switch random.below(8) {
+      case 0: try transaction.set(photo, "title", .string(title("renamed")))
+      case 1:
+        let image = Workload.bytes(5_000 + random.below(40_000), &random)
+        try transaction.set(photo, "image", random.chance(20) ? nil : .binary(image))
+      case 2: try transaction.link(photo, "tags", [tag])
+      case 3: try transaction.unlink(photo, "tags")
+      case 4:
+        try transaction.link(album, "photos", [photo], at: random.below(try transaction.count(album, "photos") + 1))
+      case 5:
+        photos.removeAll { $0 == photo }
+        try transaction.delete([photo])
+      case 6: if let project = random.element(projects) { try transaction.setToOne(project, "cover", photo) }
+      default: try streamNotes(&transaction)
+      }
+    }
+  }
+
+  /// A value of several chunks of the stream's own making.
+  private mutating func streamNotes(_ transaction: inout WriteTransaction) throws {
+    guard let project = random.element(projects) else { return }
+    let pieces = (0..<3).map { _ in Workload.bytes(2_000 + random.below(20_000), &random) }
+    try transaction.setData(project, "notes") { writer in
+      for piece in pieces { try writer.append(piece) }
+    }
+  }
+
+  private mutating func insertProject(_ transaction: inout WriteTransaction) throws -> ObjectID {
+    let id = try transaction.insert(
+      "Project", ["title": .string(title("project")), "number": .integer(Int64(number))])
+    projects.append(id)
+    return id
+  }
+
+  private mutating func insertAlbum(of project: ObjectID, _ transaction: inout WriteTransaction) throws -> ObjectID {
+    try transaction.insert("Album", ["title": .string(title("album"))], relationships: ["project": [project]])
+  }
+
+  private mutating func insertPhoto(
+    _ transaction: inout WriteTransaction, album: ObjectID? = nil, tag: ObjectID? = nil, byteCount: Int? = nil
+  ) throws {
+    let count = byteCount ?? 5_000 + random.below(random.chance(10) ? 60_000 : 12_000)
+    var links: [String: [ObjectID]] = [:]
+    if let album = album ?? random.element(albums) { links["album"] = [album] }
+    if let tag = tag ?? random.element(tags) { links["tags"] = [tag] }
+    let values: [String: AttributeValue?] = [
+      "title": .string(title("photo")), "rating": .integer(Int64(random.below(6))),
+      "taken": .date(Date(timeIntervalSinceReferenceDate: Double(random.below(800_000_000)))),
+      "image": .binary(Workload.bytes(count, &random)),
+    ]
+    photos.append(try transaction.insert("Photo", values, relationships: links))
+  }
+
+  private mutating func title(_ word: String) -> String { "\(word) \(number).\(random.below(1_000_000))" }
+}

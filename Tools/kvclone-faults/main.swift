@@ -1,0 +1,33 @@
+import Foundation
+
+/// `KVCloneFaultTool work …` and `verify …` are the campaign's own child processes; without either it is the campaign.
+func run(_ arguments: [String]) throws -> Int32 {
+  switch arguments.first {
+  case "work":
+    let options = try Options(Array(arguments.dropFirst()))
+    alarm(ChildProcess.secondsPerTrial)
+    var worker = Worker(path: try options.text("--root") + "/store", workload: try options.workload())
+    worker.plantedBug = options.values["--planted"].flatMap(Worker.PlantedBug.init)
+    if options.values["--states-file"] != nil { worker.states = try options.states() }
+    try worker.run()
+    return 0
+  case "fill":
+    let options = try Options(Array(arguments.dropFirst()))
+    alarm(ChildProcess.secondsPerTrial)
+    try DiskFiller(root: try options.text("--root"), workload: try options.workload()).run()
+    return 0
+  case "verify":
+    let options = try Options(Array(arguments.dropFirst()))
+    Verifier(states: try options.states(), workload: try options.workload()).serve()
+    return 0
+  default:
+    return try Campaign(Options(arguments)).run()
+  }
+}
+
+do {
+  exit(try run(Array(CommandLine.arguments.dropFirst())))
+} catch {
+  StandardError.write("\(error)\n")
+  exit(error is Options.Wrong ? 64 : 1)
+}

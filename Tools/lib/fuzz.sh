@@ -1,0 +1,56 @@
+# shellcheck shell=bash
+# Sourced by Tools/test: builds the fuzz targets and runs them. Needs setup.sh.
+
+# run_fuzzing SECONDS [TARGET…]: each target so long, two at a time; 1 if one of them found something.
+run_fuzzing() {
+  local seconds=$1 root scratch program target failed=0 started=$SECONDS
+  shift
+  root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+  scratch="$root/.build/fuzz"
+  export KVCLONE_FUZZ=1 ASAN_OPTIONS=detect_leaks=0
+  local build=(swift build --package-path "$root" --scratch-path "$scratch/build" -c release --product KVCloneFuzz)
+  # The first option makes the link leave out a main, the second one instruments for coverage and addresses.
+  build+=(--sanitize=fuzzer -Xswiftc -sanitize=fuzzer,address -Xswiftc -enable-testing)
+  say "building the fuzz targets"
+  quietly "${build[@]}"
+  program="$scratch/build/release/KVCloneFuzz"
+  local known targets=("$@")
+  known=$(KVCLONE_FUZZ_TARGET=list "$program")
+  [ ${#targets[@]} -gt 0 ] || mapfile -t targets <<<"$known"
+  for target in "${targets[@]}"; do
+    grep -qx -- "$target" <<<"$known" || fail "no fuzz target '$target'; there are: $(tr '\n' ' ' <<<"$known")"
+  done
+  say "fuzzing ${#targets[@]} targets for $seconds s each, two at a time"
+  local results="$scratch/results"
+  rm -rf "$results"
+  mkdir -p "$results"
+  printf '%s\n' "${targets[@]}" | xargs -P 2 -I '{}' bash -c 'fuzz_one "$@"' _ "$program" "$scratch" "$seconds" '{}'
+  for target in "${targets[@]}"; do
+    [ -e "$results/$target.passed" ] || failed=1
+    cat "$results/$target.line" 2>/dev/null || printf '%-16s did not run\n' "$target"
+  done
+  say "fuzzed for $((SECONDS - started)) s"
+  return "$failed"
+}
+
+# One target. What it learned stays in .build/fuzz/corpus, so that the next run begins there.
+fuzz_one() {
+  local program=$1 scratch=$2 seconds=$3 target=$4 corpus seeds log status=0 runs
+  corpus="$scratch/corpus/$target"
+  seeds="$scratch/seeds/$target"
+  log="$scratch/results/$target.log"
+  mkdir -p "$corpus" "$seeds"
+  (
+    cd "$scratch/results" || exit 1
+    KVCLONE_FUZZ_TARGET="$target" KVCLONE_FUZZ_SEEDS="$seeds" "$program" -max_total_time="$seconds" -timeout=10 \
+      -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$target-" "$corpus" "$seeds" >"$log" 2>&1 </dev/null
+  ) || status=$?
+  runs=$(awk '/^stat::number_of_executed_units/ { print $2 }' "$log")
+  if [ "$status" = 0 ]; then
+    printf '%-16s %12s inputs, nothing found\n' "$target" "${runs:-?}" >"$scratch/results/$target.line"
+    touch "$scratch/results/$target.passed"
+  else
+    printf '%-16s %12s inputs, FAILED: %s\n' "$target" "${runs:-?}" "$log" >"$scratch/results/$target.line"
+  fi
+}
+export -f fuzz_one
