@@ -45,21 +45,38 @@ let package = Package(
         "KVClone", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tools/kvclone", swiftSettings: common),
+    .executableTarget(
+      name: "KVCloneFaultTool", dependencies: ["KVClone", "KVCloneLMDB"], path: "Tools/kvclone-faults",
+      exclude: ["shim.c"], swiftSettings: common),
+    .target(name: "CKVCloneYardstick", dependencies: ["CKVCloneLMDB"], path: "Benchmarks/Yardstick"),
+    .executableTarget(
+      name: "KVCloneLayerBenchmark", dependencies: ["KVClone", "KVCloneLMDB", "KVCloneRecords", "CKVCloneYardstick"],
+      path: "Benchmarks/Layers", swiftSettings: common),
+    .executableTarget(
+      name: "KVClonePeer", dependencies: ["KVClone", "KVCloneLMDB"], path: "Tests/KVClonePeer", swiftSettings: common),
     .target(
-      name: "KVCloneTestSupport", dependencies: ["KVCloneModel", "KVCloneCoreData"],
+      name: "KVCloneTestSupport", dependencies: ["KVClone", "KVCloneRecords", "KVCloneModel", "KVCloneCoreData"],
       path: "Tests/KVCloneTestSupport", swiftSettings: common),
     .testTarget(name: "KVCloneModelTests", dependencies: ["KVCloneModel"], swiftSettings: common),
     .testTarget(
       name: "KVCloneRecordsTests", dependencies: ["KVCloneRecords"], swiftSettings: common),
-    .testTarget(name: "KVCloneLMDBTests", dependencies: ["KVCloneLMDB"], swiftSettings: common),
+    .testTarget(name: "KVCloneLMDBTests", dependencies: ["KVCloneLMDB", "KVClonePeer"], swiftSettings: common),
     .testTarget(
       name: "KVCloneCoreDataTests", dependencies: ["KVCloneCoreData", "KVCloneTestSupport"],
       swiftSettings: common),
     .testTarget(
-      name: "KVCloneTests", dependencies: ["KVClone", "KVCloneTestSupport"], swiftSettings: common),
+      name: "KVCloneTests", dependencies: ["KVClone", "KVCloneTestSupport", "KVClonePeer"], swiftSettings: common),
     .testTarget(name: "TidyTests", swiftSettings: common),
     .testTarget(
       name: "KVCloneToolTests", dependencies: ["KVCloneTool", "KVClone", "KVCloneTestSupport"],
       swiftSettings: common),
   ]
 )
+
+// The fuzz targets have no main: libFuzzer brings it. So they are there for `Tools/test --fuzz` only.
+if Context.environment["KVCLONE_FUZZ"] == "1" {
+  package.targets.append(
+    .executableTarget(
+      name: "KVCloneFuzz", dependencies: ["KVClone", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel"],
+      path: "Tools/fuzz", swiftSettings: common + [.unsafeFlags(["-parse-as-library"])]))
+}

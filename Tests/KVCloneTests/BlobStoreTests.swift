@@ -121,7 +121,7 @@ struct BlobStoreTests {
         engine.failChanges(after: nil)
       }
     }
-    try storage.commit()
+    #expect(commitFailure(storage) == .transactionAborted)
     #expect(engine.entries(tables.blobs).isEmpty && engine.entries(tables.blobinfo).isEmpty)
   }
 

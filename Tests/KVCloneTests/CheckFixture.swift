@@ -1,5 +1,6 @@
 import Foundation
 import KVCloneRecords
+import KVCloneTestSupport
 import Testing
 
 @testable import KVClone

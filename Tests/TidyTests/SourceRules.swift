@@ -14,6 +14,10 @@ enum SourceRules {
     "KVCloneCoreData": ["KVCloneModel"],
     "KVClone": ["KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel"],
     "KVCloneTool": ["KVClone"],
+    "KVCloneFaultTool": ["KVClone", "KVCloneLMDB"],
+    "KVCloneFuzz": ["KVClone", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel"],
+    "CKVCloneYardstick": [],
+    "KVCloneLayerBenchmark": ["KVClone", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "CKVCloneYardstick"],
     "Benchmarks": ["KVClone"],
   ]
 
@@ -23,13 +27,15 @@ enum SourceRules {
 
   static let greatestLineCount = 500
 
+  static let modulesOfTools = ["kvclone": "KVCloneTool", "kvclone-faults": "KVCloneFaultTool", "fuzz": "KVCloneFuzz"]
+
   /// The module that a file belongs to; nil for tests, which may import whatever they test.
   static func module(ofFile path: String) -> String? {
     let folders = path.split(separator: "/").map(String.init)
     return switch folders.first {
     case "Sources" where folders.count > 2: folders[1]
-    case "Tools" where folders.count > 2: folders[1] == "kvclone" ? "KVCloneTool" : folders[1]
-    case "Benchmarks": "Benchmarks"
+    case "Tools" where folders.count > 2: modulesOfTools[folders[1]] ?? folders[1]
+    case "Benchmarks": folders.count > 2 && folders[1] == "Layers" ? "KVCloneLayerBenchmark" : "Benchmarks"
     default: nil
     }
   }

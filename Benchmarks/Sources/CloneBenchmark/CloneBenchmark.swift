@@ -1,25 +1,45 @@
 import Foundation
 import KVClone
 
-/// Runs one benchmark: `CloneBenchmark speed|images|deep DIRECTORY [--quick]`. `Benchmarks/run` builds and calls it.
+/// Runs one benchmark: `CloneBenchmark speed|images|deep|structures DIRECTORY [--quick]`. `Benchmarks/run` builds and calls it.
 @main
 enum CloneBenchmark {
   static func main() {
     let arguments = CommandLine.arguments.dropFirst()
+    if arguments.first == "watch", arguments.count > 1 { return watch(Array(arguments.dropFirst())) }
+    if arguments.first == "memory" { return memory(Array(arguments.dropFirst())) }
     let quick = arguments.contains("--quick")
     let words = arguments.filter { $0 != "--quick" }
     guard words.count == 2, let name = words.first, let directory = words.last else {
-      return fail("usage: CloneBenchmark speed|images|deep DIRECTORY [--quick]", 64)
+      return fail("usage: CloneBenchmark speed|images|deep|structures DIRECTORY [--quick]", 64)
     }
     do {
       switch name {
       case "speed": try SpeedBenchmark.run(in: directory, quick: quick)
       case "images": try ImagesBenchmark.run(in: directory, quick: quick)
+      case "structures": try StructuresBenchmark.run(in: directory, quick: quick)
       case "deep": try DeepBenchmark.run(in: directory, quick: quick)
       default: fail("there is no benchmark \(name)", 64)
       }
     } catch {
       fail("\(name) failed: \(error)", 1)
+    }
+  }
+
+  private static func watch(_ command: [String]) {
+    do { exit(try Watch.run(command)) } catch { fail("\(command[0]) could not be run: \(error)", 1) }
+  }
+
+  private static func memory(_ words: [String]) {
+    guard words.count == 4, let workload = MemoryWorkload(rawValue: words[0]), let count = Int(words[3]) else {
+      let names = MemoryWorkload.allCases.map(\.rawValue).joined(separator: "|")
+      return fail("usage: CloneBenchmark memory \(names) prepare|run DIRECTORY COUNT", 64)
+    }
+    do {
+      if words[1] == "prepare" { return try workload.prepare(count, in: words[2]) }
+      report(try workload.run(count, in: words[2]))
+    } catch {
+      fail("\(words[0]) failed: \(error)", 1)
     }
   }
 

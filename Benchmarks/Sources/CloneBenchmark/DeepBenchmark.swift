@@ -31,7 +31,7 @@ enum DeepBenchmark {
     let count = quick ? 50_000 : 1_000_000
     report("deep: \(count) objects, cloned on a thread with a stack of \(stackBytes / 1024) KiB")
     for shape in Shape.allCases {
-      let outcome = Outcome()
+      let outcome = Outcome<String>()
       let thread = Thread {
         do { outcome.set(.success(try clone(shape, count, directory))) } catch { outcome.set(.failure(error)) }
       }
@@ -117,18 +117,18 @@ enum DeepBenchmark {
 }
 
 /// Hands a thread's result to the thread that waits for it.
-private final class Outcome: @unchecked Sendable {
+final class Outcome<Value>: @unchecked Sendable {
   private let condition = NSCondition()
-  private var result: Result<String, any Error>?
+  private var result: Result<Value, any Error>?
 
-  func set(_ value: Result<String, any Error>) {
+  func set(_ value: Result<Value, any Error>) {
     condition.lock()
     result = value
     condition.signal()
     condition.unlock()
   }
 
-  func wait() -> Result<String, any Error> {
+  func wait() -> Result<Value, any Error> {
     condition.lock()
     defer { condition.unlock() }
     while true {

@@ -17,8 +17,8 @@ struct Sample {
 }
 
 enum Measuring {
-  /// A number of kilobytes in /proc/self/status, in bytes.
-  static func status(_ name: String) -> Int { number("/proc/self/status", name) * 1024 }
+  /// A number of kilobytes in a process's status file, in bytes.
+  static func status(_ name: String, _ path: String = "/proc/self/status") -> Int { number(path, name) * 1024 }
 
   /// A number in /proc/self/io; 0 where the system does not tell.
   static func io(_ name: String) -> Int { number("/proc/self/io", name) }
@@ -30,6 +30,13 @@ enum Measuring {
     return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
   }
 
+  /// Seconds that this thread has kept a processor busy: other work on the machine does not show.
+  static func threadSeconds() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
+  }
+
   private static func number(_ path: String, _ name: String) -> Int {
     guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return 0 }
     let line = text.split(separator: "\n").first { $0.hasPrefix(name + ":") }
@@ -38,6 +45,8 @@ enum Measuring {
 
   /// The greatest growth of anonymous memory while `body` runs, looked at every 2 ms by another thread.
   static func peakAnonymousBytes<R>(_ body: () throws -> R) rethrows -> (result: R, bytes: Int) {
+    // What earlier work freed, but the allocator kept, would hide growth.
+    returnFreeMemory()
     let before = status("RssAnon")
     let peak = PeakSampler()
     let thread = Thread { peak.run() }
@@ -45,6 +54,12 @@ enum Measuring {
     defer { peak.stop() }
     let result = try body()
     return (result, max(peak.stop(), status("RssAnon")) - before)
+  }
+
+  /// glibc's malloc_trim, which Swift's module of it leaves out; nothing where there is none.
+  private static func returnFreeMemory() {
+    guard let symbol = dlsym(dlopen(nil, RTLD_LAZY), "malloc_trim") else { return }
+    _ = unsafeBitCast(symbol, to: (@convention(c) (Int) -> Int32).self)(0)
   }
 
   static func median(_ values: [Double]) -> Double {

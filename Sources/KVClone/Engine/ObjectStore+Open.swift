@@ -134,7 +134,8 @@ extension ObjectStore {
       logger.warning("this LMDB cannot spill on demand: a large write transaction will hold its pages in memory")
     }
     if environment.readsWithoutLock {
-      logger.warning("opened read-only without a lock file: safe only while nobody writes the file through another mount")
+      logger.warning(
+        "opened read-only without a lock file: safe only while nobody writes the file through another mount")
     }
   }
 

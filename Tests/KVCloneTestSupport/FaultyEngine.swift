@@ -1,0 +1,148 @@
+package import KVClone
+package import KVCloneRecords
+import Synchronization
+
+/// An engine around another one, in which one call of all fails.
+///
+/// After `arm`, calls are counted: begins, gets, seeks, scans, changes and commits, in the order they come. The one with the
+/// number given fails, as an engine may fail: a begin begins nothing, a change leaves its transaction abort-only, a
+/// commit commits nothing.
+package final class FaultyEngine: StorageEngine {
+  /// The calls that can fail.
+  package enum Call: String, Sendable, CaseIterable {
+    case beginRead, beginWrite, get, seek, scan, put, append, delete, commit
+  }
+
+  private struct State {
+    var callsUntilFault: Int?
+    var fired: Call?
+    var count = 0
+  }
+
+  /// The engine that does the work.
+  package let inner: any StorageEngine
+  private let kind: StoreError.Kind
+  private let state = Mutex(State())
+
+  /// The call that fails throws an error of `kind`.
+  package init(_ inner: any StorageEngine, kind: StoreError.Kind = .io) {
+    self.inner = inner
+    self.kind = kind
+  }
+
+  /// Lets the `number`-th call from now on fail, beginning at 1; nil for none.
+  package func arm(_ number: Int?) {
+    state.withLock { $0 = State(callsUntilFault: number) }
+  }
+
+  /// The call that failed since `arm`; nil while none has.
+  package var fired: Call? { state.withLock { $0.fired } }
+
+  /// How many calls there were since `arm`.
+  package var callCount: Int { state.withLock { $0.count } }
+
+  func pass(_ call: Call) throws(StoreError) {
+    let isFault = state.withLock { state in
+      state.count += 1
+      guard let left = state.callsUntilFault else { return false }
+      state.callsUntilFault = left == 1 ? nil : left - 1
+      if left == 1 { state.fired = call }
+      return left == 1
+    }
+    if isFault { throw StoreError(kind, "the test lets this \(call.rawValue) fail") }
+  }
+
+  package func openTables(_ tables: [TableCode], create: Bool) throws(StoreError) -> [StorageTable] {
+    try inner.openTables(tables, create: create)
+  }
+
+  package func beginRead() throws(StoreError) -> any StorageBackend {
+    try pass(.beginRead)
+    return FaultyTransaction(self, try inner.beginRead())
+  }
+
+  package func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend {
+    try pass(.beginWrite)
+    return FaultyTransaction(self, try inner.beginWrite(label: label, timeout: timeout))
+  }
+
+  package func facts() throws(StoreError) -> StorageFacts { try inner.facts() }
+
+  package func close() { inner.close() }
+}
+
+/// One transaction of `FaultyEngine`.
+private final class FaultyTransaction: StorageBackend {
+  private let engine: FaultyEngine
+  private let inner: any StorageBackend
+  private var hasFailed = false
+
+  init(_ engine: FaultyEngine, _ inner: any StorageBackend) {
+    self.engine = engine
+    self.inner = inner
+  }
+
+  func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
+    try engine.pass(.get)
+    return try inner.get(table, key)
+  }
+
+  func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
+    -> StorageEntryPointers?
+  {
+    try engine.pass(.seek)
+    return try inner.seek(table, key, mode)
+  }
+
+  func scan(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    try engine.pass(.scan)
+    try inner.scan(table, from: key) { (key, value) throws(StoreError) in
+      // A scan may fail at any entry, not only at its first.
+      try engine.pass(.scan)
+      return try body(key, value)
+    }
+  }
+
+  func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
+    try passChange(.put)
+    try inner.put(table, key, value)
+  }
+
+  func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
+  {
+    try passChange(.append)
+    try inner.append(table, key, value)
+  }
+
+  func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
+    try passChange(.delete)
+    return try inner.delete(table, key)
+  }
+
+  func commit() throws(StoreError) {
+    do throws(StoreError) {
+      try passChange(.commit)
+    } catch {
+      inner.abort()
+      throw error
+    }
+    try inner.commit()
+  }
+
+  func abort() { inner.abort() }
+
+  private func passChange(_ call: FaultyEngine.Call) throws(StoreError) {
+    if hasFailed {
+      throw StoreError(.transactionAborted, "an earlier change failed; the transaction can only be given up")
+    }
+    do throws(StoreError) {
+      try engine.pass(call)
+    } catch {
+      hasFailed = true
+      throw error
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import Foundation
+package import KVClone
+package import KVCloneRecords
+import Synchronization
+
+/// An engine in memory: the oracle that LMDB is compared with, and a place to plant damage and failures.
+///
+/// It keeps what the seam promises, and shows a breach: bytes that `get` and `seek` return are copies, overwritten with 0xDD
+/// at the next change.
+package final class MemoryStorage: StorageEngine {
+  package typealias Table = [MemoryEntry]
+
+  /// Everything that was committed, for a test to go back to.
+  package struct Snapshot: Sendable {
+    fileprivate var tables: [Table]
+    fileprivate var codes: [TableCode]
+  }
+
+  private struct State {
+    /// By handle.
+    var tables: [Table] = []
+    var codes: [TableCode] = []
+    /// The writer's thread, while there is one.
+    var writer: UInt?
+    var isClosed = false
+    /// Changes that still succeed; nil for all.
+    var changesUntilFailure: Int?
+  }
+
+  private let state = Mutex(State())
+
+  package init() {}
+
+  /// Lets `count` changes of coming write transactions succeed, and each one after that fail as on a full disk.
+  package func failChanges(after count: Int?) {
+    state.withLock { $0.changesUntilFailure = count }
+  }
+
+  func takeChange() throws(StoreError) {
+    let isAllowed = state.withLock { state in
+      guard let left = state.changesUntilFailure else { return true }
+      state.changesUntilFailure = max(0, left - 1)
+      return left > 0
+    }
+    if !isAllowed { throw StoreError(.diskFull, "the test's disk is full") }
+  }
+
+  package func openTables(_ tables: [TableCode], create: Bool) throws(StoreError) -> [StorageTable] {
+    let opened = state.withLock { state -> [StorageTable] in
+      tables.compactMap { code in
+        if let handle = state.codes.firstIndex(of: code) { return StorageTable(code: code, handle: UInt32(handle)) }
+        guard create else { return nil }
+        state.codes.append(code)
+        state.tables.append([])
+        return StorageTable(code: code, handle: UInt32(state.codes.count - 1))
+      }
+    }
+    guard opened.count == tables.count else { throw StoreError(.notAStore, "a table is missing") }
+    return opened
+  }
+
+  package func beginRead() throws(StoreError) -> any StorageBackend {
+    let tables = state.withLock { $0.isClosed ? nil : $0.tables }
+    guard let tables else { throw Self.closed }
+    return MemoryTransaction(self, tables, isWriting: false)
+  }
+
+  package func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend {
+    enum Turn {
+      case mine([Table])
+      case nested
+      case closed
+      case wait
+    }
+    let deadline = ContinuousClock.now.advanced(by: timeout)
+    let thread = Self.currentThread
+    while true {
+      let turn = state.withLock { state -> Turn in
+        if state.isClosed { return .closed }
+        if let writer = state.writer { return writer == thread ? .nested : .wait }
+        state.writer = thread
+        return .mine(state.tables)
+      }
+      switch turn {
+      case .mine(let tables): return MemoryTransaction(self, tables, isWriting: true)
+      case .nested: throw StoreError(.nestedWrite, "this thread writes already")
+      case .closed: throw Self.closed
+      case .wait:
+        guard ContinuousClock.now < deadline else { throw StoreError(.busy, "another writer is at work") }
+        Thread.sleep(forTimeInterval: 0.001)
+      }
+    }
+  }
+
+  func endWrite(_ tables: [Table]?) {
+    state.withLock { state in
+      if let tables { state.tables = tables }
+      state.writer = nil
+    }
+  }
+
+  package func facts() throws(StoreError) -> StorageFacts {
+    let bytes = state.withLock { state in
+      state.tables.reduce(0) { $0 + $1.reduce(0) { $0 + $1.key.count + $1.value.count } }
+    }
+    return StorageFacts(fileBytes: UInt64(bytes), pageCount: 0, pageSize: FormatLimits.pageSize)
+  }
+
+  package func close() {
+    state.withLock { $0.isClosed = true }
+  }
+
+  /// Opens it again after `close`: what was committed is there.
+  package func reopen() {
+    state.withLock { $0.isClosed = false }
+  }
+
+  /// What is committed now.
+  package func snapshot() -> Snapshot {
+    state.withLock { Snapshot(tables: $0.tables, codes: $0.codes) }
+  }
+
+  /// Goes back to what was committed then.
+  package func restore(_ snapshot: Snapshot) {
+    state.withLock { state in
+      state.tables = snapshot.tables
+      state.codes = snapshot.codes
+    }
+  }
+
+  /// Changes committed entries behind the store's back.
+  package func tamper(_ table: StorageTable, _ change: (inout Table) -> Void) {
+    state.withLock { change(&$0.tables[Int(table.handle)]) }
+  }
+
+  /// The committed entries of a table.
+  package func entries(_ table: StorageTable) -> Table {
+    state.withLock { $0.tables[Int(table.handle)] }
+  }
+
+  private static var closed: StoreError { StoreError(.closed, "the engine was closed") }
+
+  /// A number that no other live thread has.
+  private static var currentThread: UInt {
+    UInt(bitPattern: ObjectIdentifier(Thread.current))
+  }
+}
+
+/// A key and its value.
+package struct MemoryEntry: Equatable, Sendable {
+  package var key: [UInt8]
+  package var value: [UInt8]
+
+  package init(key: [UInt8], value: [UInt8]) {
+    self.key = key
+    self.value = value
+  }
+}

@@ -1,0 +1,156 @@
+import Foundation
+
+extension SecondStore {
+  /// Throws at the first thing that `Format.md` does not allow.
+  func check() throws {
+    try checkCounters()
+    try checkLists()
+    try checkLinks()
+    try checkBlobs()
+    try checkIndexes()
+  }
+
+  /// Serials and codes are never used again, so all that is used is below its counter.
+  private func checkCounters() throws {
+    for record in objects {
+      let root = String(format: "serial-%04x", record.id >> 48)
+      guard record.id & (1 << 48 - 1) < counters[root] ?? 1, record.commit <= commit else {
+        throw SecondError("an object is newer than the counters")
+      }
+      guard try model.entity(of: record).rootCode == UInt16(record.id >> 48) else {
+        throw SecondError("an object is not in its entity's table")
+      }
+    }
+    for entry in try file.entries("blobinfo") where secondNumber(entry.key[...]) >= counters["blob-serial"] ?? 1 {
+      throw SecondError("a blob is newer than its counter")
+    }
+    let codes = Array(model.entities.keys) + Array(layouts.keys) + model.indexes.map(\.number)
+    guard codes.allSatisfy({ $0 > 0 }), model.entities.keys.allSatisfy({ $0 <= model.last["lastEntity"] ?? 0 }),
+      layouts.keys.allSatisfy({ $0 <= model.last["lastLayout"] ?? 0 }),
+      model.indexes.allSatisfy({ $0.number <= model.last["lastIndex"] ?? 0 })
+    else { throw SecondError("a code is above the last one") }
+  }
+
+  /// The forms of lists: heads, chunks, member indexes, directories.
+  private func checkLists() throws {
+    var unused = Set(links.chunks.keys).union(links.labels.keys).union(links.directories.keys)
+    for record in objects {
+      let relationships = try model.entity(of: record).relationships
+      for (property, head) in record.heads where head.isChunked {
+        let list = SecondLinks.List(owner: record.id, property: property)
+        unused.remove(list)
+        guard let relationship = relationships[property] else { continue }
+        try checkForm(list, head, isOrdered: relationship.isOrdered)
+      }
+      for (property, ids) in record.inline {
+        guard relationships[property]?.isOrdered == false else { continue }
+        guard ids == Set(ids).sorted() else { throw SecondError("an unordered list is not sorted") }
+      }
+    }
+    let referrers = try self.referrers()
+    for (list, ids) in referrers {
+      unused.remove(list)
+      guard links.members(list) == ids.sorted() else { throw SecondError("a list of referrers is not right") }
+      try checkForm(list, SecondListHead(UInt64(ids.count) | 1 << 48), isOrdered: false)
+    }
+    guard unused.isEmpty else { throw SecondError("\(unused.count) lists belong to nobody") }
+  }
+
+  private func checkForm(_ list: SecondLinks.List, _ head: SecondListHead, isOrdered: Bool) throws {
+    let chunks = links.chunks[list] ?? []
+    let ids = chunks.flatMap(\.ids)
+    guard ids.count == head.count, Set(ids).count == ids.count, head.count >= 1 else {
+      throw SecondError("a list's head has a wrong count")
+    }
+    if !isOrdered {
+      guard ids == ids.sorted(), chunks.allSatisfy({ $0.position == $0.ids.first }) else {
+        throw SecondError("an unordered list's chunks are not in order")
+      }
+    }
+    var labels: [UInt64: UInt64] = [:]
+    for chunk in chunks { for id in chunk.ids { labels[id] = chunk.position } }
+    guard links.labels[list] == (head.hasMemberIndex ? labels : nil), isOrdered || !head.hasMemberIndex else {
+      throw SecondError("a list's member index is not right")
+    }
+    let pages = links.directories[list] ?? []
+    guard head.hasDirectory != pages.isEmpty, isOrdered || pages.isEmpty else {
+      throw SecondError("a list's directory is not right")
+    }
+    if head.hasDirectory {
+      let entries = pages.flatMap(\.chunks)
+      guard entries.map(\.label) == chunks.map(\.position), entries.map({ Int($0.members) }) == chunks.map(\.ids.count),
+        pages.allSatisfy({ $0.position == $0.chunks.first?.label })
+      else { throw SecondError("a list's directory does not list its chunks") }
+    }
+  }
+
+  /// Who names an object in a relationship without inverse, by the hidden lists that the links table has of them.
+  private func referrers() throws -> [SecondLinks.List: Set<UInt64>] {
+    var referrers: [SecondLinks.List: Set<UInt64>] = [:]
+    try forEachLink { record, entity, relationship, target in
+      guard let property = entity.referrers[relationship.name] else { return }
+      referrers[SecondLinks.List(owner: target, property: property), default: []].insert(record.id)
+    }
+    return referrers
+  }
+
+  /// Every link has its other side, and leads to an object of the right entity.
+  private func checkLinks() throws {
+    struct Link: Hashable {
+      let from: UInt64, code: UInt16, to: UInt64
+    }
+    var entities: [UInt64: SecondEntity] = [:]
+    for record in objects { entities[record.id] = try model.entity(of: record) }
+    var links: Set<Link> = []
+    var sides: Set<Link> = []
+    try forEachLink { record, entity, relationship, target in
+      guard let other = entities[target], other.lineage.contains(relationship.destination) else {
+        throw SecondError("a link leads to no object of its destination")
+      }
+      guard let code = entity.codes[relationship.name],
+        links.insert(Link(from: record.id, code: code, to: target)).inserted
+      else { throw SecondError("a list has a member twice") }
+      guard entity.referrers[relationship.name] == nil else { return }
+      guard let inverse = relationship.inverse.flatMap({ other.codes[$0] }) else {
+        throw SecondError("a relationship has neither an inverse nor hidden lists")
+      }
+      sides.insert(Link(from: target, code: inverse, to: record.id))
+    }
+    guard sides.isSubset(of: links) else { throw SecondError("a link has no other side") }
+  }
+
+  private func forEachLink(_ body: (SecondRecord, SecondEntity, SecondRelationship, UInt64) throws -> Void) throws {
+    for record in objects {
+      let entity = try model.entity(of: record)
+      for (code, relationship) in entity.relationships {
+        if let target = record.toOne[code] { try body(record, entity, relationship, target) }
+        for target in try members(record, code) { try body(record, entity, relationship, target) }
+      }
+    }
+  }
+
+  /// Blobs are complete, and counted by the fields that name them; no chunk is without its blob.
+  private func checkBlobs() throws {
+    var counts: [UInt64: UInt64] = [:]
+    for record in objects {
+      for case .blob(let name) in record.values.values {
+        counts[name.serial, default: 0] += 1
+        guard try blob(name.serial).count == name.bytes else { throw SecondError("a field has a blob's length wrong") }
+      }
+    }
+    var described: Set<UInt64> = []
+    for entry in try file.entries("blobinfo") {
+      let info = try SecondBlob(entry.payload)
+      let serial = secondNumber(entry.key[...])
+      described.insert(serial)
+      guard info.count == counts[serial] ?? 0, info.state == 1 || info.count > 0 else {
+        throw SecondError("a blob's count is not right")
+      }
+      let staged = counters["staged-" + String(format: "%016lx", serial)]
+      guard staged == (info.state == 1 ? UInt64(info.stager) : nil) else { throw SecondError("an upload has no name") }
+    }
+    for entry in try file.entries("blobs") where !described.contains(secondNumber(entry.key[..<8])) {
+      throw SecondError("a chunk has no blob")
+    }
+  }
+}

@@ -1,0 +1,112 @@
+import Foundation
+
+/// A value as index keys have it.
+struct SecondIndexKey {
+  private(set) var bytes: [UInt8]
+  /// How many bytes a text has at most, escapes included.
+  private let limit: Int
+
+  init(index: UInt16, values: Int) {
+    bytes = secondKey(index)
+    limit = 470 / values - 3
+  }
+
+  mutating func append(_ value: SecondValue?, descending: Bool = false) {
+    let column = value.map { [1] + encoded($0) } ?? [0]
+    bytes += descending ? column.map { ~$0 } : column
+  }
+
+  mutating func append(object id: UInt64) { bytes += secondKey(id) }
+
+  private func encoded(_ value: SecondValue) -> [UInt8] {
+    switch value {
+    case .boolean(let value): [value ? 1 : 0]
+    case .integer(let value): secondKey(UInt64(bitPattern: value) ^ 1 << 63)
+    case .double(let value), .date(let value): secondKey(Self.ordered(value))
+    case .float(let value): secondKey(Self.ordered(value))
+    case .decimal(let value): Self.ordered(value)
+    case .uuid(let bytes): bytes
+    case .blob: []
+    case .string(let text), .uri(let text): escaped(Array(text.utf8))
+    case .binary(let bytes), .transformable(let bytes): escaped(bytes)
+    }
+  }
+
+  private static func ordered(_ value: Double) -> UInt64 {
+    let bits = value.isNaN ? 0x7FF8 << 48 : value == 0 ? 0 : value.bitPattern
+    return bits >> 63 == 1 ? ~bits : bits | 1 << 63
+  }
+
+  private static func ordered(_ value: Float) -> UInt32 {
+    let bits = value.isNaN ? 0x7FC0 << 16 : value == 0 ? 0 : value.bitPattern
+    return bits >> 31 == 1 ? ~bits : bits | 1 << 31
+  }
+
+  private static func ordered(_ value: SecondDecimal) -> [UInt8] {
+    if value.isNaN { return [0x40] }
+    if value.mantissa == 0 { return [0x20] }
+    var mantissa = value.mantissa
+    var exponent = Int(value.exponent)
+    while mantissa % 10 == 0 {
+      mantissa /= 10
+      exponent += 1
+    }
+    var digits = "\(mantissa)".utf8.map { $0 - 0x30 }
+    var key = secondKey(UInt16(0x8000 + digits.count + exponent))
+    if digits.count % 2 == 1 { digits.append(0) }
+    for index in stride(from: 0, to: digits.count, by: 2) { key.append(digits[index] * 10 + digits[index + 1] + 1) }
+    key.append(0)
+    return value.isNegative ? [0x10] + key.map { ~$0 } : [0x30] + key
+  }
+
+  private func escaped(_ value: [UInt8]) -> [UInt8] {
+    var bytes: [UInt8] = []
+    for byte in value {
+      let part: [UInt8] = byte == 0 ? [0, 0xFF] : [byte]
+      if bytes.count + part.count > limit { return bytes + [0, 1] }
+      bytes += part
+    }
+    return bytes + [0, 0]
+  }
+}
+
+extension SecondStore {
+  /// Holds the table `indexes` against what the records say: an entry for every object of an index's entity that has
+  /// all of its values, none of them transformable or a blob.
+  func checkIndexes() throws {
+    var expected: Set<[UInt8]> = []
+    for index in model.indexes {
+      for record in objects {
+        let entity = try model.entity(of: record)
+        guard entity.lineage.contains(index.entity) else { continue }
+        var key = SecondIndexKey(index: index.number, values: index.properties.count)
+        var isComplete = true
+        for property in index.properties {
+          let value = entity.codes[property].flatMap { indexed(record, $0) }
+          isComplete = isComplete && value != nil
+          key.append(value)
+        }
+        key.append(object: record.id)
+        guard isComplete else { continue }
+        guard key.bytes.count <= 480 else { throw SecondError("an index key has \(key.bytes.count) bytes") }
+        expected.insert(key.bytes)
+      }
+    }
+    let found = try file.entries("indexes")
+    guard found.allSatisfy({ $0.payload.isEmpty }) else { throw SecondError("an index entry has a value") }
+    let keys = Set(found.map(\.key))
+    guard keys == expected else {
+      let lacking = expected.subtracting(keys).count
+      throw SecondError("\(lacking) index entries are missing, \(keys.subtracting(expected).count) are not right")
+    }
+  }
+
+  /// What an index has of a property; a to-one target is the integer that its id is.
+  private func indexed(_ record: SecondRecord, _ property: UInt16) -> SecondValue? {
+    if let target = record.toOne[property] { return .integer(Int64(bitPattern: target)) }
+    switch record.values[property] {
+    case .transformable, .blob, nil: return nil
+    case .some(let value): return value
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import Testing
+
+/// `Tools/faults` works, and finds what it should. What it says about the store is for `Tools/faults` itself: these are
+/// the smallest campaigns that can fail.
+@Suite struct FaultTests {
+  private static let root = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
+  private static let buildDirectory = (Scratch.executable as NSString).deletingLastPathComponent
+
+  private static let isPossible: Bool = {
+    let manager = FileManager.default
+    let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+    let hasCompiler = ["clang", "cc", "gcc"].contains { name in
+      folders.contains { manager.isExecutableFile(atPath: "\($0)/\(name)") }
+    }
+    return hasCompiler && manager.isExecutableFile(atPath: buildDirectory + "/KVCloneFaultTool")
+  }()
+
+  private func run(_ arguments: [String]) throws -> ToolRun {
+    let scratch = try Scratch()
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: Self.root + "/Tools/faults")
+    process.arguments = ["--build-dir", Self.buildDirectory] + arguments
+    for name in ["out", "err"] { FileManager.default.createFile(atPath: scratch.file(name), contents: nil) }
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = FileHandle(forWritingAtPath: scratch.file("out"))
+    process.standardError = FileHandle(forWritingAtPath: scratch.file("err"))
+    try process.run()
+    process.waitUntilExit()
+    return ToolRun(
+      code: process.terminationStatus, output: try scratch.read("out"),
+      errors: String(decoding: try scratch.read("err"), as: UTF8.self))
+  }
+
+  @Test(.enabled(if: isPossible, "needs a C compiler for the shim, and KVCloneFaultTool beside the tests"))
+  func killsAndPowerLossesOfASmallWorkloadHold() throws {
+    let run = try run(["--quick", "--commits", "3", "--class", "kill", "--class", "power-loss"])
+    #expect(run.code == 0, "\(run.errors)")
+    #expect(run.text.contains("| killed before an I/O call of clone, each in turn |"))
+    #expect(!run.text.contains("| 0 |"))
+  }
+
+  @Test(.enabled(if: isPossible, "needs a C compiler for the shim, and KVCloneFaultTool beside the tests"))
+  func plantedMistakesAreFound() throws {
+    let run = try run(["--quick", "--commits", "4", "--self-test"])
+    #expect(run.code == 0, "\(run.errors)")
+    let rows = run.text.split(separator: "\n").filter { $0.hasPrefix("| planted:") }
+    #expect(rows.count >= 7)
+    #expect(rows.allSatisfy { $0.contains("found, by") })
+  }
+
+  @Test(.enabled(if: isPossible, "needs a C compiler for the shim, and KVCloneFaultTool beside the tests"))
+  func aTrialIsRepeatedByItsName() throws {
+    let run = try run(["--quick", "--class", "power-loss", "--trial", "0:3", "--report", "/dev/stderr"])
+    #expect(run.code == 0, "\(run.errors)")
+    #expect(run.text.contains("| 1 | all hold | `Tools/faults --quick --seed 1 --class power-loss` |"))
+  }
+
+  @Test(.enabled(if: isPossible, "needs a C compiler for the shim, and KVCloneFaultTool beside the tests"))
+  func wrongUsageIsRefused() throws {
+    #expect(try run(["--class", "nonsense"]).code == 64)
+    #expect(try run(["--nonsense"]).code == 64)
+    #expect(try run(["--help"]).text.hasPrefix("usage: Tools/faults"))
+  }
+}
