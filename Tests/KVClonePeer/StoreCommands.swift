@@ -6,8 +6,9 @@ let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "stage": { try stage(at: $0[0], mebibytes: Int($0[1]) ?? 1) }
 ]
 
-/// Stages data piece by piece: a line is read before each mebibyte, and one is printed after it. The line `use Note/1 data`
-/// at the end makes the data a value; `drop` lets go of it, and the process lives on until the next line.
+/// Stages data piece by piece: a line is read before each mebibyte and before the end, and one is printed after each.
+/// The line `use Note/1 data` at the end makes the data a value; `drop` lets go of it, and the process lives on until
+/// the next line.
 private func stage(at path: String, mebibytes: Int) throws {
   let store = try ObjectStore.open(at: path)
   defer { store.close() }
@@ -18,6 +19,8 @@ private func stage(at path: String, mebibytes: Int) throws {
       try writer.append(Data(repeating: UInt8(truncatingIfNeeded: number), count: 1 << 20))
       say("piece \(number)")
     }
+    // What is left is written when the closure returns, which holds the writer's lock.
+    _ = readLine()
   }
   say("staged \(staged?.byteCount ?? 0)")
   while let line = readLine() {

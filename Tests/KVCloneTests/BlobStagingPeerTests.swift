@@ -19,6 +19,7 @@ struct BlobStagingPeerTests {
       try peer.tell("go")
       #expect(peer.hear() == "piece \(number)")
     }
+    try peer.tell("end")
     #expect(peer.hear() == "staged \(mebibytes << 20)")
     return peer
   }
@@ -39,6 +40,7 @@ struct BlobStagingPeerTests {
       try store.write(timeout: .zero) { tx in try tx.set(id, "name", .string("\(number)")) }
       try stageAndDrop()
     }
+    try peer.tell("end")
     #expect(peer.hear() == "staged \(9 << 20)")
     // Two sweeps, one by a new upload, one by opening.
     try stageAndDrop()

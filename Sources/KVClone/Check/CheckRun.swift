@@ -1,3 +1,8 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
@@ -22,6 +27,8 @@ final class CheckRun {
   /// Layouts that do not fit their entity; to read a record by one could trap.
   var badLayouts: Set<UInt16> = []
   var objectCount = 0
+  /// The store's identity, where it was known before.
+  var expectedUUID: UUID?
   /// The commit counter; nil where it cannot be read.
   var commit: UInt64?
   /// Fields of readable records that name a blob, by the blob's serial.

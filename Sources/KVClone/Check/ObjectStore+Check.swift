@@ -62,14 +62,18 @@ extension ObjectStore {
     throws(StoreError) -> CheckReport
   {
     let engine = PageFileEngine(file, map)
-    var uuid = UUID()
+    var uuid: UUID?
     var schema: Schema?
     if file.meta != nil {
       do throws(StoreError) {
-        (schema, uuid) = try readSchema(engine, path)
+        uuid = try readFormat(engine, path).storeUUID
       } catch {
-        let isSound = map.findings.isEmpty
-        guard error.kind == .damaged || error.kind == .notAStore && !isSound else { throw error }
+        guard isDamage(error, map) else { throw error }
+      }
+      do throws(StoreError) {
+        schema = try readSchema(engine)
+      } catch {
+        guard isDamage(error, map) else { throw error }
       }
     }
     let known: Schema
@@ -77,11 +81,17 @@ extension ObjectStore {
     return try check(file, map, CheckRun(schema: known, options: options), uuid)
   }
 
-  private static func check(_ file: PageFile, _ map: PageMap, _ run: CheckRun, _ uuid: UUID) throws(StoreError)
+  /// Whether an error is for the report. What is no store of ours, and sound, is nothing to check.
+  private static func isDamage(_ error: StoreError, _ map: PageMap) -> Bool {
+    error.kind == .damaged || error.kind == .notAStore && !map.findings.isEmpty
+  }
+
+  private static func check(_ file: PageFile, _ map: PageMap, _ run: CheckRun, _ uuid: UUID?) throws(StoreError)
     -> CheckReport
   {
     let expected = TableCode.fixed + run.schema.rootCodes.map { TableCode.objects(rootCode: $0) }
     run.begin([], lost: LostKeys(map, expected: expected))
+    run.expectedUUID = uuid
     run.take(map)
     if run.isFull || file.meta == nil { return run.report(pageCount: map.pageCount, isTruncated: map.isTruncated) }
     let engine = PageFileEngine(file, map, skipsData: !run.options.readData)
@@ -91,7 +101,8 @@ extension ObjectStore {
       run.report(.unknownTable, "the file lacks the table \(code.name ?? "")")
     }
     let session = Session(
-      storage: StorageTransaction(pages), schema: run.schema, commit: 0, storeUUID: uuid, serialFloor: SerialFloor())
+      storage: StorageTransaction(pages), schema: run.schema, commit: 0, storeUUID: uuid ?? UUID(),
+      serialFloor: SerialFloor())
     try session.check(run)
     return run.report(pageCount: map.pageCount)
   }
@@ -99,6 +110,7 @@ extension ObjectStore {
   /// Another engine's tables, which have no pages that we know of.
   private func checkThroughEngine(_ options: CheckOptions) throws(StoreError) -> CheckReport {
     let run = CheckRun(schema: schema, options: options)
+    run.expectedUUID = uuid
     var history: [StorageTable] = []
     for code in TableCode.history {
       if let table = try? engine.openTables([code], create: false).first { history.append(table) }
@@ -109,14 +121,17 @@ extension ObjectStore {
     return run.report(pageCount: try engine.facts().pageCount)
   }
 
-  /// The schema that a file describes.
-  private static func readSchema(_ engine: PageFileEngine, _ path: String) throws(StoreError) -> (Schema, UUID) {
+  /// What a file says of itself.
+  private static func readFormat(_ engine: PageFileEngine, _ path: String) throws(StoreError) -> FormatRecord {
     guard let metadata = try engine.openTables([.metadata], create: false).first else {
       throw StoreError(.notAStore, "\(path) is no store of this library")
     }
     let storage = StorageTransaction(try engine.beginReading())
     guard let format = try Metadata.get(storage, metadata, MetadataKey.format, as: FormatRecord.self) else {
-      throw StoreError(.notAStore, "\(path) is an LMDB file, but no store of this library")
+      // Lost from a store of ours, if there is anything else that only such a store has.
+      let kind: StoreError.Kind =
+        try Metadata.counter(storage, metadata, MetadataKey.catalog) == 0 ? .notAStore : .damaged
+      throw StoreError(kind, "\(path) is an LMDB file, but no store of this library")
     }
     guard format.isReadable else {
       throw StoreError(
@@ -124,10 +139,16 @@ extension ObjectStore {
         "\(path) has format \(format.version), which needs a library that reads format \(format.minimumReaderVersion); "
           + "this one reads up to \(FormatLimits.formatVersion)")
     }
-    let catalog = try StoreCatalog(storage, metadata)
-    let tables = SchemaTables(rootCodes: catalog.rootCodes)
-    let schema = try Schema(model: catalog.model, codes: catalog.codes, layouts: catalog.layouts, tables: tables)
-    return (schema, format.storeUUID)
+    return format
+  }
+
+  /// The schema that a file describes.
+  private static func readSchema(_ engine: PageFileEngine) throws(StoreError) -> Schema {
+    let tables = try engine.openTables([.metadata], create: false)
+    let catalog = try StoreCatalog(StorageTransaction(try engine.beginReading()), tables[0])
+    return try Schema(
+      model: catalog.model, codes: catalog.codes, layouts: catalog.layouts,
+      tables: SchemaTables(rootCodes: catalog.rootCodes))
   }
 }
 

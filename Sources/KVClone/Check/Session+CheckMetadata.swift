@@ -35,7 +35,9 @@ extension Session {
       switch name {
       case MetadataKey.format:
         let format = try FormatRecord(stored: copy value, seed: seed)
-        if format.storeUUID != storeUUID { run.report(.metadata, "the store's UUID is not the one it was opened with") }
+        if let expected = run.expectedUUID, format.storeUUID != expected {
+          run.report(.metadata, "the store's UUID is not the one it was opened with")
+        }
       case MetadataKey.commitCounter, MetadataKey.epoch, MetadataKey.blobSerial, MetadataKey.catalog:
         _ = try CounterValue(stored: copy value, seed: seed)
       case _ where name.hasPrefix("serial-"):

@@ -11,8 +11,8 @@ private let corpusModels: [(file: CloneCorpusTests.File, seed: UInt64)] = {
   }
 }()
 
-/// A reader that was written from `Format.md` alone (the other files of this folder: Foundation, and nothing of this
-/// package) finds in a file what the store finds in it, and that it is as `Format.md` says.
+/// A reader that was written from `Format.md` and shares no code with this package (the other files of this folder import
+/// Foundation alone) finds in a file what the store finds in it, and that it is as `Format.md` says.
 @Suite("Format.md is enough to write a second implementation from")
 struct SecondReaderTests {
   @Test(
@@ -122,6 +122,13 @@ struct SecondReaderTests {
     try test.store.set(ids[6], "data", nil)
     let second = try agree(test, "blobs")
     #expect(try second.file.entries("blobs").count == 9)
+    let upload = try test.store.stageData { writer in
+      try writer.append(Data(repeating: 3, count: SecondBlob.chunk + 5))
+    }
+    let pending = try agree(test, "a pending blob")
+    #expect(try pending.file.entries("blobs").count == 11)
+    #expect(pending.counters.keys.filter { $0.hasPrefix("staged-") }.count == 1)
+    withExtendedLifetime(upload) {}
   }
 
   @Test("a damaged byte in any value is found by its checksum")

@@ -1,0 +1,184 @@
+import Foundation
+import KVCloneLMDB
+import KVCloneRecords
+import Testing
+
+@testable import KVClone
+
+/// A store with something of everything and a free list, closed; and checks of changed copies of its file.
+final class DamagedFile {
+  let path: String
+  private let root: String
+  let sound: [UInt8]
+  /// An object, where its record is, and the record's bytes.
+  let item: ObjectID
+  let record: (page: Int?, bytes: [UInt8])
+
+  /// Made once: the tests change copies.
+  private static let template = Result { try Template() }
+
+  private struct Template {
+    let item: ObjectID
+    let page: Int?
+    let record: [UInt8]
+    let bytes: [UInt8]
+
+    init() throws {
+      let fixture = try CheckFixture()
+      try DamagedFile.fill(fixture)
+      item = fixture.items[0]
+      page = try DamagedFile.page(fixture, item)
+      record = try fixture.bytes(fixture.table(of: item), fixture.key(item))
+      #expect(try fixture.store.check(CheckOptions(readData: true)).damages == [])
+      fixture.store.close()
+      bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: fixture.files.path + "/data.mdb")))
+    }
+  }
+
+  init() throws {
+    let template = try Self.template.get()
+    item = template.item
+    record = (template.page, template.record)
+    sound = template.bytes
+    root = try temporaryDirectory()
+    path = root + "/damaged"
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: root) }
+
+  private static func fill(_ fixture: CheckFixture) throws {
+    try fixture.store.write { tx in
+      for count in [3, 17, 130, 700] {
+        var items: [ObjectID] = []
+        for _ in 0..<(count == 700 ? 0 : count) {
+          items.append(try tx.insert("Item", ["title": .string("item \(count)")]))
+        }
+        if count == 700 {
+          for _ in 0..<count { items.append(try tx.insert("Item")) }
+        }
+        let folder = try tx.insert("Folder", relationships: ["items": items, "sorted": items.reversed()])
+        try tx.setMembers(items[0], "related", Array(items.prefix(40)) + [folder])
+      }
+      try tx.set(
+        fixture.items[0], "photo", .binary(Data((0..<1_200_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })))
+      for number in 0..<300 { try tx.insert("Tag", ["name": .string("tag number \(number)")]) }
+    }
+    // Pages that are free, and pages that were used again.
+    for round in 0..<3 {
+      let tags = try fixture.store.objects("Tag").dropFirst(2 + round * 7).prefix(60)
+      try fixture.store.delete(Array(tags))
+      try fixture.store.set(fixture.folder, "title", .string("round \(round)"))
+    }
+  }
+
+  private static func page(_ fixture: CheckFixture, _ id: ObjectID) throws -> Int? {
+    let environment = try #require((fixture.store.engine as? LMDBEngine)?.environment)
+    let file = try PageFile(pinning: environment)
+    let backend = try PageFileEngine(file, try file.walk()).beginReading()
+    return backend.page(try fixture.table(of: id), fixture.key(id))
+  }
+
+  /// Checks a file of these bytes.
+  func check(_ bytes: [UInt8], _ options: CheckOptions = CheckOptions()) throws -> CheckReport {
+    try write(bytes)
+    return try ObjectStore.check(at: path, options: options)
+  }
+
+  func write(_ bytes: [UInt8]) throws {
+    let file = path + "/data.mdb"
+    try Data(bytes).write(to: URL(fileURLWithPath: file))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+  }
+}
+
+/// Checking by the path, checking while others write, and what opening does with a file that ends too early.
+@Suite struct CheckFileTests {
+  @Test func bothWaysFindTheSame() throws {
+    let fixture = try CheckFixture()
+    try fixture.tamper(record: fixture.items[5], sealed: false) { $0[40] ^= 1 }
+    let open = try fixture.store.check()
+    fixture.store.close()
+    #expect(try ObjectStore.check(at: fixture.files.path) == open)
+    try fixture.files.reopen()
+    #expect(open.damages.first?.page != nil)
+  }
+
+  @Test func aStoreIsCheckedWhileOthersWrite() throws {
+    let fixture = try CheckFixture()
+    let store = fixture.store
+    let (folder, item) = (fixture.folder, fixture.items[3])
+    let ended = DispatchSemaphore(value: 0)
+    let thread = Thread {
+      for round in 0..<60 {
+        try? store.write { tx in
+          let new = try tx.insert("Item", ["title": .string("round \(round)")], relationships: ["folder": [folder]])
+          try tx.set(item, "photo", .binary(Data(repeating: UInt8(round), count: 20_000 + round * 100)))
+          if round % 3 == 0 { try tx.delete([new]) }
+        }
+      }
+      ended.signal()
+    }
+    thread.start()
+    var checks = 0
+    repeat {
+      let report = try store.check(CheckOptions(readData: true))
+      #expect(report.isClean, "\(report.damages.prefix(3))")
+      checks += 1
+    } while ended.wait(timeout: .now()) == .timedOut
+    #expect(checks > 1)
+    #expect(try store.check().isClean)
+  }
+
+  @Test func aFileThatEndsWithinItsPagesIsRefused() throws {
+    let file = try DamagedFile()
+    let end = PageRoles(file.sound, readsData: true).end
+    try file.write(Array(file.sound.prefix(end - 1)))
+    let error = expectError(.damaged) { _ = try ObjectStore.open(at: file.path) }
+    #expect(error?.message.contains("check") == true)
+    #expect(!(try ObjectStore.check(at: file.path).isClean))
+    // What is cut off is not in use.
+    try file.write(Array(file.sound.prefix(end)))
+    let store = try ObjectStore.open(at: file.path)
+    #expect(try store.check().isClean)
+    store.close()
+  }
+
+  @Test func pagesAreVerifiedBeforeOpeningOnDemand() throws {
+    let file = try DamagedFile()
+    var options = StoreOptions()
+    options.verifiesPagesAtOpen = true
+    try file.write(file.sound)
+    try ObjectStore.open(at: file.path, options: options).close()
+    let page = try #require(PageRoles(file.sound, readsData: true).treePages.last)
+    var bytes = file.sound
+    bytes[page * 4096 + 12] ^= 0x10
+    try file.write(bytes)
+    expectError(.damaged) { _ = try ObjectStore.open(at: file.path, options: options) }
+    expectError(.noStore) { _ = try ObjectStore.open(at: file.path + "/nothing", options: options) }
+  }
+
+  @Test func tablesThatNobodyKnowsAreFound() throws {
+    let fixture = try CheckFixture()
+    let environment = try #require((fixture.store.engine as? LMDBEngine)?.environment)
+    try environment.openTables(["strange"], create: true)
+    try fixture.expect("unknownTable - -")
+  }
+
+  @Test func theHistoryIsChecked() throws {
+    let fixture = try CheckFixture()
+    let tables = try fixture.store.engine.openTables(TableCode.history, create: false)
+    for table in tables {
+      let key = ShortKey.change(commit: 1, part: 0).array
+      let isNumber = table.code == .provenance || table.code == .redirects
+      let valid = isNumber ? Array(key.prefix(8)) : table.code == .preimages ? key + [1] : key
+      var value = [UInt8](repeating: 0xEE, count: 40)
+      value.seal(table, valid)
+      try fixture.plant { session in try session.storage.put(table, valid.span.bytes, value.span.bytes) }
+      try fixture.expect("history - -")
+      try fixture.delete(table, valid)
+    }
+    try fixture.expect()
+  }
+}
