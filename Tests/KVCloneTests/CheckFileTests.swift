@@ -163,7 +163,7 @@ final class DamagedFile {
     let fixture = try CheckFixture()
     let environment = try #require((fixture.store.engine as? LMDBEngine)?.environment)
     try environment.openTables(["strange"], create: true)
-    try fixture.expect("unknownTable - -")
+    try fixture.expect("table - -")
   }
 
   @Test func theHistoryIsChecked() throws {

@@ -40,7 +40,7 @@ public struct Damage: Sendable, Hashable {
     /// Pages of the file are neither in use nor free, or both.
     case pageLeak
     /// The file has a table that no store of this format has, or lacks one.
-    case unknownTable
+    case table
     // The store itself
     /// A value of the store's description of itself cannot be read.
     case metadata

@@ -29,6 +29,8 @@ final class CheckRun {
   var objectCount = 0
   /// The store's identity, where it was known before.
   var expectedUUID: UUID?
+  /// Whether a newer library wrote the file, which this one may read.
+  var isNewerFormat = false
   /// The commit counter; nil where it cannot be read.
   var commit: UInt64?
   /// Fields of readable records that name a blob, by the blob's serial.

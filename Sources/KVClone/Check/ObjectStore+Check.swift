@@ -25,7 +25,15 @@ extension ObjectStore {
     let map = try storeErrors { () throws(LMDBError) in
       try file.walk(maximumFindings: max(1, options.maximumDamages))
     }
-    return try Self.check(file, map, CheckRun(schema: schema, options: options), uuid)
+    return try Self.check(file, map, run(options))
+  }
+
+  /// A run that knows what the open store does.
+  private func run(_ options: CheckOptions) -> CheckRun {
+    let run = CheckRun(schema: schema, options: options)
+    run.expectedUUID = uuid
+    run.isNewerFormat = formatVersion > FormatLimits.formatVersion
+    return run
   }
 
   /// Looks for damage in a store that is not open, and perhaps cannot be opened any more: see
@@ -62,11 +70,11 @@ extension ObjectStore {
     throws(StoreError) -> CheckReport
   {
     let engine = PageFileEngine(file, map)
-    var uuid: UUID?
+    var format: FormatRecord?
     var schema: Schema?
     if file.meta != nil {
       do throws(StoreError) {
-        uuid = try readFormat(engine, path).storeUUID
+        format = try readFormat(engine, path)
       } catch {
         guard isDamage(error, map) else { throw error }
       }
@@ -78,7 +86,10 @@ extension ObjectStore {
     }
     let known: Schema
     if let schema { known = schema } else { known = try .unknown() }
-    return try check(file, map, CheckRun(schema: known, options: options), uuid)
+    let run = CheckRun(schema: known, options: options)
+    run.expectedUUID = format?.storeUUID
+    run.isNewerFormat = (format?.version ?? 0) > FormatLimits.formatVersion
+    return try check(file, map, run)
   }
 
   /// Whether an error is for the report. What is no store of ours, and sound, is nothing to check.
@@ -86,22 +97,19 @@ extension ObjectStore {
     error.kind == .damaged || error.kind == .notAStore && !map.findings.isEmpty
   }
 
-  private static func check(_ file: PageFile, _ map: PageMap, _ run: CheckRun, _ uuid: UUID?) throws(StoreError)
-    -> CheckReport
-  {
+  private static func check(_ file: PageFile, _ map: PageMap, _ run: CheckRun) throws(StoreError) -> CheckReport {
     let expected = TableCode.fixed + run.schema.rootCodes.map { TableCode.objects(rootCode: $0) }
     run.begin([], lost: LostKeys(map, expected: expected))
-    run.expectedUUID = uuid
     run.take(map)
     if run.isFull || file.meta == nil { return run.report(pageCount: map.pageCount, isTruncated: map.isTruncated) }
     let engine = PageFileEngine(file, map, skipsData: !run.options.readData)
     let pages = try engine.beginReading()
     run.begin(TableCode.history.map { StorageTable(code: $0, handle: 0) }, pages, lost: run.lost)
     for code in expected where map.table(code.name ?? "") == nil && !map.isTableListDamaged {
-      run.report(.unknownTable, "the file lacks the table \(code.name ?? "")")
+      run.report(.table, "the file lacks the table \(code.name ?? "")")
     }
     let session = Session(
-      storage: StorageTransaction(pages), schema: run.schema, commit: 0, storeUUID: uuid ?? UUID(),
+      storage: StorageTransaction(pages), schema: run.schema, commit: 0, storeUUID: run.expectedUUID ?? UUID(),
       serialFloor: SerialFloor())
     try session.check(run)
     return run.report(pageCount: map.pageCount)
@@ -109,8 +117,7 @@ extension ObjectStore {
 
   /// Another engine's tables, which have no pages that we know of.
   private func checkThroughEngine(_ options: CheckOptions) throws(StoreError) -> CheckReport {
-    let run = CheckRun(schema: schema, options: options)
-    run.expectedUUID = uuid
+    let run = run(options)
     var history: [StorageTable] = []
     for code in TableCode.history {
       if let table = try? engine.openTables([code], create: false).first { history.append(table) }
