@@ -84,22 +84,6 @@ struct DeleteTests {
     try checked(store)
   }
 
-  @Test("a cascade of 20,000 objects in a row needs no deep stack")
-  func cascadeDeep() throws {
-    let house = try store.insert("House")
-    let first = try store.write { tx in
-      var last: ObjectID?
-      for _ in 0..<20_000 {
-        last = try tx.insert("Room", relationships: ["house": [house], "doors": last.map { [$0] } ?? []])
-      }
-      return last
-    }
-    #expect(try store.delete([try #require(first)]) == 20_000)
-    #expect(try store.objects("Room").isEmpty)
-    #expect(try store.count(house, "rooms") == 0)
-    try checked(store)
-  }
-
   @Test("deny refuses while there are members, and nothing is deleted")
   func deny() throws {
     let house = try store.insert("House")

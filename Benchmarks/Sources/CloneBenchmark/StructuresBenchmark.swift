@@ -132,6 +132,7 @@ enum StructuresBenchmark {
         }
         guard found == count - operations else { throw Wrong() }
       }
+      try checked(store)
       try meter.commit("delete the owner (nullify)", count - operations) {
         try store.write { tx in _ = try tx.delete([owner]) }
       }
@@ -172,8 +173,10 @@ enum StructuresBenchmark {
   }
 
   private static func checked(_ store: ObjectStore) throws {
-    let damages = try store.check().damages
-    guard damages.isEmpty else { throw Wrong() }
+    var meter = Meter()
+    try meter.commit("check of the whole store", try store.info().objectCount) {
+      guard try store.check().damages.isEmpty else { throw Wrong() }
+    }
   }
 
   struct Wrong: Error {}

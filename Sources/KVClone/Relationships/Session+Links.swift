@@ -31,8 +31,8 @@ extension Session {
   )
     throws(StoreError)
   {
-    var seen: Set<ObjectID> = []
-    let unique = targets.filter { seen.insert($0).inserted }
+    var seen = TargetSet(capacity: targets.count)
+    let unique = targets.filter { seen.insert($0) }
     let count = try self.count(id, relationship.name)
     guard index >= 0, index <= count else {
       throw StoreError(
@@ -41,8 +41,8 @@ extension Session {
     }
     // A member that moves leaves its place first; positions after it shift down by one. Its own side keeps the link, and
     // with it the place there.
-    var moved: Set<ObjectID> = []
-    for target in unique where try detach(id, relationship.code, target) { moved.insert(target) }
+    var moved = TargetSet(capacity: unique.count)
+    for target in unique where try detach(id, relationship.code, target) { _ = moved.insert(target) }
     var position = min(index, try self.count(id, relationship.name))
     for target in unique {
       if moved.contains(target) {

@@ -12,7 +12,7 @@ extension LoadSession {
     }
     let union = try agreedLinks(pair, statements)
     for (side, isSwapped) in [(0, false), (1, true)] where !pair.sides[side].description.isToMany {
-      try checkToOne(pair, side, isSwapped ? swapped(union) : union, statements, transaction)
+      try checkToOne(pair, side, isSwapped ? try swapped(union) : union, statements, transaction)
     }
     let primary = primarySide(pair)
     try setMembers(pair.sides[primary], statements[primary], &transaction)
@@ -35,12 +35,12 @@ extension LoadSession {
     _ side: LoadPair.Side, _ statements: LoadLinks, _ transaction: inout WriteTransaction
   ) throws {
     for statement in statements.owners.indices {
-      let targets = statements.targets(of: statement)
-      if targets.isEmpty { continue }
+      let places = statements.places(of: statement)
+      if places.isEmpty { continue }
       let owner = statements.owners[statement]
       do {
         try transaction.setMembers(
-          labels.ids[Int(owner)], side.description.name, targets.map { labels.ids[Int($0)] })
+          labels.ids[Int(owner)], side.description.name, places.map { labels.ids[Int(statements.targets[$0])] })
       } catch {
         throw refusal(error, owner, side, line: Int(statements.lines[statement]))
       }
@@ -53,25 +53,28 @@ extension LoadSession {
   ) throws {
     let other = statements[1 - primary]
     // In the order of the lines: owner on the primary side, then place.
-    var places: [(owner: UInt32, statement: UInt32)] = []
+    let places = ScratchArray<UInt64>(in: space)
     for statement in other.owners.indices {
-      for owner in other.targets(of: statement) where !statements[primary].isGiven(owner) {
-        places.append((owner, UInt32(statement)))
+      for place in other.places(of: statement) {
+        let owner = other.targets[place]
+        if !statements[primary].isGiven(owner) { try places.append(UInt64(owner) << 32 | UInt64(statement)) }
       }
     }
-    places.sort { ($0.owner, $0.statement) < ($1.owner, $1.statement) }
+    try places.sort()
     var start = 0
     while start < places.count {
-      let owner = places[start].owner
-      var end = start
-      while end < places.count, places[end].owner == owner { end += 1 }
-      let members = places[start..<end].map { labels.ids[Int(other.owners[Int($0.statement)])] }
+      let owner = UInt32(places[start] >> 32)
+      let first = Int(UInt32(truncatingIfNeeded: places[start]))
+      var members: [ObjectID] = []
+      while start < places.count, places[start] >> 32 == owner {
+        members.append(labels.ids[Int(other.owners[Int(UInt32(truncatingIfNeeded: places[start]))])])
+        start += 1
+      }
       do {
         try transaction.link(labels.ids[Int(owner)], pair.sides[primary].description.name, members)
       } catch {
-        throw refusal(error, owner, pair.sides[primary], line: Int(other.lines[Int(places[start].statement)]))
+        throw refusal(error, owner, pair.sides[primary], line: Int(other.lines[first]))
       }
-      start = end
     }
   }
 
@@ -87,14 +90,14 @@ extension LoadSession {
 
 extension LoadSession {
   /// All links as `side 0 << 32 | side 1`, sorted.
-  private func agreedLinks(_ pair: LoadPair, _ statements: [LoadLinks]) throws -> [UInt64] {
-    let first = statements[0].sortedLinks(isSwapped: false)
-    let second = statements[1].sortedLinks(isSwapped: true)
+  private func agreedLinks(_ pair: LoadPair, _ statements: [LoadLinks]) throws -> ScratchArray<UInt64> {
+    let first = try statements[0].sortedLinks(isSwapped: false)
+    let second = try statements[1].sortedLinks(isSwapped: true)
     try refuseRepeats(first, pair.sides[0], statements[0], isSwapped: false)
     try refuseRepeats(second, pair.sides[1], statements[1], isSwapped: true)
-    if first == second { return first }
-    var union: [UInt64] = []
-    union.reserveCapacity(max(first.count, second.count))
+    if first.isEqual(to: second) { return first }
+    let union = ScratchArray<UInt64>(in: space)
+    try union.reserve(max(first.count, second.count))
     var (left, right) = (0, 0)
     while left < first.count || right < second.count {
       if right == second.count || left < first.count && first[left] < second[right] {
@@ -102,17 +105,17 @@ extension LoadSession {
         if statements[1].isGiven(UInt32(truncatingIfNeeded: link)) {
           throw disagreement(owner: UInt32(link >> 32), UInt32(truncatingIfNeeded: link), pair, 0, statements)
         }
-        union.append(link)
+        try union.append(link)
         left += 1
       } else if left == first.count || second[right] < first[left] {
         let link = second[right]
         if statements[0].isGiven(UInt32(link >> 32)) {
           throw disagreement(owner: UInt32(truncatingIfNeeded: link), UInt32(link >> 32), pair, 1, statements)
         }
-        union.append(link)
+        try union.append(link)
         right += 1
       } else {
-        union.append(first[left])
+        try union.append(first[left])
         left += 1
         right += 1
       }
@@ -132,9 +135,10 @@ extension LoadSession {
   }
 
   private func refuseRepeats(
-    _ sorted: [UInt64], _ side: LoadPair.Side, _ statements: LoadLinks, isSwapped: Bool
+    _ sorted: ScratchArray<UInt64>, _ side: LoadPair.Side, _ statements: LoadLinks, isSwapped: Bool
   ) throws {
-    for (link, next) in zip(sorted, sorted.dropFirst()) where link == next {
+    for index in 1..<max(1, sorted.count) where sorted[index] == sorted[index - 1] {
+      let link = sorted[index]
       let owner = isSwapped ? UInt32(truncatingIfNeeded: link) : UInt32(link >> 32)
       throw TransferError(
         .disagreement, "\(side.description.name) names the same object twice", line: statements.line(of: owner),
@@ -142,13 +146,17 @@ extension LoadSession {
     }
   }
 
-  private func swapped(_ links: [UInt64]) -> [UInt64] {
-    links.map { $0 << 32 | $0 >> 32 }.sorted()
+  private func swapped(_ links: ScratchArray<UInt64>) throws -> ScratchArray<UInt64> {
+    let result = ScratchArray<UInt64>(in: space)
+    try result.reserve(links.count)
+    for index in links.indices { try result.append(links[index] << 32 | links[index] >> 32) }
+    try result.sort()
+    return result
   }
 
   /// A to-one side has one member at most, counting what earlier batches linked.
   private func checkToOne(
-    _ pair: LoadPair, _ side: Int, _ links: [UInt64], _ statements: [LoadLinks],
+    _ pair: LoadPair, _ side: Int, _ links: ScratchArray<UInt64>, _ statements: [LoadLinks],
     _ transaction: borrowing WriteTransaction
   ) throws {
     let description = pair.sides[side].description
@@ -170,11 +178,12 @@ extension LoadSession {
 
   /// A relationship that is its own inverse: where both ends speak, they name each other.
   private func checkOwnInverse(_ side: LoadPair.Side, _ statements: LoadLinks) throws {
-    let stated = statements.sortedLinks(isSwapped: false)
+    let stated = try statements.sortedLinks(isSwapped: false)
     try refuseRepeats(stated, side, statements, isSwapped: false)
-    let turned = swapped(stated)
+    let turned = try swapped(stated)
     var index = 0
-    for link in turned {
+    for place in turned.indices {
+      let link = turned[place]
       while index < stated.count, stated[index] < link { index += 1 }
       let isMutual = index < stated.count && stated[index] == link
       // Turned: the one that is named comes first.
@@ -185,8 +194,8 @@ extension LoadSession {
       }
     }
     if side.description.isToMany { return }
-    let named = turned.map { UInt32($0 >> 32) }
-    for (one, next) in zip(named, named.dropFirst()) where one == next {
+    for place in 1..<max(1, turned.count) where turned[place] >> 32 == turned[place - 1] >> 32 {
+      let one = UInt32(turned[place] >> 32)
       throw TransferError(
         .disagreement, "two objects claim \(label(one)), whose \(side.description.name) is to-one",
         line: statements.line(of: one) ?? Int(labels.lines[Int(one)]), entity: side.entity,

@@ -1,9 +1,11 @@
 import Foundation
+import KVCloneLMDB
 package import KVCloneModel
 
 /// One load: reads lines, inserts objects, and links them when a batch is complete.
 ///
-/// Links wait until then because they may point forwards. What is kept per object is a number and a few words.
+/// Links wait until then because they may point forwards. What is kept per object is a number and a few words, in scratch
+/// space, so that memory stays flat.
 final class LoadSession {
   let schema: LoadSchema
   let options: LoadOptions
@@ -11,6 +13,8 @@ final class LoadSession {
   private var reader = LineReader()
   /// The line being read, from 1.
   private var lineNumber = 0
+  /// What is kept of the file is there.
+  let space: ScratchSpace
   var labels: LoadLabels
   /// By pair, then side.
   var links: [[LoadLinks]]
@@ -23,12 +27,17 @@ final class LoadSession {
   /// The line being read and its object, for errors that know neither.
   private(set) var currentObject: String?
 
-  init(model: ManagedObjectModel, modelHash: String, options: LoadOptions) {
-    schema = LoadSchema(model)
+  /// - Parameter directory: where scratch space is made when there are many lines.
+  init(model: ManagedObjectModel, modelHash: String, options: LoadOptions, directory: String) {
+    let schema = LoadSchema(model)
+    let space = ScratchSpace(directory: directory)
+    self.schema = schema
+    self.space = space
     self.modelHash = modelHash
     self.options = options
-    labels = LoadLabels(entityCount: schema.entities.count)
-    links = schema.pairs.map { Array(repeating: LoadLinks(), count: $0.sides.count) }
+    labels = LoadLabels(in: space)
+    // Each with arrays of its own.
+    links = schema.pairs.map { $0.sides.map { _ in LoadLinks(in: space) } }
   }
 
   /// Reads and links the lines of one batch; false when that was the last one.
@@ -206,7 +215,7 @@ extension LoadSession {
     if entity.isAbstract {
       throw failure(.abstractEntity, "\(entity.name) is abstract; name one of its sub-entities", entity: entity.name)
     }
-    let number = labels.number(entity: entity.index, serial: name.serial, line: lineNumber)
+    let number = try labels.number(entity: entity.index, serial: name.serial, line: lineNumber)
     if labels.isDefined(number) {
       throw failure(.duplicateID, "line \(labels.lines[Int(number)]) has that id already", entity: entity.name)
     }
@@ -269,7 +278,7 @@ extension LoadSession {
           .wrongType, "\(member.name): \(member.value.kind) where \(expected) belongs", entity: entity.name,
           property: member.name)
       }
-      links[relationship.pair][relationship.side].append(owner: owner, targets: targets, line: lineNumber)
+      try links[relationship.pair][relationship.side].append(owner: owner, targets: targets, line: lineNumber)
     }
   }
 
@@ -295,11 +304,11 @@ extension LoadSession {
         "\(property): an id that is not of the entity \(relationship.description.destinationEntityName)",
         property: property)
     }
-    if let id { return labels.number(stored: id, line: lineNumber) }
+    if let id { return try labels.number(stored: id, line: lineNumber) }
     guard let serial = LoadName(plain)?.serial else {
       throw failure(.wrongDestination, "\(property): an id that is not Entity/serial", property: property)
     }
-    return labels.number(entity: UInt16(index), serial: serial, line: lineNumber)
+    return try labels.number(entity: UInt16(index), serial: serial, line: lineNumber)
   }
 }
 

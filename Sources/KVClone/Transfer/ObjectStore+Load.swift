@@ -16,7 +16,8 @@ extension ObjectStore {
   public func load(
     _ options: LoadOptions = LoadOptions(), from source: (inout [UInt8]) throws -> Bool
   ) throws -> LoadResult {
-    let session = LoadSession(model: model, modelHash: try info().modelHash, options: options)
+    let session = LoadSession(
+      model: model, modelHash: try info().modelHash, options: options, directory: path)
     var hasMore = true
     while hasMore {
       do {
