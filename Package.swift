@@ -77,6 +77,7 @@ let package = Package(
 if Context.environment["KVCLONE_FUZZ"] == "1" {
   package.targets.append(
     .executableTarget(
-      name: "KVCloneFuzz", dependencies: ["KVClone", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel"],
+      name: "KVCloneFuzz",
+      dependencies: ["KVClone", "KVCloneTestSupport", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel"],
       path: "Tools/fuzz", swiftSettings: common + [.unsafeFlags(["-parse-as-library"])]))
 }

@@ -13,7 +13,12 @@ package struct CounterValue: ValueCodec, Hashable {
   }
 
   package func write(to writer: inout ByteWriter) { writer.put64(value) }
-  package init(from reader: inout ByteReader) throws(RecordError) { value = try reader.get64() }
+
+  package init(from reader: inout ByteReader) throws(RecordError) {
+    value = try reader.get64()
+    // Nobody ever counts that far, and what does not overflow may be added to.
+    if value > UInt64(Int64.max) { throw .outOfRange }
+  }
 }
 
 /// Bytes (JSON) in `metadata`, to the end of the value.

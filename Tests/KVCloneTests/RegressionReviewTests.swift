@@ -153,9 +153,13 @@ struct RegressionReviewTests {
     try store.commit(session)
     expectError(.limitExceeded) { _ = try store.clone([members[0], members[1]]) }
     var storage = StorageTransaction(try store.engine.beginWrite(label: "lie", timeout: .seconds(1)))
-    try Metadata.put(&storage, store.schema.tables.metadata, MetadataKey.commitCounter, CounterValue(.max))
+    let key = MetadataKey.bytes(MetadataKey.commitCounter)
+    var value = [UInt8](repeating: 0xFF, count: 16)
+    value.seal(store.schema.tables.metadata, key)
+    try storage.put(store.schema.tables.metadata, key.span.bytes, value.span.bytes)
     try storage.commit()
     expectError(.damaged) { try store.insert("Leaf") }
+    #expect(try store.check().damages.contains { $0.kind == .metadata })
   }
 
   private func lie(

@@ -10,7 +10,7 @@ struct FuzzTarget: Sendable {
   let seeds: [[UInt8]]
   let run: @Sendable (UnsafeRawBufferPointer) -> Void
 
-  static let all: [FuzzTarget] = valueTargets + recordTargets + keyTargets + textTargets
+  static let all: [FuzzTarget] = valueTargets + recordTargets + keyTargets + textTargets + storeTargets
 }
 
 /// The target that this run is of: KVCLONE_FUZZ_TARGET.
@@ -71,4 +71,10 @@ struct FuzzInput {
 
   var remaining: [UInt8] { Array(rest) }
   var isAtEnd: Bool { rest.isEmpty }
+}
+
+/// Ends the process with a message, which an optimized build's precondition does not tell.
+func fail(_ message: String) -> Never {
+  FileHandle.standardError.write(Data((message + "\n").utf8))
+  abort()
 }

@@ -42,7 +42,7 @@ fuzz_one() {
   mkdir -p "$corpus" "$seeds"
   (
     cd "$scratch/results" || exit 1
-    KVCLONE_FUZZ_TARGET="$target" KVCLONE_FUZZ_SEEDS="$seeds" "$program" -max_total_time="$seconds" -timeout=10 \
+    KVCLONE_FUZZ_TARGET="$target" KVCLONE_FUZZ_SEEDS="$seeds" "$program" -max_total_time="$seconds" -timeout=10 -max_len=4096 \
       -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$target-" "$corpus" "$seeds" >"$log" 2>&1 </dev/null
   ) || status=$?
   runs=$(awk '/^stat::number_of_executed_units/ { print $2 }' "$log")

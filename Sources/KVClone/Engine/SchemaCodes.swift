@@ -57,6 +57,17 @@ struct SchemaCodes: Codable, Hashable, Sendable {
     }
   }
 
+  /// Whether no code was given twice, and none beyond the last one: what `assign` keeps, and a file may not.
+  var isConsistent: Bool {
+    func areDistinct(_ codes: [UInt16], upTo last: UInt16) -> Bool {
+      Set(codes).count == codes.count && codes.allSatisfy { $0 >= 1 && $0 <= last }
+    }
+    func flat(_ codes: [String: [String: UInt16]]) -> [UInt16] { codes.values.flatMap(\.values) }
+    return lastEntity <= FormatLimits.maximumRootCode && areDistinct(Array(entities.values), upTo: lastEntity)
+      && areDistinct(flat(properties) + flat(referrers), upTo: lastProperty)
+      && areDistinct(flat(indexes), upTo: lastIndex) && areDistinct(Array(layouts.values), upTo: lastLayout)
+  }
+
   /// Whether no super-entity has the property already: a redeclaration shares its code.
   private func isFirst(_ property: String, _ entity: EntityDescription, _ model: ManagedObjectModel) -> Bool {
     SchemaInverse.declaringEntity(of: property, from: entity, in: model) == entity.name

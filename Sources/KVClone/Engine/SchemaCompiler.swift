@@ -25,6 +25,12 @@ struct SchemaCompiler {
       let code = try code(of: relationship.name, top: relationship.name, entity)
       fields.append(.init(propertyCode: code, kind: relationship.isToMany ? .toMany : .toOne))
     }
+    guard fields.count <= FormatLimits.maximumFieldCount else {
+      throw StoreError(
+        .invalidModel,
+        "\(entity.name) has \(fields.count) stored properties, composites' leaves included; a record has at most "
+          + "\(FormatLimits.maximumFieldCount)", entity: entity.name)
+    }
     let id = codes.layouts[entity.name] ?? 0
     return RecordLayout(id: id, entityCode: codes.entities[entity.name] ?? 0, fields: fields)
   }

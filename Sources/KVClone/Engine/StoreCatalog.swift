@@ -37,6 +37,9 @@ struct StoreCatalog {
       let document = try JSONDecoder().decode(Document.self, from: Data(stored.bytes))
       model = try document.model()
       codes = document.codes
+      // A file may say anything; compiling relies on this.
+      _ = try model.validate()
+      guard codes.isConsistent else { throw DocumentError() }
     } catch let error as StoreError {
       throw error
     } catch {
@@ -115,6 +118,8 @@ struct StoreCatalog {
   var rootCodes: [UInt16] {
     model.entities.filter { $0.superentityName == nil }.compactMap { codes.entities[$0.name] }.sorted()
   }
+
+  private struct DocumentError: Error {}
 
   /// The model with its codes, as one JSON document.
   private struct Document: Codable {

@@ -1,0 +1,222 @@
+import Foundation
+import KVCloneModel
+import KVCloneRecords
+import KVCloneTestSupport
+
+@testable import KVClone
+
+/// Whole stores: what is in them is changed behind their back, and everything is done with them that can be done.
+let storeTargets: [FuzzTarget] = [
+  FuzzTarget(name: "store-values", seeds: [[], Array(0...40)], run: storeValues),
+  FuzzTarget(name: "store-model", seeds: [TemplateStore.shared.document], run: storeModel),
+  FuzzTarget(name: "file-pages", seeds: [[], [3, 0, 16, 2, 0, 0]], run: filePages),
+]
+
+private let model = ManagedObjectModel("Fuzz") {
+  EntityDescription("Thing", abstract: true) {
+    AttributeDescription("title", .string)
+    RelationshipDescription("related", toMany: "Thing")
+  }
+  EntityDescription("Folder", parent: "Thing", unique: [["code"]]) {
+    AttributeDescription("code", .string)
+    RelationshipDescription("items", toMany: "Item", inverse: "folder", deleteRule: .cascade)
+    RelationshipDescription("sorted", toMany: "Item", inverse: "sortedIn", ordered: true)
+  }
+  EntityDescription("Item", parent: "Thing", unique: [["folder", "number"]]) {
+    AttributeDescription("number", .decimal)
+    AttributeDescription("due", .date)
+    AttributeDescription("photo", .binary)
+    AttributeDescription("key", .uuid, userInfo: ["rebuild": "uuid"])
+    RelationshipDescription("folder", toOne: "Folder", inverse: "items")
+    RelationshipDescription("sortedIn", toMany: "Folder", inverse: "sorted")
+    RelationshipDescription("favorite", toOne: "Item")
+  }
+}
+
+/// A sound store with something of everything, made once.
+private final class TemplateStore: Sendable {
+  static let shared = TemplateStore()
+
+  let engine = MemoryStorage()
+  let sound: MemoryStorage.Snapshot
+  let tables: [StorageTable]
+  /// The model as the store has it written down.
+  let document: [UInt8]
+  /// The same store as a file, and the folder that a changed one is written into.
+  let file: [UInt8]
+  let path: String
+
+  private init() {
+    do {
+      let catalog = try StoreCatalog(new: model)
+      tables = try engine.openTables(catalog.tableCodes, create: true)
+      engine.tamper(tables[0]) { metadata in
+        for entry in (try? catalog.entries(uuid: UUID(), created: .distantPast)) ?? [] {
+          metadata.append(MemoryEntry(key: entry.key, value: entry.value))
+        }
+        metadata.sort { $0.key.lexicographicallyPrecedes($1.key) }
+      }
+      let store = try ObjectStore.assemble(engine, path: "memory", model: nil, options: StoreOptions())
+      try Self.fill(store)
+      store.close()
+      engine.reopen()
+      sound = engine.snapshot()
+      let key = MetadataKey.bytes(MetadataKey.model(1))
+      document = Array(engine.entries(tables[0]).first { $0.key == key }?.value.dropFirst(8) ?? [])
+      path = NSTemporaryDirectory() + "/fuzz-\(getpid()).kvclone"
+      let onDisk = try ObjectStore.create(at: path, model: model)
+      try Self.fill(onDisk)
+      onDisk.close()
+      file = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path + "/data.mdb")))
+    } catch {
+      preconditionFailure("the template cannot be made: \(error)")
+    }
+  }
+
+  private static func fill(_ store: ObjectStore) throws {
+    try store.write { tx in
+      let folders = [try tx.insert("Folder", ["code": "A"]), try tx.insert("Folder", ["title": "two"])]
+      var items: [ObjectID] = []
+      for number in 0..<20 {
+        items.append(
+          try tx.insert(
+            "Item", ["number": .decimal(Decimal(number)), "key": .uuid(UUID()), "due": .date(Date())],
+            relationships: ["folder": [folders[0]], "favorite": items.suffix(1)]))
+      }
+      try tx.setMembers(folders[0], "sorted", items.reversed())
+      try tx.setMembers(folders[1], "sorted", Array(items.prefix(5)))
+      try tx.setMembers(items[2], "related", [folders[0], items[0], items[2]])
+      try tx.set(items[0], "photo", .binary(Data(repeating: 7, count: 5000)))
+    }
+  }
+}
+
+/// Everything that a store can be asked for. Whatever is in it, it answers or throws.
+///
+/// - Returns: what kept it from being read.
+@discardableResult
+private func readAll(_ store: ObjectStore) -> (any Error)? {
+  do {
+    _ = try store.dump { _ in }
+    return nil
+  } catch {
+    return error
+  }
+}
+
+private func firstObjects(of entity: String, _ transaction: borrowing ReadTransaction) throws -> [ObjectID] {
+  var ids: [ObjectID] = []
+  try transaction.forEachObject(of: entity, includesSubentities: false) { object in
+    ids.append(object.id)
+    return ids.count < 3
+  }
+  return ids
+}
+
+private func useAll(_ store: ObjectStore, isClean: Bool) {
+  if let error = readAll(store), isClean {
+    fail("check finds nothing in a store that cannot be read: \(error)")
+  }
+  let entities = store.model.entities.filter { !$0.isAbstract }.map(\.name)
+  for name in entities {
+    let ids = (try? store.read { tx in try firstObjects(of: name, tx) }) ?? []
+    for id in ids.prefix(1) { _ = try? store.clone([id]) }
+    for id in ids { _ = try? store.write { tx in try tx.delete([id]).deletedCount } }
+    _ = try? store.write { tx in try tx.insert(name) }
+  }
+  readAll(store)
+}
+
+/// Opens what the engine holds, and uses it.
+private func useStore(_ engine: MemoryStorage) {
+  engine.reopen()
+  guard let store = try? ObjectStore.assemble(engine, path: "memory", model: nil, options: StoreOptions()) else {
+    return
+  }
+  defer { store.close() }
+  let report = try? store.check(CheckOptions(readData: true))
+  useAll(store, isClean: report?.isClean ?? false)
+}
+
+/// Values whose checksums hold, but which no sound store has: bytes are changed, cut off, or moved to another key.
+@Sendable private func storeValues(_ bytes: UnsafeRawBufferPointer) {
+  let template = TemplateStore.shared
+  template.engine.restore(template.sound)
+  var input = FuzzInput(bytes)
+  while !input.isAtEnd {
+    let table = template.tables[Int(input.byte()) % template.tables.count]
+    let (index, what, place) = (Int(input.byte()), input.byte(), Int(input.byte()))
+    let patch = input.bytes(atMost: Int(what >> 2) % 9)
+    template.engine.tamper(table) { entries in
+      guard !entries.isEmpty else { return }
+      let entry = index % entries.count
+      var value = entries[entry].value
+      switch what & 3 {
+      case 0, 1:
+        for (offset, byte) in patch.enumerated() where value.count > 8 {
+          value[8 + (place + offset) % (value.count - 8)] = byte
+        }
+      case 2: value.removeLast(min(max(0, value.count - 8), 1 + place % 16))
+      default: value = entries[place % entries.count].value
+      }
+      let seed = ValueEnvelope.seed(tableCode: table.code, key: entries[entry].key)
+      if value.count >= 8 { value.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) } }
+      entries[entry].value = value
+    }
+  }
+  useStore(template.engine)
+}
+
+/// The document that a store's model is written down in.
+@Sendable private func storeModel(_ bytes: UnsafeRawBufferPointer) {
+  let template = TemplateStore.shared
+  template.engine.restore(template.sound)
+  let key = MetadataKey.bytes(MetadataKey.model(1))
+  template.engine.tamper(template.tables[0]) { entries in
+    guard let entry = entries.firstIndex(where: { $0.key == key }) else { return }
+    entries[entry].value = BytesValue(Array(bytes)).encoded(
+      seed: ValueEnvelope.seed(tableCode: .metadata, key: key))
+  }
+  useStore(template.engine)
+}
+
+/// Patches of a file's pages: page, offset u16, length, bytes. A check never crashes; and what it finds sound, LMDB may have.
+@Sendable private func filePages(_ bytes: UnsafeRawBufferPointer) {
+  let template = TemplateStore.shared
+  var input = FuzzInput(bytes)
+  var file = template.file
+  while !input.isAtEnd {
+    let page = Int(input.byte()) % (file.count / 4096)
+    let offset = (Int(input.byte()) << 8 | Int(input.byte())) % 4096
+    let length = Int(input.byte()) % 9
+    if length == 0 {
+      // A page that is another one.
+      let other = Int(input.byte()) % (file.count / 4096)
+      file.replaceSubrange(page * 4096..<page * 4096 + 4096, with: file[other * 4096..<other * 4096 + 4096])
+      continue
+    }
+    for (index, byte) in input.bytes(atMost: length).enumerated() where page * 4096 + offset + index < file.count {
+      file[page * 4096 + offset + index] = byte
+    }
+  }
+  let name = template.path + "/data.mdb"
+  guard let handle = FileHandle(forWritingAtPath: name) else { preconditionFailure("no file") }
+  do {
+    try handle.write(contentsOf: file)
+    try handle.truncate(atOffset: UInt64(file.count))
+    try handle.close()
+  } catch {
+    preconditionFailure("the file cannot be written")
+  }
+  guard let report = try? ObjectStore.check(at: template.path, options: CheckOptions(readData: true)), report.isClean
+  else { return }
+  var options = StoreOptions()
+  options.isReadOnly = true
+  guard let store = try? ObjectStore.open(at: template.path, options: options) else {
+    preconditionFailure("check finds nothing in a store that cannot be opened")
+  }
+  defer { store.close() }
+  if let error = readAll(store) {
+    fail("check finds nothing in a store that cannot be read: \(error)")
+  }
+}
