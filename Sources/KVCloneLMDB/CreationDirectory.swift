@@ -21,10 +21,11 @@ struct CreationDirectory: ~Copyable {
       do throws(LMDBError) {
         lock = try WriterLockFile(path: paths.writerLock)
       } catch {
-        FileSystem.removeEmptyDirectory(path)
         // A sweeper was faster than we and took the directory away: another one, then.
+        let isSwept = !FileSystem.exists(path)
+        FileSystem.removeEmptyDirectory(path)
         attempts += 1
-        if attempts < Self.maximumAttempts, !FileSystem.exists(path) { continue }
+        if attempts < Self.maximumAttempts, isSwept { continue }
         throw error
       }
       guard lock.claim(label: "create"), lock.isStill(at: paths.writerLock) else {

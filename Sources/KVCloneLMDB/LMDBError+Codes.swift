@@ -15,8 +15,8 @@ extension LMDBError: LMDBErrorConvertible {
 }
 
 extension LMDBError {
-  /// `errno` of a full disk, for modules without the C library.
-  package static let noSpace: Int32 = ENOSPC
+  /// Whether an `errno` value says that a disk, a quota or the file size limit is used up.
+  package static func isDiskFull(_ errno: Int32) -> Bool { [ENOSPC, EDQUOT, EFBIG].contains(errno) }
 
   /// The case for a return code of LMDB, which is one of its own negative codes or an `errno` value.
   init(code: Int32, operation: StaticString) {
@@ -38,7 +38,7 @@ extension LMDBError {
     case MDB_BAD_RSLOT: self = .badReaderSlot
     case MDB_BAD_TXN: self = .badTransaction
     case MDB_BAD_DBI: self = .badTable
-    case ENOSPC, EDQUOT, EFBIG: self = .diskFull
+    case _ where Self.isDiskFull(code): self = .diskFull
     case ENOMEM: self = .outOfMemory
     default: self = .io(errno: code, operation: String(describing: operation))
     }

@@ -43,6 +43,7 @@ extension LMDBError: CustomStringConvertible {
       The commit reported error \(errno) (\(errorText(errno))), and was found to be complete and durable. Do not repeat \
       the write; see the kernel's log for the device.
       """
+    case .commitFailed(.notCommitted, let errno) where Self.isDiskFull(errno): Self.diskFull.fileMessage
     case .commitFailed(.notCommitted, let errno):
       """
       The commit failed with error \(errno) (\(errorText(errno))); nothing was changed. See the kernel's log for the \

@@ -38,6 +38,7 @@ import Testing
     let run = try run(["--quick", "--commits", "3", "--class", "kill", "--class", "power-loss"])
     #expect(run.code == 0, "\(run.errors)")
     #expect(run.text.contains("| killed before an I/O call of clone, each in turn |"))
+    #expect(run.text.contains("| power loss after a forced spill, before its commit is acknowledged |"))
     #expect(!run.text.contains("| 0 |"))
   }
 
@@ -61,6 +62,9 @@ import Testing
   func wrongUsageIsRefused() throws {
     #expect(try run(["--class", "nonsense"]).code == 64)
     #expect(try run(["--nonsense"]).code == 64)
+    #expect(try run(["--seed", "one"]).code == 64)
+    #expect(try run(["--commits", "0"]).code == 64)
+    #expect(try run(["--quick", "--commits", "2", "--class", "kill", "--trial", "none"]).code == 64)
     #expect(try run(["--help"]).text.hasPrefix("usage: Tools/faults"))
   }
 }

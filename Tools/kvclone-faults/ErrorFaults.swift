@@ -3,7 +3,8 @@ import Foundation
 /// Each I/O call in turn fails, once or until further notice, or writes too little.
 ///
 /// What has to hold: no signal; an error of a fitting kind, and no acknowledgement before it; the state before the failed
-/// commit is intact; the same process repeats the commit when the fault is gone, and goes on to the end.
+/// commit is intact, unless the error says that the outcome is unknown; the same process repeats the commit when the
+/// fault is gone, and goes on to the end.
 enum ErrorFaults: FaultClass {
   static let name = "error"
 
@@ -20,8 +21,8 @@ enum ErrorFaults: FaultClass {
     }
   }
 
-  /// `commitFailed` kinds belong to the meta page, whose write decides: its failure can leave the outcome open.
-  private static let kindsOfDecision: Set<String> = ["commitUnknown", "commitFailed"]
+  /// Belongs to the meta page, whose write decides: its failure can leave the outcome open.
+  private static let kindOfDecision = "commitUnknown"
 
   static let variants: [Variant] = {
     var variants: [Variant] = []
@@ -32,29 +33,37 @@ enum ErrorFaults: FaultClass {
       variants.append(
         Variant(
           name: name, title: "\(name) at an I/O call, each in turn, once", faults: ["FAIL": "CALL:\(code)"],
-          allowedKinds: kinds.union(kindsOfDecision)))
+          allowedKinds: kinds.union([kindOfDecision])))
       variants.append(
         Variant(
           name: "\(name)-sticky", title: "\(name) from an I/O call on, each in turn",
           faults: ["FAIL": "CALL:\(code):sticky"],
-          allowedKinds: kinds.union(kindsOfDecision)))
+          allowedKinds: kinds.union([kindOfDecision])))
+    }
+    // Long enough for what puts a failed commit right to fail too, and short enough for the next attempt to succeed.
+    for count in 2...4 {
+      variants.append(
+        Variant(
+          name: "EIO-\(count)", title: "EIO at \(count) I/O calls in a row, each in turn",
+          faults: ["FAIL": "CALL:\(EIO):\(count)"], allowedKinds: ["io", kindOfDecision]))
     }
     variants.append(
       Variant(
         name: "short", title: "a short write, each in turn", faults: ["FAIL": "CALL:\(EIO)", "SHORT": "1"],
-        allowedKinds: kindsOfDecision.union(["io", "diskFull"]), onlyWrites: true))
+        allowedKinds: [kindOfDecision, "io", "diskFull"], onlyWrites: true))
     return variants
   }()
 
-  /// Failures of these may go unreported: they tidy up, and what they leave is swept later.
-  private static let quietOperations: Set<String> = ["unlink"]
+  /// Failures of these may go unreported: they tidy up, and what they leave is swept later, or they write down who
+  /// holds a lock, which nothing depends on.
+  private static let quietOperations: Set<String> = ["unlink", "label"]
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     let context = try campaign.context()
     // The quick form meets each call with one variant, another one for each seed; the whole form with all of them.
     return variants.enumerated().map { index, variant in
       let calls = context.calls.indices.filter { call in
-        let isWrite = ["write", "meta"].contains(context.calls[call].operation)
+        let isWrite = ["write", "meta", "label"].contains(context.calls[call].operation)
         let isChosen = !campaign.isQuick || (call + Int(context.workload.seed)) % variants.count == index
         return isChosen && (isWrite || !variant.onlyWrites)
       }
@@ -76,19 +85,27 @@ enum ErrorFaults: FaultClass {
     guard run.ending == .exit(0) else { return "the process ended with \(run.ending): \(lastWords)" }
     var unreported: Substring?
     var hasStruck = false
+    var isUnknown = false
+    // A second creation first looks for what the first one left. What it cannot open stays there for the next one.
+    var maySweep = false
     var number = 0
     for line in run.lines {
       let parts = line.split(separator: " ")
       switch parts.first {
       case "fault":
         hasStruck = true
-        if !quietOperations.contains(String(parts[1])) { unreported = parts[1] }
+        let isQuiet = quietOperations.contains(String(parts[1])) || maySweep && parts[1] == "open"
+        if !isQuiet { unreported = parts[1] }
       case "ack", "done":
+        maySweep = false
         if let unreported { return "\(line), although \(unreported) had failed and nothing had been reported" }
       case "error":
         unreported = nil
         let kind = String(parts[2])
+        let isSame = number == Int(parts[1])
         number = Int(parts[1]) ?? 0
+        maySweep = number == 0
+        isUnknown = kind == kindOfDecision || isSame && isUnknown
         let isLeftover = kind == "storeExists" && parts[1] == "0"
         if !isLeftover && !variant.allowedKinds.contains(kind) {
           return "\(variant.name) was reported as \(kind): \(lastWords)"
@@ -96,6 +113,9 @@ enum ErrorFaults: FaultClass {
       case "state":
         guard context.states[max(0, number - 1)...number].contains(String(parts[1])) else {
           return "after the error of commit \(number), the content was neither that before it nor that after it"
+        }
+        if !isUnknown, number > 0, String(parts[1]) == context.states[number] {
+          return "commit \(number) has happened, although its error said that it had not: \(lastWords)"
         }
       default: break
       }

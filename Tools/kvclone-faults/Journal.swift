@@ -14,6 +14,8 @@ struct Journal: Sendable {
     case unlink(path: String)
     case syncDirectory(inode: UInt64)
     case acknowledge(line: String)
+    /// Dirty pages were written ahead of their commit.
+    case spill
   }
 
   let entries: [Entry]
@@ -25,6 +27,21 @@ struct Journal: Sendable {
   init(contentsOf path: String) throws {
     data = try Data(contentsOf: URL(fileURLWithPath: path))
     entries = try data.withUnsafeBytes { try Journal.parse($0) }
+  }
+
+  /// Where the power can go between a spill and the acknowledgement of its commit: how many entries are before it.
+  var endsAfterSpills: [Int] {
+    var ends: [Int] = []
+    var hasSpilled = false
+    for (index, entry) in entries.enumerated() {
+      if hasSpilled { ends.append(index) }
+      switch entry {
+      case .spill: hasSpilled = true
+      case .acknowledge: hasSpilled = false
+      default: break
+      }
+    }
+    return ends
   }
 
   private static func parse(_ bytes: UnsafeRawBufferPointer) throws -> [Entry] {
@@ -50,13 +67,12 @@ struct Journal: Sendable {
       case UInt8(ascii: "F"): entries.append(.lostSync(file: file))
       case UInt8(ascii: "T"): entries.append(.truncate(file: file, length: offset))
       case UInt8(ascii: "C"): entries.append(.newFile(file: file, path: first))
-      case UInt8(ascii: "M"):
-        entries.append(
-          .newDirectory(inode: file, path: first))
+      case UInt8(ascii: "M"): entries.append(.newDirectory(inode: file, path: first))
       case UInt8(ascii: "R"): entries.append(.rename(from: first, to: second))
       case UInt8(ascii: "U"), UInt8(ascii: "X"): entries.append(.unlink(path: first))
       case UInt8(ascii: "Y"): entries.append(.syncDirectory(inode: file))
       case UInt8(ascii: "A"): entries.append(.acknowledge(line: text(content)))
+      case UInt8(ascii: "P"): entries.append(.spill)
       default: throw Finding("the journal has an entry of an unknown type at byte \(position)")
       }
       position = content.upperBound

@@ -34,9 +34,11 @@ struct Options: Sendable {
     return value
   }
 
-  func number(_ name: String) throws -> Int? {
+  func number(_ name: String, from least: Int = 0) throws -> Int? {
     guard let value = values[name] else { return nil }
-    guard let number = Int(value), number >= 0 else { throw Wrong(description: "\(name) takes a number") }
+    guard let number = Int(value), number >= least else {
+      throw Wrong(description: "\(name) takes a number from \(least)")
+    }
     return number
   }
 
@@ -49,6 +51,8 @@ struct Options: Sendable {
 
   /// The workload that the arguments name.
   func workload() throws -> Workload {
-    Workload(seed: UInt64(try number("--seed") ?? 1), commitCount: try number("--commits") ?? (isQuick ? 6 : 18))
+    Workload(
+      seed: UInt64(try number("--seed") ?? 1),
+      commitCount: try number("--commits", from: 1) ?? (isQuick ? 6 : 18))
   }
 }

@@ -5,13 +5,26 @@ enum PowerLossFaults: FaultClass {
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     // Several workloads, because one journal has only so many places at which it can end.
     let (journals, images) = campaign.isQuick ? (1, 60) : (4, 1000)
-    var trials: [Trial] = []
+    var anywhere: [Trial] = []
+    var afterSpills: [Trial] = []
     for index in 0..<journals {
       let context = try campaign.context(offset: index)
       let journal = try record(context, faults: [:])
-      trials += (0..<images / journals).map { trial(context, journal, id: "\(index):\($0)", stream: UInt64($0)) }
+      let count = images / journals
+      anywhere += (0..<count).map { trial(context, journal, id: "\(index):\($0)", stream: UInt64($0)) }
+      let ends = journal.endsAfterSpills
+      guard !ends.isEmpty else { continue }
+      // Pages of a transaction that never ended are in the file: a place that random ends seldom hit.
+      afterSpills += (0..<count / 2).map {
+        trial(context, journal, id: "spill-\(index):\($0)", stream: 250_000 + UInt64($0), ends: ends)
+      }
     }
-    return [TrialGroup(title: "power loss: images of what was and was not synced", trials: trials)]
+    return [
+      TrialGroup(title: "power loss: images of what was and was not synced", trials: anywhere),
+      TrialGroup(
+        title: "power loss after a forced spill, before its commit is acknowledged", trials: afterSpills,
+        note: afterSpills.isEmpty ? "skipped: this LMDB cannot be made to spill" : nil),
+    ]
   }
 
   /// A run with a journal, to its end.
@@ -26,10 +39,13 @@ enum PowerLossFaults: FaultClass {
   }
 
   /// One image: where the journal is cut and what arrives is drawn from the seed and `stream`.
-  static func trial(_ context: TrialContext, _ journal: Journal, id: String, stream: UInt64) -> Trial {
+  /// - Parameter ends: after how many entries the journal may be cut; nil: anywhere.
+  static func trial(
+    _ context: TrialContext, _ journal: Journal, id: String, stream: UInt64, ends: [Int]? = nil
+  ) -> Trial {
     Trial(id: id) { lane in
       var random = SeededGenerator(seed: context.workload.seed, stream: 1_000_000 + stream)
-      let end = random.below(journal.entries.count + 1)
+      let end = ends.flatMap { random.element($0) } ?? random.below(journal.entries.count + 1)
       let disk = SimulatedDisk(journal, upTo: end, &random)
       try Scratch.empty(lane.root)
       let loss = PowerLoss(&random)

@@ -29,6 +29,8 @@ final class Report {
   private let command: String
   private var rows: [Row] = []
   private(set) var hasFailed = false
+  private(set) var trialCount = 0
+  private let start = ContinuousClock.now
 
   init(command: String) {
     self.command = command
@@ -46,13 +48,26 @@ final class Report {
       text = complaint.map { "**\($0)**" } ?? "all hold"
     }
     if result.trials == 0 { text = group.note ?? "no trial" }
+    trialCount += result.trials
     if complaint != nil {
       hasFailed = true
       tell(group, result, command, complaint ?? "")
     }
     rows.append(Row(fault: group.title, trials: "\(result.trials)", result: text, command: "`\(command)`"))
-    let seconds = Double(result.duration.components.seconds) + Double(result.duration.components.attoseconds) / 1e18
-    StandardError.write("\(group.title): \(result.trials) trials, \(text), \(String(format: "%.1f", seconds)) s\n")
+    StandardError.write("\(group.title): \(result.trials) trials, \(text), \(Self.seconds(result.duration)) s\n")
+  }
+
+  private static func seconds(_ duration: Duration) -> String {
+    let seconds = Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
+    return String(format: "%.1f", seconds)
+  }
+
+  /// All in one line.
+  var summary: String {
+    let result = hasFailed ? "some FAILED" : "all hold"
+    let seconds = Self.seconds(ContinuousClock.now - start)
+    let count = rows.count { $0.trials != "0" }
+    return "\(count) kinds of faults, \(trialCount) trials, \(result), \(seconds) s"
   }
 
   private func tell(_ group: TrialGroup, _ result: Result, _ command: String, _ complaint: String) {

@@ -62,6 +62,7 @@ final class SimulatedDisk {
       change([(from, nil), (to, node)])
     case .unlink(let path): change([(path, nil)])
     case .syncDirectory(let inode): syncNames(of: directories[inode] ?? root)
+    case .spill: break
     case .acknowledge(let line):
       if line.hasPrefix("ack "), let number = Int(line.dropFirst(4).prefix { $0.isNumber }) { acknowledged = number }
     }

@@ -50,9 +50,11 @@ final class SimulatedFile {
         var start = bytes.lowerBound
         while start < bytes.upperBound {
           let end = min(start + Self.pageSize - offset % Self.pageSize, bytes.upperBound)
-          let isBeyondEnd = offset + (end - start) > durable.count
-          if loss.keepsSome(&random), !(loss.losesSizes && isBeyondEnd) {
+          let isCutOff = loss.losesSizes && offset + (end - start) > durable.count
+          if loss.keepsSome(&random), !isCutOff {
             Self.applyPage(start..<end, at: offset, loss, journal, &random, to: &image)
+          } else if loss.leavesGarbage, !isCutOff, random.chance(30) {
+            Self.spoil(offset..<offset + (end - start), &random, in: &image)
           }
           offset += end - start
           start = end
@@ -71,6 +73,11 @@ final class SimulatedFile {
       let part = sector..<min(sector + sectorSize, bytes.upperBound)
       apply(part, at: offset + sector - bytes.lowerBound, journal, to: &image)
     }
+  }
+
+  private static func spoil(_ range: Range<Int>, _ random: inout SeededGenerator, in image: inout [UInt8]) {
+    if image.count < range.upperBound { resize(&image, range.upperBound) }
+    for index in range { image[index] = UInt8(truncatingIfNeeded: random.next()) }
   }
 
   private static func resize(_ image: inout [UInt8], _ length: Int) {
@@ -95,6 +102,8 @@ struct PowerLoss: Sendable {
   var percentKept = 50
   /// A page may have arrived in part, in sectors of 512 bytes.
   var tearsPages = false
+  /// A page that did not arrive may hold anything: what was in its block before, or half of a sector's new bytes.
+  var leavesGarbage = false
   /// The file's new size did not arrive, so nothing behind the old one is there.
   var losesSizes = false
   /// Names arrive in the order in which they were changed.
@@ -109,6 +118,7 @@ struct PowerLoss: Sendable {
     default: percentKept = 50
     }
     tearsPages = random.chance(50)
+    leavesGarbage = random.chance(25)
     losesSizes = random.chance(20)
     keepsOrderOfNames = random.chance(50)
   }

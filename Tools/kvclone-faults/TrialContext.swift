@@ -12,6 +12,8 @@ final class TrialContext: Sendable {
   let states: [String]
   /// The I/O calls of a run without faults, from call 1.
   let calls: [TracedCall]
+  /// The commits that wrote dirty pages ahead of their end; none where LMDB cannot be made to.
+  let spillingCommits: Set<Int>
 
   struct TracedCall: Sendable {
     let operation: String
@@ -48,23 +50,26 @@ final class TrialContext: Sendable {
     }
     try states.joined(separator: "\n").write(toFile: statesFile, atomically: false, encoding: .utf8)
     let trace = try String(contentsOfFile: directory + "/trace", encoding: .utf8)
-    calls = TrialContext.parse(trace)
+    (calls, spillingCommits) = TrialContext.parse(trace)
     try FileManager.default.removeItem(atPath: root)
   }
 
-  /// Lines are "NUMBER OPERATION PATH", and what the worker said, "ack N" among it.
-  private static func parse(_ trace: String) -> [TracedCall] {
+  /// Lines are "NUMBER OPERATION PATH", "spill", and what the worker said, "ack N" among it.
+  private static func parse(_ trace: String) -> ([TracedCall], spilling: Set<Int>) {
     var calls: [TracedCall] = []
+    var spilling: Set<Int> = []
     var commit = 0
     for line in trace.split(separator: "\n") {
       let parts = line.split(separator: " ")
       if parts.first == "ack", parts.count > 1 {
         commit = (Int(parts[1]) ?? 0) + 1
+      } else if parts == ["spill"] {
+        spilling.insert(commit)
       } else if parts.count > 1, Int(parts[0]) != nil {
         calls.append(TracedCall(operation: String(parts[1]), commit: commit))
       }
     }
-    return calls
+    return (calls, spilling)
   }
 }
 

@@ -26,6 +26,10 @@ struct Verifier {
       }
       let commit = try verifyStore(path, acknowledged: acknowledged)
       try verifyFiles(root)
+      if try FileManager.default.contentsOfDirectory(atPath: root).count > 1 {
+        try FileManager.default.removeItem(atPath: path)
+        try remake(path, root: root)
+      }
       return .success(commit)
     } catch let finding as Finding {
       return .failure(finding)
@@ -34,11 +38,14 @@ struct Verifier {
     }
   }
 
-  /// A creation that was cut off must not stand in the way of the next one, and the next one sweeps what it left.
+  /// A creation that was cut off, or that could not tidy up, must not stand in the way of the next one, and the next one
+  /// sweeps what it left.
   private func remake(_ path: String, root: String) throws {
     let store = try ObjectStore.create(at: path, model: WorkloadModel.model, options: Workload.options())
     store.close()
     try verifyFiles(root)
+    let names = try FileManager.default.contentsOfDirectory(atPath: root)
+    if names.count > 1 { throw Finding("what an earlier creation left was not swept: \(names.sorted())") }
   }
 
   private func verifyStore(_ path: String, acknowledged: Int) throws -> Int {
@@ -95,8 +102,8 @@ struct Verifier {
   private func verifyFiles(_ root: String) throws {
     let manager = FileManager.default
     for name in try manager.contentsOfDirectory(atPath: root) where name != "store" {
-      // A store that is complete was renamed, so nothing else of this name can be left but from a creation before it.
-      throw Finding("\(name.prefix(16))… was left behind")
+      // Besides, there can only be what a creation left that failed before, and could not remove.
+      guard name.hasPrefix(".store.creating-") else { throw Finding("\(name) does not belong beside a store") }
     }
     for name in try manager.contentsOfDirectory(atPath: root + "/store") where !Self.storeFiles.contains(name) {
       throw Finding("\(name) does not belong in a store's directory")

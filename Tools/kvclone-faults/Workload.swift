@@ -9,7 +9,7 @@ struct Workload: Sendable {
   let commitCount: Int
 
   /// Small enough that a commit of many images spills several times.
-  static let spillBudget = 128 << 10
+  static let spillBudget = 32 << 10
 
   enum Kind: Sendable { case base, changes, spilling, clone, cleaning, staged }
 

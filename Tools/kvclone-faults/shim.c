@@ -2,21 +2,22 @@
 // files, and makes the n-th of them fail, write too little, or never happen because the process is killed first. It can
 // also keep a journal of them, from which a power loss is simulated.
 //
-// What it looks at: files and directories below KVCLONE_FAULT_ROOT, and that directory itself. Lock files are left
-// alone unless KVCLONE_FAULT_LOCKS is set: what is in them does not outlive the machine. Every call counts, from 1, in
-// the order in which calls begin. Syncs are recorded, not performed: a process that is killed loses nothing that the
-// kernel has, and what a power loss takes is the replayer's business.
+// What it looks at: files and directories below KVCLONE_FAULT_ROOT, and that directory itself. Every call counts, from
+// 1, in the order in which calls begin. Syncs are recorded, not performed: a process that is killed loses nothing that
+// the kernel has, and what a power loss takes is the replayer's business. What is written through a map is not seen:
+// LMDB writes its lock file so, and nothing else.
 //
 //   KVCLONE_FAULT_ROOT=DIR          absolute, without a slash at its end
 //   KVCLONE_FAULT_KILL=N            SIGKILL before call N
 //   KVCLONE_FAULT_FAIL=N:ERRNO[:K]  calls N to N+K-1 fail (K: 1, or "sticky": all, until kvclone_fault_clear)
-//   KVCLONE_FAULT_OPERATION=NAME    only calls of this kind count for FAIL: open write meta sync dirsync truncate
-//                                   rename unlink mkdir
+//   KVCLONE_FAULT_OPERATION=NAME    only calls of this kind count for FAIL: open write meta label sync dirsync truncate
+//                                   rename unlink mkdir (label: a write to a lock file, which says who holds it)
 //   KVCLONE_FAULT_SHORT=1           a write that should fail writes half of its bytes instead, and says so
 //   KVCLONE_FAULT_DROP=1            a sync that fails is journalled as one that lost what was not yet durable
 //   KVCLONE_FAULT_SWALLOW=NAME      a planted bug: sync, dirsync or meta writes pretend to be durable and are not
 //   KVCLONE_FAULT_JOURNAL=FILE      where the journal goes; `Journal.swift` reads it
-//   KVCLONE_FAULT_TRACE=FILE        a line for each call: number, operation, path; and what was acknowledged in between
+//   KVCLONE_FAULT_TRACE=FILE        a line for each call: number, operation, path; in between, what was acknowledged,
+//                                   and "spill" after calls with which LMDB wrote dirty pages ahead of the commit
 //   KVCLONE_FAULT_ACKNOWLEDGE=FD    what is written to this descriptor stands in the journal too, at its place, and
 //                                   "fault OPERATION N" is written to it when a fault strikes
 #define _GNU_SOURCE
@@ -62,6 +63,7 @@ typedef struct {
   int is_watched;
   int is_directory;
   int is_synchronous;  // O_DSYNC: LMDB writes its meta pages through such a descriptor
+  int is_lock;
   uint64_t inode;
 } watched_file;
 
@@ -69,7 +71,7 @@ static watched_file files[MAXIMUM_DESCRIPTORS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *root;
 static size_t root_length;
-static int watches_locks, is_short, drops_pages, journal = -1, trace = -1, acknowledge = -1;
+static int is_short, drops_pages, journal = -1, trace = -1, acknowledge = -1;
 static const char *operation_that_fails, *swallowed;
 static long kill_at = -1, fail_from = -1, fail_until = -1, calls, candidates;
 static int fail_errno = EIO;
@@ -88,7 +90,6 @@ __attribute__((constructor)) static void start(void) {
   root = getenv("KVCLONE_FAULT_ROOT");
   if (!root) return;
   root_length = strlen(root);
-  watches_locks = getenv("KVCLONE_FAULT_LOCKS") != NULL;
   is_short = getenv("KVCLONE_FAULT_SHORT") != NULL;
   drops_pages = getenv("KVCLONE_FAULT_DROP") != NULL;
   operation_that_fails = getenv("KVCLONE_FAULT_OPERATION");
@@ -123,8 +124,7 @@ static int is_lock(const char *path) {
 
 static int is_watched_path(const char *path) {
   if (!root || !path || strncmp(path, root, root_length) != 0) return 0;
-  if (path[root_length] != 0 && path[root_length] != '/') return 0;
-  return watches_locks || !is_lock(path);
+  return path[root_length] == 0 || path[root_length] == '/';
 }
 
 static watched_file *watched(int fd) {
@@ -139,6 +139,7 @@ static void watch(int fd, const char *path, int flags) {
     file.is_watched = 1;
     file.is_directory = S_ISDIR(facts.st_mode);
     file.is_synchronous = (flags & O_DSYNC) != 0;
+    file.is_lock = is_lock(path);
     file.inode = facts.st_ino;
   }
   files[fd] = file;
@@ -148,7 +149,7 @@ static void watch(int fd, const char *path, int flags) {
 
 // A record's head; then come `first` and `second` bytes of paths (without the root), then, for W, D and A, `length`
 // bytes. Types: W write, D durable write, S sync, F sync that lost pages, T truncation (to `offset`), C new file,
-// M new directory, R rename, U unlink, X directory removed, Y directory synced, A acknowledgement.
+// M new directory, R rename, U unlink, X directory removed, Y directory synced, A acknowledgement, P pages spilled.
 typedef struct {
   uint8_t type;
   uint8_t unused;
@@ -174,7 +175,8 @@ static void note(char type, uint64_t inode, uint64_t offset, const char *first, 
   real(journal, parts, 3);
 }
 
-static void note_bytes(char type, uint64_t inode, uint64_t offset, const struct iovec *parts, int count, size_t length) {
+static void note_bytes(char type, uint64_t inode, uint64_t offset, const struct iovec *parts, int count,
+                       size_t length) {
   if (journal < 0) return;
   record_head head = {.type = (uint8_t)type, .inode = inode, .offset = offset, .length = length};
   real_write(journal, &head, sizeof head);
@@ -229,7 +231,7 @@ static ssize_t write_watched(watched_file *file, int fd, const struct iovec *par
                              performer perform) {
   size_t total = 0;
   ssize_t result;
-  const char *operation = file->is_synchronous ? "meta" : "write";
+  const char *operation = file->is_lock ? "label" : file->is_synchronous ? "meta" : "write";
   for (int index = 0; index < count; index++) total += parts[index].iov_len;
   LOCKED({
     int is_struck = strikes(operation, NULL);
@@ -368,6 +370,29 @@ int ftruncate(int fd, off_t length) {
 
 int ftruncate64(int fd, off_t length) {
   return ftruncate(fd, length);
+}
+
+// MARK: Spills
+
+typedef struct {
+  size_t length;
+  void *bytes;
+} lmdb_value;  // MDB_val
+
+// A transaction that spills writes pages long before its commit. The store makes LMDB do so by declaring a value that
+// is far too large; that files were written meanwhile tells it from a probe of whether that works.
+int mdb_put(void *transaction, unsigned table, lmdb_value *key, lmdb_value *value, unsigned flags) {
+  REAL(int, "mdb_put", void *, unsigned, lmdb_value *, lmdb_value *, unsigned);
+  if (!root || value->length < (size_t)512 << 20) return real(transaction, table, key, value, flags);
+  long before = calls;
+  int result = real(transaction, table, key, value, flags);
+  LOCKED({
+    if (calls > before) {
+      note('P', 0, 0, NULL, NULL);
+      if (trace >= 0) dprintf(trace, "spill\n");
+    }
+  })
+  return result;
 }
 
 // MARK: Names

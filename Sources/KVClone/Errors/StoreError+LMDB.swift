@@ -12,7 +12,8 @@ extension StoreError {
       switch error {
       case .mapFull, .mapResized: .mapFull
       case .readersFull, .badReaderSlot, .pidNamespace: .readersFull
-      case .diskFull, .commitFailed(.notCommitted, errno: LMDBError.noSpace): .diskFull
+      case .diskFull: .diskFull
+      case .commitFailed(.notCommitted, let errno) where LMDBError.isDiskFull(errno): .diskFull
       case .busy: .busy
       case .nestedWrite: .nestedWrite
       case .transactionFailed: .transactionAborted
@@ -23,7 +24,8 @@ extension StoreError {
       case .storeExists: .storeExists
       case .noStore: .noStore
       case .corrupted, .pageFull: .damaged
-      case .commitFailed(.unknown, _): .commitUnknown
+      // One that turned out to be there is told in the same way: whoever is told “io” repeats the write.
+      case .commitFailed(.unknown, _), .commitFailed(.committed, _): .commitUnknown
       case .notAStore, .emptyFile, .symlink, .notRegularFile, .wrongOwner, .wrongMode, .hardLinked, .networkFileSystem,
         .unsupportedPageSize, .replacedWhileOpening, .versionMismatch, .invalid, .noTable, .incompatible:
         .notAStore

@@ -32,7 +32,8 @@ public struct StoreError: KVCloneError, Hashable {
     case forked
     /// All reader slots are taken.
     case readersFull
-    /// The commit's outcome is unknown; reopen the store and look at its commit counter.
+    /// The commit failed, and yet it may have happened: reopen the store and look at its commit counter before the
+    /// write is repeated. After an error of any other kind, nothing was changed.
     case commitUnknown
     // Objects
     /// There is no such object.
