@@ -28,7 +28,7 @@ private struct SeamUsage: Error, CustomStringConvertible {
 /// chunks of lists have.
 struct SeamLoad {
   static let entryCount: UInt64 = 100_000
-  static let chunkCount: UInt64 = 20_000
+  static let chunkCount: UInt64 = 100_000
   static let scanLength = 100
   /// How often each measured function calls what it measures; a scan's call is one entry.
   static let calls = [

@@ -37,23 +37,29 @@ extension EnvironmentCore {
     }
   }
 
-  /// A transaction met the map's end: pages that dead readers hold are freed, and the map is doubled as soon as nobody
-  /// is live. Called by that transaction, which is live.
-  func noteMapFull() {
+  /// A transaction met the map's end: pages that dead readers hold are freed, and the map grows as soon as nobody is
+  /// live, to twice its size or to `size` if that is more. Called by that transaction, which is live, or by whoever
+  /// sees that it would.
+  func noteMapFull(wanting size: Int = 0) {
     unsafe mdb_reader_check(pointer, nil)
     state.withLock { state in
       state.wantsGrowth = true
+      state.wantedMapSize = max(state.wantedMapSize, size)
       demandAttention()
     }
   }
 
   /// The growth that `noteMapFull` asked for. A limit may forbid it; then the next full map asks again.
   func growAfterFailure(_ state: inout State) {
+    let wanted = state.wantedMapSize
     state.wantsGrowth = false
+    state.wantedMapSize = 0
     var raw = unsafe MDB_envinfo()
     if unsafe mdb_env_info(pointer, &raw) != 0 { return }
     let size = unsafe raw.me_mapsize
-    if size < Self.maximumMapSize { _ = setMapSize(size * 2, &state) }
+    if size >= Self.maximumMapSize { return }
+    if wanted > size * 2, setMapSize(wanted, &state) { return }
+    if !state.isFatal { _ = setMapSize(size * 2, &state) }
   }
 
   /// Gives back what a failed transaction added to the file, when the disk is full.

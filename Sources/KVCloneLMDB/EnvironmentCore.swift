@@ -27,6 +27,8 @@ final class EnvironmentCore: @unchecked Sendable {
     var isBroken = false
     /// A transaction met the map's end: the map is to grow.
     var wantsGrowth = false
+    /// How large the map should become then; zero for twice what it is.
+    var wantedMapSize = 0
     var tables: [String: LMDBTable] = [:]
 
     var wantsAttention: Bool { isClosing || isFatal || wantsGrowth }

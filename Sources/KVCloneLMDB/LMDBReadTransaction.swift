@@ -41,7 +41,7 @@ public struct LMDBReadTransaction: ~Copyable {
     _ table: LMDBTable, _ key: RawSpan, _ position: LMDBSeek
   ) throws(LMDBError) -> LMDBEntry? {
     try LMDBLimits.checkBound(key)
-    let raw = try handle.seek(table, key, position)
+    let raw = handle.seek(table, key, position)
     guard raw.code == 0 else {
       try throwUnlessNotFound(raw.code)
       return nil

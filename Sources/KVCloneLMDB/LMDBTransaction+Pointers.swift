@@ -51,19 +51,14 @@ package struct LMDBPointerReader {
     return unsafe LMDBValuePointer(code: raw.code, base: orEmpty(raw.base), count: raw.count)
   }
 
-  /// The entry nearest to `key` in the direction `position` says; whether there is one.
+  /// The entry nearest to `key` in the direction `position` says; 0 where there is one.
   package func seek(
     _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ position: LMDBSeek, _ entry: inout LMDBEntryPointer
-  ) throws(LMDBError) -> Bool {
-    let bound = unsafe RawSpan(_unsafeBytes: key)
-    try LMDBLimits.checkBound(bound)
-    let found = try handle.seek(LMDBTable(dbi: dbi), bound, position)
-    guard found.code == 0 else {
-      try throwUnlessNotFound(found.code)
-      return false
-    }
+  ) -> Int32 {
+    if key.count > LMDBLimits.maximumKeyLength { return MDB_BAD_VALSIZE }
+    let found = unsafe handle.seek(LMDBTable(dbi: dbi), RawSpan(_unsafeBytes: key), position)
     entry.raw = found.entry
-    return true
+    return found.code
   }
 
   /// A cursor at the first key that is not less than `start`, and that entry; nil where there is no cursor, which `code`
@@ -116,24 +111,15 @@ extension LMDBWriteTransaction {
   package var pointers: LMDBPointerReader { LMDBPointerReader(handle: handle) }
 }
 
-// Writes that answer whether they succeeded; what went wrong the first time is the transaction's `failure`.
 extension LMDBWriteTransaction {
-  package mutating func succeedsInPutting(_ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
-    -> Bool
-  {
-    do throws(LMDBError) {
-      try unsafe put(LMDBTable(dbi: dbi), RawSpan(_unsafeBytes: key), RawSpan(_unsafeBytes: value))
-      return true
-    } catch {
-      return false
-    }
-  }
-
-  package mutating func succeedsInAppending(
-    _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+  /// A put, or an append, that answers whether it succeeded; what went wrong the first time is the transaction's
+  /// `failure`.
+  package mutating func succeedsInWriting(
+    _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isAppend: Bool
   ) -> Bool {
     do throws(LMDBError) {
-      try unsafe append(LMDBTable(dbi: dbi), RawSpan(_unsafeBytes: key), RawSpan(_unsafeBytes: value))
+      let flags = isAppend ? UInt32(MDB_APPEND) : 0
+      try unsafe write(LMDBTable(dbi: dbi), RawSpan(_unsafeBytes: key), RawSpan(_unsafeBytes: value), flags)
       return true
     } catch {
       return false

@@ -18,10 +18,10 @@ extension LMDBTransactionHandle {
   }
 
   /// One placement of a short-lived cursor.
-  func seek(_ table: LMDBTable, _ key: RawSpan, _ position: LMDBSeek) throws(LMDBError) -> (
-    code: Int32, entry: RawEntry
-  ) {
-    let cursor = try unsafe openCursor(pointer, table)
+  func seek(_ table: LMDBTable, _ key: RawSpan, _ position: LMDBSeek) -> (code: Int32, entry: RawEntry) {
+    var opened: OpaquePointer?
+    let code = unsafe mdb_cursor_open(pointer, table.dbi, &opened)
+    guard code == 0, let cursor = unsafe opened else { return (code, RawEntry()) }
     defer { unsafe mdb_cursor_close(cursor) }
     switch position {
     case .first: return unsafe rawMove(cursor, MDB_FIRST)

@@ -45,7 +45,7 @@ extension LMDBWriteTransaction {
   }
 
   @inline(__always)
-  private mutating func write(
+  mutating func write(
     _ table: LMDBTable, _ key: RawSpan, _ value: RawSpan, _ flags: UInt32
   ) throws(LMDBError) {
     try prepare(key, value.byteCount, isAppend: flags != 0)

@@ -22,12 +22,15 @@ package final class FaultyEngine: StorageEngine {
   /// The engine that does the work.
   package let inner: any StorageEngine
   private let kind: StoreError.Kind
+  /// Whether nobody learns how much room there is, so that writes find out.
+  private let hidesRoom: Bool
   private let state = Mutex(State())
 
   /// The call that fails throws an error of `kind`.
-  package init(_ inner: any StorageEngine, kind: StoreError.Kind = .io) {
+  package init(_ inner: any StorageEngine, kind: StoreError.Kind = .io, hidesRoom: Bool = false) {
     self.inner = inner
     self.kind = kind
+    self.hidesRoom = hidesRoom
   }
 
   /// Lets the `number`-th call from now on fail, beginning at 1; nil for none.
@@ -66,7 +69,15 @@ package final class FaultyEngine: StorageEngine {
     return FaultyTransaction(self, try inner.beginWrite(label: label, timeout: timeout))
   }
 
-  package func facts() throws(StoreError) -> StorageFacts { try inner.facts() }
+  package func facts() throws(StoreError) -> StorageFacts {
+    var facts = try inner.facts()
+    if hidesRoom { (facts.freeMapBytes, facts.freeDiskBytes) = (.max, .max) }
+    return facts
+  }
+
+  package func makeRoom(for byteCount: UInt64, after pending: UInt64) throws(StoreError) {
+    if !hidesRoom { try inner.makeRoom(for: byteCount, after: pending) }
+  }
 
   package func close() { inner.close() }
 }

@@ -102,7 +102,7 @@ struct StorageFaultTests {
     },
     Step(name: "delete") { store in
       let (albums, _, _) = try store.cast()
-      try store.write { tx in try tx.delete([albums[0]]) }
+      _ = try store.write { tx in try tx.delete([albums[0]]) }
     },
   ]
 

@@ -89,6 +89,15 @@ extension ObjectStore {
 
   /// Writes the chunks that an upload has in memory.
   private func writeStaged(_ upload: StagingUpload, _ timeout: Duration?) throws {
+    do {
+      try onceMoreIfMapFull { try tryToWriteStaged(upload, timeout) }
+    } catch {
+      upload.failure = error
+      throw error
+    }
+  }
+
+  private func tryToWriteStaged(_ upload: StagingUpload, _ timeout: Duration?) throws {
     var begun: StagedBlob?
     do {
       let blob = try runWrite(label: "stage data", timeout: timeout) { transaction in
@@ -101,7 +110,6 @@ extension ObjectStore {
     } catch {
       // The commit failed: the blob did not come into being.
       if upload.blob == nil, let begun { stagers.release(begun.stager) }
-      upload.failure = error
       throw error
     }
   }

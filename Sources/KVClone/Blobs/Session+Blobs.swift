@@ -11,7 +11,10 @@ extension Session {
   var blobTables: BlobTables { BlobTables(blobs: schema.tables.blobs, blobinfo: schema.tables.blobinfo) }
 
   /// Stores bytes as a blob with one referrer.
+  ///
+  /// - Throws: `diskFull` or `mapFull` before anything is written, where a value of a chunk or more cannot fit.
   mutating func createBlob(_ data: Data, isTransformable: Bool) throws(StoreError) -> BlobReference {
+    if data.count >= FormatLimits.blobChunkLength { try makeRoom(for: UInt64(data.count)) }
     let serial = try nextBlobSerial()
     do {
       let info = try storage.writeBlob(blobTables, serial: serial) { writer in try writer.append(data) }

@@ -24,6 +24,9 @@ final class CloneContext {
   /// Followed values that are followed further; every other one is found again where it is needed.
   private var resolved: [ResolvedKey: AttributeValue?] = [:]
 
+  /// About how many bytes the clone will write, where somebody counted.
+  var byteCount: UInt64?
+
   private enum ParentValue {
     case found(AttributeValue?)
     case missing

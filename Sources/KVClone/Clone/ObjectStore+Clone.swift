@@ -10,11 +10,11 @@ extension ObjectStore {
   /// Deep clone: copies objects and everything below them, by the rules of the model, in a write transaction of its own.
   ///
   /// What belongs to the clone is found without the write lock. Everything that can be wrong is found before the first
-  /// byte is written (R1).
+  /// byte is written (R1). A map that is too small grows before the clone, or after a first try, which is then repeated.
   ///
   /// - Returns: the clones of the roots, and what it took.
-  /// - Throws: ``CloneError`` for what the plan refuses; ``ValidationError``; `busy`, and what the file system has to say.
-  ///   Nothing was written then.
+  /// - Throws: ``CloneError`` for what the plan refuses; ``ValidationError``; `busy`; `diskFull` and `mapFull`, before the
+  ///   first byte where the plan shows it; and what else the file system has to say. Nothing was written then.
   @available(*, noasync, message: "use the asynchronous form")
   public func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> CloneResult {
     try runClone(roots, options, CloneCancellation())
@@ -65,6 +65,12 @@ extension ObjectStore {
   private func runClone(_ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation) throws
     -> CloneResult
   {
+    try onceMoreIfMapFull { try tryToClone(roots, options, cancellation) }
+  }
+
+  private func tryToClone(_ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation) throws
+    -> CloneResult
+  {
     let clock = ContinuousClock()
     let start = clock.now
     // The plan is made without the lock. If somebody committed before the lock was ours, it is made again; the last
@@ -79,6 +85,8 @@ extension ObjectStore {
       } else {
         planned = nil
       }
+      // While no transaction of ours is open: the map can grow.
+      if let byteCount = planned?.context.byteCount { try engine.makeRoom(for: byteCount, after: 0) }
       var session = try writeSession(label: "clone")
       let context: CloneContext
       if let planned {

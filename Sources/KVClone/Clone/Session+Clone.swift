@@ -33,10 +33,12 @@ extension Session {
     let book = CloneRuleBook(schema: schema, options: options, rootEntities: try rootEntities(roots))
     if let error = book.errors.first { throw error }
     let context = try cloneContext(roots, book, cancellation)
-    if options.maxBytes != nil || ClonePlanner.isNeeded(book, context.mark) {
+    if try options.maxBytes != nil || ClonePlanner.isNeeded(book, context.mark) || isRoomTight(for: options) {
       var planner = ClonePlanner(context: context)
       try planner.check(self)
       if let error = planner.errors.first { throw error }
+      // Keys' and pages' own bytes come on top, about a quarter of short records; blobs fill their pages.
+      context.byteCount = planner.tally.bytesWritten / 4 * 5 + planner.tally.bytesCopied
     }
     return context
   }
@@ -96,6 +98,7 @@ extension Session {
 
   /// Takes the ids that the plan gave out, and streams.
   mutating func runClone(_ context: CloneContext) throws -> CloneTally {
+    if let byteCount = context.byteCount { try makeRoom(for: byteCount) }
     for (root, set) in context.mark.set.sets.enumerated() {
       guard let set else { continue }
       let first = try reserveSerials(rootCode: UInt16(root), count: UInt64(set.count))

@@ -31,8 +31,16 @@ package final class LMDBEngine: StorageEngine {
   package func facts() throws(StoreError) -> StorageFacts {
     try storeErrors { () throws(LMDBError) in
       let info = try environment.info()
-      let bytes = FileSystem.byteCount(environment.directory + "/data.mdb") ?? 0
-      return StorageFacts(fileBytes: UInt64(bytes), pageCount: info.lastPage + 1, pageSize: LMDBLimits.pageSize)
+      let room = try environment.room()
+      return StorageFacts(
+        fileBytes: UInt64(info.fileSize), pageCount: info.lastPage + 1, pageSize: LMDBLimits.pageSize,
+        freeMapBytes: UInt64(room.freeMapBytes), freeDiskBytes: UInt64(room.freeDiskBytes))
+    }
+  }
+
+  package func makeRoom(for byteCount: UInt64, after pending: UInt64) throws(StoreError) {
+    try storeErrors { () throws(LMDBError) in
+      try environment.makeRoom(for: Int(clamping: byteCount), after: Int(clamping: pending))
     }
   }
 
@@ -86,13 +94,11 @@ private final class LMDBBackend: StorageBackend {
   func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
     -> StorageEntryPointers?
   {
-    do throws(LMDBError) {
-      var entry = LMDBEntryPointer()
-      guard try pointers.seek(table.handle, key, mode.lmdb, &entry) else { return nil }
-      return StorageEntryPointers(key: entry.key, value: entry.value)
-    } catch {
-      throw StoreError(error)
-    }
+    var entry = LMDBEntryPointer()
+    let code = pointers.seek(table.handle, key, mode.lmdb, &entry)
+    if code == 0 { return StorageEntryPointers(key: entry.key, value: entry.value) }
+    if code == LMDBPointerReader.notFound { return nil }
+    throw Self.lookupError(code, key.count)
   }
 
   @inline(__always)
@@ -115,13 +121,17 @@ private final class LMDBBackend: StorageBackend {
 
   @inline(__always)
   func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
-    guard let writer, writer.pointee.succeedsInPutting(table.handle, key, value) else { throw changeError() }
+    guard let writer, writer.pointee.succeedsInWriting(table.handle, key, value, isAppend: false) else {
+      throw changeError()
+    }
   }
 
   @inline(__always)
   func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
   {
-    guard let writer, writer.pointee.succeedsInAppending(table.handle, key, value) else { throw changeError() }
+    guard let writer, writer.pointee.succeedsInWriting(table.handle, key, value, isAppend: true) else {
+      throw changeError()
+    }
   }
 
   @inline(__always)

@@ -111,7 +111,12 @@ extension ObjectStore {
     if let model, model != catalog.model {
       let replaced = catalog.model
       catalog = try catalog.adopting(model, path: path)
-      if !options.isReadOnly { try write(catalog, replacing: replaced, engine, metadata, options) }
+      if !options.isReadOnly {
+        let adopted = catalog
+        try onceMoreIfMapFull { () throws(StoreError) in
+          try write(adopted, replacing: replaced, engine, metadata, options)
+        }
+      }
     }
     let schema = try Schema(
       model: catalog.model, codes: catalog.codes, layouts: catalog.layouts,

@@ -73,12 +73,17 @@ public final class ObjectStore: Sendable {
   /// Changes: what `body` does is committed when it returns, durable before this call does; when it throws, nothing
   /// happened.
   ///
+  /// `body` runs once, whatever happens. When it met the map's end, or a full disk, which ends it in `mapFull` or
+  /// `diskFull` with nothing written, it is the caller's to run it again: the map grows as soon as no transaction of this
+  /// process is open. Transactions that the store begins by itself, such as a clone of its own, are run once more for a
+  /// full map.
+  ///
   /// - Parameters:
   ///   - label: what others who wait are told is holding the lock.
   ///   - timeout: how long to wait for another writer; the store's ``StoreOptions/busyTimeout`` where it is nil.
   ///   - body: the changes.
-  /// - Throws: what `body` throws; ``ValidationError`` with every broken rule of the model; `busy`, `nestedWrite`, and
-  ///   what the file system has to say.
+  /// - Throws: what `body` throws; ``ValidationError`` with every broken rule of the model; `busy`, `nestedWrite`,
+  ///   `mapFull`, `diskFull`, and what else the file system has to say.
   @available(*, noasync, message: "use the asynchronous form")
   public func write<R>(
     label: String = "write", timeout: Duration? = nil, _ body: (inout WriteTransaction) throws -> R
@@ -117,14 +122,16 @@ public final class ObjectStore: Sendable {
 
   func readSession() throws(StoreError) -> Session {
     let storage = StorageTransaction(try engine.beginRead())
-    return Session(storage: storage, schema: schema, commit: 0, storeUUID: uuid, serialFloor: serialFloor)
+    return Session(
+      storage: storage, schema: schema, commit: 0, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
   }
 
   func writeSession(label: String, timeout: Duration? = nil) throws(StoreError) -> Session {
     if options.isReadOnly { throw StoreError(.readOnly, "the store at \(path) was opened read-only") }
     let storage = StorageTransaction(try engine.beginWrite(label: label, timeout: timeout ?? options.busyTimeout))
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
-    return Session(storage: storage, schema: schema, commit: commit + 1, storeUUID: uuid, serialFloor: serialFloor)
+    return Session(
+      storage: storage, schema: schema, commit: commit + 1, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
   }
 
   /// Checks what changed and makes it durable; whatever it throws, nothing happened.

@@ -23,6 +23,8 @@ public struct Session: ~Copyable {
   let storeUUID: UUID
   /// Serials that were given out before, in transactions that were given up too.
   let serialFloor: SerialFloor
+  /// Whom to ask for room; nil for a session that never writes.
+  var engine: (any StorageEngine)?
 
   /// The object's record, checksum and form verified; nil where there is no such object.
   ///

@@ -46,8 +46,20 @@ package protocol StorageEngine: AnyObject, Sendable {
   func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend
   /// Facts for `info`, `stat` and `check`.
   func facts() throws(StoreError) -> StorageFacts
+  /// Says before a large write whose size is known that there is no room for it, where that is certain: `mapFull`,
+  /// `diskFull`. Makes room if it can.
+  ///
+  /// - Parameters:
+  ///   - byteCount: what is to be written, in one transaction.
+  ///   - pending: what that transaction has written before.
+  func makeRoom(for byteCount: UInt64, after pending: UInt64) throws(StoreError)
   /// Lets go of the file. Nothing may be called afterwards.
   func close()
+}
+
+extension StorageEngine {
+  /// An engine whose room nobody knows finds out when it is full.
+  package func makeRoom(for byteCount: UInt64, after pending: UInt64) throws(StoreError) {}
 }
 
 /// Sizes that an engine reports.
@@ -58,11 +70,19 @@ package struct StorageFacts: Sendable {
   package var pageCount: Int
   /// Bytes a page.
   package var pageSize: Int
+  /// Bytes by which the file can grow before its map has to; greatest where there is no such limit.
+  package var freeMapBytes: UInt64
+  /// Bytes by which the file can grow before the disk is full, or the file as long as the process may make it.
+  package var freeDiskBytes: UInt64
 
-  package init(fileBytes: UInt64, pageCount: Int, pageSize: Int) {
+  package init(
+    fileBytes: UInt64, pageCount: Int, pageSize: Int, freeMapBytes: UInt64 = .max, freeDiskBytes: UInt64 = .max
+  ) {
     self.fileBytes = fileBytes
     self.pageCount = pageCount
     self.pageSize = pageSize
+    self.freeMapBytes = freeMapBytes
+    self.freeDiskBytes = freeDiskBytes
   }
 }
 

@@ -1,0 +1,29 @@
+/// Runs a transaction that the store itself begins, and once more where it met the map's end: by then the map has grown, if
+/// nobody else was using it. Never for a caller's closure, which may have done more than write here.
+func onceMoreIfMapFull<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
+  do throws(E) {
+    return try body()
+  } catch {
+    guard (error as? StoreError)?.kind == .mapFull else { throw error }
+    return try body()
+  }
+}
+
+extension Session {
+  /// Asks for room before a large write whose size is known, and counts it.
+  ///
+  /// - Throws: `diskFull` or `mapFull`, where it is certain that there is not so much.
+  mutating func makeRoom(for byteCount: UInt64) throws(StoreError) {
+    try engine?.makeRoom(for: byteCount, after: changes.largeByteCount)
+    changes.largeByteCount += byteCount
+  }
+
+  /// Whether the bytes of a clone have to be counted before it may write. Copying everything that there is, the links of
+  /// those outside included, takes less than twice the file; only blobs may be copied more often than they are stored.
+  borrowing func isRoomTight(for options: CloneOptions) throws(StoreError) -> Bool {
+    guard let facts = try engine?.facts() else { return false }
+    let free = min(facts.freeMapBytes, facts.freeDiskBytes)
+    if free == .max { return false }
+    return options.blobs == .copy || free / 2 < UInt64(facts.pageCount * facts.pageSize)
+  }
+}

@@ -1,0 +1,218 @@
+import Foundation
+import KVCloneLMDB
+import KVCloneRecords
+import KVCloneTestSupport
+import Testing
+
+@testable import KVClone
+
+private let roomModel = ManagedObjectModel("Room") {
+  EntityDescription("Folder") {
+    AttributeDescription("name", .string)
+    RelationshipDescription("items", toMany: "Item", inverse: "folder")
+  }
+  EntityDescription("Item") {
+    AttributeDescription("text", .string)
+    AttributeDescription("data", .binary)
+    RelationshipDescription("folder", toOne: "Folder", inverse: "items")
+  }
+}
+
+/// A store whose map is so small that writes meet its end.
+@Suite("Full maps and disks", .serialized)
+final class StorageRoomTests {
+  private static let mebibyte = 1 << 20
+  let root: String
+  let environment: LMDBEnvironment
+  let engine: LMDBEngine
+  let store: ObjectStore
+  /// The same store without a word about the room that there is.
+  let blind: ObjectStore
+
+  init() throws {
+    root = try temporaryDirectory()
+    var options = LMDBOptions()
+    options.mapSize = 8 * Self.mebibyte
+    environment = try LMDBEnvironment.create(at: root + "/store", tables: [], options: options)
+    engine = LMDBEngine(environment)
+    store = try ObjectStore.create(in: engine, model: roomModel)
+    blind = try Self.open(FaultyEngine(engine, hidesRoom: true))
+  }
+
+  deinit {
+    store.close()
+    try? FileManager.default.removeItem(atPath: root)
+  }
+
+  @Test("a clone of its own that meets the map's end is run once more, with a larger map")
+  func again() throws {
+    let folder = try fill()
+    let mapSize = try environment.info().mapSize
+    try expectClone(try blind.clone([folder]), of: folder)
+    #expect(try environment.info().mapSize == 2 * mapSize)
+  }
+
+  @Test("whichever call meets the map's end, a clone of its own and a staged upload get there")
+  func anyCall() throws {
+    let folder = try store.insert("Folder", ["name": "f"])
+    try store.setMembers(folder, "items", try store.insert("Item", count: 20))
+    let faulty = FaultyEngine(engine, kind: .mapFull)
+    let store = try Self.open(faulty)
+    let data = Data(repeating: 7, count: 5000)
+    let writes: [@Sendable () throws -> Void] = [
+      { _ = try store.clone([folder]) },
+      { _ = try store.stageData { writer in try writer.append(data) } },
+    ]
+    for write in writes {
+      var number = 0
+      repeat {
+        number += 1
+        faulty.arm(number)
+        try write()
+      } while faulty.fired != nil
+      #expect(number > 10)
+    }
+    faulty.arm(nil)
+    try expectSound()
+  }
+
+  @Test("a clone that is known not to fit makes the map larger beforehand")
+  func beforehand() throws {
+    let folder = try fill()
+    let mapSize = try environment.info().mapSize
+    var options = CloneOptions()
+    try expectClone(try store.clone([folder], options: options), of: folder)
+    let grown = try environment.info().mapSize
+    #expect(grown > mapSize)
+    #expect(grown % LMDBLimits.pageSize == 0)
+    options.blobs = .copy
+    let item = try store.insert("Item", ["data": .binary(Data(count: 2 * Self.mebibyte))])
+    for _ in 0..<6 { _ = try store.clone([item], options: options) }
+    #expect(try store.blobCount() == 7)
+    try expectSound()
+  }
+
+  @Test("while a reader keeps the map from growing, a clone is refused before its first byte; it works afterwards")
+  func besideReader() throws {
+    let folder = try fill()
+    let commit = try store.info().commit
+    try store.read { [store, blind] tx in
+      expectError(.mapFull) { _ = try store.clone([folder]) }
+      expectError(.mapFull) { _ = try blind.clone([folder]) }
+      let count = try tx.count(folder, "items")
+      #expect(count == 4200)
+    }
+    #expect(try store.info().commit == commit)
+    try expectSound()
+    try expectClone(try store.clone([folder]), of: folder)
+  }
+
+  @Test("a caller's closure runs once, and the caller may run it again")
+  func closure() throws {
+    var runs = 0
+    let text = String(repeating: "y", count: 900)
+    func insert() throws {
+      try store.write { tx in
+        runs += 1
+        for _ in 0..<9000 { try tx.insert("Item", ["text": .string(text)]) }
+      }
+    }
+    expectError(.mapFull) { try insert() }
+    #expect(runs == 1)
+    #expect(try store.objects("Item").isEmpty)
+    try insert()
+    #expect(runs == 2)
+    #expect(try store.objects("Item").count == 9000)
+    try expectSound()
+  }
+
+  @Test("a large value that cannot fit is refused before its first byte, and fits the next time")
+  func largeValue() throws {
+    let item = try store.insert("Item")
+    let data = Data(count: 40 * Self.mebibyte)
+    let mapSize = try environment.info().mapSize
+    try store.write { tx in
+      try tx.set(item, "text", "before")
+      expectError(.mapFull) { try tx.set(item, "data", .binary(data)) }
+      // Nothing was written, so the transaction goes on.
+      try tx.set(item, "text", "after")
+    }
+    #expect(try store.value(item, "text") == "after")
+    #expect(try store.blobCount() == 0)
+    #expect(try environment.info().mapSize >= mapSize + data.count)
+    try store.set(item, "data", .binary(data))
+    #expect(try store.data(item, "data") == data)
+    try expectSound()
+  }
+
+  @Test("what a transaction has written before counts")
+  func severalValues() throws {
+    let items = try store.insert("Item", count: 3)
+    let data = Data(count: 3 * Self.mebibyte)
+    try store.write { tx in
+      for item in items[..<2] { try tx.set(item, "data", .binary(data)) }
+      expectError(.mapFull) { try tx.set(items[2], "data", .binary(data)) }
+    }
+    #expect(try store.blobCount() == 2)
+    try store.set(items[2], "data", .binary(data))
+    try expectSound()
+  }
+
+  @Test("pages that can be used again are room")
+  func reuse() throws {
+    let item = try store.insert("Item")
+    let data = Data(count: 5 * Self.mebibyte)
+    try store.set(item, "data", .binary(data))
+    try store.set(item, "data", nil)
+    // So that the last commit's pages are old enough to be used again.
+    try store.set(item, "text", "later")
+    let facts = try engine.facts()
+    #expect(facts.freeMapBytes < UInt64(data.count))
+    let mapSize = try environment.info().mapSize
+    try store.read { [store] _ in try store.set(item, "data", .binary(Data(count: 4 * Self.mebibyte))) }
+    #expect(try environment.info().mapSize == mapSize)
+    try expectSound()
+  }
+
+  @Test("the disk is looked at too")
+  func disk() throws {
+    let facts = try engine.facts()
+    let pages = UInt64(facts.pageCount * facts.pageSize)
+    #expect(facts.freeMapBytes + pages == UInt64(8 * Self.mebibyte))
+    #expect(facts.freeDiskBytes > 0)
+    let mapSize = try environment.info().mapSize
+    expectError(.diskFull) { try engine.makeRoom(for: facts.freeDiskBytes, after: 0) }
+    expectError(.diskFull) { try engine.makeRoom(for: .max, after: .max) }
+    #expect(try environment.info().mapSize == mapSize)
+    // Nobody is at work, so the map grows at once.
+    try engine.makeRoom(for: UInt64(20 * Self.mebibyte), after: 0)
+    #expect(try engine.facts().freeMapBytes >= UInt64(20 * Self.mebibyte))
+  }
+
+  /// A folder of about 4.5 MiB: what is left of the map does not take another one.
+  private func fill() throws -> ObjectID {
+    try store.write { tx in
+      let folder = try tx.insert("Folder", ["name": "large"])
+      let text = String(repeating: "x", count: 900)
+      for _ in 0..<4200 { try tx.insert("Item", ["text": .string(text)], relationships: ["folder": [folder]]) }
+      return folder
+    }
+  }
+
+  private static func open(_ engine: any StorageEngine) throws -> ObjectStore {
+    try ObjectStore.assemble(engine, path: "engine", model: nil, options: StoreOptions())
+  }
+
+  private func expectClone(_ result: CloneResult, of folder: ObjectID) throws {
+    #expect(result.objectCount == 4201)
+    #expect(try store.count(result.root, "items") == 4200)
+    #expect(try store.count(folder, "items") == 4200)
+    try expectSound()
+  }
+
+  private func expectSound() throws {
+    let damages = try store.check().damages
+    #expect(damages.isEmpty, "\(damages.prefix(3).map(\.message))")
+    #expect(try environment.auditPages().isConsistent)
+  }
+}
