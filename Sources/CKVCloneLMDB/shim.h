@@ -60,6 +60,12 @@ static inline int kvclone_open(const char *path, int flags, unsigned mode) {
   return fd < 0 ? -errno : fd;
 }
 
+// A file that never has a name, in a directory; closed on exec. Returns a descriptor, or a negative errno value: not every
+// file system can do it. O_TMPFILE by number, because glibc shows it to _GNU_SOURCE only.
+static inline int kvclone_open_unnamed(const char *directory) {
+  return kvclone_open(directory, 020000000 | O_DIRECTORY | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+}
+
 // membarrier(2) by number: glibc has no function for it. 8 is MEMBARRIER_CMD_PRIVATE_EXPEDITED, 16 its registration.
 static inline int kvclone_membarrier_register(void) { return syscall(SYS_membarrier, 16, 0) == 0 ? 0 : errno; }
 static inline int kvclone_membarrier(void) { return syscall(SYS_membarrier, 8, 0) == 0 ? 0 : errno; }

@@ -73,6 +73,9 @@ package final class ScratchSpace {
 
   /// A file that is gone from its folder before anything is in it, so that it ends with the process, however that ends.
   private static func makeFile(in directory: String) throws(LMDBError) -> Int32 {
+    // Where the file system can, it never has a name, and nothing is left however the process ends.
+    let unnamed = unsafe kvclone_open_unnamed(directory)
+    if unnamed >= 0 { return unnamed }
     let path = "\(directory)/scratch-\(getpid())-\(UInt64.random(in: 0 ... .max))"
     let file = unsafe kvclone_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw LMDBError(code: -file, operation: "open scratch space") }
