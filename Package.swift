@@ -47,7 +47,7 @@ let package = Package(
       path: "Tools/kvclone", swiftSettings: common),
     .executableTarget(
       name: "KVCloneFaultTool", dependencies: ["KVClone", "KVCloneLMDB"], path: "Tools/kvclone-faults",
-      exclude: ["shim.c"], swiftSettings: common),
+      exclude: ["Shim"], swiftSettings: common),
     .target(name: "CKVCloneYardstick", dependencies: ["CKVCloneLMDB"], path: "Benchmarks/Yardstick"),
     .executableTarget(
       name: "KVCloneLayerBenchmark", dependencies: ["KVClone", "KVCloneLMDB", "KVCloneRecords", "CKVCloneYardstick"],

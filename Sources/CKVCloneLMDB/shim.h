@@ -13,8 +13,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-// Swift cannot call variadic C functions, and glibc hides some Linux constants behind _GNU_SOURCE. These helpers are
-// the whole of the C code of the package; each returns 0 (or a count) on success and an errno value on failure.
+// Swift cannot call variadic C functions, and glibc hides some Linux constants behind _GNU_SOURCE. These functions
+// are the whole of the C code of the library; each returns 0 (or a count) on success and an errno value on failure.
 
 // Open file description locks (Linux 3.15): they belong to the descriptor, not to the process, so closing an
 // unrelated descriptor of the same file does not drop them, and they vanish with the process that held them.

@@ -22,7 +22,7 @@ import Testing
     let process = Process()
     process.executableURL = URL(fileURLWithPath: Self.root + "/Tools/faults")
     process.arguments = ["--build-dir", Self.buildDirectory] + arguments
-    for name in ["out", "err"] { FileManager.default.createFile(atPath: scratch.file(name), contents: nil) }
+    for name in ["out", "err"] { _ = FileManager.default.createFile(atPath: scratch.file(name), contents: nil) }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle(forWritingAtPath: scratch.file("out"))
     process.standardError = FileHandle(forWritingAtPath: scratch.file("err"))

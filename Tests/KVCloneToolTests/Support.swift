@@ -70,7 +70,7 @@ final class Scratch {
     let stem = UUID().uuidString
     let names = ["in", "out", "err"].map { "\(stem).\($0)" }
     try write(input, to: names[0])
-    for name in names[1...] { FileManager.default.createFile(atPath: file(name), contents: nil) }
+    for name in names[1...] { _ = FileManager.default.createFile(atPath: file(name), contents: nil) }
     process.standardInput = FileHandle(forReadingAtPath: file(names[0]))
     process.standardOutput = FileHandle(forWritingAtPath: file(names[1]))
     process.standardError = FileHandle(forWritingAtPath: file(names[2]))

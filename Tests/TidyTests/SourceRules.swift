@@ -76,7 +76,7 @@ enum SourceRules {
 
   /// A file has one purpose, and fits in a head.
   static func tooLong(_ path: String, _ source: String) -> [String] {
-    guard path.hasSuffix(".swift") else { return [] }
+    guard [".swift", ".c", ".h"].contains(where: path.hasSuffix) else { return [] }
     let lines = source.split(separator: "\n", omittingEmptySubsequences: false).count - (source.hasSuffix("\n") ? 1 : 0)
     guard lines > greatestLineCount else { return [] }
     return ["\(path): \(lines) lines; split it, \(greatestLineCount) is the limit"]

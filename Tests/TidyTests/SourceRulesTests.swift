@@ -51,6 +51,7 @@ struct SourceRulesTests {
     let limit = String(repeating: "let x = 1\n", count: 500)
     #expect(SourceRules.tooLong("Sources/KVClone/A.swift", limit).isEmpty)
     #expect(SourceRules.tooLong("Sources/KVClone/A.swift", limit + "let y = 2").count == 1)
+    #expect(SourceRules.tooLong("Tools/kvclone-faults/Shim/a.c", limit + limit).count == 1)
     #expect(SourceRules.tooLong("Sources/KVClone/Format.md", limit + limit).isEmpty)
   }
 
