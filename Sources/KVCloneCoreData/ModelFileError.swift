@@ -22,7 +22,7 @@ public enum ModelFileError: Error, Hashable, Sendable {
   case notUTF8(path: String)
   /// The file is not well-formed XML, or breaks off.
   case malformed(path: String, line: Int, reason: String)
-  /// The file declares a document type or an entity, which no model does and no reader should follow.
+  /// The file has a document type, an entity or a processing instruction: no model has, and no reader should follow them.
   case forbiddenDeclaration(path: String)
   /// The file nests or repeats more than any model; `what` names it.
   case limitExceeded(path: String, line: Int, what: String)
@@ -104,7 +104,7 @@ extension ModelFileError: CustomStringConvertible {
     case .notUTF8: "is not UTF-8; save it again with Xcode"
     case .malformed(_, let line, let reason): "line \(line): is not well-formed XML (\(reason)); restore the file"
     case .forbiddenDeclaration:
-      "declares a document type or entity, which no model needs; remove the declaration"
+      "has a document type, an entity or a processing instruction, which no model needs; remove it"
     case .limitExceeded(_, let line, let what): "line \(line): has more \(what) than any model; check the file"
     case .missingAttribute(_, let line, let element, let attribute):
       "line \(line): <\(element)> has no attribute '\(attribute)'; add it"

@@ -21,7 +21,7 @@ enum XMLLimits {
 }
 
 /// Reads a small, plain XML file into a tree, and refuses everything else a file can do: other encodings, document
-/// types, entities (and with them, expansion and other files), and sizes that no model has.
+/// types, entities (and with them, expansion and other files), processing instructions, and sizes that no model has.
 enum XMLTree {
   static func parse(_ bytes: Data, path: String) throws(ModelFileError) -> XMLNode {
     guard bytes.count <= XMLLimits.bytes else { throw .tooLarge(path: path, limit: XMLLimits.bytes) }
@@ -34,6 +34,7 @@ enum XMLTree {
     for declaration in ["<!DOCTYPE", "<!ENTITY"] where bytes.range(of: Data(declaration.utf8)) != nil {
       throw .forbiddenDeclaration(path: path)
     }
+    guard !hasInstructions(bytes) else { throw .forbiddenDeclaration(path: path) }
     let builder = TreeBuilder(path: path)
     let parser = XMLParser(data: bytes)
     parser.shouldResolveExternalEntities = false
@@ -44,6 +45,17 @@ enum XMLTree {
       throw .malformed(path: path, line: max(0, parser.lineNumber), reason: reason(parser.parserError))
     }
     return root
+  }
+
+  /// Whether there are processing instructions, again wherever the text stands. No model has any, and Foundation's parser
+  /// (Swift 6.3) crashes on one without content, `<?x?>`.
+  private static func hasInstructions(_ bytes: Data) -> Bool {
+    let mark = Data("<?".utf8)
+    let byteOrderMark = Data([0xEF, 0xBB, 0xBF])
+    var rest = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(3) : bytes[...]
+    // The XML declaration, which only stands at the very beginning.
+    if rest.starts(with: Data("<?xml ".utf8)) { rest = rest.dropFirst(2) }
+    return rest.range(of: mark) != nil
   }
 
   /// Whether the XML declaration, if there is one, names UTF-8 or no encoding.

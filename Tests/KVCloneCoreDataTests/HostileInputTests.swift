@@ -25,6 +25,10 @@ struct HostileInputTests {
     let bomb = (1...20).map { "<!ENTITY e\($0) \"&e\($0 - 1);&e\($0 - 1);\">" }.joined()
     #expect(kind("<!DOCTYPE m [<!ENTITY e0 \"x\">\(bomb)]><model>&e20;</model>") == "forbiddenDeclaration")
     #expect(kind("<?x <!-- ?><!DOCTYPE model><model/>") == "forbiddenDeclaration")
+    // Foundation's parser crashes on an instruction without content.
+    for text in ["<?x?><model/>", "<?xml?><model/>", "<?xml version='1.0'?><?x?><model/>", "<model/><?x y?>"] {
+      #expect(kind(text) == "forbiddenDeclaration", "\(text)")
+    }
     #expect(kind("<model>&unknown;</model>") == "malformed")
     #expect(kind("<model><entity name=\"&unknown;\"/></model>") == "malformed")
   }
