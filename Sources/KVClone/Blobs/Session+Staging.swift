@@ -17,7 +17,10 @@ extension Session {
   mutating func writeStaged(_ upload: StagingUpload, _ stagers: Stagers) throws(StoreError) -> StagedBlob {
     let blob: StagedBlob
     if let begun = upload.blob {
-      guard stagers.isOwn(begun.stager) else { throw Self.gone }
+      // Its lock is what keeps it from being swept; should it have been swept all the same, chunks would be nobody's.
+      guard stagers.isOwn(begun.stager), let info = try storage.blobInfo(blobTables, begun.serial),
+        info.state == .pending, info.stager == begun.stager
+      else { throw Self.gone }
       blob = begun
     } else {
       blob = try beginStaged(stagers)

@@ -29,6 +29,8 @@ final class CheckRun {
   var objectCount = 0
   /// The store's identity, where it was known before.
   var expectedUUID: UUID?
+  /// Blobs that uploads have under way, with the uploads' bytes; those that the blobs' descriptions confirm are taken out.
+  var staged: [UInt64: UInt64] = [:]
   /// Whether a newer library wrote the file, which this one may read.
   var isNewerFormat = false
   /// The commit counter; nil where it cannot be read.

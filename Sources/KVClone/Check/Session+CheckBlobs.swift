@@ -18,6 +18,11 @@ extension Session {
         return !run.isFull
       }
     }
+    if !run.lost.any(schema.tables.blobinfo) {
+      for serial in run.staged.keys.sorted() {
+        run.report(.metadata, "an upload of large value \(serial) is noted, which is not pending")
+      }
+    }
     try run.reading("the large values") { () throws(StoreError) in
       last = max(last, try checkChunks(run))
       try checkCounter(MetadataKey.blobSerial, above: last, "large values", run)
@@ -45,7 +50,16 @@ extension Session {
   private borrowing func checkBlob(_ serial: UInt64, _ run: CheckRun) throws(StoreError) {
     let found = run.references.count(serial)
     do throws(StoreError) {
-      if let info = try storage.blobInfo(blobTables, serial), info.state == .complete {
+      guard let info = try storage.blobInfo(blobTables, serial) else { return }
+      if info.state == .pending {
+        let stager = run.staged.removeValue(forKey: serial)
+        if found > 0 {
+          run.report(.blobCount, "\(found) objects have large value \(serial), which is pending")
+        } else if stager != UInt64(info.stager), stager != nil || !run.lost.any(schema.tables.metadata) {
+          run.report(.orphanBlob, "large value \(serial) is pending, and no upload has it under way")
+        }
+        return
+      } else {
         // What records that cannot be read refer to is not known.
         let counted = info.referenceCount
         if found > counted || found < counted && run.readsAllObjects {

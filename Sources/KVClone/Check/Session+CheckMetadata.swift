@@ -42,6 +42,12 @@ extension Session {
         _ = try CounterValue(stored: copy value, seed: seed)
       case _ where name.hasPrefix("serial-"):
         _ = try CounterValue(stored: copy value, seed: seed)
+      case _ where name.hasPrefix(StagingKey.prefix):
+        let stager = try CounterValue(stored: copy value, seed: seed).value
+        guard let serial = StagingKey.blobSerial(key), 1...UInt64(UInt16.max) ~= stager else {
+          return run.report(.metadata, page: page(), "\(name) is no upload's")
+        }
+        run.staged[serial] = stager
       case _ where name.hasPrefix("layout-"):
         let layout = try RecordLayout(stored: copy value, seed: seed)
         if MetadataKey.layout(layout.id) != name {

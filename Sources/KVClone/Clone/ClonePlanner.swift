@@ -56,11 +56,12 @@ struct ClonePlanner {
       }
     }
     try checkGains(session)
-    if let most = context.book.options.maxBytes, tally.bytesWritten + tally.bytesCopied > most {
+    let byteCount = tally.bytesWritten.saturatingAdd(tally.bytesCopied)
+    if let most = context.book.options.maxBytes, byteCount > most {
       errors.append(
         CloneError(
           .limitExceeded,
-          "the clone would write \(tally.bytesWritten + tally.bytesCopied) bytes, more than its limit of "
+          "the clone would write \(byteCount) bytes, more than its limit of "
             + "\(most) (R29); raise the limit or exclude relationships"))
     }
   }
@@ -74,10 +75,10 @@ struct ClonePlanner {
     }
     tally.objects += 1
     tally.counts[Int(plan.entity.code)] += 1
-    tally.bytesWritten += UInt64(view.byteCount + 8)
+    tally.bytesWritten += UInt64(view.byteCount + 8 - replacedByteCount(view, plan))
     for index in plan.checkedAttributes {
       do {
-        _ = try context.value(of: index, plan, view, id, session)
+        if case .blob(let blob) = try context.value(of: index, plan, view, id, session) { count(blob) }
         if plan.rules[index].isExcluded, try hasComposite(index, plan, view, id, session),
           let error = plan.entity.attributes[index].blankError(plan.entity)
         {
@@ -89,7 +90,17 @@ struct ClonePlanner {
     }
     for step in plan.relationships { try check(step, id, view, plan, session) }
     for constraint in plan.entity.constraints { try check(constraint, id, view, plan, session) }
-    countBlobs(view)
+    countBlobs(view, plan)
+  }
+
+  /// Bytes of the source's record that are not the clone's: what replaces them is not known, and may be nothing.
+  private func replacedByteCount(_ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan) -> Int {
+    if plan.replacedCodes.isEmpty { return 0 }
+    var count = 0
+    for field in view.layout.variableFields where plan.replacedCodes.contains(view.layout[field].propertyCode) {
+      count += view.variableBytes(field).byteCount
+    }
+    return count
   }
 
   /// Whether the composite that an attribute is a leaf of is there.
@@ -101,15 +112,18 @@ struct ClonePlanner {
     return try plan.entity.value(named: composite, in: view, id: id, schema: session.schema) != nil
   }
 
-  private mutating func countBlobs(_ view: borrowing RecordView) {
+  private mutating func countBlobs(_ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan) {
     for field in view.layout.variableFields where view.isBlob(field) {
-      guard let blob = view.blobReference(field) else { continue }
-      if context.book.options.blobs == .share {
-        tally.blobsShared += 1
-        tally.bytesShared += blob.byteCount
-      } else {
-        tally.bytesCopied += blob.byteCount
-      }
+      if plan.replacedCodes.contains(view.layout[field].propertyCode) { continue }
+      if let blob = view.blobReference(field) { count(blob) }
+    }
+  }
+
+  private mutating func count(_ blob: BlobReference) {
+    if context.book.options.blobs == .share {
+      tally.share(blob)
+    } else {
+      tally.bytesCopied = tally.bytesCopied.saturatingAdd(blob.byteCount)
     }
   }
 

@@ -75,6 +75,8 @@ final class CloneRuleBook {
     let followsEdges: Bool
     /// By index: attributes whose rules an object can break.
     let checkedAttributes: [Int]
+    /// Codes of attributes whose values clones do not take from their sources.
+    let replacedCodes: Set<UInt16>
     /// Something has to be checked object by object before the first byte is written.
     let needsCheck: Bool
     /// Values that no check of the plan covers (defaults, followed values) meet bounds or patterns of the model.
@@ -89,6 +91,13 @@ final class CloneRuleBook {
       self.relationships = relationships
       self.operations = operations
       self.rules = rules
+      replacedCodes = Set(
+        operations.map { operation in
+          switch operation {
+          case .set(let field, _), .uuid(let field, _), .now(let field): entity.layout[field].propertyCode
+          case .compute(let index): entity.attributes[index].code
+          }
+        })
       self.errors = errors
       self.needsValidation = needsValidation
       followsEdges = relationships.contains {

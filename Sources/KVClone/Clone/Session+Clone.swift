@@ -37,8 +37,8 @@ extension Session {
       var planner = ClonePlanner(context: context)
       try planner.check(self)
       if let error = planner.errors.first { throw error }
-      // Keys' and pages' own bytes come on top, about a quarter of short records; blobs fill their pages.
-      context.byteCount = planner.tally.bytesWritten / 4 * 5 + planner.tally.bytesCopied
+      // At least that much: keys' and pages' own bytes come on top.
+      context.byteCount = planner.tally.bytesWritten.saturatingAdd(planner.tally.bytesCopied)
     }
     return context
   }

@@ -16,6 +16,19 @@ struct CloneTally {
   init(entityCount: Int) {
     counts = Array(repeating: 0, count: entityCount + 1)
   }
+
+  mutating func share(_ blob: BlobReference) {
+    blobsShared += 1
+    bytesShared = bytesShared.saturatingAdd(blob.byteCount)
+  }
+}
+
+extension UInt64 {
+  /// The sum, or the greatest number there is: lengths that a file tells may be anything.
+  func saturatingAdd(_ other: UInt64) -> UInt64 {
+    let (sum, overflow) = addingReportingOverflow(other)
+    return overflow ? .max : sum
+  }
 }
 
 /// The second half of a clone: walk the marked objects in ascending order, copy each record, patch it, append it.
@@ -248,8 +261,7 @@ extension Session {
       switch state.context.book.options.blobs {
       case .share:
         state.blobs.append(blob.id)
-        state.tally.blobsShared += 1
-        state.tally.bytesShared += blob.byteCount
+        state.tally.share(blob)
       case .copy:
         let serial = try nextBlobSerial()
         let info = try storage.copyBlob(blobTables, from: blob.id, to: serial)
@@ -257,7 +269,7 @@ extension Session {
           field,
           .blob(BlobReference(id: serial, byteCount: info.byteCount, isTransformable: blob.isTransformable)),
           ObjectID(rawValue: 0))
-        state.tally.bytesCopied += info.byteCount
+        state.tally.bytesCopied = state.tally.bytesCopied.saturatingAdd(info.byteCount)
       }
     }
   }
