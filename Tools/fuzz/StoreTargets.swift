@@ -113,6 +113,12 @@ private func firstObjects(of entity: String, _ transaction: borrowing ReadTransa
   return ids
 }
 
+private let copying: CloneOptions = {
+  var options = CloneOptions()
+  options.blobs = .copy
+  return options
+}()
+
 private func useAll(_ store: ObjectStore, isClean: Bool) {
   if let error = readAll(store), isClean {
     fail("check finds nothing in a store that cannot be read: \(error)")
@@ -120,7 +126,11 @@ private func useAll(_ store: ObjectStore, isClean: Bool) {
   let entities = store.model.entities.filter { !$0.isAbstract }.map(\.name)
   for name in entities {
     let ids = (try? store.read { tx in try firstObjects(of: name, tx) }) ?? []
-    for id in ids.prefix(1) { _ = try? store.clone([id]) }
+    for id in ids.prefix(1) {
+      _ = try? store.planClone([id])
+      _ = try? store.clone([id])
+      _ = try? store.clone([id], options: copying)
+    }
     for id in ids { _ = try? store.write { tx in try tx.delete([id]).deletedCount } }
     _ = try? store.write { tx in try tx.insert(name) }
   }
