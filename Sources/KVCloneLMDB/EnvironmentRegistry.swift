@@ -29,4 +29,17 @@ enum EnvironmentRegistry {
       if files.pid == getpid() { files.identities.remove(file) }
     }
   }
+
+  /// Whether the file belongs to a store that this process has open: its `data.mdb`, `lock.mdb`, `writer.lock` or
+  /// `stagers.lock`, under whatever name.
+  ///
+  /// The data files are registered. Of the others, the kernel is asked which of them are open: it forgets none.
+  ///
+  /// - Parameter descriptor: one that the caller has just opened, and that says nothing about a store.
+  static func ownsFile(_ file: FileSystem.Identity, besides descriptor: Int32? = nil) -> Bool {
+    let (isData, isAnyOpen) = files.withLock { files in
+      files.pid == getpid() ? (files.identities.contains(file), !files.identities.isEmpty) : (false, false)
+    }
+    return isData || isAnyOpen && OpenDescriptors.includeStoreFile(file, besides: descriptor)
+  }
 }

@@ -31,6 +31,7 @@ struct BlobCommand: ParsableCommand {
         return try output.flush()
       }
       var size: UInt64 = 0
+      try TransferFiles.refuseStoreFile(path)
       try Interruption.writeFile(path) { handle in
         size = try read(store) { bytes in
           try bytes.withUnsafeBytes { try handle.write(contentsOf: Data($0)) }
@@ -67,11 +68,12 @@ struct BlobCommand: ParsableCommand {
     var file: String
 
     func run() throws {
-      let handle = try open()
-      defer { if file != "-" { try? handle.close() } }
+      if file == "-" { try StandardInput.check() }
       let store = try global.openStore(isReadOnly: false)
       defer { store.close() }
-      let size = try isFile ? write(handle, store) : stage(handle, store)
+      // Only now: what belongs to the store is known while it is open.
+      let source = try source()
+      let size = try isFile ? write(source, store) : stage(source, store)
       if global.json { try BlobCommand.report(id, attribute, size) }
     }
 
@@ -82,12 +84,12 @@ struct BlobCommand: ParsableCommand {
       return type as? FileAttributeType == .typeRegular
     }
 
-    private func write(_ handle: FileHandle, _ store: ObjectStore) throws -> UInt64 {
+    private func write(_ next: () throws -> Data?, _ store: ObjectStore) throws -> UInt64 {
       var size: UInt64 = 0
       try store.write(label: "blob put") { transaction in
         let object = try transaction.objectID(named: id)
         try transaction.setData(object, attribute) { writer in
-          while let data = try handle.read(upToCount: 1 << 20), !data.isEmpty {
+          while let data = try next() {
             try writer.append(data)
             size += UInt64(data.count)
           }
@@ -97,32 +99,29 @@ struct BlobCommand: ParsableCommand {
     }
 
     /// A pipe may be slow, or wait for somebody: its bytes are staged, and nobody else has to wait for them.
-    private func stage(_ handle: FileHandle, _ store: ObjectStore) throws -> UInt64 {
+    private func stage(_ next: () throws -> Data?, _ store: ObjectStore) throws -> UInt64 {
       // Wrong names show before the first byte is asked for.
       let object = try store.read { transaction in
         let object = try transaction.objectID(named: id)
-        do {
-          _ = try transaction.readData(object, attribute) { _ in throw Found() }
-        } catch is Found {
-        }
+        try transaction.checkIsBinary(object, attribute)
         return object
       }
       let staged = try store.stageData { writer in
-        while let data = try handle.read(upToCount: 1 << 20), !data.isEmpty { try writer.append(data) }
+        while let data = try next() { try writer.append(data) }
       }
       try store.write(label: "blob put") { transaction in try transaction.setData(object, attribute, staged) }
       return staged.byteCount
     }
 
-    private struct Found: Error {}
-
-    private func open() throws -> FileHandle {
-      if file == "-" { return FileHandle.standardInput }
+    /// Answers the next bytes at each call, nil at the end.
+    private func source() throws -> () throws -> Data? {
+      if file == "-" { return StandardInput.next }
       var isDirectory: ObjCBool = false
-      guard FileManager.default.fileExists(atPath: file, isDirectory: &isDirectory), !isDirectory.boolValue,
-        let handle = FileHandle(forReadingAtPath: file)
-      else { throw Failure("io", "\(file) cannot be read; check that it is a file and its permissions") }
-      return handle
+      guard FileManager.default.fileExists(atPath: file, isDirectory: &isDirectory), !isDirectory.boolValue else {
+        throw Failure("io", "\(file) cannot be read; check that it exists and is a file")
+      }
+      let (handle, file) = (try TransferFiles.open(file, file), file)
+      return { try TransferFiles.next(from: handle, file) }
     }
   }
 

@@ -10,6 +10,7 @@ import Synchronization
 enum Interruption {
   private static let unfinished = Mutex<Set<String>>([])
   private static let steady = Mutex<Void>(())
+  private static let load = LoadState()
   /// Kept alive for the process's life; written once, before any command runs.
   nonisolated(unsafe) private static var sources: [any DispatchSourceSignal] = []
 
@@ -24,18 +25,24 @@ enum Interruption {
   }
 
   private static func end(_ code: Int32, isJSON: Bool) {
-    steady.withLock { _ in
-      unfinished.withLock { paths in
-        for path in paths { unlink(path) }
+    // No batch is committed from here on.
+    load.whileNotCommitting { outcome in
+      steady.withLock { _ in
+        unfinished.withLock { paths in
+          for path in paths { unlink(path) }
+        }
+        let text =
+          isJSON
+          ? #"{"message_type":"exit_error","code":\#(code),"kind":"interrupted","message":"interrupted; \#(outcome)"}"#
+          : "kvclone: interrupted; \(outcome)"
+        StandardError.write(text + "\n")
+        _exit(code)
       }
-      let text =
-        isJSON
-        ? #"{"message_type":"exit_error","code":\#(code),"kind":"interrupted","message":"interrupted; nothing is half done"}"#
-        : "kvclone: interrupted; nothing is half done"
-      StandardError.write(text + "\n")
-      _exit(code)
     }
   }
+
+  /// Hears of the commits of a load, so that an interrupt can say what is in the store.
+  static func note(_ commit: LoadCommit) { load.note(commit) }
 
   /// Runs something short that must not be cut off.
   static func uninterrupted<R>(_ body: () throws -> R) rethrows -> R {
@@ -58,5 +65,41 @@ enum Interruption {
     try body(handle)
     try handle.synchronize()
     guard rename(temporary, path) == 0 else { throw Failure("io", "\(path) cannot be replaced; check its permissions") }
+  }
+}
+
+/// What a load has committed. While a commit is under way nobody knows, and who asks has to wait for its end.
+private final class LoadState: Sendable {
+  private struct State {
+    var isCommitting = false
+    var committedCount = 0
+  }
+
+  private let state = Mutex(State())
+
+  func note(_ commit: LoadCommit) {
+    state.withLock { state in
+      switch commit {
+      case .begins: state.isCommitting = true
+      case .succeeded(let objectCount): state = State(committedCount: objectCount)
+      case .failed: state.isCommitting = false
+      }
+    }
+  }
+
+  /// Calls `body` with what an interrupt is to say, once no commit is under way. None begins before it returns.
+  func whileNotCommitting(_ body: (String) -> Void) {
+    while true {
+      let isDone = state.withLock { state in
+        if state.isCommitting { return false }
+        let count = state.committedCount
+        body(
+          count == 0
+            ? "nothing is half done" : "the \(count) objects that were committed stay, nothing is half done")
+        return true
+      }
+      if isDone { return }
+      usleep(1000)
+    }
   }
 }

@@ -33,6 +33,7 @@ protocol ToolCommand: ParsableCommand {
 @main
 enum Main {
   static func main() {
+    StandardInput.prepare()
     let arguments = CommandLineOrder.globalsAfterCommand(Array(CommandLine.arguments.dropFirst()))
     let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
     Interruption.install(isJSON: isJSON)

@@ -26,6 +26,7 @@ struct LoadCommand: ToolCommand {
   }
 
   func run() throws {
+    if file == "-" { try StandardInput.check() }
     let store = try global.openStore(isReadOnly: false)
     defer { store.close() }
     let size = file == "-" ? nil : LoadCommand.size(of: file)
@@ -35,11 +36,12 @@ struct LoadCommand: ToolCommand {
     options.isStrict = strict
     options.idLimit = global.json ? 1_000_000 : 0
     options.progress = { _, bytes in progress.update(bytes) }
+    options.commitObserver = { Interruption.note($0) }
     let start = ContinuousClock.now
     let result: LoadResult
     if file == "-" {
       result = try store.load(options) { buffer in
-        guard let data = try FileHandle.standardInput.read(upToCount: 1 << 20), !data.isEmpty else { return false }
+        guard let data = try StandardInput.next() else { return false }
         buffer.append(contentsOf: data)
         return true
       }

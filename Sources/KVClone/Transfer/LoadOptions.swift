@@ -12,9 +12,21 @@ public struct LoadOptions: Sendable {
   public var idLimit = 0
   /// Called about every thousand lines with the lines and bytes read so far.
   public var progress: (@Sendable (_ lines: Int, _ bytes: UInt64) -> Void)?
+  /// Told about each commit, so that whoever ends the process knows what is in the store.
+  package var commitObserver: (@Sendable (LoadCommit) -> Void)?
 
   /// One transaction, any header, files below the working directory.
   public init() {}
+}
+
+/// How a load's commit stands.
+package enum LoadCommit: Sendable {
+  /// From now until one of the others, nobody knows whether the batch is in the store.
+  case begins
+  /// So many objects have been committed so far.
+  case succeeded(objectCount: Int)
+  /// There is no commit under way: the load has failed, perhaps long before one.
+  case failed
 }
 
 /// What was loaded.

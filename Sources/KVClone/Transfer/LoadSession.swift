@@ -251,7 +251,13 @@ extension LoadSession {
       else { continue }
       try transaction.set(id, name, nil)
     }
-    for file in attributes.files { try transaction.setFile(id, file, below: options.baseDirectory) }
+    for file in attributes.files {
+      do {
+        try transaction.setFile(id, file, below: options.baseDirectory)
+      } catch let error as TransferError {
+        throw failure(error.kind, error.reason, entity: entity.name, property: error.property)
+      }
+    }
     return id
   }
 
@@ -315,13 +321,16 @@ extension LoadSession {
 extension WriteTransaction {
   /// Sets an attribute to the bytes of a file; they pass through in pieces.
   package mutating func setFile(_ id: ObjectID, _ value: AttributeJSON.FileValue, below directory: String) throws {
-    let (path, size) = try TransferFiles(directory: directory).locate(value.file)
-    if let expected = value.size, expected != size {
-      throw TransferError(
-        .invalidFile, "\(value.path): the file has \(size) bytes instead of \(expected)", property: value.path)
-    }
-    try setData(id, value.path) { writer in
-      try TransferFiles.read(path) { try writer.append($0) }
+    do {
+      let (path, size) = try TransferFiles(directory: directory).locate(value.file)
+      if let expected = value.size, expected != size {
+        throw TransferError(.invalidFile, "the file has \(size) bytes instead of \(expected)")
+      }
+      try setData(id, value.path) { writer in
+        try TransferFiles.read(path) { try writer.append($0) }
+      }
+    } catch let error as TransferError {
+      throw TransferError(error.kind, "\(value.path): \(error.reason)", property: value.path)
     }
   }
 }

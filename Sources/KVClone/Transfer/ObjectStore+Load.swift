@@ -22,12 +22,16 @@ extension ObjectStore {
     while hasMore {
       do {
         hasMore = try write(label: "load") { transaction in
-          try session.loadBatch(&transaction, from: source)
+          let hasMore = try session.loadBatch(&transaction, from: source)
+          options.commitObserver?(.begins)
+          return hasMore
         }
       } catch {
+        options.commitObserver?(.failed)
         throw session.transferError(error)
       }
       session.endBatch()
+      options.commitObserver?(.succeeded(objectCount: session.committedCount))
     }
     return session.result
   }
@@ -38,13 +42,17 @@ extension ObjectStore {
     var options = options
     options.baseDirectory = URL(fileURLWithPath: path).deletingLastPathComponent().path
     var isDirectory: ObjCBool = false
-    _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
-    guard !isDirectory.boolValue, let handle = FileHandle(forReadingAtPath: path) else {
-      throw TransferError(.invalidFile, "\(path) cannot be opened; check that it exists, is a file, and may be read")
+    let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+    guard !isDirectory.boolValue else {
+      throw TransferError(.invalidFile, "\(path) is a directory; name the file in it")
     }
+    guard exists else {
+      throw TransferError(.invalidFile, "\(path) does not exist; check its name")
+    }
+    let handle = try TransferFiles.open(path, path)
     defer { try? handle.close() }
     return try load(options) { buffer in
-      guard let data = try handle.read(upToCount: TransferFiles.chunkSize), !data.isEmpty else { return false }
+      guard let data = try TransferFiles.next(from: handle, path) else { return false }
       buffer.append(contentsOf: data)
       return true
     }

@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+
+@testable import KVCloneLMDB
+
+/// Rule 3 of storage: nobody who opens a file by a name from outside opens one of an open store.
+@Suite struct NamedFileTests {
+  let store: TemporaryStore
+  private static let names = ["data.mdb", "lock.mdb", "writer.lock", "stagers.lock"]
+
+  init() throws {
+    store = try TemporaryStore()
+  }
+
+  /// How many POSIX locks there are on the file, whoever has them; nil where the kernel does not tell.
+  private func posixLockCount(_ path: String) throws -> Int? {
+    let inode = try #require(try FileSystem.facts(path)).identity.inode
+    return FileSystem.smallTextFile("/proc/locks")?.split(separator: "\n").count {
+      $0.contains("POSIX") && $0.contains(":\(inode) ")
+    }
+  }
+
+  private func refusal(_ path: String) -> NamedFile.Refusal? {
+    do throws(NamedFile.Refusal) {
+      _ = try NamedFile.openToRead(path)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test func refusesTheFilesOfOpenStoresByWhateverName() throws {
+    let environment = try store.create()
+    let stagers = try StagerLockFile(directory: store.path)
+    let lock = store.path + "/lock.mdb"
+    let locks = try posixLockCount(lock)
+    for (index, name) in Self.names.enumerated() {
+      let (file, hard, soft) = ("\(store.path)/\(name)", "\(store.root)/hard\(index)", "\(store.root)/soft\(index)")
+      try FileManager.default.linkItem(atPath: file, toPath: hard)
+      try FileManager.default.createSymbolicLink(atPath: soft, withDestinationPath: file)
+      for path in [file, hard, soft] {
+        #expect(refusal(path) == .belongsToStore, "\(path)")
+        #expect(throws: NamedFile.Refusal.belongsToStore) { try NamedFile.create(path) }
+        #expect(FileSystem.exists(path))
+        #expect(NamedFile.belongsToStore(path))
+      }
+    }
+    #expect(try posixLockCount(lock) == locks)
+    // Of a closed store, and of one that was never open here, they are files like others.
+    environment.close()
+    withExtendedLifetime(stagers) {}
+    #expect(!NamedFile.belongsToStore(store.data))
+    #expect(!NamedFile.belongsToStore(lock))
+  }
+
+  @Test func opensOtherFiles() throws {
+    let environment = try store.create()
+    defer { environment.close() }
+    // Names alone say nothing.
+    let path = store.root + "/lock.mdb"
+    try Data("text".utf8).write(to: URL(fileURLWithPath: path))
+    let handle = FileHandle(fileDescriptor: try NamedFile.openToRead(path), closeOnDealloc: true)
+    #expect(try handle.readToEnd() == Data("text".utf8))
+    #expect(refusal(store.root + "/none") == .system(errno: ENOENT))
+    let hard = store.root + "/hard"
+    try FileManager.default.linkItem(atPath: path, toPath: hard)
+    try handle.close()
+    let new = FileHandle(fileDescriptor: try NamedFile.create(path), closeOnDealloc: true)
+    try new.write(contentsOf: Data("new".utf8))
+    #expect(try FileSystem.facts(path)?.mode == 0o600)
+    #expect(try String(contentsOfFile: hard, encoding: .utf8) == "text")
+    #expect(throws: NamedFile.Refusal.system(errno: ENOENT)) { try NamedFile.create(store.root + "/none/x") }
+  }
+
+  @Test func keepsTheLocksWhenTheFileIsExchangedAfterTheCheck() throws {
+    let environment = try store.create()
+    defer { environment.close() }
+    let lock = store.path + "/lock.mdb"
+    let path = store.root + "/x"
+    try Data("x".utf8).write(to: URL(fileURLWithPath: path))
+    let locks = try posixLockCount(lock)
+    #expect(throws: NamedFile.Refusal.belongsToStore) {
+      try NamedFile.openToRead(path) {
+        FileSystem.removeFile(path)
+        try? FileManager.default.linkItem(atPath: lock, toPath: path)
+      }
+    }
+    #expect(try posixLockCount(lock) == locks)
+    #expect(locks == nil || locks != 0)
+  }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import Testing
+
+/// What the tool reads and writes beside the store: standard input, and files that a user names.
+@Suite("Standard input and files beside the store")
+struct StandardInputTests {
+  /// Runs the tool by a shell, which can do more to its descriptors; `$0` stands for the tool and the store.
+  private func shell(_ scratch: Scratch, _ command: String) throws -> ToolRun {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = ["-c", #""$0" -s "$1" "# + command, Scratch.executable, scratch.store]
+    for name in ["out", "err"] { _ = FileManager.default.createFile(atPath: scratch.file(name), contents: nil) }
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = FileHandle(forWritingAtPath: scratch.file("out"))
+    process.standardError = FileHandle(forWritingAtPath: scratch.file("err"))
+    try process.run()
+    process.waitUntilExit()
+    return ToolRun(
+      code: process.terminationStatus, output: try scratch.read("out"),
+      errors: String(decoding: try scratch.read("err"), as: UTF8.self))
+  }
+
+  @Test("closed, or a directory: an error says so, and nothing happens")
+  func unreadable() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    try scratch.succeed("insert", "Note")
+    for command in ["load -", "blob put Note/1 data -"] {
+      for (redirection, word) in [("<&-", "closed"), ("< /", "directory")] {
+        let run = try shell(scratch, "--json \(command) \(redirection)")
+        #expect(run.code == 1, "\(command) \(redirection)")
+        let error = try run.error()
+        #expect(error["kind"] as? String == "io")
+        let message = error["message"] as? String ?? ""
+        #expect(message.contains("standard input is") && message.contains(word), "\(message)")
+      }
+    }
+    #expect(try scratch.succeed("info", "--json").json()["objects"] as? Int == 1)
+    try scratch.succeed("check")
+  }
+
+  @Test("a damaged value can be replaced from standard input")
+  func replacesDamage() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    try scratch.succeed("insert", "Note")
+    let marker = Data("MARKERMARKERMARKER".utf8)
+    var bytes = Data()
+    for _ in 0..<20_000 { bytes.append(marker) }
+    try bytes.write(to: URL(fileURLWithPath: scratch.file("in.bin")))
+    try scratch.succeed("blob", "put", "Note/1", "data", scratch.file("in.bin"))
+    let data = try Data(contentsOf: URL(fileURLWithPath: scratch.store + "/data.mdb"))
+    let place = try #require(data.range(of: marker)).lowerBound
+    let file = try #require(FileHandle(forUpdatingAtPath: scratch.store + "/data.mdb"))
+    try file.seek(toOffset: UInt64(place + 5000))
+    try file.write(contentsOf: Data("XXXX".utf8))
+    try file.close()
+    #expect(try scratch.tool("blob", "get", "Note/1", "data").code == 1)
+    try scratch.succeed("blob", "put", "Note/1", "data", "-", input: "new")
+    #expect(try scratch.succeed("blob", "get", "Note/1", "data").text == "new")
+    try scratch.succeed("check", "--read-data")
+    // Names are looked at first.
+    for names in [("Note/1", "name", "wrongType"), ("Note/1", "nope", "unknownProperty"), ("Note/9", "data", nil)] {
+      let run = try scratch.tool("blob", "put", names.0, names.1, "-", "--json", input: "x")
+      #expect(run.code == 1)
+      if let kind = names.2 { #expect(try run.error()["kind"] as? String == kind) }
+    }
+  }
+
+  @Test("the store's own files are neither read nor replaced")
+  func storeFiles() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    try scratch.succeed("insert", "Note")
+    try scratch.succeed("blob", "put", "Note/1", "data", "-", input: "bytes")
+    for name in ["data.mdb", "lock.mdb", "writer.lock"] {
+      let file = "\(scratch.store)/\(name)"
+      for arguments in [["blob", "put", "Note/1", "data", file], ["load", file]] {
+        let run = try scratch.run(["--store", scratch.store, "--json"] + arguments)
+        #expect(run.code == 1, "\(arguments)")
+        #expect(try run.error()["kind"] as? String == "invalidFile", "\(arguments): \(run.errors)")
+      }
+    }
+    let run = try scratch.tool("blob", "get", "Note/1", "data", "-o", scratch.store + "/data.mdb", "--json")
+    #expect(try run.error()["kind"] as? String == "invalidFile")
+    #expect(try scratch.succeed("blob", "get", "Note/1", "data").text == "bytes")
+    try scratch.succeed("check", "--read-data")
+  }
+
+  @Test("an interrupted load says what its batches have committed")
+  func interruptedBatches() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    for batch in [["--batch", "10"], []] {
+      var before = try scratch.succeed("info", "--json").json()["objects"] as? Int ?? -1
+      let load = scratch.process(["--store", scratch.store, "load", "-"] + batch)
+      let pipe = Pipe()
+      load.standardInput = pipe
+      load.standardOutput = FileHandle.nullDevice
+      _ = FileManager.default.createFile(atPath: scratch.file("err"), contents: nil)
+      load.standardError = FileHandle(forWritingAtPath: scratch.file("err"))
+      try load.run()
+      let lines = (1...25).map { "{\"id\":\"Item/\($0)\"}\n" }.joined()
+      try pipe.fileHandleForWriting.write(contentsOf: Data(lines.utf8))
+      let expected = batch.isEmpty ? 0 : 20
+      // The rest of a batch, or everything, waits for more lines, which do not come.
+      for _ in 0..<200 {
+        let isDone = try scratch.succeed("info", "--json").json()["objects"] as? Int == before + expected
+        // Without batches, once the transaction has begun.
+        if try isDone && (!batch.isEmpty || scratch.tool("insert", "Item").code == 11) { break }
+        if isDone { before += 1 }
+      }
+      load.interrupt()
+      load.waitUntilExit()
+      #expect(load.terminationReason == .exit && load.terminationStatus == 130)
+      let text = String(decoding: try scratch.read("err"), as: UTF8.self)
+      let outcome = batch.isEmpty ? "nothing is half done" : "the 20 objects that were committed stay"
+      #expect(text.contains("interrupted; \(outcome)"), "\(text)")
+      #expect(try scratch.succeed("info", "--json").json()["objects"] as? Int == before + expected)
+    }
+  }
+}
