@@ -21,9 +21,14 @@ enum SpillProbe {
   private static let valueCount = 8
   private static let valueLength = 512 << 10
 
-  /// The probe with another way to spill than `force`. Other threads may allocate meanwhile, so it gets three attempts.
+  /// What is allocated is known of the whole process, so other threads that allocate meanwhile can hide that memory was
+  /// freed. An attempt takes a few milliseconds.
+  private static let attemptCount: UInt32 = 20
+
+  /// The probe with another way to spill than `force`.
   static func findsSupport(with force: (OpaquePointer, UnsafeRawBufferPointer) -> Int32) -> Bool {
-    for _ in 0..<3 {
+    for attempt in 0..<attemptCount {
+      if attempt > 0 { usleep(1000 * attempt) }
       guard let scratch = ScratchEnvironment() else { return false }
       if unsafe probe(scratch, force) { return true }
     }
@@ -53,14 +58,14 @@ enum SpillProbe {
         return false
       }
     }
-    let rise = Int(kvclone_allocated_bytes()) - Int(before)
+    let after = kvclone_allocated_bytes()
     let isSpilled = unsafe ScratchEnvironment.tableName.withUnsafeBytes { name in
       unsafe force(transaction, name) == MDB_INCOMPATIBLE
     }
-    let held = Int(kvclone_allocated_bytes()) - Int(before)
+    let freed = Int(after) - Int(kvclone_allocated_bytes())
     let expected = valueCount * valueLength
     // Another malloc than the C library's shows no rise; then the file alone must prove that the pages left memory.
-    let isFreed = rise < expected / 2 || held < expected / 2
+    let isFreed = Int(after) - Int(before) < expected / 2 || freed >= expected / 2
     let isWritten = scratch.fileLength - fileBefore >= expected / 2
     let isReadable = unsafe scratch.holds(transaction, first: first, valueCount, valueLength)
     let isWritable = unsafe scratch.put(transaction, first, 0, valueLength)
