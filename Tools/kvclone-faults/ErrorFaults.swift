@@ -55,8 +55,8 @@ enum ErrorFaults: FaultClass {
   }()
 
   /// Failures of these may go unreported: they tidy up, and what they leave is swept later, or they write down who
-  /// holds a lock, which nothing depends on.
-  private static let quietOperations: Set<String> = ["unlink", "label"]
+  /// holds a lock, which nothing depends on; or they open the side file of uploads, which the first upload tries again.
+  private static let quietOperations: Set<String> = ["unlink", "label", "stagers"]
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     let context = try campaign.context()

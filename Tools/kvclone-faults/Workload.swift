@@ -11,10 +11,17 @@ struct Workload: Sendable {
   /// Small enough that a commit of many images spills several times.
   static let spillBudget = 32 << 10
 
-  enum Kind: Sendable { case base, changes, spilling, clone, cleaning, staged }
+  /// Longer than what an upload holds in memory, so that it takes several transactions.
+  private static let stagedLength = 5 << 20
+  /// More than one chunk at once.
+  private static let largeLength = 1_300_000
+
+  enum Kind: Sendable { case base, changes, spilling, clone, cleaning, staged, large }
 
   func kind(_ number: Int) -> Kind {
     if number == 1 { return .base }
+    // Late, because every later trial carries these bytes along, and beyond the end of the quick form.
+    if number == 17 { return .large }
     switch number % 6 {
     case 2: return .clone
     case 4: return .spilling
@@ -60,23 +67,37 @@ struct Workload: Sendable {
         try step.clean(&transaction)
       }
     case .staged:
-      try stage(number, store, &random)
+      try stage(number, (0..<3).map { _ in 5_000 + random.below(30_000) }, store, &random)
+    case .large:
+      try stage(number, Array(repeating: Workload.stagedLength / 8, count: 8), store, &random) {
+        (transaction, random) in
+        // The other way for many bytes: one value, given whole.
+        let photos = try Workload.ids(of: "Photo", in: transaction)
+        guard let photo = random.element(photos) else { return }
+        let image = Workload.bytes(Workload.largeLength + random.below(100_000), &random)
+        try transaction.set(photo, "image", .binary(image))
+      }
     case .changes:
       try changes(number, store, &random)
     }
   }
 
-  /// A value that is uploaded in transactions of its own, and used in a later one.
-  private func stage(_ number: Int, _ store: ObjectStore, _ random: inout SeededGenerator) throws {
+  /// A value that is uploaded in transactions of its own, and used in a later one, together with what `body` does.
+  private func stage(
+    _ number: Int, _ lengths: [Int], _ store: ObjectStore, _ random: inout SeededGenerator,
+    and body: (inout WriteTransaction, inout SeededGenerator) throws -> Void = { _, _ in }
+  ) throws {
     let projects = try store.read { try Workload.ids(of: "Project", in: $0) }
     guard let project = random.element(projects) else { return try changes(number, store, &random) }
-    let pieces = (0..<3).map { _ in Workload.bytes(5_000 + random.below(30_000), &random) }
+    var later = random
     let staged = try store.stageData { writer in
-      for piece in pieces { try writer.append(piece) }
+      for length in lengths { try writer.append(Workload.bytes(length, &later)) }
     }
     try store.write(label: "use staged data") { transaction in
+      var random = later
       try transaction.setData(project, "notes", staged)
       try transaction.set(project, "number", .integer(Int64(number)))
+      try body(&transaction, &random)
     }
   }
 

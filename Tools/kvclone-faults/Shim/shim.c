@@ -11,7 +11,8 @@
 //   KVCLONE_FAULT_KILL=N            SIGKILL before call N
 //   KVCLONE_FAULT_FAIL=N:ERRNO[:K]  calls N to N+K-1 fail (K: 1, or "sticky": all, until kvclone_fault_clear)
 //   KVCLONE_FAULT_OPERATION=NAME    only calls of this kind count for FAIL: open write meta label sync dirsync truncate
-//                                   rename unlink mkdir (label: a write to a lock file, which says who holds it)
+//                                   rename unlink mkdir stagers (label: a write to a lock file, which says who holds
+//                                   it; stagers: opening stagers.lock)
 //   KVCLONE_FAULT_SHORT=1           a write that should fail writes half of its bytes instead, and says so
 //   KVCLONE_FAULT_DROP=1            a sync that fails is journalled as one that lost what was not yet durable
 //   KVCLONE_FAULT_SWALLOW=NAME      a planted bug: sync, dirsync or meta writes pretend to be durable and are not
