@@ -73,13 +73,31 @@ package enum FileSystem {
     try sync(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
   }
 
-  /// Bytes that this user may still write on the file system of `path`.
-  package static func freeBytes(_ path: String) throws(LMDBError) -> Int {
-    var status = statvfs()
-    guard unsafe statvfs(path, &status) == 0 else { throw .io(errno: errno, operation: "statvfs") }
-    let (bytes, overflow) = Int(clamping: status.f_bavail).multipliedReportingOverflow(by: Int(status.f_frsize))
-    return overflow ? .max : bytes
+  /// What is left on a file system, in bytes.
+  struct FreeSpace: Sendable, Equatable {
+    /// What nobody can write more than, and only root may write all of.
+    let largest: Int
+    /// What this user may write, as far as the user's name tells.
+    let usable: Int
   }
+
+  /// What is left where an open file is; nil where that is unknown. A file system without a size says zero of zero blocks
+  /// (tmpfs with `size=0`, ramfs), and one that compresses may take more than it says.
+  static func freeSpace(descriptor: Int32) -> FreeSpace? {
+    var facts = statfs()
+    guard unsafe fstatfs(descriptor, &facts) == 0, facts.f_blocks > 0 else { return nil }
+    if compressing.contains(UInt32(truncatingIfNeeded: facts.f_type)) { return nil }
+    let unit = Int(facts.f_frsize > 0 ? facts.f_frsize : facts.f_bsize)
+    func bytes(_ blocks: UInt) -> Int {
+      let (bytes, overflow) = Int(clamping: blocks).multipliedReportingOverflow(by: unit)
+      return overflow ? .max : max(0, bytes)
+    }
+    let largest = bytes(facts.f_bfree)
+    return FreeSpace(largest: largest, usable: geteuid() == 0 ? largest : bytes(facts.f_bavail))
+  }
+
+  /// btrfs, bcachefs, ZFS, F2FS.
+  private static let compressing: Set<UInt32> = [0x9123_683E, 0xCA45_1A4E, 0x2FC1_2FC1, 0xF2F5_2010]
 
   /// Renames a file or directory; `storeExists` if `to` is there.
   package static func renameWithoutReplacing(_ from: String, to: String) throws(LMDBError) {

@@ -11,10 +11,12 @@ extension LMDBEnvironment {
     at directory: String, tables: [String], options: LMDBOptions = LMDBOptions(),
     initialise: (inout LMDBWriteTransaction) throws -> Void = { _ in }
   ) throws -> LMDBEnvironment {
-    let paths = StorePaths(directory)
-    if FileSystem.exists(paths.directory) { throw LMDBError.storeExists(path: paths.directory) }
-    guard try FileSystem.facts(paths.parent) != nil else { throw LMDBError.noStore(path: paths.parent) }
-    try NetworkFileSystems.check(paths.parent, trustedFuse: options.trustedFuseFileSystems)
+    let given = StorePaths(directory)
+    if FileSystem.exists(given.directory) { throw LMDBError.storeExists(path: given.directory) }
+    guard try FileSystem.facts(given.parent) != nil else { throw LMDBError.noStore(path: given.parent) }
+    try NetworkFileSystems.check(given.parent, trustedFuse: options.trustedFuseFileSystems)
+    // What `initialise` does may change the working directory.
+    let paths = try given.resolved()
     CreationDirectory.sweep(for: paths)
     do {
       let temporary = try CreationDirectory(for: paths)
@@ -22,9 +24,11 @@ extension LMDBEnvironment {
       try FileSystem.fsyncFile(temporary.paths.data)
       try FileSystem.fsyncDirectory(temporary.paths.directory)
       try temporary.publish(as: paths)
+    } catch LMDBError.storeExists {
+      throw LMDBError.storeExists(path: given.directory)
     }
     try FileSystem.fsyncDirectory(paths.parent)
-    let environment = try open(at: directory, options: options)
+    let environment = try open(at: paths.directory, options: options)
     try environment.openTables(tables, create: false)
     return environment
   }

@@ -58,15 +58,17 @@ package struct LMDBPageAudit: Sendable, Equatable {
 extension LMDBEnvironment {
   /// Sizes and counters, at this moment.
   package func info() throws(LMDBError) -> LMDBInfo {
-    try whileOpen { () throws(LMDBError) in
-      var raw = unsafe MDB_envinfo()
-      let code = unsafe mdb_env_info(pointer, &raw)
-      if code != 0 { throw error(code, "mdb_env_info") }
-      return unsafe LMDBInfo(
-        mapSize: raw.me_mapsize, lastPage: raw.me_last_pgno, commitNumber: UInt64(raw.me_last_txnid),
-        maximumReaders: Int(raw.me_maxreaders), readerCount: Int(raw.me_numreaders),
-        fileSize: FileSystem.byteCount(StorePaths(directory).data) ?? 0)
-    }
+    try whileOpen { () throws(LMDBError) in try liveInfo() }
+  }
+
+  /// The same for a caller who is counted as live.
+  func liveInfo() throws(LMDBError) -> LMDBInfo {
+    var raw = unsafe MDB_envinfo()
+    let code = unsafe mdb_env_info(pointer, &raw)
+    if code != 0 { throw error(code, "mdb_env_info") }
+    return unsafe LMDBInfo(
+      mapSize: raw.me_mapsize, lastPage: raw.me_last_pgno, commitNumber: UInt64(raw.me_last_txnid),
+      maximumReaders: Int(raw.me_maxreaders), readerCount: Int(raw.me_numreaders), fileSize: core.fileSize ?? 0)
   }
 
   /// Sizes of a table's tree, as last committed.
@@ -75,10 +77,10 @@ extension LMDBEnvironment {
     return try statistics(table, transaction.handle)
   }
 
-  /// How many pages of the file can be used again. Walks the free list.
-  package func freePageCount() throws(LMDBError) -> Int {
+  /// How many pages of the file can be used again. Walks the free list, until it has counted `limit`.
+  package func freePageCount(upTo limit: Int = .max) throws(LMDBError) -> Int {
     let transaction = try beginRead()
-    return try freePageCount(transaction)
+    return try freePageCount(transaction.handle, upTo: limit)
   }
 
   /// Counts every page once. All tables of the file must be open. Meaningful while nobody writes.
@@ -90,7 +92,7 @@ extension LMDBEnvironment {
       used += try statistics(LMDBTable(dbi: dbi), transaction.handle).pages
     }
     for name in names { used += try statistics(table(named: name), transaction.handle).pages }
-    return LMDBPageAudit(used: used, free: try freePageCount(transaction), total: try info().lastPage + 1)
+    return LMDBPageAudit(used: used, free: try freePageCount(transaction.handle), total: try info().lastPage + 1)
   }
 
   /// The reader slots in use.
@@ -148,10 +150,10 @@ extension LMDBEnvironment {
   }
 
   /// The free list's handle in LMDB.
-  private static let freeDatabase: UInt32 = 0
+  static let freeDatabase: UInt32 = 0
 
   /// Counts as a live transaction, so that the environment is not closed meanwhile.
-  private func whileOpen<T>(_ body: () throws(LMDBError) -> T) throws(LMDBError) -> T {
+  func whileOpen<T>(_ body: () throws(LMDBError) -> T) throws(LMDBError) -> T {
     try core.enter()
     defer { core.leave() }
     return try body()
@@ -166,14 +168,16 @@ extension LMDBEnvironment {
     return LMDBStatistics(raw)
   }
 
-  private func freePageCount(_ transaction: borrowing LMDBReadTransaction) throws(LMDBError) -> Int {
+  /// The same through a read transaction.
+  private func freePageCount(_ handle: LMDBTransactionHandle, upTo limit: Int = .max) throws(LMDBError) -> Int {
     var count = 0
-    try transaction.scan(LMDBTable(dbi: Self.freeDatabase)) { _, pages in
-      // An ID list: its length, then the page numbers.
-      if pages.byteCount >= 8 {
-        count += unsafe pages.withUnsafeBytes { unsafe $0.loadUnaligned(as: Int.self) }
-      }
-      return true
+    var cursor = try LMDBCursor(transaction: handle, table: LMDBTable(dbi: Self.freeDatabase), from: nil)
+    while count < limit, let entry = try cursor.next() {
+      // An ID list: its length, which damage may have changed, then the page numbers.
+      let pages = entry.value
+      if pages.byteCount < 8 { continue }
+      let length = unsafe pages.withUnsafeBytes { unsafe $0.loadUnaligned(as: Int.self) }
+      count = count.saturatingAdd(min(max(0, length), pages.byteCount / 8 - 1))
     }
     return count
   }

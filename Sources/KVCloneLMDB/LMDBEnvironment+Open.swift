@@ -9,13 +9,14 @@ extension LMDBEnvironment {
   package static func open(at directory: String, options: LMDBOptions = LMDBOptions()) throws(LMDBError)
     -> LMDBEnvironment
   {
-    let paths = StorePaths(directory)
-    let identity = try StoreFileCheck.identify(paths, isReadOnly: options.isReadOnly)
-    try NetworkFileSystems.check(paths.directory, trustedFuse: options.trustedFuseFileSystems)
-    guard EnvironmentRegistry.claim(identity) else { throw .alreadyOpen(path: paths.data) }
+    // Errors name what the caller named; everything later goes by a path that no change of directory bends.
+    let given = StorePaths(directory)
+    let identity = try StoreFileCheck.identify(given, isReadOnly: options.isReadOnly)
+    try NetworkFileSystems.check(given.directory, trustedFuse: options.trustedFuseFileSystems)
+    guard EnvironmentRegistry.claim(identity) else { throw .alreadyOpen(path: given.data) }
     do {
-      let found = try StoreFileCheck.inspect(paths, identity)
-      return try open(paths, options, found)
+      let found = try StoreFileCheck.inspect(given, identity)
+      return try open(try given.resolved(), options, found)
     } catch {
       EnvironmentRegistry.release(identity)
       throw error

@@ -4,83 +4,122 @@ import CKVCloneLMDB
 package struct LMDBRoom: Sendable, Equatable {
   /// Bytes of the map beyond the file's last page. The map can grow, as long as nobody uses it.
   package let freeMapBytes: Int
-  /// Bytes by which the file's pages can still grow: what the file system has for this user, and has given the file
-  /// already, but no more than the process may make a file long.
+  /// Bytes by which the file's pages can grow at most: what the file system has, for whomever, and has given the file
+  /// already, but no more than the process may make a file long. The greatest number where nobody knows.
   package let freeDiskBytes: Int
 }
 
 /// Looking for room before a large write (rule 8), so that it does not run out half way.
+///
+/// Only what is certain is refused; what cannot be found out, LMDB finds out. Sizes are those of the last commit, which a
+/// transaction begins with: it gets no page but those beyond the file's last one and those on the free list, so what
+/// exceeds both fits in no way, whatever the transaction has written and deleted before.
 extension LMDBEnvironment {
-  /// Pages that a commit needs besides what it writes: new branches, the free list, the metadata.
-  private static let reservedPages = 64
-
   /// The room that there is now. Pages of the file that can be used again are not counted.
   package func room() throws(LMDBError) -> LMDBRoom {
-    try room(info())
+    try whileOpen { () throws(LMDBError) in room(try liveInfo()) }
   }
 
-  /// Says beforehand that `byteCount` bytes cannot be written, where that is certain: with a reserve, and though every free
-  /// page of the file be used again. Makes the map larger if it has to be, now if nobody uses it, or else as soon as that is
-  /// so.
+  /// Says beforehand that a transaction cannot write so many bytes, where that is certain. Makes the map larger if it has
+  /// to be and nobody uses it. For a caller without a transaction; `LMDBWriteTransaction` has the same.
   ///
-  /// - Parameters:
-  ///   - byteCount: what is to be written, in one transaction.
-  ///   - pendingByteCount: what that transaction has written before, which no size tells before its commit.
-  /// - Throws: `diskFull`, `mapFull`.
-  package func makeRoom(for byteCount: Int, after pendingByteCount: Int = 0) throws(LMDBError) {
-    let info = try info()
-    let room = try room(info)
-    let byteCount = min(max(0, byteCount), EnvironmentCore.maximumMapSize)
-    let needed = byteCount + byteCount / 100 + Self.reservedPages * LMDBLimits.pageSize
-    let neededInMap = needed + min(max(0, pendingByteCount), EnvironmentCore.maximumMapSize)
-    // A free page serves both: it is in the map, and the disk has it.
-    if needed > room.freeDiskBytes, try needed > room.freeDiskBytes.saturatingAdd(reusableBytes()) { throw .diskFull }
-    if neededInMap <= room.freeMapBytes { return }
-    if try growMap(by: neededInMap, info) { return }
-    if try neededInMap > room.freeMapBytes + reusableBytes() {
-      core.noteMapFull(wanting: Self.mapSize(info, neededInMap))
-      throw .mapFull
+  /// - Throws: `diskFull`, `mapFull`, `closed`, `forked`.
+  package func makeRoom(for byteCount: UInt64) throws(LMDBError) {
+    let needed = min(Int(clamping: byteCount), EnvironmentCore.maximumMapSize)
+    // A reader takes a slot, for want of which nothing is refused.
+    let size = try whileOpen { () throws(LMDBError) -> Int? in
+      guard let info = try? liveInfo() else { return nil }
+      try checkDisk(needed, info) { limit in try? freePageCount(upTo: limit) }
+      return Self.withReserve(needed) > room(info).freeMapBytes ? Self.mapSize(info, needed) : nil
+    }
+    guard let size else { return }
+    if (try? growMap(toAtLeast: size)) != nil { return }
+    try whileOpen { () throws(LMDBError) in
+      guard let info = try? liveInfo() else { return }
+      try checkMap(needed, info) { limit in try? freePageCount(upTo: limit) }
     }
   }
 
-  /// Pages of the file that are free. Readers may keep some of them from being used again.
-  private func reusableBytes() throws(LMDBError) -> Int {
-    try freePageCount() * LMDBLimits.pageSize
+  /// The same within a transaction, which is counted as live.
+  fileprivate func makeRoom(for byteCount: UInt64, _ handle: LMDBTransactionHandle) throws(LMDBError) {
+    guard let info = try? liveInfo() else { return }
+    let needed = min(Int(clamping: byteCount), EnvironmentCore.maximumMapSize)
+    try checkDisk(needed, info) { _ in freePageBound(handle) }
+    try checkMap(needed, info) { _ in freePageBound(handle) }
   }
 
-  private func room(_ info: LMDBInfo) throws(LMDBError) -> LMDBRoom {
+  /// No fewer pages than are on the free list, as last committed: what its own pages have place for. LMDB lets no write
+  /// transaction read the list, and a reader would take a slot that may be wanting.
+  private func freePageBound(_ handle: LMDBTransactionHandle) -> Int? {
+    var raw = MDB_stat()
+    guard unsafe mdb_stat(handle.pointer, Self.freeDatabase, &raw) == 0 else { return nil }
+    let pages = max(0, Int(raw.ms_leaf_pages)).saturatingAdd(max(0, Int(raw.ms_overflow_pages)))
+    let (numbers, overflow) = pages.multipliedReportingOverflow(by: LMDBLimits.pageSize / 8)
+    return overflow ? .max : numbers
+  }
+
+  private func checkDisk(_ needed: Int, _ info: LMDBInfo, _ countFree: (Int) -> Int?) throws(LMDBError) {
+    if Self.isTooMuch(needed, room(info).freeDiskBytes, countFree) { throw .diskFull }
+  }
+
+  private func checkMap(_ needed: Int, _ info: LMDBInfo, _ countFree: (Int) -> Int?) throws(LMDBError) {
+    guard Self.isTooMuch(needed, room(info).freeMapBytes, countFree) else { return }
+    core.noteMapFull(wanting: Self.mapSize(info, needed))
+    throw .mapFull
+  }
+
+  /// Whether so many bytes do not fit even if every free page of the file is used again, which readers may forbid. A free
+  /// page serves both: it is in the map, and the disk has it.
+  private static func isTooMuch(_ needed: Int, _ free: Int, _ countFree: (_ limit: Int) -> Int?) -> Bool {
+    if needed <= free { return false }
+    let pages = (needed - free + LMDBLimits.pageSize - 1) / LMDBLimits.pageSize
+    guard let reusable = countFree(pages) else { return false }
+    return reusable < pages
+  }
+
+  fileprivate func room(_ info: LMDBInfo) -> LMDBRoom {
     let used = (info.lastPage + 1) * LMDBLimits.pageSize
-    var free = try FileSystem.freeBytes(directory)
+    var free = core.descriptor.flatMap { FileSystem.freeSpace(descriptor: $0)?.largest } ?? .max
     let limit = kvclone_file_size_limit()
-    if limit < UInt64(Int.max) { free = min(free, max(0, Int(limit) - info.fileSize)) }
+    if limit < UInt64(Int.max), info.fileSize > 0 { free = min(free, max(0, Int(limit) - info.fileSize)) }
     return LMDBRoom(
       freeMapBytes: max(0, info.mapSize - used), freeDiskBytes: free.saturatingAdd(max(0, info.fileSize - used)))
   }
 
-  /// Whether the map could be made large enough; not while somebody uses it, or a limit of the process forbids it.
-  private func growMap(by byteCount: Int, _ info: LMDBInfo) throws(LMDBError) -> Bool {
-    do throws(LMDBError) {
-      try growMap(toAtLeast: Self.mapSize(info, byteCount))
-      return true
-    } catch {
-      switch error {
-      case .transactionsActive, .outOfMemory: return false
-      default: throw error
-      }
-    }
+  /// What a write of at least so many bytes may take: keys, branches, pages that are not filled to the last byte, the free
+  /// list, the metadata.
+  private static func withReserve(_ byteCount: Int) -> Int {
+    byteCount + byteCount / 4 + 64 * LMDBLimits.pageSize
   }
 
-  /// Twice what is needed, because pages are not filled to the last byte, and address space costs nothing.
+  /// Twice what is needed, because address space costs nothing.
   private static func mapSize(_ info: LMDBInfo, _ byteCount: Int) -> Int {
     let mebibyte = 1 << 20
-    let size = (info.lastPage + 1) * LMDBLimits.pageSize + 2 * byteCount
+    let size = (info.lastPage + 1) * LMDBLimits.pageSize + 2 * withReserve(byteCount)
     return min(EnvironmentCore.maximumMapSize, (size + mebibyte - 1) / mebibyte * mebibyte)
+  }
+}
+
+extension LMDBWriteTransaction {
+  /// Sizes of the file and the room in it when the transaction began. Asks nobody but the transaction itself: an
+  /// environment that is being closed lets it go on.
+  package borrowing func facts() throws(LMDBError) -> (info: LMDBInfo, room: LMDBRoom) {
+    let info = try environment.liveInfo()
+    return (info, environment.room(info))
+  }
+
+  /// Says that this transaction cannot write so many bytes more, where that is certain; the map then grows as soon as
+  /// nobody uses it. Nothing was written, and the transaction goes on.
+  ///
+  /// - Throws: `diskFull`, `mapFull`.
+  package borrowing func makeRoom(for byteCount: UInt64) throws(LMDBError) {
+    try environment.makeRoom(for: byteCount, handle)
   }
 }
 
 extension Int {
   /// The sum of two numbers that are not negative, or the greatest number there is.
-  fileprivate func saturatingAdd(_ other: Int) -> Int {
+  func saturatingAdd(_ other: Int) -> Int {
     let (sum, overflow) = addingReportingOverflow(other)
     return overflow ? .max : sum
   }

@@ -7,7 +7,7 @@ import Synchronization
 /// At most one environment of a file exists in a process (`alreadyOpen`), and none survives a fork (`forked`). It
 /// closes with the last transaction after `close()`, or after the last reference went.
 package final class LMDBEnvironment: Sendable {
-  /// The store's directory.
+  /// The store's directory: its absolute path when it was opened.
   package let directory: String
   package let options: LMDBOptions
   /// Whether the file ended before the last page its meta page names, when it was opened. A healthy file can, if a
@@ -37,6 +37,9 @@ package final class LMDBEnvironment: Sendable {
   }
 
   var pointer: OpaquePointer { unsafe core.pointer }
+
+  /// Which file `data.mdb` is.
+  package var identity: FileSystem.Identity { core.identity }
 
   @inline(__always)
   var isForked: Bool { core.forkGuard.isForked }
@@ -86,9 +89,21 @@ extension EnvironmentCore {
   }
 
   private var isDiskFull: Bool {
-    if let free = try? FileSystem.freeBytes(directory), free < 1 << 20 { return true }
+    guard let descriptor else { return false }
+    if let free = FileSystem.freeSpace(descriptor: descriptor), free.usable < 1 << 20 { return true }
     let limit = kvclone_file_size_limit()
-    let length = FileSystem.byteCount(StorePaths(directory).data) ?? 0
-    return limit != .max && UInt64(length) + UInt64(LMDBLimits.pageSize) > limit
+    guard limit != .max, let length = fileSize else { return false }
+    return UInt64(length) + UInt64(LMDBLimits.pageSize) > limit
+  }
+
+  /// LMDB's own descriptor of `data.mdb`, which stays where the file is, whatever is renamed. For live users.
+  var descriptor: Int32? {
+    var descriptor: Int32 = -1
+    return unsafe mdb_env_get_fd(pointer, &descriptor) == 0 && descriptor >= 0 ? descriptor : nil
+  }
+
+  /// The size of `data.mdb`, in bytes.
+  var fileSize: Int? {
+    descriptor.flatMap { (try? FileSystem.facts(descriptor: $0))?.byteCount }
   }
 }

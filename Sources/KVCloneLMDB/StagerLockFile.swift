@@ -11,8 +11,13 @@ package final class StagerLockFile: Sendable {
   private let forkGuard = ForkGuard()
 
   /// Opens the side file of the store at `directory`, making it (0600) if there is none.
-  package init(directory: String) throws(LMDBError) {
-    let path = StorePaths(directory).stagerLock
+  ///
+  /// - Parameter data: which file the store's `data.mdb` is: another store may have the name by now, and its uploads are
+  ///   none of ours.
+  package init(directory: String, beside data: FileSystem.Identity? = nil) throws(LMDBError) {
+    let paths = StorePaths(directory)
+    let path = paths.stagerLock
+    if let data, try FileSystem.facts(paths.data)?.identity != data { throw .noStore(path: directory) }
     let file = unsafe kvclone_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else {
       if -file == ELOOP { throw .symlink(path: path) }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The files of a store's directory.
 struct StorePaths: Sendable {
   let directory: String
@@ -7,6 +9,30 @@ struct StorePaths: Sendable {
     var directory = directory
     while directory.utf8.count > 1, directory.hasSuffix("/") { directory.removeLast() }
     self.directory = directory
+  }
+
+  /// The same directory, wherever the process's working directory goes later.
+  ///
+  /// The last name is not followed: whether it is a link, the checks of an opening say. What cannot be found stays as it
+  /// is, for them to say so too.
+  func resolved() throws(LMDBError) -> StorePaths {
+    if directory.isEmpty { return self }
+    if [".", "..", "", "/"].contains(name) {
+      guard let path = try Self.realPath(directory) else { return self }
+      return StorePaths(path)
+    }
+    guard let path = try Self.realPath(parent) else { return self }
+    return StorePaths(path == "/" ? "/" + name : path + "/" + name)
+  }
+
+  private static func realPath(_ path: String) throws(LMDBError) -> String? {
+    guard let resolved = unsafe realpath(path, nil) else {
+      let code = errno
+      if code == ENOENT || code == ENOTDIR { return nil }
+      throw LMDBError(code: code, operation: "realpath")
+    }
+    defer { unsafe free(resolved) }
+    return unsafe String(cString: resolved)
   }
 
   var data: String { directory + "/data.mdb" }

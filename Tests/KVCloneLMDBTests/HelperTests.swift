@@ -14,9 +14,13 @@ import Testing
     try FileSystem.createDirectory(store.path)
     #expect(throws: LMDBError.self) { try FileSystem.createDirectory(store.path) }
     try FileSystem.fsyncDirectory(store.root)
-    #expect(try FileSystem.freeBytes(store.root) > 0)
     #expect(StorePaths("a/b//").directory == "a/b")
     #expect(StorePaths("/b").parent == "/" && StorePaths("b").parent == "." && StorePaths("a/b").name == "b")
+    #expect(try StorePaths("/usr/../b/").resolved().directory == "/b")
+    #expect(try StorePaths(".").resolved().directory == FileManager.default.currentDirectoryPath)
+    #expect(try StorePaths("").resolved().directory == "")
+    #expect(try StorePaths(store.root + "/none/b").resolved().directory == store.root + "/none/b")
+    #expect(FileSystem.freeSpace(descriptor: -1) == nil)
   }
 
   @Test func threads() throws {

@@ -3,8 +3,76 @@ import KVClone
 
 /// What a second process does on the level of objects.
 let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
-  "stage": { try stage(at: $0[0], mebibytes: Int($0[1]) ?? 1) }
+  "stage": { try stage(at: $0[0], mebibytes: Int($0[1]) ?? 1) },
+  "wander": { try wander(in: $0[0]) },
+  "large": { try writeLarge(at: $0[0], mebibytes: $0.dropFirst().compactMap { Int($0) }) },
 ]
+
+private let peerModel = ManagedObjectModel("Peer") {
+  EntityDescription("Item") { AttributeDescription("data", .binary) }
+}
+
+/// Makes a store by a relative path, leaves the directory, works, moves the store, and works on. A line is printed for each
+/// step.
+private func wander(in root: String) throws {
+  let manager = FileManager.default
+  guard manager.changeCurrentDirectoryPath(root) else { return say("no directory") }
+  let store = try ObjectStore.create(at: "store", model: peerModel)
+  defer { store.close() }
+  let item = try store.write { transaction in try transaction.insert("Item") }
+  guard manager.changeCurrentDirectoryPath("/") else { return say("no directory") }
+  func attempt(_ step: String, _ body: () throws -> Void) {
+    do {
+      try body()
+      say("\(step) ok")
+    } catch {
+      say("\(step) \(error)")
+    }
+  }
+  func work() {
+    attempt("set") {
+      try store.write { transaction in try transaction.set(item, "data", .binary(Data(count: 2 << 20))) }
+    }
+    attempt("clone") { _ = try store.clone([item]) }
+    attempt("stage") { _ = try store.stageData { writer in try writer.append(Data(count: 500_000)) } }
+    attempt("info") { _ = try store.info() }
+    attempt("check") { if try !store.check().damages.isEmpty { say("damaged") } }
+  }
+  work()
+  attempt("load") {
+    var isFirst = true
+    _ = try store.load { buffer in
+      // More lines than are kept in memory.
+      if isFirst { for number in 1...70_000 { buffer += Array("{\"id\":\"Item/\(number)\"}\n".utf8) } }
+      defer { isFirst = false }
+      return isFirst
+    }
+  }
+  try manager.moveItem(atPath: root + "/store", toPath: root + "/elsewhere")
+  work()
+}
+
+/// Makes a store and sets one value after the other, of so many mebibytes each.
+private func writeLarge(at path: String, mebibytes: [Int]) throws {
+  let store = try ObjectStore.create(at: path, model: peerModel)
+  defer { store.close() }
+  for count in mebibytes {
+    do throws(any Error) {
+      try store.write { transaction in
+        let item = try transaction.insert("Item")
+        do {
+          try transaction.set(item, "data", .binary(Data(count: count << 20)))
+        } catch {
+          say("refused")
+          throw error
+        }
+      }
+      say("ok")
+    } catch {
+      say("error \((error as? StoreError)?.kind.rawValue ?? "\(error)")")
+    }
+  }
+}
 
 /// Stages data piece by piece: a line is read before each mebibyte and before the end, and one is printed after each.
 /// The line `use Note/1 data` at the end makes the data a value; `drop` lets go of it, and the process lives on until

@@ -23,7 +23,7 @@ package final class FaultyEngine: StorageEngine {
   package let inner: any StorageEngine
   private let kind: StoreError.Kind
   /// Whether nobody learns how much room there is, so that writes find out.
-  private let hidesRoom: Bool
+  fileprivate let hidesRoom: Bool
   private let state = Mutex(State())
 
   /// The call that fails throws an error of `kind`.
@@ -75,8 +75,8 @@ package final class FaultyEngine: StorageEngine {
     return facts
   }
 
-  package func makeRoom(for byteCount: UInt64, after pending: UInt64) throws(StoreError) {
-    if !hidesRoom { try inner.makeRoom(for: byteCount, after: pending) }
+  package func makeRoom(for byteCount: UInt64) throws(StoreError) {
+    if !hidesRoom { try inner.makeRoom(for: byteCount) }
   }
 
   package func close() { inner.close() }
@@ -144,6 +144,12 @@ private final class FaultyTransaction: StorageBackend {
   }
 
   func abort() { inner.abort() }
+
+  func facts() throws(StoreError) -> StorageFacts? { engine.hidesRoom ? nil : try inner.facts() }
+
+  func makeRoom(for byteCount: UInt64) throws(StoreError) {
+    if !engine.hidesRoom { try inner.makeRoom(for: byteCount) }
+  }
 
   private func passChange(_ call: FaultyEngine.Call) throws(StoreError) {
     if hasFailed {

@@ -12,12 +12,19 @@ final class Stagers: Sendable {
     var isClosed = false
   }
 
-  /// The store's directory; nil for an engine without one, which is alone with its data.
-  private let directory: String?
+  /// The store's directory and which file its data is; nil for an engine without one, which is alone with its data.
+  private let place: (directory: String, data: FileSystem.Identity)?
   private let state = Mutex(State())
 
-  init(directory: String?) {
-    self.directory = directory
+  /// - Parameter isReadOnly: whether there will be no upload.
+  init(directory: String?, beside data: FileSystem.Identity?, isReadOnly: Bool) {
+    if let directory, let data { place = (directory, data) } else { place = nil }
+    if isReadOnly { return }
+    // Now, while the directory has its name for certain. What goes wrong is told to the first upload, which tries again: a
+    // full disk is no reason not to open.
+    state.withLock { [place] state in
+      if let place { state.file = try? StagerLockFile(directory: place.directory, beside: place.data) }
+    }
   }
 
   /// Takes a byte that nobody has and no pending blob names.
@@ -74,8 +81,10 @@ final class Stagers: Sendable {
     let result: Result<R, StoreError> = state.withLock { state in
       do throws(StoreError) {
         if state.isClosed { throw StoreError(.closed, "the store was closed, and its uploads with it") }
-        if state.file == nil, let directory {
-          state.file = try storeErrors { () throws(LMDBError) in try StagerLockFile(directory: directory) }
+        if state.file == nil, let place {
+          state.file = try storeErrors { () throws(LMDBError) in
+            try StagerLockFile(directory: place.directory, beside: place.data)
+          }
         }
         return .success(try body(&state))
       } catch {

@@ -86,7 +86,7 @@ extension ObjectStore {
         planned = nil
       }
       // While no transaction of ours is open: the map can grow.
-      if let byteCount = planned?.context.byteCount { try engine.makeRoom(for: byteCount, after: 0) }
+      if let byteCount = planned?.context.byteCount { try engine.makeRoom(for: byteCount) }
       var session = try writeSession(label: "clone")
       let context: CloneContext
       if let planned {

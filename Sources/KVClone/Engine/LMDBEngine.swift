@@ -29,19 +29,11 @@ package final class LMDBEngine: StorageEngine {
   }
 
   package func facts() throws(StoreError) -> StorageFacts {
-    try storeErrors { () throws(LMDBError) in
-      let info = try environment.info()
-      let room = try environment.room()
-      return StorageFacts(
-        fileBytes: UInt64(info.fileSize), pageCount: info.lastPage + 1, pageSize: LMDBLimits.pageSize,
-        freeMapBytes: UInt64(room.freeMapBytes), freeDiskBytes: UInt64(room.freeDiskBytes))
-    }
+    try storeErrors { () throws(LMDBError) in StorageFacts(try environment.info(), try environment.room()) }
   }
 
-  package func makeRoom(for byteCount: UInt64, after pending: UInt64) throws(StoreError) {
-    try storeErrors { () throws(LMDBError) in
-      try environment.makeRoom(for: Int(clamping: byteCount), after: Int(clamping: pending))
-    }
+  package func makeRoom(for byteCount: UInt64) throws(StoreError) {
+    try storeErrors { () throws(LMDBError) in try environment.makeRoom(for: byteCount) }
   }
 
   package func close() {
@@ -151,6 +143,19 @@ private final class LMDBBackend: StorageBackend {
 
   func abort() {}
 
+  func facts() throws(StoreError) -> StorageFacts? {
+    guard let writer else { return nil }
+    return try storeErrors { () throws(LMDBError) in
+      let facts = try writer.pointee.facts()
+      return StorageFacts(facts.info, facts.room)
+    }
+  }
+
+  func makeRoom(for byteCount: UInt64) throws(StoreError) {
+    guard let writer else { return }
+    try storeErrors { () throws(LMDBError) in try writer.pointee.makeRoom(for: byteCount) }
+  }
+
   /// Why a change failed: the first time its own reason, then that the transaction can only be given up.
   @inline(never)
   private func changeError() -> StoreError {
@@ -165,6 +170,15 @@ private final class LMDBBackend: StorageBackend {
   @inline(never)
   private static func lookupError(_ code: Int32, _ keyLength: Int) -> StoreError {
     StoreError(LMDBPointerReader.error(code, keyLength: keyLength))
+  }
+}
+
+extension StorageFacts {
+  fileprivate init(_ info: LMDBInfo, _ room: LMDBRoom) {
+    func unlessUnknown(_ byteCount: Int) -> UInt64 { byteCount == .max ? .max : UInt64(byteCount) }
+    self.init(
+      fileBytes: UInt64(info.fileSize), pageCount: info.lastPage + 1, pageSize: LMDBLimits.pageSize,
+      freeMapBytes: UInt64(room.freeMapBytes), freeDiskBytes: unlessUnknown(room.freeDiskBytes))
   }
 }
 

@@ -121,8 +121,10 @@ extension ObjectStore {
     let schema = try Schema(
       model: catalog.model, codes: catalog.codes, layouts: catalog.layouts,
       tables: try openTables(engine, metadata, catalog))
+    // Errors so far named the path that was given; the store's own outlives a change of the working directory.
     return ObjectStore(
-      path: path, uuid: format.storeUUID, options: options, engine: engine, schema: schema,
+      path: (engine as? LMDBEngine)?.environment.directory ?? path, uuid: format.storeUUID, options: options,
+      engine: engine, schema: schema,
       formatVersion: format.version)
   }
 

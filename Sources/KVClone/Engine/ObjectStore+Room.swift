@@ -10,20 +10,21 @@ func onceMoreIfMapFull<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
 }
 
 extension Session {
-  /// Asks for room before a large write whose size is known, and counts it.
+  /// Asks for room before a large write that takes at least so many bytes. Only this one is looked at: what the
+  /// transaction has written before may be deleted again, and its pages used again.
   ///
   /// - Throws: `diskFull` or `mapFull`, where it is certain that there is not so much.
-  mutating func makeRoom(for byteCount: UInt64) throws(StoreError) {
-    try engine?.makeRoom(for: byteCount, after: changes.largeByteCount)
-    changes.largeByteCount += byteCount
+  borrowing func makeRoom(for byteCount: UInt64) throws(StoreError) {
+    try storage.makeRoom(for: byteCount)
   }
 
   /// Whether the bytes of a clone have to be counted before it may write. Copying everything that there is, the links of
   /// those outside included, takes less than twice the file; only blobs may be copied more often than they are stored.
   borrowing func isRoomTight(for options: CloneOptions) throws(StoreError) -> Bool {
-    guard let facts = try engine?.facts() else { return false }
+    // What cannot be found out is no obstacle: the write finds out.
+    guard let facts = (try? storage.facts()) ?? (try? engine?.facts()) else { return false }
     let free = min(facts.freeMapBytes, facts.freeDiskBytes)
     if free == .max { return false }
-    return options.blobs == .copy || free / 2 < UInt64(facts.pageCount * facts.pageSize)
+    return options.blobs == .copy || free / 2 < UInt64(facts.pageCount) * UInt64(facts.pageSize)
   }
 }

@@ -21,7 +21,7 @@ import KVCloneRecords
 ///
 /// A write transaction that was acknowledged survives a crash and a power loss: the commit returns after fdatasync.
 public final class ObjectStore: Sendable {
-  /// The store's directory.
+  /// The store's directory: its absolute path when it was opened.
   public let path: String
   /// The store's identity, for its whole life.
   public let uuid: UUID
@@ -48,7 +48,8 @@ public final class ObjectStore: Sendable {
     self.engine = engine
     self.schema = schema
     self.formatVersion = formatVersion
-    stagers = Stagers(directory: (engine as? LMDBEngine)?.environment.directory)
+    let environment = (engine as? LMDBEngine)?.environment
+    stagers = Stagers(directory: environment?.directory, beside: environment?.identity, isReadOnly: options.isReadOnly)
   }
 
   /// Lets go of the file, as soon as the last transaction has ended. Every later call throws `closed`.
@@ -75,8 +76,8 @@ public final class ObjectStore: Sendable {
   ///
   /// `body` runs once, whatever happens. When it met the map's end, or a full disk, which ends it in `mapFull` or
   /// `diskFull` with nothing written, it is the caller's to run it again: the map grows as soon as no transaction of this
-  /// process is open. Transactions that the store begins by itself, such as a clone of its own, are run once more for a
-  /// full map.
+  /// process is open. A clone of its own, a piece of an upload, and the adoption of a model are run once more for a full
+  /// map: their transactions are the store's.
   ///
   /// - Parameters:
   ///   - label: what others who wait are told is holding the lock.

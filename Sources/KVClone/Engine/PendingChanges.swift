@@ -12,8 +12,6 @@ struct PendingChanges {
   var nextSerials: [UInt16: UInt64] = [:]
   /// The next blob's serial, once one was asked for.
   var nextBlobSerial: UInt64?
-  /// Bytes of large values and clones written so far: sizes that the file does not show before the commit.
-  var largeByteCount: UInt64 = 0
   /// The first failure that left things half done; the transaction can then only be given up.
   var failure: StoreError?
   /// Whether anything was written.

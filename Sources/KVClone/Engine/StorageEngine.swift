@@ -46,23 +46,20 @@ package protocol StorageEngine: AnyObject, Sendable {
   func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend
   /// Facts for `info`, `stat` and `check`.
   func facts() throws(StoreError) -> StorageFacts
-  /// Says before a large write whose size is known that there is no room for it, where that is certain: `mapFull`,
-  /// `diskFull`. Makes room if it can.
-  ///
-  /// - Parameters:
-  ///   - byteCount: what is to be written, in one transaction.
-  ///   - pending: what that transaction has written before.
-  func makeRoom(for byteCount: UInt64, after pending: UInt64) throws(StoreError)
+  /// Says before a transaction that is to write at least so many bytes that there is no room for them, where that is
+  /// certain: `mapFull`, `diskFull`. Makes room if it can. Never within a transaction: that has the same call.
+  func makeRoom(for byteCount: UInt64) throws(StoreError)
   /// Lets go of the file. Nothing may be called afterwards.
   func close()
 }
 
 extension StorageEngine {
   /// An engine whose room nobody knows finds out when it is full.
-  package func makeRoom(for byteCount: UInt64, after pending: UInt64) throws(StoreError) {}
+  package func makeRoom(for byteCount: UInt64) throws(StoreError) {}
 }
 
 /// Sizes that an engine reports.
+@usableFromInline
 package struct StorageFacts: Sendable {
   /// Bytes of the data file.
   package var fileBytes: UInt64
@@ -72,7 +69,8 @@ package struct StorageFacts: Sendable {
   package var pageSize: Int
   /// Bytes by which the file can grow before its map has to; greatest where there is no such limit.
   package var freeMapBytes: UInt64
-  /// Bytes by which the file can grow before the disk is full, or the file as long as the process may make it.
+  /// Bytes by which the file can grow at most, before the disk is full or the file as long as the process may make it;
+  /// greatest where nobody knows.
   package var freeDiskBytes: UInt64
 
   package init(
@@ -106,4 +104,16 @@ package protocol StorageBackend: AnyObject {
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool
   func commit() throws(StoreError)
   func abort()
+  /// The engine's facts, as a write transaction found them at its begin; nil where only the engine has them.
+  func facts() throws(StoreError) -> StorageFacts?
+  /// Says that the transaction cannot write so many bytes more, where that is certain: `mapFull`, `diskFull`. Nothing was
+  /// written then, and it goes on.
+  func makeRoom(for byteCount: UInt64) throws(StoreError)
+}
+
+extension StorageBackend {
+  package func facts() throws(StoreError) -> StorageFacts? { nil }
+
+  /// An engine whose room nobody knows finds out when it is full.
+  package func makeRoom(for byteCount: UInt64) throws(StoreError) {}
 }

@@ -71,6 +71,16 @@ package struct StorageTransaction: ~Copyable {
     return try backend.delete(table, unsafePointers(key))
   }
 
+  /// The engine's facts, where the transaction itself can tell them.
+  package borrowing func facts() throws(StoreError) -> StorageFacts? {
+    try backend.facts()
+  }
+
+  /// Says that so many bytes more do not fit, where that is certain; nothing was written then.
+  package borrowing func makeRoom(for byteCount: UInt64) throws(StoreError) {
+    try backend.makeRoom(for: byteCount)
+  }
+
   /// Makes every change durable, or none; the transaction is over either way.
   package consuming func commit() throws(StoreError) {
     isOpen = false

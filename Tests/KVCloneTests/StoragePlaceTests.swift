@@ -1,0 +1,101 @@
+import Foundation
+import KVCloneLMDB
+import Testing
+
+@testable import KVClone
+
+/// Where a store is, and on what.
+@Suite("Places of stores")
+struct StoragePlaceTests {
+  @Test("a store that was opened by a relative path, and one that is moved while it is open, work on")
+  func wandering() throws {
+    let root = try temporaryDirectory()
+    defer { try? FileManager.default.removeItem(atPath: root) }
+    let peer = try PeerProcess("wander", [root])
+    let steps = ["set", "clone", "stage", "info", "check"]
+    for step in steps + ["load"] + steps { #expect(peer.hear() == step + " ok") }
+    #expect(peer.hear() == nil)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: root) == ["elsewhere"])
+  }
+
+  @Test("a store names its absolute path, and a link to its parent is followed once")
+  func absolutePath() throws {
+    let root = try temporaryDirectory()
+    let manager = FileManager.default
+    defer { try? manager.removeItem(atPath: root) }
+    try FileSystem.createDirectory(root + "/real")
+    try manager.createSymbolicLink(atPath: root + "/link", withDestinationPath: "real")
+    let model = ManagedObjectModel("Place") { EntityDescription("Item") {} }
+    let store = try ObjectStore.create(at: root + "/link/store/", model: model)
+    defer { store.close() }
+    #expect(store.path.hasSuffix("/real/store") && store.path.hasPrefix("/"))
+    try manager.removeItem(atPath: root + "/link")
+    _ = try store.stageData { writer in try writer.append(Data(count: 5000)) }
+    store.close()
+    try manager.createSymbolicLink(atPath: root + "/link", withDestinationPath: "real/store")
+    expectError(.notAStore) { _ = try ObjectStore.open(at: root + "/link") }
+  }
+
+  @Test("the side file of another store that has the name now is not taken")
+  func anotherStore() throws {
+    let root = try temporaryDirectory()
+    defer { try? FileManager.default.removeItem(atPath: root) }
+    let environment = try LMDBEnvironment.create(at: root + "/store", tables: [])
+    _ = try StagerLockFile(directory: environment.directory, beside: environment.identity)
+    try FileManager.default.moveItem(atPath: root + "/store", toPath: root + "/old")
+    let other = try LMDBEnvironment.create(at: root + "/store", tables: [])
+    #expect(throws: LMDBError.noStore(path: environment.directory)) {
+      _ = try StagerLockFile(directory: environment.directory, beside: environment.identity)
+    }
+    #expect(!FileSystem.exists(root + "/store/stagers.lock"))
+    environment.close()
+    other.close()
+  }
+
+  @Test("a file system that does not say how large it is refuses nothing", .enabled(if: MountedPeer.canMount))
+  func unknownRoom() throws {
+    for options in ["tmpfs -o size=0", "ramfs"] {
+      let lines = try MountedPeer.script(
+        """
+        mount -t \(options) none "$2"; chmod 700 "$2"; "$1" large "$2/store" 2 3
+        """)
+      #expect(lines == ["ok", "ok"], "\(options)")
+    }
+  }
+
+  @Test("a value larger than the disk is refused, a smaller one is written", .enabled(if: MountedPeer.canMount))
+  func smallDisk() throws {
+    let lines = try MountedPeer.script(
+      """
+      mount -t tmpfs -o size=16m none "$2"; chmod 700 "$2"; "$1" large "$2/store" 40 4 3
+      """)
+    #expect(lines == ["refused", "error diskFull", "ok", "ok"])
+  }
+}
+
+/// `KVClonePeer` on file systems that a test mounts, in a mount namespace of its own.
+private enum MountedPeer {
+  static let canMount = (try? run("mount -t tmpfs none /mnt && echo yes", "/mnt")) == ["yes"]
+
+  /// Runs a shell script. `$1` is the peer, `$2` an empty directory. Returns the lines it prints.
+  static func script(_ text: String) throws -> [String] {
+    let root = try temporaryDirectory()
+    defer { try? FileManager.default.removeItem(atPath: root) }
+    return try run(text, root)
+  }
+
+  private static func run(_ text: String, _ root: String) throws -> [String] {
+    let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+    let peer = (tests as NSString).deletingLastPathComponent + "/KVClonePeer"
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["unshare", "--mount", "/bin/sh", "-euc", text, "sh", peer, root]
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let data = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+  }
+}
