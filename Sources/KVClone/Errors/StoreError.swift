@@ -33,7 +33,8 @@ public struct StoreError: KVCloneError, Hashable {
     /// All reader slots are taken.
     case readersFull
     /// The commit failed, and yet it may have happened: reopen the store and look at its commit counter before the
-    /// write is repeated. After an error of any other kind, nothing was changed.
+    /// write is repeated. What it shows then is safe from a loss of power once a later commit has returned. After an error
+    /// of any other kind, nothing was changed.
     case commitUnknown
     // Objects
     /// There is no such object.
