@@ -11,7 +11,8 @@ import Synchronization
 enum EnvironmentRegistry {
   private struct Files {
     var pid = getpid()
-    var identities: Set<FileSystem.Identity> = []
+    /// By `data.mdb`: the other files of the store, as far as they were there.
+    var identities: [FileSystem.Identity: Set<FileSystem.Identity>] = [:]
   }
 
   private static let files = Mutex(Files())
@@ -20,26 +21,30 @@ enum EnvironmentRegistry {
   static func claim(_ file: FileSystem.Identity) -> Bool {
     files.withLock { files in
       if files.pid != getpid() { files = Files() }
-      return files.identities.insert(file).inserted
+      if files.identities[file] != nil { return false }
+      files.identities[file] = []
+      return true
+    }
+  }
+
+  /// Notes the files beside a registered `data.mdb`; nothing where that is not registered.
+  static func attach(_ others: [FileSystem.Identity], to data: FileSystem.Identity) {
+    files.withLock { files in
+      if files.pid == getpid() { files.identities[data]?.formUnion(others) }
     }
   }
 
   static func release(_ file: FileSystem.Identity) {
     files.withLock { files in
-      if files.pid == getpid() { files.identities.remove(file) }
+      if files.pid == getpid() { files.identities[file] = nil }
     }
   }
 
   /// Whether the file belongs to a store that this process has open: its `data.mdb`, `lock.mdb`, `writer.lock` or
   /// `stagers.lock`, under whatever name.
-  ///
-  /// The data files are registered. Of the others, the kernel is asked which of them are open: it forgets none.
-  ///
-  /// - Parameter descriptor: one that the caller has just opened, and that says nothing about a store.
-  static func ownsFile(_ file: FileSystem.Identity, besides descriptor: Int32? = nil) -> Bool {
-    let (isData, isAnyOpen) = files.withLock { files in
-      files.pid == getpid() ? (files.identities.contains(file), !files.identities.isEmpty) : (false, false)
+  static func ownsFile(_ file: FileSystem.Identity) -> Bool {
+    files.withLock { files in
+      files.pid == getpid() && files.identities.contains { $0.key == file || $0.value.contains(file) }
     }
-    return isData || isAnyOpen && OpenDescriptors.includeStoreFile(file, besides: descriptor)
   }
 }

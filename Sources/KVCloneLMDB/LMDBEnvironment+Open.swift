@@ -37,6 +37,8 @@ extension LMDBEnvironment {
       unsafe mdb_env_close(pointer)
       throw error
     }
+    let others = [paths.readerLock, paths.writerLock, paths.stagerLock]
+    EnvironmentRegistry.attach(others.compactMap { (try? FileSystem.facts($0))??.identity }, to: found.identity)
     return unsafe LMDBEnvironment(
       pointer: pointer, directory: paths.directory, options: options, identity: found.identity, lockFile: lockFile,
       isShorterThanLastPage: found.isShorterThanLastPage)

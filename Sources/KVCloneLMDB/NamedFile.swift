@@ -43,7 +43,7 @@ package enum NamedFile {
     guard file >= 0 else { throw .system(errno: -file) }
     // If somebody exchanged it meanwhile, it stays open on purpose: to close it is what does the harm.
     guard let identity = try? FileSystem.facts(descriptor: file).identity,
-      !EnvironmentRegistry.ownsFile(identity, besides: file)
+      !EnvironmentRegistry.ownsFile(identity)
     else { throw .belongsToStore }
     return file
   }

@@ -129,24 +129,25 @@ struct PageView {
 
   /// The first index whose key is not less than `key`; `count` if there is none.
   func lowerBound(_ key: UnsafeRawBufferPointer) -> Int {
-    var low = 0
-    var high = count
-    while low < high {
-      let middle = (low + high) >> 1
-      if unsafe compare(self.key(middle), key, .bytes) < 0 { low = middle + 1 } else { high = middle }
-    }
-    return low
+    firstIndex(from: 0) { unsafe compare(self.key($0), key, .bytes) >= 0 }
   }
 
   /// The index of a branch's node that leads to `key` (`mdb_node_search`): the last one whose key is not greater.
   func branchIndex(_ key: UnsafeRawBufferPointer) -> Int {
-    var low = 1
+    // The first key of a branch is less than any.
+    firstIndex(from: 1) { unsafe compare(self.key($0), key, .bytes) > 0 } - 1
+  }
+
+  /// The first index of which, and of every later one, `isBeyond` holds; `count` if there is none.
+  @inline(__always)
+  private func firstIndex(from start: Int, where isBeyond: (Int) -> Bool) -> Int {
+    var low = start
     var high = count
     while low < high {
       let middle = (low + high) >> 1
-      if unsafe compare(self.key(middle), key, .bytes) <= 0 { low = middle + 1 } else { high = middle }
+      if isBeyond(middle) { high = middle } else { low = middle + 1 }
     }
-    return low - 1
+    return low
   }
 }
 

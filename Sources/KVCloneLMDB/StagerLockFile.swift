@@ -17,13 +17,18 @@ package final class StagerLockFile: Sendable {
   package init(directory: String, beside data: FileSystem.Identity? = nil) throws(LMDBError) {
     let paths = StorePaths(directory)
     let path = paths.stagerLock
-    if let data, try FileSystem.facts(paths.data)?.identity != data { throw .noStore(path: directory) }
+    let found = try FileSystem.facts(paths.data)?.identity
+    if let data, found != data { throw .noStore(path: directory) }
     let file = unsafe kvclone_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else {
       if -file == ELOOP { throw .symlink(path: path) }
       throw LMDBError(code: -file, operation: "open stagers.lock")
     }
     descriptor = file
+    // It may be new, later than the opening, which noted what was there.
+    if let found, let own = try? FileSystem.facts(descriptor: file).identity {
+      EnvironmentRegistry.attach([own], to: found)
+    }
   }
 
   /// Takes the byte at `offset`; false if another process has it. A byte that this object has already is given again: who

@@ -18,19 +18,7 @@ import Testing
   }()
 
   private func run(_ arguments: [String]) throws -> ToolRun {
-    let scratch = try Scratch()
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: Self.root + "/Tools/faults")
-    process.arguments = ["--build-dir", Self.buildDirectory] + arguments
-    for name in ["out", "err"] { _ = FileManager.default.createFile(atPath: scratch.file(name), contents: nil) }
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle(forWritingAtPath: scratch.file("out"))
-    process.standardError = FileHandle(forWritingAtPath: scratch.file("err"))
-    try process.run()
-    process.waitUntilExit()
-    return ToolRun(
-      code: process.terminationStatus, output: try scratch.read("out"),
-      errors: String(decoding: try scratch.read("err"), as: UTF8.self))
+    try Scratch().runProgram(Self.root + "/Tools/faults", ["--build-dir", Self.buildDirectory] + arguments)
   }
 
   @Test(.enabled(if: isPossible, "needs a C compiler for the shim, and KVCloneFaultTool beside the tests"))

@@ -6,18 +6,7 @@ import Testing
 struct StandardInputTests {
   /// Runs the tool by a shell, which can do more to its descriptors; `$0` stands for the tool and the store.
   private func shell(_ scratch: Scratch, _ command: String) throws -> ToolRun {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments = ["-c", #""$0" -s "$1" "# + command, Scratch.executable, scratch.store]
-    for name in ["out", "err"] { _ = FileManager.default.createFile(atPath: scratch.file(name), contents: nil) }
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle(forWritingAtPath: scratch.file("out"))
-    process.standardError = FileHandle(forWritingAtPath: scratch.file("err"))
-    try process.run()
-    process.waitUntilExit()
-    return ToolRun(
-      code: process.terminationStatus, output: try scratch.read("out"),
-      errors: String(decoding: try scratch.read("err"), as: UTF8.self))
+    try scratch.runProgram("/bin/sh", ["-c", #""$0" -s "$1" "# + command, Scratch.executable, scratch.store])
   }
 
   @Test("closed, or a directory: an error says so, and nothing happens")

@@ -66,7 +66,18 @@ final class Scratch {
 
   /// Runs the tool to its end. Output goes through files, so that no pipe fills up.
   func run(_ arguments: [String], input: String = "", environment: [String: String] = [:]) throws -> ToolRun {
-    let process = self.process(arguments, environment: environment)
+    try finish(process(arguments, environment: environment), input: input)
+  }
+
+  /// Runs another program to its end.
+  func runProgram(_ path: String, _ arguments: [String]) throws -> ToolRun {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: path)
+    process.arguments = arguments
+    return try finish(process, input: "")
+  }
+
+  private func finish(_ process: Process, input: String) throws -> ToolRun {
     let stem = UUID().uuidString
     let names = ["in", "out", "err"].map { "\(stem).\($0)" }
     try write(input, to: names[0])
