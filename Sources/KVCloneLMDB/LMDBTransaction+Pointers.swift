@@ -126,3 +126,42 @@ extension LMDBWriteTransaction {
     }
   }
 }
+
+/// One entry of a run of appends.
+@safe
+package struct LMDBRunEntry {
+  let key: UnsafeRawBufferPointer
+  let value: UnsafeRawBufferPointer
+}
+
+extension LMDBWriteTransaction {
+  /// Appends many entries with one cursor, which finds the end of the table once and not for each of them. Their keys
+  /// ascend and are above all others of the table. The cursor lives for this call alone: none is held across a spill.
+  package mutating func succeedsInAppending(_ dbi: UInt32, _ entries: UnsafeBufferPointer<LMDBRunEntry>) -> Bool {
+    do throws(LMDBError) {
+      try unsafe append(dbi, entries)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  private mutating func append(_ dbi: UInt32, _ entries: UnsafeBufferPointer<LMDBRunEntry>) throws(LMDBError) {
+    var next = 0
+    while next < entries.count {
+      try checkUsable()
+      if spillBudget > 0, dirtyBytes >= spillBudget { try spill() }
+      var cursor: OpaquePointer?
+      let code = unsafe mdb_cursor_open(handle.pointer, dbi, &cursor)
+      guard code == 0, let cursor = unsafe cursor else { throw fail(code, "mdb_cursor_open") }
+      defer { unsafe mdb_cursor_close(cursor) }
+      repeat {
+        let entry = unsafe entries[next]
+        try unsafe prepare(keyLength: entry.key.count, entry.value.count, isAppend: true)
+        let code = unsafe rawAppend(cursor, entry.key, entry.value)
+        if code != 0 { throw fail(code, "mdb_cursor_put") }
+        next += 1
+      } while next < entries.count && (spillBudget == 0 || dirtyBytes < spillBudget)
+    }
+  }
+}

@@ -79,12 +79,20 @@ extension LMDBWriteTransaction {
   @inline(__always)
   private mutating func prepare(_ key: RawSpan, _ valueLength: Int, isAppend: Bool) throws(LMDBError) {
     try checkUsable()
-    do { try LMDBLimits.checkKey(key) } catch { throw fail(error) }
+    if spillBudget > 0, dirtyBytes >= spillBudget { try spill() }
+    try prepare(keyLength: key.byteCount, valueLength, isAppend: isAppend)
+  }
+
+  /// The checks of key and value alone; what will be dirty is counted.
+  @inline(__always)
+  mutating func prepare(keyLength: Int, _ valueLength: Int, isAppend: Bool) throws(LMDBError) {
+    if UInt(bitPattern: keyLength &- 1) >= UInt(LMDBLimits.maximumKeyLength) {
+      throw fail(keyLength == 0 ? .keyEmpty : .keyTooLong(length: keyLength))
+    }
     // MAXDATASIZE in mdb.c. The header of an overflow page counts 32 bits of pages, so this is well inside.
     if valueLength > 0xFFFF_FFFF { throw fail(.valueTooLong(length: valueLength)) }
     if spillBudget > 0 {
-      if dirtyBytes >= spillBudget { try spill() }
-      dirtyBytes &+= Self.dirtied(keyLength: key.byteCount, valueLength: valueLength, isAppend: isAppend)
+      dirtyBytes &+= Self.dirtied(keyLength: keyLength, valueLength: valueLength, isAppend: isAppend)
     }
   }
 

@@ -40,6 +40,14 @@ func rawPut(
   return unsafe mdb_put(transaction, dbi, &k, &v, flags)
 }
 
+/// Adds an entry behind all others, with a cursor that was opened for it.
+@inline(__always)
+func rawAppend(_ cursor: OpaquePointer, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Int32 {
+  var k = unsafe MDB_val(mv_size: key.count, mv_data: UnsafeMutableRawPointer(mutating: key.baseAddress))
+  var v = unsafe MDB_val(mv_size: value.count, mv_data: UnsafeMutableRawPointer(mutating: value.baseAddress))
+  return unsafe mdb_cursor_put(cursor, &k, &v, UInt32(MDB_APPEND))
+}
+
 /// With `MDB_RESERVE`: LMDB makes room for `count` bytes and says where.
 @inline(__always)
 func rawReserve(

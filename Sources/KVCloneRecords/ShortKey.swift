@@ -71,6 +71,12 @@ extension ShortKey {
     ShortKey(id.rawValue, 0, 0, count: 8)
   }
 
+  /// Writes an object's key into eight bytes of memory.
+  @inlinable @inline(__always)
+  package static func writeObject(_ id: ObjectID, to memory: UnsafeMutableRawPointer) {
+    memory.storeBytes(of: id.rawValue.bigEndian, as: UInt64.self)
+  }
+
   /// The key of a blob's description.
   @inlinable @inline(__always)
   package static func blobInfo(_ serial: UInt64) -> ShortKey {

@@ -126,6 +126,14 @@ private final class LMDBBackend: StorageBackend {
     }
   }
 
+  func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>) throws(StoreError) {
+    // Both types are a key and a value, as buffers.
+    let succeeds = entries.withMemoryRebound(to: LMDBRunEntry.self) { entries in
+      writer?.pointee.succeedsInAppending(table.handle, entries) ?? false
+    }
+    if !succeeds { throw changeError() }
+  }
+
   @inline(__always)
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
     guard let writer else { throw changeError() }

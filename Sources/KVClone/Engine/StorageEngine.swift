@@ -100,6 +100,8 @@ package protocol StorageBackend: AnyObject {
   func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
   /// As `put`, for a key above every other of the table.
   func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
+  /// Many appends at once, which an engine may do faster than one by one.
+  func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>) throws(StoreError)
   /// Whether there was such a key.
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool
   func commit() throws(StoreError)
@@ -112,6 +114,12 @@ package protocol StorageBackend: AnyObject {
 }
 
 extension StorageBackend {
+  package func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>)
+    throws(StoreError)
+  {
+    for entry in entries { try append(table, entry.key, entry.value) }
+  }
+
   package func facts() throws(StoreError) -> StorageFacts? { nil }
 
   /// An engine whose room nobody knows finds out when it is full.

@@ -63,6 +63,14 @@ package struct StorageTransaction: ~Copyable {
     try backend.append(table, unsafePointers(key), unsafePointers(value))
   }
 
+  /// Appends many entries whose keys ascend and are above all others of the table. Their bytes must not be the engine's.
+  package mutating func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>)
+    throws(StoreError)
+  {
+    changeCount &+= UInt64(entries.count)
+    try backend.appendRun(table, entries)
+  }
+
   /// Removes the entry; whether there was one.
   @discardableResult
   @inlinable @inline(__always)
