@@ -1,32 +1,47 @@
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
 package import KVCloneModel
 
-/// Where a cloned root comes from; its key is the clone's id. source id u64 | commit u64 | operation u64 | flags
-/// u64 (0).
+/// Where a clone comes from; its key is the clone's id. source id u64 | commit u64 | operation u64 | flags u64 (1: the
+/// source is of another store) | with flag 1: that store's UUID, 16 bytes.
 package struct ProvenanceValue: ValueCodec, Hashable {
   package var source: ObjectID
   /// The commit whose state of the source was cloned.
   package var commit: UInt64
   /// The number of the operation: the commit that made the clone.
   package var operation: UInt64
+  /// The source's store, where it is another one.
+  package var store: UUID?
 
-  package init(source: ObjectID, commit: UInt64, operation: UInt64) {
+  private static let hasStore: UInt64 = 1
+
+  package init(source: ObjectID, commit: UInt64, operation: UInt64, store: UUID? = nil) {
     self.source = source
     self.commit = commit
     self.operation = operation
+    self.store = store
   }
 
   package func write(to writer: inout ByteWriter) {
     writer.put64(source.rawValue)
     writer.put64(commit)
     writer.put64(operation)
-    writer.put64(0)
+    writer.put64(store == nil ? 0 : Self.hasStore)
+    if let store { withUnsafeBytes(of: store.uuid) { writer.putRaw($0) } }
   }
 
   package init(from reader: inout ByteReader) throws(RecordError) {
     source = ObjectID(rawValue: try reader.get64())
     commit = try reader.get64()
     operation = try reader.get64()
-    guard try reader.get64() == 0 else { throw .badFlag }
+    switch try reader.get64() {
+    case 0: store = nil
+    case Self.hasStore: store = try reader.getUUID()
+    default: throw .badFlag
+    }
   }
 }
 

@@ -70,7 +70,7 @@ extension RecordBuffer {
     return missing
   }
 
-  private mutating func copy(
+  mutating func copy(
     _ source: Int, of view: borrowing RecordView, to field: Int, _ kind: FieldKind
   ) throws(RecordError) {
     if view.isNull(source) { return setNull(field) }

@@ -5,6 +5,7 @@ import KVClone
 let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "stage": { try stage(at: $0[0], mebibytes: Int($0[1]) ?? 1) },
   "wander": { try wander(in: $0[0]) },
+  "clone": { try clone(at: $0[0], ObjectID(rawValue: UInt64($0[1]) ?? 0), key: $0[2], killedAt: $0[3]) },
   "large": { try writeLarge(at: $0[0], mebibytes: $0.dropFirst().compactMap { Int($0) }) },
 ]
 
@@ -72,6 +73,27 @@ private func writeLarge(at path: String, mebibytes: [Int]) throws {
       say("error \((error as? StoreError)?.kind.rawValue ?? "\(error)")")
     }
   }
+}
+
+/// Clones an object with a key, and is killed on the way: while it copies, by the hook, before or after the commit.
+private func clone(at path: String, _ root: ObjectID, key: String, killedAt moment: String) throws {
+  let store = try ObjectStore.open(at: path)
+  defer { store.close() }
+  @Sendable func die() { kill(getpid(), SIGKILL) }
+  var options = CloneOptions()
+  options.idempotencyKey = key
+  options.recordsProvenance = true
+  options.didClone = { _, _, _ in if moment == "hook" { die() } }
+  options.progress = { progress in
+    switch (moment, progress.phase) {
+    case ("copy", .copy),
+      ("before", .commit) where progress.completed == 0,
+      ("after", .commit) where progress.completed == progress.total:
+      die()
+    default: break
+    }
+  }
+  say(try store.clone([root], options: options).isRepeated ? "repeated" : "cloned")
 }
 
 /// Stages data piece by piece: a line is read before each mebibyte and before the end, and one is printed after each.

@@ -132,6 +132,12 @@ import Testing
   @Test func operations() throws {
     try check(ProvenanceValue(source: id, commit: 6, operation: 7), Golden.provenance)
     try check(
+      ProvenanceValue(
+        source: id, commit: 6, operation: 7, store: UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))),
+      Golden.provenanceOfOtherStore)
+    let flag = ValueEnvelope.encode(Array(repeating: 0, count: 24) + [2, 0, 0, 0, 0, 0, 0, 0], seed: 0)
+    #expect(throws: RecordError.badFlag) { try ProvenanceValue(stored: flag, seed: 0) }
+    try check(
       OperationValue(
         commit: 6, time: 1.5, expires: 2.5, roots: [id], argumentDigest: [1, 2], result: Array("{}".utf8)),
       Golden.operation)
@@ -161,6 +167,7 @@ import Testing
       _ = try? ChangeHeader(stored: value, seed: 5)
       _ = try? ChangePart(stored: value, seed: 5)
       _ = try? OperationValue(stored: value, seed: 5)
+      _ = try? ProvenanceValue(stored: value, seed: 5)
       _ = try? RecordLayout(stored: value, seed: 5)
       _ = try? ListChunk(value.span.bytes, seed: 5, unorderedAt: nil).ids.count
       _ = try? PreimageView(value.span.bytes, seed: 5).isPresent

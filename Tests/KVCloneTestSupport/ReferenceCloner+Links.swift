@@ -46,8 +46,17 @@ extension ReferenceCloner {
     return relationship.isOrdered ? stored : stored.sorted(by: Label.byAge)
   }
 
-  /// What one edge says, asked from its owner: per call, then `exclude`, then `clone`, then R6 and R7.
+  /// What one edge says, asked from its owner: the hook (R30), where the rules do not leave the edge out.
   private func rule(
+    _ relationship: RelationshipView, from owner: Label, to target: Label
+  ) -> ReferenceCloneOptions.EdgeRule {
+    let given = modelRule(relationship, from: owner, to: target)
+    guard given != .skip, let willClone = options.willClone else { return given }
+    return willClone(owner, relationship.name, target, given)
+  }
+
+  /// What the rules say of one edge, asked from its owner: per call, then `exclude`, then `clone`, then R6 and R7.
+  private func modelRule(
     _ relationship: RelationshipView, from owner: Label, to target: Label
   ) -> ReferenceCloneOptions.EdgeRule {
     let lineage = model.entities[owner.entity]?.lineage ?? []

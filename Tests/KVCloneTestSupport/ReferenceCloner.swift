@@ -26,6 +26,8 @@ public struct ReferenceCloneOptions: Sendable {
   public var passingExclusionList = false
   /// Overrides by `Entity.relationship` (R7).
   public var rules: [String: EdgeRule] = [:]
+  /// The hook (R30): asked about an edge that the rules do not skip, with what they say: owner, relationship, target.
+  public var willClone: (@Sendable (Label, String, Label, EdgeRule) -> EdgeRule)?
   /// R9 or R10.
   public var references: References = .remap
   /// How many clones of the same plan (R32).
@@ -112,7 +114,7 @@ public struct ReferenceClone: Sendable {
 
 /// Deep clone over dictionaries, straight from the rules, without any cleverness: the second opinion in tests.
 ///
-/// It knows rules R2 to R18, R21 to R24, R28 and R32; blobs are plain values here (R25).
+/// It knows rules R2 to R18, R21 to R24, R28, R30 as far as edges go, and R32; blobs are plain values here (R25).
 public struct ReferenceCloner {
   let model: ModelView
   let graph: ReferenceGraph

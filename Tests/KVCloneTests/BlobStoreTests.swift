@@ -60,7 +60,7 @@ struct BlobStoreTests {
       let part = try bytes(storage, 9, UInt64(range.lowerBound)..<UInt64(range.upperBound))
       #expect(part == Array(content[range]))
     }
-    let copy = try storage.copyBlob(tables, from: 9, to: 10)
+    let copy = try storage.copyBlob(tables, from: 9, to: 10, CloneCancellation())
     #expect(copy == info)
     #expect(try bytes(storage, 10) == content)
     #expect(try storage.checkBlob(tables, 10, expectedReferences: 1, readData: true) == [])
@@ -146,7 +146,9 @@ struct BlobStoreTests {
         #expect(try damaged.checkBlob(tables, 1, expectedReferences: 1, readData: true) != [], "seed \(seed)")
         let tables = tables
         #expect(throws: StoreError.self, "seed \(seed)") { try damaged.readBlob(tables, 1) { _ in } }
-        #expect(throws: StoreError.self, "seed \(seed)") { try damaged.copyBlob(tables, from: 1, to: 2) }
+        #expect(throws: StoreError.self, "seed \(seed)") {
+          try damaged.copyBlob(tables, from: 1, to: 2, CloneCancellation())
+        }
         engine.tamper(table) { $0 = sound }
       }
     }

@@ -114,6 +114,13 @@ struct CloneCorpusTests {
     }
   }
 
+  /// What a hook says of an edge (R30): anything, but always the same; nil for what the rules say.
+  private static func answer(_ seed: Int, _ texts: String...) -> ReferenceCloneOptions.EdgeRule? {
+    var hash = UInt64(seed) &+ 0xCBF2_9CE4_8422_2325
+    for byte in texts.joined(separator: " ").utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    return [.follow, .reference, .skip, nil, nil, nil][Int((hash >> 20) % 6)]
+  }
+
   private func randomRoots(_ graph: ReferenceGraph, _ random: inout SeededGenerator) -> [Label] {
     let labels = graph.labels
     guard let first = labels.randomElement(using: &random) else { return [] }
@@ -170,6 +177,21 @@ struct CloneCorpusTests {
     reference.references = options.references == .remap ? .remap : .keepOriginal
     reference.maxObjects = options.maxObjects
     reference.maxDepth = options.maxDepth
+    if random.chance(in: 3) {
+      let seed = random.below(1 << 30)
+      options.willClone = { edge, source in
+        switch Self.answer(seed, try source.name(of: edge.parent), edge.relationship, try source.name(of: edge.source))
+        {
+        case .follow?: .follow
+        case .reference?: .reference
+        case .skip?: .skip
+        case nil: edge.rule
+        }
+      }
+      reference.willClone = { owner, relationship, target, rule in
+        Self.answer(seed, owner.description, relationship, target.description) ?? rule
+      }
+    }
     return (options, reference)
   }
 }
@@ -178,7 +200,7 @@ extension CloneOptions {
   /// What a failure has to show.
   fileprivate var summary: String {
     "excluded \(excludedRelationshipNames)\(passingExclusionList ? " on every level" : ""), rules \(rules), "
-      + "\(references), \(blobs), at most \(maxObjects ?? -1) objects, depth \(maxDepth ?? -1)"
+      + "\(willClone == nil ? "" : "hook, ")\(references), \(blobs), at most \(maxObjects ?? -1) objects, depth \(maxDepth ?? -1)"
   }
 }
 

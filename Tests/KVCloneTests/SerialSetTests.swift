@@ -1,3 +1,4 @@
+import KVCloneModel
 import KVCloneTestSupport
 import Testing
 
@@ -36,11 +37,26 @@ import Testing
 
   @Test("a rank counts the members before, and those who are no members have none")
   func ranks() {
-    let set = SerialSet()
     let members = Array(stride(from: 1 as UInt64, to: 300_000, by: 7))
-    for serial in members.reversed() { _ = set.insert(serial) }
-    let ranks = SerialRanks(set)
-    for (index, serial) in members.enumerated() { #expect(ranks.rank(of: serial) == UInt64(index)) }
-    for serial in [0, 2, 8 << 20, 1 << 47] as [UInt64] { #expect(ranks.rank(of: serial) == nil) }
+    var objects = ObjectSet()
+    for serial in members.reversed() { _ = objects.insert(ObjectID(rootCode: 3, serial: serial)) }
+    let ids = CloneIDs(objects, first: [3: 1_000_000])
+    for copy in 0..<3 {
+      ids.select(copy: copy)
+      for (index, serial) in members.enumerated() {
+        let clone = ids.clone(of: ObjectID(rootCode: 3, serial: serial))
+        #expect(clone?.serial == UInt64(1_000_000 + copy * members.count + index))
+        #expect(clone?.rootCode == 3)
+      }
+    }
+    for serial in [0, 2, 8 << 20, 1 << 47] as [UInt64] {
+      #expect(ids.clone(of: ObjectID(rootCode: 3, serial: serial)) == nil)
+    }
+    for rootCode in [1, 2, 4] as [UInt16] {
+      #expect(ids.clone(of: ObjectID(rootCode: rootCode, serial: 1)) == nil)
+      #expect(!ids.isClone(ObjectID(rootCode: rootCode, serial: 2_000_000)))
+    }
+    #expect(ids.isClone(ObjectID(rootCode: 3, serial: 1_000_000)))
+    #expect(!ids.isClone(ObjectID(rootCode: 3, serial: 999_999)))
   }
 }

@@ -44,6 +44,76 @@ struct CloneCommandTests {
     #expect(try scratch.succeed("clone", "Note/1").text == "Note/3\n")
   }
 
+  @Test("a clone with a key happens once, and says that it did")
+  func idempotencyKey() throws {
+    let scratch = try filled()
+    let first = try scratch.succeed("clone", "Note/1", "--idempotency-key", "k", "--json").json()
+    #expect(first["root"] as? String == "Note/2" && first["repeated"] == nil && first["deleted"] == nil)
+    let again = try scratch.succeed("clone", "Note/1", "--idempotency-key", "k", "--json").json()
+    #expect(again["repeated"] as? Bool == true && again["deleted"] as? [String] == [])
+    #expect(again["roots"] as? [String] == ["Note/2"] && again["objects"] as? Int == 4)
+    #expect(again["counts"] as? [String: Int] == ["Item": 2, "Note": 1, "Summary": 1])
+    #expect(again["touched"] as? [String] == ["Tag/1"] && again["committed"] as? Bool == true)
+    let text = try scratch.succeed("clone", "Note/1", "--idempotency-key", "k")
+    #expect(text.text == "Note/2\n" && text.errors.contains("nothing cloned now"))
+    let reused = try scratch.tool("clone", "Note/2", "--idempotency-key", "k", "--json")
+    #expect(reused.code == 1)
+    #expect(try reused.error()["kind"] as? String == "idempotencyKeyReused")
+    try scratch.succeed("delete", "Note/2", "Summary/2")
+    try scratch.succeed("delete", "Note/1", "Summary/1")
+    let gone = try scratch.succeed("clone", "Note/1", "--idempotency-key", "k", "--json").json()
+    #expect(gone["repeated"] as? Bool == true && gone["deleted"] as? [String] == ["Note/2"])
+    #expect(try scratch.tool("clone", "Note/1", "--idempotency-key", "other").code == 1)
+    for key in ["", String(repeating: "k", count: 256)] {
+      #expect(try scratch.tool("clone", "Note/3", "--idempotency-key", key).code == 64)
+    }
+    try scratch.succeed("check")
+  }
+
+  @Test("clones remember what they come from, and a plan tells of the lock")
+  func provenance() throws {
+    let scratch = try filled()
+    #expect(try scratch.succeed("clone", "Note/1", "-n", "--json").json()["lockSeconds"] is Double)
+    #expect(try scratch.succeed("clone", "Note/1", "--provenance", "--json").json()["objects"] as? Int == 4)
+    #expect(try scratch.tool("clone", "Note/1", "--count", "0").code == 64)
+    try scratch.succeed("delete", "Item/3")
+    try scratch.succeed("check", "--read-data")
+  }
+
+  @Test("an interrupt ends a clone that waits (130), and nothing is cloned")
+  func interrupt() throws {
+    let scratch = try filled()
+    let load = scratch.process(["--store", scratch.store, "load", "-"])
+    let pipe = Pipe()
+    load.standardInput = pipe
+    load.standardOutput = FileHandle.nullDevice
+    load.standardError = FileHandle.nullDevice
+    try load.run()
+    try pipe.fileHandleForWriting.write(contentsOf: Data("{\"id\":\"Item/1\"}\n".utf8))
+    // Inserts succeed until the load has begun its transaction.
+    while try scratch.tool("insert", "Item").code == 0 {}
+    let before = try scratch.succeed("info", "--json").json()["objects"] as? Int
+    let clone = scratch.process(["--store", scratch.store, "clone", "Note/1", "--verbose"])
+    let errors = Pipe()
+    clone.standardError = errors
+    clone.standardOutput = FileHandle.nullDevice
+    try clone.run()
+    var text = ""
+    while !text.contains("clone: wait") {
+      let data = errors.fileHandleForReading.availableData
+      if data.isEmpty { break }
+      text += String(decoding: data, as: UTF8.self)
+    }
+    clone.interrupt()
+    clone.waitUntilExit()
+    #expect(clone.terminationReason == .exit && clone.terminationStatus == 130, "\(text)")
+    load.interrupt()
+    load.waitUntilExit()
+    #expect(try scratch.succeed("info", "--json").json()["objects"] as? Int == before)
+    try scratch.succeed("clone", "Note/1")
+    try scratch.succeed("check")
+  }
+
   @Test("a plan writes nothing, and says whether the clone would succeed")
   func dryRun() throws {
     let scratch = try filled()
@@ -102,4 +172,18 @@ struct CloneCommandTests {
     #expect(try result.error()["kind"] as? String == kind, "\(result.errors)")
     #expect(try scratch.succeed("info", "--json").json()["commit"] as? Int == before)
   }
+
+  @Test("several copies, and their provenance")
+  func copies() throws {
+    let scratch = try filled()
+    let plan = try scratch.succeed("clone", "Note/1", "--count", "3", "-n", "--json").json()
+    #expect(plan["objects"] as? Int == 12 && plan["lockSeconds"] is Double)
+    let made = try scratch.succeed("clone", "Note/1", "--count", "3", "--provenance", "--json").json()
+    #expect(made["roots"] as? [String] == ["Note/2", "Note/3", "Note/4"])
+    #expect(made["root"] as? String == "Note/2" && made["objects"] as? Int == 12)
+    #expect(made["counts"] as? [String: Int] == ["Item": 6, "Note": 3, "Summary": 3])
+    #expect(try scratch.tool("clone", "Note/1", "--count", "0").code == 64)
+    try scratch.succeed("check", "--read-data")
+  }
+
 }

@@ -29,7 +29,14 @@ let valueTargets: [FuzzTarget] = [
       .inserted([.init(first: someID, count: 100)]), .updated([.init(id: someID, properties: [1, 9])]),
       .deleted([.init(id: someID, entityCode: 4, tombstone: Array("{}".utf8))]),
     ]),
-  roundTrip("provenance", ProvenanceValue.self, [ProvenanceValue(source: someID, commit: 6, operation: 7)]),
+  roundTrip(
+    "provenance", ProvenanceValue.self,
+    [
+      ProvenanceValue(source: someID, commit: 6, operation: 7),
+      ProvenanceValue(
+        source: someID, commit: 6, operation: 7,
+        store: UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))),
+    ]),
   roundTrip(
     "operation", OperationValue.self,
     [

@@ -53,6 +53,9 @@ struct Verifier {
     try verifyBlobs(path, blobCount)
     let store = try ObjectStore.open(at: path, options: Workload.options())
     defer { store.close() }
+    guard try workload.knowsClone(commit, in: store) else {
+      throw Finding("the clone of commit \(commit) is made again when it is repeated with its key")
+    }
     // What a fault left has to bear weight: the workload's next commit, or one more tag.
     if commit < workload.commitCount {
       try workload.perform(commit + 1, on: store)

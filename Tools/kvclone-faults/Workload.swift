@@ -48,7 +48,7 @@ struct Workload: Sendable {
       // The clone's own entry, which plans without the lock and writes in a transaction of its own.
       let projects = try store.read { try Workload.ids(of: "Project", in: $0) }
       guard let project = random.element(projects) else { return try changes(number, store, &random) }
-      _ = try store.clone([project])
+      _ = try store.clone([project], options: Workload.cloneOptions(number))
     case .base:
       try store.write(label: "base") { transaction in
         var step = WorkloadStep(random, number: number)
@@ -80,6 +80,26 @@ struct Workload: Sendable {
     case .changes:
       try changes(number, store, &random)
     }
+  }
+
+  private static func cloneOptions(_ number: Int) -> CloneOptions {
+    var options = CloneOptions()
+    options.idempotencyKey = "commit \(number)"
+    options.recordsProvenance = true
+    return options
+  }
+
+  /// Asks once more for the clone that a commit made; whether the store knew it, all of it there. True where the commit
+  /// was none.
+  func knowsClone(_ number: Int, in store: ObjectStore) throws -> Bool {
+    guard kind(number) == .clone else { return true }
+    var random = SeededGenerator(seed: seed, stream: UInt64(number))
+    // The clone is the youngest project; the others are those that there were.
+    let projects = try store.read { try Workload.ids(of: "Project", in: $0) }
+    guard let clone = projects.last, let project = random.element(projects.dropLast()) else { return true }
+    let result = try store.clone([project], options: Workload.cloneOptions(number))
+    let source = try store.read { try $0.provenance(of: clone)?.source }
+    return result.isRepeated && result.deletedRoots.isEmpty && result.root == clone && source == project
   }
 
   /// A value that is uploaded in transactions of its own, and used in a later one, together with what `body` does.

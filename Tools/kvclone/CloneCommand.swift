@@ -1,5 +1,6 @@
 import ArgumentParser
 import KVClone
+import Synchronization
 
 struct CloneCommand: ToolCommand {
   static let configuration = CommandConfiguration(
@@ -46,10 +47,54 @@ struct CloneCommand: ToolCommand {
   @Option(name: .customLong("max-bytes"), help: "Refuse to write more bytes.")
   var maxBytes: UInt64?
 
+  @Option(help: ArgumentHelp("Make so many clones of the same objects.", valueName: "n"))
+  var count = 1
+
+  @Option(
+    name: .customLong("idempotency-key"),
+    help: ArgumentHelp(
+      "Clone once: repeated with the same key, tell again what the first call did. Up to 255 bytes.", valueName: "key"))
+  var idempotencyKey: String?
+
+  @Flag(name: .customLong("provenance"), help: "Let every clone remember what it was cloned from.")
+  var recordsProvenance = false
+
+  @Option(
+    help: ArgumentHelp("Clone into this other store, which has to exist, not the objects' own.", valueName: "path"))
+  var into: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "With --into: how links to objects that are not cloned find their like there.",
+      valueName: "match|match-or-empty|empty|refuse"))
+  var outside: Outside?
+
+  enum Outside: String, ExpressibleByArgument {
+    case match
+    case matchOrEmpty = "match-or-empty"
+    case empty
+    case refuse
+
+    fileprivate var policy: CloneOptions.OutsideObjects {
+      switch self {
+      case .match: .match
+      case .matchOrEmpty: .matchOrLeaveEmpty
+      case .empty: .leaveEmpty
+      case .refuse: .refuse
+      }
+    }
+  }
+
   enum Blobs: String, ExpressibleByArgument { case share, copy }
   enum References: String, ExpressibleByArgument { case remap, keep }
 
   func validate() throws {
+    if outside != nil, into == nil { throw ValidationError("--outside needs --into") }
+    if into?.isEmpty == true { throw ValidationError("--into is given, and empty; give a path") }
+    if count < 1 { throw ValidationError("--count needs a number from 1") }
+    if let idempotencyKey, !(1...255).contains(idempotencyKey.utf8.count) {
+      throw ValidationError("--idempotency-key needs 1 to 255 bytes of UTF-8")
+    }
     if (maxObjects ?? 0) < 0 || (maxDepth ?? 0) < 0 { throw ValidationError("limits are numbers from 0") }
     _ = try options()
   }
@@ -63,6 +108,10 @@ struct CloneCommand: ToolCommand {
     options.maxObjects = maxObjects
     options.maxDepth = maxDepth
     options.maxBytes = maxBytes
+    options.count = count
+    options.idempotencyKey = idempotencyKey
+    options.recordsProvenance = recordsProvenance
+    options.outsideObjects = outside?.policy ?? .match
     for text in rule {
       let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
       guard parts.count == 2, parts[0].contains("."), let override = RelationshipCloneRule.Override(rawValue: parts[1])
@@ -81,42 +130,115 @@ struct CloneCommand: ToolCommand {
   }
 
   func run() throws {
-    let options = try self.options()
-    let store = try global.openStore(isReadOnly: isDryRun)
+    var options = try self.options()
+    let progress = watch(&options)
+    let store = try global.openStore(isReadOnly: isDryRun || into != nil)
     defer { store.close() }
-    let roots = try store.read { transaction in
-      var roots: [ObjectID] = []
-      for id in ids { roots.append(try transaction.objectID(named: id)) }
-      return roots
-    }
+    let other = try destination(beside: store)
+    defer { if let other { other.close() } }
+    let roots = try store.read { transaction in try self.roots(transaction) }
     if isDryRun {
-      let plan = try store.planClone(roots, options: options)
-      try report(plan, try names(plan.touched, store))
+      let plan: ClonePlan
+      if let other {
+        plan = try store.planClone(roots, into: other, options: options)
+      } else {
+        plan = try store.planClone(roots, options: options)
+      }
+      progress.finish()
+      try report(plan, try names(plan.touched, other ?? store))
       if !plan.errors.isEmpty { throw ExitCode(Failure.Code.failure) }
     } else {
-      let result = try store.clone(roots, options: options)
-      try report(result, try names(result.roots, store), try names(result.touched, store))
+      let result: CloneResult
+      do {
+        if let other {
+          result = try store.clone(roots, into: other, options: options)
+        } else {
+          result = try store.clone(roots, options: options)
+        }
+      } catch {
+        Interruption.note(.failed)
+        progress.finish()
+        throw error
+      }
+      progress.finish()
+      try report(
+        result, try names(result.roots, other ?? store), try names(result.touched, other ?? store),
+        deleted: try names(result.deletedRoots, other ?? store))
     }
+  }
+
+  /// The store to clone into, where it is another one.
+  private func destination(beside store: ObjectStore) throws -> ObjectStore? {
+    guard let into else { return nil }
+    var options = StoreOptions()
+    options.isReadOnly = isDryRun
+    do throws(StoreError) {
+      return try ObjectStore.open(at: into, options: options)
+    } catch {
+      // By whatever path, it is the store that is cloned from: the library says what to do instead.
+      guard error.kind == .alreadyOpen else { throw error }
+      return store
+    }
+  }
+
+  /// The objects that are named. A call that is repeated with its key may name what was deleted since.
+  private func roots(_ transaction: borrowing ReadTransaction) throws -> [ObjectID] {
+    var roots: [ObjectID] = []
+    for id in ids {
+      do {
+        roots.append(try transaction.objectID(named: id))
+      } catch {
+        guard idempotencyKey != nil, let root = transaction.objectID(ofDeleted: id) else { throw error }
+        roots.append(root)
+      }
+    }
+    return roots
+  }
+
+  /// Shows how far the clone has come, and lets an interrupt know whether it is being committed.
+  private func watch(_ options: inout CloneOptions) -> ProgressBar {
+    let bar = ProgressBar("clone", unit: "objects", total: nil, global)
+    let global = global
+    let last = Mutex<CloneProgress.Phase?>(nil)
+    options.progress = { progress in
+      if progress.phase == .commit {
+        Interruption.note(
+          progress.completed == progress.total ? .succeeded(objectCount: progress.completed) : .begins)
+      }
+      let isNew = last.withLock { last in
+        defer { last = progress.phase }
+        return last != progress.phase
+      }
+      if isNew, !global.json { global.detail("clone: \(progress.phase.rawValue)") }
+      bar.update(UInt64(progress.completed), phase: progress.phase.rawValue, of: progress.total.map { UInt64($0) })
+    }
+    return bar
   }
 
   private func names(_ ids: [ObjectID], _ store: ObjectStore) throws -> [String] {
     try store.read { transaction in
       var names: [String] = []
-      for id in ids { names.append(try transaction.name(of: id)) }
+      for id in ids { names.append(try transaction.nameOfAny(id)) }
       return names
     }
   }
 
   // MARK: Reports
 
-  private func report(_ result: CloneResult, _ roots: [String], _ touched: [String]) throws {
+  private func report(_ result: CloneResult, _ roots: [String], _ touched: [String], deleted: [String]) throws {
     let output = Output()
     if global.json {
       return try output.json { json in
-        json.cloneResult(result, roots: roots, touched: touched)
+        json.cloneResult(result, roots: roots, touched: touched, deleted: deleted)
       }
     }
     for root in roots { try output.line(root) }
+    if result.isRepeated {
+      let gone = deleted.isEmpty ? "" : "; deleted since: \(deleted.joined(separator: ", "))"
+      global.note(
+        "the key is known: \(Text.count(result.objectCount, "object")) cloned then, nothing cloned now\(gone)")
+      return try output.flush()
+    }
     global.note(
       "cloned \(Text.count(result.objectCount, "object")) in \(Text.seconds(result.duration.inSeconds)): "
         + "\(Text.bytes(result.bytesWritten)) written, \(Text.bytes(result.bytesShared)) shared, "
@@ -134,6 +256,7 @@ struct CloneCommand: ToolCommand {
           blobsShared: plan.blobsShared, bytes: (plan.bytesShared, plan.bytesCopied, plan.bytesWritten),
           duration: plan.duration)
         json.member("committed", false)
+        json.member("lockSeconds", plan.estimatedLockDuration.inSeconds)
         json.rulesAndErrors(of: plan)
         json.endObject()
       }
@@ -143,6 +266,7 @@ struct CloneCommand: ToolCommand {
     try output.line(
       "would write \(Text.bytes(plan.bytesWritten)), share \(Text.bytes(plan.bytesShared)), "
         + "and change \(Text.count(plan.touchedCount, "other object"))")
+    try output.line("would hold the write lock for about \(Text.seconds(plan.estimatedLockDuration.inSeconds))")
     if !plan.rules.isEmpty { try output.line("rules:") }
     for rule in plan.rules { try output.line("  \(rule.entity).\(rule.property)  \(rule.rule)") }
     if !plan.errors.isEmpty { try output.line("it would fail:") }
@@ -168,7 +292,7 @@ extension CloneUserInfoKeys {
 
 extension JSONWriter {
   /// The document of a clone that was made.
-  mutating func cloneResult(_ result: CloneResult, roots: [String], touched: [String]) {
+  mutating func cloneResult(_ result: CloneResult, roots: [String], touched: [String], deleted: [String] = []) {
     beginObject()
     member("root", roots.first)
     member("roots", roots)
@@ -177,6 +301,10 @@ extension JSONWriter {
       blobsShared: result.blobsShared, bytes: (result.bytesShared, result.bytesCopied, result.bytesWritten),
       duration: result.duration)
     member("committed", true)
+    if result.isRepeated {
+      member("repeated", true)
+      member("deleted", deleted)
+    }
     endObject()
   }
 

@@ -39,23 +39,41 @@ require_lmdb() {
   has_lmdb && return
   command -v apt-get >/dev/null \
     || fail "LMDB's header lmdb.h is missing. Install LMDB 0.9 with its development files, then run this again."
+  install_packages liblmdb-dev || fail "LMDB's development files are missing. $how_to_install"
+  has_lmdb || fail "liblmdb-dev is installed, but lmdb.h is not found; set CPATH to its folder."
+}
+
+# Packages of Debian and Ubuntu, where they are not installed yet; fails where they cannot be.
+require_packages() {
+  local missing=() name
+  for name in "$@"; do has_package "$name" || missing+=("$name"); done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  command -v apt-get >/dev/null || fail "install what Debian calls ${missing[*]}, then run this again."
+  install_packages "${missing[@]}" || fail "${missing[*]}: not installed. $how_to_install"
+}
+
+has_package() {
+  command -v dpkg-query >/dev/null && [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# install_packages NAME…: 1, with what to type in `how_to_install`, where this user may not install.
+install_packages() {
   local as_root=()
   if [ "$(id -u)" != 0 ]; then
     if ! command -v sudo >/dev/null || ! sudo -n true 2>/dev/null; then
-      fail "LMDB's development files are missing. Type this, then run $0 again:
+      how_to_install="Type this, then run $0 again:
 
-  sudo apt-get update && sudo apt-get install -y liblmdb-dev
+  sudo apt-get update && sudo apt-get install -y $*
 "
+      return 1
     fi
     as_root=(sudo -n)
   fi
-  say "installing liblmdb-dev"
-  local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
-    apt-get install -y --no-install-recommends liblmdb-dev)
+  say "installing $*" >&2
+  local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@")
   # A bare machine has no package lists, and old lists name versions that are gone: both are cured by an update.
   if ! "${install[@]}" >/dev/null 2>&1 </dev/null; then
     quietly "${as_root[@]}" apt-get update
     quietly "${install[@]}"
   fi
-  has_lmdb || fail "liblmdb-dev is installed, but lmdb.h is not found; set CPATH to its folder."
 }

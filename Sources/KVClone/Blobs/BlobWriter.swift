@@ -115,12 +115,14 @@ extension StorageTransaction {
   /// Every chunk is verified before it is copied, so that damage is never laundered.
   ///
   /// - Parameter newSerial: Above every serial that a blob was ever given.
-  mutating func copyBlob(_ tables: BlobTables, from serial: UInt64, to newSerial: UInt64) throws(StoreError) -> BlobInfo
-  {
+  mutating func copyBlob(
+    _ tables: BlobTables, from serial: UInt64, to newSerial: UInt64, _ cancellation: CloneCancellation
+  ) throws -> BlobInfo {
     var info = try existingBlobInfo(tables, serial)
     guard info.state == .complete else { throw tables.missing(serial) }
     var buffer: [UInt8] = []
     for number in 0..<info.chunkCount {
+      try cancellation.check()
       let key = ShortKey.blobChunk(newSerial, chunk: number)
       buffer.removeAll(keepingCapacity: true)
       buffer.append(contentsOf: repeatElement(0, count: FormatLimits.envelopeLength))

@@ -174,7 +174,8 @@ extension SchemaTables {
     func table(_ code: TableCode) -> StorageTable { StorageTable(code: code, handle: 0) }
     self.init(
       metadata: table(.metadata), links: table(.links), blobs: table(.blobs), blobinfo: table(.blobInfo),
-      indexes: table(.indexes), snapshots: table(.snapshots),
+      indexes: table(.indexes), snapshots: table(.snapshots), provenance: table(.provenance),
+      operations: table(.operations),
       objects: Dictionary(
         rootCodes.map { ($0, table(.objects(rootCode: $0))) }, uniquingKeysWith: { first, _ in first }))
   }

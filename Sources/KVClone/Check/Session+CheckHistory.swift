@@ -10,6 +10,11 @@ extension Session {
         try forEachEntry(table) { (key, value) throws(StoreError) in
           do throws(RecordError) {
             try Self.decode(table.code, key, value)
+            switch table.code {
+            case .provenance: checkProvenance(run, table, key)
+            case .operations: checkOperation(run, table, key, value)
+            default: break
+            }
           } catch {
             let kind: Damage.Kind = error == .badKey ? .malformedKey : .history
             run.report(kind, page: run.page(table, key), "an entry of the table \(name): \(error.description)")
@@ -17,6 +22,35 @@ extension Session {
           return !run.isFull
         }
       }
+    }
+  }
+
+  /// A clone's origin goes with the clone, so the clone is there.
+  private borrowing func checkProvenance(_ run: CheckRun, _ table: StorageTable, _ key: borrowing RawSpan) {
+    // Without a model, or where pages are lost, nobody knows what should be there.
+    guard !schema.entities.isEmpty, let id = try? NumberKey.objectID(copy key), let isThere = try? exists(id), !isThere,
+      !run.isUnreadable(id)
+    else { return }
+    run.report(
+      .history, object: schema.rootName(of: id), page: run.page(table, key),
+      "the store remembers what \(schema.rootName(of: id)) was cloned from, but there is no such object")
+  }
+
+  /// What an operation answered can be told again, and it was done by a commit that there was.
+  private borrowing func checkOperation(
+    _ run: CheckRun, _ table: StorageTable, _ key: borrowing RawSpan, _ value: borrowing RawSpan
+  ) {
+    let seed = ValueEnvelope.seed(tableCode: .operations, key: copy key)
+    guard let operation = try? OperationValue(stored: copy value, seed: seed) else { return }
+    if !operation.hasReadableResult {
+      run.report(
+        .history, page: run.page(table, key),
+        "an entry of the table operations: the result of an operation, which is JSON, cannot be read")
+    } else if let commit = run.commit, operation.commit > commit {
+      run.report(
+        .history, page: run.page(table, key),
+        "an entry of the table operations: commit \(operation.commit) is to have done it, and there were only \(commit)"
+      )
     }
   }
 

@@ -12,29 +12,27 @@ final class CloneContext {
   let book: CloneRuleBook
   let mark: CloneMark
   let cancellation: CloneCancellation
-  /// Root code → serial of the first clone. A clone's serial is this plus its source's rank.
-  private let bases: [UInt64]
-  /// By root code.
-  private let ranks: [SerialRanks?]
+  let ids: CloneIDs
   let key = KeyedUUID()
   /// The operation's one `now` (R16).
   let now: Date
-  /// (child, parent) by child.
-  private let parents: [(child: ObjectID, parent: ObjectID)]
-  /// Followed values that are followed further; every other one is found again where it is needed.
-  private var resolved: [ResolvedKey: AttributeValue?] = [:]
+  /// Followed values, found on the way up of long chains of objects that follow one another: one for every 64 steps.
+  private var landmarks: [Followed: AttributeValue?] = [:]
 
   /// About how many bytes the clone will write, where somebody counted.
   var byteCount: UInt64?
 
-  private enum ParentValue {
-    case found(AttributeValue?)
-    case missing
-  }
-
-  private struct ResolvedKey: Hashable {
+  /// An attribute that follows the parent's.
+  private struct Followed: Hashable {
     let object: ObjectID
     let attribute: Int
+  }
+
+  /// Where an attribute's value comes from.
+  private enum Source {
+    case value(AttributeValue?)
+    /// The parent's attribute with this name.
+    case parent(String)
   }
 
   init(
@@ -46,63 +44,24 @@ final class CloneContext {
     self.mark = mark
     self.now = now
     self.cancellation = cancellation
-    ranks = mark.set.sets.map { $0.map { SerialRanks($0) } }
-    var byRoot = [UInt64](repeating: 0, count: Int(schema.codes.lastEntity) + 1)
-    for (root, base) in bases { byRoot[Int(root)] = base }
-    self.bases = byRoot
-    parents = mark.parents.sorted { $0.child < $1.child }
+    ids = CloneIDs(mark.set, first: bases)
   }
 
   /// The clone's id of a source; nil for objects outside the clone set.
   @inline(__always)
-  func cloneID(of id: ObjectID) -> ObjectID? {
-    let root = Int(id.rootCode)
-    guard root < ranks.count, let rank = ranks[root]?.rank(of: id.serial) else { return nil }
-    return ObjectID(rootCode: id.rootCode, serial: bases[Int(id.rootCode)] + rank)
-  }
+  func cloneID(of id: ObjectID) -> ObjectID? { ids.clone(of: id) }
 
   /// Whether this clone makes the object: its clones have the highest serials of their root entity.
-  func isClone(_ id: ObjectID) -> Bool {
-    let root = Int(id.rootCode)
-    return root < ranks.count && ranks[root] != nil && id.serial >= bases[root]
-  }
+  func isClone(_ id: ObjectID) -> Bool { ids.isClone(id) }
 
   /// The serial of the first clone of a root entity.
-  func base(rootCode: UInt16) -> UInt64 { bases[Int(rootCode)] }
+  func base(rootCode: UInt16) -> UInt64 { ids.firstSerial(rootCode: rootCode) }
 
-  /// The object that a source was discovered from; nil for roots.
-  func parent(of id: ObjectID) -> ObjectID? {
-    var low = 0
-    var high = parents.count
-    while low < high {
-      let middle = (low + high) / 2
-      if parents[middle].child < id { low = middle + 1 } else { high = middle }
-    }
-    return low < parents.count && parents[low].child == id ? parents[low].parent : nil
-  }
-
-  /// Finds, parents first, the values that are followed by somebody who is followed too.
-  func resolveChains(_ session: borrowing Session) throws {
-    let followed = Set(
-      book.allPlans.flatMap { $0.rules.compactMap { $0.isExcluded ? nil : $0.followParent } })
-    let chains = book.allPlans.contains { plan in
-      plan.entity.attributes.enumerated().contains { index, attribute in
-        plan.rules[index].followParent != nil && followed.contains(attribute.path)
-      }
-    }
-    guard chains else { return }
-    for root in mark.roots { try resolve(root, followed, session) }
-    for (child, _) in mark.parents { try resolve(child, followed, session) }
-  }
-
-  private func resolve(_ id: ObjectID, _ followed: Set<String>, _ session: borrowing Session) throws {
-    let view = try session.existingRecord(id)
-    guard let plan = book.plan(try schema.entity(of: view, id: id).code) else { return }
-    for (index, attribute) in plan.entity.attributes.enumerated()
-    where plan.rules[index].followParent != nil && !plan.rules[index].isExcluded && followed.contains(attribute.path) {
-      let key = ResolvedKey(object: id, attribute: index)
-      resolved[key] = .some(try value(of: index, plan, view, id, session))
-    }
+  /// Turns to another copy: ids and values are those of its clones from now on.
+  func select(copy: Int) {
+    if copy == ids.copy { return }
+    ids.select(copy: copy)
+    landmarks.removeAll()
   }
 
   /// The value that an attribute has on the clone of a source (R15 to R19).
@@ -112,43 +71,109 @@ final class CloneContext {
     of index: Int, _ plan: CloneRuleBook.EntityPlan, _ view: borrowing RecordView, _ id: ObjectID,
     _ session: borrowing Session
   ) throws -> AttributeValue? {
+    switch try source(of: index, plan, view, id) {
+    case .value(let value): return value
+    case .parent(let name):
+      let value = try followed(name, Followed(object: id, attribute: index), plan, session)
+      let attribute = plan.entity.attributes[index]
+      // A composite that is followed as a whole may be nil as a whole; the commit looks at what came of it.
+      if value == nil, !attribute.description.isOptional, !followsAsWhole(attribute, plan.entity) {
+        throw unavailable(attribute, plan.entity, id, name)
+      }
+      return value
+    }
+  }
+
+  /// Whether the attribute is an element of a composite that follows its parent.
+  private func followsAsWhole(_ attribute: CompiledAttribute, _ entity: CompiledEntity) -> Bool {
+    attribute.composite.flatMap { entity.composites[$0] }?.cloneRule(book.options.userInfoKeys).followParent != nil
+  }
+
+  private func source(
+    of index: Int, _ plan: CloneRuleBook.EntityPlan, _ view: borrowing RecordView, _ id: ObjectID
+  ) throws(StoreError) -> Source {
     let attribute = plan.entity.attributes[index]
     let rule = plan.rules[index]
-    if attribute.description.isDerived { return nil }
-    if rule.isCopied { return try plan.entity.value(of: attribute, in: view, id: id, schema: schema) }
+    if attribute.description.isDerived { return .value(nil) }
+    if rule.isCopied { return .value(try plan.entity.value(of: attribute, in: view, id: id, schema: schema)) }
     // A composite attribute that is nil stays nil, whatever its elements' own rules (R21).
-    let follows = attribute.composite.flatMap { plan.entity.composites[$0] }.flatMap {
-      $0.cloneRule(book.options.userInfoKeys).followParent
-    }
-    if let composite = attribute.composite, follows == nil,
+    if let composite = attribute.composite, !followsAsWhole(attribute, plan.entity),
       try plan.entity.value(named: composite, in: view, id: id, schema: schema) == nil
     {
-      return nil
+      return .value(nil)
     }
-    if rule.isExcluded { return attribute.description.defaultValue }
-    if let name = rule.followParent {
-      if let known = resolved[ResolvedKey(object: id, attribute: index)] { return known }
-      switch try parentValue(named: name, of: id, type: attribute.description.type, session) {
-      case .found(let value):
-        // A composite that is followed as a whole may be nil as a whole; the commit looks at what came of it.
-        if value == nil, !attribute.description.isOptional, follows == nil {
-          throw unavailable(attribute, plan.entity, id, name)
-        }
-        return value
-      case .missing: break
-      }
-      switch rule.withoutParent {
-      case .keep: break
-      case .blank:
-        if attribute.isNeverBlank { throw unavailable(attribute, plan.entity, id, name) }
-        return attribute.description.defaultValue
-      case .absent, .invalid: throw unavailable(attribute, plan.entity, id, name)
-      }
-    }
-    switch rule.rebuild {
+    if rule.isExcluded { return .value(attribute.description.defaultValue) }
+    if let name = rule.followParent { return .parent(name) }
+    return .value(try ownValue(of: index, plan, view, id))
+  }
+
+  /// The value of an attribute that follows nobody: rebuilt or copied.
+  private func ownValue(
+    of index: Int, _ plan: CloneRuleBook.EntityPlan, _ view: borrowing RecordView, _ id: ObjectID
+  ) throws(StoreError) -> AttributeValue? {
+    let attribute = plan.entity.attributes[index]
+    switch plan.rules[index].rebuild {
     case .uuid: return cloneID(of: id).map { .uuid(key.uuid(object: $0.rawValue, attribute: attribute.code)) }
     case .now: return .date(now)
     case nil: return try plan.entity.value(of: attribute, in: view, id: id, schema: schema)
+    }
+  }
+
+  /// Goes up from parent to parent, to the first that does not follow its own (R17). No recursion, and what is remembered
+  /// of a chain of a million objects are its landmarks.
+  private func followed(
+    _ name: String, _ start: Followed, _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
+  ) throws -> AttributeValue? {
+    var (current, name, plan) = (start, name, plan)
+    var path: [Followed] = []
+    let value: AttributeValue?
+    while true {
+      if let known = landmarks[current] {
+        value = known
+        break
+      }
+      path.append(current)
+      guard let (parent, index, parentPlan) = try parent(of: current, named: name, plan, session) else {
+        value = try valueWithoutParent(current, name, plan, session)
+        break
+      }
+      let view = try session.existingRecord(parent)
+      guard case .parent(let next) = try source(of: index, parentPlan, view, parent) else {
+        value = try self.value(of: index, parentPlan, view, parent, session)
+        break
+      }
+      (current, name, plan) = (Followed(object: parent, attribute: index), next, parentPlan)
+    }
+    for position in stride(from: path.count - 1, to: 0, by: -64) where path.count >= 64 {
+      landmarks[path[position]] = .some(value)
+    }
+    return value
+  }
+
+  /// The discovery parent with the attribute that is followed; nil where there is no such parent or attribute, or its type
+  /// is another (R17).
+  private func parent(
+    of child: Followed, named name: String, _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
+  ) throws(StoreError) -> (parent: ObjectID, index: Int, plan: CloneRuleBook.EntityPlan)? {
+    guard let parent = try mark.parents.parent(of: child.object, session),
+      let parentPlan = book.plan(try session.entity(of: parent).code),
+      let index = parentPlan.entity.attributeIndex[name], parentPlan.entity.attributes[index].field != nil,
+      parentPlan.entity.attributes[index].description.type == plan.entity.attributes[child.attribute].description.type
+    else { return nil }
+    return (parent, index, parentPlan)
+  }
+
+  /// R18.
+  private func valueWithoutParent(
+    _ child: Followed, _ name: String, _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
+  ) throws -> AttributeValue? {
+    let attribute = plan.entity.attributes[child.attribute]
+    switch plan.rules[child.attribute].withoutParent {
+    case .keep: return try ownValue(of: child.attribute, plan, try session.existingRecord(child.object), child.object)
+    case .blank:
+      if attribute.isNeverBlank { throw unavailable(attribute, plan.entity, child.object, name) }
+      return attribute.description.defaultValue
+    case .absent, .invalid: throw unavailable(attribute, plan.entity, child.object, name)
     }
   }
 
@@ -163,34 +188,16 @@ final class CloneContext {
       entity: entity.name, property: attribute.path, object: object)
   }
 
-  /// The value of the discovery parent's clone; nil where there is no such parent or attribute, or its type is another
-  /// (R17).
-  private func parentValue(named name: String, of id: ObjectID, type: AttributeType, _ session: borrowing Session)
-    throws
-    -> ParentValue
-  {
-    guard let parent = parent(of: id) else { return .missing }
-    let view = try session.existingRecord(parent)
-    guard let plan = book.plan(try schema.entity(of: view, id: parent).code),
-      let index = plan.entity.attributeIndex[name], plan.entity.attributes[index].field != nil,
-      plan.entity.attributes[index].description.type == type
-    else { return .missing }
-    return .found(try value(of: index, plan, view, parent, session))
-  }
-
   /// What becomes of one link of a relationship whose mode is dynamic.
   func mode(
     _ step: CloneRuleBook.RelationshipPlan, _ id: ObjectID, _ target: ObjectID, _ session: borrowing Session
   ) throws(StoreError) -> CloneRuleBook.LinkMode {
-    let isRoot = mark.rootSet.contains(id)
-    let disposition = (isRoot ? step.rootDecision : step.decision).disposition
+    let disposition = mark.disposition(step, id, target)
     guard mark.set.contains(target) else { return disposition == .exclude ? .drop : .stop }
     let entity = try session.entity(of: target)
     guard let inverse = entity.inverse(of: step.relationship), let plan = book.plan(entity.code),
       let index = entity.relationshipIndexByCode[inverse.code]
     else { return book.answer(disposition, nil) }
-    let back = plan.relationships[index]
-    let backDecision = mark.rootSet.contains(target) ? back.rootDecision : back.decision
-    return book.answer(disposition, backDecision.disposition)
+    return book.answer(disposition, mark.disposition(plan.relationships[index], target, id))
   }
 }

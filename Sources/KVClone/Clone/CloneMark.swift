@@ -7,9 +7,30 @@ struct CloneMark {
   /// The roots, each once, in the caller's order.
   var roots: [ObjectID] = []
   var rootSet: Set<ObjectID> = []
-  /// (child, discovery parent) in the order of discovery, for children whose attributes follow a parent.
-  var parents: [(child: ObjectID, parent: ObjectID)] = []
+  /// Where children whose attributes follow a parent were discovered from.
+  var parents = DiscoveryParents()
   var count = 0
+  /// What the caller's hook said of edges, where it is not what the rules say (R30).
+  var answers: [Edge: CloneRuleBook.Disposition] = [:]
+
+  /// One link, seen from one of its ends.
+  struct Edge: Hashable {
+    let parent: ObjectID
+    let code: UInt16
+    let target: ObjectID
+  }
+
+  /// What is done with an edge of a source: the hook's answer, else the rules'.
+  func disposition(
+    _ step: CloneRuleBook.RelationshipPlan, _ parent: ObjectID, _ target: ObjectID
+  ) -> CloneRuleBook.Disposition {
+    if !answers.isEmpty,
+      let answer = answers[Edge(parent: parent, code: step.relationship.code, target: target)]
+    {
+      return answer
+    }
+    return (rootSet.contains(parent) ? step.rootDecision : step.decision).disposition
+  }
 }
 
 extension Session {
@@ -19,29 +40,48 @@ extension Session {
   borrowing func mark(_ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation) throws -> CloneMark
   {
     var marker = CloneMarker(book: book, cancellation: cancellation)
+    try cancellation.check(.mark, 0, of: nil)
     for root in roots where marker.mark.rootSet.insert(root).inserted {
       marker.mark.roots.append(root)
       try marker.discover(root, isVisited: true)
     }
     while try marker.nextLevel() {
-      for id in marker.level { try visit(id, &marker) }
+      var position = 0
+      while position < marker.level.count {
+        let id = ObjectID(rawValue: marker.level[position] & ~CloneMarker.listBit)
+        if marker.level[position] & CloneMarker.listBit == 0 {
+          try visit(id, &marker)
+        } else {
+          position += 1
+          try visitMembers(of: id, Int(marker.level[position]), &marker)
+        }
+        position += 1
+      }
     }
+    marker.mark.parents.finish()
     return marker.mark
   }
 
+  /// Discovers what the edges of an object lead to.
   private borrowing func visit(_ id: ObjectID, _ marker: inout CloneMarker) throws {
+    guard marker.visited.insert(id) else { return }
     let view = try existingRecord(id)
     let entity = try schema.entity(of: view, id: id)
     guard let plan = marker.book.plan(entity.code) else { throw schema.damaged(id, .wrongLayout) }
     let isRoot = marker.mark.rootSet.contains(id)
-    for step in plan.relationships {
+    for (index, step) in plan.relationships.enumerated() {
       let decision = isRoot ? step.rootDecision : step.decision
-      guard decision.disposition == .follow else { continue }
+      let isAsked = decision.disposition != .exclude && marker.book.options.willClone != nil
+      guard isAsked || decision.disposition == .follow else { continue }
+      // A long list waits as one entry, and not as its members (R26).
+      let isWide = step.targetsAreVisited && Self.isWide(step, in: view, entity)
+      if isWide { marker.wait(forMembersOf: id, index) }
       var failure: (any Error)?
       try forEachMember(id, step.relationship, in: view, entity) { (target) throws(StoreError) in
         do {
-          let isNew = try marker.discover(target, isVisited: step.targetsAreVisited)
-          if isNew, step.targetsNeedParents { marker.mark.parents.append((target, id)) }
+          if isAsked, try ask(step, id, target, decision.disposition, &marker) != .follow { return true }
+          let isNew = try marker.discover(target, isVisited: step.targetsAreVisited && !isWide)
+          if isNew, step.targetsNeedParents { marker.mark.parents.note(target, parent: id, step.relationship) }
         } catch {
           failure = error
         }
@@ -50,18 +90,77 @@ extension Session {
       if let failure { throw failure }
     }
   }
+
+  private static func isWide(
+    _ step: CloneRuleBook.RelationshipPlan, in view: borrowing RecordView, _ entity: CompiledEntity
+  ) -> Bool {
+    guard step.relationship.isToMany,
+      let field = entity.field(step.relationship.field, code: step.relationship.code, in: view)
+    else { return false }
+    return view.head(field).count > CloneMarker.wideCount
+  }
+
+  /// Visits the members of a long list. Those that it did not discover itself were visited before: whoever discovered them
+  /// waited before it.
+  private borrowing func visitMembers(of owner: ObjectID, _ index: Int, _ marker: inout CloneMarker) throws {
+    let view = try existingRecord(owner)
+    let entity = try schema.entity(of: view, id: owner)
+    guard let plan = marker.book.plan(entity.code) else { throw schema.damaged(owner, .wrongLayout) }
+    let step = plan.relationships[index]
+    var failure: (any Error)?
+    try forEachMember(owner, step.relationship, in: view, entity) { (target) throws(StoreError) in
+      do {
+        if marker.mark.disposition(step, owner, target) == .follow { try visit(target, &marker) }
+      } catch {
+        failure = error
+      }
+      return failure == nil
+    }
+    if let failure { throw failure }
+  }
+}
+
+extension Session {
+  /// Asks the caller's hook about an edge (R30), and remembers an answer that changes something.
+  private borrowing func ask(
+    _ step: CloneRuleBook.RelationshipPlan, _ parent: ObjectID, _ target: ObjectID,
+    _ disposition: CloneRuleBook.Disposition, _ marker: inout CloneMarker
+  ) throws -> CloneRuleBook.Disposition {
+    guard let willClone = marker.book.options.willClone else { return disposition }
+    try marker.countQuestion()
+    let edge = CloneEdge(
+      source: target, relationship: step.relationship.name, parent: parent,
+      rule: disposition == .follow ? .follow : .reference)
+    let answer = try CloneSource.lend(self) { source in try willClone(edge, source) }.disposition
+    if answer != disposition {
+      marker.mark.answers[CloneMark.Edge(parent: parent, code: step.relationship.code, target: target)] = answer
+    }
+    return answer
+  }
 }
 
 /// The state of a traversal: a level of the breadth-first order, and the one that it discovers. No recursion, so the
 /// depth of a graph costs no stack.
 struct CloneMarker {
+  /// A list with more members waits as one entry.
+  static let wideCount = 1024
+
+  /// Marks an entry of the queue that is a list: its owner, and in the next entry which relationship. Root codes have 15
+  /// bits.
+  static let listBit: UInt64 = 1 << 63
+
   let book: CloneRuleBook
   let cancellation: CloneCancellation
   var mark = CloneMark()
-  private(set) var level: [ObjectID] = []
-  private var next: [ObjectID] = []
+  /// Objects whose edges were looked at.
+  var visited = ObjectSet()
+  /// What waits to be visited, 8 bytes an object.
+  private(set) var level: [UInt64] = []
+  private var next: [UInt64] = []
   /// The depth of objects that are being discovered.
   private var depth = 0
+  /// How often the caller's hook was asked.
+  private var questionCount = 0
 
   init(book: CloneRuleBook, cancellation: CloneCancellation) {
     self.book = book
@@ -76,12 +175,24 @@ struct CloneMarker {
     if let most = book.options.maxDepth, depth > most {
       throw limit("depth \(most)", id)
     }
-    if let most = book.options.maxObjects, mark.count > most {
+    if let most = book.options.maxObjects, mark.count > most / max(1, book.options.count) {
       throw limit("\(most) objects", id)
     }
-    if mark.count & 1023 == 0 { try cancellation.check() }
-    if isVisited { next.append(id) }
+    if mark.count & 1023 == 0 { try cancellation.check(.mark, mark.count, of: nil) }
+    if isVisited { next.append(id.rawValue) }
     return true
+  }
+
+  /// Lets the members of a list wait.
+  mutating func wait(forMembersOf owner: ObjectID, _ relationship: Int) {
+    next.append(owner.rawValue | Self.listBit)
+    next.append(UInt64(relationship))
+  }
+
+  /// Edges that lead to nothing new take time, too, where somebody is asked about them.
+  mutating func countQuestion() throws(CloneError) {
+    questionCount += 1
+    if questionCount & 1023 == 0 { try cancellation.check(.mark, mark.count, of: nil) }
   }
 
   /// Turns to what was discovered last; whether there is anything.

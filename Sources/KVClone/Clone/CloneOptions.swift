@@ -1,3 +1,8 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
 public import KVCloneModel
 
 /// What a deep clone is asked to do beyond the model's own rules.
@@ -38,13 +43,56 @@ public struct CloneOptions: Sendable {
   /// The most bytes to write (R29).
   public var maxBytes: UInt64?
 
+  /// How many clones of the same plan are made (R32); at least 1.
+  public var count = 1
+  /// Makes the call repeatable (R31): a second call with the same key and the same other arguments clones nothing, and
+  /// answers the first call's result. 1 to 255 bytes of UTF-8.
+  ///
+  /// ``willClone``, ``didClone`` and ``progress`` cannot be compared, and do not count as arguments.
+  public var idempotencyKey: String?
+  /// When the store forgets the key; nil: not before it is purged.
+  public var idempotencyExpiresAt: Date?
+  /// Every clone remembers what it was cloned from (R33); `provenance(of:)` tells.
+  public var recordsProvenance = false
+  /// What becomes of links to outside objects, in a clone into another store (R35).
+  public var outsideObjects = OutsideObjects.match
+  /// Asked for every edge that the rules do not exclude, while the clone set is found (R30).
+  ///
+  /// Its answer counts as a rule of the call for this one edge: `follow` it, `reference` to stop as where the inverse is
+  /// to-many (R6), `skip` to leave it out; ``CloneEdge/rule`` changes nothing. It is asked in the order of the traversal
+  /// (R3), on the thread that clones, and may read the state that is cloned. What it throws ends the clone, with nothing
+  /// written. When others commit before the clone has the write lock, the plan is made again, and it is asked again. Answers
+  /// that differ from the rule are remembered until the clone ends, in about 64 bytes each.
+  public var willClone: (@Sendable (CloneEdge, borrowing CloneSource) throws -> RelationshipCloneRule.Override)?
+  /// Called for every source and its clone when all clones are written, in the clone's own transaction (R30).
+  ///
+  /// All changes are allowed, deleting included; the commit checks what comes of them. Sources come in ascending order of
+  /// their ids, with their copies in the order these were made. What it throws gives the whole transaction up. A dry run
+  /// does not call it. A clone that met the map's end is given up and made again, and so it is called again.
+  public var didClone: (@Sendable (inout WriteTransaction, _ source: ObjectID, _ clone: ObjectID) throws -> Void)?
+  /// Hears how far the clone has come, on the thread that clones, some times a second at most.
+  public var progress: (@Sendable (CloneProgress) -> Void)?
+
+  /// What becomes of a link from a clone to an object that is not cloned, where the clone is of another store (R35).
+  public enum OutsideObjects: Sendable {
+    /// The link leads to the object with the same values under a uniqueness constraint; where none has them, it is an
+    /// error.
+    case match
+    /// As `match`, but the link is left empty where no object has the values.
+    case matchOrLeaveEmpty
+    /// The link is left empty.
+    case leaveEmpty
+    /// Any outside object is an error.
+    case refuse
+  }
+
   /// The model's rules and nothing else.
   public init() {}
 }
 
 /// What a deep clone did.
 public struct CloneResult: Sendable {
-  /// The clone of each root, in the order of the roots.
+  /// The clone of each root, in the order of the roots; with several copies, copy after copy.
   public let roots: [ObjectID]
   /// How many objects were made.
   public let objectCount: Int
@@ -63,7 +111,11 @@ public struct CloneResult: Sendable {
   /// Bytes of records, lists and index entries that were written, with their keys.
   public let bytesWritten: UInt64
   /// From the plan to the durable commit, or to the end of the stream inside a caller's transaction.
-  public let duration: Duration
+  public internal(set) var duration: Duration
+  /// The idempotency key was known: this is the first call's result, and nothing was cloned now (R31).
+  public internal(set) var isRepeated = false
+  /// Of a repeated result: the ``roots`` that no longer exist.
+  public internal(set) var deletedRoots: [ObjectID] = []
 
   /// The clone of the first root.
   public var root: ObjectID { roots[0] }
@@ -89,6 +141,9 @@ public struct ClonePlan: Sendable {
   public let bytesWritten: UInt64
   /// How long the planning took.
   public let duration: Duration
+  /// How long the clone would hold the write lock, its commit included: an estimate, from how long this process's clones in
+  /// this store have taken lately, or from an ordinary disk before there was any.
+  public internal(set) var estimatedLockDuration = Duration.zero
   /// Which rule decided about each property that is not simply copied or that links objects.
   public let rules: [AppliedRule]
   /// Everything that stands in the way; empty when the clone would succeed. At most 100.

@@ -10,7 +10,13 @@ struct ClonePlanner {
   var tally: CloneTally
   private(set) var errors: [CloneError] = []
   private var reported: Set<UInt16> = []
-  /// What clones' constraint values are so far, by constraint and key bytes, with the source they come from.
+  /// Constraints whose values on clones may meet on two of them: not all columns are copied, or lead to clones.
+  private let comparedConstraints: Set<UInt16>
+  /// A hash of each clone's values under such constraints: 8 bytes an object, and only where there are such (R26).
+  private var hashes: [UInt64] = []
+  /// Hashes that several clones have; nil while they are collected.
+  private var suspects: Set<UInt64>?
+  /// Of those, the values, with the source whose clone has them.
   private var taken: [TakenKey: ObjectID] = [:]
   /// Clones that outside objects with a maximum count gain.
   private var gains: [GainKey: Int] = [:]
@@ -31,6 +37,10 @@ struct ClonePlanner {
     self.context = context
     tally = CloneTally(entityCount: Int(context.schema.codes.lastEntity))
     errors = context.book.errors
+    comparedConstraints = Set(
+      context.book.allPlans.flatMap { plan in
+        plan.entity.constraints.filter { $0.mayMeet(plan) }.map(\.indexID)
+      })
   }
 
   /// Whether objects have to be looked at one by one, when only errors are asked for.
@@ -42,20 +52,22 @@ struct ClonePlanner {
 
   /// Looks at every object of the clone set.
   mutating func check(_ session: borrowing Session) throws {
-    for rootCode in context.schema.rootCodes {
-      guard let set = context.mark.set.set(rootCode: rootCode) else { continue }
-      var serial = set.next(from: 0)
-      while let current = serial, !isFull {
-        let id = ObjectID(rootCode: rootCode, serial: current)
-        let view = try session.existingRecord(id)
-        let entity = try context.schema.entity(of: view, id: id)
-        guard let plan = context.book.plan(entity.code) else { throw context.schema.damaged(id, .wrongLayout) }
-        try check(id, view, plan, session)
-        serial = set.next(from: current + 1)
-        if tally.objects & 1023 == 0 { try context.cancellation.check() }
-      }
+    try checkObjects(session)
+    if !isFull, hasSuspects() {
+      // Once more, for the few whose values may be equal: a hash alone says too little.
+      let counted = tally
+      errors = context.book.errors
+      reported = []
+      gains = [:]
+      try checkObjects(session)
+      tally = counted
     }
-    try checkGains(session)
+    let copies = context.book.options.count
+    if context.book.options.recordsProvenance {
+      tally.bytesWritten = tally.bytesWritten.saturatingAdd(UInt64(tally.objects) * CloneTally.provenanceBytes)
+    }
+    tally.multiply(by: copies)
+    try checkGains(session, copies: copies)
     let byteCount = tally.bytesWritten.saturatingAdd(tally.bytesCopied)
     if let most = context.book.options.maxBytes, byteCount > most {
       errors.append(
@@ -66,10 +78,27 @@ struct ClonePlanner {
     }
   }
 
+  private mutating func checkObjects(_ session: borrowing Session) throws {
+    for rootCode in context.schema.rootCodes {
+      guard let set = context.mark.set.set(rootCode: rootCode) else { continue }
+      var serial = set.next(from: 0)
+      while let current = serial, !isFull {
+        let id = ObjectID(rootCode: rootCode, serial: current)
+        let view = try session.existingRecord(id)
+        let entity = try context.schema.entity(of: view, id: id)
+        guard let plan = context.book.plan(entity.code) else { throw context.schema.damaged(id, .wrongLayout) }
+        try check(id, view, plan, session)
+        serial = set.next(from: current + 1)
+        if tally.objects & 1023 == 0 { try context.cancellation.check(.check, tally.objects, of: context.mark.count) }
+      }
+    }
+  }
+
   private mutating func check(
     _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
   ) throws {
-    let name = "\(plan.entity.name)/\(id.serial)"
+    // Made for errors only: a million objects have none.
+    var name: String { "\(plan.entity.name)/\(id.serial)" }
     if !plan.errors.isEmpty, reported.insert(plan.entity.code).inserted {
       errors += plan.errors.map { $0.naming(object: name) }
     }
@@ -121,7 +150,7 @@ struct ClonePlanner {
 
   private mutating func count(_ blob: BlobReference) {
     if context.book.options.blobs == .share {
-      tally.share(blob)
+      tally.share(byteCount: blob.byteCount)
     } else {
       tally.bytesCopied = tally.bytesCopied.saturatingAdd(blob.byteCount)
     }
@@ -134,21 +163,25 @@ struct ClonePlanner {
   ) throws {
     let relationship = step.relationship
     var links = 0
-    var dropped = false
-    let name = "\(plan.entity.name)/\(id.serial)"
+    var dropped = 0
+    var name: String { "\(plan.entity.name)/\(id.serial)" }
     try session.forEachMember(id, relationship, in: view, plan.entity) { (target) throws(StoreError) in
       var mode = step.mode
       if mode == .dynamic { mode = try context.mode(step, id, target, session) }
       let isCloned = context.mark.set.contains(target)
       if mode == .drop {
-        dropped = true
+        dropped += 1
         return true
       }
       links += 1
-      if mode == .follow || mode == .stop && isCloned { return true }
+      if mode == .follow || mode == .stop && isCloned {
+        // The hidden list of the clone's own referrers.
+        if !relationship.hasInverse { tally.bytesWritten += CloneTally.listBytes(1) }
+        return true
+      }
+      tally.bytesWritten += 8
       if !relationship.hasInverse { return true }
       _ = tally.touched.insert(target)
-      tally.bytesWritten += 8
       let holder = try session.entity(of: target)
       let inverse = holder.inverse(of: relationship)
       if !relationship.inverseIsToMany {
@@ -166,28 +199,77 @@ struct ClonePlanner {
       }
       return true
     }
-    if relationship.isToMany, links > FormatLimits.inlineIDLimit { tally.bytesWritten += UInt64(links) * 8 }
-    if dropped, let (_, text) = relationship.brokenRule(links) {
+    countList(relationship, links: links, dropped: dropped)
+    if dropped > 0, let (_, text) = relationship.brokenRule(links) {
       let decision = context.mark.rootSet.contains(id) ? step.rootDecision : step.decision
+      let reason =
+        context.mark.answers.isEmpty || decision.disposition == .exclude
+        ? decision.reason : "\(decision.reason), or what willClone answered (R30)"
       errors.append(
         CloneError(
           .requiredRelationshipExcluded,
-          "\(relationship.name) of a clone of \(name) \(text), because it is \(decision.reason) (R14)",
+          "\(relationship.name) of a clone of \(name) \(text), because it is \(reason) (R14)",
           entity: plan.entity.name, property: relationship.name, object: name))
     }
   }
 
-  private mutating func checkGains(_ session: borrowing Session) throws(StoreError) {
+  /// Finds the hashes that occur twice; whether there are any.
+  private mutating func hasSuspects() -> Bool {
+    hashes.sort()
+    var found: Set<UInt64> = []
+    for index in hashes.indices.dropFirst() where hashes[index] == hashes[index - 1] {
+      found.insert(hashes[index])
+      // More than errors are collected for: the first ones will do.
+      if found.count > Self.errorLimit { break }
+    }
+    hashes = []
+    suspects = found
+    return !found.isEmpty
+  }
+
+  /// The source whose clone has these values already, as far as clones have been looked at; nil in the first round, which
+  /// only collects hashes.
+  private mutating func holder(
+    of constraint: CompiledConstraint, _ builder: IndexKeyBuilder, _ values: [AttributeValue?], _ id: ObjectID
+  ) -> ObjectID? {
+    let hash = builder.bytes.withUnsafeBytes { XXH64.hash($0, seed: UInt64(constraint.indexID)) }
+    guard let suspects else {
+      hashes.append(hash)
+      return nil
+    }
+    guard suspects.contains(hash) else { return nil }
+    let key = TakenKey(index: constraint.indexID, bytes: builder.bytes, values: builder.isTruncated ? values : [])
+    let other = taken[key]
+    taken[key] = id
+    return other
+  }
+
+  /// What a list costs beyond its place in the record.
+  private mutating func countList(_ relationship: CompiledRelationship, links: Int, dropped: Int) {
+    guard relationship.isToMany else { return }
+    let all = links + dropped
+    if links > FormatLimits.inlineIDLimit {
+      tally.bytesWritten += CloneTally.listBytes(links)
+    } else if all <= FormatLimits.inlineIDLimit {
+      // The source's record has them all.
+      tally.bytesWritten -= UInt64(dropped) * 8
+    } else {
+      tally.bytesWritten += UInt64(links) * 8
+    }
+  }
+
+  private mutating func checkGains(_ session: borrowing Session, copies: Int) throws(StoreError) {
     for (key, gain) in gains.sorted(by: { ($0.key.target, $0.key.code) < ($1.key.target, $1.key.code) }) {
       let entity = try session.entity(of: key.target)
       let relationship = try entity.relationship(code: key.code, key.target, context.schema)
       let count = try session.count(key.target, relationship.name)
       let name = "\(entity.name)/\(key.target.serial)"
-      if count + gain > relationship.description.maxCount {
+      let (all, overflows) = gain.multipliedReportingOverflow(by: copies)
+      if overflows || count + all > relationship.description.maxCount {
         errors.append(
           CloneError(
             .maxCountExceeded,
-            "\(relationship.name) of \(name) has \(count) members and would gain \(gain), more than its maximum of "
+            "\(relationship.name) of \(name) has \(count) members and would gain \(overflows ? .max : all), more than its maximum of "
               + "\(relationship.description.maxCount) (R13)", entity: entity.name, property: relationship.name,
             object: name))
       }
@@ -199,18 +281,30 @@ struct ClonePlanner {
     _ constraint: CompiledConstraint, _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan,
     _ session: borrowing Session
   ) throws {
-    guard let (values, isNew) = try cloneValues(constraint, id, view, plan, session),
+    guard let (values, isNew, isUnique) = try cloneValues(constraint, id, view, plan, session),
       let builder = constraint.builder(for: values)
     else { return }
-    let name = "\(plan.entity.name)/\(id.serial)"
+    tally.bytesWritten += UInt64(builder.bytes.count + 16)
+    if isUnique { return }
+    var name: String { "\(plan.entity.name)/\(id.serial)" }
+    if context.book.options.count > 1 {
+      context.select(copy: 1)
+      defer { context.select(copy: 0) }
+      if let next = try cloneValues(constraint, id, view, plan, session), next.values == values {
+        errors.append(
+          CloneError(
+            .uniquenessConflict,
+            "all copies of \(name) would have the same \(constraint.name), which has to be unique (R24, R32); exclude or "
+              + "rebuild an attribute of the constraint", entity: plan.entity.name, property: constraint.name,
+            object: name))
+        return
+      }
+    }
     var other: ObjectID?
     if !isNew { other = try session.holder(of: constraint, builder, values: values, otherThan: nil) }
     let isInStore = other != nil
-    if other == nil {
-      let key = TakenKey(
-        index: constraint.indexID, bytes: builder.bytes, values: builder.isTruncated ? values : [])
-      other = taken[key]
-      taken[key] = id
+    if other == nil, comparedConstraints.contains(constraint.indexID) {
+      other = holder(of: constraint, builder, values, id)
     }
     guard let other else { return }
     let holder = try session.name(of: other)
@@ -223,19 +317,20 @@ struct ClonePlanner {
   }
 
   /// The values of the clone; nil where one is nil. `isNew`: one of them names a clone, so nothing in the store can have
-  /// them.
+  /// them. `isUnique`: one is a rebuilt UUID, so nothing else can.
   private func cloneValues(
     _ constraint: CompiledConstraint, _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan,
     _ session: borrowing Session
-  ) throws -> (values: [AttributeValue?], isNew: Bool)? {
+  ) throws -> (values: [AttributeValue?], isNew: Bool, isUnique: Bool)? {
     var values: [AttributeValue?] = []
     var isNew = false
+    var isUnique = false
     for column in constraint.columns {
       switch column {
       case .attribute(let index):
         // A rebuilt UUID is like no other: nothing to look up, and nothing to remember for every object (R26).
         let rule = plan.rules[index]
-        if rule.rebuild == .uuid, !rule.isExcluded, rule.followParent == nil { return nil }
+        if rule.rebuild == .uuid, !rule.isExcluded, rule.followParent == nil { isUnique = true }
         do {
           values.append(try context.value(of: index, plan, view, id, session))
         } catch is CloneError {
@@ -255,7 +350,21 @@ struct ClonePlanner {
         values.append(CompiledConstraint.column(clone ?? target))
       }
     }
-    return values.contains { $0 == nil } ? nil : (values, isNew)
+    return values.contains { $0 == nil } ? nil : (values, isNew, isUnique)
+  }
+}
+
+extension CompiledConstraint {
+  /// Whether two clones can have the same values although their sources do not: a default, `now` or a parent's value is
+  /// the same for many.
+  fileprivate func mayMeet(_ plan: CloneRuleBook.EntityPlan) -> Bool {
+    columns.contains { column in
+      if case .attribute(let index) = column {
+        let rule = plan.rules[index]
+        return rule.isExcluded || rule.followParent != nil || rule.rebuild == .now
+      }
+      return false
+    }
   }
 }
 

@@ -5,7 +5,7 @@ import KVCloneRecords
 ///
 /// Everything that the model, the userInfo and the call decide (R5 to R7, R15 to R19) is decided here, so that the
 /// stream only follows orders.
-final class CloneRuleBook {
+final class CloneRuleBook: @unchecked Sendable {
   /// What the traversal does with an edge.
   enum Disposition: Hashable {
     case follow
@@ -112,10 +112,27 @@ final class CloneRuleBook {
   let options: CloneOptions
   /// Any error of the call itself: names and keys.
   private(set) var errors: [CloneError] = []
+  /// Those of them that every call with these rules has.
+  private var ruleErrors: [CloneError] = []
   private var plans: [EntityPlan?]
+  /// The plans as the stream follows them.
+  private(set) var programs = ClonePrograms([], CloneOptions())
   private let excludedNames: Set<String>
   private let excludedQualified: [(entity: UInt16, name: String)]
   private let perCall: [(entity: UInt16, name: String, rule: RelationshipCloneRule.Override)]
+
+  /// The same rules, for a call that differs in nothing that the rules depend on.
+  init(sharing other: CloneRuleBook, options: CloneOptions) {
+    schema = other.schema
+    self.options = options
+    errors = options.configurationErrors + other.ruleErrors
+    ruleErrors = other.ruleErrors
+    plans = other.plans
+    programs = other.programs
+    excludedNames = other.excludedNames
+    excludedQualified = other.excludedQualified
+    perCall = other.perCall
+  }
 
   init(schema: Schema, options: CloneOptions, rootEntities: [CompiledEntity]) {
     self.schema = schema
@@ -143,14 +160,16 @@ final class CloneRuleBook {
     // The first that fits counts: a rule for a sub-entity wins over one for an entity above it, as in R22.
     func depth(_ entity: UInt16) -> Int { schema.entity(code: entity)?.lineage.count ?? 0 }
     self.perCall = perCall.sorted { depth($0.entity) > depth($1.entity) }
-    errors = parser.errors
+    ruleErrors = parser.errors
     if let key = options.userInfoKeys.duplicate {
-      errors.append(
+      ruleErrors.append(
         CloneError(.invalidConfiguration, "two roles of the userInfo keys are called \(key); give each its own name"))
     }
     for entity in reachable.sorted(by: { $0.code < $1.code }) where !entity.isAbstract {
       plans[Int(entity.code)] = plan(entity)
     }
+    programs = ClonePrograms(plans, options)
+    errors = options.configurationErrors + ruleErrors
   }
 
   /// The plan for objects of a concrete entity. Every entity that a link can lead to has one.
@@ -294,10 +313,19 @@ final class CloneRuleBook {
     if mode == .follow, ends != [.follow] { mode = ends == [.stop] ? .stop : .dynamic }
     // An excluded end that meets a target outside makes no link; a stopped one whose partner excludes it does.
     if mode == .drop, ends != [.exclude] { mode = .dynamic }
+    // Whoever is asked about each edge may answer anything (R30); about excluded ones nobody is asked.
+    let hasHook = options.willClone != nil
+    if hasHook, isAsked(entity, relationship) || targets.contains(where: { isAsked($0, $0.inverse(of: relationship)) })
+    {
+      mode = .dynamic
+    }
     return RelationshipPlan(
       relationship: relationship, decision: decision, rootDecision: rootDecision, mode: mode,
       targetsAreVisited: targets.contains { target in
-        target.relationships.contains { decide(target, $0, isRoot: false).disposition == .follow }
+        target.relationships.contains {
+          let disposition = decide(target, $0, isRoot: false).disposition
+          return disposition == .follow || hasHook && disposition != .exclude
+        }
       },
       targetsNeedParents: targets.contains { target in
         target.attributes.contains {
@@ -305,6 +333,12 @@ final class CloneRuleBook {
           return !rule.isExcluded && rule.followParent != nil && $0.field != nil
         }
       })
+  }
+
+  /// Whether a hook is asked about edges of the relationship.
+  private func isAsked(_ entity: CompiledEntity, _ relationship: CompiledRelationship?) -> Bool {
+    guard let relationship else { return false }
+    return [false, true].contains { decide(entity, relationship, isRoot: $0).disposition != .exclude }
   }
 
   private func needsCheck(_ plan: RelationshipPlan) -> Bool {

@@ -24,13 +24,19 @@ struct KeyedUUID: Sendable {
 
   /// The UUID, version 4 by its form, for an attribute of a clone.
   func uuid(object: UInt64, attribute: UInt16) -> UUID {
+    var words = words(object: object, attribute: attribute)
+    return withUnsafeMutableBytes(of: &words) { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+  }
+
+  /// The UUID's sixteen bytes, as two words in memory order.
+  @inline(__always)
+  func words(object: UInt64, attribute: UInt16) -> (UInt64, UInt64) {
     let (low, high) = hash(object, UInt64(attribute))
-    var bytes = (low.littleEndian, high.littleEndian)
-    return withUnsafeMutableBytes(of: &bytes) { buffer in
-      buffer[6] = buffer[6] & 0x0F | 0x40
-      buffer[8] = buffer[8] & 0x3F | 0x80
-      return UUID(uuid: buffer.loadUnaligned(as: uuid_t.self))
-    }
+    // Byte 6 has the version, byte 8 the variant.
+    return (
+      (low & 0xFF0F_FFFF_FFFF_FFFF | 0x0040_0000_0000_0000).littleEndian,
+      (high & 0xFFFF_FFFF_FFFF_FF3F | 0x80).littleEndian
+    )
   }
 
   /// SipHash-2-4-128 of two words.
@@ -54,6 +60,7 @@ private struct SipState {
     v3 = key1 ^ 0x7465_6462_7974_6573
   }
 
+  @inline(__always)
   private mutating func round() {
     v0 &+= v1
     v1 = v1 &<< 13 | v1 &>> 51
@@ -71,6 +78,7 @@ private struct SipState {
     v2 = v2 &<< 32 | v2 &>> 32
   }
 
+  @inline(__always)
   mutating func absorb(_ word: UInt64) {
     v3 ^= word
     round()
@@ -78,6 +86,7 @@ private struct SipState {
     v0 ^= word
   }
 
+  @inline(__always)
   mutating func finish() -> (UInt64, UInt64) {
     v2 ^= 0xEE
     for _ in 0..<4 { round() }

@@ -17,13 +17,13 @@ extension ObjectStore {
   ///   first byte where the plan shows it; and what else the file system has to say. Nothing was written then.
   @available(*, noasync, message: "use the asynchronous form")
   public func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> CloneResult {
-    try runClone(roots, options, CloneCancellation())
+    try runClone(roots, options, CloneCancellation(progress: options.progress))
   }
 
   /// Deep clone from asynchronous code, on a thread of the store's own. Cancelling the task ends it with `cancelled` and
   /// nothing written.
   public func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) async throws -> CloneResult {
-    let cancellation = CloneCancellation()
+    let cancellation = CloneCancellation(progress: options.progress)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         writerQueue.async {
@@ -59,48 +59,75 @@ extension ObjectStore {
   /// the way. Writes nothing.
   public func planClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> ClonePlan {
     let session = try readSession()
-    return try session.planClone(roots, options)
+    var plan = try session.planClone(roots, options)
+    plan.estimatedLockDuration = clonePace.lockDuration(
+      objects: plan.objectCount, byteCount: plan.bytesWritten.saturatingAdd(plan.bytesCopied))
+    return plan
   }
 
-  private func runClone(_ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation) throws
-    -> CloneResult
-  {
-    try onceMoreIfMapFull { try tryToClone(roots, options, cancellation) }
-  }
-
-  private func tryToClone(_ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation) throws
-    -> CloneResult
-  {
-    let clock = ContinuousClock()
-    let start = clock.now
-    // The plan is made without the lock. If somebody committed before the lock was ours, it is made again; the last
-    // time under the lock, so that busy writers cannot keep a clone waiting for ever.
-    for attempt in 1...3 {
-      let planned: PreparedClone?
-      if attempt < 3 {
-        let reader = try readSession()
-        let commit = try reader.counter(MetadataKey.commitCounter)
-        planned = PreparedClone(
-          commit: commit, context: try reader.prepareClone(roots, options, cancellation))
-      } else {
-        planned = nil
+  func runClone(_ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation) throws -> CloneResult {
+    let key = try CloneKey(roots, options)
+    return try onceMoreIfMapFull {
+      let start = ContinuousClock.now
+      // The plan is made without the lock. If somebody committed before the lock was ours, it is made again; the last
+      // time under the lock, so that busy writers cannot keep a clone waiting for ever.
+      for attempt in 1...3 {
+        var planned: PreparedClone?
+        if attempt < 3 {
+          let reader = try readSession()
+          if let key, let known = try reader.result(of: key) { return known }
+          planned = PreparedClone(
+            commit: try reader.counter(MetadataKey.commitCounter),
+            context: try reader.prepareClone(roots, options, cancellation))
+        }
+        if let result = try write(planned, roots, options, key, cancellation, start) { return result }
       }
-      // While no transaction of ours is open: the map can grow.
-      if let byteCount = planned?.context.byteCount { try engine.makeRoom(for: byteCount) }
-      var session = try writeSession(label: "clone")
-      let context: CloneContext
-      if let planned {
-        // A writer who gave up meanwhile leaves the commit as it was, but not the serials.
-        guard session.commit == planned.commit + 1, try session.hasFreeSerials(for: planned.context) else { continue }
-        context = planned.context
-      } else {
-        context = try session.prepareClone(roots, options, cancellation)
-      }
-      let tally = try session.runClone(context)
-      try commit(session)
-      return context.result(roots, tally, clock.now - start)
+      throw CloneError(.cancelled, "the clone found no quiet moment")
     }
-    throw CloneError(.cancelled, "the clone found no quiet moment")
+  }
+
+  /// Writes what was planned, or, without a plan, plans under the lock. Nil where the plan is not true any more.
+  private func write(
+    _ planned: PreparedClone?, _ roots: [ObjectID], _ options: CloneOptions, _ key: CloneKey?,
+    _ cancellation: CloneCancellation, _ start: ContinuousClock.Instant
+  ) throws -> CloneResult? {
+    // While no transaction of ours is open: the map can grow.
+    if let byteCount = planned?.context.byteCount { try engine.makeRoom(for: byteCount) }
+    try cancellation.check(.wait, 0, of: nil)
+    var transaction = WriteTransaction(try writeSession(label: "clone"))
+    let locked = ContinuousClock.now
+    if let key, let known = try transaction.session.result(of: key) { return known }
+    let context: CloneContext
+    if let planned {
+      // A writer who gave up meanwhile leaves the commit as it was, but not the serials.
+      guard transaction.session.commit == planned.commit + 1,
+        try transaction.session.hasFreeSerials(for: planned.context)
+      else { return nil }
+      context = planned.context
+    } else {
+      context = try transaction.session.prepareClone(roots, options, cancellation)
+    }
+    var result: CloneResult
+    do {
+      result = try transaction.runClone(context, roots, key, start)
+      try cancellation.check(.commit, 0, of: result.objectCount)
+    } catch {
+      // The hook may have shown ids to somebody: they are not given out again.
+      serialFloor.note(transaction.session.changes)
+      throw error
+    }
+    let written = ContinuousClock.now
+    try commit(transaction.takeSession())
+    let committed = ContinuousClock.now
+    // A plan that was made under the lock, and what a hook did, say nothing about the next clone.
+    if planned != nil, options.didClone == nil {
+      clonePace.note(
+        objects: result.objectCount, byteCount: result.bytesWritten.saturatingAdd(result.bytesCopied),
+        writing: written - locked, commit: committed - written)
+    }
+    cancellation.report(.commit, result.objectCount, of: result.objectCount)
+    result.duration = committed - start
+    return result
   }
 
   private struct PreparedClone {
@@ -122,8 +149,8 @@ extension ObjectReading where Self: ~Copyable {
   /// The objects that a clone of `roots` would copy, by root entity and then serial.
   public borrowing func cloneSet(of roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> [ObjectID] {
     try _withSession { session in
-      let book = CloneRuleBook(
-        schema: session.schema, options: options, rootEntities: try session.rootEntities(roots))
+      let book = session.schema.cloneRules.book(
+        session.schema, options, rootEntities: try session.rootEntities(roots))
       if let error = book.errors.first { throw error }
       let mark = try session.mark(roots, book, CloneCancellation())
       var ids: [ObjectID] = []
@@ -133,37 +160,5 @@ extension ObjectReading where Self: ~Copyable {
       }
       return ids
     }
-  }
-}
-
-extension WriteTransaction {
-  /// Deep clone as part of this transaction. Objects that were inserted or changed in it are cloned as they are now.
-  ///
-  /// - Throws: ``CloneError``; the transaction can only be given up then (R1).
-  public mutating func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> CloneResult {
-    if let failure = session.changes.failure { throw failure }
-    let clock = ContinuousClock()
-    let start = clock.now
-    do {
-      let context = try session.prepareClone(roots, options, CloneCancellation())
-      let tally = try session.runClone(context)
-      return context.result(roots, tally, clock.now - start)
-    } catch {
-      session.changes.fail(error)
-      throw error
-    }
-  }
-
-  /// MOCloner's call (R27), as part of this transaction; `saveBeforeReturn` is then the transaction's own commit.
-  public mutating func clone(
-    object: ObjectID, excludedRelationshipNames: [String] = [], passingExclusionList: Bool = false,
-    saveBeforeReturn: Bool = true, config: CloneUserInfoKeys = .standard
-  ) throws -> ObjectID {
-    try clone(
-      [object],
-      options: CloneOptions(
-        excludedRelationshipNames: excludedRelationshipNames, passingExclusionList: passingExclusionList, config: config
-      )
-    ).root
   }
 }

@@ -1,84 +1,114 @@
 import KVCloneModel
 
-/// A set of serials of one root entity: a bitmap in blocks of 65,536 serials, allocated on demand. Serials are dense, so
+/// A set of serials of one root entity: a bitmap in blocks of 4,096 serials, allocated on demand. Serials are dense, so
 /// it costs little more than one bit per object: ten million objects need 1.3 MB, where a hash table would need 300.
+/// Blocks are small, so that a hundred objects far apart cost 64 KB and not megabytes.
+///
+/// The state lies behind one pointer: what is asked for every link of a clone must not pay for exclusivity checks.
 final class SerialSet {
-  static let wordsPerBlock = 1024
-  static let blockShift: UInt64 = 16
+  static let wordsPerBlock = 64
+  static let blockShift: UInt64 = 12
+  /// The bits of a serial that say where in its block it is.
+  static let blockMask: UInt64 = 0xFFF
 
-  /// The directory spans at most this many blocks: 2.7 × 10^11 serials. No store gets there by counting, but the bytes of
+  /// The directory spans at most this many blocks: 1.7 × 10^10 serials. No store gets there by counting, but the bytes of
   /// a damaged file may say anything, and must not make us reserve memory for it.
   private static let maximumSpan: UInt64 = 1 << 22
 
-  /// Serials outside the directory's span.
-  private var far: Set<UInt64> = []
-  /// Block number of `directory[0]`.
-  private var firstBlock: UInt64 = 0
-  /// Index into `blocks` for each block number from `firstBlock`; −1 where nothing is allocated.
-  private var directory: [Int32] = []
-  private var blocks: [UnsafeMutablePointer<UInt64>] = []
-  /// How many serials are in the set.
-  private(set) var count = 0
+  typealias Words = UnsafeMutablePointer<UInt64>
+
+  private struct State {
+    /// Block number of `directory[0]`.
+    var firstBlock: UInt64 = 0
+    var blockCount: UInt64 = 0
+    /// The words of each block from `firstBlock`; nil where nothing is allocated.
+    var directory: UnsafeMutablePointer<Words?>
+    var capacity: UInt64
+    var count = 0
+    /// Serials outside the directory's span.
+    var far: Set<UInt64> = []
+  }
+
+  private let state: UnsafeMutablePointer<State>
+
+  init() {
+    state = .allocate(capacity: 1)
+    let capacity = 4
+    let directory = UnsafeMutablePointer<Words?>.allocate(capacity: capacity)
+    directory.initialize(repeating: nil, count: capacity)
+    state.initialize(to: State(directory: directory, capacity: UInt64(capacity)))
+  }
 
   deinit {
-    for block in blocks { block.deallocate() }
+    for index in 0..<Int(state.pointee.blockCount) { state.pointee.directory[index]?.deallocate() }
+    state.pointee.directory.deallocate()
+    state.deinitialize(count: 1)
+    state.deallocate()
   }
+
+  /// How many serials are in the set.
+  var count: Int { state.pointee.count }
 
   /// Adds `serial`; whether it is new.
   @inline(__always)
   func insert(_ serial: UInt64) -> Bool {
-    guard let block = self.block(for: serial >> Self.blockShift) else { return insertFar(serial) }
-    let word = Int(serial & 0xFFFF) >> 6
+    guard let block = words(serial >> Self.blockShift) ?? allocateBlock(serial >> Self.blockShift) else {
+      return insertFar(serial)
+    }
+    let word = Int(serial & Self.blockMask) >> 6
     let bit: UInt64 = 1 << (serial & 63)
     if block[word] & bit != 0 { return false }
     block[word] |= bit
-    count += 1
+    state.pointee.count &+= 1
     return true
   }
 
   /// Takes `serial` out; whether it was there.
   func remove(_ serial: UInt64) -> Bool {
     guard contains(serial) else { return false }
-    if far.remove(serial) != nil {
-      count -= 1
-      return true
-    }
-    let slot = Int(directory[Int((serial >> Self.blockShift) - firstBlock)])
-    blocks[slot][Int(serial & 0xFFFF) >> 6] &= ~(1 << (serial & 63))
-    count -= 1
+    state.pointee.count -= 1
+    if state.pointee.far.remove(serial) != nil { return true }
+    words(serial >> Self.blockShift)?[Int(serial & Self.blockMask) >> 6] &= ~(1 << (serial & 63))
     return true
   }
 
   /// Whether `serial` is in the set.
   @inline(__always)
   func contains(_ serial: UInt64) -> Bool {
-    let number = serial >> Self.blockShift
-    guard number >= firstBlock, number - firstBlock < UInt64(directory.count) else {
-      return !far.isEmpty && far.contains(serial)
-    }
-    let slot = directory[Int(number - firstBlock)]
-    guard slot >= 0 else { return false }
-    return blocks[Int(slot)][Int(serial & 0xFFFF) >> 6] & (1 << (serial & 63)) != 0
+    guard let block = words(serial >> Self.blockShift) else { return isFar(serial) }
+    return block[Int(serial & Self.blockMask) >> 6] & (1 << (serial & 63)) != 0
   }
 
   /// The least member that is at least `serial`.
+  @inline(__always)
   func next(from serial: UInt64) -> UInt64? {
+    // Neighbours are the rule: most answers are in the same word.
+    if let block = words(serial >> Self.blockShift) {
+      let word = Int(serial & Self.blockMask) >> 6
+      let bits = block[word] & (~0 << (serial & 63))
+      if bits != 0, state.pointee.far.isEmpty { return (serial & ~63) | UInt64(bits.trailingZeroBitCount) }
+    }
+    return nextBeyond(serial)
+  }
+
+  @inline(never)
+  private func nextBeyond(_ serial: UInt64) -> UInt64? {
     let near = nextNear(from: serial)
-    if far.isEmpty { return near }
-    let beyond = far.lazy.filter { $0 >= serial }.min()
+    if state.pointee.far.isEmpty { return near }
+    let beyond = state.pointee.far.lazy.filter { $0 >= serial }.min()
     guard let near, let beyond else { return near ?? beyond }
     return min(near, beyond)
   }
 
   private func nextNear(from serial: UInt64) -> UInt64? {
-    var number = max(serial >> Self.blockShift, firstBlock)
-    var word = number == serial >> Self.blockShift ? Int(serial & 0xFFFF) >> 6 : 0
+    let first = state.pointee.firstBlock
+    var number = max(serial >> Self.blockShift, first)
+    var word = number == serial >> Self.blockShift ? Int(serial & Self.blockMask) >> 6 : 0
     var mask: UInt64 = number == serial >> Self.blockShift ? ~0 << (serial & 63) : ~0
-    while number - firstBlock < UInt64(directory.count) {
-      let slot = directory[Int(number - firstBlock)]
-      if slot >= 0 {
+    while number - first < state.pointee.blockCount {
+      if let block = state.pointee.directory[Int(number - first)] {
         while word < Self.wordsPerBlock {
-          let bits = blocks[Int(slot)][word] & mask
+          let bits = block[word] & mask
           if bits != 0 { return number << Self.blockShift | UInt64(word << 6 + bits.trailingZeroBitCount) }
           word += 1
           mask = ~0
@@ -102,106 +132,59 @@ final class SerialSet {
 
   /// The number of the first block, and the words of each from there on; nil where nothing is allocated. They live as
   /// long as the set, and stay what they are as long as nothing is inserted or removed.
-  func withBlocks<R>(_ body: (UInt64, [UnsafeMutablePointer<UInt64>?]) -> R) -> R {
-    body(firstBlock, directory.map { $0 < 0 ? nil : blocks[Int($0)] })
+  var blocks: (first: UInt64, words: UnsafeBufferPointer<Words?>) {
+    (
+      state.pointee.firstBlock,
+      UnsafeBufferPointer(start: state.pointee.directory, count: Int(state.pointee.blockCount))
+    )
   }
 
-  private func insertFar(_ serial: UInt64) -> Bool {
-    guard far.insert(serial).inserted else { return false }
-    count += 1
-    return true
-  }
-
-  /// The block's words; nil where it lies outside the span.
   @inline(__always)
-  private func block(for number: UInt64) -> UnsafeMutablePointer<UInt64>? {
-    if number >= firstBlock, number - firstBlock < UInt64(directory.count) {
-      let slot = directory[Int(number - firstBlock)]
-      if slot >= 0 { return blocks[Int(slot)] }
-    }
-    return allocateBlock(number)
+  private func words(_ number: UInt64) -> Words? {
+    // Wraps to a great number below the first block.
+    let index = number &- state.pointee.firstBlock
+    return index < state.pointee.blockCount ? state.pointee.directory[Int(truncatingIfNeeded: index)] : nil
   }
 
   @inline(never)
-  private func allocateBlock(_ number: UInt64) -> UnsafeMutablePointer<UInt64>? {
-    let last = directory.isEmpty ? number : firstBlock + UInt64(directory.count) - 1
-    let first = directory.isEmpty ? number : firstBlock
-    guard max(last, number) - min(first, number) < Self.maximumSpan else { return nil }
-    if directory.isEmpty {
-      firstBlock = number
-    } else if number < firstBlock {
-      directory.insert(contentsOf: repeatElement(-1, count: Int(firstBlock - number)), at: 0)
-      firstBlock = number
-    }
-    let missing = Int(number - firstBlock) + 1 - directory.count
-    if missing > 0 { directory.append(contentsOf: repeatElement(-1, count: missing)) }
-    let block = UnsafeMutablePointer<UInt64>.allocate(capacity: Self.wordsPerBlock)
+  private func isFar(_ serial: UInt64) -> Bool {
+    !state.pointee.far.isEmpty && state.pointee.far.contains(serial)
+  }
+
+  private func insertFar(_ serial: UInt64) -> Bool {
+    guard state.pointee.far.insert(serial).inserted else { return false }
+    state.pointee.count += 1
+    return true
+  }
+
+  /// Makes the block; nil where it lies outside the span.
+  @inline(never)
+  private func allocateBlock(_ number: UInt64) -> Words? {
+    let isEmpty = state.pointee.blockCount == 0
+    let first = isEmpty ? number : min(number, state.pointee.firstBlock)
+    let last = isEmpty ? number : max(number, state.pointee.firstBlock + state.pointee.blockCount - 1)
+    guard last - first < Self.maximumSpan else { return nil }
+    reach(first: first, count: last - first + 1)
+    let block = Words.allocate(capacity: Self.wordsPerBlock)
     block.initialize(repeating: 0, count: Self.wordsPerBlock)
-    directory[Int(number - firstBlock)] = Int32(blocks.count)
-    blocks.append(block)
+    state.pointee.directory[Int(number - first)] = block
     return block
   }
-}
 
-/// The ranks of a set's members, which turn an old serial into a new one without a map.
-///
-/// Made once the set is complete, and immutable: what is asked for every link of a clone must not pay for exclusivity
-/// checks. 2 bytes per 64 serials on top of the set.
-final class SerialRanks: @unchecked Sendable {
-  /// One block of 65,536 serials.
-  private struct Block {
-    let words: UnsafeMutablePointer<UInt64>
-    /// Members in the words before each word.
-    let prefixes: UnsafeMutablePointer<UInt16>
-    /// Members in the blocks before.
-    let base: UInt64
-  }
-
-  private let firstBlock: UInt64
-  private let blockCount: UInt64
-  private let blocks: UnsafeMutablePointer<Block?>
-  /// The set owns the words.
-  private let set: SerialSet
-  let count: Int
-
-  init(_ set: SerialSet) {
-    self.set = set
-    count = set.count
-    (firstBlock, blocks, blockCount) = set.withBlocks { first, words in
-      let blocks = UnsafeMutablePointer<Block?>.allocate(capacity: max(1, words.count))
-      var total: UInt64 = 0
-      for (index, words) in words.enumerated() {
-        guard let words else {
-          (blocks + index).initialize(to: nil)
-          continue
-        }
-        let prefixes = UnsafeMutablePointer<UInt16>.allocate(capacity: SerialSet.wordsPerBlock)
-        let base = total
-        for word in 0..<SerialSet.wordsPerBlock {
-          prefixes[word] = UInt16(truncatingIfNeeded: total - base)
-          total += UInt64(words[word].nonzeroBitCount)
-        }
-        (blocks + index).initialize(to: Block(words: words, prefixes: prefixes, base: base))
-      }
-      return (first, blocks, UInt64(words.count))
+  /// Makes the directory span these blocks.
+  private func reach(first: UInt64, count: UInt64) {
+    let shift = state.pointee.blockCount == 0 ? 0 : Int(state.pointee.firstBlock - first)
+    if count > state.pointee.capacity || shift > 0 {
+      let capacity = count > state.pointee.capacity ? max(count, state.pointee.capacity * 2) : state.pointee.capacity
+      let larger = UnsafeMutablePointer<Words?>.allocate(capacity: Int(capacity))
+      larger.initialize(repeating: nil, count: Int(capacity))
+      for index in 0..<Int(state.pointee.blockCount) { larger[index + shift] = state.pointee.directory[index] }
+      state.pointee.directory.deallocate()
+      state.pointee.directory = larger
+      state.pointee.capacity = capacity
     }
-  }
-
-  deinit {
-    for index in 0..<Int(blockCount) { blocks[index]?.prefixes.deallocate() }
-    blocks.deallocate()
-  }
-
-  /// How many members are less than `serial`, which is a member itself; nil for serials that are no members.
-  @inline(__always)
-  func rank(of serial: UInt64) -> UInt64? {
-    let number = (serial >> SerialSet.blockShift) &- firstBlock
-    guard number < blockCount, let block = blocks[Int(number)] else { return nil }
-    let word = Int(serial & 0xFFFF) >> 6
-    let bits = block.words[word]
-    let bit: UInt64 = 1 << (serial & 63)
-    guard bits & bit != 0 else { return nil }
-    return block.base &+ UInt64(block.prefixes[word]) &+ UInt64((bits & (bit &- 1)).nonzeroBitCount)
+    state.pointee.firstBlock = first
+    state.pointee.blockCount = count
   }
 }
 
@@ -209,6 +192,13 @@ final class SerialRanks: @unchecked Sendable {
 struct ObjectSet {
   /// By root code.
   private(set) var sets: [SerialSet?] = []
+  init() {}
+
+  /// The objects of one root entity.
+  init(rootCode: UInt16, _ set: SerialSet) {
+    sets = Array(repeating: nil, count: Int(rootCode)) + [set]
+  }
+
   /// How many objects are in the set.
   var count: Int { sets.reduce(0) { $0 + ($1?.count ?? 0) } }
   var isEmpty: Bool { count == 0 }

@@ -30,7 +30,7 @@ extension Session {
   borrowing func prepareClone(
     _ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation
   ) throws -> CloneContext {
-    let book = CloneRuleBook(schema: schema, options: options, rootEntities: try rootEntities(roots))
+    let book = schema.cloneRules.book(schema, options, rootEntities: try rootEntities(roots))
     if let error = book.errors.first { throw error }
     let context = try cloneContext(roots, book, cancellation)
     if try options.maxBytes != nil || ClonePlanner.isNeeded(book, context.mark) || isRoomTight(for: options) {
@@ -55,11 +55,16 @@ extension Session {
       guard schema.objectTable(rootCode: code) != nil else {
         throw schema.notFound(ObjectID(rootCode: code, serial: set.next(from: 0) ?? 0))
       }
-      bases[code] = try nextSerial(rootCode: code, count: UInt64(set.count))
+      let (count, overflows) = set.count.multipliedReportingOverflow(by: book.options.count)
+      guard !overflows else {
+        throw CloneError(
+          .limitExceeded, "\(book.options.count) copies are more than ids can name; ask for fewer",
+          entity: schema.entity(code: code)?.name)
+      }
+      bases[code] = try nextSerial(rootCode: code, count: UInt64(count))
     }
     let context = CloneContext(
       schema: schema, book: book, mark: mark, bases: bases, now: Date(), cancellation: cancellation)
-    try context.resolveChains(self)
     return context
   }
 
@@ -67,12 +72,12 @@ extension Session {
   borrowing func planClone(_ roots: [ObjectID], _ options: CloneOptions) throws -> ClonePlan {
     let clock = ContinuousClock()
     let start = clock.now
-    let book = CloneRuleBook(schema: schema, options: options, rootEntities: try rootEntities(roots))
+    let book = schema.cloneRules.book(schema, options, rootEntities: try rootEntities(roots))
     var tally = CloneTally(entityCount: Int(schema.codes.lastEntity))
     var errors = book.errors
     if errors.isEmpty {
       do {
-        let context = try cloneContext(roots, book, CloneCancellation())
+        let context = try cloneContext(roots, book, CloneCancellation(progress: options.progress))
         var planner = ClonePlanner(context: context)
         try planner.check(self)
         tally = planner.tally
@@ -101,7 +106,8 @@ extension Session {
     if let byteCount = context.byteCount { try makeRoom(for: byteCount) }
     for (root, set) in context.mark.set.sets.enumerated() {
       guard let set else { continue }
-      let first = try reserveSerials(rootCode: UInt16(root), count: UInt64(set.count))
+      let first = try reserveSerials(
+        rootCode: UInt16(root), count: UInt64(set.count * context.book.options.count))
       guard first == context.base(rootCode: UInt16(root)) else {
         throw StoreError(.busy, "ids were given out while the clone was planned; clone again")
       }
@@ -115,7 +121,8 @@ extension CloneContext {
   /// The result of a finished stream, roots in the caller's order.
   func result(_ roots: [ObjectID], _ tally: CloneTally, _ duration: Duration) -> CloneResult {
     CloneResult(
-      roots: roots.compactMap { cloneID(of: $0) }, objectCount: tally.objects, counts: tally.countsByName(schema),
+      roots: (0..<book.options.count).flatMap { copy in roots.compactMap { ids.clone(of: $0, copy: copy) } },
+      objectCount: tally.objects, counts: tally.countsByName(schema),
       touchedCount: tally.touched.count, touched: tally.firstTouched, blobsShared: tally.blobsShared,
       bytesShared: tally.bytesShared, bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten,
       duration: duration)

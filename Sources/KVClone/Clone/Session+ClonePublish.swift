@@ -6,53 +6,67 @@ import KVCloneRecords
 extension Session {
   /// Adds clones to the lists of outside objects, one object at a time whatever the number of clones.
   mutating func publishOutside(_ state: inout CloneStream) throws(StoreError) {
-    state.outside.sort()
-    var start = 0
-    while start < state.outside.count {
-      let first = state.outside[start]
-      var end = start
-      while end < state.outside.count, state.outside[end].target == first.target, state.outside[end].code == first.code
-      {
-        end += 1
-      }
-      try addClones(first.target, first.code, state.outside[start..<end].map(\.clone))
-      state.tally.bytesWritten += UInt64(end - start) * 8
-      start = end
+    var touched: [ObjectID] = []
+    var links = 0
+    // The session is captured by nobody else, and the closure does not escape.
+    try state.outside.drain { (target, code, clones) throws(StoreError) in
+      if try addClones(target, code, clones, state.chunk) { touched.append(target) }
+      links += clones.count
     }
-    state.outside.removeAll(keepingCapacity: true)
+    for id in touched { _ = state.tally.touched.insert(id) }
+    state.tally.bytesWritten += UInt64(links) * 8
   }
 
-  /// The same for ordered lists: clones come at the end, in the order that their sources have in the list.
+  /// The same for ordered lists: clones come at the end, in the order that their sources have in the list, copy after copy
+  /// (R12).
   mutating func publishOrderedOutside(_ state: inout CloneStream) throws(StoreError) {
-    state.orderedOutside.sort { ($0.target, $0.code) < ($1.target, $1.code) }
-    var start = 0
-    while start < state.orderedOutside.count {
-      let first = state.orderedOutside[start]
-      var clones: [ObjectID: ObjectID] = [:]
-      var end = start
-      while end < state.orderedOutside.count, state.orderedOutside[end].target == first.target,
-        state.orderedOutside[end].code == first.code
-      {
-        clones[state.orderedOutside[end].source] = state.orderedOutside[end].clone
-        end += 1
+    let context = state.context
+    for (list, gain) in state.orderedOutside.sorted(by: { ($0.key.target, $0.key.code) < ($1.key.target, $1.key.code) })
+    {
+      _ = state.tally.touched.insert(list.target)
+      state.tally.bytesWritten += UInt64(gain.count) * 8
+      if gain.count == 1 {
+        _ = try addClones(list.target, list.code, [gain.first], state.chunk)
+        continue
       }
-      let entity = try entity(of: first.target)
-      let relationship = try entity.relationship(code: first.code, first.target, schema)
-      let members = try members(first.target, relationship)
-      try addClones(first.target, first.code, members.compactMap { clones[$0] })
-      state.tally.bytesWritten += UInt64(end - start) * 8
-      start = end
+      let entity = try entity(of: list.target)
+      let relationship = try entity.relationship(code: list.code, list.target, schema)
+      var sources: [ObjectID] = []
+      for member in try members(list.target, relationship) where context.cloneID(of: member) != nil {
+        if try isLinked(member, to: list.target, through: gain.relationship, context) { sources.append(member) }
+      }
+      for copy in 0..<context.book.options.count {
+        context.select(copy: copy)
+        _ = try addClones(list.target, list.code, sources.compactMap { context.cloneID(of: $0) }, state.chunk)
+      }
     }
     state.orderedOutside.removeAll()
   }
 
+  /// Whether the clone of `member` is linked to the original `target`.
+  private borrowing func isLinked(
+    _ member: ObjectID, to target: ObjectID, through code: UInt16, _ context: CloneContext
+  ) throws(StoreError) -> Bool {
+    let entity = try entity(of: member)
+    guard let plan = context.book.plan(entity.code),
+      let step = plan.relationships.first(where: { $0.relationship.code == code })
+    else { throw schema.damaged(member, .wrongLayout) }
+    if case .original = try linkTarget(step, member, target, context) { return true }
+    return false
+  }
+
   /// Adds clones at the end of one side's list: their ids are above all others, and they are in the list's order.
-  private mutating func addClones(_ id: ObjectID, _ code: UInt16, _ clones: [ObjectID]) throws(StoreError) {
+  ///
+  /// - Returns: whether the object itself changed: a hidden list of referrers is not its own.
+  @discardableResult
+  mutating func addClones(_ id: ObjectID, _ code: UInt16, _ clones: [ObjectID], _ chunk: CloneChunk)
+    throws(StoreError) -> Bool
+  {
     let entity = try load(id)
     guard let index = entity.relationshipIndexByCode[code] else {
       // Not a relationship of the object's own: the hidden list of those who refer to it.
-      try storage.appendUnordered(address(id, code), clones)
-      return
+      try storage.appendUnordered(address(id, code), clones, chunk)
+      return false
     }
     let relationship = entity.relationships[index]
     guard relationship.isToMany else { throw schema.damaged(id, .wrongLayout) }
@@ -64,11 +78,13 @@ extension Session {
       for clone in clones { try storage.insertOrdered(list, clone, head: &head) }
       scratch.setHead(relationship.field, head)
     } else {
-      try storage.appendUnordered(list, clones)
+      try storage.appendUnordered(list, clones, chunk)
       scratch.setHead(relationship.field, ListHead(count: head.count + clones.count, isChunked: true))
     }
     try store(id, entity)
-    changes.noteUpdate(id)
+    // Nothing for the commit to validate: what more members can break, the plan has looked at (R13).
+    changes.isEmpty = false
+    return true
   }
 
   /// Counts the new referrers of shared blobs.
@@ -89,21 +105,48 @@ extension Session {
 
 extension StorageTransaction {
   /// Adds ids that ascend and are above all of the list's: the last chunk is filled, then full ones follow.
-  mutating func appendUnordered(_ list: ListAddress, _ ids: [ObjectID]) throws(StoreError) {
-    var rest = ids[...]
-    if let first = rest.first, var last = try chunk(list, .atOrBefore, .max, isOrdered: false) {
-      guard let end = last.ids.last, end < first else {
+  mutating func appendUnordered(_ list: ListAddress, _ ids: [ObjectID], _ chunk: CloneChunk = CloneChunk())
+    throws(StoreError)
+  {
+    guard let first = ids.first else { return }
+    var taken = 0
+    if let last = try copyChunk(list, .atOrBefore, .max, isOrdered: false, chunk) {
+      guard chunk.ids[last.count - 1] < first else {
         // Not above all others after all: a clone that somebody linked by hand in the same transaction.
-        for id in rest { _ = try insertUnordered(list, id) }
+        for id in ids { _ = try insertUnordered(list, id) }
         return
       }
-      let room = FormatLimits.chunkCapacity - last.ids.count
-      if room > 0 {
-        last.ids += rest.prefix(room)
-        rest = rest.dropFirst(room)
-        try store(list, last)
+      if last.count < FormatLimits.chunkCapacity {
+        taken = min(FormatLimits.chunkCapacity - last.count, ids.count)
+        for index in 0..<taken { chunk.ids[last.count + index] = ids[index] }
+        try write(list, at: last.position, chunk, count: last.count + taken)
       }
     }
-    if !rest.isEmpty { try writeUnordered(list, Array(rest)) }
+    while taken < ids.count {
+      let count = min(FormatLimits.chunkCapacity, ids.count - taken)
+      for index in 0..<count { chunk.ids[index] = ids[taken + index] }
+      try write(list, at: ids[taken].rawValue, chunk, count: count)
+      taken += count
+    }
+  }
+
+  /// Copies the ids of the chunk that a seek from `position` finds into the buffer; its position, and how many there are.
+  borrowing func copyChunk(
+    _ list: ListAddress, _ mode: StorageSeek, _ position: UInt64, isOrdered: Bool, _ chunk: CloneChunk
+  ) throws(StoreError) -> (position: UInt64, count: Int)? {
+    let key = list.key(.chunk, position)
+    guard let entry = try seek(list.links, key.bytes, mode), let found = try list.position(in: entry.key, .chunk) else {
+      return nil
+    }
+    let ids = try list.chunk(entry.value, at: found, isOrdered: isOrdered)
+    for index in 0..<ids.count { chunk.ids[index] = ids[index] }
+    return (found, ids.count)
+  }
+
+  /// Stores the first ids of the buffer as a chunk.
+  mutating func write(_ list: ListAddress, at position: UInt64, _ chunk: CloneChunk, count: Int) throws(StoreError) {
+    let key = list.key(.chunk, position)
+    let bytes = chunk.encode(count: count, seed: list.seed(key))
+    try put(list.links, key.bytes, RawSpan(_unsafeBytes: bytes))
   }
 }

@@ -17,13 +17,43 @@ struct CloneTally {
     counts = Array(repeating: 0, count: entityCount + 1)
   }
 
-  mutating func share(_ blob: BlobReference) {
+  /// An entry of provenance, with its key.
+  static let provenanceBytes: UInt64 = 48
+
+  /// Bytes of a list in chunks, with their keys; of chunks that are full.
+  static func listBytes(_ count: Int) -> UInt64 {
+    let chunks = (count + FormatLimits.chunkCapacity - 1) / FormatLimits.chunkCapacity
+    return UInt64(8 * count + chunks * (ListChunk.length(count: 0) + LinkKey.length))
+  }
+
+  /// Turns what one copy costs into what `copies` of them do.
+  mutating func multiply(by copies: Int) {
+    if copies == 1 { return }
+    func times(_ value: Int) -> Int {
+      let (product, overflows) = value.multipliedReportingOverflow(by: copies)
+      return overflows ? .max : product
+    }
+    objects = times(objects)
+    for code in counts.indices { counts[code] = times(counts[code]) }
+    blobsShared = times(blobsShared)
+    bytesShared = bytesShared.saturatingMultiply(UInt64(copies))
+    bytesCopied = bytesCopied.saturatingMultiply(UInt64(copies))
+    bytesWritten = bytesWritten.saturatingMultiply(UInt64(copies))
+  }
+
+  mutating func share(byteCount: UInt64) {
     blobsShared += 1
-    bytesShared = bytesShared.saturatingAdd(blob.byteCount)
+    bytesShared = bytesShared.saturatingAdd(byteCount)
   }
 }
 
 extension UInt64 {
+  /// The product, or the greatest number there is.
+  func saturatingMultiply(_ other: UInt64) -> UInt64 {
+    let (product, overflow) = multipliedReportingOverflow(by: other)
+    return overflow ? .max : product
+  }
+
   /// The sum, or the greatest number there is: lengths that a file tells may be anything.
   func saturatingAdd(_ other: UInt64) -> UInt64 {
     let (sum, overflow) = addingReportingOverflow(other)
@@ -34,41 +64,55 @@ extension UInt64 {
 /// The second half of a clone: walk the marked objects in ascending order, copy each record, patch it, append it.
 ///
 /// A root entity's objects are one table in serial order, and clones get the highest serials in the order of their
-/// sources, so every write of a record is an append.
+/// sources, so every write of a record is an append. Nothing in the loop over records is counted or allocated.
 extension Session {
   mutating func stream(_ context: CloneContext) throws -> CloneTally {
     var state = CloneStream(context: context)
-    var batch = CloneBatch()
+    state.mayBePending = !changes.inserted.isEmpty || !changes.updated.isEmpty
+    var batch = CloneBatch(expectedCount: context.mark.set.count)
     for rootCode in schema.rootCodes {
-      guard let set = context.mark.set.set(rootCode: rootCode), set.count > 0 else { continue }
-      let before = state.tally.objects
-      var next = set.next(from: 0)
-      while let serial = next {
-        next = try fillBatch(&batch, rootCode: rootCode, set, from: serial)
-        for index in 0..<batch.ids.count { try cloneRecord(batch, index, &state) }
-        try context.cancellation.check()
-        if state.outside.count >= CloneStream.outsideLimit { try publishOutside(&state) }
-        if state.blobs.count >= CloneStream.blobLimit { try publishBlobs(&state) }
-      }
-      guard state.tally.objects - before == set.count else {
-        throw StoreError(
-          .damaged,
-          "\(set.count - state.tally.objects + before) objects of "
-            + "\(schema.entity(code: rootCode)?.name ?? "") that others link to are missing; run `check`")
+      guard let set = context.mark.set.set(rootCode: rootCode), set.count > 0,
+        let table = schema.objectTable(rootCode: rootCode)
+      else { continue }
+      // All copies of one table, before the next one is begun: so that all of its records are appended.
+      for copy in 0..<context.book.options.count {
+        context.select(copy: copy)
+        try stream(rootCode: rootCode, set, table, &batch, &state)
       }
     }
+    try context.cancellation.check(.publish, 0, of: nil)
     try publishOutside(&state)
     try publishOrderedOutside(&state)
     try publishBlobs(&state)
+    context.select(copy: 0)
     return state.tally
+  }
+
+  private mutating func stream(
+    rootCode: UInt16, _ set: SerialSet, _ table: StorageTable, _ batch: inout CloneBatch, _ state: inout CloneStream
+  ) throws {
+    let before = state.tally.objects
+    var next = set.next(from: 0)
+    while let serial = next {
+      next = try fillBatch(&batch, rootCode: rootCode, table, set, from: serial)
+      try cloneBatch(&batch, table, &state)
+      try state.context.cancellation.check(.copy, state.tally.objects, of: state.context.objectCount)
+      if state.outside.isFull { try publishOutside(&state) }
+      if state.blobs.count >= CloneStream.blobLimit { try publishBlobs(&state) }
+    }
+    guard state.tally.objects - before == set.count else {
+      throw StoreError(
+        .damaged,
+        "\(set.count - state.tally.objects + before) objects of "
+          + "\(schema.entity(code: rootCode)?.name ?? "") that others link to are missing; run `check`")
+    }
   }
 
   /// Copies marked records from `serial` on until the batch is full; the serial to go on from.
   private borrowing func fillBatch(
-    _ batch: inout CloneBatch, rootCode: UInt16, _ set: SerialSet, from serial: UInt64
+    _ batch: inout CloneBatch, rootCode: UInt16, _ table: StorageTable, _ set: SerialSet, from serial: UInt64
   ) throws(StoreError) -> UInt64? {
     batch.removeAll()
-    guard let table = schema.objectTable(rootCode: rootCode) else { return nil }
     var wanted: UInt64? = serial
     var skipped = 0
     let key = ShortKey.object(ObjectID(rootCode: rootCode, serial: serial))
@@ -86,209 +130,192 @@ extension Session {
       wanted = set.next(from: next + 1)
       return !batch.isFull
     }
-    if batch.ids.isEmpty { throw schema.notFound(ObjectID(rootCode: rootCode, serial: serial)) }
+    if batch.count == 0 { throw schema.notFound(ObjectID(rootCode: rootCode, serial: serial)) }
     return wanted
   }
 
-  /// Copies one record of the batch, with everything that belongs to it.
-  private mutating func cloneRecord(_ batch: borrowing CloneBatch, _ index: Int, _ state: inout CloneStream) throws {
+  /// Turns the records of a batch into their clones' and appends them.
+  private mutating func cloneBatch(_ batch: inout CloneBatch, _ table: StorageTable, _ state: inout CloneStream) throws
+  {
     let context = state.context
-    let id = batch.ids[index]
-    guard let newID = context.cloneID(of: id) else { throw schema.notFound(id) }
-    let bytes = batch.bytes(at: index)
-    let view = try schema.view(of: bytes, id: id)
-    let entity = try schema.entity(of: view, id: id)
-    guard let plan = context.book.plan(entity.code) else { throw schema.damaged(id, .wrongLayout) }
-    try Self.load(&scratch, view, entity, id)
-    for operation in plan.operations { try apply(operation, plan, view, id, newID, context) }
-    for step in plan.relationships {
-      if step.relationship.isToMany {
-        try cloneList(step, id, newID, &state)
+    let programs = context.book.programs
+    let constants = CloneConstants(
+      key: context.key, now: context.now.timeIntervalSinceReferenceDate.bitPattern, commit: commit)
+    let takesGeneralWay = !changes.transients.isEmpty
+    var written = 0
+    var current: (code: UInt16, count: Int) = (0, 0)
+    for index in 0..<batch.count {
+      let id = batch.id(index)
+      guard let clone = context.ids.clone(of: id) else { throw schema.notFound(id) }
+      let bytes = batch.bytes(index)
+      let header: (layout: UInt16, entity: UInt16)
+      do throws(RecordError) {
+        header = try RecordPatch.header(of: UnsafeRawBufferPointer(bytes))
+      } catch {
+        throw schema.damaged(id, error)
+      }
+      if header.entity != current.code {
+        if current.count > 0 { state.tally.counts[Int(current.code)] += current.count }
+        current = (header.entity, 0)
+      }
+      current.count += 1
+      if let program = programs.direct(entity: header.entity, layout: header.layout), !takesGeneralWay,
+        program.pointee.table == table
+      {
+        var patch: RecordPatch
+        do throws(RecordError) {
+          patch = try RecordPatch(bytes, layout: program.pointee.layout, seed: ValueEnvelope.seed(object: id))
+        } catch {
+          throw schema.damaged(id, error)
+        }
+        try run(program, on: &patch, id, clone, constants, &state)
+        patch.seal(commit: constants.commit, seed: ValueEnvelope.seed(object: clone))
+        batch.finish(index, as: clone, byteCount: patch.byteCount)
+        written &+= patch.byteCount &+ 8
       } else {
-        try cloneToOne(step, id, newID, &state)
+        // Appends are in the order of ids, so what is finished goes first.
+        try Self.flush(&batch, &storage, table)
+        written &+= try cloneRecord(RawSpan(_unsafeBytes: UnsafeRawBufferPointer(bytes)), id, clone, &state) &+ 8
       }
     }
-    for code in entity.referrerCodes { try cloneReferrers(code, id, newID, &state) }
-    try cloneBlobs(&state)
-    copyTransients(plan, id, newID)
-    if !entity.constraints.isEmpty { try addIndexEntries(newID, entity) }
-    try append(newID, entity)
-    // A source of this very transaction has not been checked yet, and may be put right before the commit checks it.
-    if plan.needsValidation || changes.inserted.contains(id) || changes.updated.contains(id) {
-      _ = changes.inserted.insert(newID)
-    }
-    state.tally.objects += 1
-    state.tally.counts[Int(entity.code)] += 1
-    state.tally.bytesWritten += UInt64(scratch.byteCount + 8)
+    try Self.flush(&batch, &storage, table)
+    if current.count > 0 { state.tally.counts[Int(current.code)] += current.count }
+    state.tally.objects += batch.count
+    state.tally.bytesWritten += UInt64(written)
   }
 
-  private mutating func apply(
-    _ operation: CloneRuleBook.AttributeOperation, _ plan: CloneRuleBook.EntityPlan, _ view: borrowing RecordView,
-    _ id: ObjectID, _ newID: ObjectID, _ context: CloneContext
+  private static func flush(_ batch: inout CloneBatch, _ storage: inout StorageTransaction, _ table: StorageTable)
+    throws(StoreError)
+  {
+    try batch.flush(to: &storage, table)
+  }
+
+  /// Follows a program's steps on one record.
+  @inline(__always)
+  private mutating func run(
+    _ program: UnsafePointer<CloneProgram>, on patch: inout RecordPatch, _ id: ObjectID, _ clone: ObjectID,
+    _ constants: CloneConstants, _ state: inout CloneStream
   ) throws {
-    switch operation {
-    case .uuid(let field, let code): scratch.setUUID(field, context.key.uuid(object: newID.rawValue, attribute: code))
-    case .now(let field): scratch.setDate(field, context.now)
-    case .set(let field, let value): try setScratch(field, value, id)
-    case .compute(let index):
-      guard let field = plan.entity.attributes[index].field else { return }
-      try setScratch(field, try context.value(of: index, plan, view, id, self), id)
-    }
-  }
-
-  private mutating func setScratch(_ field: Int, _ value: AttributeValue?, _ id: ObjectID) throws(StoreError) {
-    do throws(RecordError) {
-      try scratch.set(field, value)
-    } catch {
-      throw schema.damaged(id, error)
-    }
-  }
-
-  private mutating func cloneToOne(
-    _ step: CloneRuleBook.RelationshipPlan, _ id: ObjectID, _ newID: ObjectID, _ state: inout CloneStream
-  ) throws(StoreError) {
-    let field = step.relationship.field
-    guard let target = scratch.view.toOne(field) else { return }
-    switch try linkTarget(step, id, target, state.context) {
-    case .clone(let clone): scratch.setToOne(field, clone)
-    case .original: state.noteOutside(step.relationship, target, source: id, clone: newID, schema)
-    case .none: scratch.setToOne(field, nil)
-    }
-  }
-
-  private mutating func cloneList(
-    _ step: CloneRuleBook.RelationshipPlan, _ id: ObjectID, _ newID: ObjectID, _ state: inout CloneStream
-  ) throws(StoreError) {
-    let relationship = step.relationship
-    let head = scratch.view.head(relationship.field)
-    if head.count == 0 { return }
-    if !head.isChunked, try remapInline(step, id, newID, head.count, &state) { return }
-    let members =
-      head.isChunked
-      ? try storage.members(address(id, relationship.code)) : inlineMembers(relationship.field)
-    guard members.count == head.count else { throw address(id, relationship.code).damaged("Its count is wrong.") }
-    var originals: [ObjectID] = []
-    var clones: [ObjectID] = []
-    // An ordered list keeps its positions; in an unordered one clones come last, because their ids are the highest.
-    // With R10 a source's list gains clones, maybe before it is its turn: they are no links of the source.
-    for member in members where !state.context.isClone(member) {
-      switch try linkTarget(step, id, member, state.context) {
-      case .clone(let clone): clones.append(clone)
-      case .original:
-        if relationship.isOrdered { clones.append(member) } else { originals.append(member) }
-        state.noteOutside(relationship, member, source: id, clone: newID, schema)
-      case .none: break
+    let ids = state.context.ids
+    let outside = state.outside
+    let steps = program.pointee.steps
+    var inlineStart = RecordPatch.inlineStart(program.pointee.layout)
+    for index in 0..<steps.count {
+      let step = steps.baseAddress.unsafelyUnwrapped + index
+      switch step.pointee.kind {
+      case .uuid:
+        if let place = step.pointee.place {
+          patch.set(place, constants.key.words(object: clone.rawValue, attribute: step.pointee.code))
+        }
+      case .now:
+        if let place = step.pointee.place { patch.set(place, constants.now) }
+      case .null:
+        if let place = step.pointee.place { patch.setNull(place) }
+      case .toOne:
+        guard let target = patch.toOne(at: step.pointee.offset) else { continue }
+        if step.pointee.mode == .drop {
+          patch.setToOne(at: step.pointee.offset, nil)
+        } else if let mapped = ids.clone(of: target) {
+          patch.setToOne(at: step.pointee.offset, mapped)
+        } else {
+          guard step.pointee.mode == .stop else { throw schema.notFound(target) }
+          Self.noteOutside(step, target, clone, outside, &state)
+        }
+      case .list:
+        let head = patch.head(at: step.pointee.offset)
+        if head.count == 0 { continue }
+        if head.isChunked {
+          let cloned = try cloneLongList(program, step, id, clone, head, &state)
+          if cloned.isChunked || cloned.count == 0 {
+            patch.setHead(at: step.pointee.offset, cloned)
+          }
+          continue
+        }
+        if step.pointee.mode == .drop {
+          patch.removeInlineIDs(at: inlineStart, head: step.pointee.offset, count: head.count)
+          continue
+        }
+        try remap(step, &patch, inlineStart, head.count, clone, ids, outside, &state)
+        inlineStart &+= 8 &* head.count
+      case .blob:
+        guard let blob = patch.blob(at: step.pointee.offset) else { continue }
+        state.blobs.append(blob.serial)
+        state.tally.share(byteCount: blob.byteCount)
       }
     }
-    try writeClonedList(relationship, newID, originals + clones, &state)
+    if program.pointee.hasConstraints || program.pointee.hasReferrers || program.pointee.needsValidation
+      || state.mayBePending
+    {
+      try finish(program, patch, id, clone, &state)
+    }
   }
 
-  /// Maps an inline list where it stands, when every member has a clone or every member stays; whether that was so.
-  private mutating func remapInline(
-    _ step: CloneRuleBook.RelationshipPlan, _ id: ObjectID, _ newID: ObjectID, _ count: Int, _ state: inout CloneStream
-  ) throws(StoreError) -> Bool {
-    let field = step.relationship.field
-    guard step.mode == .follow || step.mode == .stop,
-      let areCloned = Self.areCloned(scratch, field, state.context)
-    else { return false }
+  /// What few entities need beyond their records.
+  @inline(never)
+  private mutating func finish(
+    _ program: UnsafePointer<CloneProgram>, _ patch: RecordPatch, _ id: ObjectID, _ clone: ObjectID,
+    _ state: inout CloneStream
+  ) throws {
+    guard let plan = state.context.book.plan(program.pointee.entityCode) else {
+      throw schema.damaged(id, .wrongLayout)
+    }
+    for code in plan.entity.referrerCodes { try cloneReferrers(code, id, clone, &state) }
+    if program.pointee.hasConstraints {
+      state.tally.bytesWritten += try addIndexEntries(clone, plan.entity, patch)
+    }
+    noteClone(clone, of: id, plan, state)
+  }
+
+  /// Marks a clone for the commit's validation where the plan does not vouch for it.
+  mutating func noteClone(
+    _ clone: ObjectID, of id: ObjectID, _ plan: CloneRuleBook.EntityPlan, _ state: borrowing CloneStream
+  ) {
+    // A source of this very transaction has not been checked yet, and may be put right before the commit checks it.
+    if plan.needsValidation
+      || state.mayBePending && (changes.inserted.contains(id) || changes.updated.contains(id))
+    {
+      _ = changes.inserted.insert(clone)
+    }
+  }
+
+  @inline(__always)
+  static func noteOutside(
+    _ step: UnsafePointer<CloneStep>, _ target: ObjectID, _ clone: ObjectID, _ outside: OutsideLinks,
+    _ state: inout CloneStream
+  ) {
+    if step.pointee.inverseIsOrdered {
+      state.noteOrdered(step.pointee.code, step.pointee.inverseCode, target, clone: clone)
+    } else {
+      outside.append(target, step.pointee.inverseCode, clone)
+    }
+  }
+
+  /// Maps an inline list where it stands.
+  @inline(__always)
+  private func remap(
+    _ step: UnsafePointer<CloneStep>, _ patch: inout RecordPatch, _ start: Int, _ count: Int, _ clone: ObjectID,
+    _ ids: CloneIDs, _ outside: OutsideLinks, _ state: inout CloneStream
+  ) throws(StoreError) {
+    var originals = 0
     for index in 0..<count {
-      let target = scratch.view.inlineIDs(field)[index]
-      if areCloned, let clone = state.context.cloneID(of: target) {
-        scratch.setInlineID(field, at: index, clone)
+      let target = patch.inlineID(at: start, index)
+      if let mapped = ids.clone(of: target) {
+        patch.setInlineID(at: start, index, mapped)
       } else {
-        guard step.mode == .stop else { throw schema.notFound(target) }
-        state.noteOutside(step.relationship, target, source: id, clone: newID, schema)
+        guard step.pointee.mode == .stop else { throw schema.notFound(target) }
+        Self.noteOutside(step, target, clone, outside, &state)
+        originals &+= 1
       }
     }
-    return true
-  }
-
-  /// Whether all members of an inline list are cloned, or none; nil where some are.
-  private static func areCloned(_ record: borrowing RecordBuffer, _ field: Int, _ context: CloneContext) -> Bool? {
-    let ids = record.view.inlineIDs(field)
-    let first = context.cloneID(of: ids[0]) != nil
-    for index in 1..<ids.count where (context.cloneID(of: ids[index]) != nil) != first { return nil }
-    return first
-  }
-
-  private mutating func writeClonedList(
-    _ relationship: CompiledRelationship, _ newID: ObjectID, _ ids: [ObjectID], _ state: inout CloneStream
-  ) throws(StoreError) {
-    try writeList(address(newID, relationship.code), ids, relationship, relationship.field)
-    if ids.count > FormatLimits.inlineIDLimit { state.tally.bytesWritten += UInt64(ids.count) * 8 }
-  }
-
-  /// Where one link of the clone goes.
-  private borrowing func linkTarget(
-    _ step: CloneRuleBook.RelationshipPlan, _ id: ObjectID, _ target: ObjectID, _ context: CloneContext
-  ) throws(StoreError) -> CloneLinkTarget {
-    var mode = step.mode
-    if mode == .dynamic { mode = try context.mode(step, id, target, self) }
-    switch mode {
-    case .drop: return .none
-    case .keep: return .original
-    case .follow, .stop, .dynamic:
-      if let clone = context.cloneID(of: target) { return .clone(clone) }
-      guard mode != .follow else { throw schema.notFound(target) }
-      return .original
-    }
-  }
-
-  /// The hidden list of those who refer to a clone: clones of those who refer to its source.
-  private mutating func cloneReferrers(
-    _ code: UInt16, _ id: ObjectID, _ newID: ObjectID, _ state: inout CloneStream
-  ) throws(StoreError) {
-    var clones: [ObjectID] = []
-    for referrer in try referrers(id, code) {
-      guard let clone = state.context.cloneID(of: referrer) else { continue }
-      let entity = try entity(of: referrer)
-      guard let plan = state.context.book.plan(entity.code),
-        let step = plan.relationships.first(where: {
-          !$0.relationship.hasInverse && $0.relationship.inverseCode == code
-        })
-      else { throw schema.damaged(referrer, .wrongLayout) }
-      if case .clone = try linkTarget(step, referrer, id, state.context) { clones.append(clone) }
-    }
-    if clones.isEmpty { return }
-    try storage.writeUnordered(address(newID, code), clones)
-    state.tally.bytesWritten += UInt64(clones.count) * 8
-  }
-
-  /// Large binary values: one more referrer each, or bytes of their own.
-  private mutating func cloneBlobs(_ state: inout CloneStream) throws(StoreError) {
-    for field in scratch.layout.variableFields where scratch.view.isBlob(field) {
-      guard let blob = scratch.view.blobReference(field) else { continue }
-      switch state.context.book.options.blobs {
-      case .share:
-        state.blobs.append(blob.id)
-        state.tally.share(blob)
-      case .copy:
-        let serial = try nextBlobSerial()
-        let info = try storage.copyBlob(blobTables, from: blob.id, to: serial)
-        try setScratch(
-          field,
-          .blob(BlobReference(id: serial, byteCount: info.byteCount, isTransformable: blob.isTransformable)),
-          ObjectID(rawValue: 0))
-        state.tally.bytesCopied = state.tally.bytesCopied.saturatingAdd(info.byteCount)
-      }
-    }
-  }
-
-  /// A live source hands the values of its transient attributes on (R20), except excluded ones (R15).
-  private mutating func copyTransients(_ plan: CloneRuleBook.EntityPlan, _ id: ObjectID, _ newID: ObjectID) {
-    if changes.transients.isEmpty { return }
-    for (index, attribute) in plan.entity.attributes.enumerated() where attribute.field == nil {
-      if let value = changes.transients[.init(object: id, attribute: attribute.path)] {
-        changes.transients[.init(object: newID, attribute: attribute.path)] =
-          plan.rules[index].isExcluded ? attribute.description.defaultValue : value
-      }
-    }
+    // In an unordered list the originals come first: their ids are below all clones'.
+    if originals > 0, originals < count, !step.pointee.isOrdered { patch.sortInlineIDs(at: start, count: count) }
   }
 }
 
-/// Where one link of a clone goes.
-enum CloneLinkTarget {
-  case clone(ObjectID)
-  case original
-  case none
+/// What is the same for all records of a clone.
+struct CloneConstants {
+  let key: KeyedUUID
+  /// Seconds since 2001, bit by bit.
+  let now: UInt64
+  let commit: UInt64
 }

@@ -34,6 +34,8 @@ public final class ObjectStore: Sendable {
   let schema: Schema
   let formatVersion: UInt32
   let serialFloor = SerialFloor()
+  /// How fast clones have been written lately.
+  let clonePace = ClonePace()
   /// Uploads of this process that are under way.
   let stagers: Stagers
   /// Asynchronous writes wait and sync here, one after the other, and never on the cooperative pool.

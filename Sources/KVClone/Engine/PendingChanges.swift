@@ -14,6 +14,8 @@ struct PendingChanges {
   var nextBlobSerial: UInt64?
   /// The first failure that left things half done; the transaction can then only be given up.
   var failure: StoreError?
+  /// Whether any object remembers what it was cloned from, once somebody looked (R33).
+  var hasProvenance: Bool?
   /// Whether anything was written.
   var isEmpty = true
 

@@ -9,6 +9,8 @@ final class Schema: Sendable {
   /// In the model's order.
   let entities: [CompiledEntity]
   let entitiesByName: [String: CompiledEntity]
+  /// Rules of clones that were asked for before.
+  let cloneRules = CloneRuleCache()
   private let entitiesByCode: [CompiledEntity?]
   private let layoutsByID: [RecordLayout?]
   /// Root-entity code → table of its objects.
@@ -88,6 +90,8 @@ struct SchemaTables: Sendable {
   let blobinfo: StorageTable
   let indexes: StorageTable
   let snapshots: StorageTable
+  let provenance: StorageTable
+  let operations: StorageTable
   /// By root-entity code.
   let objects: [UInt16: StorageTable]
 }

@@ -31,6 +31,12 @@ public struct CloneError: KVCloneError, Hashable {
     case cancelled
     /// Two roles of the userInfo keys have one name (R28), or a rule cannot be read.
     case invalidConfiguration
+    /// An idempotency key that another call with other arguments has used (R31).
+    case idempotencyKeyReused
+    /// An object outside the clones that no object of the other store stands for (R35).
+    case outsideObjectUnmatched
+    /// The other store's model lacks what the clones need (R35).
+    case incompatibleModel
   }
 
   /// What is refused.

@@ -9,11 +9,14 @@ extension Session {
   mutating func delete(_ ids: [ObjectID]) throws(StoreError) -> Int {
     let doomed = try cascade(from: ids)
     try checkDenied(doomed)
+    let hasProvenance = try hasProvenance()
     for (rootCode, set) in doomed.sets.enumerated() {
       guard let set else { continue }
       var next = set.next(from: 0)
       while let serial = next {
-        try deleteOne(ObjectID(rootCode: UInt16(rootCode), serial: serial), doomed)
+        let id = ObjectID(rootCode: UInt16(rootCode), serial: serial)
+        try deleteOne(id, doomed)
+        if hasProvenance { try forgetProvenance(of: id) }
         next = set.next(from: serial + 1)
       }
     }

@@ -53,7 +53,7 @@ extension Session {
     return id.id
   }
 
-  private borrowing func parse(_ text: String) throws(StoreError) -> (id: ObjectID, entity: CompiledEntity) {
+  borrowing func parse(_ text: String) throws(StoreError) -> (id: ObjectID, entity: CompiledEntity) {
     let prefix = "x-kvclone://"
     var rest = text[...]
     var serialPrefix = ""

@@ -4,15 +4,34 @@ import KVCloneRecords
 /// The index behind uniqueness constraints: one entry per object whose values are all there. Entries may be equal for a
 /// while inside a transaction; a commit is what refuses them.
 extension Session {
-  /// Adds the entries of the object whose record is in `scratch`.
-  mutating func addIndexEntries(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
+  /// Adds the entries of the object whose record is in `scratch`; their bytes, keys included.
+  @discardableResult
+  mutating func addIndexEntries(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) -> UInt64 {
+    var byteCount: UInt64 = 0
     for constraint in entity.constraints {
-      guard let builder = try constraint.entry(entity, scratch.view, id, schema) else { continue }
-      let key = builder.key(id)
-      var empty = ValueEnvelope.emptyValue(seed: ValueEnvelope.seed(tableCode: .indexes, key: key))
-      let value = withUnsafeBytes(of: &empty) { Array($0) }
-      try storage.put(schema.tables.indexes, key.span.bytes, value.span.bytes)
+      byteCount += try addIndexEntry(id, try constraint.entry(entity, scratch.view, id, schema))
     }
+    return byteCount
+  }
+
+  /// Adds the entries of an object whose record is `patch`; their bytes, keys included.
+  mutating func addIndexEntries(_ id: ObjectID, _ entity: CompiledEntity, _ patch: RecordPatch) throws(StoreError)
+    -> UInt64
+  {
+    var byteCount: UInt64 = 0
+    for constraint in entity.constraints {
+      byteCount += try addIndexEntry(id, try constraint.entry(entity, patch.view(entity.layout), id, schema))
+    }
+    return byteCount
+  }
+
+  private mutating func addIndexEntry(_ id: ObjectID, _ builder: IndexKeyBuilder?) throws(StoreError) -> UInt64 {
+    guard let builder else { return 0 }
+    let key = builder.key(id)
+    var empty = ValueEnvelope.emptyValue(seed: ValueEnvelope.seed(tableCode: .indexes, key: key))
+    let value = withUnsafeBytes(of: &empty) { Array($0) }
+    try storage.put(schema.tables.indexes, key.span.bytes, value.span.bytes)
+    return UInt64(key.count + value.count)
   }
 
   /// Removes the entries of the object whose record is in `scratch`.

@@ -18,13 +18,27 @@ extension StorageTransaction {
   ///
   /// - Precondition: the list has no entries, and no id occurs twice.
   mutating func writeOrdered(_ list: ListAddress, _ ids: [ObjectID], head: inout ListHead) throws(StoreError) {
-    head = ListHead(count: ids.count, isChunked: true)
-    var label = ListLabel.first
+    head = ListHead(count: 0, isChunked: true)
+    try appendFresh(list, ids, head: &head)
+    try finishFresh(list, head: &head)
+  }
+
+  /// Writes the next part of a fresh list whose members are too many to hold at once; `finishFresh` comes after the last.
+  ///
+  /// - Precondition: all parts but the last one fill their chunks.
+  mutating func appendFresh(_ list: ListAddress, _ ids: [ObjectID], head: inout ListHead) throws(StoreError) {
+    precondition(head.count % FormatLimits.chunkCapacity == 0, "the part before ended in a chunk that is not full")
+    var label = ListLabel.first + UInt64(head.count / FormatLimits.chunkCapacity) * ListLabel.gap
     for start in stride(from: 0, to: ids.count, by: FormatLimits.chunkCapacity) {
       let end = min(start + FormatLimits.chunkCapacity, ids.count)
       try store(list, LoadedChunk(position: label, ids: Array(ids[start..<end])))
       label += ListLabel.gap
     }
+    head = ListHead(count: head.count + ids.count, isChunked: true)
+  }
+
+  /// Gives a fresh list the indexes that its length demands.
+  mutating func finishFresh(_ list: ListAddress, head: inout ListHead) throws(StoreError) {
     try adjustIndexes(list, head: &head)
   }
 

@@ -8,6 +8,44 @@ extension SecondStore {
     try checkLinks()
     try checkBlobs()
     try checkIndexes()
+    try checkOperations()
+  }
+
+  /// What clones come from goes with them; what operations did was done.
+  private func checkOperations() throws {
+    let ids = Set(objects.map(\.id))
+    for entry in try file.entries("provenance") {
+      var value = SecondBytes(entry.payload)
+      let source = try value.u64()
+      let (sourceCommit, operation, flags) = (try value.u64(), try value.u64(), try value.u64())
+      guard entry.key.count == 8, ids.contains(secondNumber(entry.key[...])), source > 0, operation <= commit else {
+        throw SecondError("a clone that is to have been made is not there")
+      }
+      guard flags <= 1, flags == 1 || sourceCommit <= operation else {
+        throw SecondError("a clone is older than its source")
+      }
+      if flags == 1 { _ = try value.take(16) }
+      try value.end()
+    }
+    for entry in try file.entries("operations") {
+      guard (1...255).contains(entry.key.count), String(validating: entry.key, as: UTF8.self) != nil else {
+        throw SecondError("an idempotency key has a wrong form")
+      }
+      var value = SecondBytes(entry.payload)
+      try value.zero(4)
+      let count = Int(try value.u32())
+      guard try value.u64() <= commit else { throw SecondError("an operation was done by no commit") }
+      let (time, expires) = (try value.f64(), try value.f64())
+      guard time.isFinite, expires.isNaN || expires.isFinite else { throw SecondError("a time is none") }
+      guard try value.numbers(count).allSatisfy({ $0 > 0 }), try value.counted().count == 32 else {
+        throw SecondError("an operation has no roots, or no digest")
+      }
+      let result = try JSONSerialization.jsonObject(with: Data(try value.counted())) as? [String: Any]
+      guard result?["objects"] is NSNumber, result?["counts"] is [String: Any] else {
+        throw SecondError("an operation has no result")
+      }
+      try value.end()
+    }
   }
 
   /// Serials and codes are never used again, so all that is used is below its counter.

@@ -72,8 +72,12 @@ struct SecondReaderTests {
       }
     }
     try agree(test, "edited, seed \(seed)")
-    _ = try test.store.clone([owners[5], owners[6]], options: CloneOptions())
-    try test.store.delete([owners[4], items[3], items[77]])
+    var options = CloneOptions()
+    options.recordsProvenance = true
+    options.idempotencyKey = "Schlüssel \(seed)"
+    options.idempotencyExpiresAt = Date(timeIntervalSinceNow: 1e6)
+    let clones = try test.store.clone([owners[5], owners[6]], options: options)
+    try test.store.delete([owners[4], items[3], items[77], clones.roots[1]])
     try agree(test, "cloned and deleted, seed \(seed)")
   }
 

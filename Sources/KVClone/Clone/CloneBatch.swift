@@ -1,0 +1,100 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Records that were copied out of a table, so that it can be appended to while they are worked on: each becomes its
+/// clone's record where it lies, and is appended from there.
+struct CloneBatch: ~Copyable {
+  private static let byteLimit = 256 << 10
+  private static let countLimit = 2048
+  private static let keyLength = 8
+
+  /// One record. Its bytes have the room for a key before them.
+  private struct Place {
+    let id: ObjectID
+    let offset: Int
+    let byteCount: Int
+  }
+
+  private var storage: UnsafeMutableRawPointer
+  private var capacity: Int
+  private var length = 0
+  private let places = UnsafeMutablePointer<Place>.allocate(capacity: countLimit)
+  private(set) var count = 0
+  /// What is ready to be appended.
+  private let run = UnsafeMutablePointer<StorageEntryPointers>.allocate(capacity: countLimit)
+  private var runCount = 0
+
+  /// - Parameter expectedCount: how many records there will be; only the memory that is taken at first depends on it.
+  init(expectedCount: Int) {
+    capacity = expectedCount < 256 ? 32 << 10 : Self.byteLimit + (16 << 10)
+    storage = .allocate(byteCount: capacity, alignment: 8)
+  }
+
+  deinit {
+    storage.deallocate()
+    places.deallocate()
+    run.deallocate()
+  }
+
+  var isFull: Bool { length >= Self.byteLimit || count >= Self.countLimit }
+
+  mutating func removeAll() {
+    count = 0
+    length = 0
+    runCount = 0
+  }
+
+  /// Copies a record.
+  @inline(__always)
+  mutating func append(_ id: ObjectID, _ bytes: borrowing RawSpan) {
+    let offset = length &+ Self.keyLength
+    let end = (offset &+ bytes.byteCount &+ 7) & ~7
+    if end > capacity { grow(to: end) }
+    bytes.withUnsafeBytes { bytes in
+      if let start = bytes.baseAddress { (storage + offset).copyMemory(from: start, byteCount: bytes.count) }
+    }
+    (places + count).initialize(to: Place(id: id, offset: offset, byteCount: bytes.byteCount))
+    count &+= 1
+    length = end
+  }
+
+  @inline(never)
+  private mutating func grow(to wanted: Int) {
+    let larger = max(wanted, 2 * capacity)
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
+    memory.copyMemory(from: storage, byteCount: length)
+    storage.deallocate()
+    storage = memory
+    capacity = larger
+  }
+
+  /// The object that a record was copied from.
+  @inline(__always)
+  func id(_ index: Int) -> ObjectID { places[index].id }
+
+  /// A record's bytes, to be patched where they lie.
+  @inline(__always)
+  func bytes(_ index: Int) -> UnsafeMutableRawBufferPointer {
+    UnsafeMutableRawBufferPointer(start: storage + places[index].offset, count: places[index].byteCount)
+  }
+
+  /// Says that a record is the clone's by now, and to be appended under its id.
+  @inline(__always)
+  mutating func finish(_ index: Int, as clone: ObjectID, byteCount: Int) {
+    let value = storage + places[index].offset
+    let key = value - Self.keyLength
+    ShortKey.writeObject(clone, to: key)
+    (run + runCount).initialize(
+      to: StorageEntryPointers(
+        key: UnsafeRawBufferPointer(start: key, count: Self.keyLength),
+        value: UnsafeRawBufferPointer(start: value, count: byteCount)))
+    runCount &+= 1
+  }
+
+  /// Appends what is finished.
+  mutating func flush(to storage: inout StorageTransaction, _ table: StorageTable) throws(StoreError) {
+    if runCount == 0 { return }
+    try storage.appendRun(table, UnsafeBufferPointer(start: run, count: runCount))
+    runCount = 0
+  }
+}

@@ -1,0 +1,123 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// One thing that the stream does to the record of every object of an entity.
+struct CloneStep {
+  enum Kind: UInt8 {
+    /// A rebuilt UUID.
+    case uuid
+    /// The operation's `now`.
+    case now
+    /// An attribute of fixed width becomes nil.
+    case null
+    case toOne
+    case list
+    /// A variable value that may be in a blob.
+    case blob
+  }
+
+  let kind: Kind
+  var mode = CloneRuleBook.LinkMode.follow
+  /// Where an attribute is.
+  var place: RecordPlace?
+  /// Where a relationship's slot, or a variable value's end offset, is.
+  var offset = 0
+  /// The attribute's or the relationship's code.
+  var code: UInt16 = 0
+  /// The relationship's index in the entity's plan.
+  var relationship = 0
+  var isOrdered = false
+  var hasInverse = false
+  var inverseIsOrdered = false
+  var inverseCode: UInt16 = 0
+}
+
+/// What a clone does to the records of one concrete entity, compiled once: steps at fixed offsets, without names, without
+/// descriptions, and without anything that is counted or allocated.
+struct CloneProgram {
+  let layout: RecordLayout
+  let entityCode: UInt16
+  let table: StorageTable
+  let steps: UnsafeBufferPointer<CloneStep>
+  /// Whether the steps are all there is. Otherwise the record takes the general way: values that depend on the object's
+  /// parent, links that have to be looked at one by one, defaults of variable length.
+  let isDirect: Bool
+  let hasConstraints: Bool
+  let hasReferrers: Bool
+  let needsValidation: Bool
+}
+
+/// The programs of a rule book, by entity code.
+final class ClonePrograms: @unchecked Sendable {
+  private let programs: UnsafeMutableBufferPointer<CloneProgram>
+  /// By entity code: which program, or −1.
+  private let indexes: UnsafeMutableBufferPointer<Int32>
+
+  init(_ plans: [CloneRuleBook.EntityPlan?], _ options: CloneOptions) {
+    let compiled = plans.compactMap { $0 }.map { Self.compile($0, options) }
+    programs = .allocate(capacity: compiled.count)
+    _ = programs.initialize(from: compiled)
+    indexes = .allocate(capacity: plans.count)
+    indexes.initialize(repeating: -1)
+    for (index, program) in compiled.enumerated() { indexes[Int(program.entityCode)] = Int32(index) }
+  }
+
+  deinit {
+    for program in programs { program.steps.deallocate() }
+    programs.deallocate()
+    indexes.deallocate()
+  }
+
+  /// The program for records of this entity and layout; nil where they take the general way, or none at all.
+  @inline(__always)
+  func direct(entity: UInt16, layout: UInt16) -> UnsafePointer<CloneProgram>? {
+    guard Int(entity) < indexes.count, let base = programs.baseAddress else { return nil }
+    let index = indexes[Int(entity)]
+    guard index >= 0 else { return nil }
+    let program = UnsafePointer(base + Int(index))
+    return program.pointee.isDirect && program.pointee.layout.id == layout ? program : nil
+  }
+
+  private static func compile(_ plan: CloneRuleBook.EntityPlan, _ options: CloneOptions) -> CloneProgram {
+    let entity = plan.entity
+    let layout = entity.layout
+    // With R10, lists of sources change while they are read: looked at one by one.
+    var isDirect = options.references == .remap && options.willClone == nil
+    var steps: [CloneStep] = []
+    for operation in plan.operations {
+      switch operation {
+      case .uuid(let field, let code):
+        steps.append(CloneStep(kind: .uuid, place: RecordPlace(layout, field: field), code: code))
+      case .now(let field):
+        steps.append(CloneStep(kind: .now, place: RecordPlace(layout, field: field)))
+      case .set(let field, nil) where !layout.kind(field).isVariable && layout.kind(field).hasNullBit:
+        steps.append(CloneStep(kind: .null, place: RecordPlace(layout, field: field)))
+      case .set, .compute: isDirect = false
+      }
+    }
+    // In the order of fields, because the ids of inline lists follow each other in it.
+    let relationships = plan.relationships.enumerated().sorted {
+      $0.element.relationship.field < $1.element.relationship.field
+    }
+    for (index, plan) in relationships {
+      let relationship = plan.relationship
+      if plan.mode == .dynamic || plan.mode == .keep { isDirect = false }
+      steps.append(
+        CloneStep(
+          kind: relationship.isToMany ? .list : .toOne, mode: plan.mode, offset: layout.offset(relationship.field),
+          code: relationship.code, relationship: index, isOrdered: relationship.isOrdered,
+          hasInverse: relationship.hasInverse, inverseIsOrdered: relationship.inverseIsOrdered,
+          inverseCode: relationship.inverseCode))
+    }
+    for field in layout.variableFields where layout.kind(field).mayBeBlob {
+      steps.append(CloneStep(kind: .blob, offset: layout.offset(field)))
+    }
+    if options.blobs == .copy, steps.contains(where: { $0.kind == .blob }) { isDirect = false }
+    let memory = UnsafeMutableBufferPointer<CloneStep>.allocate(capacity: steps.count)
+    _ = memory.initialize(from: steps)
+    return CloneProgram(
+      layout: layout, entityCode: entity.code, table: entity.table, steps: UnsafeBufferPointer(memory),
+      isDirect: isDirect, hasConstraints: !entity.constraints.isEmpty, hasReferrers: !entity.referrerCodes.isEmpty,
+      needsValidation: plan.needsValidation)
+  }
+}

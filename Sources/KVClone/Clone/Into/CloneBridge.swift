@@ -1,0 +1,110 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// How objects of one store become objects of another one with a model of its own (R35): by names, worked out once per
+/// concrete entity. Codes, layouts and the order of declarations may differ.
+final class CloneBridge {
+  let source: Schema
+  let destination: Schema
+  /// By the source's entity code, made when an object of the entity is met.
+  private var entities: [EntityBridge?]
+
+  init(source: Schema, destination: Schema) {
+    self.source = source
+    self.destination = destination
+    entities = Array(repeating: nil, count: Int(source.codes.lastEntity) + 1)
+  }
+
+  /// The bridge of a concrete entity of the source.
+  func entity(_ entity: CompiledEntity) -> EntityBridge {
+    if let known = entities[Int(entity.code)] { return known }
+    let made = EntityBridge(entity, source: source, destination: destination)
+    entities[Int(entity.code)] = made
+    return made
+  }
+
+  /// The root entity whose serials clones of a root entity's objects get; nil where the destination lacks the name.
+  func rootCode(of rootCode: UInt16) -> UInt16? {
+    source.entity(code: rootCode).flatMap { destination.entitiesByName[$0.name] }?.rootCode
+  }
+}
+
+/// One concrete entity of the source, and what stands for it in the destination.
+final class EntityBridge {
+  let source: CompiledEntity
+  /// The entity of the same name; the source's own where there is none, which `errors` tells.
+  let destination: CompiledEntity
+  /// Why objects of the entity cannot be taken over.
+  let errors: [CloneError]
+  /// By the index of the source's relationship; empty where there are errors.
+  let relationships: [CompiledRelationship]
+  /// By the source's field, in its present layout: the destination's field; nil for what is not taken over.
+  let fields: [Int?]
+  /// By the index of the destination's attribute: the index of the source's, whose value it takes.
+  let attributes: [Int?]
+  /// By the code of the source's hidden list of referrers: the code of the destination's.
+  let referrers: [UInt16: UInt16]
+  /// Attributes that only the destination has.
+  let defaults: [Default]
+  private var layouts: [UInt16: LayoutBridge] = [:]
+
+  /// A value that objects get in the destination alone.
+  struct Default {
+    let field: Int
+    let value: AttributeValue
+    /// Fields of the same composite attribute that are taken over: where all are nil, so is the composite (R21).
+    let composite: [Int]
+  }
+
+  init(_ entity: CompiledEntity, source: Schema, destination schema: Schema) {
+    self.source = entity
+    var compiler = EntityBridgeCompiler(source: entity, sourceSchema: source, schema: schema)
+    compiler.compile()
+    destination = compiler.destination ?? entity
+    errors = compiler.errors
+    relationships = compiler.errors.isEmpty ? compiler.relationships : []
+    fields = compiler.fields
+    attributes = compiler.attributes
+    defaults = compiler.defaults
+    referrers = compiler.referrers
+  }
+
+  /// How records of one of the source's layouts are taken over, worked out when the first one is met.
+  func layout(_ layout: RecordLayout) -> LayoutBridge {
+    if let known = layouts[layout.id] { return known }
+    let made = LayoutBridge(self, layout)
+    layouts[layout.id] = made
+    return made
+  }
+}
+
+/// How records of one layout become records of the destination's present layout of the entity.
+struct LayoutBridge {
+  /// The same kinds in the same order, each of the same name: the bytes are the same but for numbers and ids.
+  let isSame: Bool
+  /// Attributes by field.
+  let fields: [(source: Int, destination: Int)]
+  /// Attributes that records of the layout lack, because they are from before these were added.
+  let missing: [(field: Int, value: AttributeValue?)]
+
+  init(_ bridge: EntityBridge, _ layout: RecordLayout) {
+    let (source, destination) = (bridge.source, bridge.destination)
+    var fields: [(source: Int, destination: Int)] = []
+    var missing: [(field: Int, value: AttributeValue?)] = []
+    for attribute in source.attributes {
+      guard let preset = attribute.field, let field = bridge.fields[preset] else { continue }
+      if let stored = layout.fieldIndex(ofProperty: attribute.code) {
+        fields.append((stored, field))
+      } else {
+        missing.append((field, attribute.description.defaultValue))
+      }
+    }
+    self.fields = fields.sorted { $0.destination < $1.destination }
+    self.missing = missing
+    isSame =
+      layout == source.layout && layout.fieldCount == destination.layout.fieldCount
+      && (0..<layout.fieldCount).allSatisfy {
+        bridge.fields[$0] == $0 && layout.kind($0) == destination.layout.kind($0)
+      }
+  }
+}

@@ -1,0 +1,116 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// R24 across stores: the clones' values under the destination's uniqueness constraints, against that store and against
+/// each other.
+extension CloneIntoPlanner {
+  mutating func check(
+    _ constraint: CompiledConstraint, _ bridge: EntityBridge, _ id: ObjectID, _ view: borrowing RecordView,
+    _ plan: CloneRuleBook.EntityPlan, _ source: borrowing Session, _ destination: borrowing Session
+  ) throws {
+    guard let (values, isNew) = try values(constraint, bridge, id, view, plan, 0, source, destination),
+      let builder = constraint.builder(for: values)
+    else { return }
+    let name = "\(plan.entity.name)/\(id.serial)"
+    func conflict(_ with: String) -> CloneError {
+      CloneError(
+        .uniquenessConflict,
+        "a clone of \(name) would have the same \(constraint.name) as \(with), which has to be unique (R24); exclude "
+          + "or rebuild an attribute of the constraint", entity: plan.entity.name, property: constraint.name,
+        object: name)
+    }
+    if !isNew, let holder = try destination.holder(of: constraint, builder, values: values, otherThan: nil),
+      !context.isClone(holder)
+    {
+      return report(conflict("\(try destination.name(of: holder)) of the other store"))
+    }
+    if !isNew, attributes.count > 1,
+      let (others, _) = try self.values(constraint, bridge, id, view, plan, 1, source, destination), others == values
+    {
+      return report(conflict("its other clone"))
+    }
+    if isDistinct(constraint, bridge, plan) { return }
+    let key = TakenKey(index: constraint.indexID, bytes: builder.bytes, values: builder.isTruncated ? values : [])
+    if let other = taken.updateValue(id, forKey: key) {
+      report(conflict("the clone of \(try source.name(of: other))"))
+    }
+  }
+
+  /// Whether clones of one copy differ because their sources do: the source's model has the same constraint for the
+  /// same entities, and the clones have their sources' values. Such values need not be remembered (R26).
+  private mutating func isDistinct(
+    _ constraint: CompiledConstraint, _ bridge: EntityBridge, _ plan: CloneRuleBook.EntityPlan
+  ) -> Bool {
+    let key = DistinctKey(index: constraint.indexID, entity: plan.entity.code)
+    if let known = distinct[key] { return known }
+    let isKnown = plan.entity.constraints.first { $0.name == constraint.name }.map { mine in
+      // One index in the destination may be several in the source, whose values differ only among themselves.
+      context.bridge.destination.entities.allSatisfy { other in
+        guard other.constraints.contains(where: { $0.indexID == constraint.indexID }),
+          let entity = context.bridge.source.entitiesByName[other.name], !entity.isAbstract
+        else { return true }
+        let columns = other.constraints.first { $0.indexID == constraint.indexID }?.columns ?? []
+        return entity.constraints.contains { $0.indexID == mine.indexID }
+          && columns.allSatisfy { isCopied($0, other, entity) }
+      }
+    }
+    distinct[key] = isKnown ?? false
+    return isKnown ?? false
+  }
+
+  private func isCopied(_ column: CompiledConstraint.Column, _ other: CompiledEntity, _ entity: CompiledEntity) -> Bool
+  {
+    guard case .attribute(let index) = column, index < other.attributes.count,
+      let mine = entity.attributeIndex[other.attributes[index].path]
+    else { return false }
+    // An entity that nothing leads to has no clones.
+    return context.book.plan(entity.code)?.rules[mine].isCopied ?? true
+  }
+
+  /// The values of a clone; nil where one is nil. `isNew`: one of them names a clone, so nothing in the destination can
+  /// have them.
+  private func values(
+    _ constraint: CompiledConstraint, _ bridge: EntityBridge, _ id: ObjectID, _ view: borrowing RecordView,
+    _ plan: CloneRuleBook.EntityPlan, _ copy: Int, _ source: borrowing Session, _ destination: borrowing Session
+  ) throws -> (values: [AttributeValue?], isNew: Bool)? {
+    var values: [AttributeValue?] = []
+    var isNew = false
+    for column in constraint.columns {
+      switch column {
+      case .attribute(let index):
+        guard let mine = bridge.attributes[index] else {
+          values.append(bridge.destination.attributes[index].description.defaultValue)
+          break
+        }
+        // A rebuilt UUID is like no other: nothing to look up, and nothing to remember for every object (R26).
+        let rule = plan.rules[mine]
+        if rule.rebuild == .uuid, !rule.isExcluded, rule.followParent == nil { return nil }
+        do {
+          values.append(try attributes[copy].value(of: mine, plan, view, id, source))
+        } catch is CloneError {
+          // Reported where the attribute's own rules are checked.
+          return nil
+        }
+      case .toOne(let index):
+        let relationship = bridge.destination.relationships[index]
+        guard let mine = plan.entity.relationshipIndex[relationship.name] else { return nil }
+        let step = plan.relationships[mine]
+        guard let field = plan.entity.field(step.relationship.field, code: step.relationship.code, in: view),
+          let target = view.toOne(field)
+        else { return nil }
+        switch try context.link(step, id, target, attributes[copy], source) {
+        case .none: return nil
+        case .clone:
+          guard let clone = context.cloneID(of: target, copy: UInt64(copy)) else { return nil }
+          isNew = true
+          values.append(CompiledConstraint.column(clone))
+        case .outside:
+          guard let match = try matcher.match(target, relationship, source, destination) else { return nil }
+          values.append(CompiledConstraint.column(match))
+        }
+      }
+      if values.last == .some(nil) { return nil }
+    }
+    return (values, isNew)
+  }
+}

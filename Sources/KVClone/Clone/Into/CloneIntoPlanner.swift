@@ -1,0 +1,246 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Checks a clone into another store object by object, against that store, before anything is written (R1, R35).
+struct CloneIntoPlanner {
+  let context: CloneIntoContext
+  let matcher: OutsideMatcher
+  /// The values of the first copy, and of a second one where there are several: what is equal in both is equal in all.
+  let attributes: [CloneContext]
+  var tally: CloneTally
+  private(set) var errors: [CloneError]
+  /// Large binary values that clones refer to, by the source's serials.
+  private(set) var blobs = SerialSet()
+  private var reported: Set<UInt16> = []
+  private var unmatched: Set<ObjectID> = []
+  /// What clones' constraint values are so far, where the models do not say already that they differ.
+  var taken: [TakenKey: ObjectID] = [:]
+  /// By the destination's constraint and the source's entity: whether clones differ because their sources do.
+  var distinct: [DistinctKey: Bool] = [:]
+  /// Clones of one copy that outside objects with a maximum count, or with a to-one inverse, gain.
+  private var gains: [GainKey: Gain] = [:]
+
+  struct TakenKey: Hashable {
+    let index: UInt16
+    let bytes: [UInt8]
+    /// The values themselves, where they were cut to fit the key.
+    let values: [AttributeValue?]
+  }
+
+  struct DistinctKey: Hashable {
+    let index: UInt16
+    let entity: UInt16
+  }
+
+  private struct GainKey: Hashable {
+    let target: ObjectID
+    let code: UInt16
+  }
+
+  private struct Gain {
+    var count = 0
+    /// The source of the first one.
+    let source: String
+  }
+
+  init(context: CloneIntoContext, _ source: borrowing Session) throws {
+    self.context = context
+    matcher = OutsideMatcher(context: context)
+    var attributes = [try context.attributes(source)]
+    if context.copies > 1 { attributes.append(try context.attributes(source)) }
+    self.attributes = attributes
+    tally = CloneTally(entityCount: Int(context.bridge.source.codes.lastEntity))
+    errors = context.book.errors
+  }
+
+  var isFull: Bool { errors.count >= ClonePlanner.errorLimit }
+
+  mutating func report(_ error: CloneError) {
+    if !isFull { errors.append(error) }
+  }
+
+  /// Looks at every object of the clone set, against the destination as `destination` sees it.
+  mutating func check(_ source: borrowing Session, _ destination: borrowing Session) throws {
+    try context.cancellation.check(.check, 0, of: context.mark.count)
+    for rootCode in context.bridge.source.rootCodes {
+      guard let set = context.mark.set.set(rootCode: rootCode) else { continue }
+      var serial = set.next(from: 0)
+      while let current = serial, !isFull {
+        try check(ObjectID(rootCode: rootCode, serial: current), source, destination)
+        serial = set.next(from: current + 1)
+        if tally.objects & 1023 == 0 { try context.cancellation.check(.check, tally.objects, of: context.mark.count) }
+      }
+    }
+    try checkGains(destination)
+    scaleTally()
+    let byteCount = tally.bytesWritten.saturatingAdd(tally.bytesCopied)
+    if let most = context.book.options.maxBytes, byteCount > most {
+      report(
+        CloneError(
+          .limitExceeded,
+          "the clone would write \(byteCount) bytes, more than its limit of "
+            + "\(most) (R29); raise the limit or exclude relationships"))
+    }
+  }
+
+  private mutating func check(
+    _ id: ObjectID, _ source: borrowing Session, _ destination: borrowing Session
+  ) throws {
+    let view = try source.existingRecord(id)
+    let entity = try source.schema.entity(of: view, id: id)
+    guard let plan = context.book.plan(entity.code) else { throw source.schema.damaged(id, .wrongLayout) }
+    let name = "\(entity.name)/\(id.serial)"
+    let bridge = context.bridge.entity(entity)
+    if reported.insert(entity.code).inserted {
+      for error in bridge.errors { report(error.naming(object: name)) }
+      for error in plan.errors { report(error.naming(object: name)) }
+    }
+    tally.objects += 1
+    tally.counts[Int(entity.code)] += 1
+    tally.bytesWritten += UInt64(view.byteCount + 8)
+    guard bridge.errors.isEmpty else { return }
+    try checkAttributes(plan, view, id, name, source)
+    for (index, step) in plan.relationships.enumerated() {
+      try check(step, bridge.relationships[index], id, view, plan, source, destination)
+    }
+    for constraint in bridge.destination.constraints {
+      try check(constraint, bridge, id, view, plan, source, destination)
+    }
+    for field in view.layout.variableFields where view.isBlob(field) {
+      if plan.replacedCodes.contains(view.layout[field].propertyCode) { continue }
+      if let blob = view.blobReference(field) { count(blob) }
+    }
+  }
+
+  private mutating func checkAttributes(
+    _ plan: CloneRuleBook.EntityPlan, _ view: borrowing RecordView, _ id: ObjectID, _ name: String,
+    _ source: borrowing Session
+  ) throws {
+    for index in plan.checkedAttributes {
+      do {
+        if case .blob(let blob) = try attributes[0].value(of: index, plan, view, id, source) { count(blob) }
+        guard plan.rules[index].isExcluded, let composite = plan.entity.attributes[index].composite,
+          try plan.entity.value(named: composite, in: view, id: id, schema: source.schema) != nil,
+          let error = plan.entity.attributes[index].blankError(plan.entity)
+        else { continue }
+        report(error.naming(object: name))
+      } catch let error as CloneError {
+        report(error)
+      }
+    }
+  }
+
+  /// A value is written once in the destination, however many sources have it; with `copy`, once per clone.
+  private mutating func count(_ blob: BlobReference) {
+    if context.book.options.blobs == .share, !blobs.insert(blob.id) {
+      tally.share(byteCount: blob.byteCount)
+    } else {
+      tally.bytesCopied = tally.bytesCopied.saturatingAdd(blob.byteCount)
+    }
+  }
+
+  /// What was counted for one copy, for all of them.
+  private mutating func scaleTally() {
+    let copies = context.copies
+    if copies == 1 { return }
+    func times(_ number: UInt64) -> UInt64 {
+      let (product, overflow) = number.multipliedReportingOverflow(by: copies)
+      return overflow ? .max : product
+    }
+    let (shared, copied) = (tally.bytesShared, tally.bytesCopied)
+    let isShared = context.book.options.blobs == .share
+    tally.objects = Int(clamping: times(UInt64(tally.objects)))
+    tally.counts = tally.counts.map { Int(clamping: times(UInt64($0))) }
+    tally.bytesWritten = times(tally.bytesWritten)
+    // The first copy writes a shared value, and every further one refers to it.
+    tally.bytesShared = isShared ? times(shared.saturatingAdd(copied)) - copied : 0
+    tally.bytesCopied = isShared ? copied : times(copied)
+    if isShared {
+      let count = UInt64(tally.blobsShared) + UInt64(blobs.count)
+      tally.blobsShared = Int(clamping: times(count) - UInt64(blobs.count))
+    }
+  }
+
+  /// The links of one relationship: where they lead in the destination, and what remains of them (R13, R14).
+  private mutating func check(
+    _ step: CloneRuleBook.RelationshipPlan, _ relationship: CompiledRelationship, _ id: ObjectID,
+    _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ source: borrowing Session,
+    _ destination: borrowing Session
+  ) throws {
+    let name = "\(plan.entity.name)/\(id.serial)"
+    var links = 0
+    var lost: String?
+    var matches: Set<ObjectID> = []
+    try source.forEachMember(id, step.relationship, in: view, plan.entity) { (target) throws(StoreError) in
+      switch try context.link(step, id, target, attributes[0], source) {
+      case .clone: links += 1
+      case .none:
+        let decision = context.mark.rootSet.contains(id) ? step.rootDecision : step.decision
+        let hook = context.book.options.willClone == nil ? "" : ", or what willClone answered (R30)"
+        lost = decision.reason + hook
+      case .outside:
+        guard let match = try matcher.match(target, relationship, source, destination) else {
+          if let error = try matcher.refusal(of: target, relationship, linkedFrom: name, source) {
+            if unmatched.insert(target).inserted { report(error) }
+            links += 1
+          } else {
+            lost = lost ?? "left without outside objects (R35)"
+          }
+          return !isFull
+        }
+        // Two objects may be one in the destination, where they were found by different constraints.
+        guard matches.insert(match).inserted else { return true }
+        links += 1
+        try noteGain(of: match, relationship, name, destination)
+      }
+      return true
+    }
+    if relationship.isToMany, links > FormatLimits.inlineIDLimit { tally.bytesWritten += UInt64(links) * 8 }
+    if let lost, let (_, text) = relationship.brokenRule(links) {
+      report(
+        CloneError(
+          .requiredRelationshipExcluded,
+          "\(relationship.name) of a clone of \(name) \(text), because it is \(lost) (R14)", entity: plan.entity.name,
+          property: relationship.name, object: name))
+    }
+  }
+
+  private mutating func noteGain(
+    of target: ObjectID, _ relationship: CompiledRelationship, _ name: String, _ destination: borrowing Session
+  ) throws(StoreError) {
+    tally.bytesWritten += 8
+    guard relationship.hasInverse else { return }
+    _ = tally.touched.insert(target)
+    guard let inverse = try destination.entity(of: target).inverse(of: relationship),
+      !inverse.isToMany || inverse.description.maxCount > 0
+    else { return }
+    gains[GainKey(target: target, code: inverse.code), default: Gain(source: name)].count += 1
+  }
+
+  private mutating func checkGains(_ destination: borrowing Session) throws(StoreError) {
+    for (key, gain) in gains.sorted(by: { ($0.key.target, $0.key.code) < ($1.key.target, $1.key.code) }) {
+      let entity = try destination.entity(of: key.target)
+      let relationship = try entity.relationship(code: key.code, key.target, destination.schema)
+      let count = try destination.count(key.target, relationship.name)
+      let (sum, overflow) = gain.count.multipliedReportingOverflow(by: Int(clamping: context.copies))
+      let name = "\(entity.name)/\(key.target.serial)"
+      let total = overflow ? Int.max : sum
+      if !relationship.isToMany, count + total > 1 {
+        report(
+          CloneError(
+            .inverseTaken,
+            "\(relationship.name) of \(name) in the other store can have one object, and "
+              + (count > 0 ? "has one already" : "\(total) clones link to it")
+              + ", as the clone of \(gain.source) does (R13); exclude the relationship", entity: entity.name,
+            property: relationship.name, object: name))
+      } else if relationship.isToMany, total > relationship.description.maxCount - count {
+        report(
+          CloneError(
+            .maxCountExceeded,
+            "\(relationship.name) of \(name) in the other store has \(count) members and would gain \(total), more "
+              + "than its maximum of \(relationship.description.maxCount) (R13)", entity: entity.name,
+            property: relationship.name, object: name))
+      }
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Compares one entity of two models, property by property, as objects of the one would become objects of the other.
+struct EntityBridgeCompiler {
+  let source: CompiledEntity
+  let sourceSchema: Schema
+  let schema: Schema
+  private(set) var destination: CompiledEntity?
+  private(set) var errors: [CloneError] = []
+  private(set) var relationships: [CompiledRelationship] = []
+  private(set) var fields: [Int?] = []
+  private(set) var attributes: [Int?] = []
+  private(set) var defaults: [EntityBridge.Default] = []
+  private(set) var referrers: [UInt16: UInt16] = [:]
+
+  init(source: CompiledEntity, sourceSchema: Schema, schema: Schema) {
+    self.source = source
+    self.sourceSchema = sourceSchema
+    self.schema = schema
+  }
+
+  mutating func compile() {
+    fields = Array(repeating: nil, count: source.layout.fieldCount)
+    guard let entity = schema.entitiesByName[source.name] else {
+      return refuse(nil, "there is no entity \(source.name)")
+    }
+    if entity.isAbstract { return refuse(nil, "\(source.name) is abstract") }
+    destination = entity
+    // Relationships lead to an entity and those below it, so what is below an entity here has to be so there.
+    for code in source.lineage.sorted() {
+      guard let name = sourceSchema.entity(code: code)?.name else { continue }
+      if let above = schema.entitiesByName[name], entity.isKind(of: above.code) { continue }
+      refuse(nil, "\(source.name) is no sub-entity of \(name)")
+    }
+    attributes = Array(repeating: nil, count: entity.attributes.count)
+    for (index, attribute) in source.attributes.enumerated() where attribute.field != nil {
+      take(attribute, index, entity)
+    }
+    for (index, attribute) in entity.attributes.enumerated() where attributes[index] == nil {
+      fill(attribute, entity)
+    }
+    for relationship in source.relationships { take(relationship, entity) }
+    mapReferrers()
+  }
+
+  /// - Parameter what: What the destination's model says, to follow "in the model of the other store".
+  private mutating func refuse(_ property: String?, _ what: String) {
+    errors.append(
+      CloneError(
+        .incompatibleModel,
+        "in the model of the other store \(what), so \(source.name) cannot be cloned into it (R35); clone into a store "
+          + "whose model has the same entities, attributes and relationships", entity: source.name, property: property))
+  }
+
+  private mutating func take(_ attribute: CompiledAttribute, _ index: Int, _ entity: CompiledEntity) {
+    // What is derived is computed by each store itself (R19).
+    if attribute.description.isDerived { return }
+    let type = attribute.description.type
+    guard let other = entity.attributeIndex[attribute.path], let field = entity.attributes[other].field else {
+      return refuse(attribute.path, "\(source.name) does not store an attribute \(attribute.path)")
+    }
+    guard entity.attributes[other].description.type == type else {
+      let found = entity.attributes[other].description.type.rawValue
+      return refuse(attribute.path, "\(source.name).\(attribute.path) is \(found), not \(type.rawValue)")
+    }
+    if entity.attributes[other].description.isDerived { return }
+    attributes[other] = index
+    if let preset = attribute.field { fields[preset] = field }
+  }
+
+  /// An attribute that nothing of the source goes to.
+  private mutating func fill(_ attribute: CompiledAttribute, _ entity: CompiledEntity) {
+    guard let field = attribute.field, !attribute.description.isDerived else { return }
+    let composite = attribute.composite
+    let taken = entity.attributes.enumerated().filter { index, other in
+      composite != nil && other.composite == composite && attributes[index] != nil
+    }.compactMap { $0.element.field }
+    if let value = attribute.description.defaultValue {
+      return defaults.append(.init(field: field, value: value, composite: taken))
+    }
+    if attribute.description.isOptional { return }
+    // A composite attribute that is nil as a whole asks nothing of its elements.
+    if let composite, taken.isEmpty, entity.composites[composite]?.isOptional ?? false { return }
+    refuse(
+      attribute.path,
+      "\(source.name).\(attribute.path), which this store does not have, is required and has no default")
+  }
+
+  private mutating func take(_ relationship: CompiledRelationship, _ entity: CompiledEntity) {
+    let name = "\(source.name).\(relationship.name)"
+    guard let index = entity.relationshipIndex[relationship.name] else {
+      return refuse(relationship.name, "there is no relationship \(name)")
+    }
+    let other = entity.relationships[index]
+    relationships.append(other)
+    let (mine, its) = (relationship.description, other.description)
+    let target = sourceSchema.entity(code: relationship.destinationCode)?.name
+    if other.isToMany != relationship.isToMany {
+      refuse(relationship.name, "\(name) is \(other.isToMany ? "to-many" : "to-one")")
+    } else if other.isOrdered != relationship.isOrdered {
+      refuse(relationship.name, "\(name) is \(other.isOrdered ? "ordered" : "not ordered")")
+    } else if schema.entity(code: other.destinationCode)?.name != target {
+      refuse(relationship.name, "\(name) leads to \(its.destinationEntityName), not \(mine.destinationEntityName)")
+    } else if other.hasInverse != relationship.hasInverse
+      || other.hasInverse
+        && (its.inverseName != mine.inverseName || other.inverseIsToMany != relationship.inverseIsToMany)
+    {
+      refuse(relationship.name, "\(name) has another inverse")
+    } else if let field = source.layout.fieldIndex(ofProperty: relationship.code) {
+      fields[field] = other.field
+    }
+  }
+
+  /// The hidden lists of those who refer to objects of this entity. A list whose relationship the other model lacks is
+  /// refused where that relationship itself is looked at.
+  private mutating func mapReferrers() {
+    for entity in sourceSchema.entities {
+      for relationship in entity.relationships
+      where !relationship.hasInverse && source.referrerCodes.contains(relationship.inverseCode) {
+        guard referrers[relationship.inverseCode] == nil,
+          let other = schema.entitiesByName[entity.name],
+          let index = other.relationshipIndex[relationship.name], !other.relationships[index].hasInverse
+        else { continue }
+        referrers[relationship.inverseCode] = other.relationships[index].inverseCode
+      }
+    }
+  }
+}

@@ -1,0 +1,191 @@
+public import KVCloneModel
+import KVCloneRecords
+
+extension ObjectStore {
+  /// Deep clone into another store (R35): the same rules, on this store's model and state; the clones are written into
+  /// `destination`, in a write transaction of its own there. This store is only read.
+  ///
+  /// For every entity of the clones, the destination's model has an entity of the same name, with this one's attributes
+  /// and relationships under the same names and types. Links never cross stores: a link to an object that is not cloned
+  /// leads to the object of the destination that has the same values under a uniqueness constraint, or what
+  /// ``CloneOptions/outsideObjects-swift.property`` says. Large values are written once, however many sources share
+  /// them.
+  ///
+  /// - Returns: the destination's clones of the roots, and what it took; touched objects are the destination's too.
+  /// - Throws: ``CloneError`` for what the plan refuses, as `incompatibleModel` and `outsideObjectUnmatched`, and
+  ///   `invalidConfiguration` where both stores are one; ``ValidationError`` for the destination's model; `busy`,
+  ///   `diskFull`, `mapFull` of the destination. Nothing was written then.
+  @available(*, noasync, message: "use the asynchronous form")
+  public func clone(
+    _ roots: [ObjectID], into destination: ObjectStore, options: CloneOptions = CloneOptions()
+  ) throws -> CloneResult {
+    try runClone(roots, into: destination, options, CloneCancellation(progress: options.progress))
+  }
+
+  /// Deep clone into another store from asynchronous code, on the thread that the destination writes on. Cancelling the
+  /// task ends it with `cancelled` and nothing written.
+  public func clone(
+    _ roots: [ObjectID], into destination: ObjectStore, options: CloneOptions = CloneOptions()
+  ) async throws -> CloneResult {
+    let cancellation = CloneCancellation(progress: options.progress)
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        destination.writerQueue.async {
+          continuation.resume(
+            with: Result { try self.runClone(roots, into: destination, options, cancellation) })
+        }
+      }
+    } onCancel: {
+      cancellation.cancel()
+    }
+  }
+
+  /// The dry run of a clone into another store (R35, R36): what it would make there, and everything that stands in the
+  /// way. Writes nothing; touched objects are the destination's.
+  public func planClone(
+    _ roots: [ObjectID], into destination: ObjectStore, options: CloneOptions = CloneOptions()
+  ) throws -> ClonePlan {
+    try checkCanClone(into: destination)
+    let source = try readSession()
+    let reader = try destination.readSession()
+    let clock = ContinuousClock()
+    let start = clock.now
+    let book = CloneRuleBook(
+      schema: schema, options: options, rootEntities: try source.rootEntities(roots))
+    var tally = CloneTally(entityCount: Int(schema.codes.lastEntity))
+    var errors = book.errors
+    if errors.isEmpty {
+      do {
+        let context = try source.prepareCloneInto(destination.schema, roots, book, CloneCancellation())
+        try context.place(in: reader)
+        var planner = try CloneIntoPlanner(context: context, source)
+        try planner.check(source, reader)
+        tally = planner.tally
+        errors = planner.errors
+      } catch let error as CloneError {
+        errors = [error]
+      }
+    }
+    var plan = ClonePlan(
+      objectCount: tally.objects, counts: tally.countsByName(schema), touchedCount: tally.touched.count,
+      touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
+      bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: clock.now - start,
+      rules: book.appliedRules(tally), errors: Array(errors.prefix(ClonePlanner.errorLimit)))
+    plan.estimatedLockDuration = destination.clonePace.lockDuration(
+      objects: plan.objectCount, byteCount: plan.bytesWritten.saturatingAdd(plan.bytesCopied))
+    return plan
+  }
+
+  private func checkCanClone(into destination: ObjectStore) throws(CloneError) {
+    guard self === destination || path == destination.path else { return }
+    throw CloneError(
+      .invalidConfiguration,
+      "the store to clone into is the one that is cloned from; use clone(_:options:) within one store (R35)")
+  }
+
+  private func runClone(
+    _ roots: [ObjectID], into destination: ObjectStore, _ options: CloneOptions, _ cancellation: CloneCancellation
+  ) throws -> CloneResult {
+    try checkCanClone(into: destination)
+    let key = try CloneKey(roots, options, sourceStore: uuid)
+    return try onceMoreIfMapFull {
+      let start = ContinuousClock.now
+      if let key, let known = try destination.readSession().result(of: key) { return known }
+      // One read transaction from the mark to the commit: the source is one state, whatever is written meanwhile.
+      let source = try readSession()
+      let book = CloneRuleBook(schema: schema, options: options, rootEntities: try source.rootEntities(roots))
+      if let error = book.errors.first { throw error }
+      let context = try source.prepareCloneInto(destination.schema, roots, book, cancellation)
+      // What belongs to the clone is settled; what the destination has to say is checked without its lock. If somebody
+      // committed before the lock was ours, it is checked again, the last time under the lock.
+      for attempt in 1...3 {
+        var planned: UInt64?
+        if attempt < 3 {
+          let reader = try destination.readSession()
+          planned = try reader.counter(MetadataKey.commitCounter)
+          try context.check(source, reader)
+        }
+        if let result = try destination.write(context, planned: planned, source, roots, key, start) { return result }
+      }
+      throw CloneError(.cancelled, "the clone found no quiet moment")
+    }
+  }
+
+  /// Writes into this store what was checked when its commit was `planned`, or checks it under the lock where that is
+  /// nil. Nil where the check is not true any more.
+  private func write(
+    _ context: CloneIntoContext, planned: UInt64?, _ source: borrowing Session, _ roots: [ObjectID], _ key: CloneKey?,
+    _ start: ContinuousClock.Instant
+  ) throws -> CloneResult? {
+    // While no transaction of this store's is open: its map can grow.
+    if planned != nil { try engine.makeRoom(for: context.byteCount) }
+    let cancellation = context.cancellation
+    try cancellation.check(.wait, 0, of: nil)
+    var transaction = WriteTransaction(try writeSession(label: "clone"))
+    if let key, let known = try transaction.session.result(of: key) { return known }
+    if let planned {
+      // A writer who gave up meanwhile leaves the commit as it was, but not the serials.
+      guard transaction.session.commit == planned + 1, try context.hasFreeSerials(transaction.session) else {
+        return nil
+      }
+    } else {
+      try context.check(source, transaction.session)
+    }
+    var result: CloneResult
+    do {
+      result = try transaction.write(context, source, roots, key, start)
+      try cancellation.check(.commit, 0, of: result.objectCount)
+    } catch {
+      // The hook may have shown ids to somebody: they are not given out again.
+      serialFloor.note(transaction.session.changes)
+      throw error
+    }
+    try commit(transaction.takeSession())
+    cancellation.report(.commit, result.objectCount, of: result.objectCount)
+    result.duration = ContinuousClock.now - start
+    return result
+  }
+}
+
+extension WriteTransaction {
+  /// Everything that a clone into another store writes: the clones, what they come from, what the caller's hook adds,
+  /// and what a repetition of the call will answer.
+  fileprivate mutating func write(
+    _ context: CloneIntoContext, _ source: borrowing Session, _ roots: [ObjectID], _ key: CloneKey?,
+    _ start: ContinuousClock.Instant
+  ) throws -> CloneResult {
+    let options = context.book.options
+    let tally = try session.stream(source, context)
+    if options.recordsProvenance { try session.noteProvenance(context, source) }
+    if let didClone = options.didClone {
+      try context.forEachClone { source, clone in try didClone(&self, source, clone) }
+      if let failure = session.changes.failure { throw failure }
+    }
+    let result = context.result(roots, tally, ContinuousClock.now - start)
+    if let key { try session.note(result, key) }
+    return result
+  }
+}
+
+extension CloneIntoContext {
+  /// Everything that has to be right in the destination before the first byte is written (R1).
+  ///
+  /// - Throws: the first `CloneError` that stands in the way.
+  func check(_ source: borrowing Session, _ destination: borrowing Session) throws {
+    try place(in: destination)
+    var planner = try CloneIntoPlanner(context: self, source)
+    try planner.check(source, destination)
+    if let error = planner.errors.first { throw error }
+    blobs = planner.blobs
+    byteCount = planner.tally.bytesWritten.saturatingAdd(planner.tally.bytesCopied)
+  }
+
+  /// The result of a finished stream, roots in the caller's order, copy after copy.
+  func result(_ roots: [ObjectID], _ tally: CloneTally, _ duration: Duration) -> CloneResult {
+    CloneResult(
+      roots: (0..<copies).flatMap { copy in roots.compactMap { cloneID(of: $0, copy: copy) } },
+      objectCount: tally.objects, counts: tally.countsByName(bridge.source), touchedCount: tally.touched.count,
+      touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
+      bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: duration)
+  }
+}

@@ -1,0 +1,135 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Finds what stands in the destination for an object that a clone links to and that is not cloned (R35): the object
+/// with the same values under a uniqueness constraint.
+///
+/// The constraints of the outside object's entity are tried in the model's order, as far as the destination has them
+/// with the same attributes; the first one whose values are all there, and under which some object has them, decides. A
+/// to-one relationship in a constraint counts by what stands for its target.
+///
+/// A class, and not a part of the planner or the stream: it is asked while these are being changed.
+final class OutsideMatcher {
+  /// Answers that are remembered: links to the same few shared objects are the rule.
+  private static let cacheLimit = 1 << 14
+  /// How far constraints may lead through to-one relationships.
+  private static let depthLimit = 4
+
+  let context: CloneIntoContext
+  let policy: CloneOptions.OutsideObjects
+  private var cache: [ObjectID: ObjectID?] = [:]
+  /// By the source's entity code.
+  private var pairs: [UInt16: [Pair]] = [:]
+
+  /// A constraint as both models have it.
+  private struct Pair {
+    let source: CompiledConstraint
+    let destination: CompiledConstraint
+  }
+
+  init(context: CloneIntoContext) {
+    self.context = context
+    policy = context.book.options.outsideObjects
+  }
+
+  /// The destination's object for an outside object of the source, where a link through `relationship` of the
+  /// destination can lead to it.
+  func match(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ source: borrowing Session, _ destination: borrowing Session
+  ) throws(StoreError) -> ObjectID? {
+    guard policy == .match || policy == .matchOrLeaveEmpty else { return nil }
+    guard let found = try find(id, source, destination, depth: 0) else { return nil }
+    return try destination.entity(of: found).isKind(of: relationship.destinationCode) ? found : nil
+  }
+
+  private func find(
+    _ id: ObjectID, _ source: borrowing Session, _ destination: borrowing Session, depth: Int
+  ) throws(StoreError) -> ObjectID? {
+    if let known = cache[id] { return known }
+    let view = try source.existingRecord(id)
+    let entity = try source.schema.entity(of: view, id: id)
+    var found: ObjectID?
+    for pair in pairs(of: entity) {
+      guard let values = try values(pair, entity, view, id, source, destination, depth: depth),
+        let builder = pair.destination.builder(for: values),
+        let holder = try destination.holder(of: pair.destination, builder, values: values, otherThan: nil),
+        !context.isClone(holder)
+      else { continue }
+      found = holder
+      break
+    }
+    // What was not found because it lay too deep may be found from nearer.
+    if depth > 0 { return found }
+    if cache.count >= Self.cacheLimit { cache.removeAll(keepingCapacity: true) }
+    cache[id] = .some(found)
+    return found
+  }
+
+  /// The values that an object of the destination has to have; nil where one is missing.
+  private func values(
+    _ pair: Pair, _ entity: CompiledEntity, _ view: borrowing RecordView, _ id: ObjectID, _ source: borrowing Session,
+    _ destination: borrowing Session, depth: Int
+  ) throws(StoreError) -> [AttributeValue?]? {
+    var values: [AttributeValue?] = []
+    for column in pair.source.columns {
+      switch column {
+      case .attribute(let index):
+        values.append(try entity.value(of: entity.attributes[index], in: view, id: id, schema: source.schema))
+      case .toOne(let index):
+        let relationship = entity.relationships[index]
+        guard depth < Self.depthLimit,
+          let target = entity.field(relationship.field, code: relationship.code, in: view).flatMap({ view.toOne($0) }),
+          let found = try find(target, source, destination, depth: depth + 1)
+        else { return nil }
+        values.append(CompiledConstraint.column(found))
+      }
+      if values.last == .some(nil) { return nil }
+    }
+    return values
+  }
+
+  private func pairs(of entity: CompiledEntity) -> [Pair] {
+    if let known = pairs[entity.code] { return known }
+    var found: [Pair] = []
+    if let other = context.bridge.destination.entitiesByName[entity.name] {
+      for constraint in entity.constraints {
+        guard let match = other.constraints.first(where: { $0.name == constraint.name }),
+          zip(constraint.columns, match.columns).allSatisfy({ column, its in
+            switch (column, its) {
+            case (.attribute(let index), .attribute(let itsIndex)):
+              entity.attributes[index].description.type == other.attributes[itsIndex].description.type
+            case (.toOne, .toOne): true
+            default: false
+            }
+          })
+        else { continue }
+        found.append(Pair(source: constraint, destination: match))
+      }
+    }
+    pairs[entity.code] = found
+    return found
+  }
+
+  /// Why a clone may not leave out a link to an outside object that nothing stands for; nil where it may.
+  func refusal(
+    of id: ObjectID, _ relationship: CompiledRelationship, linkedFrom name: String, _ source: borrowing Session
+  ) throws(StoreError) -> CloneError? {
+    if policy == .leaveEmpty || policy == .matchOrLeaveEmpty { return nil }
+    let entity = try source.entity(of: id)
+    let target = "\(entity.name)/\(id.serial)"
+    let constraints = pairs(of: entity).map(\.source.name)
+    let reason =
+      if policy == .refuse {
+        "and outside objects are refused"
+      } else if constraints.isEmpty {
+        "and the two models share no uniqueness constraint to find it by"
+      } else {
+        "and no object there that it can lead to has the same \(constraints.joined(separator: ", or "))"
+      }
+    return CloneError(
+      .outsideObjectUnmatched,
+      "\(relationship.name) of \(name) leads to \(target), which is not cloned into the other store, \(reason) (R35); "
+        + "make such an object there, exclude the relationship, or let such links be left empty", entity: entity.name,
+      property: relationship.name, object: target)
+  }
+}

@@ -1,0 +1,193 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// What a clone into another store does besides its records: objects there learn of the clones that link to them (R9,
+/// R12), and large values are written once and counted (R25).
+extension Session {
+  /// Adds clones to the lists of objects of before, one object at a time whatever the number of clones.
+  mutating func publishOutside(_ state: inout CloneIntoStream) throws(StoreError) {
+    var links = 0
+    try state.outside.drain { (target, code, clones) throws(StoreError) in
+      try addClonesOrOne(target, code, clones, state.chunk)
+      links += clones.count
+    }
+    state.tally.bytesWritten += UInt64(links) * 8
+  }
+
+  /// The same for ordered lists: clones come at the end, in the order that their sources have in the source's list,
+  /// copy after copy. Which they are is decided once more, so that nothing has to be remembered of each.
+  mutating func publishOrdered(_ source: borrowing Session, _ state: inout CloneIntoStream) throws(StoreError) {
+    // A list that stands for several of the source's lists may get a clone from more than one.
+    var lists: [CloneIntoStream.List: Int] = [:]
+    for gain in state.ordered { lists[gain.list, default: 0] += 1 }
+    for copy in 0..<state.context.copies {
+      for gain in state.ordered {
+        let view = try source.existingRecord(gain.sourceTarget)
+        let entity = try source.schema.entity(of: view, id: gain.sourceTarget)
+        let list = try entity.relationship(code: gain.sourceCode, gain.sourceTarget, source.schema)
+        var position: UInt64? = 0
+        while let from = position,
+          let batch = try source.memberBatch(gain.sourceTarget, list, in: view, entity, from: from)
+        {
+          var clones: [ObjectID] = []
+          for member in batch.members {
+            if let clone = try gained(member, gain, copy, source, state) { clones.append(clone) }
+          }
+          if lists[gain.list] ?? 0 > 1 {
+            for clone in clones { _ = try attach(gain.target, gain.code, clone) }
+          } else if !clones.isEmpty {
+            try addClones(gain.target, gain.code, clones, state.chunk)
+          }
+          state.tally.bytesWritten += UInt64(clones.count) * 8
+          position = batch.next
+        }
+      }
+    }
+  }
+
+  /// The clone of a member of a source's list, where that clone links to what stands for the list's owner.
+  private func gained(
+    _ member: ObjectID, _ gain: CloneIntoStream.OrderedGain, _ copy: UInt64, _ source: borrowing Session,
+    _ state: CloneIntoStream
+  ) throws(StoreError) -> ObjectID? {
+    guard let clone = state.context.cloneID(of: member, copy: copy), let attributes = state.attributes,
+      let plan = state.context.book.plan(try source.entity(of: member).code),
+      let step = plan.relationships.first(where: {
+        $0.relationship.hasInverse && $0.relationship.inverseCode == gain.sourceCode
+      }),
+      case .outside = try state.context.link(step, member, gain.sourceTarget, attributes, source)
+    else { return nil }
+    return clone
+  }
+
+  private mutating func addClonesOrOne(
+    _ id: ObjectID, _ code: UInt16, _ clones: [ObjectID], _ chunk: CloneChunk
+  ) throws(StoreError) {
+    let entity = try entity(of: id)
+    if let index = entity.relationshipIndexByCode[code], !entity.relationships[index].isToMany {
+      for clone in clones { _ = try attach(id, code, clone) }
+    } else {
+      try addClones(id, code, clones, chunk)
+    }
+  }
+
+  /// Remembers the source of every clone (R33).
+  mutating func noteProvenance(_ context: CloneIntoContext, _ source: borrowing Session) throws {
+    let sourceCommit = try source.counter(MetadataKey.commitCounter)
+    for copy in 0..<context.copies {
+      for rootCode in source.schema.rootCodes {
+        guard let set = context.mark.set.set(rootCode: rootCode) else { continue }
+        var isHighest: Bool?
+        var done = 0
+        var next = set.next(from: 0)
+        while let serial = next {
+          let id = ObjectID(rootCode: rootCode, serial: serial)
+          guard let clone = context.cloneID(of: id, copy: copy) else { throw source.schema.notFound(id) }
+          let appends = try isHighest ?? isAboveAllProvenance(clone)
+          isHighest = appends
+          let value = ProvenanceValue(source: id, commit: sourceCommit, operation: commit, store: source.storeUUID)
+          try noteProvenance(clone, value, isHighest: appends)
+          done += 1
+          if done & 1023 == 0 { try context.cancellation.check() }
+          next = set.next(from: serial + 1)
+        }
+      }
+    }
+  }
+
+  // MARK: Large values
+
+  /// Writes every large value that clones share, once, chunk by chunk; the serial of the first, and all their bytes.
+  mutating func writeBlobs(_ source: borrowing Session, _ context: CloneIntoContext) throws
+    -> (first: UInt64, byteCount: UInt64)
+  {
+    let first = try nextBlobSerial()
+    guard context.book.options.blobs == .share else {
+      // Nobody got the serial: every clone writes values of its own.
+      changes.nextBlobSerial = first
+      return (first, 0)
+    }
+    changes.nextBlobSerial = first + UInt64(context.blobs.count)
+    var serial = first
+    var byteCount: UInt64 = 0
+    var next = context.blobs.next(from: 0)
+    while let old = next {
+      try context.cancellation.check()
+      // Referrers are counted as clones refer to it.
+      let info = try storage.copyBlob(
+        blobTables, to: serial, references: 0, from: old, of: source.storage, source.blobTables)
+      byteCount = byteCount.saturatingAdd(info.byteCount)
+      serial += 1
+      next = context.blobs.next(from: old + 1)
+    }
+    return (first, byteCount)
+  }
+
+  /// The values of the record in `scratch` that are large, named by the source's serials so far.
+  mutating func takeOverBlobs(_ id: ObjectID, _ source: borrowing Session, _ state: inout CloneIntoStream) throws {
+    for field in scratch.layout.variableFields where scratch.view.isBlob(field) {
+      guard let blob = scratch.view.blobReference(field) else { continue }
+      let serial: UInt64
+      switch state.context.book.options.blobs {
+      case .share:
+        guard let known = state.blobSerial(of: blob.id) else { throw source.blobTables.missing(blob.id) }
+        serial = known
+        state.blobs.append(known)
+        state.tally.share(byteCount: blob.byteCount)
+      case .copy:
+        serial = try nextBlobSerial()
+        let info = try storage.copyBlob(
+          blobTables, to: serial, references: 1, from: blob.id, of: source.storage, source.blobTables)
+        state.tally.bytesCopied = state.tally.bytesCopied.saturatingAdd(info.byteCount)
+      }
+      let reference = BlobReference(id: serial, byteCount: blob.byteCount, isTransformable: blob.isTransformable)
+      do throws(RecordError) {
+        try scratch.set(field, .blob(reference))
+      } catch {
+        throw source.schema.damaged(id, error)
+      }
+    }
+  }
+
+  /// Counts the referrers of large values.
+  mutating func publishBlobs(_ state: inout CloneIntoStream) throws(StoreError) {
+    state.blobs.sort()
+    var counts: [(serial: UInt64, count: UInt64)] = []
+    for serial in state.blobs {
+      if counts.last?.serial == serial {
+        counts[counts.count - 1].count += 1
+      } else {
+        counts.append((serial, 1))
+      }
+    }
+    try storage.addReferences(blobTables, counts)
+    state.blobs.removeAll(keepingCapacity: true)
+  }
+}
+
+extension StorageTransaction {
+  /// Writes a copy of another store's blob, with one chunk in memory at a time. Every chunk is verified before it is
+  /// copied, so that damage is never laundered.
+  ///
+  /// - Parameter serial: Above every serial that a blob of this store was ever given.
+  mutating func copyBlob(
+    _ tables: BlobTables, to serial: UInt64, references: UInt64, from other: UInt64,
+    of source: borrowing StorageTransaction, _ sourceTables: BlobTables
+  ) throws(StoreError) -> BlobInfo {
+    var info = try source.existingBlobInfo(sourceTables, other)
+    guard info.state == .complete else { throw sourceTables.missing(other) }
+    var buffer: [UInt8] = []
+    for number in 0..<info.chunkCount {
+      let key = ShortKey.blobChunk(serial, chunk: number)
+      buffer.removeAll(keepingCapacity: true)
+      buffer.append(contentsOf: repeatElement(0, count: FormatLimits.envelopeLength))
+      try source.blobChunk(sourceTables, other, number, info).withUnsafeBytes { buffer.append(contentsOf: $0) }
+      let seed = ValueEnvelope.seed(tableCode: tables.blobs.code, key: key)
+      buffer.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
+      try append(tables.blobs, key.bytes, buffer.span.bytes)
+    }
+    info.referenceCount = references
+    try store(tables, serial, info)
+    return info
+  }
+}

@@ -1,0 +1,120 @@
+import KVCloneModel
+
+/// Links from clones to objects outside that wait to be published: 24 bytes each, so many at a time that an outside
+/// object's list is written once for hundreds of clones.
+///
+/// Clones come in the order of their ids, so grouping them by target keeps each group in order.
+final class OutsideLinks {
+  struct Link: BitwiseCopyable {
+    let target: UInt64
+    let clone: UInt64
+    /// The code of the target's own list.
+    let code: UInt64
+  }
+
+  /// More are published before others are noted.
+  static let limit = 1 << 18
+
+  private struct State {
+    var links: UnsafeMutablePointer<Link>
+    var count = 0
+    var capacity: Int
+  }
+
+  private let state: UnsafeMutablePointer<State>
+
+  init() {
+    state = .allocate(capacity: 1)
+    state.initialize(to: State(links: .allocate(capacity: 64), capacity: 64))
+  }
+
+  deinit {
+    state.pointee.links.deallocate()
+    state.deallocate()
+  }
+
+  var count: Int { state.pointee.count }
+  var isFull: Bool { state.pointee.count >= Self.limit }
+
+  /// Notes that `target` gains `clone` in its list with this code.
+  @inline(__always)
+  func append(_ target: ObjectID, _ code: UInt16, _ clone: ObjectID) {
+    if state.pointee.count == state.pointee.capacity { grow() }
+    (state.pointee.links + state.pointee.count).initialize(
+      to: Link(target: target.rawValue, clone: clone.rawValue, code: UInt64(code)))
+    state.pointee.count &+= 1
+  }
+
+  @inline(never)
+  private func grow() {
+    let larger = UnsafeMutablePointer<Link>.allocate(capacity: 2 * state.pointee.capacity)
+    larger.update(from: state.pointee.links, count: state.pointee.count)
+    state.pointee.links.deallocate()
+    state.pointee.links = larger
+    state.pointee.capacity *= 2
+  }
+
+  /// Calls `body` with each target, the code of its list, and the clones that it gains, ascending; and forgets them.
+  func drain(_ body: (ObjectID, UInt16, [ObjectID]) throws(StoreError) -> Void) throws(StoreError) {
+    sort()
+    let links = state.pointee.links
+    let count = state.pointee.count
+    state.pointee.count = 0
+    var clones: [ObjectID] = []
+    var start = 0
+    while start < count {
+      let first = links[start]
+      clones.removeAll(keepingCapacity: true)
+      var end = start
+      while end < count, links[end].target == first.target, links[end].code == first.code {
+        clones.append(ObjectID(rawValue: links[end].clone))
+        end += 1
+      }
+      try body(ObjectID(rawValue: first.target), UInt16(truncatingIfNeeded: first.code), clones)
+      start = end
+    }
+  }
+
+  /// Groups the links: by target, then code, byte by byte, and only by bytes in which they differ. The order within a
+  /// group stays.
+  private func sort() {
+    let count = state.pointee.count
+    if count < 2 { return }
+    var differing: (target: UInt64, code: UInt64) = (0, 0)
+    let first = state.pointee.links[0]
+    for index in 1..<count {
+      differing.target |= state.pointee.links[index].target ^ first.target
+      differing.code |= state.pointee.links[index].code ^ first.code
+    }
+    if differing == (0, 0) { return }
+    var other = UnsafeMutablePointer<Link>.allocate(capacity: state.pointee.capacity)
+    defer { other.deallocate() }
+    withUnsafeTemporaryAllocation(of: Int.self, capacity: 256) { starts in
+      for shift: UInt64 in [0, 8] where differing.code >> shift & 0xFF != 0 {
+        Self.distribute(state.pointee.links, other, count, starts) { $0.code >> shift }
+        swap(&state.pointee.links, &other)
+      }
+      for shift in stride(from: 0 as UInt64, to: 64, by: 8) where differing.target >> shift & 0xFF != 0 {
+        Self.distribute(state.pointee.links, other, count, starts) { $0.target >> shift }
+        swap(&state.pointee.links, &other)
+      }
+    }
+  }
+
+  /// Orders links by one byte; those in which it is the same keep their order.
+  @inline(__always)
+  private static func distribute(
+    _ links: UnsafePointer<Link>, _ sorted: UnsafeMutablePointer<Link>, _ count: Int,
+    _ starts: UnsafeMutableBufferPointer<Int>, _ byte: (Link) -> UInt64
+  ) {
+    starts.update(repeating: 0)
+    for index in 0..<count { starts[Int(byte(links[index]) & 0xFF)] &+= 1 }
+    var sum = 0
+    for value in 0..<256 { (starts[value], sum) = (sum, sum &+ starts[value]) }
+    for index in 0..<count {
+      let value = Int(byte(links[index]) & 0xFF)
+      (sorted + starts[value]).initialize(to: links[index])
+      starts[value] &+= 1
+    }
+  }
+}

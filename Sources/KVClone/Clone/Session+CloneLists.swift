@@ -1,0 +1,154 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// One chunk of a list, in memory that is used again for the next.
+final class CloneChunk {
+  let ids = UnsafeMutableBufferPointer<ObjectID>.allocate(capacity: FormatLimits.chunkCapacity)
+  private let bytes = UnsafeMutableRawBufferPointer.allocate(
+    byteCount: ListChunk.length(count: FormatLimits.chunkCapacity), alignment: 8)
+
+  /// The first ids as a chunk is stored; valid until the next call.
+  func encode(count: Int, seed: UInt64) -> UnsafeRawBufferPointer {
+    let bytes = UnsafeMutableRawBufferPointer(rebasing: bytes[..<ListChunk.length(count: count)])
+    ListChunk.write(Span(_unsafeElements: UnsafeBufferPointer(rebasing: ids[..<count])), seed: seed, to: bytes)
+    return UnsafeRawBufferPointer(bytes)
+  }
+
+  deinit {
+    ids.deallocate()
+    bytes.deallocate()
+  }
+}
+
+/// Lists in chunks, cloned chunk by chunk: whatever a list's length, one chunk is in memory.
+extension Session {
+  /// Writes the list of a clone; its head.
+  mutating func cloneLongList(
+    _ program: UnsafePointer<CloneProgram>, _ step: UnsafePointer<CloneStep>, _ id: ObjectID, _ clone: ObjectID,
+    _ head: ListHead, _ state: inout CloneStream
+  ) throws(StoreError) -> ListHead {
+    if step.pointee.mode == .drop { return ListHead(count: 0) }
+    let source = address(id, step.pointee.code)
+    let list = address(clone, step.pointee.code)
+    if !step.pointee.isOrdered, head.count > FormatLimits.chunkCapacity,
+      try isMixed(source, state.context.ids)
+    {
+      return try cloneMixedList(source, list, step, head, &state)
+    }
+    var position: UInt64 = 0
+    var done = 0
+    while done < head.count {
+      let found = try storage.copyChunk(source, .atOrAfter, position, isOrdered: step.pointee.isOrdered, state.chunk)
+      guard let (label, count) = found else { break }
+      done += count
+      let ids = UnsafeMutableBufferPointer(rebasing: state.chunk.ids[..<count])
+      try mapChunk(ids, step, clone, source, &state)
+      try storage.write(
+        list, at: step.pointee.isOrdered ? label : ids[0].rawValue, state.chunk, count: count)
+      if head.hasMemberIndex { try writeMemberIndex(list, ids, label) }
+      if state.outside.isFull { try publishOutside(&state) }
+      if label == .max { break }
+      position = label + 1
+    }
+    guard done == head.count else {
+      throw source.damaged("It has \(done) members where its head says \(head.count).")
+    }
+    if head.hasDirectory { try copyDirectory(source, list) }
+    state.tally.bytesWritten += CloneTally.listBytes(head.count)
+    return head
+  }
+
+  /// Whether some members are cloned and others are not.
+  private borrowing func isMixed(_ list: ListAddress, _ clones: CloneIDs) throws(StoreError) -> Bool {
+    var cloned = 0
+    var others = 0
+    try storage.forEachChunk(list) { (ids) throws(StoreError) in
+      for index in 0..<ids.count {
+        if clones.clone(of: ids[index]) == nil { others += 1 } else { cloned += 1 }
+      }
+      return cloned == 0 || others == 0
+    }
+    return cloned > 0 && others > 0
+  }
+
+  private mutating func mapChunk(
+    _ members: UnsafeMutableBufferPointer<ObjectID>, _ step: UnsafePointer<CloneStep>, _ clone: ObjectID,
+    _ source: ListAddress, _ state: inout CloneStream
+  ) throws(StoreError) {
+    let ids = state.context.ids
+    var originals = 0
+    for index in 0..<members.count {
+      let target = members[index]
+      if let mapped = ids.clone(of: target) {
+        members[index] = mapped
+      } else {
+        guard step.pointee.mode == .stop else { throw schema.notFound(target) }
+        Self.noteOutside(step, target, clone, state.outside, &state)
+        originals += 1
+      }
+    }
+    if originals > 0, originals < members.count, !step.pointee.isOrdered {
+      var members = members
+      members.sort()
+    }
+  }
+
+  private mutating func writeMemberIndex(
+    _ list: ListAddress, _ ids: UnsafeMutableBufferPointer<ObjectID>, _ label: UInt64
+  ) throws(StoreError) {
+    for id in ids {
+      let key = list.key(.memberIndex, id.rawValue)
+      let value = MemberIndexValue(label: label).encoded(seed: list.seed(key))
+      try storage.put(list.links, key.bytes, value.span.bytes)
+    }
+  }
+
+  /// The directory of a list whose chunks have the labels of the source's.
+  private mutating func copyDirectory(_ source: ListAddress, _ list: ListAddress) throws(StoreError) {
+    var position: UInt64? = 0
+    while let from = position {
+      let start = source.key(.positionDirectory, from)
+      let page: [UInt8]
+      let found: UInt64
+      do {
+        guard let entry = try storage.seek(source.links, start.bytes, .atOrAfter),
+          let position = try source.position(in: entry.key, .positionDirectory)
+        else { return }
+        found = position
+        let seed = source.seed(source.key(.positionDirectory, position))
+        guard ValueEnvelope.isIntact(entry.value, seed: seed) else {
+          throw source.damaged("A page of its directory has a wrong checksum.")
+        }
+        page = entry.value.extracting(8..<entry.value.byteCount).withUnsafeBytes { Array($0) }
+      }
+      let key = list.key(.positionDirectory, found)
+      let value = ValueEnvelope.encode(page, seed: list.seed(key))
+      try storage.put(list.links, key.bytes, value.span.bytes)
+      position = found == .max ? nil : found + 1
+    }
+  }
+
+  /// An unordered list of which some members are cloned and others stay: those come first, because all clones' ids are
+  /// above theirs.
+  private mutating func cloneMixedList(
+    _ source: ListAddress, _ list: ListAddress, _ step: UnsafePointer<CloneStep>, _ head: ListHead,
+    _ state: inout CloneStream
+  ) throws(StoreError) -> ListHead {
+    guard step.pointee.mode == .stop else { throw source.damaged("It has members that do not exist.") }
+    let members = try storage.members(source)
+    guard members.count == head.count else { throw source.damaged("Its count is wrong.") }
+    var originals: [ObjectID] = []
+    var clones: [ObjectID] = []
+    for member in members {
+      if let mapped = state.context.ids.clone(of: member) {
+        clones.append(mapped)
+      } else {
+        originals.append(member)
+        Self.noteOutside(step, member, list.owner, state.outside, &state)
+      }
+    }
+    try storage.writeUnordered(list, originals + clones)
+    state.tally.bytesWritten += CloneTally.listBytes(head.count)
+    return head
+  }
+}

@@ -1,0 +1,94 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+public import KVCloneModel
+import KVCloneRecords
+
+extension ObjectReading where Self: ~Copyable {
+  /// What an object was cloned from, where its clone was asked to remember (R33); else nil.
+  ///
+  /// - Throws: `objectNotFound`, `damaged`.
+  public borrowing func provenance(of id: ObjectID) throws(StoreError) -> CloneProvenance? {
+    try _withSession { (session) throws(StoreError) in try session.provenance(of: id) }
+  }
+}
+
+/// Provenance (R33): a table of its own, one entry for a clone, which goes when the clone goes.
+extension Session {
+  borrowing func provenance(of id: ObjectID) throws(StoreError) -> CloneProvenance? {
+    guard try exists(id) else { throw schema.notFound(id) }
+    let key = ShortKey.object(id)
+    guard let value = try storage.get(schema.tables.provenance, key.bytes) else { return nil }
+    do throws(RecordError) {
+      let entry = try ProvenanceValue(stored: value, seed: ValueEnvelope.seed(tableCode: .provenance, objectID: id))
+      return CloneProvenance(
+        source: entry.source, sourceCommit: entry.commit, cloneCommit: entry.operation, sourceStore: entry.store)
+    } catch {
+      throw StoreError(
+        .damaged, "what \(schema.rootName(of: id)) was cloned from is damaged: \(error) Run `check` to see the extent",
+        object: schema.rootName(of: id))
+    }
+  }
+
+  /// Remembers what a clone was made from.
+  mutating func noteProvenance(_ clone: ObjectID, _ entry: ProvenanceValue, isHighest: Bool) throws(StoreError) {
+    let key = ShortKey.object(clone)
+    let value = entry.encoded(seed: ValueEnvelope.seed(tableCode: .provenance, objectID: clone))
+    if isHighest {
+      try storage.append(schema.tables.provenance, key.bytes, value.span.bytes)
+    } else {
+      try storage.put(schema.tables.provenance, key.bytes, value.span.bytes)
+    }
+    changes.hasProvenance = true
+  }
+
+  /// Whether a clone's entry comes after all that there are: so it is where the highest root entity is cloned, or the
+  /// only one.
+  borrowing func isAboveAllProvenance(_ clone: ObjectID) throws(StoreError) -> Bool {
+    let last = ShortKey.object(ObjectID(rawValue: .max))
+    guard let entry = try storage.seek(schema.tables.provenance, last.bytes, .atOrBefore) else { return true }
+    return (try? NumberKey.objectID(entry.key)).map { $0 < clone } ?? false
+  }
+
+  /// Whether any object of the store remembers what it was cloned from: one look per transaction that deletes.
+  mutating func hasProvenance() throws(StoreError) -> Bool {
+    if let known = changes.hasProvenance { return known }
+    let first: [UInt8] = [0]
+    let isThere = try storage.seek(schema.tables.provenance, first.span.bytes, .atOrAfter) != nil
+    changes.hasProvenance = isThere
+    return isThere
+  }
+
+  /// Forgets what an object was cloned from.
+  mutating func forgetProvenance(of id: ObjectID) throws(StoreError) {
+    let key = ShortKey.object(id)
+    try storage.delete(schema.tables.provenance, key.bytes)
+  }
+}
+
+extension Session {
+  /// Remembers the source of every clone of an operation.
+  mutating func noteProvenance(_ context: CloneContext, sourceCommit: UInt64) throws {
+    for rootCode in schema.rootCodes {
+      guard let set = context.mark.set.set(rootCode: rootCode), let first = set.next(from: 0) else { continue }
+      var isHighest: Bool?
+      for copy in 0..<context.book.options.count {
+        var next: UInt64? = first
+        var done = 0
+        while let serial = next {
+          let source = ObjectID(rootCode: rootCode, serial: serial)
+          guard let clone = context.cloneID(of: source, copy: copy) else { throw schema.notFound(source) }
+          let appends = try isHighest ?? isAboveAllProvenance(clone)
+          isHighest = appends
+          try noteProvenance(
+            clone, ProvenanceValue(source: source, commit: sourceCommit, operation: commit), isHighest: appends)
+          next = set.next(from: serial + 1)
+          done += 1
+          if done & 1023 == 0 { try context.cancellation.check() }
+        }
+      }
+    }
+  }
+}

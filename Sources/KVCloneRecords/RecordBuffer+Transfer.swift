@@ -1,0 +1,28 @@
+extension RecordBuffer {
+  /// Makes this a copy of a record whose layout has the same kinds of fields in the same order, under another layout's
+  /// numbers: what taking an object over from another store begins with. Ids in it still are the other store's.
+  ///
+  /// - Precondition: the two layouts have the same kinds in the same order.
+  package mutating func load(_ view: borrowing RecordView, as layout: RecordLayout) {
+    assert(view.layout.fields.map(\.kind) == layout.fields.map(\.kind), "the layouts differ in more than numbers")
+    load(view)
+    base.set(layout.id, at: RecordHeader.layout)
+    base.set(layout.entityCode, at: RecordHeader.entity)
+    take(layout, length: length, variableStart: variableStart)
+  }
+
+  /// Makes this a record of `layout` with the values of some attributes of `view`; all other fields are nil or empty.
+  ///
+  /// - Parameter fields: fields of the view's layout, and the fields of `layout` that get their values.
+  /// - Throws: `wrongKind` for two fields of different kinds; `recordTooLarge`.
+  package mutating func load(
+    _ view: borrowing RecordView, as layout: RecordLayout, fields: [(source: Int, destination: Int)]
+  ) throws(RecordError) {
+    reset(layout)
+    for (source, destination) in fields {
+      let kind = layout.kind(destination)
+      guard view.layout.kind(source) == kind else { throw .wrongKind }
+      try copy(source, of: view, to: destination, kind)
+    }
+  }
+}
