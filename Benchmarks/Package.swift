@@ -1,13 +1,29 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+let settings: [SwiftSetting] = [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]
+
 // A package of its own, so that whatever the benchmarks compare with never becomes a dependency of the library's users.
 let package = Package(
   name: "Benchmarks",
-  dependencies: [.package(name: "KVClone", path: "..")],
+  dependencies: [
+    .package(name: "KVClone", path: ".."),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+  ],
   targets: [
+    .target(name: "BenchmarkSupport", swiftSettings: settings),
     .executableTarget(
-      name: "CloneBenchmark", dependencies: [.product(name: "KVClone", package: "KVClone")],
-      swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")])
+      name: "CloneBenchmark", dependencies: ["BenchmarkSupport", .product(name: "KVClone", package: "KVClone")],
+      swiftSettings: settings),
+    .target(name: "CLMDBPeer", linkerSettings: [.linkedLibrary("lmdb")]),
+    .target(name: "CRocksPeer", linkerSettings: [.linkedLibrary("rocksdb")]),
+    .executableTarget(
+      name: "CloneComparison",
+      dependencies: [
+        "BenchmarkSupport", "CLMDBPeer", "CRocksPeer",
+        .product(name: "KVClone", package: "KVClone"), .product(name: "GRDB", package: "GRDB.swift"),
+      ],
+      swiftSettings: settings),
+    .testTarget(name: "BenchmarkSupportTests", dependencies: ["BenchmarkSupport"], swiftSettings: settings),
   ]
 )

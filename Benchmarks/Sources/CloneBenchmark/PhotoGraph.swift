@@ -1,3 +1,4 @@
+import BenchmarkSupport
 import Foundation
 import KVClone
 
@@ -79,27 +80,5 @@ enum PhotoGraph {
       values["image"] = .binary(image)
     }
     return values
-  }
-}
-
-/// Numbers that are the same on every run (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
-  }
-
-  mutating func uuid() -> UUID {
-    let (high, low) = (next(), next())
-    return withUnsafeBytes(of: (high, low)) { bytes in
-      UUID(uuid: bytes.loadUnaligned(as: uuid_t.self))
-    }
   }
 }

@@ -1,3 +1,4 @@
+import BenchmarkSupport
 import Foundation
 
 /// Runs a program and looks at its anonymous memory every 5 ms: `CloneBenchmark watch PROGRAM ARGUMENT…`.

@@ -1,0 +1,160 @@
+import Foundation
+import KVClone
+
+/// The graph in a store of the library.
+enum KVCloneStore {
+  static let photos = ManagedObjectModel("PhotoLibrary") {
+    EntityDescription("Library") {
+      AttributeDescription("name", .string)
+      RelationshipDescription("albums", toMany: "Album", inverse: "library", deleteRule: .cascade)
+    }
+    EntityDescription("Album") {
+      AttributeDescription("title", .string)
+      RelationshipDescription("library", toOne: "Library", inverse: "albums")
+      RelationshipDescription("photos", toMany: "Photo", inverse: "album", deleteRule: .cascade)
+    }
+    EntityDescription("Photo") {
+      AttributeDescription("title", .string)
+      AttributeDescription("taken", .date)
+      AttributeDescription("rating", .double)
+      AttributeDescription("width", .integer64)
+      AttributeDescription("id", .uuid)
+      AttributeDescription("image", .binary)
+      RelationshipDescription("album", toOne: "Album", inverse: "photos")
+      RelationshipDescription("tags", toMany: "Tag", inverse: "photos")
+    }
+    EntityDescription("Tag") {
+      AttributeDescription("name", .string)
+      RelationshipDescription("photos", toMany: "Photo", inverse: "tags")
+    }
+  }
+
+  static let chain = ManagedObjectModel("Chain") {
+    EntityDescription("Node") {
+      AttributeDescription("number", .integer64)
+      RelationshipDescription("next", toOne: "Node", inverse: "previous")
+      RelationshipDescription("previous", toOne: "Node", inverse: "next")
+    }
+  }
+
+  /// Objects a transaction while a store is filled.
+  private static let objectsPerTransaction = 500_000
+
+  static func make(at path: String, _ recipe: GraphRecipe) throws {
+    let store = try ObjectStore.create(at: path, model: recipe.shape == .chain ? chain : photos)
+    defer { store.close() }
+    // The graph is dealt out in pieces, because a transaction of the library is a closure.
+    var sink = ObjectSink(store: store, limit: recipe.imageBytes > 0 ? 5_000 : objectsPerTransaction)
+    var once = recipe
+    once.copies = 1
+    try once.pour(into: &sink)
+    try sink.flush()
+    guard recipe.copies > 1 else { return }
+    // A clone of an album belongs to the same library, and its photos have the same tags: what inserting would make.
+    let albums = try store.read { transaction in
+      try transaction.members(try transaction.objectID(named: "Library/1"), "albums")
+    }
+    for _ in 1..<recipe.copies { _ = try store.clone(albums) }
+  }
+
+  static func rootName(_ recipe: GraphRecipe) -> String { recipe.shape == .chain ? "Node/1" : "Library/1" }
+}
+
+/// Collects objects and inserts them many at a time.
+private struct ObjectSink: GraphSink {
+  private enum Item {
+    case tag(Int64, String)
+    case library(Int64, String)
+    case album(Int64, String, Int64)
+    case photo(SourcePhoto)
+    case node(Int64)
+  }
+
+  private let store: ObjectStore
+  private let limit: Int
+  private var items: [Item] = []
+  private var imageBytes = 0
+  private var tags: [ObjectID] = []
+  private var libraries: [ObjectID] = []
+  private var albums: [ObjectID] = []
+  private var lastNode: ObjectID?
+
+  init(store: ObjectStore, limit: Int) {
+    self.store = store
+    self.limit = limit
+  }
+
+  mutating func addTag(_ id: Int64, name: String) throws { try add(.tag(id, name)) }
+  mutating func addLibrary(_ id: Int64, name: String) throws { try add(.library(id, name)) }
+  mutating func addAlbum(_ id: Int64, title: String, library: Int64) throws { try add(.album(id, title, library)) }
+  mutating func addNode(_ id: Int64, isLast: Bool) throws { try add(.node(id)) }
+
+  mutating func addPhoto(_ photo: SourcePhoto) throws {
+    imageBytes += photo.image?.count ?? 0
+    try add(.photo(photo))
+  }
+
+  private mutating func add(_ item: Item) throws {
+    items.append(item)
+    if items.count >= limit || imageBytes >= 256 << 20 { try flush() }
+  }
+
+  mutating func flush() throws {
+    let all = items
+    items.removeAll(keepingCapacity: true)
+    imageBytes = 0
+    var (tags, libraries, albums, lastNode) = (tags, libraries, albums, lastNode)
+    try store.write { transaction in
+      for item in all {
+        switch item {
+        case .tag(_, let name): tags.append(try transaction.insert("Tag", ["name": .string(name)]))
+        case .library(_, let name): libraries.append(try transaction.insert("Library", ["name": .string(name)]))
+        case .album(_, let title, let library):
+          albums.append(
+            try transaction.insert(
+              "Album", ["title": .string(title)], relationships: ["library": [libraries[Int(library) - 1]]]))
+        case .photo(let photo):
+          try transaction.insert(
+            "Photo", Self.values(photo),
+            relationships: ["album": [albums[Int(photo.album) - 1]], "tags": photo.tags.map { tags[Int($0) - 1] }])
+        case .node(let id):
+          lastNode = try transaction.insert(
+            "Node", ["number": .integer(id)], relationships: lastNode.map { ["previous": [$0]] } ?? [:])
+        }
+      }
+    }
+    (self.tags, self.libraries, self.albums, self.lastNode) = (tags, libraries, albums, lastNode)
+  }
+
+  private static func values(_ photo: SourcePhoto) -> [String: AttributeValue?] {
+    var values: [String: AttributeValue?] = [
+      "title": .string(photo.title), "taken": .date(Date(timeIntervalSinceReferenceDate: photo.taken)),
+      "rating": .double(photo.rating), "width": .integer(photo.width), "id": .uuid(photo.uuid),
+    ]
+    if let image = photo.image { values["image"] = .binary(image) }
+    return values
+  }
+}
+
+/// The library's own clone.
+struct KVCloneCloner: Cloner {
+  private let store: ObjectStore
+  private let roots: [ObjectID]
+  private var options = CloneOptions()
+
+  init(_ request: PeerRequest) throws {
+    var storeOptions = StoreOptions()
+    storeOptions.isReadAheadOff = request.isReadAheadOff
+    let store = try ObjectStore.open(at: request.path, options: storeOptions)
+    self.store = store
+    let names = request.roots.isEmpty ? [KVCloneStore.rootName(request.recipe)] : request.roots
+    roots = try store.read { transaction in try names.map { try transaction.objectID(named: $0) } }
+    if request.peer == .kvcloneCopy { options.blobs = .copy }
+  }
+
+  mutating func clone() throws -> CloneOutcome {
+    CloneOutcome(objects: try store.clone(roots, options: options).objectCount)
+  }
+
+  mutating func close() { store.close() }
+}

@@ -1,0 +1,58 @@
+import BenchmarkSupport
+import Foundation
+import GRDB
+
+/// What the figures depend on.
+struct MachineFacts {
+  let lines: [(String, String)]
+
+  init(stores: String) {
+    let cpu =
+      (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8))?.split(separator: "\n")
+      .first { $0.hasPrefix("model name") }?.split(separator: ":").last.map { $0.trimmingCharacters(in: .whitespaces) }
+    let memory = Measuring.status("MemTotal", "/proc/meminfo")
+    let disk =
+      Command.answer(["df", "--output=fstype,source", stores]).split(separator: "\n").last.map(String.init) ?? "?"
+    let system =
+      (try? String(contentsOfFile: "/etc/os-release", encoding: .utf8))?.split(separator: "\n")
+      .first { $0.hasPrefix("PRETTY_NAME=") }?.split(separator: "\"").last.map(String.init)
+    let sqlite = try? DatabaseQueue().read { database in try String.fetchOne(database, sql: "SELECT sqlite_version()") }
+    let grdb = Self.pinned("grdb.swift")
+    var lines: [(String, String)] = [
+      ("date", ISO8601DateFormatter().string(from: Date())),
+      ("processor", "\(cpu ?? "?"), \(ProcessInfo.processInfo.activeProcessorCount) cores"),
+      ("memory", bytes(Double(memory))),
+      ("system", "\(system ?? "?"), Linux \(Command.answer(["uname", "-r"]))"),
+      ("file system of the stores", disk.split(separator: " ").joined(separator: " on ")),
+      (
+        "Swift",
+        Command.answer(["swift", "--version"]).split(separator: "\n").first { $0.contains("Swift") }.map(String.init)
+          ?? "?"
+      ),
+      ("SQLite", "\(sqlite.flatMap { $0 } ?? "?"), GRDB \(grdb)"),
+    ]
+    for (title, package) in [("LMDB", "liblmdb0"), ("RocksDB", "librocksdb-dev")] {
+      let version = Command.answer(["dpkg-query", "-W", "-f", "${Version}", package])
+      lines.append((title, version.isEmpty ? "?" : version))
+    }
+    self.lines = lines
+  }
+
+  /// The version of a dependency, as it was resolved.
+  private static func pinned(_ identity: String) -> String {
+    let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().appendingPathComponent("Package.resolved")
+    struct Pins: Codable {
+      struct Pin: Codable {
+        struct State: Codable { var version: String? }
+        var identity: String
+        var state: State
+      }
+      var pins: [Pin]
+    }
+    guard let data = try? Data(contentsOf: file), let pins = try? JSONDecoder().decode(Pins.self, from: data) else {
+      return "?"
+    }
+    return pins.pins.first { $0.identity == identity }?.state.version ?? "?"
+  }
+}

@@ -1,0 +1,99 @@
+import BenchmarkSupport
+import Foundation
+
+/// A peer's process: answers one request and ends, so that no run inherits another one's memory.
+enum PeerServer {
+  static func run(_ argument: String) -> Never {
+    var reply = PeerReply()
+    do {
+      reply = try answer(JSONDecoder().decode(PeerRequest.self, from: Data(argument.utf8)))
+    } catch {
+      reply.error = "\(error)"
+    }
+    let line = (try? JSONEncoder().encode(reply)) ?? Data(#"{"error":"the reply cannot be encoded"}"#.utf8)
+    FileHandle.standardOutput.write(line + Data("\n".utf8))
+    exit(reply.error == nil ? 0 : 1)
+  }
+
+  private static func answer(_ request: PeerRequest) throws -> PeerReply {
+    switch request.verb {
+    case .prepare: try prepare(request)
+    case .clone: try clone(request)
+    case .work: try (request.work ?? .multiply(1)).run(request)
+    }
+  }
+
+  private static func prepare(_ request: PeerRequest) throws -> PeerReply {
+    var reply = PeerReply()
+    let took = try ContinuousClock().measure {
+      switch request.peer.family {
+      case .kvclone: try KVCloneStore.make(at: request.path, request.recipe)
+      case .sqlite: try SQLiteStore.make(at: request.path, request.recipe)
+      case .rocksdb: try RocksStore.make(at: request.path, request.recipe)
+      }
+    }
+    reply.seconds = [took.seconds]
+    reply.fileBytesAfter = try StoreFiles.bytes(request.path)
+    return reply
+  }
+
+  private static func cloner(_ request: PeerRequest) throws -> any Cloner {
+    switch request.peer.family {
+    case .kvclone where request.peer == .kvclone || request.peer == .kvcloneCopy: try KVCloneCloner(request)
+    case .kvclone: try LMDBCloner(request)
+    case .sqlite where request.peer == .sqliteRows || request.peer == .sqliteRowsNormal: try SQLiteRowCloner(request)
+    case .sqlite: try SQLiteSetCloner(request)
+    case .rocksdb: try RocksCloner(request)
+    }
+  }
+
+  private static func clone(_ request: PeerRequest) throws -> PeerReply {
+    if let path = request.warmUpPath {
+      var small = PeerRequest(.clone, request.peer, path, .document)
+      // These two leave a store that is no use afterwards, and others warm up in it too.
+      if request.peer == .lmdbPlain || request.peer == .lmdbFloor { small.peer = .lmdb }
+      small.isReadAheadOff = request.isReadAheadOff
+      var cloner = try cloner(small)
+      for _ in 0..<3 { _ = try cloner.clone() }
+      cloner.close()
+    }
+    var reply = PeerReply()
+    reply.fileBytesBefore = try StoreFiles.bytes(request.path)
+    var cloner = try cloner(request)
+    Measuring.returnFreeMemory()
+    let readBefore = Measuring.io("read_bytes")
+    let processorBefore = Measuring.processorSeconds()
+    let memoryBefore = Measuring.anonymousBytes()
+    let sampler = request.samplesMemory ? PeakSampler() : nil
+    let clock = ContinuousClock()
+    for _ in 0..<request.repeats {
+      if request.marks { Marks.write(Marks.begin) }
+      let start = clock.now
+      let outcome = try cloner.clone()
+      let seconds = (clock.now - start).seconds
+      if request.marks { Marks.write(Marks.end) }
+      reply.seconds.append(outcome.seconds ?? seconds)
+      reply.objects = outcome.objects
+      reply.parts = outcome.parts
+    }
+    reply.peakAnonymousBytes = max(sampler?.stop() ?? 0, Measuring.anonymousBytes())
+    reply.grownAnonymousBytes = max(0, reply.peakAnonymousBytes - memoryBefore)
+    reply.processorSeconds = Measuring.processorSeconds() - processorBefore
+    reply.diskBytesRead = Measuring.io("read_bytes") - readBefore
+    cloner.close()
+    reply.fileBytesAfter = try StoreFiles.bytes(request.path)
+    return reply
+  }
+}
+
+/// Lines in the stream of system calls.
+enum Marks {
+  static let begin = "kvclone-benchmark-begin"
+  static let end = "kvclone-benchmark-end"
+
+  static func write(_ mark: String) {
+    let file = open("/dev/null", O_WRONLY | O_CLOEXEC)
+    _ = mark.withCString { Glibc.write(file, $0, strlen($0)) }
+    close(file)
+  }
+}
