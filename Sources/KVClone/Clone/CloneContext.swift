@@ -84,6 +84,28 @@ final class CloneContext {
     }
   }
 
+  /// How long the clone's record is, but for its lists: the source's, less what is replaced, and with what replaces it.
+  func recordByteCount(
+    _ plan: CloneRuleBook.EntityPlan, _ view: borrowing RecordView, _ id: ObjectID, _ session: borrowing Session
+  ) throws(StoreError) -> Int {
+    var count = view.byteCount
+    if plan.replacedCodes.isEmpty { return count }
+    for field in view.layout.variableFields where plan.replacedCodes.contains(view.layout[field].propertyCode) {
+      count -= view.variableBytes(field).byteCount
+    }
+    for operation in plan.operations {
+      switch operation {
+      case .set(_, let value): count += value?.variableByteCount ?? 0
+      case .compute(let index) where plan.entity.attributes[index].description.type.isVariable:
+        // What stands in the way is reported where the attribute's rules are checked.
+        guard let value = try? value(of: index, plan, view, id, session) else { continue }
+        count += value.variableByteCount
+      case .compute, .uuid, .now: break
+      }
+    }
+    return count
+  }
+
   /// Whether the attribute is an element of a composite that follows its parent.
   private func followsAsWhole(_ attribute: CompiledAttribute, _ entity: CompiledEntity) -> Bool {
     attribute.composite.flatMap { entity.composites[$0] }?.cloneRule(book.options.userInfoKeys).followParent != nil
@@ -133,6 +155,8 @@ final class CloneContext {
         break
       }
       path.append(current)
+      // Parents are discovered before their children. Bytes of a damaged file may say otherwise.
+      guard path.count <= mark.count else { throw schema.damaged(current.object, .badOrder) }
       guard let (parent, index, parentPlan) = try parent(of: current, named: name, plan, session) else {
         value = try valueWithoutParent(current, name, plan, session)
         break
@@ -144,7 +168,8 @@ final class CloneContext {
       }
       (current, name, plan) = (Followed(object: parent, attribute: index), next, parentPlan)
     }
-    for position in stride(from: path.count - 1, to: 0, by: -64) where path.count >= 64 {
+    // From the object that was asked about: the next ones below it find it after fewer steps.
+    for position in stride(from: 0, to: path.count, by: 64) where path.count >= 64 {
       landmarks[path[position]] = .some(value)
     }
     return value
@@ -199,5 +224,27 @@ final class CloneContext {
       let index = entity.relationshipIndexByCode[inverse.code]
     else { return book.answer(disposition, nil) }
     return book.answer(disposition, mark.disposition(plan.relationships[index], target, id))
+  }
+}
+
+extension AttributeValue {
+  /// Bytes of a value beyond its fixed slot in a record.
+  fileprivate var variableByteCount: Int {
+    switch self {
+    case .string(let text), .uri(let text): text.utf8.count
+    case .binary(let data), .transformable(let data): data.count
+    case .blob: 16
+    default: 0
+    }
+  }
+}
+
+extension AttributeType {
+  /// Whether values have bytes beyond a fixed slot.
+  fileprivate var isVariable: Bool {
+    switch self {
+    case .string, .uri, .binary, .transformable: true
+    default: false
+    }
   }
 }

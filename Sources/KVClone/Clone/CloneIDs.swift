@@ -6,34 +6,13 @@ import KVCloneModel
 /// A clone's serial is the serial of its root entity's first clone, plus for every earlier copy as many as there are
 /// sources, plus the source's rank. Made once the mark is complete; 2 bytes per 64 serials on top of the set.
 final class CloneIDs: @unchecked Sendable {
-  /// One block of the set.
-  private struct Block {
-    let words: SerialSet.Words
-    /// Members in the words before each word.
-    let prefixes: UnsafeMutablePointer<UInt16>
-    /// Members in the blocks before.
-    let base: UInt64
-  }
-
-  private struct Root {
-    var firstBlock: UInt64 = 0
-    var blockCount: UInt64 = 0
-    var blocks: UnsafeMutablePointer<Block>?
-    /// Sources of this root entity.
-    var count: UInt64 = 0
-    /// The serial of the first clone of the first copy.
-    var first: UInt64 = 0
-    /// The serial of the first clone of the copy that is being made.
-    var base: UInt64 = 0
-  }
-
   /// By root code.
-  private let roots: UnsafeMutablePointer<Root>
+  private let roots: UnsafeMutablePointer<CloneIDMap.Root>
   private let rootCount: Int
   /// They own the words.
   private let sets: [SerialSet?]
   /// A block without members, for gaps.
-  private let nothing: Block
+  private let nothing: CloneIDMap.Block
 
   /// The copy whose ids are given out, from 0.
   private(set) var copy = 0
@@ -43,34 +22,36 @@ final class CloneIDs: @unchecked Sendable {
     sets = set.sets
     rootCount = sets.count
     roots = .allocate(capacity: max(1, rootCount))
-    roots.initialize(repeating: Root(), count: max(1, rootCount))
-    let zeros = SerialSet.Words.allocate(capacity: SerialSet.wordsPerBlock)
-    zeros.initialize(repeating: 0, count: SerialSet.wordsPerBlock)
-    nothing = Block(words: zeros, prefixes: .allocate(capacity: 1), base: 0)
+    roots.initialize(repeating: CloneIDMap.Root(), count: max(1, rootCount))
+    let zeros = SerialBits.Words.allocate(capacity: SerialBits.wordsPerBlock)
+    zeros.initialize(repeating: 0, count: SerialBits.wordsPerBlock)
+    nothing = CloneIDMap.Block(words: zeros, prefixes: .allocate(capacity: 1), base: 0)
     for (code, set) in sets.enumerated() {
       guard let set else { continue }
       roots[code] = Self.root(set, first: first[UInt16(code)] ?? 0, nothing)
     }
   }
 
-  private static func root(_ set: SerialSet, first: UInt64, _ nothing: Block) -> Root {
+  private static func root(_ set: SerialSet, first: UInt64, _ nothing: CloneIDMap.Block)
+    -> CloneIDMap.Root
+  {
     let (firstBlock, words) = set.blocks
-    let blocks = UnsafeMutablePointer<Block>.allocate(capacity: max(1, words.count))
+    let blocks = UnsafeMutablePointer<CloneIDMap.Block>.allocate(capacity: max(1, words.count))
     var total: UInt64 = 0
     for index in 0..<words.count {
       guard let words = words[index] else {
         (blocks + index).initialize(to: nothing)
         continue
       }
-      let prefixes = UnsafeMutablePointer<UInt16>.allocate(capacity: SerialSet.wordsPerBlock)
+      let prefixes = UnsafeMutablePointer<UInt16>.allocate(capacity: SerialBits.wordsPerBlock)
       let base = total
-      for word in 0..<SerialSet.wordsPerBlock {
+      for word in 0..<SerialBits.wordsPerBlock {
         prefixes[word] = UInt16(truncatingIfNeeded: total - base)
         total += UInt64(words[word].nonzeroBitCount)
       }
-      (blocks + index).initialize(to: Block(words: words, prefixes: prefixes, base: base))
+      (blocks + index).initialize(to: CloneIDMap.Block(words: words, prefixes: prefixes, base: base))
     }
-    return Root(
+    return CloneIDMap.Root(
       firstBlock: firstBlock, blockCount: UInt64(words.count), blocks: blocks, count: UInt64(set.count), first: first,
       base: first)
   }
@@ -94,24 +75,11 @@ final class CloneIDs: @unchecked Sendable {
     for code in 0..<rootCount { roots[code].base = roots[code].first + UInt64(copy) * roots[code].count }
   }
 
+  /// The same ids, without counting references to this object: valid while it lives.
+  var map: CloneIDMap { CloneIDMap(roots: roots, rootCount: rootCount) }
+
   /// The id of a source's clone; nil for objects that are not marked.
-  @inline(__always)
-  func clone(of id: ObjectID) -> ObjectID? {
-    let code = Int(id.rootCode)
-    guard code < rootCount else { return nil }
-    let root = roots + code
-    let serial = id.serial
-    let number = (serial >> SerialSet.blockShift) &- root.pointee.firstBlock
-    guard number < root.pointee.blockCount, let blocks = root.pointee.blocks else { return nil }
-    let block = blocks + Int(truncatingIfNeeded: number)
-    let word = Int(truncatingIfNeeded: serial & SerialSet.blockMask) >> 6
-    let bits = block.pointee.words[word]
-    let bit: UInt64 = 1 &<< (serial & 63)
-    guard bits & bit != 0 else { return nil }
-    let rank =
-      block.pointee.base &+ UInt64(block.pointee.prefixes[word]) &+ UInt64((bits & (bit &- 1)).nonzeroBitCount)
-    return ObjectID(rawValue: (id.rawValue &- serial) | (root.pointee.base &+ rank))
-  }
+  func clone(of id: ObjectID) -> ObjectID? { map.clone(of: id) }
 
   /// The id of a source's clone in one of the copies.
   func clone(of id: ObjectID, copy: Int) -> ObjectID? {
@@ -130,6 +98,53 @@ final class CloneIDs: @unchecked Sendable {
   /// The serial of the first clone of a root entity.
   func firstSerial(rootCode: UInt16) -> UInt64 {
     Int(rootCode) < rootCount ? roots[Int(rootCode)].first : 0
+  }
+}
+
+/// What ``CloneIDs`` computes with: asked for every link of a clone.
+struct CloneIDMap {
+  /// One block of the set.
+  struct Block {
+    let words: SerialBits.Words
+    /// Members in the words before each word.
+    let prefixes: UnsafeMutablePointer<UInt16>
+    /// Members in the blocks before.
+    let base: UInt64
+  }
+
+  struct Root {
+    var firstBlock: UInt64 = 0
+    var blockCount: UInt64 = 0
+    var blocks: UnsafeMutablePointer<Block>?
+    /// Sources of this root entity.
+    var count: UInt64 = 0
+    /// The serial of the first clone of the first copy.
+    var first: UInt64 = 0
+    /// The serial of the first clone of the copy that is being made.
+    var base: UInt64 = 0
+  }
+
+  /// By root code.
+  fileprivate let roots: UnsafeMutablePointer<Root>
+  fileprivate let rootCount: Int
+
+  /// The id of a source's clone; nil for objects that are not marked.
+  @inline(__always)
+  func clone(of id: ObjectID) -> ObjectID? {
+    let code = Int(id.rootCode)
+    guard code < rootCount else { return nil }
+    let root = roots + code
+    let serial = id.serial
+    let number = (serial >> SerialBits.blockShift) &- root.pointee.firstBlock
+    guard number < root.pointee.blockCount, let blocks = root.pointee.blocks else { return nil }
+    let block = blocks + Int(truncatingIfNeeded: number)
+    let word = Int(truncatingIfNeeded: serial & SerialBits.blockMask) >> 6
+    let bits = block.pointee.words[word]
+    let bit: UInt64 = 1 &<< (serial & 63)
+    guard bits & bit != 0 else { return nil }
+    let rank =
+      block.pointee.base &+ UInt64(block.pointee.prefixes[word]) &+ UInt64((bits & (bit &- 1)).nonzeroBitCount)
+    return ObjectID(rawValue: (id.rawValue &- serial) | (root.pointee.base &+ rank))
   }
 }
 

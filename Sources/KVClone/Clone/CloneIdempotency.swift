@@ -119,8 +119,14 @@ extension Session {
     }
   }
 
-  /// Forgets the operations that `isWanted` picks; how many.
-  mutating func forgetOperations(_ isWanted: (borrowing RawSpan, OperationValue) -> Bool) throws(StoreError) -> Int {
+  /// Forgets operations; how many.
+  ///
+  /// - Parameters:
+  ///   - isNamed: whether a key is one of those that are meant.
+  ///   - isWanted: whether what the store remembers is; nil where it does not matter, so that damage can be got rid of.
+  mutating func forgetOperations(
+    _ isNamed: ([UInt8]) -> Bool, _ isWanted: ((OperationValue) -> Bool)?
+  ) throws(StoreError) -> Int {
     let table = schema.tables.operations
     var count = 0
     // The least key there is; then from the last one that was looked at.
@@ -134,9 +140,14 @@ extension Session {
           next = bytes
           return false
         }
+        guard isNamed(bytes) else { return true }
+        guard let isWanted else {
+          keys.append(bytes)
+          return true
+        }
         let seed = ValueEnvelope.seed(tableCode: .operations, key: copy key)
         do throws(RecordError) {
-          if isWanted(key, try OperationValue(stored: copy value, seed: seed)) { keys.append(bytes) }
+          if isWanted(try OperationValue(stored: copy value, seed: seed)) { keys.append(bytes) }
         } catch {
           throw StoreError(.damaged, "what the store remembers of an operation is damaged: \(error) Run `check`")
         }

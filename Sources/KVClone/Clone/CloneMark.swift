@@ -77,6 +77,18 @@ extension Session {
       let isWide = step.targetsAreVisited && Self.isWide(step, in: view, entity)
       if isWide { marker.wait(forMembersOf: id, index) }
       var failure: (any Error)?
+      if !isAsked, step.relationship.isToMany, !step.targetsNeedParents {
+        try forEachMemberRun(id, step.relationship, in: view, entity) { (targets) throws(StoreError) in
+          do {
+            try marker.discover(targets, isVisited: step.targetsAreVisited && !isWide)
+          } catch {
+            failure = error
+          }
+          return failure == nil
+        }
+        if let failure { throw failure }
+        continue
+      }
       try forEachMember(id, step.relationship, in: view, entity) { (target) throws(StoreError) in
         do {
           if isAsked, try ask(step, id, target, decision.disposition, &marker) != .follow { return true }
@@ -159,19 +171,31 @@ struct CloneMarker {
   private var next: [UInt64] = []
   /// The depth of objects that are being discovered.
   private var depth = 0
+  private let hasLimits: Bool
   /// How often the caller's hook was asked.
   private var questionCount = 0
 
   init(book: CloneRuleBook, cancellation: CloneCancellation) {
     self.book = book
     self.cancellation = cancellation
+    hasLimits = book.options.maxDepth != nil || book.options.maxObjects != nil
   }
 
   /// Notes an object; whether it is new. It waits to be visited where it may have edges to follow.
   @discardableResult
-  mutating func discover(_ id: ObjectID, isVisited: Bool) throws(CloneError) -> Bool {
+  @inline(__always)
+  mutating func discover(_ id: ObjectID, isVisited: Bool) throws -> Bool {
+    // The bytes of a damaged file may name anything, and this bit has a meaning in the queue.
+    if id.rawValue & Self.listBit != 0 { throw book.schema.notFound(id) }
     guard mark.set.insert(id) else { return false }
-    mark.count += 1
+    mark.count &+= 1
+    if hasLimits || mark.count & 1023 == 0 { try checkLimits(id) }
+    if isVisited { next.append(id.rawValue) }
+    return true
+  }
+
+  @inline(never)
+  private func checkLimits(_ id: ObjectID) throws(CloneError) {
     if let most = book.options.maxDepth, depth > most {
       throw limit("depth \(most)", id)
     }
@@ -179,8 +203,11 @@ struct CloneMarker {
       throw limit("\(most) objects", id)
     }
     if mark.count & 1023 == 0 { try cancellation.check(.mark, mark.count, of: nil) }
-    if isVisited { next.append(id.rawValue) }
-    return true
+  }
+
+  /// Notes many objects.
+  mutating func discover(_ targets: ObjectIDList, isVisited: Bool) throws {
+    for index in 0..<targets.count { try discover(targets[index], isVisited: isVisited) }
   }
 
   /// Lets the members of a list wait.

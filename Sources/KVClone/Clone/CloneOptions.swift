@@ -147,7 +147,12 @@ public struct ClonePlan: Sendable {
   /// Which rule decided about each property that is not simply copied or that links objects.
   public let rules: [AppliedRule]
   /// Everything that stands in the way; empty when the clone would succeed. At most 100.
-  public let errors: [CloneError]
+  public private(set) var errors: [CloneError]
+
+  /// Adds what the store itself has against the call.
+  mutating func refuse(_ error: CloneError) {
+    if errors.count < ClonePlanner.errorLimit { errors.append(error) }
+  }
 }
 
 /// A rule and the property that it decided about.

@@ -10,6 +10,7 @@ struct ClonePlanner {
   var tally: CloneTally
   private(set) var errors: [CloneError] = []
   private var reported: Set<UInt16> = []
+  private var patterns = PatternCache()
   /// Constraints whose values on clones may meet on two of them: not all columns are copied, or lead to clones.
   private let comparedConstraints: Set<UInt16>
   /// A hash of each clone's values under such constraints: 8 bytes an object, and only where there are such (R26).
@@ -89,7 +90,10 @@ struct ClonePlanner {
         guard let plan = context.book.plan(entity.code) else { throw context.schema.damaged(id, .wrongLayout) }
         try check(id, view, plan, session)
         serial = set.next(from: current + 1)
-        if tally.objects & 1023 == 0 { try context.cancellation.check(.check, tally.objects, of: context.mark.count) }
+        if tally.objects & 1023 == 0 {
+          let done = tally.objects * context.book.options.count
+          try context.cancellation.check(.check, done, of: context.objectCount)
+        }
       }
     }
   }
@@ -104,7 +108,7 @@ struct ClonePlanner {
     }
     tally.objects += 1
     tally.counts[Int(plan.entity.code)] += 1
-    tally.bytesWritten += UInt64(view.byteCount + 8 - replacedByteCount(view, plan))
+    tally.bytesWritten += UInt64(try context.recordByteCount(plan, view, id, session) + 8)
     for index in plan.checkedAttributes {
       do {
         if case .blob(let blob) = try context.value(of: index, plan, view, id, session) { count(blob) }
@@ -117,19 +121,37 @@ struct ClonePlanner {
         errors.append(error)
       }
     }
+    for index in plan.validatedAttributes { try validate(index, id, view, plan, session) }
     for step in plan.relationships { try check(step, id, view, plan, session) }
     for constraint in plan.entity.constraints { try check(constraint, id, view, plan, session) }
     countBlobs(view, plan)
+    for code in plan.entity.referrerCodes {
+      // The hidden list of the clone's own referrers.
+      let count = try session.referrers(id, code).count { context.mark.set.contains($0) }
+      if count > 0 { tally.bytesWritten += CloneTally.listBytes(count) }
+    }
   }
 
-  /// Bytes of the source's record that are not the clone's: what replaces them is not known, and may be nothing.
-  private func replacedByteCount(_ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan) -> Int {
-    if plan.replacedCodes.isEmpty { return 0 }
-    var count = 0
-    for field in view.layout.variableFields where plan.replacedCodes.contains(view.layout[field].propertyCode) {
-      count += view.variableBytes(field).byteCount
+  /// Holds a value that a clone does not have from its source against the model's bounds and patterns.
+  private mutating func validate(
+    _ index: Int, _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan,
+    _ session: borrowing Session
+  ) throws {
+    let attribute = plan.entity.attributes[index]
+    let value: AttributeValue?
+    do {
+      value = try context.value(of: index, plan, view, id, session)
+    } catch is CloneError {
+      // Reported where the attribute's own rules are checked.
+      return
     }
-    return count
+    // What is required and missing is told by the rules of the attribute, and of its composite.
+    guard value != nil, let (_, text) = attribute.brokenRule(value, &patterns) else { return }
+    errors.append(
+      CloneError(
+        .invalidValue,
+        "\(attribute.path) of a clone of \(plan.entity.name)/\(id.serial) \(text); change its clone rule",
+        entity: plan.entity.name, property: attribute.path, object: "\(plan.entity.name)/\(id.serial)"))
   }
 
   /// Whether the composite that an attribute is a leaf of is there.
@@ -174,11 +196,7 @@ struct ClonePlanner {
         return true
       }
       links += 1
-      if mode == .follow || mode == .stop && isCloned {
-        // The hidden list of the clone's own referrers.
-        if !relationship.hasInverse { tally.bytesWritten += CloneTally.listBytes(1) }
-        return true
-      }
+      if mode == .follow || mode == .stop && isCloned { return true }
       tally.bytesWritten += 8
       if !relationship.hasInverse { return true }
       _ = tally.touched.insert(target)
@@ -199,7 +217,7 @@ struct ClonePlanner {
       }
       return true
     }
-    countList(relationship, links: links, dropped: dropped)
+    countList(relationship, in: view, plan.entity, links: links, dropped: dropped)
     if dropped > 0, let (_, text) = relationship.brokenRule(links) {
       let decision = context.mark.rootSet.contains(id) ? step.rootDecision : step.decision
       let reason =
@@ -245,12 +263,16 @@ struct ClonePlanner {
   }
 
   /// What a list costs beyond its place in the record.
-  private mutating func countList(_ relationship: CompiledRelationship, links: Int, dropped: Int) {
-    guard relationship.isToMany else { return }
-    let all = links + dropped
+  private mutating func countList(
+    _ relationship: CompiledRelationship, in view: borrowing RecordView, _ entity: CompiledEntity, links: Int,
+    dropped: Int
+  ) {
+    guard relationship.isToMany, let field = entity.field(relationship.field, code: relationship.code, in: view) else {
+      return
+    }
     if links > FormatLimits.inlineIDLimit {
       tally.bytesWritten += CloneTally.listBytes(links)
-    } else if all <= FormatLimits.inlineIDLimit {
+    } else if !view.head(field).isChunked {
       // The source's record has them all.
       tally.bytesWritten -= UInt64(dropped) * 8
     } else {

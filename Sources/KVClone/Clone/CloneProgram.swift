@@ -44,7 +44,6 @@ struct CloneProgram {
   let isDirect: Bool
   let hasConstraints: Bool
   let hasReferrers: Bool
-  let needsValidation: Bool
 }
 
 /// The programs of a rule book, by entity code.
@@ -117,7 +116,6 @@ final class ClonePrograms: @unchecked Sendable {
     _ = memory.initialize(from: steps)
     return CloneProgram(
       layout: layout, entityCode: entity.code, table: entity.table, steps: UnsafeBufferPointer(memory),
-      isDirect: isDirect, hasConstraints: !entity.constraints.isEmpty, hasReferrers: !entity.referrerCodes.isEmpty,
-      needsValidation: plan.needsValidation)
+      isDirect: isDirect, hasConstraints: !entity.constraints.isEmpty, hasReferrers: !entity.referrerCodes.isEmpty)
   }
 }

@@ -79,13 +79,15 @@ final class CloneRuleBook: @unchecked Sendable {
     let replacedCodes: Set<UInt16>
     /// Something has to be checked object by object before the first byte is written.
     let needsCheck: Bool
-    /// Values that no check of the plan covers (defaults, followed values) meet bounds or patterns of the model.
-    let needsValidation: Bool
+    /// A composite attribute follows the parent's as a whole, and may be nil as a whole: the commit looks at what came of it.
+    let isValidatedAtCommit: Bool
+    /// By index: attributes whose values on clones have to be held against the model's bounds and patterns.
+    let validatedAttributes: [Int]
 
     init(
       entity: CompiledEntity, relationships: [RelationshipPlan], operations: [AttributeOperation],
-      rules: [AttributeCloneRule], errors: [CloneError], checkedAttributes: [Int], needsValidation: Bool,
-      needsCheck: Bool
+      rules: [AttributeCloneRule], errors: [CloneError], checkedAttributes: [Int], validatedAttributes: [Int],
+      isValidatedAtCommit: Bool, needsCheck: Bool
     ) {
       self.entity = entity
       self.relationships = relationships
@@ -99,16 +101,20 @@ final class CloneRuleBook: @unchecked Sendable {
           }
         })
       self.errors = errors
-      self.needsValidation = needsValidation
+      self.validatedAttributes = validatedAttributes
+      self.isValidatedAtCommit = isValidatedAtCommit
       followsEdges = relationships.contains {
         $0.decision.disposition == .follow || $0.rootDecision.disposition == .follow
       }
       self.checkedAttributes = checkedAttributes
-      self.needsCheck = needsCheck || !errors.isEmpty || !checkedAttributes.isEmpty || !entity.constraints.isEmpty
+      self.needsCheck =
+        needsCheck || !errors.isEmpty || !checkedAttributes.isEmpty || !validatedAttributes.isEmpty
+        || !entity.constraints.isEmpty
     }
   }
 
-  let schema: Schema
+  /// Unowned, because the schema keeps the rule books that are used again; a clone's context keeps the schema.
+  unowned let schema: Schema
   let options: CloneOptions
   /// Any error of the call itself: names and keys.
   private(set) var errors: [CloneError] = []
@@ -233,7 +239,7 @@ final class CloneRuleBook: @unchecked Sendable {
     let rules = entity.attributes.map { rule(of: $0, in: entity) }
     var operations: [AttributeOperation] = []
     var errors: [CloneError] = []
-    var needsValidation = false
+    var validated: [Int] = []
     var checked = rules.indices.filter { !rules[$0].isExcluded && rules[$0].followParent != nil }
     for (index, attribute) in entity.attributes.enumerated() {
       guard let field = attribute.field else { continue }
@@ -247,25 +253,27 @@ final class CloneRuleBook: @unchecked Sendable {
       } else if attribute.composite != nil, !rule.isCopied, excludedComposite(of: attribute, in: entity) == nil {
         operations.append(.compute(index: index))
         if rule.isExcluded && attribute.isNeverBlank { checked.append(index) }
-        needsValidation = needsValidation || attribute.description.isConstrained
+        if attribute.description.isConstrained { validated.append(index) }
       } else if rule.isExcluded {
         let isOptional = excludedComposite(of: attribute, in: entity)?.isOptional ?? false
         if !isOptional, let error = attribute.blankError(entity) { errors.append(error) }
         operations.append(.set(field: field, value: attribute.description.defaultValue))
-        needsValidation = needsValidation || attribute.description.isConstrained
+        // A default that the model itself refuses: told where an object shows it.
+        if attribute.description.isConstrained, !attribute.isNeverBlank { validated.append(index) }
       } else if rule.followParent != nil {
         operations.append(.compute(index: index))
-        needsValidation = needsValidation || attribute.description.isConstrained
+        if attribute.description.isConstrained { validated.append(index) }
       } else if rule.rebuild == .uuid {
         operations.append(.uuid(field: field, code: attribute.code))
       } else if rule.rebuild == .now {
         operations.append(.now(field: field))
-        needsValidation = needsValidation || attribute.description.isConstrained
+        if attribute.description.minValue != nil || attribute.description.maxValue != nil { validated.append(index) }
       }
     }
     return EntityPlan(
       entity: entity, relationships: relationships, operations: operations, rules: rules, errors: errors,
-      checkedAttributes: checked, needsValidation: needsValidation,
+      checkedAttributes: checked, validatedAttributes: validated,
+      isValidatedAtCommit: entity.composites.values.contains { $0.cloneRule(options.userInfoKeys).followParent != nil },
       needsCheck: relationships.contains { needsCheck($0) })
   }
 

@@ -60,6 +60,11 @@ extension ObjectStore {
   public func planClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> ClonePlan {
     let session = try readSession()
     var plan = try session.planClone(roots, options)
+    do {
+      if let key = try CloneKey(roots, options) { _ = try session.result(of: key) }
+    } catch let error as CloneError {
+      plan.refuse(error)
+    }
     plan.estimatedLockDuration = clonePace.lockDuration(
       objects: plan.objectCount, byteCount: plan.bytesWritten.saturatingAdd(plan.bytesCopied))
     return plan

@@ -37,12 +37,15 @@ extension WriteTransaction {
   fileprivate mutating func purgeOperations(_ keys: [String]?, _ before: Date?, _ expiredOnly: Bool) throws -> Int {
     let wanted = keys.map { Set($0.map { Array($0.utf8) }) }
     let now = Date()
+    let looksInside = before != nil || expiredOnly
     return try change { session in
-      try session.forgetOperations { key, operation in
-        if let wanted, !wanted.contains(key.withUnsafeBytes { Array($0) }) { return false }
-        if let before, operation.time >= before.timeIntervalSinceReferenceDate { return false }
-        return !expiredOnly || operation.isExpired(at: now)
-      }
+      try session.forgetOperations(
+        { key in wanted?.contains(key) ?? true },
+        looksInside
+          ? { operation in
+            if let before, operation.time >= before.timeIntervalSinceReferenceDate { return false }
+            return !expiredOnly || operation.isExpired(at: now)
+          } : nil)
     }
   }
 }

@@ -15,7 +15,7 @@ final class OutsideLinks {
   /// More are published before others are noted.
   static let limit = 1 << 18
 
-  private struct State {
+  fileprivate struct State {
     var links: UnsafeMutablePointer<Link>
     var count = 0
     var capacity: Int
@@ -36,23 +36,11 @@ final class OutsideLinks {
   var count: Int { state.pointee.count }
   var isFull: Bool { state.pointee.count >= Self.limit }
 
-  /// Notes that `target` gains `clone` in its list with this code.
-  @inline(__always)
-  func append(_ target: ObjectID, _ code: UInt16, _ clone: ObjectID) {
-    if state.pointee.count == state.pointee.capacity { grow() }
-    (state.pointee.links + state.pointee.count).initialize(
-      to: Link(target: target.rawValue, clone: clone.rawValue, code: UInt64(code)))
-    state.pointee.count &+= 1
-  }
+  /// The same list, to be appended to without counting references to this object: valid while it lives.
+  var sink: OutsideSink { OutsideSink(state: state) }
 
-  @inline(never)
-  private func grow() {
-    let larger = UnsafeMutablePointer<Link>.allocate(capacity: 2 * state.pointee.capacity)
-    larger.update(from: state.pointee.links, count: state.pointee.count)
-    state.pointee.links.deallocate()
-    state.pointee.links = larger
-    state.pointee.capacity *= 2
-  }
+  /// Notes that `target` gains `clone` in its list with this code.
+  func append(_ target: ObjectID, _ code: UInt16, _ clone: ObjectID) { sink.append(target, code, clone) }
 
   /// Calls `body` with each target, the code of its list, and the clones that it gains, ascending; and forgets them.
   func drain(_ body: (ObjectID, UInt16, [ObjectID]) throws(StoreError) -> Void) throws(StoreError) {
@@ -60,15 +48,16 @@ final class OutsideLinks {
     let links = state.pointee.links
     let count = state.pointee.count
     state.pointee.count = 0
-    var clones: [ObjectID] = []
     var start = 0
     while start < count {
       let first = links[start]
-      clones.removeAll(keepingCapacity: true)
-      var end = start
-      while end < count, links[end].target == first.target, links[end].code == first.code {
-        clones.append(ObjectID(rawValue: links[end].clone))
-        end += 1
+      var end = start + 1
+      while end < count, links[end].target == first.target, links[end].code == first.code { end += 1 }
+      let clones = [ObjectID](unsafeUninitializedCapacity: end - start) { clones, count in
+        for index in start..<end {
+          clones.initializeElement(at: index - start, to: ObjectID(rawValue: links[index].clone))
+        }
+        count = end - start
       }
       try body(ObjectID(rawValue: first.target), UInt16(truncatingIfNeeded: first.code), clones)
       start = end
@@ -116,5 +105,28 @@ final class OutsideLinks {
       (sorted + starts[value]).initialize(to: links[index])
       starts[value] &+= 1
     }
+  }
+}
+
+/// Where ``OutsideLinks`` are appended: for every link of a clone that leads outside.
+struct OutsideSink {
+  fileprivate let state: UnsafeMutablePointer<OutsideLinks.State>
+
+  /// Notes that `target` gains `clone` in its list with this code.
+  @inline(__always)
+  func append(_ target: ObjectID, _ code: UInt16, _ clone: ObjectID) {
+    if state.pointee.count == state.pointee.capacity { grow() }
+    (state.pointee.links + state.pointee.count).initialize(
+      to: OutsideLinks.Link(target: target.rawValue, clone: clone.rawValue, code: UInt64(code)))
+    state.pointee.count &+= 1
+  }
+
+  @inline(never)
+  private func grow() {
+    let larger = UnsafeMutablePointer<OutsideLinks.Link>.allocate(capacity: 2 * state.pointee.capacity)
+    larger.update(from: state.pointee.links, count: state.pointee.count)
+    state.pointee.links.deallocate()
+    state.pointee.links = larger
+    state.pointee.capacity *= 2
   }
 }

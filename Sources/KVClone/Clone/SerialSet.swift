@@ -3,9 +3,40 @@ import KVCloneModel
 /// A set of serials of one root entity: a bitmap in blocks of 4,096 serials, allocated on demand. Serials are dense, so
 /// it costs little more than one bit per object: ten million objects need 1.3 MB, where a hash table would need 300.
 /// Blocks are small, so that a hundred objects far apart cost 64 KB and not megabytes.
-///
-/// The state lies behind one pointer: what is asked for every link of a clone must not pay for exclusivity checks.
 final class SerialSet {
+  /// The same set, without counting references to it: valid while the set lives.
+  let bits = SerialBits()
+
+  deinit {
+    bits.destroy()
+  }
+
+  /// How many serials are in the set.
+  var count: Int { bits.count }
+
+  /// Adds `serial`; whether it is new.
+  func insert(_ serial: UInt64) -> Bool { bits.insert(serial) }
+
+  /// Takes `serial` out; whether it was there.
+  func remove(_ serial: UInt64) -> Bool { bits.remove(serial) }
+
+  /// Whether `serial` is in the set.
+  func contains(_ serial: UInt64) -> Bool { bits.contains(serial) }
+
+  /// The least member that is at least `serial`.
+  func next(from serial: UInt64) -> UInt64? { bits.next(from: serial) }
+
+  /// The members, ascending, until `body` answers false.
+  func forEach<E: Error>(_ body: (UInt64) throws(E) -> Bool) throws(E) { try bits.forEach(body) }
+
+  /// The number of the first block, and the words of each from there on; nil where nothing is allocated. They live as
+  /// long as the set, and stay what they are as long as nothing is inserted or removed.
+  var blocks: (first: UInt64, words: UnsafeBufferPointer<SerialBits.Words?>) { bits.blocks }
+}
+
+/// The bits of a ``SerialSet``, behind one pointer: what is asked for every link of a clone must pay neither for
+/// exclusivity checks nor for counting references.
+struct SerialBits {
   static let wordsPerBlock = 64
   static let blockShift: UInt64 = 12
   /// The bits of a serial that say where in its block it is.
@@ -39,7 +70,8 @@ final class SerialSet {
     state.initialize(to: State(directory: directory, capacity: UInt64(capacity)))
   }
 
-  deinit {
+  /// Frees everything; the set's owner calls it once.
+  func destroy() {
     for index in 0..<Int(state.pointee.blockCount) { state.pointee.directory[index]?.deallocate() }
     state.pointee.directory.deallocate()
     state.deinitialize(count: 1)
@@ -130,8 +162,7 @@ final class SerialSet {
     }
   }
 
-  /// The number of the first block, and the words of each from there on; nil where nothing is allocated. They live as
-  /// long as the set, and stay what they are as long as nothing is inserted or removed.
+  /// See ``SerialSet/blocks``.
   var blocks: (first: UInt64, words: UnsafeBufferPointer<Words?>) {
     (
       state.pointee.firstBlock,
@@ -192,11 +223,14 @@ final class SerialSet {
 struct ObjectSet {
   /// By root code.
   private(set) var sets: [SerialSet?] = []
+  /// The same sets.
+  private var bits: [SerialBits?] = []
   init() {}
 
   /// The objects of one root entity.
   init(rootCode: UInt16, _ set: SerialSet) {
     sets = Array(repeating: nil, count: Int(rootCode)) + [set]
+    bits = sets.map { $0?.bits }
   }
 
   /// How many objects are in the set.
@@ -207,11 +241,20 @@ struct ObjectSet {
   @inline(__always)
   mutating func insert(_ id: ObjectID) -> Bool {
     let root = Int(id.rootCode)
-    if root < sets.count, let set = sets[root] { return set.insert(id.serial) }
-    while sets.count <= root { sets.append(nil) }
+    if root < bits.count, let set = bits[root] { return set.insert(id.serial) }
+    return addSet(root).insert(id.serial)
+  }
+
+  @inline(never)
+  private mutating func addSet(_ root: Int) -> SerialBits {
+    while sets.count <= root {
+      sets.append(nil)
+      bits.append(nil)
+    }
     let set = SerialSet()
     sets[root] = set
-    return set.insert(id.serial)
+    bits[root] = set.bits
+    return set.bits
   }
 
   /// Takes `id` out; whether it was there.
@@ -222,7 +265,7 @@ struct ObjectSet {
   /// Whether `id` is in the set.
   @inline(__always)
   func contains(_ id: ObjectID) -> Bool {
-    guard Int(id.rootCode) < sets.count, let set = sets[Int(id.rootCode)] else { return false }
+    guard Int(id.rootCode) < bits.count, let set = bits[Int(id.rootCode)] else { return false }
     return set.contains(id.serial)
   }
 

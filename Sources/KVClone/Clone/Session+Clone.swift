@@ -84,6 +84,9 @@ extension Session {
         errors = planner.errors
       } catch let error as CloneError {
         errors = [error]
+      } catch let error as StoreError {
+        guard error.kind == .limitExceeded else { throw error }
+        errors = [CloneError(.limitExceeded, error.message, entity: error.entity)]
       }
     }
     return ClonePlan(

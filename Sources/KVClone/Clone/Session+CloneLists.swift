@@ -30,16 +30,15 @@ extension Session {
     if step.pointee.mode == .drop { return ListHead(count: 0) }
     let source = address(id, step.pointee.code)
     let list = address(clone, step.pointee.code)
-    if !step.pointee.isOrdered, head.count > FormatLimits.chunkCapacity,
-      try isMixed(source, state.context.ids)
-    {
-      return try cloneMixedList(source, list, step, head, &state)
-    }
     var position: UInt64 = 0
     var done = 0
     while done < head.count {
       let found = try storage.copyChunk(source, .atOrAfter, position, isOrdered: step.pointee.isOrdered, state.chunk)
       guard let (label, count) = found else { break }
+      // Within one chunk, clones are put behind those that stay. Over several, each chunk would be right for itself only.
+      if done == 0, count < head.count, !step.pointee.isOrdered, try isMixed(source, state.context.ids) {
+        return try cloneMixedList(source, list, step, head, &state)
+      }
       done += count
       let ids = UnsafeMutableBufferPointer(rebasing: state.chunk.ids[..<count])
       try mapChunk(ids, step, clone, source, &state)
@@ -83,7 +82,7 @@ extension Session {
         members[index] = mapped
       } else {
         guard step.pointee.mode == .stop else { throw schema.notFound(target) }
-        Self.noteOutside(step, target, clone, state.outside, &state)
+        Self.noteOutside(step, target, clone, state.outside.sink, &state)
         originals += 1
       }
     }
@@ -144,7 +143,7 @@ extension Session {
         clones.append(mapped)
       } else {
         originals.append(member)
-        Self.noteOutside(step, member, list.owner, state.outside, &state)
+        Self.noteOutside(step, member, list.owner, state.outside.sink, &state)
       }
     }
     try storage.writeUnordered(list, originals + clones)

@@ -72,7 +72,15 @@ extension Session {
     guard relationship.isToMany else { throw schema.damaged(id, .wrongLayout) }
     let list = address(id, code)
     var head = scratch.view.head(relationship.field)
-    if !head.isChunked {
+    if !head.isChunked, head.count + clones.count <= FormatLimits.inlineIDLimit {
+      do throws(RecordError) {
+        for (index, clone) in clones.enumerated() {
+          try scratch.insertInlineID(relationship.field, at: head.count + index, clone)
+        }
+      } catch {
+        throw schema.damaged(id, error)
+      }
+    } else if !head.isChunked {
       try writeList(list, inlineMembers(relationship.field) + clones, relationship, relationship.field)
     } else if relationship.isOrdered {
       for clone in clones { try storage.insertOrdered(list, clone, head: &head) }

@@ -23,7 +23,7 @@ extension Session {
     }
     for code in entity.referrerCodes { try cloneReferrers(code, id, newID, &state) }
     try cloneBlobs(&state)
-    copyTransients(plan, id, newID)
+    copyTransients(plan, id, newID, context)
     if !entity.constraints.isEmpty { state.tally.bytesWritten += try addIndexEntries(newID, entity) }
     try append(newID, entity)
     noteClone(newID, of: id, plan, state)
@@ -153,13 +153,24 @@ extension Session {
     }
   }
 
-  /// A live source hands the values of its transient attributes on (R20), except excluded ones (R15).
-  private mutating func copyTransients(_ plan: CloneRuleBook.EntityPlan, _ id: ObjectID, _ newID: ObjectID) {
+  /// A live source hands the values of its transient attributes on (R20), but for excluded and rebuilt ones (R15, R16).
+  private mutating func copyTransients(
+    _ plan: CloneRuleBook.EntityPlan, _ id: ObjectID, _ newID: ObjectID, _ context: CloneContext
+  ) {
     if changes.transients.isEmpty { return }
     for (index, attribute) in plan.entity.attributes.enumerated() where attribute.field == nil {
       if let value = changes.transients[.init(object: id, attribute: attribute.path)] {
-        changes.transients[.init(object: newID, attribute: attribute.path)] =
-          plan.rules[index].isExcluded ? attribute.description.defaultValue : value
+        let rule = plan.rules[index]
+        var copy: AttributeValue? = value
+        if rule.isExcluded {
+          copy = attribute.description.defaultValue
+        } else if rule.rebuild == .uuid {
+          // Transient attributes have no code; what is told apart from theirs are the codes of stored ones.
+          copy = .uuid(context.key.uuid(object: newID.rawValue, attribute: ~UInt16(truncatingIfNeeded: index)))
+        } else if rule.rebuild == .now {
+          copy = .date(context.now)
+        }
+        changes.transients[.init(object: newID, attribute: attribute.path)] = copy
       }
     }
   }

@@ -140,13 +140,14 @@ extension Session {
     let context = state.context
     let programs = context.book.programs
     let constants = CloneConstants(
-      key: context.key, now: context.now.timeIntervalSinceReferenceDate.bitPattern, commit: commit)
+      key: context.key, now: context.now.timeIntervalSinceReferenceDate.bitPattern, commit: commit,
+      ids: context.ids.map, outside: state.outside.sink)
     let takesGeneralWay = !changes.transients.isEmpty
     var written = 0
     var current: (code: UInt16, count: Int) = (0, 0)
     for index in 0..<batch.count {
       let id = batch.id(index)
-      guard let clone = context.ids.clone(of: id) else { throw schema.notFound(id) }
+      guard let clone = constants.ids.clone(of: id) else { throw schema.notFound(id) }
       let bytes = batch.bytes(index)
       let header: (layout: UInt16, entity: UInt16)
       do throws(RecordError) {
@@ -196,8 +197,8 @@ extension Session {
     _ program: UnsafePointer<CloneProgram>, on patch: inout RecordPatch, _ id: ObjectID, _ clone: ObjectID,
     _ constants: CloneConstants, _ state: inout CloneStream
   ) throws {
-    let ids = state.context.ids
-    let outside = state.outside
+    let ids = constants.ids
+    let outside = constants.outside
     let steps = program.pointee.steps
     var inlineStart = RecordPatch.inlineStart(program.pointee.layout)
     for index in 0..<steps.count {
@@ -243,9 +244,7 @@ extension Session {
         state.tally.share(byteCount: blob.byteCount)
       }
     }
-    if program.pointee.hasConstraints || program.pointee.hasReferrers || program.pointee.needsValidation
-      || state.mayBePending
-    {
+    if program.pointee.hasConstraints || program.pointee.hasReferrers || state.mayBePending {
       try finish(program, patch, id, clone, &state)
     }
   }
@@ -266,21 +265,20 @@ extension Session {
     noteClone(clone, of: id, plan, state)
   }
 
-  /// Marks a clone for the commit's validation where the plan does not vouch for it.
+  /// Marks a clone for the commit's validation where the plan does not vouch for it: a source of this very transaction has
+  /// not been checked yet, and may be put right before the commit checks it.
   mutating func noteClone(
     _ clone: ObjectID, of id: ObjectID, _ plan: CloneRuleBook.EntityPlan, _ state: borrowing CloneStream
   ) {
-    // A source of this very transaction has not been checked yet, and may be put right before the commit checks it.
-    if plan.needsValidation
-      || state.mayBePending && (changes.inserted.contains(id) || changes.updated.contains(id))
-    {
+    let isPending = state.mayBePending && (changes.inserted.contains(id) || changes.updated.contains(id))
+    if isPending || plan.isValidatedAtCommit {
       _ = changes.inserted.insert(clone)
     }
   }
 
   @inline(__always)
   static func noteOutside(
-    _ step: UnsafePointer<CloneStep>, _ target: ObjectID, _ clone: ObjectID, _ outside: OutsideLinks,
+    _ step: UnsafePointer<CloneStep>, _ target: ObjectID, _ clone: ObjectID, _ outside: OutsideSink,
     _ state: inout CloneStream
   ) {
     if step.pointee.inverseIsOrdered {
@@ -294,7 +292,7 @@ extension Session {
   @inline(__always)
   private func remap(
     _ step: UnsafePointer<CloneStep>, _ patch: inout RecordPatch, _ start: Int, _ count: Int, _ clone: ObjectID,
-    _ ids: CloneIDs, _ outside: OutsideLinks, _ state: inout CloneStream
+    _ ids: CloneIDMap, _ outside: OutsideSink, _ state: inout CloneStream
   ) throws(StoreError) {
     var originals = 0
     for index in 0..<count {
@@ -318,4 +316,6 @@ struct CloneConstants {
   /// Seconds since 2001, bit by bit.
   let now: UInt64
   let commit: UInt64
+  let ids: CloneIDMap
+  let outside: OutsideSink
 }

@@ -19,6 +19,8 @@ public struct CloneError: KVCloneError, Hashable {
     case unknownRelationship
     /// A required relationship, or a minimum count, that exclusions leave unmet (R14).
     case requiredRelationshipExcluded
+    /// A value that a clone has from a rule and not from its source breaks bounds or a pattern of the model (R36).
+    case invalidValue
     /// A clone's values violate a uniqueness constraint (R24).
     case uniquenessConflict
     /// An outside object's relationship would exceed its maximum count (R13).

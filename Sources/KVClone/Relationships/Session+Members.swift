@@ -28,6 +28,19 @@ extension Session {
     }
   }
 
+  /// The members of a to-many relationship as `forEachMember` has them, many at a time.
+  borrowing func forEachMemberRun(
+    _ id: ObjectID, _ relationship: CompiledRelationship, in view: borrowing RecordView, _ entity: CompiledEntity,
+    _ body: (ObjectIDList) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return }
+    guard view.head(field).isChunked else {
+      _ = try body(view.inlineIDs(field))
+      return
+    }
+    try storage.forEachChunk(address(id, relationship.code), body)
+  }
+
   /// The members of a relationship, copied.
   borrowing func members(_ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID] {
     let view = try existingRecord(id)

@@ -61,14 +61,17 @@ struct CloneIntoPlanner {
 
   /// Looks at every object of the clone set, against the destination as `destination` sees it.
   mutating func check(_ source: borrowing Session, _ destination: borrowing Session) throws {
-    try context.cancellation.check(.check, 0, of: context.mark.count)
+    try context.cancellation.check(.check, 0, of: context.objectCount)
     for rootCode in context.bridge.source.rootCodes {
       guard let set = context.mark.set.set(rootCode: rootCode) else { continue }
       var serial = set.next(from: 0)
       while let current = serial, !isFull {
         try check(ObjectID(rootCode: rootCode, serial: current), source, destination)
         serial = set.next(from: current + 1)
-        if tally.objects & 1023 == 0 { try context.cancellation.check(.check, tally.objects, of: context.mark.count) }
+        if tally.objects & 1023 == 0 {
+          let done = tally.objects * Int(context.copies)
+          try context.cancellation.check(.check, done, of: context.objectCount)
+        }
       }
     }
     try checkGains(destination)
@@ -97,7 +100,7 @@ struct CloneIntoPlanner {
     }
     tally.objects += 1
     tally.counts[Int(entity.code)] += 1
-    tally.bytesWritten += UInt64(view.byteCount + 8)
+    tally.bytesWritten += UInt64(try attributes[0].recordByteCount(plan, view, id, source) + 8)
     guard bridge.errors.isEmpty else { return }
     try checkAttributes(plan, view, id, name, source)
     for (index, step) in plan.relationships.enumerated() {
@@ -107,7 +110,10 @@ struct CloneIntoPlanner {
       try check(constraint, bridge, id, view, plan, source, destination)
     }
     for field in view.layout.variableFields where view.isBlob(field) {
-      if plan.replacedCodes.contains(view.layout[field].propertyCode) { continue }
+      let code = view.layout[field].propertyCode
+      if plan.replacedCodes.contains(code) { continue }
+      // What the destination derives is not taken over.
+      guard let preset = entity.layout.fieldIndex(ofProperty: code), bridge.fields[preset] != nil else { continue }
       if let blob = view.blobReference(field) { count(blob) }
     }
   }

@@ -64,6 +64,9 @@ extension ObjectStore {
         errors = planner.errors
       } catch let error as CloneError {
         errors = [error]
+      } catch let error as StoreError {
+        guard error.kind == .limitExceeded else { throw error }
+        errors = [CloneError(.limitExceeded, error.message, entity: error.entity)]
       }
     }
     var plan = ClonePlan(
@@ -71,6 +74,11 @@ extension ObjectStore {
       touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
       bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: clock.now - start,
       rules: book.appliedRules(tally), errors: Array(errors.prefix(ClonePlanner.errorLimit)))
+    do {
+      if let key = try CloneKey(roots, options, sourceStore: uuid) { _ = try reader.result(of: key) }
+    } catch let error as CloneError {
+      plan.refuse(error)
+    }
     plan.estimatedLockDuration = destination.clonePace.lockDuration(
       objects: plan.objectCount, byteCount: plan.bytesWritten.saturatingAdd(plan.bytesCopied))
     return plan
