@@ -83,17 +83,17 @@ struct CloneProgressTests {
   @Test("the time that a clone holds the lock is estimated from clones before it")
   func pace() throws {
     let pace = ClonePace()
-    #expect(pace.lockDuration(objects: 1, byteCount: 100) > .zero)
-    pace.note(objects: 1000, byteCount: 1000, writing: .milliseconds(500), commit: .milliseconds(3))
+    #expect(pace.lockDuration(objects: 1, written: 100) > .zero)
+    pace.note(objects: 1000, written: 1000, writing: .milliseconds(500), commit: .milliseconds(3))
     func isNear(_ left: Duration, _ right: Duration) -> Bool {
       left - right < .microseconds(1) && right - left < .microseconds(1)
     }
-    #expect(isNear(pace.lockDuration(objects: 2000, byteCount: 0), .milliseconds(1003)))
-    pace.note(objects: 1, byteCount: 2 << 20, writing: .seconds(9), commit: .milliseconds(7))
-    #expect(isNear(pace.lockDuration(objects: 2000, byteCount: 4 << 20), .milliseconds(1011)))
+    #expect(isNear(pace.lockDuration(objects: 2000, written: 0), .milliseconds(1003)))
+    pace.note(objects: 1, written: 2 << 20, writing: .seconds(9), commit: .milliseconds(7))
+    #expect(isNear(pace.lockDuration(objects: 2000, written: 4 << 20), .milliseconds(1011)))
     let plan = try fixture.store.planClone([first])
     #expect(try plan.estimatedLockDuration > .zero && fixture.store.planClone([first]).objectCount == 5000)
-    #expect(pace.lockDuration(objects: 2000, byteCount: .max) > .zero)
+    #expect(pace.lockDuration(objects: 2000, written: .max) > .zero)
   }
 
   @Test("a clone that is refused ends its operation")

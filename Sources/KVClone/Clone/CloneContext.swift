@@ -47,6 +47,17 @@ final class CloneContext {
     ids = CloneIDs(mark.set, first: bases)
   }
 
+  /// The same clone, for the values of its second copy.
+  func secondCopy() -> CloneContext {
+    var bases: [UInt16: UInt64] = [:]
+    for (root, set) in mark.set.sets.enumerated() where set != nil {
+      bases[UInt16(root)] = base(rootCode: UInt16(root))
+    }
+    let other = CloneContext(schema: schema, book: book, mark: mark, bases: bases, now: now, cancellation: cancellation)
+    other.select(copy: 1)
+    return other
+  }
+
   /// The clone's id of a source; nil for objects outside the clone set.
   @inline(__always)
   func cloneID(of id: ObjectID) -> ObjectID? { ids.clone(of: id) }

@@ -148,6 +148,17 @@ public struct ClonePlan: Sendable {
   public let rules: [AppliedRule]
   /// Everything that stands in the way; empty when the clone would succeed. At most 100.
   public private(set) var errors: [CloneError]
+  /// The idempotency key is known: the call would clone nothing, and answer the first call's result (R31).
+  public internal(set) var isRepeated = false
+
+  /// The plan of a call that has been made already.
+  static func repeated(_ duration: Duration) -> ClonePlan {
+    var plan = ClonePlan(
+      objectCount: 0, counts: [:], touchedCount: 0, touched: [], blobsShared: 0, bytesShared: 0, bytesCopied: 0,
+      bytesWritten: 0, duration: duration, rules: [], errors: [])
+    plan.isRepeated = true
+    return plan
+  }
 
   /// Adds what the store itself has against the call.
   mutating func refuse(_ error: CloneError) {

@@ -13,21 +13,11 @@ struct ClonePlanner {
   private var patterns = PatternCache()
   /// Constraints whose values on clones may meet on two of them: not all columns are copied, or lead to clones.
   private let comparedConstraints: Set<UInt16>
-  /// A hash of each clone's values under such constraints: 8 bytes an object, and only where there are such (R26).
-  private var hashes: [UInt64] = []
-  /// Hashes that several clones have; nil while they are collected.
-  private var suspects: Set<UInt64>?
-  /// Of those, the values, with the source whose clone has them.
-  private var taken: [TakenKey: ObjectID] = [:]
+  private var values = CloneValueTable()
+  /// What the second of several copies has: values that are equal in both are equal in all.
+  private let second: CloneContext?
   /// Clones that outside objects with a maximum count gain.
   private var gains: [GainKey: Int] = [:]
-
-  private struct TakenKey: Hashable {
-    let index: UInt16
-    let bytes: [UInt8]
-    /// The values themselves, where they were cut to fit the key.
-    let values: [AttributeValue?]
-  }
 
   private struct GainKey: Hashable {
     let target: ObjectID
@@ -38,6 +28,7 @@ struct ClonePlanner {
     self.context = context
     tally = CloneTally(entityCount: Int(context.schema.codes.lastEntity))
     errors = context.book.errors
+    second = context.book.options.count > 1 ? context.secondCopy() : nil
     comparedConstraints = Set(
       context.book.allPlans.flatMap { plan in
         plan.entity.constraints.filter { $0.mayMeet(plan) }.map(\.indexID)
@@ -54,7 +45,7 @@ struct ClonePlanner {
   /// Looks at every object of the clone set.
   mutating func check(_ session: borrowing Session) throws {
     try checkObjects(session)
-    if !isFull, hasSuspects() {
+    if !isFull, values.needsSecondRound() {
       // Once more, for the few whose values may be equal: a hash alone says too little.
       let counted = tally
       errors = context.book.errors
@@ -127,7 +118,7 @@ struct ClonePlanner {
     countBlobs(view, plan)
     for code in plan.entity.referrerCodes {
       // The hidden list of the clone's own referrers.
-      let count = try session.referrers(id, code).count { context.mark.set.contains($0) }
+      let count = try session.clonedReferrers(code, id, context).count
       if count > 0 { tally.bytesWritten += CloneTally.listBytes(count) }
     }
   }
@@ -231,37 +222,6 @@ struct ClonePlanner {
     }
   }
 
-  /// Finds the hashes that occur twice; whether there are any.
-  private mutating func hasSuspects() -> Bool {
-    hashes.sort()
-    var found: Set<UInt64> = []
-    for index in hashes.indices.dropFirst() where hashes[index] == hashes[index - 1] {
-      found.insert(hashes[index])
-      // More than errors are collected for: the first ones will do.
-      if found.count > Self.errorLimit { break }
-    }
-    hashes = []
-    suspects = found
-    return !found.isEmpty
-  }
-
-  /// The source whose clone has these values already, as far as clones have been looked at; nil in the first round, which
-  /// only collects hashes.
-  private mutating func holder(
-    of constraint: CompiledConstraint, _ builder: IndexKeyBuilder, _ values: [AttributeValue?], _ id: ObjectID
-  ) -> ObjectID? {
-    let hash = builder.bytes.withUnsafeBytes { XXH64.hash($0, seed: UInt64(constraint.indexID)) }
-    guard let suspects else {
-      hashes.append(hash)
-      return nil
-    }
-    guard suspects.contains(hash) else { return nil }
-    let key = TakenKey(index: constraint.indexID, bytes: builder.bytes, values: builder.isTruncated ? values : [])
-    let other = taken[key]
-    taken[key] = id
-    return other
-  }
-
   /// What a list costs beyond its place in the record.
   private mutating func countList(
     _ relationship: CompiledRelationship, in view: borrowing RecordView, _ entity: CompiledEntity, links: Int,
@@ -275,7 +235,11 @@ struct ClonePlanner {
     } else if !view.head(field).isChunked {
       // The source's record has them all.
       tally.bytesWritten -= UInt64(dropped) * 8
+    } else if context.book.programs.direct(entity: entity.code, layout: view.layout.id) != nil, dropped == 0 {
+      // A short list stays in chunks where it is cloned chunk by chunk,
+      tally.bytesWritten += CloneTally.listBytes(links)
     } else {
+      // and comes into the record where its links are looked at one by one.
       tally.bytesWritten += UInt64(links) * 8
     }
   }
@@ -303,16 +267,14 @@ struct ClonePlanner {
     _ constraint: CompiledConstraint, _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan,
     _ session: borrowing Session
   ) throws {
-    guard let (values, isNew, isUnique) = try cloneValues(constraint, id, view, plan, session),
+    guard let (values, isNew, isUnique) = try cloneValues(constraint, id, view, plan, context, session),
       let builder = constraint.builder(for: values)
     else { return }
     tally.bytesWritten += UInt64(builder.bytes.count + 16)
     if isUnique { return }
     var name: String { "\(plan.entity.name)/\(id.serial)" }
-    if context.book.options.count > 1 {
-      context.select(copy: 1)
-      defer { context.select(copy: 0) }
-      if let next = try cloneValues(constraint, id, view, plan, session), next.values == values {
+    if let second {
+      if let next = try cloneValues(constraint, id, view, plan, second, session), next.values == values {
         errors.append(
           CloneError(
             .uniquenessConflict,
@@ -326,7 +288,7 @@ struct ClonePlanner {
     if !isNew { other = try session.holder(of: constraint, builder, values: values, otherThan: nil) }
     let isInStore = other != nil
     if other == nil, comparedConstraints.contains(constraint.indexID) {
-      other = holder(of: constraint, builder, values, id)
+      other = self.values.note(constraint.indexID, builder, values, id)
     }
     guard let other else { return }
     let holder = try session.name(of: other)
@@ -342,7 +304,7 @@ struct ClonePlanner {
   /// them. `isUnique`: one is a rebuilt UUID, so nothing else can.
   private func cloneValues(
     _ constraint: CompiledConstraint, _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan,
-    _ session: borrowing Session
+    _ context: CloneContext, _ session: borrowing Session
   ) throws -> (values: [AttributeValue?], isNew: Bool, isUnique: Bool)? {
     var values: [AttributeValue?] = []
     var isNew = false

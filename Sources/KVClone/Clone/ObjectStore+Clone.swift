@@ -59,14 +59,18 @@ extension ObjectStore {
   /// the way. Writes nothing.
   public func planClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> ClonePlan {
     let session = try readSession()
-    var plan = try session.planClone(roots, options)
+    let start = ContinuousClock.now
+    var refusal: CloneError?
     do {
-      if let key = try CloneKey(roots, options) { _ = try session.result(of: key) }
+      if let key = try CloneKey(roots, options), try session.result(of: key) != nil {
+        return .repeated(ContinuousClock.now - start)
+      }
     } catch let error as CloneError {
-      plan.refuse(error)
+      refusal = error
     }
-    plan.estimatedLockDuration = clonePace.lockDuration(
-      objects: plan.objectCount, byteCount: plan.bytesWritten.saturatingAdd(plan.bytesCopied))
+    var plan = try session.planClone(roots, options)
+    if let refusal { plan.refuse(refusal) }
+    plan.estimatedLockDuration = clonePace.lockDuration(of: plan)
     return plan
   }
 
@@ -126,9 +130,7 @@ extension ObjectStore {
     let committed = ContinuousClock.now
     // A plan that was made under the lock, and what a hook did, say nothing about the next clone.
     if planned != nil, options.didClone == nil {
-      clonePace.note(
-        objects: result.objectCount, byteCount: result.bytesWritten.saturatingAdd(result.bytesCopied),
-        writing: written - locked, commit: committed - written)
+      clonePace.note(result, writing: written - locked, commit: committed - written)
     }
     cancellation.report(.commit, result.objectCount, of: result.objectCount)
     result.duration = committed - start

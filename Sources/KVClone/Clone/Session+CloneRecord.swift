@@ -113,24 +113,32 @@ extension Session {
     }
   }
 
-  /// The hidden list of those who refer to a clone: clones of those who refer to its source.
+  /// The hidden list of those who refer to a clone.
   mutating func cloneReferrers(
     _ code: UInt16, _ id: ObjectID, _ newID: ObjectID, _ state: inout CloneStream
   ) throws(StoreError) {
+    let clones = try clonedReferrers(code, id, state.context)
+    if clones.isEmpty { return }
+    try storage.writeUnordered(address(newID, code), clones)
+    state.tally.bytesWritten += CloneTally.listBytes(clones.count)
+  }
+
+  /// Who refers to the clone of `id`: clones of those who refer to it, where they link to clones.
+  borrowing func clonedReferrers(_ code: UInt16, _ id: ObjectID, _ context: CloneContext) throws(StoreError)
+    -> [ObjectID]
+  {
     var clones: [ObjectID] = []
     for referrer in try referrers(id, code) {
-      guard let clone = state.context.cloneID(of: referrer) else { continue }
+      guard let clone = context.cloneID(of: referrer) else { continue }
       let entity = try entity(of: referrer)
-      guard let plan = state.context.book.plan(entity.code),
+      guard let plan = context.book.plan(entity.code),
         let step = plan.relationships.first(where: {
           !$0.relationship.hasInverse && $0.relationship.inverseCode == code
         })
       else { throw schema.damaged(referrer, .wrongLayout) }
-      if case .clone = try linkTarget(step, referrer, id, state.context) { clones.append(clone) }
+      if case .clone = try linkTarget(step, referrer, id, context) { clones.append(clone) }
     }
-    if clones.isEmpty { return }
-    try storage.writeUnordered(address(newID, code), clones)
-    state.tally.bytesWritten += CloneTally.listBytes(clones.count)
+    return clones
   }
 
   /// Large binary values: one more referrer each, or bytes of their own.

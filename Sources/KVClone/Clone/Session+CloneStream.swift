@@ -19,6 +19,8 @@ struct CloneTally {
 
   /// An entry of provenance, with its key.
   static let provenanceBytes: UInt64 = 48
+  /// The same with the store that the source is in.
+  static let foreignProvenanceBytes: UInt64 = 64
 
   /// Bytes of a list in chunks, with their keys; of chunks that are full.
   static func listBytes(_ count: Int) -> UInt64 {

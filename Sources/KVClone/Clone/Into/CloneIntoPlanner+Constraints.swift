@@ -29,9 +29,9 @@ extension CloneIntoPlanner {
     {
       return report(conflict("its other clone"))
     }
+    tally.bytesWritten += UInt64(builder.bytes.count + 16)
     if isDistinct(constraint, bridge, plan) { return }
-    let key = TakenKey(index: constraint.indexID, bytes: builder.bytes, values: builder.isTruncated ? values : [])
-    if let other = taken.updateValue(id, forKey: key) {
+    if let other = self.values.note(constraint.indexID, builder, values, id) {
       report(conflict("the clone of \(try source.name(of: other))"))
     }
   }

@@ -13,19 +13,12 @@ struct CloneIntoPlanner {
   private(set) var blobs = SerialSet()
   private var reported: Set<UInt16> = []
   private var unmatched: Set<ObjectID> = []
-  /// What clones' constraint values are so far, where the models do not say already that they differ.
-  var taken: [TakenKey: ObjectID] = [:]
+  /// What clones' constraint values are, where the models do not say already that they differ.
+  var values = CloneValueTable()
   /// By the destination's constraint and the source's entity: whether clones differ because their sources do.
   var distinct: [DistinctKey: Bool] = [:]
   /// Clones of one copy that outside objects with a maximum count, or with a to-one inverse, gain.
   private var gains: [GainKey: Gain] = [:]
-
-  struct TakenKey: Hashable {
-    let index: UInt16
-    let bytes: [UInt8]
-    /// The values themselves, where they were cut to fit the key.
-    let values: [AttributeValue?]
-  }
 
   struct DistinctKey: Hashable {
     let index: UInt16
@@ -62,6 +55,32 @@ struct CloneIntoPlanner {
   /// Looks at every object of the clone set, against the destination as `destination` sees it.
   mutating func check(_ source: borrowing Session, _ destination: borrowing Session) throws {
     try context.cancellation.check(.check, 0, of: context.objectCount)
+    try checkObjects(source, destination)
+    if !isFull, values.needsSecondRound() {
+      let counted = tally
+      errors = context.book.errors
+      reported = []
+      unmatched = []
+      gains = [:]
+      try checkObjects(source, destination)
+      tally = counted
+    }
+    if context.book.options.recordsProvenance {
+      tally.bytesWritten += UInt64(tally.objects) * CloneTally.foreignProvenanceBytes
+    }
+    try checkGains(destination)
+    scaleTally()
+    let byteCount = tally.bytesWritten.saturatingAdd(tally.bytesCopied)
+    if let most = context.book.options.maxBytes, byteCount > most {
+      report(
+        CloneError(
+          .limitExceeded,
+          "the clone would write \(byteCount) bytes, more than its limit of "
+            + "\(most) (R29); raise the limit or exclude relationships"))
+    }
+  }
+
+  private mutating func checkObjects(_ source: borrowing Session, _ destination: borrowing Session) throws {
     for rootCode in context.bridge.source.rootCodes {
       guard let set = context.mark.set.set(rootCode: rootCode) else { continue }
       var serial = set.next(from: 0)
@@ -73,16 +92,6 @@ struct CloneIntoPlanner {
           try context.cancellation.check(.check, done, of: context.objectCount)
         }
       }
-    }
-    try checkGains(destination)
-    scaleTally()
-    let byteCount = tally.bytesWritten.saturatingAdd(tally.bytesCopied)
-    if let most = context.book.options.maxBytes, byteCount > most {
-      report(
-        CloneError(
-          .limitExceeded,
-          "the clone would write \(byteCount) bytes, more than its limit of "
-            + "\(most) (R29); raise the limit or exclude relationships"))
     }
   }
 

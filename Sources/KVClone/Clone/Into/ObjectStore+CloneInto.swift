@@ -50,6 +50,14 @@ extension ObjectStore {
     let reader = try destination.readSession()
     let clock = ContinuousClock()
     let start = clock.now
+    var refusal: CloneError?
+    do {
+      if let key = try CloneKey(roots, options, sourceStore: uuid), try reader.result(of: key) != nil {
+        return .repeated(clock.now - start)
+      }
+    } catch let error as CloneError {
+      refusal = error
+    }
     let book = CloneRuleBook(
       schema: schema, options: options, rootEntities: try source.rootEntities(roots))
     var tally = CloneTally(entityCount: Int(schema.codes.lastEntity))
@@ -74,13 +82,8 @@ extension ObjectStore {
       touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
       bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: clock.now - start,
       rules: book.appliedRules(tally), errors: Array(errors.prefix(ClonePlanner.errorLimit)))
-    do {
-      if let key = try CloneKey(roots, options, sourceStore: uuid) { _ = try reader.result(of: key) }
-    } catch let error as CloneError {
-      plan.refuse(error)
-    }
-    plan.estimatedLockDuration = destination.clonePace.lockDuration(
-      objects: plan.objectCount, byteCount: plan.bytesWritten.saturatingAdd(plan.bytesCopied))
+    if let refusal { plan.refuse(refusal) }
+    plan.estimatedLockDuration = destination.clonePace.lockDuration(of: plan)
     return plan
   }
 
@@ -130,6 +133,7 @@ extension ObjectStore {
     let cancellation = context.cancellation
     try cancellation.check(.wait, 0, of: nil)
     var transaction = WriteTransaction(try writeSession(label: "clone"))
+    let locked = ContinuousClock.now
     if let key, let known = try transaction.session.result(of: key) { return known }
     if let planned {
       // A writer who gave up meanwhile leaves the commit as it was, but not the serials.
@@ -148,7 +152,11 @@ extension ObjectStore {
       serialFloor.note(transaction.session.changes)
       throw error
     }
+    let written = ContinuousClock.now
     try commit(transaction.takeSession())
+    if planned != nil, context.book.options.didClone == nil {
+      clonePace.note(result, writing: written - locked, commit: ContinuousClock.now - written)
+    }
     cancellation.report(.commit, result.objectCount, of: result.objectCount)
     result.duration = ContinuousClock.now - start
     return result
@@ -163,8 +171,11 @@ extension WriteTransaction {
     _ start: ContinuousClock.Instant
   ) throws -> CloneResult {
     let options = context.book.options
-    let tally = try session.stream(source, context)
-    if options.recordsProvenance { try session.noteProvenance(context, source) }
+    var tally = try session.stream(source, context)
+    if options.recordsProvenance {
+      try session.noteProvenance(context, source)
+      tally.bytesWritten += UInt64(tally.objects) * CloneTally.foreignProvenanceBytes
+    }
     if let didClone = options.didClone {
       try context.forEachClone { source, clone in try didClone(&self, source, clone) }
       if let failure = session.changes.failure { throw failure }

@@ -76,7 +76,7 @@ extension Session {
       }
     }
     try takeOverBlobs(id, source, &state)
-    try addIndexEntries(newID, bridge.destination)
+    state.tally.bytesWritten += try addIndexEntries(newID, bridge.destination)
     try append(newID, bridge.destination)
     // The destination's model may ask for more than the source's: the commit checks every clone.
     _ = changes.inserted.insert(newID)

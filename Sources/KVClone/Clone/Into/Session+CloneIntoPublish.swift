@@ -115,7 +115,8 @@ extension Session {
       try context.cancellation.check()
       // Referrers are counted as clones refer to it.
       let info = try storage.copyBlob(
-        blobTables, to: serial, references: 0, from: old, of: source.storage, source.blobTables)
+        blobTables, to: serial, references: 0, from: old, of: source.storage, source.blobTables,
+        context.cancellation)
       byteCount = byteCount.saturatingAdd(info.byteCount)
       serial += 1
       next = context.blobs.next(from: old + 1)
@@ -137,7 +138,8 @@ extension Session {
       case .copy:
         serial = try nextBlobSerial()
         let info = try storage.copyBlob(
-          blobTables, to: serial, references: 1, from: blob.id, of: source.storage, source.blobTables)
+          blobTables, to: serial, references: 1, from: blob.id, of: source.storage, source.blobTables,
+          state.context.cancellation)
         state.tally.bytesCopied = state.tally.bytesCopied.saturatingAdd(info.byteCount)
       }
       let reference = BlobReference(id: serial, byteCount: blob.byteCount, isTransformable: blob.isTransformable)
@@ -172,12 +174,13 @@ extension StorageTransaction {
   /// - Parameter serial: Above every serial that a blob of this store was ever given.
   mutating func copyBlob(
     _ tables: BlobTables, to serial: UInt64, references: UInt64, from other: UInt64,
-    of source: borrowing StorageTransaction, _ sourceTables: BlobTables
-  ) throws(StoreError) -> BlobInfo {
+    of source: borrowing StorageTransaction, _ sourceTables: BlobTables, _ cancellation: CloneCancellation
+  ) throws -> BlobInfo {
     var info = try source.existingBlobInfo(sourceTables, other)
     guard info.state == .complete else { throw sourceTables.missing(other) }
     var buffer: [UInt8] = []
     for number in 0..<info.chunkCount {
+      try cancellation.check()
       let key = ShortKey.blobChunk(serial, chunk: number)
       buffer.removeAll(keepingCapacity: true)
       buffer.append(contentsOf: repeatElement(0, count: FormatLimits.envelopeLength))
