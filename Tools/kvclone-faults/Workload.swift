@@ -94,12 +94,20 @@ struct Workload: Sendable {
   func knowsClone(_ number: Int, in store: ObjectStore) throws -> Bool {
     guard kind(number) == .clone else { return true }
     var random = SeededGenerator(seed: seed, stream: UInt64(number))
-    // The clone is the youngest project; the others are those that there were.
-    let projects = try store.read { try Workload.ids(of: "Project", in: $0) }
-    guard let clone = projects.last, let project = random.element(projects.dropLast()) else { return true }
+    // The youngest project is a clone; with those that were made with it left out, the others are those that there were.
+    let projects = try store.read { transaction in
+      let all = try Workload.ids(of: "Project", in: transaction)
+      guard let youngest = all.last, let made = try transaction.provenance(of: youngest)?.cloneCommit else {
+        return all
+      }
+      var others: [ObjectID] = []
+      for project in all where try transaction.provenance(of: project)?.cloneCommit != made { others.append(project) }
+      return others
+    }
+    guard let project = random.element(projects) else { return true }
     let result = try store.clone([project], options: Workload.cloneOptions(number))
-    let source = try store.read { try $0.provenance(of: clone)?.source }
-    return result.isRepeated && result.deletedRoots.isEmpty && result.root == clone && source == project
+    let source = try store.read { try $0.provenance(of: result.root)?.source }
+    return result.isRepeated && result.deletedRoots.isEmpty && source == project
   }
 
   /// A value that is uploaded in transactions of its own, and used in a later one, together with what `body` does.
