@@ -144,14 +144,6 @@ package struct RecordPatch {
     )
   }
 
-  /// Names another blob of the same length there.
-  @inlinable
-  package func setBlob(at offset: Int, serial: UInt64) {
-    let slot = UnsafeRawPointer(base).number(at: offset, UInt32.self)
-    precondition(slot & VariableSlot.blobBit != 0, "the value is not in a blob")
-    base.set(serial, at: variableStart &+ Int(slot & VariableSlot.endMask) &- VariableSlot.blobLength)
-  }
-
   /// Writes the commit and the checksum: the bytes may then be stored under the key the seed was made from.
   @inlinable @inline(__always)
   package func seal(commit: UInt64, seed: UInt64) {

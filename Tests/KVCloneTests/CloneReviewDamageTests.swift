@@ -215,6 +215,8 @@ import Testing
           result = try fixture.store.clone(roots, options: options)
         }
         #expect(plan.errors.isEmpty && plan.objectCount == result.objectCount && plan.touched == result.touched)
+        let ratio = Double(plan.bytesWritten) / Double(result.bytesWritten)
+        #expect((0.9...1.1).contains(ratio), "seed \(seed) way \(way): planned \(ratio) of what was written")
         #expect(plan.counts == result.counts && plan.blobsShared == result.blobsShared)
         try fixture.expectClean()
         outcome = try fixture.lines().joined(separator: "\n")

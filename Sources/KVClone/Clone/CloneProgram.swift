@@ -27,7 +27,6 @@ struct CloneStep {
   /// The relationship's index in the entity's plan.
   var relationship = 0
   var isOrdered = false
-  var hasInverse = false
   var inverseIsOrdered = false
   var inverseCode: UInt16 = 0
 }
@@ -105,7 +104,7 @@ final class ClonePrograms: @unchecked Sendable {
         CloneStep(
           kind: relationship.isToMany ? .list : .toOne, mode: plan.mode, offset: layout.offset(relationship.field),
           code: relationship.code, relationship: index, isOrdered: relationship.isOrdered,
-          hasInverse: relationship.hasInverse, inverseIsOrdered: relationship.inverseIsOrdered,
+          inverseIsOrdered: relationship.inverseIsOrdered,
           inverseCode: relationship.inverseCode))
     }
     for field in layout.variableFields where layout.kind(field).mayBeBlob {

@@ -72,7 +72,6 @@ final class CloneRuleBook: @unchecked Sendable {
     let rules: [AttributeCloneRule]
     /// Errors that any object of the entity in the clone set is enough for.
     let errors: [CloneError]
-    let followsEdges: Bool
     /// By index: attributes whose rules an object can break.
     let checkedAttributes: [Int]
     /// Codes of attributes whose values clones do not take from their sources.
@@ -103,9 +102,6 @@ final class CloneRuleBook: @unchecked Sendable {
       self.errors = errors
       self.validatedAttributes = validatedAttributes
       self.isValidatedAtCommit = isValidatedAtCommit
-      followsEdges = relationships.contains {
-        $0.decision.disposition == .follow || $0.rootDecision.disposition == .follow
-      }
       self.checkedAttributes = checkedAttributes
       self.needsCheck =
         needsCheck || !errors.isEmpty || !checkedAttributes.isEmpty || !validatedAttributes.isEmpty

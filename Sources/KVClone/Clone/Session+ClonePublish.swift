@@ -95,11 +95,11 @@ extension Session {
     return true
   }
 
-  /// Counts the new referrers of shared blobs.
-  mutating func publishBlobs(_ state: inout CloneStream) throws(StoreError) {
-    state.blobs.sort()
+  /// Adds a referrer to the blob of each serial, and forgets the serials.
+  mutating func countReferrers(_ serials: inout [UInt64]) throws(StoreError) {
+    serials.sort()
     var counts: [(serial: UInt64, count: UInt64)] = []
-    for serial in state.blobs {
+    for serial in serials {
       if counts.last?.serial == serial {
         counts[counts.count - 1].count += 1
       } else {
@@ -107,7 +107,12 @@ extension Session {
       }
     }
     try storage.addReferences(blobTables, counts)
-    state.blobs.removeAll(keepingCapacity: true)
+    serials.removeAll(keepingCapacity: true)
+  }
+
+  /// Counts the new referrers of shared blobs.
+  mutating func publishBlobs(_ state: inout CloneStream) throws(StoreError) {
+    try countReferrers(&state.blobs)
   }
 }
 

@@ -153,17 +153,7 @@ extension Session {
 
   /// Counts the referrers of large values.
   mutating func publishBlobs(_ state: inout CloneIntoStream) throws(StoreError) {
-    state.blobs.sort()
-    var counts: [(serial: UInt64, count: UInt64)] = []
-    for serial in state.blobs {
-      if counts.last?.serial == serial {
-        counts[counts.count - 1].count += 1
-      } else {
-        counts.append((serial, 1))
-      }
-    }
-    try storage.addReferences(blobTables, counts)
-    state.blobs.removeAll(keepingCapacity: true)
+    try countReferrers(&state.blobs)
   }
 }
 
