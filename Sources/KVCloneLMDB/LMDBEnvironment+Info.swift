@@ -83,6 +83,21 @@ extension LMDBEnvironment {
     return try freePageCount(transaction.handle, upTo: limit)
   }
 
+  /// How many pages the last commit freed. The next write transaction cannot use them, because a reader may still begin on
+  /// the state before; the one after it can, if no reader is that old.
+  package func lastFreedPageCount() throws(LMDBError) -> Int {
+    let transaction = try beginRead()
+    // The free list is ordered by the number of the commit that freed.
+    let last = transaction.handle.seek(LMDBTable(dbi: Self.freeDatabase), RawSpan(), .last)
+    if last.code == MDB_NOTFOUND { return 0 }
+    guard last.code == 0 else { throw error(last.code, "mdb_cursor_get") }
+    let key = unsafe RawSpan(_unsafeStart: orEmpty(last.entry.key), byteCount: last.entry.keyCount)
+    let value = unsafe RawSpan(_unsafeStart: orEmpty(last.entry.value), byteCount: last.entry.valueCount)
+    let commit = transaction.commitNumber
+    guard key.byteCount == 8, unsafe key.unsafeLoadUnaligned(as: UInt64.self) == commit else { return 0 }
+    return Self.length(ofIDList: value)
+  }
+
   /// Counts every page once. All tables of the file must be open. Meaningful while nobody writes.
   package func auditPages() throws(LMDBError) -> LMDBPageAudit {
     let names = try tableNames()
@@ -173,13 +188,16 @@ extension LMDBEnvironment {
     var count = 0
     var cursor = try LMDBCursor(transaction: handle, table: LMDBTable(dbi: Self.freeDatabase), from: nil)
     while count < limit, let entry = try cursor.next() {
-      // An ID list: its length, which damage may have changed, then the page numbers.
-      let pages = entry.value
-      if pages.byteCount < 8 { continue }
-      let length = unsafe pages.withUnsafeBytes { unsafe $0.loadUnaligned(as: Int.self) }
-      count = count.saturatingAdd(min(max(0, length), pages.byteCount / 8 - 1))
+      count = count.saturatingAdd(Self.length(ofIDList: entry.value))
     }
     return count
+  }
+
+  /// How many page numbers a value of the free list has: it begins with their count, which damage may have changed.
+  private static func length(ofIDList value: RawSpan) -> Int {
+    if value.byteCount < 8 { return 0 }
+    let length = unsafe value.withUnsafeBytes { unsafe $0.loadUnaligned(as: Int.self) }
+    return min(max(0, length), value.byteCount / 8 - 1)
   }
 }
 

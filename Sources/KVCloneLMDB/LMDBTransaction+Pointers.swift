@@ -151,6 +151,7 @@ extension LMDBWriteTransaction {
     while next < entries.count {
       try checkUsable()
       if spillBudget > 0, dirtyBytes >= spillBudget { try spill() }
+      closePlace(dbi)
       var cursor: OpaquePointer?
       let code = unsafe mdb_cursor_open(handle.pointer, dbi, &cursor)
       guard code == 0, let cursor = unsafe cursor else { throw fail(code, "mdb_cursor_open") }
@@ -158,7 +159,7 @@ extension LMDBWriteTransaction {
       repeat {
         let entry = unsafe entries[next]
         try unsafe prepare(keyLength: entry.key.count, entry.value.count, isAppend: true)
-        let code = unsafe rawAppend(cursor, entry.key, entry.value)
+        let code = unsafe rawPut(cursor, entry.key, entry.value, isAppend: true)
         if code != 0 { throw fail(code, "mdb_cursor_put") }
         next += 1
       } while next < entries.count && (spillBudget == 0 || dirtyBytes < spillBudget)

@@ -23,23 +23,7 @@ extension LMDBTransactionHandle {
     let code = unsafe mdb_cursor_open(pointer, table.dbi, &opened)
     guard code == 0, let cursor = unsafe opened else { return (code, RawEntry()) }
     defer { unsafe mdb_cursor_close(cursor) }
-    switch position {
-    case .first: return unsafe rawMove(cursor, MDB_FIRST)
-    case .last: return unsafe rawMove(cursor, MDB_LAST)
-    case .atOrAfter:
-      if key.byteCount == 0 { return unsafe rawMove(cursor, MDB_FIRST) }
-      return unsafe key.withUnsafeBytes { key in unsafe rawMove(cursor, MDB_SET_RANGE, to: key) }
-    case .atOrBefore:
-      if key.byteCount == 0 { return (MDB_NOTFOUND, RawEntry()) }
-      let found = unsafe key.withUnsafeBytes { key in unsafe rawMove(cursor, MDB_SET_RANGE, to: key) }
-      if found.code == MDB_NOTFOUND { return unsafe rawMove(cursor, MDB_LAST) }
-      guard found.code == 0 else { return found }
-      // MDB_SET_RANGE gives a key that is not less; it is the wanted one only if it is the same one.
-      let isSame = unsafe key.withUnsafeBytes { key in
-        unsafe key.elementsEqual(UnsafeRawBufferPointer(start: found.entry.key, count: found.entry.keyCount))
-      }
-      return isSame ? found : unsafe rawMove(cursor, MDB_PREV)
-    }
+    return unsafe rawSeek(cursor, key, position)
   }
 }
 

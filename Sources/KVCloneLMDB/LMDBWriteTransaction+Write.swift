@@ -30,6 +30,7 @@ extension LMDBWriteTransaction {
   /// Removes `key`. False if it was not there.
   package mutating func delete(_ table: LMDBTable, _ key: RawSpan) throws(LMDBError) -> Bool {
     try prepare(key, 0, isAppend: false)
+    if !places.isEmpty { closePlace(table.dbi) }
     let transaction = unsafe handle.pointer
     let code = unsafe key.withUnsafeBytes { key in unsafe rawDelete(transaction, table.dbi, key) }
     if code == MDB_NOTFOUND { return false }
@@ -40,6 +41,7 @@ extension LMDBWriteTransaction {
   /// Removes every key of the table. The table stays.
   package mutating func clear(_ table: LMDBTable) throws(LMDBError) {
     try checkUsable()
+    closePlace(table.dbi)
     let code = unsafe mdb_drop(handle.pointer, table.dbi, 0)
     if code != 0 { throw fail(code, "mdb_drop") }
   }
@@ -49,6 +51,16 @@ extension LMDBWriteTransaction {
     _ table: LMDBTable, _ key: RawSpan, _ value: RawSpan, _ flags: UInt32
   ) throws(LMDBError) {
     try prepare(key, value.byteCount, isAppend: flags != 0)
+    if !places.isEmpty {
+      if flags == 0, let cursor = unsafe place(table.dbi) {
+        let code = unsafe key.withUnsafeBytes { key in
+          unsafe value.withUnsafeBytes { value in unsafe rawPut(cursor, key, value, isAppend: false) }
+        }
+        if code != 0 { throw fail(code, "mdb_cursor_put") }
+        return
+      }
+      closePlace(table.dbi)
+    }
     let transaction = unsafe handle.pointer
     let code = unsafe key.withUnsafeBytes { key in
       unsafe value.withUnsafeBytes { value in unsafe rawPut(transaction, table.dbi, key, value, flags) }
@@ -61,6 +73,7 @@ extension LMDBWriteTransaction {
   ) throws(LMDBError) {
     precondition(count >= 0, "A value has no negative length.")
     try prepare(key, count, isAppend: flags != 0)
+    closePlace(table.dbi)
     let transaction = unsafe handle.pointer
     let place = unsafe key.withUnsafeBytes { key in unsafe rawReserve(transaction, table.dbi, key, count, flags) }
     if unsafe place.code != 0 { throw unsafe fail(place.code, "mdb_put") }

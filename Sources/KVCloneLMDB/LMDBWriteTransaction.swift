@@ -16,6 +16,8 @@ public struct LMDBWriteTransaction: ~Copyable {
   let spillBudget: Int
   /// How often it spilled.
   package internal(set) var spillCount = 0
+  /// Cursors that are kept for now (`keepPlaces`). They end with the transaction, if not before.
+  var places: [LMDBPlace] = []
   private let thread: UInt
   private var isLive = true
 

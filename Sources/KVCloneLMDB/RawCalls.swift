@@ -40,12 +40,14 @@ func rawPut(
   return unsafe mdb_put(transaction, dbi, &k, &v, flags)
 }
 
-/// Adds an entry behind all others, with a cursor that was opened for it.
+/// Sets the value of a key, or adds an entry behind all others, with a cursor that was opened for it.
 @inline(__always)
-func rawAppend(_ cursor: OpaquePointer, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Int32 {
+func rawPut(
+  _ cursor: OpaquePointer, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isAppend: Bool
+) -> Int32 {
   var k = unsafe MDB_val(mv_size: key.count, mv_data: UnsafeMutableRawPointer(mutating: key.baseAddress))
   var v = unsafe MDB_val(mv_size: value.count, mv_data: UnsafeMutableRawPointer(mutating: value.baseAddress))
-  return unsafe mdb_cursor_put(cursor, &k, &v, UInt32(MDB_APPEND))
+  return unsafe mdb_cursor_put(cursor, &k, &v, isAppend ? UInt32(MDB_APPEND) : 0)
 }
 
 /// With `MDB_RESERVE`: LMDB makes room for `count` bytes and says where.
@@ -90,4 +92,25 @@ func rawMove(
   entry.keyCount = key.count
   let code = unsafe rawMove(cursor, operation, &entry)
   return (code, entry)
+}
+
+/// Places a cursor. An empty key means the table's beginning.
+func rawSeek(_ cursor: OpaquePointer, _ key: RawSpan, _ position: LMDBSeek) -> (code: Int32, entry: RawEntry) {
+  switch position {
+  case .first: return unsafe rawMove(cursor, MDB_FIRST)
+  case .last: return unsafe rawMove(cursor, MDB_LAST)
+  case .atOrAfter:
+    if key.byteCount == 0 { return unsafe rawMove(cursor, MDB_FIRST) }
+    return unsafe key.withUnsafeBytes { key in unsafe rawMove(cursor, MDB_SET_RANGE, to: key) }
+  case .atOrBefore:
+    if key.byteCount == 0 { return (MDB_NOTFOUND, RawEntry()) }
+    let found = unsafe key.withUnsafeBytes { key in unsafe rawMove(cursor, MDB_SET_RANGE, to: key) }
+    if found.code == MDB_NOTFOUND { return unsafe rawMove(cursor, MDB_LAST) }
+    guard found.code == 0 else { return found }
+    // MDB_SET_RANGE gives a key that is not less; it is the wanted one only if it is the same one.
+    let isSame = unsafe key.withUnsafeBytes { key in
+      unsafe key.elementsEqual(UnsafeRawBufferPointer(start: found.entry.key, count: found.entry.keyCount))
+    }
+    return isSame ? found : unsafe rawMove(cursor, MDB_PREV)
+  }
 }

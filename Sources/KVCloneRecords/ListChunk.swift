@@ -44,7 +44,11 @@ package struct ListChunk: ~Escapable {
     }
     base.set(UInt16(truncatingIfNeeded: ids.count), at: 8)
     base.set(0 as UInt16, at: 10)
-    for index in 0..<ids.count { base.set(ids[index].rawValue, at: headerLength &+ 8 &* index) }
+    #if _endian(little)
+      ids.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: memory[headerLength...]).copyMemory(from: $0) }
+    #else
+      for index in 0..<ids.count { base.set(ids[index].rawValue, at: headerLength &+ 8 &* index) }
+    #endif
     ValueEnvelope.seal(memory, seed: seed)
   }
 

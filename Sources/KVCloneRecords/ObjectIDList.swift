@@ -56,6 +56,17 @@ package struct ObjectIDList: ~Escapable {
     return true
   }
 
+  /// Copies all ids to the beginning of `ids`, which has room for them.
+  package func copy(to ids: UnsafeMutableBufferPointer<ObjectID>) {
+    precondition(ids.count >= count, "there is room for every id")
+    #if _endian(little)
+      // What is stored and what is in memory are the same bytes.
+      UnsafeMutableRawBufferPointer(ids).copyMemory(from: UnsafeRawBufferPointer(start: base, count: 8 &* count))
+    #else
+      for index in 0..<count { ids[index] = self[unchecked: index] }
+    #endif
+  }
+
   package var array: [ObjectID] {
     var ids: [ObjectID] = []
     ids.reserveCapacity(count)

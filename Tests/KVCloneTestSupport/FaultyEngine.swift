@@ -79,6 +79,11 @@ package final class FaultyEngine: StorageEngine {
     if !hidesRoom { try inner.makeRoom(for: byteCount) }
   }
 
+  package func lastFreedByteCount() throws(StoreError) -> UInt64 {
+    try pass(.beginRead)
+    return try inner.lastFreedByteCount()
+  }
+
   package func close() { inner.close() }
 }
 
@@ -127,6 +132,8 @@ private final class FaultyTransaction: StorageBackend {
     try passChange(.append)
     try inner.append(table, key, value)
   }
+
+  func keepPlaces(in tables: [StorageTable]) { inner.keepPlaces(in: tables) }
 
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
     try passChange(.delete)

@@ -234,6 +234,30 @@ final class StorageRoomTests {
     try expectSound()
   }
 
+  @Test("clones and deletes in turn, one right after the other, use the same pages again")
+  func rounds() throws {
+    let folder = try fill()
+    var pageCounts: [Int] = []
+    var commits: [UInt64] = []
+    for _ in 0..<6 {
+      var options = CloneOptions()
+      // So that the bytes are counted: for so few objects nobody would.
+      options.maxBytes = .max
+      let clone = try store.clone([folder], options: options).root
+      try store.write { tx in
+        let items = try tx.members(clone, "items")
+        try tx.delete([clone] + items)
+      }
+      pageCounts.append(try environment.info().lastPage)
+      commits.append(try store.read { tx in try tx.session.counter(MetadataKey.commitCounter) })
+    }
+    #expect(pageCounts[5] < pageCounts[1] + 64)
+    #expect(pageCounts[5] < pageCounts[0] * 11 / 10)
+    // A clone, a delete, and one between that and the next clone.
+    #expect(commits[5] - commits[4] == 3)
+    try expectSound()
+  }
+
   @Test("the disk is looked at too")
   func disk() throws {
     let facts = try engine.facts()

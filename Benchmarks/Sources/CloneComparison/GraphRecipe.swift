@@ -53,6 +53,11 @@ struct GraphRecipe: Codable, Sendable, Hashable {
     GraphRecipe(albums: max(1, (objects - 1) / 101), tagsPerPhoto: 10, seed: 10)
   }
 
-  /// A root, 100 objects below it, and 5 images of 100 kB.
-  static let document = GraphRecipe(albums: 4, photosPerAlbum: 24, imageBytes: 100_000, imageEvery: 20, seed: 5)
+  /// A root, 100 objects below it, and 5 images of 100 kB; what it shares with other documents is two dozen tags.
+  static let document = GraphRecipe(
+    albums: 4, photosPerAlbum: 24, tagCount: 24, imageBytes: 100_000, imageEvery: 20, seed: 5)
+
+  /// The same, but with nearly every one of its 192 links to tags to another one: so many lists of others gain members.
+  static let documentWithManyTags = GraphRecipe(
+    albums: 4, photosPerAlbum: 24, imageBytes: 100_000, imageEvery: 20, seed: 5)
 }

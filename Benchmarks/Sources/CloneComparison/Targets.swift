@@ -125,9 +125,12 @@ struct Targets {
       return Target(title: title, limit: "≤ 150 µs", figure: "", verdict: .unknown)
     }
     let times = graph.seconds(.kvclone)
+    var figure = "\(duration(times.median)), p99 \(duration(times.percentile(0.99)))"
+    if let others = results.graph("document-tags"), let (one, other) = medians(others, .kvclone, .lmdb) {
+      figure += "; with links to nearly 192 outside objects instead of 24: \(duration(one)) (C \(duration(other)))"
+    }
     return Target(
-      title: title, limit: "≤ 150 µs", figure: "\(duration(times.median)), p99 \(duration(times.percentile(0.99)))",
-      verdict: times.median <= 0.000_150 ? .met : .missed)
+      title: title, limit: "≤ 150 µs", figure: figure, verdict: times.median <= 0.000_150 ? .met : .missed)
   }
 
   private var growth: Target {

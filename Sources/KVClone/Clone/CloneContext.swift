@@ -7,7 +7,7 @@ import KVCloneModel
 import KVCloneRecords
 
 /// One clone operation between its mark and its commit: who is cloned, under which new ids, with which values.
-final class CloneContext {
+final class CloneContext: CloneNames {
   let schema: Schema
   let book: CloneRuleBook
   let mark: CloneMark
@@ -21,6 +21,9 @@ final class CloneContext {
 
   /// About how many bytes the clone will write, where somebody counted.
   var byteCount: UInt64?
+  /// What it writes at least: where nobody has counted, its records' headers, ids and keys.
+  var leastByteCount: UInt64 { byteCount ?? UInt64(objectCount).saturatingMultiply(64) }
+  var sourceSchema: Schema { schema }
 
   /// An attribute that follows the parent's.
   private struct Followed: Hashable {
@@ -61,6 +64,9 @@ final class CloneContext {
   /// The clone's id of a source; nil for objects outside the clone set.
   @inline(__always)
   func cloneID(of id: ObjectID) -> ObjectID? { ids.clone(of: id) }
+
+  /// The clone's id of a source in one of the copies.
+  func cloneID(of id: ObjectID, copy: Int) -> ObjectID? { ids.clone(of: id, copy: copy) }
 
   /// Whether this clone makes the object: its clones have the highest serials of their root entity.
   func isClone(_ id: ObjectID) -> Bool { ids.isClone(id) }

@@ -56,7 +56,8 @@ struct ClonePlanner {
     }
     let copies = context.book.options.count
     if context.book.options.recordsProvenance {
-      tally.bytesWritten = tally.bytesWritten.saturatingAdd(UInt64(tally.objects) * CloneTally.provenanceBytes)
+      let byteCount = UInt64(tally.objects) * CloneTally.provenanceBytes(isForeign: false)
+      tally.bytesWritten = tally.bytesWritten.saturatingAdd(byteCount)
     }
     tally.multiply(by: copies)
     try checkGains(session, copies: copies)

@@ -103,13 +103,14 @@ extension ObjectStore {
     // While no transaction of ours is open: the map can grow.
     if let byteCount = planned?.context.byteCount { try engine.makeRoom(for: byteCount) }
     try cancellation.check(.wait, 0, of: nil)
+    let commits = try planned.map { try makeFreedPagesUsable(for: $0.context.leastByteCount) } ?? 0
     var transaction = WriteTransaction(try writeSession(label: "clone"))
     let locked = ContinuousClock.now
     if let key, let known = try transaction.session.result(of: key) { return known }
     let context: CloneContext
     if let planned {
       // A writer who gave up meanwhile leaves the commit as it was, but not the serials.
-      guard transaction.session.commit == planned.commit + 1,
+      guard transaction.session.commit == planned.commit + commits + 1,
         try transaction.session.hasFreeSerials(for: planned.context)
       else { return nil }
       context = planned.context

@@ -12,6 +12,15 @@ final class OutsideLinks {
     let code: UInt64
   }
 
+  /// The clones that one list gains, where they lie; gone with the call that it is handed to.
+  struct Group: RandomAccessCollection {
+    fileprivate let links: UnsafePointer<Link>
+    let startIndex: Int
+    let endIndex: Int
+
+    subscript(index: Int) -> ObjectID { ObjectID(rawValue: links[index].clone) }
+  }
+
   /// More are published before others are noted.
   static let limit = 1 << 18
 
@@ -43,7 +52,7 @@ final class OutsideLinks {
   func append(_ target: ObjectID, _ code: UInt16, _ clone: ObjectID) { sink.append(target, code, clone) }
 
   /// Calls `body` with each target, the code of its list, and the clones that it gains, ascending; and forgets them.
-  func drain(_ body: (ObjectID, UInt16, [ObjectID]) throws(StoreError) -> Void) throws(StoreError) {
+  func drain(_ body: (ObjectID, UInt16, Group) throws(StoreError) -> Void) throws(StoreError) {
     sort()
     let links = state.pointee.links
     let count = state.pointee.count
@@ -53,13 +62,9 @@ final class OutsideLinks {
       let first = links[start]
       var end = start + 1
       while end < count, links[end].target == first.target, links[end].code == first.code { end += 1 }
-      let clones = [ObjectID](unsafeUninitializedCapacity: end - start) { clones, count in
-        for index in start..<end {
-          clones.initializeElement(at: index - start, to: ObjectID(rawValue: links[index].clone))
-        }
-        count = end - start
-      }
-      try body(ObjectID(rawValue: first.target), UInt16(truncatingIfNeeded: first.code), clones)
+      try body(
+        ObjectID(rawValue: first.target), UInt16(truncatingIfNeeded: first.code),
+        Group(links: links, startIndex: start, endIndex: end))
       start = end
     }
   }

@@ -120,18 +120,6 @@ extension Session {
   }
 }
 
-extension CloneContext {
-  /// The result of a finished stream, roots in the caller's order.
-  func result(_ roots: [ObjectID], _ tally: CloneTally, _ duration: Duration) -> CloneResult {
-    CloneResult(
-      roots: (0..<book.options.count).flatMap { copy in roots.compactMap { ids.clone(of: $0, copy: copy) } },
-      objectCount: tally.objects, counts: tally.countsByName(schema),
-      touchedCount: tally.touched.count, touched: tally.firstTouched, blobsShared: tally.blobsShared,
-      bytesShared: tally.bytesShared, bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten,
-      duration: duration)
-  }
-}
-
 extension CloneTally {
   func countsByName(_ schema: Schema) -> [String: Int] {
     var named: [String: Int] = [:]

@@ -7,6 +7,19 @@ final class CloneChunk {
   private let bytes = UnsafeMutableRawBufferPointer.allocate(
     byteCount: ListChunk.length(count: FormatLimits.chunkCapacity), alignment: 8)
 
+  /// Puts ids behind the first `count`, as many as there is room for; how many there are then.
+  func take<IDs: Collection<ObjectID>>(from rest: inout IDs, after count: Int) -> Int where IDs.SubSequence == IDs {
+    var count = count
+    var next = rest.startIndex
+    while count < ids.count, next != rest.endIndex {
+      ids[count] = rest[next]
+      rest.formIndex(after: &next)
+      count += 1
+    }
+    rest = rest[next...]
+    return count
+  }
+
   /// The first ids as a chunk is stored; valid until the next call.
   func encode(count: Int, seed: UInt64) -> UnsafeRawBufferPointer {
     let bytes = UnsafeMutableRawBufferPointer(rebasing: bytes[..<ListChunk.length(count: count)])

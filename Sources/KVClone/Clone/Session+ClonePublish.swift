@@ -8,11 +8,18 @@ extension Session {
   mutating func publishOutside(_ state: inout CloneStream) throws(StoreError) {
     var touched: [ObjectID] = []
     var links = 0
+    var rootCode: UInt16?
     // The session is captured by nobody else, and the closure does not escape.
     try state.outside.drain { (target, code, clones) throws(StoreError) in
+      // Targets ascend, and so do their records and their lists.
+      if target.rootCode != rootCode, let table = schema.objectTable(rootCode: target.rootCode) {
+        rootCode = target.rootCode
+        storage.keepPlaces(in: [table, address(target, code).links])
+      }
       if try addClones(target, code, clones, state.chunk) { touched.append(target) }
       links += clones.count
     }
+    storage.keepPlaces(in: [])
     for id in touched { _ = state.tally.touched.insert(id) }
     state.tally.bytesWritten += UInt64(links) * 8
   }
@@ -59,9 +66,9 @@ extension Session {
   ///
   /// - Returns: whether the object itself changed: a hidden list of referrers is not its own.
   @discardableResult
-  mutating func addClones(_ id: ObjectID, _ code: UInt16, _ clones: [ObjectID], _ chunk: CloneChunk)
-    throws(StoreError) -> Bool
-  {
+  mutating func addClones(
+    _ id: ObjectID, _ code: UInt16, _ clones: some RandomAccessCollection<ObjectID>, _ chunk: CloneChunk
+  ) throws(StoreError) -> Bool {
     let entity = try load(id)
     guard let index = entity.relationshipIndexByCode[code] else {
       // Not a relationship of the object's own: the hidden list of those who refer to it.
@@ -74,8 +81,10 @@ extension Session {
     var head = scratch.view.head(relationship.field)
     if !head.isChunked, head.count + clones.count <= FormatLimits.inlineIDLimit {
       do throws(RecordError) {
-        for (index, clone) in clones.enumerated() {
-          try scratch.insertInlineID(relationship.field, at: head.count + index, clone)
+        var position = head.count
+        for clone in clones {
+          try scratch.insertInlineID(relationship.field, at: position, clone)
+          position += 1
         }
       } catch {
         throw schema.damaged(id, error)
@@ -118,11 +127,11 @@ extension Session {
 
 extension StorageTransaction {
   /// Adds ids that ascend and are above all of the list's: the last chunk is filled, then full ones follow.
-  mutating func appendUnordered(_ list: ListAddress, _ ids: [ObjectID], _ chunk: CloneChunk = CloneChunk())
-    throws(StoreError)
-  {
+  mutating func appendUnordered(
+    _ list: ListAddress, _ ids: some RandomAccessCollection<ObjectID>, _ chunk: CloneChunk = CloneChunk()
+  ) throws(StoreError) {
     guard let first = ids.first else { return }
-    var taken = 0
+    var rest = ids[...]
     if let last = try copyChunk(list, .atOrBefore, .max, isOrdered: false, chunk) {
       guard chunk.ids[last.count - 1] < first else {
         // Not above all others after all: a clone that somebody linked by hand in the same transaction.
@@ -130,16 +139,13 @@ extension StorageTransaction {
         return
       }
       if last.count < FormatLimits.chunkCapacity {
-        taken = min(FormatLimits.chunkCapacity - last.count, ids.count)
-        for index in 0..<taken { chunk.ids[last.count + index] = ids[index] }
-        try write(list, at: last.position, chunk, count: last.count + taken)
+        let count = chunk.take(from: &rest, after: last.count)
+        try write(list, at: last.position, chunk, count: count)
       }
     }
-    while taken < ids.count {
-      let count = min(FormatLimits.chunkCapacity, ids.count - taken)
-      for index in 0..<count { chunk.ids[index] = ids[taken + index] }
-      try write(list, at: ids[taken].rawValue, chunk, count: count)
-      taken += count
+    while !rest.isEmpty {
+      let count = chunk.take(from: &rest, after: 0)
+      try write(list, at: chunk.ids[0].rawValue, chunk, count: count)
     }
   }
 
@@ -152,7 +158,7 @@ extension StorageTransaction {
       return nil
     }
     let ids = try list.chunk(entry.value, at: found, isOrdered: isOrdered)
-    for index in 0..<ids.count { chunk.ids[index] = ids[index] }
+    ids.copy(to: chunk.ids)
     return (found, ids.count)
   }
 

@@ -17,10 +17,8 @@ struct CloneTally {
     counts = Array(repeating: 0, count: entityCount + 1)
   }
 
-  /// An entry of provenance, with its key.
-  static let provenanceBytes: UInt64 = 48
-  /// The same with the store that the source is in.
-  static let foreignProvenanceBytes: UInt64 = 64
+  /// An entry of provenance, with its key; longer where it names the store that the source is in.
+  static func provenanceBytes(isForeign: Bool) -> UInt64 { isForeign ? 64 : 48 }
 
   /// Bytes of a list in chunks, with their keys; of chunks that are full.
   static func listBytes(_ count: Int) -> UInt64 {

@@ -67,28 +67,3 @@ extension Session {
     try storage.delete(schema.tables.provenance, key.bytes)
   }
 }
-
-extension Session {
-  /// Remembers the source of every clone of an operation.
-  mutating func noteProvenance(_ context: CloneContext, sourceCommit: UInt64) throws {
-    for rootCode in schema.rootCodes {
-      guard let set = context.mark.set.set(rootCode: rootCode), let first = set.next(from: 0) else { continue }
-      var isHighest: Bool?
-      for copy in 0..<context.book.options.count {
-        var next: UInt64? = first
-        var done = 0
-        while let serial = next {
-          let source = ObjectID(rootCode: rootCode, serial: serial)
-          guard let clone = context.cloneID(of: source, copy: copy) else { throw schema.notFound(source) }
-          let appends = try isHighest ?? isAboveAllProvenance(clone)
-          isHighest = appends
-          try noteProvenance(
-            clone, ProvenanceValue(source: source, commit: sourceCommit, operation: commit), isHighest: appends)
-          next = set.next(from: serial + 1)
-          done += 1
-          if done & 1023 == 0 { try context.cancellation.check() }
-        }
-      }
-    }
-  }
-}

@@ -37,49 +37,9 @@ extension WriteTransaction {
   mutating func runClone(
     _ context: CloneContext, _ roots: [ObjectID], _ key: CloneKey?, _ start: ContinuousClock.Instant
   ) throws -> CloneResult {
-    let options = context.book.options
     // What this transaction has changed is in no commit yet but its own.
     let sourceCommit = session.changes.isEmpty ? session.commit - 1 : session.commit
-    var tally = try session.runClone(context)
-    if options.recordsProvenance {
-      try session.noteProvenance(context, sourceCommit: sourceCommit)
-      tally.bytesWritten += UInt64(tally.objects) * CloneTally.provenanceBytes
-    }
-    if let didClone = options.didClone {
-      try context.forEachClone { source, clone in try didClone(&self, source, clone) }
-      if let failure = session.changes.failure { throw failure }
-    }
-    let result = context.result(roots, tally, ContinuousClock.now - start)
-    if let key { try session.note(result, key) }
-    return result
-  }
-}
-
-extension CloneContext {
-  /// How many objects the operation makes, all copies together.
-  var objectCount: Int { mark.count * book.options.count }
-
-  /// Every source with its clones: sources by ascending id, copies in the order that they were made.
-  func forEachClone(_ body: (_ source: ObjectID, _ clone: ObjectID) throws -> Void) throws {
-    for rootCode in schema.rootCodes {
-      guard let set = mark.set.set(rootCode: rootCode) else { continue }
-      var next = set.next(from: 0)
-      var done = 0
-      while let serial = next {
-        let source = ObjectID(rootCode: rootCode, serial: serial)
-        for copy in 0..<book.options.count {
-          guard let clone = cloneID(of: source, copy: copy) else { throw schema.notFound(source) }
-          try body(source, clone)
-        }
-        next = set.next(from: serial + 1)
-        done += 1
-        if done & 1023 == 0 { try cancellation.check() }
-      }
-    }
-  }
-
-  /// The clone's id of a source in one of the copies.
-  func cloneID(of id: ObjectID, copy: Int) -> ObjectID? {
-    ids.clone(of: id, copy: copy)
+    let tally = try session.runClone(context)
+    return try finish(context, tally, sourceCommit: sourceCommit, roots, key, start)
   }
 }

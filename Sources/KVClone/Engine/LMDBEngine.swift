@@ -36,6 +36,12 @@ package final class LMDBEngine: StorageEngine {
     try storeErrors { () throws(LMDBError) in try environment.makeRoom(for: byteCount) }
   }
 
+  package func lastFreedByteCount() throws(StoreError) -> UInt64 {
+    try storeErrors { () throws(LMDBError) in
+      UInt64(try environment.lastFreedPageCount()) * UInt64(LMDBLimits.pageSize)
+    }
+  }
+
   package func close() {
     environment.close()
   }
@@ -54,6 +60,7 @@ private final class LMDBBackend: StorageBackend {
   private let reader: LMDBReadTransaction?
   private let writer: UnsafeMutablePointer<LMDBWriteTransaction>?
   private var hasFailed = false
+  private var keepsPlaces = false
 
   init(_ transaction: consuming LMDBReadTransaction) {
     pointers = transaction.pointers
@@ -76,7 +83,7 @@ private final class LMDBBackend: StorageBackend {
 
   @inline(__always)
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
-    let found = pointers.value(table.handle, key)
+    let found = keepsPlaces ? placedValue(table, key) : pointers.value(table.handle, key)
     if found.code == 0 { return UnsafeRawBufferPointer(start: found.base, count: found.count) }
     if found.code == LMDBPointerReader.notFound { return nil }
     throw Self.lookupError(found.code, key.count)
@@ -87,7 +94,8 @@ private final class LMDBBackend: StorageBackend {
     -> StorageEntryPointers?
   {
     var entry = LMDBEntryPointer()
-    let code = pointers.seek(table.handle, key, mode.lmdb, &entry)
+    let code =
+      keepsPlaces ? placedSeek(table, key, mode, &entry) : pointers.seek(table.handle, key, mode.lmdb, &entry)
     if code == 0 { return StorageEntryPointers(key: entry.key, value: entry.value) }
     if code == LMDBPointerReader.notFound { return nil }
     throw Self.lookupError(code, key.count)
@@ -132,6 +140,24 @@ private final class LMDBBackend: StorageBackend {
       writer?.pointee.succeedsInAppending(table.handle, entries) ?? false
     }
     if !succeeds { throw changeError() }
+  }
+
+  func keepPlaces(in tables: [StorageTable]) {
+    keepsPlaces = !tables.isEmpty
+    writer?.pointee.keepPlaces(in: tables.map(\.handle))
+  }
+
+  @inline(never)
+  private func placedValue(_ table: StorageTable, _ key: UnsafeRawBufferPointer) -> LMDBValuePointer {
+    writer?.pointee.placedValue(table.handle, key) ?? pointers.value(table.handle, key)
+  }
+
+  @inline(never)
+  private func placedSeek(
+    _ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek, _ entry: inout LMDBEntryPointer
+  ) -> Int32 {
+    writer?.pointee.placedSeek(table.handle, key, mode.lmdb, &entry)
+      ?? pointers.seek(table.handle, key, mode.lmdb, &entry)
   }
 
   @inline(__always)

@@ -49,6 +49,8 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// Says before a transaction that is to write at least so many bytes that there is no room for them, where that is
   /// certain: `mapFull`, `diskFull`. Makes room if it can. Never within a transaction: that has the same call.
   func makeRoom(for byteCount: UInt64) throws(StoreError)
+  /// Bytes that the last commit freed and the next one cannot use yet, but the one after it can.
+  func lastFreedByteCount() throws(StoreError) -> UInt64
   /// Lets go of the file. Nothing may be called afterwards.
   func close()
 }
@@ -56,6 +58,8 @@ package protocol StorageEngine: AnyObject, Sendable {
 extension StorageEngine {
   /// An engine whose room nobody knows finds out when it is full.
   package func makeRoom(for byteCount: UInt64) throws(StoreError) {}
+
+  package func lastFreedByteCount() throws(StoreError) -> UInt64 { 0 }
 }
 
 /// Sizes that an engine reports.
@@ -102,6 +106,9 @@ package protocol StorageBackend: AnyObject {
   func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
   /// Many appends at once, which an engine may do faster than one by one.
   func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>) throws(StoreError)
+  /// A hint: from now on these tables, and no others, are read and changed in about the order of their keys. An engine may
+  /// keep its place in each; the calls mean the same.
+  func keepPlaces(in tables: [StorageTable])
   /// Whether there was such a key.
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool
   func commit() throws(StoreError)
@@ -119,6 +126,8 @@ extension StorageBackend {
   {
     for entry in entries { try append(table, entry.key, entry.value) }
   }
+
+  package func keepPlaces(in tables: [StorageTable]) {}
 
   package func facts() throws(StoreError) -> StorageFacts? { nil }
 

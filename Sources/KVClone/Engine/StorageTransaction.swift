@@ -71,6 +71,12 @@ package struct StorageTransaction: ~Copyable {
     try backend.appendRun(table, entries)
   }
 
+  /// A hint: from now on these tables, and no others, are read and changed in about the order of their keys, so that the
+  /// engine may look for each near the one before. Empty: it is over.
+  package mutating func keepPlaces(in tables: [StorageTable]) {
+    backend.keepPlaces(in: tables)
+  }
+
   /// Removes the entry; whether there was one.
   @discardableResult
   @inlinable @inline(__always)

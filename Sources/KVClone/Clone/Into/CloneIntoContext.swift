@@ -8,13 +8,11 @@ import KVCloneRecords
 
 /// One clone into another store between its mark and its commit (R35): who is cloned, under which ids there, with which
 /// values. The source is read in one transaction from begin to end, so it stays what it was.
-final class CloneIntoContext {
+final class CloneIntoContext: CloneNames {
   let bridge: CloneBridge
   let book: CloneRuleBook
   let mark: CloneMark
   let cancellation: CloneCancellation
-  /// How many clones of the same plan (R32).
-  let copies: UInt64
   /// Large binary values that clones refer to, by the source's serials: the check finds them.
   var blobs = SerialSet()
   /// About how many bytes the clone will write.
@@ -26,6 +24,7 @@ final class CloneIntoContext {
   /// By the destination's root code: the serials that clones get.
   private(set) var serials: [UInt16: SerialRange] = [:]
   private let now = Date()
+  var sourceSchema: Schema { bridge.source }
 
   struct Place {
     let rootCode: UInt16
@@ -45,7 +44,6 @@ final class CloneIntoContext {
     self.book = book
     self.mark = mark
     self.cancellation = cancellation
-    copies = UInt64(book.options.count)
     ranks = mark.set.sets.map { $0.map { SerialRanks($0) } }
   }
 
@@ -64,7 +62,7 @@ final class CloneIntoContext {
     }
     serials = [:]
     for (code, total) in totals {
-      let (count, overflow) = total.multipliedReportingOverflow(by: copies)
+      let (count, overflow) = total.multipliedReportingOverflow(by: UInt64(copies))
       let first = try destination.nextSerial(rootCode: code, count: overflow ? .max : count)
       serials[code] = SerialRange(first: first, count: count)
     }
@@ -83,33 +81,16 @@ final class CloneIntoContext {
 
   /// The id of a source's clone in the destination; nil for objects that are not cloned.
   @inline(__always)
-  func cloneID(of id: ObjectID, copy: UInt64) -> ObjectID? {
+  func cloneID(of id: ObjectID, copy: Int) -> ObjectID? {
     let root = Int(id.rootCode)
     guard root < ranks.count, root < places.count, let place = places[root], let rank = ranks[root]?.rank(of: id.serial)
     else { return nil }
-    return ObjectID(rootCode: place.rootCode, serial: place.first + copy * place.stride + rank)
+    return ObjectID(rootCode: place.rootCode, serial: place.first + UInt64(copy) * place.stride + rank)
   }
 
   /// Whether this clone makes the destination's object: it has one of the highest serials of its root entity.
   func isClone(_ id: ObjectID) -> Bool {
     serials[id.rootCode].map { id.serial >= $0.first } ?? false
-  }
-
-  /// How many objects are made, all copies together.
-  var objectCount: Int { mark.count * Int(copies) }
-
-  /// Every source with its clones: sources by ascending id, copies in the order that they were made.
-  func forEachClone(_ body: (_ source: ObjectID, _ clone: ObjectID) throws -> Void) throws {
-    var done = 0
-    try mark.set.forEach { source in
-      for copy in 0..<copies {
-        guard let clone = cloneID(of: source, copy: copy) else { throw bridge.source.notFound(source) }
-        try body(source, clone)
-      }
-      done += 1
-      if done & 1023 == 0 { try cancellation.check() }
-      return true
-    }
   }
 
   /// What computes the attributes of one copy, with rebuilt UUIDs of its own and the operation's one `now` (R16).

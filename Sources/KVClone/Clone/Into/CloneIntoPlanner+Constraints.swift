@@ -101,7 +101,7 @@ extension CloneIntoPlanner {
         switch try context.link(step, id, target, attributes[copy], source) {
         case .none: return nil
         case .clone:
-          guard let clone = context.cloneID(of: target, copy: UInt64(copy)) else { return nil }
+          guard let clone = context.cloneID(of: target, copy: copy) else { return nil }
           isNew = true
           values.append(CompiledConstraint.column(clone))
         case .outside:

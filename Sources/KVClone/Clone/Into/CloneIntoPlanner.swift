@@ -66,10 +66,10 @@ struct CloneIntoPlanner {
       tally = counted
     }
     if context.book.options.recordsProvenance {
-      tally.bytesWritten += UInt64(tally.objects) * CloneTally.foreignProvenanceBytes
+      tally.bytesWritten += UInt64(tally.objects) * CloneTally.provenanceBytes(isForeign: true)
     }
     try checkGains(destination)
-    scaleTally()
+    multiplyTally()
     let byteCount = tally.bytesWritten.saturatingAdd(tally.bytesCopied)
     if let most = context.book.options.maxBytes, byteCount > most {
       report(
@@ -88,7 +88,7 @@ struct CloneIntoPlanner {
         try check(ObjectID(rootCode: rootCode, serial: current), source, destination)
         serial = set.next(from: current + 1)
         if tally.objects & 1023 == 0 {
-          let done = tally.objects * Int(context.copies)
+          let done = tally.objects * context.copies
           try context.cancellation.check(.check, done, of: context.objectCount)
         }
       }
@@ -155,25 +155,16 @@ struct CloneIntoPlanner {
   }
 
   /// What was counted for one copy, for all of them.
-  private mutating func scaleTally() {
-    let copies = context.copies
-    if copies == 1 { return }
-    func times(_ number: UInt64) -> UInt64 {
-      let (product, overflow) = number.multipliedReportingOverflow(by: copies)
-      return overflow ? .max : product
-    }
-    let (shared, copied) = (tally.bytesShared, tally.bytesCopied)
-    let isShared = context.book.options.blobs == .share
-    tally.objects = Int(clamping: times(UInt64(tally.objects)))
-    tally.counts = tally.counts.map { Int(clamping: times(UInt64($0))) }
-    tally.bytesWritten = times(tally.bytesWritten)
+  private mutating func multiplyTally() {
+    guard context.book.options.blobs == .share else { return tally.multiply(by: context.copies) }
     // The first copy writes a shared value, and every further one refers to it.
-    tally.bytesShared = isShared ? times(shared.saturatingAdd(copied)) - copied : 0
-    tally.bytesCopied = isShared ? copied : times(copied)
-    if isShared {
-      let count = UInt64(tally.blobsShared) + UInt64(blobs.count)
-      tally.blobsShared = Int(clamping: times(count) - UInt64(blobs.count))
-    }
+    let (byteCount, count) = (tally.bytesCopied, blobs.count)
+    tally.bytesShared = tally.bytesShared.saturatingAdd(byteCount)
+    tally.blobsShared += count
+    tally.multiply(by: context.copies)
+    tally.bytesShared -= byteCount
+    tally.blobsShared -= count
+    tally.bytesCopied = byteCount
   }
 
   /// The links of one relationship: where they lead in the destination, and what remains of them (R13, R14).
@@ -237,7 +228,7 @@ struct CloneIntoPlanner {
       let entity = try destination.entity(of: key.target)
       let relationship = try entity.relationship(code: key.code, key.target, destination.schema)
       let count = try destination.count(key.target, relationship.name)
-      let (sum, overflow) = gain.count.multipliedReportingOverflow(by: Int(clamping: context.copies))
+      let (sum, overflow) = gain.count.multipliedReportingOverflow(by: context.copies)
       let name = "\(entity.name)/\(key.target.serial)"
       let total = overflow ? Int.max : sum
       if !relationship.isToMany, count + total > 1 {

@@ -132,12 +132,13 @@ extension ObjectStore {
     if planned != nil { try engine.makeRoom(for: context.byteCount) }
     let cancellation = context.cancellation
     try cancellation.check(.wait, 0, of: nil)
+    let commits = planned == nil ? 0 : try makeFreedPagesUsable(for: context.byteCount)
     var transaction = WriteTransaction(try writeSession(label: "clone"))
     let locked = ContinuousClock.now
     if let key, let known = try transaction.session.result(of: key) { return known }
     if let planned {
       // A writer who gave up meanwhile leaves the commit as it was, but not the serials.
-      guard transaction.session.commit == planned + 1, try context.hasFreeSerials(transaction.session) else {
+      guard transaction.session.commit == planned + commits + 1, try context.hasFreeSerials(transaction.session) else {
         return nil
       }
     } else {
@@ -145,7 +146,10 @@ extension ObjectStore {
     }
     var result: CloneResult
     do {
-      result = try transaction.write(context, source, roots, key, start)
+      let tally = try transaction.session.stream(source, context)
+      result = try transaction.finish(
+        context, tally, sourceCommit: try source.counter(MetadataKey.commitCounter), store: source.storeUUID, roots,
+        key, start)
       try cancellation.check(.commit, 0, of: result.objectCount)
     } catch {
       // The hook may have shown ids to somebody: they are not given out again.
@@ -163,29 +167,6 @@ extension ObjectStore {
   }
 }
 
-extension WriteTransaction {
-  /// Everything that a clone into another store writes: the clones, what they come from, what the caller's hook adds,
-  /// and what a repetition of the call will answer.
-  fileprivate mutating func write(
-    _ context: CloneIntoContext, _ source: borrowing Session, _ roots: [ObjectID], _ key: CloneKey?,
-    _ start: ContinuousClock.Instant
-  ) throws -> CloneResult {
-    let options = context.book.options
-    var tally = try session.stream(source, context)
-    if options.recordsProvenance {
-      try session.noteProvenance(context, source)
-      tally.bytesWritten += UInt64(tally.objects) * CloneTally.foreignProvenanceBytes
-    }
-    if let didClone = options.didClone {
-      try context.forEachClone { source, clone in try didClone(&self, source, clone) }
-      if let failure = session.changes.failure { throw failure }
-    }
-    let result = context.result(roots, tally, ContinuousClock.now - start)
-    if let key { try session.note(result, key) }
-    return result
-  }
-}
-
 extension CloneIntoContext {
   /// Everything that has to be right in the destination before the first byte is written (R1).
   ///
@@ -197,14 +178,5 @@ extension CloneIntoContext {
     if let error = planner.errors.first { throw error }
     blobs = planner.blobs
     byteCount = planner.tally.bytesWritten.saturatingAdd(planner.tally.bytesCopied)
-  }
-
-  /// The result of a finished stream, roots in the caller's order, copy after copy.
-  func result(_ roots: [ObjectID], _ tally: CloneTally, _ duration: Duration) -> CloneResult {
-    CloneResult(
-      roots: (0..<copies).flatMap { copy in roots.compactMap { cloneID(of: $0, copy: copy) } },
-      objectCount: tally.objects, counts: tally.countsByName(bridge.source), touchedCount: tally.touched.count,
-      touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
-      bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: duration)
   }
 }

@@ -47,7 +47,7 @@ extension Session {
 
   /// Makes the clone of one object, with everything that belongs to it.
   private mutating func takeOver(
-    _ id: ObjectID, _ copy: UInt64, _ attributes: CloneContext, _ source: borrowing Session,
+    _ id: ObjectID, _ copy: Int, _ attributes: CloneContext, _ source: borrowing Session,
     _ state: inout CloneIntoStream
   ) throws {
     let context = state.context

@@ -10,7 +10,7 @@ struct LinkToClone {
   let id: ObjectID
   /// The clone, by the destination.
   let newID: ObjectID
-  let copy: UInt64
+  let copy: Int
   let attributes: CloneContext
 }
 
@@ -123,7 +123,7 @@ extension Session {
 
   /// The hidden list of those who refer to a clone: clones of those who refer to its source.
   mutating func takeOverReferrers(
-    _ code: UInt16, _ other: UInt16, _ id: ObjectID, _ newID: ObjectID, _ copy: UInt64, _ attributes: CloneContext,
+    _ code: UInt16, _ other: UInt16, _ id: ObjectID, _ newID: ObjectID, _ copy: Int, _ attributes: CloneContext,
     _ source: borrowing Session, _ state: inout CloneIntoStream
   ) throws(StoreError) {
     let context = state.context

@@ -47,7 +47,7 @@ extension Session {
 
   /// The clone of a member of a source's list, where that clone links to what stands for the list's owner.
   private func gained(
-    _ member: ObjectID, _ gain: CloneIntoStream.OrderedGain, _ copy: UInt64, _ source: borrowing Session,
+    _ member: ObjectID, _ gain: CloneIntoStream.OrderedGain, _ copy: Int, _ source: borrowing Session,
     _ state: CloneIntoStream
   ) throws(StoreError) -> ObjectID? {
     guard let clone = state.context.cloneID(of: member, copy: copy), let attributes = state.attributes,
@@ -61,37 +61,13 @@ extension Session {
   }
 
   private mutating func addClonesOrOne(
-    _ id: ObjectID, _ code: UInt16, _ clones: [ObjectID], _ chunk: CloneChunk
+    _ id: ObjectID, _ code: UInt16, _ clones: some RandomAccessCollection<ObjectID>, _ chunk: CloneChunk
   ) throws(StoreError) {
     let entity = try entity(of: id)
     if let index = entity.relationshipIndexByCode[code], !entity.relationships[index].isToMany {
       for clone in clones { _ = try attach(id, code, clone) }
     } else {
       try addClones(id, code, clones, chunk)
-    }
-  }
-
-  /// Remembers the source of every clone (R33).
-  mutating func noteProvenance(_ context: CloneIntoContext, _ source: borrowing Session) throws {
-    let sourceCommit = try source.counter(MetadataKey.commitCounter)
-    for copy in 0..<context.copies {
-      for rootCode in source.schema.rootCodes {
-        guard let set = context.mark.set.set(rootCode: rootCode) else { continue }
-        var isHighest: Bool?
-        var done = 0
-        var next = set.next(from: 0)
-        while let serial = next {
-          let id = ObjectID(rootCode: rootCode, serial: serial)
-          guard let clone = context.cloneID(of: id, copy: copy) else { throw source.schema.notFound(id) }
-          let appends = try isHighest ?? isAboveAllProvenance(clone)
-          isHighest = appends
-          let value = ProvenanceValue(source: id, commit: sourceCommit, operation: commit, store: source.storeUUID)
-          try noteProvenance(clone, value, isHighest: appends)
-          done += 1
-          if done & 1023 == 0 { try context.cancellation.check() }
-          next = set.next(from: serial + 1)
-        }
-      }
     }
   }
 
