@@ -11,7 +11,8 @@ let package = Package(
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
-    .target(name: "BenchmarkSupport", swiftSettings: settings),
+    .target(
+      name: "BenchmarkSupport", dependencies: [.product(name: "KVClone", package: "KVClone")], swiftSettings: settings),
     .executableTarget(
       name: "CloneBenchmark", dependencies: ["BenchmarkSupport", .product(name: "KVClone", package: "KVClone")],
       swiftSettings: settings),

@@ -44,6 +44,7 @@ final class EnvironmentCore: @unchecked Sendable {
   /// Not zero if a reader that begins or ends must take the slow way.
   let attention = Atomic<UInt32>(0)
   let forkGuard = ForkGuard()
+  let writeback = Writeback()
   /// Commits of this process, for the checks that are due every so many.
   let commitCount = Atomic<UInt64>(0)
 

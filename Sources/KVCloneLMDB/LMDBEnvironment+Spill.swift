@@ -12,6 +12,16 @@ extension LMDBEnvironment {
     return unsafe key.withUnsafeBytes { key in unsafe SpillProbe.force(transaction, key) }
   }
 
+  /// Has the disk take what was spilled while the transaction goes on.
+  func beginWritingBack() {
+    if let descriptor = core.descriptor { core.writeback.begin(descriptor) }
+  }
+
+  /// Waits until that has begun, at the end of a transaction that spilled. A forked child has no thread that would do it.
+  func endWritingBack() {
+    if !core.forkGuard.isForked { core.writeback.finish() }
+  }
+
   /// Whether a code says that the library does not do things in the order that forced spills need: it took the value,
   /// or refused its length first.
   static func isOtherOrder(_ code: Int32) -> Bool {

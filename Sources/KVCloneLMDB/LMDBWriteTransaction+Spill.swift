@@ -21,5 +21,6 @@ extension LMDBWriteTransaction {
       throw code == 0 ? fail(.incompatible) : fail(code, "mdb_put (spill)")
     }
     spillCount += 1
+    environment.beginWritingBack()
   }
 }

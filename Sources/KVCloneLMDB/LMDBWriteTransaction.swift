@@ -42,6 +42,7 @@ public struct LMDBWriteTransaction: ~Copyable {
     precondition(thread == Threads.currentID, "A write transaction is committed by the thread that began it.")
     guard isLive else { throw .badTransaction }
     isLive = false
+    endWritingBack()
     if failure != nil {
       environment.abortWrite(handle, failure)
       throw .transactionFailed
@@ -53,12 +54,19 @@ public struct LMDBWriteTransaction: ~Copyable {
   package consuming func abort() {
     precondition(thread == Threads.currentID, "A write transaction is aborted by the thread that began it.")
     isLive = false
+    endWritingBack()
     environment.abortWrite(handle, failure)
+  }
+
+  /// While the environment is in use, and so cannot be closed.
+  private borrowing func endWritingBack() {
+    if spillCount > 0 { environment.endWritingBack() }
   }
 
   deinit {
     if isLive {
       precondition(thread == Threads.currentID, "A write transaction is dropped by the thread that began it.")
+      if spillCount > 0 { environment.endWritingBack() }
       environment.abortWrite(handle, failure)
     }
   }

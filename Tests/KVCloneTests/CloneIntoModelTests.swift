@@ -65,6 +65,30 @@ struct CloneIntoModelTests {
     }
   }
 
+  @Test("the plan's bytes are those of the records that the other model makes")
+  func plannedBytes() throws {
+    let store = try CloneStore(Self.model)
+    let thing = try store.insert("Thing", ["name": "whole"])
+    let parts = try (0..<100).map { try store.insert("Thing", ["name": .string("part \($0)"), "size": 7]) }
+    try store.store.write { tx in try tx.setMembers(thing, "parts", parts) }
+    let models = [
+      Self.model.changing("Thing") {
+        $0.attributes.append(AttributeDescription("more", .string, default: .string(String(repeating: "m", count: 60))))
+        $0.attributes.append(AttributeDescription("number", .integer64, default: 1))
+        $0.relationships.append(RelationshipDescription("others", toMany: "Thing", inverse: "others"))
+      },
+      Self.model.changing("Base") { $0.attributes[0].derivationExpression = "size" },
+    ]
+    for model in models {
+      let other = try CloneStore(model)
+      let plan = try store.store.planClone([thing], into: other.store)
+      let result = try store.store.clone([thing], into: other.store)
+      let ratio = Double(plan.bytesWritten) / Double(result.bytesWritten)
+      #expect((0.95...1.05).contains(ratio), "plan \(plan.bytesWritten), result \(result.bytesWritten)")
+      try other.expectClean()
+    }
+  }
+
   @Test("several source entities may be sub-entities of one in the destination, and share its serials")
   func sharedRoot() throws {
     let flat = ManagedObjectModel("Flat") {

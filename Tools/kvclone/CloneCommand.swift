@@ -256,10 +256,15 @@ struct CloneCommand: ToolCommand {
           blobsShared: plan.blobsShared, bytes: (plan.bytesShared, plan.bytesCopied, plan.bytesWritten),
           duration: plan.duration)
         json.member("committed", false)
+        if plan.isRepeated { json.member("repeated", true) }
         json.member("lockSeconds", plan.estimatedLockDuration.inSeconds)
         json.rulesAndErrors(of: plan)
         json.endObject()
       }
+    }
+    if plan.isRepeated {
+      try output.line("would clone nothing: the key is known, and what was cloned then would be told again")
+      return try output.flush()
     }
     try output.line("would clone \(Text.count(plan.objectCount, "object")):")
     for (entity, count) in plan.counts.sorted(by: { $0.key < $1.key }) { try output.line("  \(entity)  \(count)") }

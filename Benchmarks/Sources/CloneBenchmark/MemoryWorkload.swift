@@ -38,8 +38,8 @@ enum MemoryWorkload: String, CaseIterable {
     let path = directory + "/store"
     switch self {
     case .clone, .check: _ = try PhotoGraph.make(at: path, objects: count)
-    case .images, .streams, .staged: try ObjectStore.create(at: path, model: PhotoGraph.model).close()
-    case .blob: try ObjectStore.create(at: path, model: PhotoGraph.model).close()
+    case .images, .streams, .staged: try ObjectStore.create(at: path, model: PhotoModel.model).close()
+    case .blob: try ObjectStore.create(at: path, model: PhotoModel.model).close()
     case .cascade:
       for shape in CascadeShape.allCases {
         try withStore("\(directory)/\(shape)", StructuresBenchmark.model, creating: true) { store in
@@ -63,12 +63,12 @@ enum MemoryWorkload: String, CaseIterable {
     let path = directory + "/store"
     switch self {
     case .clone:
-      return try withStore(path, PhotoGraph.model) { store in
+      return try withStore(path, PhotoModel.model) { store in
         let library = try store.read { tx in try tx.objectID(named: "Library/1") }
         return "\(try store.clone([library]).objectCount) clones"
       }
-    case .images, .streams, .staged: return try withStore(path, PhotoGraph.model) { try writeImages($0, count) }
-    case .blob: return try withStore(path, PhotoGraph.model) { try Self.passBlob($0, mebibytes: count) }
+    case .images, .streams, .staged: return try withStore(path, PhotoModel.model) { try writeImages($0, count) }
+    case .blob: return try withStore(path, PhotoModel.model) { try Self.passBlob($0, mebibytes: count) }
     case .cascade: return try cascade(count, directory)
     case .nullify:
       return try withStore(path, StructuresBenchmark.model) { store in
@@ -76,7 +76,7 @@ enum MemoryWorkload: String, CaseIterable {
         return "\(count) members let go"
       }
     case .check:
-      return try withStore(path, PhotoGraph.model) { store in
+      return try withStore(path, PhotoModel.model) { store in
         let report = try store.check()
         guard report.damages.isEmpty else { throw Wrong(description: "\(report.damages.count) damages") }
         return "no damage"
@@ -163,7 +163,7 @@ enum MemoryWorkload: String, CaseIterable {
 /// What `kvclone load` is given.
 private enum LoadFiles {
   static func writeImages(_ count: Int, in directory: String) throws {
-    try ObjectStore.create(at: directory + "/store", model: PhotoGraph.model).close()
+    try ObjectStore.create(at: directory + "/store", model: PhotoModel.model).close()
     let lines = try LineFile(directory + "/data.ndjson")
     var random = SeededGenerator(seed: 11)
     var image = Data(count: MemoryWorkload.imageLength)
@@ -177,7 +177,7 @@ private enum LoadFiles {
 
   /// Albums of 100 photos in one library, each photo with a tag: to-one and to-many links, forwards and backwards.
   static func writeLines(_ count: Int, in directory: String) throws {
-    try ObjectStore.create(at: directory + "/store", model: PhotoGraph.model).close()
+    try ObjectStore.create(at: directory + "/store", model: PhotoModel.model).close()
     let lines = try LineFile(directory + "/data.ndjson")
     try lines.write(#"{"id":"Library/1","attributes":{"name":"Everything"}}"#)
     for tag in 1...1000 { try lines.write(#"{"id":"Tag/\#(tag)","attributes":{"name":"tag \#(tag)"}}"#) }

@@ -9,38 +9,12 @@ enum PhotoGraph {
   static let photosPerAlbum = 100
   static let tagCount = 1_000
 
-  static let model = ManagedObjectModel("PhotoLibrary") {
-    EntityDescription("Library") {
-      AttributeDescription("name", .string)
-      RelationshipDescription("albums", toMany: "Album", inverse: "library", deleteRule: .cascade)
-    }
-    EntityDescription("Album") {
-      AttributeDescription("title", .string)
-      RelationshipDescription("library", toOne: "Library", inverse: "albums")
-      RelationshipDescription("photos", toMany: "Photo", inverse: "album", deleteRule: .cascade)
-    }
-    EntityDescription("Photo") {
-      AttributeDescription("title", .string)
-      AttributeDescription("taken", .date)
-      AttributeDescription("rating", .double)
-      AttributeDescription("width", .integer64)
-      AttributeDescription("id", .uuid)
-      AttributeDescription("image", .binary)
-      RelationshipDescription("album", toOne: "Album", inverse: "photos")
-      RelationshipDescription("tags", toMany: "Tag", inverse: "photos")
-    }
-    EntityDescription("Tag") {
-      AttributeDescription("name", .string)
-      RelationshipDescription("photos", toMany: "Photo", inverse: "tags")
-    }
-  }
-
   /// Makes a store with a graph of which a clone copies about `objects`.
   ///
   /// - Parameter imageBytes: the size of each photo's image; 0 for none.
   /// - Returns: the library.
   static func make(at path: String, objects: Int, imageBytes: Int = 0) throws -> ObjectID {
-    let store = try ObjectStore.create(at: path, model: model)
+    let store = try ObjectStore.create(at: path, model: PhotoModel.model)
     defer { store.close() }
     let albums = max(1, (objects - 1) / (photosPerAlbum + 1))
     var random = SeededGenerator(seed: UInt64(objects))

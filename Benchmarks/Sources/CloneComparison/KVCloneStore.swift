@@ -3,32 +3,6 @@ import KVClone
 
 /// The graph in a store of the library.
 enum KVCloneStore {
-  static let photos = ManagedObjectModel("PhotoLibrary") {
-    EntityDescription("Library") {
-      AttributeDescription("name", .string)
-      RelationshipDescription("albums", toMany: "Album", inverse: "library", deleteRule: .cascade)
-    }
-    EntityDescription("Album") {
-      AttributeDescription("title", .string)
-      RelationshipDescription("library", toOne: "Library", inverse: "albums")
-      RelationshipDescription("photos", toMany: "Photo", inverse: "album", deleteRule: .cascade)
-    }
-    EntityDescription("Photo") {
-      AttributeDescription("title", .string)
-      AttributeDescription("taken", .date)
-      AttributeDescription("rating", .double)
-      AttributeDescription("width", .integer64)
-      AttributeDescription("id", .uuid)
-      AttributeDescription("image", .binary)
-      RelationshipDescription("album", toOne: "Album", inverse: "photos")
-      RelationshipDescription("tags", toMany: "Tag", inverse: "photos")
-    }
-    EntityDescription("Tag") {
-      AttributeDescription("name", .string)
-      RelationshipDescription("photos", toMany: "Photo", inverse: "tags")
-    }
-  }
-
   static let chain = ManagedObjectModel("Chain") {
     EntityDescription("Node") {
       AttributeDescription("number", .integer64)
@@ -41,7 +15,7 @@ enum KVCloneStore {
   private static let objectsPerTransaction = 500_000
 
   static func make(at path: String, _ recipe: GraphRecipe) throws {
-    let store = try ObjectStore.create(at: path, model: recipe.shape == .chain ? chain : photos)
+    let store = try ObjectStore.create(at: path, model: recipe.shape == .chain ? chain : PhotoModel.model)
     defer { store.close() }
     // The graph is dealt out in pieces, because a transaction of the library is a closure.
     var sink = ObjectSink(store: store, limit: recipe.imageBytes > 0 ? 5_000 : objectsPerTransaction)
@@ -154,6 +128,21 @@ struct KVCloneCloner: Cloner {
 
   mutating func clone() throws -> CloneOutcome {
     CloneOutcome(objects: try store.clone(roots, options: options).objectCount)
+  }
+
+  /// The first transaction of a process that is too large for memory finds out whether LMDB can be made to spill. It is
+  /// given up: the small store stays small.
+  mutating func warmUp() throws {
+    for _ in 0..<3 { _ = try clone() }
+    struct GivenUp: Error {}
+    var many = CloneOptions()
+    many.count = 1_500
+    do {
+      try store.write { transaction in
+        _ = try transaction.clone(roots, options: many)
+        throw GivenUp()
+      }
+    } catch is GivenUp {}
   }
 
   mutating func close() { store.close() }

@@ -68,7 +68,15 @@ struct CloneOutcome {
 protocol Cloner {
   /// Clones the request's roots, durably.
   mutating func clone() throws -> CloneOutcome
+  /// Does in a small store what the process does once in its life.
+  mutating func warmUp() throws
   mutating func close()
+}
+
+extension Cloner {
+  mutating func warmUp() throws {
+    for _ in 0..<3 { _ = try clone() }
+  }
 }
 
 /// Something a peer's process cannot do, or a library that it calls cannot.

@@ -54,7 +54,7 @@ enum PeerServer {
       if request.peer == .lmdbPlain || request.peer == .lmdbFloor { small.peer = .lmdb }
       small.isReadAheadOff = request.isReadAheadOff
       var cloner = try cloner(small)
-      for _ in 0..<3 { _ = try cloner.clone() }
+      try cloner.warmUp()
       cloner.close()
     }
     var reply = PeerReply()

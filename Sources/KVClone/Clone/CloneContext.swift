@@ -246,7 +246,7 @@ final class CloneContext: CloneNames {
 
 extension AttributeValue {
   /// Bytes of a value beyond its fixed slot in a record.
-  fileprivate var variableByteCount: Int {
+  var variableByteCount: Int {
     switch self {
     case .string(let text), .uri(let text): text.utf8.count
     case .binary(let data), .transformable(let data): data.count

@@ -86,6 +86,10 @@ struct LayoutBridge {
   let fields: [(source: Int, destination: Int)]
   /// Attributes that records of the layout lack, because they are from before these were added.
   let missing: [(field: Int, value: AttributeValue?)]
+  /// Fields of variable length that are not taken over.
+  private let leftOut: [Int]
+  /// By how much records become longer but for those: their fixed part, and defaults.
+  private let addedByteCount: Int
 
   init(_ bridge: EntityBridge, _ layout: RecordLayout) {
     let (source, destination) = (bridge.source, bridge.destination)
@@ -101,10 +105,27 @@ struct LayoutBridge {
     }
     self.fields = fields.sorted { $0.destination < $1.destination }
     self.missing = missing
+    let taken = Set(fields.map(\.source))
+    leftOut = layout.variableFields.filter { !taken.contains($0) }
+    addedByteCount =
+      destination.layout.fixedLength - layout.fixedLength
+      + missing.reduce(0) { $0 + ($1.value?.variableByteCount ?? 0) }
+      + bridge.defaults.reduce(0) { $0 + $1.value.variableByteCount }
     isSame =
       layout == source.layout && layout.fieldCount == destination.layout.fieldCount
       && (0..<layout.fieldCount).allSatisfy {
         bridge.fields[$0] == $0 && layout.kind($0) == destination.layout.kind($0)
       }
+  }
+
+  /// By how many bytes a record becomes longer than its source.
+  ///
+  /// - Parameter replaced: codes of attributes whose values are not the source's anyway.
+  func addedByteCount(to view: borrowing RecordView, replaced: Set<UInt16>) -> Int {
+    var count = addedByteCount
+    for field in leftOut where !replaced.contains(view.layout[field].propertyCode) {
+      count -= view.variableBytes(field).byteCount
+    }
+    return count
   }
 }

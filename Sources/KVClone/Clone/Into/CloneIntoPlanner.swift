@@ -109,8 +109,9 @@ struct CloneIntoPlanner {
     }
     tally.objects += 1
     tally.counts[Int(entity.code)] += 1
-    tally.bytesWritten += UInt64(try attributes[0].recordByteCount(plan, view, id, source) + 8)
     guard bridge.errors.isEmpty else { return }
+    let added = bridge.layout(view.layout).addedByteCount(to: view, replaced: plan.replacedCodes)
+    tally.bytesWritten += UInt64(max(0, try attributes[0].recordByteCount(plan, view, id, source) + added) + 8)
     try checkAttributes(plan, view, id, name, source)
     for (index, step) in plan.relationships.enumerated() {
       try check(step, bridge.relationships[index], id, view, plan, source, destination)
