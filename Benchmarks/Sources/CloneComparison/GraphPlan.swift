@@ -147,6 +147,9 @@ extension GraphPlan {
       GraphPlan(
         name: "document-memory", title: "the same document on a file system in memory, where a sync costs nothing",
         recipe: .document, runs: runs(withImages), rounds: rounds, repeats: repeats, isInMemory: true),
+      GraphPlan(
+        name: "document-tags", title: "a document in memory that links to nearly 192 of 1,000 tags, not to 24",
+        recipe: .documentWithManyTags, runs: runs(withImages), rounds: rounds, repeats: repeats, isInMemory: true),
     ]
   }
 }
