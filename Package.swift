@@ -57,7 +57,8 @@ let package = Package(
     .target(
       name: "KVCloneTestSupport", dependencies: ["KVClone", "KVCloneRecords", "KVCloneModel", "KVCloneCoreData"],
       path: "Tests/KVCloneTestSupport", swiftSettings: common),
-    .testTarget(name: "KVCloneModelTests", dependencies: ["KVCloneModel"], swiftSettings: common),
+    .testTarget(
+      name: "KVCloneModelTests", dependencies: ["KVCloneModel", "KVCloneTestSupport"], swiftSettings: common),
     .testTarget(
       name: "KVCloneRecordsTests", dependencies: ["KVCloneRecords"], swiftSettings: common),
     .testTarget(name: "KVCloneLMDBTests", dependencies: ["KVCloneLMDB", "KVClonePeer"], swiftSettings: common),

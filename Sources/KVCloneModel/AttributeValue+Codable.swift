@@ -64,7 +64,7 @@ extension AttributeValue: Codable {
 }
 
 /// Numbers as texts that read back with the same bits: the shortest decimal form, or `bits:` and hexadecimal for NaN.
-private enum ExactText {
+enum ExactText {
   static func text(_ value: Double) -> String {
     value.isNaN ? "bits:" + String(value.bitPattern, radix: 16) : value.description
   }

@@ -77,6 +77,11 @@ package struct TableCode: RawRepresentable, Hashable, Sendable {
 
 /// Four lower-case hexadecimal digits, as in the names of tables and metadata.
 func hexadecimal(_ value: UInt16) -> String {
-  let digits = String(value, radix: 16)
-  return String(repeating: "0", count: 4 - digits.count) + digits
+  String(unsafeUninitializedCapacity: 4) { text in
+    for place in 0..<4 {
+      let digit = UInt8(truncatingIfNeeded: value >> (12 - 4 * place) & 0xF)
+      text[place] = digit < 10 ? 48 + digit : 87 + digit
+    }
+    return 4
+  }
 }

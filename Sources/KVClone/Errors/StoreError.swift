@@ -49,6 +49,8 @@ public struct StoreError: KVCloneError, Hashable {
     case unknownProperty
     /// A value is not of the attribute's type.
     case wrongType
+    /// A fetch request asks for something that cannot be asked.
+    case invalidPredicate
     /// A value does not fit into the attribute's type.
     case outOfRange
     /// A relationship's target is of another entity than its destination.

@@ -28,8 +28,19 @@ extension CompiledEntity {
     if let index = attributeIndex[name] {
       return try value(of: attributes[index], in: view, id: id, schema: schema)
     }
-    guard let composite = composites[name] else { throw unknownAttribute(name) }
+    guard let composite = composite(at: name) else { throw unknownAttribute(name) }
     return try compositeValue(composite, path: name, in: view, id: id, schema: schema)
+  }
+
+  /// The composite attribute at a path: one of the entity's, or an element of another.
+  func composite(at path: String) -> AttributeDescription? {
+    let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    guard var found = composites[names[0]] else { return nil }
+    for name in names.dropFirst() {
+      guard let element = found.elements.first(where: { $0.name == name && $0.type == .composite }) else { return nil }
+      found = element
+    }
+    return found
   }
 
   private func compositeValue(

@@ -54,31 +54,7 @@ extension Session {
   }
 
   borrowing func parse(_ text: String) throws(StoreError) -> (id: ObjectID, entity: CompiledEntity) {
-    let prefix = "x-kvclone://"
-    var rest = text[...]
-    var serialPrefix = ""
-    if text.hasPrefix(prefix) {
-      rest = text.dropFirst(prefix.count)
-      guard let slash = rest.firstIndex(of: "/"), rest[..<slash].lowercased() == storeUUID.uuidString.lowercased()
-      else {
-        throw StoreError(.objectNotFound, "\(text) is an object of another store", object: text)
-      }
-      rest = rest[rest.index(after: slash)...]
-      serialPrefix = "p"
-    }
-    guard let slash = rest.lastIndex(of: "/"), rest[rest.index(after: slash)...].hasPrefix(serialPrefix) else {
-      throw invalidName(text)
-    }
-    let digits = rest[rest.index(after: slash)...].dropFirst(serialPrefix.count)
-    guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }), let serial = UInt64(digits),
-      serial > 0, serial <= ObjectID.maximumSerial
-    else { throw invalidName(text) }
-    let entity = try schema.entity(String(rest[..<slash]))
-    return (ObjectID(rootCode: entity.rootCode, serial: serial), entity)
-  }
-
-  private borrowing func invalidName(_ text: String) -> StoreError {
-    StoreError(.invalidObjectName, "\(text) is no object's name; write Entity/serial, as in Note/12", object: text)
+    try schema.parse(text, storeUUID: storeUUID)
   }
 
   /// How many objects each concrete entity of a root's table has, by entity code. Reads headers only.
@@ -135,6 +111,36 @@ extension Session {
 }
 
 extension Schema {
+  /// An object's name, `Note/12` or its URI: the id and the entity that the name gives. Whether there is such an object is not
+  /// looked up.
+  func parse(_ text: String, storeUUID: UUID) throws(StoreError) -> (id: ObjectID, entity: CompiledEntity) {
+    let prefix = "x-kvclone://"
+    var rest = text[...]
+    var serialPrefix = ""
+    if text.hasPrefix(prefix) {
+      rest = text.dropFirst(prefix.count)
+      guard let slash = rest.firstIndex(of: "/"), rest[..<slash].lowercased() == storeUUID.uuidString.lowercased()
+      else {
+        throw StoreError(.objectNotFound, "\(text) is an object of another store", object: text)
+      }
+      rest = rest[rest.index(after: slash)...]
+      serialPrefix = "p"
+    }
+    guard let slash = rest.lastIndex(of: "/"), rest[rest.index(after: slash)...].hasPrefix(serialPrefix) else {
+      throw invalidName(text)
+    }
+    let digits = rest[rest.index(after: slash)...].dropFirst(serialPrefix.count)
+    guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }), let serial = UInt64(digits),
+      serial > 0, serial <= ObjectID.maximumSerial
+    else { throw invalidName(text) }
+    let entity = try entity(String(rest[..<slash]))
+    return (ObjectID(rootCode: entity.rootCode, serial: serial), entity)
+  }
+
+  private func invalidName(_ text: String) -> StoreError {
+    StoreError(.invalidObjectName, "\(text) is no object's name; write Entity/serial, as in Note/12", object: text)
+  }
+
   /// The id in an object table's key.
   func objectID(_ key: borrowing RawSpan) throws(StoreError) -> ObjectID {
     do throws(RecordError) {

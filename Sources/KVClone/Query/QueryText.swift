@@ -1,0 +1,96 @@
+import Foundation
+import KVCloneModel
+
+/// Text as comparisons see it.
+enum QueryText {
+  /// The text without what `[c]` and `[d]` say does not count: letter case, diacritics. Both by Unicode, in no language.
+  static func folded(_ text: String, _ options: QueryComparison.Options) -> String {
+    var folding: String.CompareOptions = []
+    if options.contains(.caseInsensitive) { folding.insert(.caseInsensitive) }
+    if options.contains(.diacriticInsensitive) { folding.insert(.diacriticInsensitive) }
+    if folding.isEmpty { return text }
+    // Most texts are ASCII, where only letters change.
+    if text.utf8.allSatisfy({ $0 < 0x80 }) {
+      return options.contains(.caseInsensitive) ? text.lowercased() : text
+    }
+    return text.folding(options: folding, locale: nil)
+  }
+
+  /// Whether `text` has `part` in it, by code points.
+  static func contains(_ text: String, _ part: String) -> Bool {
+    var (text, part) = (text, part)
+    return text.withUTF8 { text in
+      part.withUTF8 { part in
+        if part.isEmpty { return true }
+        guard let first = part.first, text.count >= part.count else { return false }
+        var start = 0
+        while start <= text.count - part.count {
+          if text[start] == first, UnsafeBufferPointer(rebasing: text[start..<start + part.count]).elementsEqual(part) {
+            return true
+          }
+          start += 1
+        }
+        return false
+      }
+    }
+  }
+
+  static func begins(_ text: String, with part: String) -> Bool { text.utf8.starts(with: part.utf8) }
+
+  static func ends(_ text: String, with part: String) -> Bool {
+    text.utf8.count >= part.utf8.count && text.utf8.suffix(part.utf8.count).elementsEqual(part.utf8)
+  }
+}
+
+/// A pattern of LIKE: `?` stands for one character, `*` for any number, `\` before either for itself.
+struct LikePattern {
+  private enum Piece: Equatable {
+    case one(Unicode.Scalar)
+    case any
+    case rest
+  }
+
+  private var pieces: [Piece] = []
+
+  init(_ pattern: String) {
+    var isEscaped = false
+    for scalar in pattern.unicodeScalars {
+      if isEscaped {
+        pieces.append(.one(scalar))
+        isEscaped = false
+      } else if scalar == "\\" {
+        isEscaped = true
+      } else if scalar == "?" {
+        pieces.append(.any)
+      } else if scalar == "*" {
+        // Several stars are one.
+        if pieces.last != .rest { pieces.append(.rest) }
+      } else {
+        pieces.append(.one(scalar))
+      }
+    }
+    if isEscaped { pieces.append(.one("\\")) }
+  }
+
+  /// Whether the whole text matches. Goes back to the last star only, so the time is at most the product of both lengths.
+  func matches(_ text: String) -> Bool {
+    let scalars = Array(text.unicodeScalars)
+    var (place, piece) = (0, 0)
+    var star: (piece: Int, place: Int)?
+    while place < scalars.count {
+      if piece < pieces.count, pieces[piece] == .rest {
+        star = (piece, place)
+        piece += 1
+      } else if piece < pieces.count, pieces[piece] == .any || pieces[piece] == .one(scalars[place]) {
+        place += 1
+        piece += 1
+      } else if let back = star {
+        star = (back.piece, back.place + 1)
+        (piece, place) = (back.piece + 1, back.place + 1)
+      } else {
+        return false
+      }
+    }
+    return pieces[piece...].allSatisfy { $0 == .rest }
+  }
+}

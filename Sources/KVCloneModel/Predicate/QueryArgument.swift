@@ -1,0 +1,85 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// What fills a place such as `%@` or `%K` of a format, or a variable.
+public enum QueryArgument: Hashable, Sendable {
+  /// No value.
+  case null
+  /// The value of an attribute.
+  case value(AttributeValue)
+  /// An object of a store.
+  case object(ObjectID)
+  /// Several arguments; a list of constants is a constant, and one with expressions in it an aggregate.
+  case list([QueryArgument])
+  /// An expression.
+  case expression(QueryExpression)
+  /// A predicate, where a format has one.
+  case predicate(QueryPredicate)
+
+  /// Text; for `%K` a key path.
+  public static func string(_ text: String) -> QueryArgument { .value(.string(text)) }
+  /// A whole number.
+  public static func integer(_ number: some BinaryInteger) -> QueryArgument {
+    Int64(exactly: number).map { .value(.integer($0)) } ?? .value(.double(Double(number)))
+  }
+  /// A floating-point number.
+  public static func double(_ number: Double) -> QueryArgument { .value(.double(number)) }
+  /// A truth value.
+  public static func boolean(_ flag: Bool) -> QueryArgument { .value(.boolean(flag)) }
+  /// A point in time.
+  public static func date(_ date: Date) -> QueryArgument { .value(.date(date)) }
+  /// A UUID.
+  public static func uuid(_ uuid: UUID) -> QueryArgument { .value(.uuid(uuid)) }
+
+  /// Why an argument cannot stand where a value is needed.
+  enum Problem: Error {
+    /// It is, or contains, a predicate.
+    case predicate
+    /// Its lists lie in too many lists.
+    case depth
+  }
+
+  /// The argument as an expression.
+  func expression(level: Int = 1) -> Result<QueryExpression, Problem> {
+    switch self {
+    case .null: return .success(.constant(.null))
+    case .value(let value): return .success(.constant(.value(value)))
+    case .object(let id): return .success(.constant(.object(id)))
+    case .expression(let expression): return .success(expression)
+    case .predicate: return .failure(.predicate)
+    case .list(let arguments):
+      guard level < QueryTree.maximumHeight else { return .failure(.depth) }
+      var items: [QueryExpression] = []
+      var constants: [QueryConstant] = []
+      for argument in arguments {
+        switch argument.expression(level: level + 1) {
+        case .failure(let problem): return .failure(problem)
+        case .success(let item):
+          items.append(item)
+          if case .constant(let constant) = item { constants.append(constant) }
+        }
+      }
+      return .success(constants.count == items.count ? .constant(.list(constants)) : .aggregate(items))
+    }
+  }
+}
+
+extension QueryArgument: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+  ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral
+{
+  /// Text; for `%K` a key path.
+  public init(stringLiteral value: String) { self = .value(.string(value)) }
+  /// A whole number.
+  public init(integerLiteral value: Int64) { self = .value(.integer(value)) }
+  /// A floating-point number.
+  public init(floatLiteral value: Double) { self = .value(.double(value)) }
+  /// A truth value.
+  public init(booleanLiteral value: Bool) { self = .value(.boolean(value)) }
+  /// No value.
+  public init(nilLiteral: ()) { self = .null }
+  /// Several arguments.
+  public init(arrayLiteral elements: QueryArgument...) { self = .list(elements) }
+}

@@ -1,0 +1,124 @@
+/// Cuts a format into tokens, and takes the argument of each place.
+///
+/// It works on Unicode scalars: a quotation mark ends a text also where a combining mark follows it.
+struct QueryTokenizer {
+  let scalars: [Unicode.Scalar]
+  /// The index of the next scalar.
+  var position = 0
+  private let arguments: [QueryArgument]
+  private var usedCount = 0
+
+  init(format: String, arguments: [QueryArgument]) {
+    scalars = Array(format.unicodeScalars)
+    self.arguments = arguments
+  }
+
+  /// Whether arguments are left over.
+  var hasArguments: Bool { usedCount < arguments.count }
+
+  /// The scalar at a distance from the next one; nil behind the end.
+  func peek(_ distance: Int = 0) -> Unicode.Scalar? {
+    position + distance < scalars.count ? scalars[position + distance] : nil
+  }
+
+  /// An error at a scalar.
+  func error(_ kind: QueryFormatError.Kind, _ message: String, at offset: Int) -> QueryFormatError {
+    QueryFormatError(kind: kind, message: message, column: text(from: 0, to: offset).count + 1)
+  }
+
+  func text(from start: Int, to end: Int) -> String {
+    var view = String.UnicodeScalarView()
+    view.append(contentsOf: scalars[start..<end])
+    return String(view)
+  }
+
+  /// The next token, and the index of its first scalar.
+  mutating func next() throws(QueryFormatError) -> (token: QueryToken, start: Int) {
+    while let scalar = peek(), scalar.properties.isWhitespace { position += 1 }
+    let start = position
+    guard let scalar = peek() else { return (.end, start) }
+    if QueryCharacters.beginsName(scalar) {
+      let word = name()
+      return (.word(word, QueryKeyword(word: word)), start)
+    }
+    switch scalar {
+    case "0"..."9": return (try number(), start)
+    case ".":
+      if let digit = peek(1), ("0"..."9").contains(digit) { return (try number(), start) }
+    case "'", "\"": return (.text(try quoted()), start)
+    case "%": return (try place(), start)
+    case "$":
+      position += 1
+      guard let first = peek(), QueryCharacters.beginsName(first) else {
+        throw error(.unexpectedToken, "'$' has no name behind it; write $NAME", at: start)
+      }
+      return (.variable(name()), start)
+    case "@":
+      position += 1
+      guard let first = peek(), QueryCharacters.beginsName(first) else {
+        throw error(.unexpectedToken, "'@' has no name behind it; write @count, @sum and the like", at: start)
+      }
+      return (.collectionOperator(name()), start)
+    case "#": return (.name(try escapedName()), start)
+    default: break
+    }
+    return (.symbol(try symbol(scalar)), start)
+  }
+
+  /// Takes the argument of the place that begins at a scalar.
+  mutating func takeArgument(at start: Int) throws(QueryFormatError) -> QueryArgument {
+    guard usedCount < arguments.count else {
+      let message = "there are only \(arguments.count) arguments; give one for each place, or write text in quotes"
+      throw error(.tooFewArguments, message, at: start)
+    }
+    usedCount += 1
+    return arguments[usedCount - 1]
+  }
+
+  private mutating func name() -> String {
+    let start = position
+    while let scalar = peek(), QueryCharacters.continuesName(scalar) { position += 1 }
+    return text(from: start, to: position)
+  }
+
+  private mutating func escapedName() throws(QueryFormatError) -> String {
+    let start = position
+    position += 1
+    switch peek() {
+    case "'", "\"": return try quoted()
+    case let first? where QueryCharacters.beginsName(first): return name()
+    default: throw error(.unexpectedToken, "'#' has no name behind it; write #NAME", at: start)
+    }
+  }
+
+  private mutating func symbol(_ first: Unicode.Scalar) throws(QueryFormatError) -> QuerySymbol {
+    if let second = peek(1), let symbol = Self.pair(first, second) {
+      position += 2
+      return symbol
+    }
+    if first == "=" {
+      position += 1
+      return .equal
+    }
+    guard let symbol = QuerySymbol(rawValue: String(first)) else {
+      let message = "a character has no meaning here; put texts in quotes, and names behind #"
+      throw error(.unexpectedToken, message, at: position)
+    }
+    position += 1
+    return symbol
+  }
+
+  private static func pair(_ first: Unicode.Scalar, _ second: Unicode.Scalar) -> QuerySymbol? {
+    switch (first, second) {
+    case ("=", "="): .equal
+    case ("!", "="), ("<", ">"): .notEqual
+    case ("<", "="), ("=", "<"): .lessOrEqual
+    case (">", "="), ("=", ">"): .greaterOrEqual
+    case ("&", "&"): .and
+    case ("|", "|"): .or
+    case ("*", "*"): .power
+    case (":", "="): .assign
+    default: nil
+    }
+  }
+}

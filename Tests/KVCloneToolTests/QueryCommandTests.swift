@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+@Suite("kvclone: query")
+struct QueryCommandTests {
+  private func filled() throws -> Scratch {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    let lines = """
+      {"id":"Note/1","attributes":{"name":"b, \\"quoted\\""},"relationships":{"items":["Item/1","Item/2"]}}
+      {"id":"Note/2","attributes":{"name":"A"}}
+      {"id":"Note/3","attributes":{"name":"c"},"relationships":{"items":["Item/3"]}}
+      {"id":"Item/1","attributes":{},"relationships":{"tags":["Tag/1","Tag/2"]}}
+      {"id":"Item/2"}
+      {"id":"Item/3","attributes":{},"relationships":{"tags":["Tag/2"]}}
+      {"id":"Tag/1","attributes":{"label":"Apple"}}
+      {"id":"Tag/2","attributes":{"label":"pear"}}
+      """
+    try scratch.succeed("load", "-", input: lines)
+    return scratch
+  }
+
+  private func ids(_ scratch: Scratch, _ arguments: String...) throws -> [String] {
+    try scratch.run(["--store", scratch.store, "query"] + arguments + ["--format", "ids"]).text.split(separator: "\n")
+      .map(String.init)
+  }
+
+  @Test("objects are found by subqueries, counts, members and names, in the order that is asked for")
+  func finds() throws {
+    let scratch = try filled()
+    #expect(
+      try ids(scratch, "Item", "SUBQUERY(tags, $tag, $tag.label BEGINSWITH 'A').@count > 0") == ["Item/1"])
+    #expect(try ids(scratch, "Item", "ANY tags.label ==[c] 'PEAR'") == ["Item/1", "Item/3"])
+    #expect(try ids(scratch, "Item", "note == 'Note/1'") == ["Item/1", "Item/2"])
+    #expect(try ids(scratch, "Note", "items.@count == 0 OR name == 'c'", "--sort", "-name") == ["Note/3", "Note/2"])
+    #expect(try ids(scratch, "Note", "TRUEPREDICATE", "--sort", "name[c]") == ["Note/2", "Note/1", "Note/3"])
+    #expect(
+      try ids(scratch, "Note", "TRUEPREDICATE", "--sort", "items.@count,-name") == ["Note/2", "Note/3", "Note/1"])
+    #expect(try ids(scratch, "Note", "TRUEPREDICATE", "--offset", "1", "--limit", "1") == ["Note/2"])
+    #expect(try ids(scratch, "Note", "TRUEPREDICATE", "--limit", "0") == [])
+    #expect(try ids(scratch, "Note", "SELF IN {'Note/3', 'Note/1', 'Note/99'}") == ["Note/1", "Note/3"])
+  }
+
+  @Test("results come as a table, JSON, CSV, ids, or as their number")
+  func formats() throws {
+    let scratch = try filled()
+    let json = try scratch.succeed("query", "Note", "name == 'A'", "--json").json()
+    let objects = try #require(json["objects"] as? [[String: Any]])
+    #expect(objects.map { $0["id"] as? String } == ["Note/2"])
+    let count = try scratch.succeed("query", "Note", "name != nil", "--count", "--json").json()
+    #expect(count["count"] as? Int == 3)
+    #expect(try scratch.succeed("query", "Note", "name != nil", "--count", "--limit", "2").text == "2\n")
+    let csv = try scratch.succeed("query", "Note", "name CONTAINS 'quoted'", "--format", "csv").text
+    #expect(csv.hasPrefix("id,"))
+    #expect(csv.split(separator: "\n").count == 2 && csv.contains("\"b, \"\"quoted\"\"\""))
+    let table = try scratch.succeed("query", "Note", "TRUEPREDICATE", "--sort", "name").text.split(separator: "\n")
+    #expect(table.count == 4 && table[0].hasPrefix("id ") && table[1].hasPrefix("Note/2"))
+    let steps = try scratch.succeed("query", "Item", "note == 'Note/1'", "--explain").text
+    #expect(steps.hasPrefix("look at the members of items of 1 object\n"))
+  }
+
+  @Test("what cannot be asked is refused, and the error names it")
+  func refuses() throws {
+    let scratch = try filled()
+    for (arguments, code, text) in [
+      (["Note", "nope == 1"], 1, "nope"), (["Note", "name == 1"], 1, "name"),
+      (["Note", "items.note == nil"], 1, "ANY"), (["Nope", "TRUEPREDICATE"], 1, "Nope"),
+      (["Note", "name =="], 64, "column 8"), (["Note", "name == $x"], 1, "$x"),
+      (["Note", "TRUEPREDICATE", "--sort", "items"], 1, "items"),
+      (["Note", "TRUEPREDICATE", "--sort", "("], 64, "--sort"),
+      (["Note", "TRUEPREDICATE", "--limit", "-1"], 64, "--limit"),
+    ] {
+      let result = try scratch.run(["--store", scratch.store, "query"] + arguments)
+      #expect(result.code == Int32(code), "\(arguments): \(result.errors)")
+      #expect(result.errors.contains(text), "\(arguments): \(result.errors)")
+    }
+  }
+}
