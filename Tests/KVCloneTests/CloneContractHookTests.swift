@@ -165,7 +165,7 @@ struct CloneContractHookTests {
         let roots = try graph.labels(of: entity).prefix(2).map(test.id)
         let options = CloneOptions.contract(count: 1 + step % 3) { $0.references = step < 2 ? .remap : .keepOriginal }
         let result = try test.cloneAsReference(
-          roots, options, "\(entity), seed \(seed), step \(step)", checksBytes: false
+          roots, options, "\(entity), seed \(seed), step \(step)"
         ) {
           owner, name, target in
           var hash = SeededGenerator(seed: seed)

@@ -287,7 +287,7 @@ struct CloneContractShapeTests {
         let root = try #require(try test.store.objects(entity).first)
         // The reference compares lists by searching them: no copies where the graph is large.
         try test.cloneAsReference(
-          [root], .contract(count: size < 18 ? count : 1), "\(entity), \(place)", checksBytes: false)
+          [root], .contract(count: size < 18 ? count : 1), "\(entity), \(place)")
         if size == 18 { break }
       }
     }

@@ -127,7 +127,7 @@ final class ContractStore {
 
   /// R36: what was planned is what happened.
   func expectEqual(
-    _ plan: ClonePlan, _ result: CloneResult, _ place: String = "", checksBytes: Bool = true,
+    _ plan: ClonePlan, _ result: CloneResult, _ place: String = "",
     sourceLocation: SourceLocation = #_sourceLocation
   ) {
     #expect(plan.errors.isEmpty, "\(plan.errors.prefix(3)) \(place)", sourceLocation: sourceLocation)
@@ -138,11 +138,7 @@ final class ContractStore {
     #expect(plan.blobsShared == result.blobsShared, "blobsShared \(place)", sourceLocation: sourceLocation)
     #expect(plan.bytesShared == result.bytesShared, "bytesShared \(place)", sourceLocation: sourceLocation)
     #expect(plan.bytesCopied == result.bytesCopied, "bytesCopied \(place)", sourceLocation: sourceLocation)
-    guard checksBytes else { return }
-    let (planned, written) = (Double(plan.bytesWritten), Double(result.bytesWritten))
-    #expect(
-      abs(planned - written) <= written / 20, "\(planned) bytes planned, \(written) written \(place)",
-      sourceLocation: sourceLocation)
+    #expect(plan.bytesWritten == result.bytesWritten, "bytesWritten \(place)", sourceLocation: sourceLocation)
   }
 
   /// Plans, clones, and compares with the reference cloner, which knows nothing of the store's.
@@ -150,7 +146,7 @@ final class ContractStore {
   /// - Returns: What the clone did; nil where the rules refuse it, which then was checked too.
   @discardableResult
   func cloneAsReference(
-    _ roots: [ObjectID], _ options: CloneOptions = CloneOptions(), _ place: String = "", checksBytes: Bool = true,
+    _ roots: [ObjectID], _ options: CloneOptions = CloneOptions(), _ place: String = "",
     hook: (@Sendable (Label, String, Label) -> ReferenceCloneOptions.EdgeRule?)? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) throws -> CloneResult? {
@@ -178,7 +174,7 @@ final class ContractStore {
       return nil
     }
     let result = try store.clone(roots, options: options)
-    expectEqual(plan, result, place, checksBytes: checksBytes, sourceLocation: sourceLocation)
+    expectEqual(plan, result, place, sourceLocation: sourceLocation)
     #expect(result.touchedCount == expected.touched.count, "touched \(place)", sourceLocation: sourceLocation)
     let width = result.roots.count / options.count
     let copies = try (0..<options.count).map { copy in

@@ -54,7 +54,7 @@ struct CloneContractTangleTests {
           $0.rules[name] = RelationshipCloneRule.Override.allCases.randomElement(using: &random)
         }
       }
-      let result = try test.cloneAsReference(roots, options, "seed \(seed), step \(step)", checksBytes: false) {
+      let result = try test.cloneAsReference(roots, options, "seed \(seed), step \(step)") {
         owner, name, target in
         var hash = SeededGenerator(seed: seed)
         for byte in "\(owner).\(name)>\(target)".utf8 { hash = SeededGenerator(seed: hash.next() ^ UInt64(byte)) }

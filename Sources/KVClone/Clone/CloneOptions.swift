@@ -137,7 +137,7 @@ public struct ClonePlan: Sendable {
   public let bytesShared: UInt64
   /// Bytes of large binary values that would be written again.
   public let bytesCopied: UInt64
-  /// Bytes of records, lists and index entries that would be written, estimated.
+  /// Bytes of records, lists and index entries that would be written, with their keys: what the clone then reports.
   public let bytesWritten: UInt64
   /// How long the planning took.
   public let duration: Duration
