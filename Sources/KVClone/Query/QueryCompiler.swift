@@ -14,6 +14,10 @@ struct QueryCompiler {
   let objectNamed: (String) -> ObjectID?
   /// Variables of the subqueries around the place that is compiled, outermost first.
   private var variables: [(name: String, kind: QueryKind)] = []
+  /// Where expressions are about groups of objects: what they may be made of.
+  var grouping: QueryGrouping?
+  /// Objects that variables name from the start, as a fetched property's `$FETCH_SOURCE`.
+  var objects: [String: (id: ObjectID, entity: CompiledEntity)] = [:]
 
   init(_ schema: Schema, _ entity: CompiledEntity, objectNamed: @escaping (String) -> ObjectID?) {
     self.schema = schema
@@ -134,12 +138,16 @@ struct QueryCompiler {
   // MARK: Expressions
 
   mutating func term(_ expression: QueryExpression) throws(StoreError) -> QueryTerm {
+    if let grouping, variables.isEmpty, let term = try grouping.term(expression, self) { return term }
     switch expression {
     case .constant(let constant):
       let value = QueryValue(constant)
       return QueryTerm(.constant(value), QueryKind(value))
     case .self: return QueryTerm(.current, .object(entity))
     case .variable(let name):
+      if let (id, entity) = objects[name], !variables.contains(where: { $0.name == name }) {
+        return QueryTerm(.constant(.object(id)), .object(entity))
+      }
       guard let depth = variables.lastIndex(where: { $0.name == name }) else {
         throw invalid("the variable $\(name) has no value; fill it in with substituting(_:)")
       }
@@ -217,24 +225,29 @@ struct QueryCompiler {
     guard list.isList || list.isUnknown else {
       throw invalid("@\(function.rawValue) needs many values, and \(list.text) is one")
     }
+    // Behind a to-one relationship there may be no object whose members could be counted: those are 0 then.
+    if function == .count, case .relationship(let owner, let link) = list.node, owner.isOneObject {
+      return QueryTerm(.memberCount(of: owner, link), .number)
+    }
+    return QueryTerm(.collection(function, list), try kind(of: function, list))
+  }
+
+  /// What an operator gives for many values, or for one of each object.
+  func kind(of function: QueryCollectionOperator, _ values: QueryTerm) throws(StoreError) -> QueryKind {
+    let element = values.kind.element
     switch function {
-    case .count:
-      // Behind a to-one relationship there may be no object whose members could be counted: those are 0 then.
-      if case .relationship(let owner, let link) = list.node, owner.isOneObject {
-        return QueryTerm(.memberCount(of: owner, link), .number)
-      }
-      return QueryTerm(.collection(.count, list), .number)
+    case .count: return .number
     case .sum, .avg:
-      guard list.kind.element.fits(.number) else {
-        throw wrongType(list, "@\(function.rawValue) needs numbers, and \(list.text) is \(list.kind.element.name)")
+      guard element.fits(.number) else {
+        throw wrongType(values, "@\(function.rawValue) needs numbers, and \(values.text) is \(element.name)")
       }
-      return QueryTerm(.collection(function, list), .number)
+      return .number
     case .min, .max:
-      guard list.kind.element.isOrdered else {
-        throw wrongType(list, "\(list.text) is \(list.kind.element.name), of which none is the least or the greatest")
+      guard element.isOrdered else {
+        throw wrongType(values, "\(values.text) is \(element.name), of which none is the least or the greatest")
       }
-      return QueryTerm(.collection(function, list), list.kind.element)
-    case .unionOfObjects, .distinctUnionOfObjects: return QueryTerm(.collection(function, list), list.kind)
+      return element
+    case .unionOfObjects, .distinctUnionOfObjects: return values.kind
     }
   }
 

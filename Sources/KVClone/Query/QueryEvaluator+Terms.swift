@@ -32,6 +32,7 @@ extension QueryEvaluator {
       }
       for value in values where try !body(value) { return }
     case .current: _ = try body(.object(id))
+    case .place(let index): _ = try body(places[index])
     case .element(let depth): _ = try body(.object(elements[depth]))
     case .attribute(let owner, let column):
       try forEachObject(owner, id, view, session) { (session, entity, view, owner) throws(StoreError) in

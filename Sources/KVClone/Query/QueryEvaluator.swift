@@ -9,6 +9,8 @@ final class QueryEvaluator {
   let schema: Schema
   /// The members that the subqueries around the place of evaluation look at, outermost first.
   var elements: [ObjectID] = []
+  /// What the group has that is asked about: see ``QueryGrouping``.
+  var places: [QueryValue] = []
   /// Regular expressions by their text; nil for one that cannot be read.
   private var patterns: [String: Regex<AnyRegexOutput>?] = [:]
 

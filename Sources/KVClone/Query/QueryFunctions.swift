@@ -256,10 +256,15 @@ struct QueryValueSet {
     places[value.equalityHash]?.contains { values[$0].isEqual(to: value) } ?? false
   }
 
-  mutating func insert(_ value: QueryValue) {
-    if contains(value) { return }
-    places[value.equalityHash, default: []].append(values.count)
+  mutating func insert(_ value: QueryValue) { _ = place(of: value) }
+
+  /// Where the value, or one that equals it, stands in ``values``: at the end, if it is new.
+  mutating func place(of value: QueryValue) -> Int {
+    let hash = value.equalityHash
+    if let known = places[hash]?.first(where: { values[$0].isEqual(to: value) }) { return known }
+    places[hash, default: []].append(values.count)
     values.append(value)
+    return values.count - 1
   }
 }
 
@@ -276,7 +281,7 @@ extension QueryValue {
     case .object(let id): id.hashValue
     case .other(.composite(let elements)): elements.count
     case .other(let value): value.hashValue
-    case .list(let values): values.count
+    case .list(let values): values.map(\.equalityHash).hashValue
     }
   }
 }

@@ -30,6 +30,8 @@ final class QueryTerm: Sendable {
     case cast(QueryTerm, AttributeType)
     case combination(QueryTerm, QuerySetOperator, QueryTerm)
     case item(QueryTerm, QueryPosition)
+    /// What a group of objects has at a place: see ``QueryGrouping``.
+    case place(Int)
   }
 
   /// Whether it gives any number of values, which need ANY, ALL or a collection operator.

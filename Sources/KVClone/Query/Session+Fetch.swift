@@ -4,7 +4,9 @@ import KVCloneRecords
 /// Answers fetch requests.
 extension Session {
   /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate`.
-  borrowing func compile(_ request: FetchRequest) throws(StoreError) -> CompiledRequest {
+  borrowing func compile(
+    _ request: FetchRequest, objects: [String: (id: ObjectID, entity: CompiledEntity)] = [:]
+  ) throws(StoreError) -> CompiledRequest {
     let entity = try schema.entity(request.entityName)
     guard request.fetchLimit >= 0, request.fetchOffset >= 0 else {
       throw StoreError(
@@ -15,22 +17,12 @@ extension Session {
         .invalidPredicate, "the predicate or a sort key has more levels than can be followed; write it flatter",
         entity: entity.name)
     }
-    var compiler = QueryCompiler(schema, entity) { [schema, storeUUID] text in
-      try? schema.parse(text, storeUUID: storeUUID).id
-    }
+    var compiler = queryCompiler(entity)
+    compiler.objects = objects
     var condition: QueryCondition?
     if let predicate = request.predicate { condition = try compiler.condition(predicate) }
     var order: [CompiledRequest.Order] = []
-    for sort in request.sortDescriptors {
-      try compiler.check(sort.options)
-      let term = try compiler.term(sort.key)
-      guard !term.isList, term.kind.isOrdered else {
-        throw StoreError(
-          .wrongType, "results cannot be sorted by \(term.text), which is \(term.kind.name)", entity: entity.name,
-          property: term.path)
-      }
-      order.append(.init(term: term, ascending: sort.ascending, options: sort.options))
-    }
+    for sort in request.sortDescriptors { order.append(try compiler.order(sort)) }
     return CompiledRequest(
       entity: entity, includesSubentities: request.includesSubentities,
       source: .choose(condition, entity, schema), condition: condition, order: order, offset: request.fetchOffset,
@@ -76,14 +68,7 @@ extension Session {
     var results = SortedResults(request.order.map { $0.ascending }, limit: request.wanted)
     try forEachMatch(request) { (id, view) throws(StoreError) in
       var keys: [QueryValue] = []
-      for order in request.order {
-        let value = try evaluator.value(order.term, id, view, self)
-        if case .string(let text) = value {
-          keys.append(.string(QueryText.folded(text, order.options)))
-        } else {
-          keys.append(value)
-        }
-      }
+      for order in request.order { keys.append(order.key(try evaluator.value(order.term, id, view, self))) }
       results.insert(keys, id)
       return true
     }

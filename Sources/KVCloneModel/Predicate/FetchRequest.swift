@@ -15,6 +15,22 @@ public struct FetchRequest: Sendable, Hashable {
   public var fetchOffset: Int
   /// Whether objects of sub-entities are results too.
   public var includesSubentities: Bool
+  /// What `execute(_:)` answers with.
+  public var resultType = FetchRequestResultType.managedObject
+  /// How many objects `forEachBatch(matching:)` hands over at a time; 0 leaves it to the store.
+  public var fetchBatchSize = 0
+  /// Key paths of relationships whose objects `fetchPrefetching(_:)` reads along.
+  public var relationshipKeyPathsForPrefetching: [String] = []
+  /// The values of dictionaries; none is every stored attribute and to-one relationship.
+  public var propertiesToFetch: [ExpressionDescription] = []
+  /// What the objects of one dictionary have in common. Every other value has to be a function of the group then, such as
+  /// `count:(SELF)` or `sum:(price)`.
+  public var propertiesToGroupBy: [ExpressionDescription] = []
+  /// Which groups are left, by functions of the group, by what groups have in common, or by the names of values as
+  /// variables: `$total > 100`.
+  public var havingPredicate: QueryPredicate?
+  /// Whether equal dictionaries are one result.
+  public var returnsDistinctResults = false
 
   /// Asks for objects of an entity, with Core Data's defaults for what is not given.
   public init(
