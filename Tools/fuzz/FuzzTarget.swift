@@ -10,7 +10,8 @@ struct FuzzTarget: Sendable {
   let seeds: [[UInt8]]
   let run: @Sendable (UnsafeRawBufferPointer) -> Void
 
-  static let all: [FuzzTarget] = valueTargets + recordTargets + keyTargets + textTargets + storeTargets
+  static let all: [FuzzTarget] =
+    valueTargets + recordTargets + keyTargets + textTargets + storeTargets + predicateTargets
 }
 
 /// The target that this run is of: KVCLONE_FUZZ_TARGET.

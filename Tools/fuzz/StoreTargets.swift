@@ -34,7 +34,7 @@ private let model = ManagedObjectModel("Fuzz") {
 }
 
 /// A sound store with something of everything, made once.
-private final class TemplateStore: Sendable {
+final class TemplateStore: Sendable {
   static let shared = TemplateStore()
 
   let engine = MemoryStorage()
