@@ -97,13 +97,18 @@ extension Session {
   ) throws(StoreError) {
     let wanted = includesSubentities ? entity.concreteCodes : entity.isAbstract ? [] : [entity.code]
     let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: start))
+    // Neighbours are of one entity, as a rule.
+    var last: UInt16?
     try storage.scan(entity.table, from: key.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       let code: UInt16
       do throws(RecordError) { code = try RecordView.entityCode(of: value) } catch { throw schema.damaged(id, error) }
-      guard wanted.contains(code) else {
-        guard schema.entity(code: code) != nil else { throw schema.damaged(id, .wrongLayout) }
-        return true
+      if code != last {
+        guard wanted.contains(code) else {
+          guard schema.entity(code: code) != nil else { throw schema.damaged(id, .wrongLayout) }
+          return true
+        }
+        last = code
       }
       return try body(id, try schema.view(of: copy value, id: id))
     }

@@ -9,6 +9,10 @@ extension QueryEvaluator {
     _ term: QueryTerm, _ id: ObjectID, _ view: borrowing RecordView, _ session: borrowing Session
   ) throws(StoreError) -> QueryValue {
     if case .constant(let value) = term.node { return value }
+    // What most terms are: the object's own attribute.
+    if case .attribute(let owner, let column) = term.node, case .current = owner.node, column.composite == nil {
+      return try stored(column, session, view, id)
+    }
     var values: [QueryValue] = []
     let isList = term.isList
     try forEachValue(term, id, view, session) { (value) throws(StoreError) in
@@ -36,7 +40,10 @@ extension QueryEvaluator {
     case .element(let depth): _ = try body(.object(elements[depth]))
     case .attribute(let owner, let column):
       try forEachObject(owner, id, view, session) { (session, entity, view, owner) throws(StoreError) in
-        try body(try stored(column, session, entity, view, owner))
+        if let composite = column.composite {
+          return try body(QueryValue(try entity.value(named: composite, in: view, id: owner, schema: schema)))
+        }
+        return try body(try stored(column, session, view, owner))
       }
     case .relationship(let owner, let link):
       try forEachObject(owner, id, view, session) { (session, entity, view, owner) throws(StoreError) in
@@ -97,12 +104,8 @@ extension QueryEvaluator {
   }
 
   private func stored(
-    _ column: QueryColumn, _ session: borrowing Session, _ entity: CompiledEntity, _ view: borrowing RecordView,
-    _ id: ObjectID
+    _ column: QueryColumn, _ session: borrowing Session, _ view: borrowing RecordView, _ id: ObjectID
   ) throws(StoreError) -> QueryValue {
-    if let composite = column.composite {
-      return QueryValue(try entity.value(named: composite, in: view, id: id, schema: schema))
-    }
     guard let field = view.layout.fieldIndex(ofProperty: column.code) else { return column.defaultValue }
     if column.readsLargeValues, !view.isNull(field), view.isBlob(field) {
       var data = Data()

@@ -31,7 +31,9 @@ final class QueryEvaluator {
     case .any(let parts):
       for part in parts where try holds(part, id, view, session) { return true }
       return false
-    case .comparison(let test): return try holds(test, id, view, session)
+    case .comparison(let test):
+      if let answer = test.onRecord?.holds(view) { return answer }
+      return try holds(test, id, view, session)
     }
   }
 

@@ -201,6 +201,8 @@ final class QueryTest: Sendable {
   let options: QueryComparison.Options
   /// The pattern of LIKE, where it is a constant.
   let like: LikePattern?
+  /// The same on a record's bytes, where that is enough.
+  let onRecord: RecordTest?
 
   init(
     _ left: QueryTerm, _ operator: QueryComparison.Operator, _ right: QueryTerm, _ modifier: QueryComparison.Modifier,
@@ -216,5 +218,6 @@ final class QueryTest: Sendable {
     } else {
       like = nil
     }
+    onRecord = modifier == .direct && options.isEmpty ? RecordTest(left, `operator`, right) : nil
   }
 }

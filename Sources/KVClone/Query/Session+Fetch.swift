@@ -67,8 +67,10 @@ extension Session {
     let evaluator = QueryEvaluator(schema)
     var results = SortedResults(request.order.map { $0.ascending }, limit: request.wanted)
     try forEachMatch(request) { (id, view) throws(StoreError) in
-      var keys: [QueryValue] = []
-      for order in request.order { keys.append(order.key(try evaluator.value(order.term, id, view, self))) }
+      let first = request.order[0].key(try evaluator.value(request.order[0].term, id, view, self))
+      if results.isBehindAll(first) { return true }
+      var keys = [first]
+      for order in request.order.dropFirst() { keys.append(order.key(try evaluator.value(order.term, id, view, self))) }
       results.insert(keys, id)
       return true
     }
@@ -131,6 +133,16 @@ struct SortedResults {
   init(_ directions: [Bool], limit: Int?) {
     self.directions = directions
     self.limit = limit
+  }
+
+  /// Whether a result with this first key comes behind all that are kept, and nothing else of it has to be known.
+  func isBehindAll(_ key: QueryValue) -> Bool {
+    guard let limit, entries.count >= limit, let last = entries.first else { return false }
+    switch key.sortOrder(against: last.keys[0]) {
+    case .same: return false
+    case .less: return !directions[0]
+    case .greater: return directions[0]
+    }
   }
 
   mutating func insert(_ keys: [QueryValue], _ id: ObjectID) {
