@@ -49,8 +49,12 @@ extension ManagedObjectModel {
           + " attributes and to-one relationships, and is ignored")
     }
     for index in entity.indexes {
-      for name in index.elements.compactMap(\.propertyName) where !hasProperty(name, entity.name) {
+      let unknown = index.elements.compactMap(\.propertyName).filter { !hasProperty($0, entity.name) }
+      for name in unknown {
         warn(.unusableReference, nil, "index \(index.name) names '\(name)', which the entity does not have")
+      }
+      if unknown.isEmpty, let reason = reasonForIgnoring(index, in: entity.name) {
+        warn(.unusableIndex, nil, "index \(index.name) \(reason), and is ignored: requests find the same without it")
       }
     }
     for property in entity.fetchedProperties where self.entity(named: property.fetchRequest.entityName) == nil {

@@ -18,7 +18,9 @@ extension ManagedObjectModel {
       }
       warnings += oddities(of: entity, userInfoKeys)
     }
-    warnings += oddities(of: fetchRequestTemplates)
+    let derivations = self.derivations
+    if let (entity, property) = derivations.cyclic { throw .cyclicDerivation(entity: entity, property: property) }
+    warnings += derivations.warnings + oddities(of: fetchRequestTemplates)
     return warnings
   }
 

@@ -20,6 +20,8 @@ public enum ModelError: Error, Hashable, Sendable {
   case duplicateComposite(String)
   /// The composite contains itself.
   case cyclicComposite(String)
+  /// A derived attribute is made of itself, perhaps by way of others.
+  case cyclicDerivation(entity: String, property: String)
   /// A stored attribute has no type.
   case untypedAttribute(entity: String, property: String)
   /// The default value does not fit the attribute's type.
@@ -40,7 +42,7 @@ public enum ModelError: Error, Hashable, Sendable {
     case .duplicateProperty(let entity, _), .conflictingRedeclaration(let entity, _), .invalidName(let entity, _),
       .unknownSuperentity(let entity, _), .cyclicInheritance(let entity), .unknownDestination(let entity, _, _),
       .unknownComposite(let entity, _, _), .untypedAttribute(let entity, _), .defaultTypeMismatch(let entity, _),
-      .rebuildTypeMismatch(let entity, _), .unknownCloneRule(let entity, _):
+      .rebuildTypeMismatch(let entity, _), .unknownCloneRule(let entity, _), .cyclicDerivation(let entity, _):
       entity
     case .tooLarge(let entity): entity
     case .duplicateUserInfoKey: nil
@@ -52,7 +54,7 @@ public enum ModelError: Error, Hashable, Sendable {
     switch self {
     case .duplicateProperty(_, let property), .conflictingRedeclaration(_, let property),
       .unknownDestination(_, let property, _), .unknownComposite(_, let property, _),
-      .untypedAttribute(_, let property),
+      .untypedAttribute(_, let property), .cyclicDerivation(_, let property),
       .defaultTypeMismatch(_, let property), .rebuildTypeMismatch(_, let property), .unknownCloneRule(_, let property):
       property
     case .invalidName(_, let property): property
@@ -73,6 +75,7 @@ public enum ModelError: Error, Hashable, Sendable {
     case .unknownComposite: "unknownComposite"
     case .duplicateComposite: "duplicateComposite"
     case .cyclicComposite: "cyclicComposite"
+    case .cyclicDerivation: "cyclicDerivation"
     case .untypedAttribute: "untypedAttribute"
     case .defaultTypeMismatch: "defaultTypeMismatch"
     case .rebuildTypeMismatch: "rebuildTypeMismatch"
@@ -104,6 +107,8 @@ extension ModelError: CustomStringConvertible {
       "\(entity).\(property) is made of composite '\(composite)', which the model does not have; add it to the model"
     case .duplicateComposite(let name): "composite \(name) is declared twice; rename or remove one of them"
     case .cyclicComposite(let name): "composite \(name) contains itself; break the circle"
+    case .cyclicDerivation(let entity, let property):
+      "\(entity).\(property) is derived from itself, perhaps by way of others; break the circle of expressions"
     case .untypedAttribute(let entity, let property):
       "\(entity).\(property) has no type; give it one, or make it transient"
     case .defaultTypeMismatch(let entity, let property):

@@ -16,6 +16,8 @@ public struct ModelWarning: Hashable, Sendable {
     case unusableConstraint
     /// An index or fetch request names something that does not exist; it is ignored.
     case unusableReference
+    /// A derived attribute's expression cannot be computed; its value is always nil.
+    case unusableDerivation
     /// An attribute without a type is not transient; nothing of it is stored.
     case untypedAttribute
     /// A `withoutParent` rule is neither `keep` nor `blank`; cloning without a parent will fail (R18).
@@ -26,6 +28,8 @@ public struct ModelWarning: Hashable, Sendable {
     case strayFile
     /// The bundle's current version is missing or not named; another one was chosen.
     case currentVersion
+    /// A fetch index is of a form that stores do not keep; it is ignored.
+    case unusableIndex
   }
 
   /// What is odd.

@@ -2,11 +2,15 @@
 /// version.
 @usableFromInline
 package enum FormatLimits {
-  /// The format this library writes. *Format.*
-  @inlinable package static var formatVersion: UInt32 { 1 }
+  /// The newest format that this library reads and writes. *Format.*
+  @inlinable package static var formatVersion: UInt32 { 2 }
 
-  /// The lowest format version a library must know to open what this one writes, read-only included. *Format.*
-  @inlinable package static var minimumReaderVersion: UInt32 { 1 }
+  /// The format of a store that has nothing of a newer one. *Format.*
+  @inlinable package static var oldestFormatVersion: UInt32 { 1 }
+
+  /// The format of stores with fetch indexes, which whoever writes has to keep in step: its own minimum for readers.
+  /// *Format.*
+  @inlinable package static var fetchIndexFormatVersion: UInt32 { 2 }
 
   /// LMDB's page size that the chunk sizes below are computed for; files with another one are refused.
   @inlinable package static var pageSize: Int { 4096 }

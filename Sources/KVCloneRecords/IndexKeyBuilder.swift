@@ -15,25 +15,32 @@ package struct IndexKeyBuilder: Sendable {
   package private(set) var isTruncated = false
   /// Bytes of a text or of binary data, escapes included, that one value may take.
   let contentLimit: Int
+  /// Whether NaN comes before all numbers, as results are sorted, and values that no key can hold count as one.
+  let isFetchIndex: Bool
   private var remaining: Int
 
   /// - Parameter valueCount: the values that a full key of the index has (1…16). They share the key's length, so that a
   ///   value's bytes do not depend on those beside it.
-  package init(indexID: UInt16, valueCount: Int) {
+  /// - Parameter isFetchIndex: for one of the model's fetch indexes, and not for a uniqueness constraint.
+  package init(indexID: UInt16, valueCount: Int, isFetchIndex: Bool = false) {
     precondition((1...FormatLimits.maximumIndexValueCount).contains(valueCount), "an index has 1 to 16 values")
     bytes = [UInt8(indexID >> 8), UInt8(truncatingIfNeeded: indexID)]
     // Each value: presence byte, content, and a terminator of two bytes.
     contentLimit = (FormatLimits.maximumKeyLength - 2 - 8) / valueCount - 3
     remaining = valueCount
+    self.isFetchIndex = isFetchIndex
   }
 
   /// Appends the next value.
   ///
-  /// - Throws: `notIndexable` for composite, transformable and blob values; the builder is then unchanged.
+  /// - Throws: `notIndexable` for composite, transformable and blob values, but not for a fetch index, which says that there is one;
+  ///   the builder is then unchanged.
   package mutating func append(_ value: AttributeValue?, descending: Bool = false) throws(RecordError) {
     precondition(remaining > 0, "the index has fewer values")
     let start = bytes.count
-    if let value {
+    if isFetchIndex, let value, !value.fitsIndexKey {
+      bytes.append(Self.withheld)
+    } else if let value {
       bytes.append(1)
       do {
         try encode(value)
@@ -64,15 +71,20 @@ package struct IndexKeyBuilder: Sendable {
     switch value {
     case .boolean(let value): bytes.append(value ? 1 : 0)
     case .integer(let value): bytes.appendBigEndian(UInt64(bitPattern: value) ^ 1 << 63)
-    case .double(let value): bytes.appendBigEndian(Self.ordered(value))
-    case .date(let value): bytes.appendBigEndian(Self.ordered(value.timeIntervalSinceReferenceDate))
-    case .float(let value): bytes.appendBigEndian(Self.ordered(value))
+    case .double(let value): appendDouble(value)
+    case .date(let value): appendDouble(value.timeIntervalSinceReferenceDate)
+    case .float(let value):
+      bytes.appendBigEndian(isFetchIndex && value.isNaN ? 0 : Self.ordered(value))
     case .decimal(let value): appendDecimal(DecimalCodec.parts(of: value))
     case .uuid(let value): withUnsafeBytes(of: value.uuid) { bytes.append(contentsOf: $0) }
     case .string(let value), .uri(let value): appendEscaped(value.utf8)
     case .binary(let value): appendEscaped(value)
     case .composite, .transformable, .blob: throw .notIndexable
     }
+  }
+
+  private mutating func appendDouble(_ value: Double) {
+    bytes.appendBigEndian(isFetchIndex && value.isNaN ? 0 : Self.ordered(value))
   }
 
   /// Bits whose order is that of the numbers: −0 is 0, all NaNs are one number above infinity.
@@ -89,24 +101,24 @@ package struct IndexKeyBuilder: Sendable {
 
   /// 0x00 becomes 0x00 0xFF; 0x00 0x00 ends a whole value, 0x00 0x01 one that was cut. So a value sorts before
   /// those it is the beginning of, and a cut one between its beginning and anything greater.
-  private mutating func appendEscaped(_ content: some Sequence<UInt8>) {
+  private mutating func appendEscaped(_ content: some Sequence<UInt8>, isWhole: Bool = true) {
     let limit = bytes.count + contentLimit
     for byte in content {
       guard bytes.count + (byte == 0 ? 2 : 1) <= limit else {
-        bytes.append(contentsOf: [0, 1])
+        if isWhole { bytes.append(contentsOf: [0, 1]) }
         isTruncated = true
         return
       }
       bytes.append(byte)
       if byte == 0 { bytes.append(0xFF) }
     }
-    bytes.append(contentsOf: [0, 0])
+    if isWhole { bytes.append(contentsOf: [0, 0]) }
   }
 
   /// sign class u8 (0x10 negative, 0x20 zero, 0x30 positive, 0x40 NaN) | exponent of the first digit u16, biased |
   /// pairs of digits + 1 | 0; complemented after the class for negative numbers.
   private mutating func appendDecimal(_ parts: DecimalCodec.Parts) {
-    if parts.isNaN { return bytes.append(0x40) }
+    if parts.isNaN { return bytes.append(isFetchIndex ? 0x08 : 0x40) }
     if parts.mantissa == 0 { return bytes.append(0x20) }
     bytes.append(parts.isNegative ? 0x10 : 0x30)
     let start = bytes.count
@@ -121,6 +133,48 @@ package struct IndexKeyBuilder: Sendable {
     bytes.append(0)
     if parts.isNegative {
       for index in start..<bytes.count { bytes[index] = ~bytes[index] }
+    }
+  }
+}
+
+/// Bytes of single values, to search by.
+extension IndexKeyBuilder {
+  /// What stands for a value that no key can hold.
+  package static let withheld: UInt8 = 2
+
+  /// A value's bytes where its column ascends, and whether they are cut.
+  ///
+  /// - Throws: `notIndexable`.
+  package func column(_ value: AttributeValue?) throws(RecordError) -> (bytes: [UInt8], isTruncated: Bool) {
+    var builder = empty
+    try builder.append(value)
+    return (builder.bytes, builder.isTruncated)
+  }
+
+  /// What the values of a column begin with that begin with `text`, and whether the bytes are cut.
+  package func column(beginningWith text: String) -> (bytes: [UInt8], isTruncated: Bool) {
+    var builder = empty
+    builder.bytes.append(1)
+    builder.appendEscaped(text.utf8, isWhole: false)
+    return (builder.bytes, builder.isTruncated)
+  }
+
+  /// The same without an index id or values.
+  private var empty: IndexKeyBuilder {
+    var builder = self
+    builder.bytes = []
+    builder.isTruncated = false
+    builder.remaining = 1
+    return builder
+  }
+}
+
+extension AttributeValue {
+  /// Whether an index key can hold the value.
+  fileprivate var fitsIndexKey: Bool {
+    switch self {
+    case .composite, .transformable, .blob: false
+    default: true
     }
   }
 }
@@ -142,6 +196,11 @@ package enum IndexKey {
   package static func values(of key: RawSpan) throws(RecordError) -> RawSpan {
     guard key.byteCount >= 11 else { throw .badKey }
     return key.extracting(0..<key.byteCount - 8)
+  }
+
+  /// Whether a value in the key may be cut: a shorter key has room for its values.
+  package static func mayBeCut(_ key: RawSpan, valueCount: Int) -> Bool {
+    key.byteCount >= IndexKeyBuilder(indexID: 0, valueCount: valueCount).contentLimit
   }
 
   /// What all keys of an index begin with.

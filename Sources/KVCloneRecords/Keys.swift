@@ -107,8 +107,12 @@ package enum MetadataKey {
   package static let commitCounter = "commit"
   package static let epoch = "epoch"
   package static let blobSerial = "blob-serial"
+  /// The commit after which the history of changes is complete; absent where none is kept.
+  package static let history = "history"
   /// The catalog: codes of entities, properties, layouts and indexes (JSON of the store).
   package static let catalog = "catalog"
+  /// Which expressions the derived attributes were computed by.
+  package static let derivations = "derivations"
 
   /// The next serial of a root entity.
   package static func serial(rootCode: UInt16) -> String { "serial-" + hexadecimal(rootCode) }

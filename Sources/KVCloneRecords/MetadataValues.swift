@@ -47,13 +47,28 @@ package struct FormatRecord: ValueCodec, Hashable {
   package var created: Double
 
   package init(
-    version: UInt32 = FormatLimits.formatVersion,
-    minimumReaderVersion: UInt32 = FormatLimits.minimumReaderVersion, storeUUID: UUID, created: Double
+    version: UInt32 = FormatLimits.oldestFormatVersion,
+    minimumReaderVersion: UInt32 = FormatLimits.oldestFormatVersion, storeUUID: UUID, created: Double
   ) {
     self.version = version
     self.minimumReaderVersion = minimumReaderVersion
     self.storeUUID = storeUUID
     self.created = created
+  }
+
+  /// The stored value for a file that only libraries may open that know `version`. What newer libraries say behind
+  /// what is known here stays.
+  ///
+  /// - Throws: what is wrong with `stored`.
+  package static func raising(_ stored: RawSpan, to version: UInt32, seed: UInt64) throws(RecordError) -> BytesValue {
+    let record = try FormatRecord(stored: copy stored, seed: seed)
+    var bytes = try BytesValue(stored: stored, seed: seed).bytes
+    for (offset, number) in [(0, record.version), (4, record.minimumReaderVersion)] {
+      withUnsafeBytes(of: max(number, version).littleEndian) { raised in
+        bytes.replaceSubrange(offset..<offset + 4, with: raised)
+      }
+    }
+    return BytesValue(bytes)
   }
 
   /// Whether this library may open the file.

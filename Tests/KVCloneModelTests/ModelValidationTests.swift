@@ -158,4 +158,51 @@ struct ModelValidationTests {
       #expect("\(error.kind)".isEmpty == false)
     }
   }
+
+  // MARK: Fetch indexes
+
+  @Test func indexesThatNoStoreKeepsAreTold() {
+    func warnings(_ index: FetchIndexDescription) -> [ModelWarning.Kind]? {
+      self.warnings(
+        EntityDescription("A", indexes: [index]) {
+          AttributeDescription("x", .string)
+          AttributeDescription("y", .integer16)
+          AttributeDescription("t", .string, transient: true)
+          RelationshipDescription("one", toOne: "A", inverse: "many")
+          RelationshipDescription("many", toMany: "A", inverse: "one")
+        })
+    }
+    for element in [
+      FetchIndexDescription.Element("x"), .init("y", ascending: false), .init("one"), .init("x", kind: .rTree),
+      .init(expression: "canonical:(x)"),
+    ] { #expect(warnings(.init("i", [element])) == [], "\(element)") }
+    for element in [
+      FetchIndexDescription.Element("many"), .init("t"), .init(expression: "canonical:(y)"), .init("self"),
+      .init(expression: "x + y"), .init(expression: "canonical:(one)"),
+    ] { #expect(warnings(.init("i", [element])) == [.unusableIndex], "\(element)") }
+    #expect(warnings(.init("i", [.init("x")], partialPredicate: "y > 1")) == [.unusableIndex])
+    #expect(warnings(.init("i", [])) == [.unusableIndex])
+    #expect(warnings(.init("i", Array(repeating: .init("x"), count: 17))) == [.unusableIndex])
+  }
+
+  @Test func indexesOfOneDefinitionAreOne() {
+    let model = ManagedObjectModel("M") {
+      EntityDescription(
+        "A",
+        indexes: [
+          .init("i", [.init("x")]), .init("j", [.init("x")], origin: .indexedAttribute),
+          .init("k", [.init("x", ascending: false)]),
+        ]
+      ) { AttributeDescription("x", .string) }
+      EntityDescription(
+        "B", parent: "A",
+        indexes: [.init("i", [.init("x")]), .init("c", [.init(expression: "canonical:( x )"), .init("z.x")])]
+      ) {
+        AttributeDescription("z", .composite, composite: "Z")
+      }
+      CompositeAttributeDescription("Z") { AttributeDescription("x", .double) }
+    }
+    #expect(model.storedFetchIndexes(declaredIn: model.entities[0]).map(\.definition) == ["x", "x desc"])
+    #expect(model.storedFetchIndexes(declaredIn: model.entities[1]).map(\.definition) == ["canonical:(x),z.x"])
+  }
 }

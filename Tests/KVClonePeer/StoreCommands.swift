@@ -6,6 +6,7 @@ let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "stage": { try stage(at: $0[0], mebibytes: Int($0[1]) ?? 1) },
   "wander": { try wander(in: $0[0]) },
   "clone": { try clone(at: $0[0], ObjectID(rawValue: UInt64($0[1]) ?? 0), key: $0[2], killedAt: $0[3]) },
+  "insert": { try insert(at: $0[0], entity: $0[1]) },
   "large": { try writeLarge(at: $0[0], mebibytes: $0.dropFirst().compactMap { Int($0) }) },
 ]
 
@@ -94,6 +95,16 @@ private func clone(at path: String, _ root: ObjectID, key: String, killedAt mome
     }
   }
   say(try store.clone([root], options: options).isRepeated ? "repeated" : "cloned")
+}
+
+/// Inserts an object for each line that it reads, and prints its serial.
+private func insert(at path: String, entity: String) throws {
+  var options = StoreOptions()
+  options.author = "peer"
+  let store = try ObjectStore.open(at: path, options: options)
+  defer { store.close() }
+  say("open")
+  while readLine() != nil { say("\(try store.write { transaction in try transaction.insert(entity) }.serial)") }
 }
 
 /// Stages data piece by piece: a line is read before each mebibyte and before the end, and one is printed after each.

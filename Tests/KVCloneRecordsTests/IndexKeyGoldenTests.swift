@@ -50,6 +50,42 @@ struct IndexKeyGoldenTests {
     Decimal(sign: significand < 0 ? .minus : .plus, exponent: exponent, significand: Decimal(abs(significand)))
   }
 
+  /// Where fetch indexes differ from those of constraints.
+  private static let fetchRows: [(value: AttributeValue?, ascending: String, descending: String)] = [
+    (nil, "00", "ff"),
+    (.double(.nan), "010000000000000000", "feffffffffffffffff"),
+    (.date(Date(timeIntervalSinceReferenceDate: .nan)), "010000000000000000", "feffffffffffffffff"),
+    (.float(.nan), "0100000000", "feffffffff"),
+    (.decimal(.nan), "0108", "fef7"),
+    (.double(-.infinity), "01000fffffffffffff", "fefff0000000000000"),
+    (.transformable(Data([1])), "02", "fd"),
+    (.blob(BlobReference(id: 3, byteCount: 5000, isTransformable: false)), "02", "fd"),
+    ("a", "01610000", "fe9effff"),
+  ]
+
+  @Test func fetchIndexes() throws {
+    for (value, ascending, descending) in Self.fetchRows {
+      var builder = IndexKeyBuilder(indexID: 1, valueCount: 2, isFetchIndex: true)
+      try builder.append(value)
+      try builder.append(value, descending: true)
+      let id = ObjectID(rawValue: 1 << 48 | 5)
+      #expect(
+        hex(builder.key(id)) == "0001" + ascending + descending + "0001000000000005", "\(String(describing: value))")
+    }
+  }
+
+  @Test func singleColumns() throws {
+    let builder = IndexKeyBuilder(indexID: 1, valueCount: 10)
+    #expect(try builder.column("ab").bytes == [1, 0x61, 0x62, 0, 0])
+    #expect(try builder.column(nil).bytes == [0])
+    #expect(builder.column(beginningWith: "a\0").bytes == [1, 0x61, 0, 0xFF])
+    let long = String(repeating: "a", count: 44)
+    #expect(try builder.column(.string(long)).isTruncated == false)
+    #expect(try builder.column(.string(long + "a")).isTruncated)
+    #expect(builder.column(beginningWith: long + "a").bytes == [1] + [UInt8](repeating: 0x61, count: 44))
+    #expect(builder.bytes == [0, 1])
+  }
+
   @Test func everyTypeBothWays() throws {
     for (value, ascending, descending) in Self.rows {
       var builder = IndexKeyBuilder(indexID: 1, valueCount: 2)

@@ -59,7 +59,7 @@ import Testing
     payload += [1, 2, 3]
     #expect(try FormatRecord(stored: ValueEnvelope.encode(payload, seed: 0), seed: 0) == record)
     #expect(record.isReadable)
-    record.minimumReaderVersion = 2
+    record.minimumReaderVersion = 3
     #expect(!record.isReadable)
   }
 

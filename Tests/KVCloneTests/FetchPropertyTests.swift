@@ -1,7 +1,8 @@
 import Foundation
-import KVClone
 import KVCloneTestSupport
 import Testing
+
+@testable import KVClone
 
 /// Random predicates about random graphs, asked of a store and of plain dictionaries.
 ///
@@ -53,6 +54,8 @@ private final class FetchRun {
       try graph.withChanges(&changes) { tx, oracle in
         try ask(asked / 5, oracle) { try answer($0, in: tx) }
       }
+      let damages = try graph.store.check().damages.prefix(3).map(\.message)
+      if !damages.isEmpty { failures.append("damaged: \(damages)") }
     }
   }
 
@@ -67,7 +70,7 @@ private final class FetchRun {
     let offset: Int
   }
 
-  private struct Answer {
+  private struct Answer: Equatable {
     let ids: [ObjectID]
     let count: Int
     let sorted: [ObjectID]
@@ -100,7 +103,20 @@ private final class FetchRun {
       question.entity, predicate: predicate, sortDescriptors: question.keys.map(\.descriptor),
       fetchLimit: question.limit,
       fetchOffset: question.offset, includesSubentities: question.includesSubentities)
-    return Answer(ids: try tx.fetchIDs(plain), count: try tx.count(plain), sorted: try tx.fetchIDs(sorted))
+    let answer = Answer(ids: try tx.fetchIDs(plain), count: try tx.count(plain), sorted: try tx.fetchIDs(sorted))
+    for use in RequestPlanner.IndexUse.all {
+      let other = Answer(ids: try tx.ids(plain, use), count: try tx.count(plain, use), sorted: try tx.ids(sorted, use))
+      if other != answer { throw Difference(use: use, plan: try tx.plan(sorted, use), answer: other, expected: answer) }
+    }
+    return answer
+  }
+
+  /// The same request has other answers when its indexes are used, or are not.
+  private struct Difference: Error {
+    let use: RequestPlanner.IndexUse
+    let plan: [String]
+    let answer: Answer
+    let expected: Answer
   }
 
   // MARK: Judging

@@ -1,6 +1,7 @@
 import Foundation
-import KVClone
 import Testing
+
+@testable import KVClone
 
 /// What fetch requests are tested on: attributes of every type, composites within composites, inheritance, and
 /// relationships of every shape. `key` is never asked about: it names the object in what a test expects.
@@ -14,7 +15,7 @@ let fetchModel = ManagedObjectModel("Fetch") {
     AttributeDescription("zip", .integer32)
     AttributeDescription("geo", .composite, composite: "Geo")
   }
-  EntityDescription("Thing", abstract: true) {
+  EntityDescription("Thing", abstract: true, indexes: thingIndexes) {
     AttributeDescription("key", .string)
     AttributeDescription("name", .string)
     AttributeDescription("title", .string)
@@ -37,10 +38,13 @@ let fetchModel = ManagedObjectModel("Fetch") {
     RelationshipDescription("best", toOne: "Tag")
     RelationshipDescription("seen", toMany: "Thing")
   }
-  EntityDescription("Item", parent: "Thing") { AttributeDescription("rank", .integer32) }
+  EntityDescription("Item", parent: "Thing", indexes: [fetchIndex("rank", "-name"), fetchIndex("name")]) {
+    AttributeDescription("rank", .integer32)
+  }
   EntityDescription("Special", parent: "Item") { AttributeDescription("extra", .string) }
   EntityDescription("Box", parent: "Thing") { AttributeDescription("label", .string) }
-  EntityDescription("Tag") {
+  EntityDescription("Tag", indexes: [fetchIndex("-points", "score"), fetchIndex("group", "name"), fetchIndex("score")])
+  {
     AttributeDescription("key", .string)
     AttributeDescription("name", .string)
     AttributeDescription("points", .integer32)
@@ -48,7 +52,7 @@ let fetchModel = ManagedObjectModel("Fetch") {
     RelationshipDescription("group", toOne: "Group", inverse: "tags")
     RelationshipDescription("things", toMany: "Thing", inverse: "tags")
   }
-  EntityDescription("Group") {
+  EntityDescription("Group", indexes: [fetchIndex("name", "budget")]) {
     AttributeDescription("key", .string)
     AttributeDescription("name", .string)
     AttributeDescription("budget", .decimal)
@@ -56,6 +60,27 @@ let fetchModel = ManagedObjectModel("Fetch") {
     RelationshipDescription("owner", toOne: "Item")
   }
 }
+
+/// An index over columns: `-name` descends, `~name` is canonical:(name).
+func fetchIndex(_ columns: String...) -> FetchIndexDescription {
+  FetchIndexDescription(
+    columns.joined(separator: "_"),
+    columns.map { column in
+      let name = column.trimmingCharacters(in: CharacterSet(charactersIn: "-~"))
+      let isAscending = !column.contains("-")
+      return column.contains("~")
+        ? .init(expression: "canonical:(\(name))", ascending: isAscending) : .init(name, ascending: isAscending)
+    })
+}
+
+/// One for every type, both ways, alone and with others; what `key` tests call objects by has none.
+private let thingIndexes = [
+  fetchIndex("name"), fetchIndex("~name"), fetchIndex("-~title"), fetchIndex("title", "-small"), fetchIndex("-small"),
+  fetchIndex("medium"), fetchIndex("-big"), fetchIndex("ratio"), fetchIndex("-weight", "name"), fetchIndex("price"),
+  fetchIndex("-price", "small"), fetchIndex("flag", "-day"), fetchIndex("day"), fetchIndex("-uid"), fetchIndex("link"),
+  fetchIndex("data"), fetchIndex("archive", "small"), fetchIndex("place.city", "place.zip"),
+  fetchIndex("-place.geo.lat"), fetchIndex("parent", "name"), fetchIndex("-best"), fetchIndex("flag", "name", "small"),
+]
 
 func decimalValue(_ text: String) -> AttributeValue { .decimal(Decimal(string: text) ?? .nan) }
 
@@ -131,6 +156,10 @@ final class FetchStore {
       }
       #expect(visited == found, sourceLocation: sourceLocation)
       #expect(!(try tx.explain(request)).isEmpty, sourceLocation: sourceLocation)
+      for use in RequestPlanner.IndexUse.all {
+        #expect(try tx.ids(request, use) == found, "indexes: \(use)", sourceLocation: sourceLocation)
+        #expect(try tx.count(request, use) == found.count, "indexes: \(use)", sourceLocation: sourceLocation)
+      }
       return found
     }
   }
@@ -179,5 +208,35 @@ final class FetchStore {
       #expect(error?.message.isEmpty == false, sourceLocation: sourceLocation)
     }
     #expect(places.isEmpty, "\(request.predicate?.predicateFormat ?? "")", sourceLocation: sourceLocation)
+  }
+}
+
+extension RequestPlanner.IndexUse {
+  static let all: [Self] = [.never, .always, .whereCheaper]
+}
+
+/// Requests answered with indexes, or without.
+extension ObjectReading where Self: ~Copyable {
+  borrowing func ids(_ request: FetchRequest, _ use: RequestPlanner.IndexUse) throws(StoreError) -> [ObjectID] {
+    try _withSession { (session) throws(StoreError) in
+      var ids: [ObjectID] = []
+      try session.forEachResult(try session.compile(request, use: use)) { (id, _) throws(StoreError) in
+        ids.append(id)
+        return true
+      }
+      return ids
+    }
+  }
+
+  borrowing func count(_ request: FetchRequest, _ use: RequestPlanner.IndexUse) throws(StoreError) -> Int {
+    try _withSession { (session) throws(StoreError) in
+      try session.count(try session.compile(request, isCount: true, use: use))
+    }
+  }
+
+  borrowing func plan(_ request: FetchRequest, _ use: RequestPlanner.IndexUse) throws(StoreError) -> [String] {
+    try _withSession { (session) throws(StoreError) in
+      try session.compile(request, use: use).explanation(request.predicate, request.sortDescriptors)
+    }
   }
 }

@@ -168,7 +168,7 @@ extension ObjectStore {
   }
 
   /// Puts bytes into a table, whatever they mean.
-  fileprivate func overwrite(_ table: StorageTable, _ key: [UInt8], _ value: [UInt8]) throws {
+  func overwrite(_ table: StorageTable, _ key: [UInt8], _ value: [UInt8]) throws {
     var storage = StorageTransaction(try engine.beginWrite(label: "test", timeout: .seconds(5)))
     try storage.put(table, key.span.bytes, value.span.bytes)
     try storage.commit()

@@ -61,6 +61,8 @@ public struct Damage: Sendable, Hashable {
     case abstractEntity
     /// A value in a record has not the form of its type.
     case value
+    /// A derived attribute is not what its sources give.
+    case derivedMismatch
     // Relationships
     /// A relationship has a member that does not exist.
     case danglingLink
@@ -82,7 +84,7 @@ public struct Damage: Sendable, Hashable {
     /// There are pieces of a large value that no object has.
     case orphanBlob
     // Indexes
-    /// An object lacks its entry in the index of a uniqueness constraint.
+    /// An object lacks its entry in a fetch index or in the index of a uniqueness constraint.
     case missingIndexEntry
     /// An index entry cannot be trusted.
     case indexEntry
@@ -96,7 +98,7 @@ public struct Damage: Sendable, Hashable {
   public let kind: Kind
   /// The object concerned, as `Item/3`; nil where it is not one object's.
   public let object: String?
-  /// The property concerned, or a constraint's attributes with commas between.
+  /// The property concerned, a constraint's attributes with commas between, or a fetch index's name.
   public let property: String?
   /// The page of the file in which it is, where that is known: of 4,096 bytes each, from 0 on.
   public let page: Int?

@@ -33,6 +33,8 @@ final class CheckRun {
   var staged: [UInt64: UInt64] = [:]
   /// Whether a newer library wrote the file, which this one may read.
   var isNewerFormat = false
+  /// Whether derived attributes are maintained, and can be held against what they are derived from.
+  var checksDerived = false
   /// The commit counter; nil where it cannot be read.
   var commit: UInt64?
   /// Fields of readable records that name a blob, by the blob's serial.

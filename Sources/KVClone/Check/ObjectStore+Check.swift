@@ -153,9 +153,7 @@ extension ObjectStore {
   private static func readSchema(_ engine: PageFileEngine) throws(StoreError) -> Schema {
     let tables = try engine.openTables([.metadata], create: false)
     let catalog = try StoreCatalog(StorageTransaction(try engine.beginReading()), tables[0])
-    return try Schema(
-      model: catalog.model, codes: catalog.codes, layouts: catalog.layouts,
-      tables: SchemaTables(rootCodes: catalog.rootCodes))
+    return try Schema(catalog, tables: SchemaTables(rootCodes: catalog.rootCodes))
   }
 }
 
@@ -174,7 +172,7 @@ extension SchemaTables {
     func table(_ code: TableCode) -> StorageTable { StorageTable(code: code, handle: 0) }
     self.init(
       metadata: table(.metadata), links: table(.links), blobs: table(.blobs), blobinfo: table(.blobInfo),
-      indexes: table(.indexes), snapshots: table(.snapshots), provenance: table(.provenance),
+      indexes: table(.indexes), changes: table(.changes), snapshots: table(.snapshots), provenance: table(.provenance),
       operations: table(.operations),
       objects: Dictionary(
         rootCodes.map { ($0, table(.objects(rootCode: $0))) }, uniquingKeysWith: { first, _ in first }))

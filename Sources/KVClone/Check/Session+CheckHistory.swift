@@ -6,11 +6,14 @@ extension Session {
   borrowing func checkHistory(_ run: CheckRun) throws(StoreError) {
     for table in run.historyTables {
       let name = table.code.name ?? ""
+      // Where pages are lost, nobody knows what is missing for another reason.
+      var tally = HistoryTally(start: run.lost.any(table) ? nil : (try? historyStart()) ?? nil, last: run.commit)
       try run.reading("the table \(name)") { () throws(StoreError) in
         try forEachEntry(table) { (key, value) throws(StoreError) in
           do throws(RecordError) {
             try Self.decode(table.code, key, value)
             switch table.code {
+            case .changes: tally.note(key, value, run)
             case .provenance: checkProvenance(run, table, key)
             case .operations: checkOperation(run, table, key, value)
             default: break
@@ -18,9 +21,11 @@ extension Session {
           } catch {
             let kind: Damage.Kind = error == .badKey ? .malformedKey : .history
             run.report(kind, page: run.page(table, key), "an entry of the table \(name): \(error.description)")
+            if table.code == .changes { tally.skip(key, run) }
           }
           return !run.isFull
         }
+        tally.finish(run)
       }
     }
   }

@@ -25,10 +25,13 @@ extension Session {
         "an index has an entry of it, and there is no such object")
     }
     let entity = try schema.entity(of: view, id: id)
+    if let index = entity.fetchIndexes.first(where: { $0.indexID == indexID }) {
+      return try checkFetchIndexEntry(key, value, index, id, entity, view, run)
+    }
     guard let constraint = entity.constraints.first(where: { $0.indexID == indexID }) else {
       return run.report(
         .staleIndexEntry, id, entity, page: run.page(schema.tables.indexes, key),
-        "index \(indexID) has an entry of it, which no constraint asks for")
+        "index \(indexID) has an entry of it, and it has no such index")
     }
     if !Self.isIntact(key, value) {
       return run.report(
@@ -59,7 +62,31 @@ extension Session {
       "\(schema.rootName(of: other)) has the same values, which have to be unique")
   }
 
-  private static func isIntact(_ key: borrowing RawSpan, _ value: borrowing RawSpan) -> Bool {
+  /// An entry of a fetch index, in which any number of objects may have the same values.
+  private borrowing func checkFetchIndexEntry(
+    _ key: borrowing RawSpan, _ value: borrowing RawSpan, _ index: CompiledFetchIndex, _ id: ObjectID,
+    _ entity: CompiledEntity, _ view: borrowing RecordView, _ run: CheckRun
+  ) throws(StoreError) {
+    if !Self.isIntact(key, value) {
+      return run.report(
+        .indexEntry, id, entity, property: index.name, page: run.page(schema.tables.indexes, key),
+        RecordError.checksumMismatch.description)
+    }
+    let expected: [UInt8]
+    do throws(StoreError) {
+      expected = try index.builder(entity, view, id, schema).bytes
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      return
+    }
+    if !Self.values(of: key, are: expected) {
+      run.report(
+        .staleIndexEntry, id, entity, property: index.name, page: run.page(schema.tables.indexes, key),
+        "the fetch index \(index.name) has an entry of it for values that it has not")
+    }
+  }
+
+  static func isIntact(_ key: borrowing RawSpan, _ value: borrowing RawSpan) -> Bool {
     value.byteCount == 8
       && ValueEnvelope.isIntact(copy value, seed: ValueEnvelope.seed(tableCode: .indexes, key: copy key))
   }

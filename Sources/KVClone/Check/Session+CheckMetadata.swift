@@ -22,6 +22,7 @@ extension Session {
       if try !has(table, MetadataKey.bytes(name)) { run.report(.metadata, "the metadata lacks \(name)") }
     }
     run.commit = try? Metadata.get(storage, table, MetadataKey.commitCounter, as: CounterValue.self)?.value
+    run.checksDerived = hasDerivedValues()
     for entity in schema.entities { checkLayouts(of: entity, run) }
   }
 
@@ -38,7 +39,8 @@ extension Session {
         if let expected = run.expectedUUID, format.storeUUID != expected {
           run.report(.metadata, "the store's UUID is not the one it was opened with")
         }
-      case MetadataKey.commitCounter, MetadataKey.epoch, MetadataKey.blobSerial, MetadataKey.catalog:
+      case MetadataKey.commitCounter, MetadataKey.epoch, MetadataKey.blobSerial, MetadataKey.catalog,
+        MetadataKey.history:
         _ = try CounterValue(stored: copy value, seed: seed)
       case _ where name.hasPrefix("serial-"):
         _ = try CounterValue(stored: copy value, seed: seed)

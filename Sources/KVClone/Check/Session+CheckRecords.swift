@@ -57,6 +57,7 @@ extension Session {
       }
     }
     try checkIndexEntries(view, id, entity, run)
+    try checkDerived(view, id, entity, run)
   }
 
   /// Why a record cannot be read; nil where it can.
@@ -160,17 +161,22 @@ extension Session {
   private borrowing func checkIndexEntries(
     _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
   ) throws(StoreError) {
-    for constraint in entity.constraints {
-      do throws(StoreError) {
+    do throws(StoreError) {
+      for constraint in entity.constraints {
         guard let builder = try constraint.entry(entity, view, id, schema),
           try !has(schema.tables.indexes, builder.key(id))
         else { continue }
         run.report(
           .missingIndexEntry, id, entity, property: constraint.name, "it has no entry in the index of its constraint")
-      } catch {
-        // A text that is not UTF-8: told with the values.
-        guard error.kind == .damaged else { throw error }
       }
+      for index in entity.fetchIndexes
+      where try !has(schema.tables.indexes, try index.builder(entity, view, id, schema).key(id)) {
+        run.report(
+          .missingIndexEntry, id, entity, property: index.name, "it has no entry in the fetch index \(index.name)")
+      }
+    } catch {
+      // A text that is not UTF-8: told with the values.
+      guard error.kind == .damaged else { throw error }
     }
   }
 }

@@ -41,8 +41,9 @@ struct CloneProgram {
   /// Whether the steps are all there is. Otherwise the record takes the general way: values that depend on the object's
   /// parent, links that have to be looked at one by one, defaults of variable length.
   let isDirect: Bool
-  let hasConstraints: Bool
+  let hasIndexes: Bool
   let hasReferrers: Bool
+  let hasDerived: Bool
 }
 
 /// The programs of a rule book, by entity code.
@@ -115,6 +116,7 @@ final class ClonePrograms: @unchecked Sendable {
     _ = memory.initialize(from: steps)
     return CloneProgram(
       layout: layout, entityCode: entity.code, table: entity.table, steps: UnsafeBufferPointer(memory),
-      isDirect: isDirect, hasConstraints: !entity.constraints.isEmpty, hasReferrers: !entity.referrerCodes.isEmpty)
+      isDirect: isDirect, hasIndexes: entity.hasIndexes, hasReferrers: !entity.referrerCodes.isEmpty,
+      hasDerived: entity.attributes.contains { $0.description.isDerived })
   }
 }

@@ -105,6 +105,7 @@ extension ObjectStore {
     try cancellation.check(.wait, 0, of: nil)
     let commits = try planned.map { try makeFreedPagesUsable(for: $0.context.leastByteCount) } ?? 0
     var transaction = WriteTransaction(try writeSession(label: "clone"))
+    transaction.operation = "clone"
     let locked = ContinuousClock.now
     if let key, let known = try transaction.session.result(of: key) { return known }
     let context: CloneContext

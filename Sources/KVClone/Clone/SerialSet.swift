@@ -227,6 +227,11 @@ struct ObjectSet {
   private var bits: [SerialBits?] = []
   init() {}
 
+  /// These objects.
+  init(_ ids: [ObjectID]) {
+    for id in ids { _ = insert(id) }
+  }
+
   /// The objects of one root entity.
   init(rootCode: UInt16, _ set: SerialSet) {
     sets = Array(repeating: nil, count: Int(rootCode)) + [set]

@@ -114,6 +114,8 @@ extension Session {
       guard first == context.base(rootCode: UInt16(root)) else {
         throw StoreError(.busy, "ids were given out while the clone was planned; clone again")
       }
+      changes.history?.noteInserts(
+        from: ObjectID(rootCode: UInt16(root), serial: first), count: UInt64(set.count * context.book.options.count))
     }
     changes.isEmpty = false
     return try stream(context)

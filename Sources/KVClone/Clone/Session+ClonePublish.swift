@@ -100,7 +100,8 @@ extension Session {
     }
     try store(id, entity)
     // Nothing for the commit to validate: what more members can break, the plan has looked at (R13).
-    changes.isEmpty = false
+    changes.noteUnvalidatedUpdate(id, property: code)
+    try clonesLinked(id, entity, relationship, clones)
     return true
   }
 

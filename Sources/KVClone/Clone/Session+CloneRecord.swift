@@ -24,7 +24,7 @@ extension Session {
     for code in entity.referrerCodes { try cloneReferrers(code, id, newID, &state) }
     try cloneBlobs(&state)
     copyTransients(plan, id, newID, context)
-    if !entity.constraints.isEmpty { state.tally.bytesWritten += try addIndexEntries(newID, entity) }
+    state.tally.bytesWritten += try addIndexEntries(newID, entity)
     try append(newID, entity)
     noteClone(newID, of: id, plan, state)
     return scratch.byteCount

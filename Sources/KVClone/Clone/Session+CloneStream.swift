@@ -68,7 +68,7 @@ extension UInt64 {
 extension Session {
   mutating func stream(_ context: CloneContext) throws -> CloneTally {
     var state = CloneStream(context: context)
-    state.mayBePending = !changes.inserted.isEmpty || !changes.updated.isEmpty
+    state.mayBePending = !changes.inserted.isEmpty || !changes.updated.isEmpty || lifecycle != nil
     var batch = CloneBatch(expectedCount: context.mark.set.count)
     for rootCode in schema.rootCodes {
       guard let set = context.mark.set.set(rootCode: rootCode), set.count > 0,
@@ -244,7 +244,9 @@ extension Session {
         state.tally.share(byteCount: blob.byteCount)
       }
     }
-    if program.pointee.hasConstraints || program.pointee.hasReferrers || state.mayBePending {
+    if program.pointee.hasIndexes || program.pointee.hasReferrers || program.pointee.hasDerived
+      || state.mayBePending
+    {
       try finish(program, patch, id, clone, &state)
     }
   }
@@ -259,7 +261,7 @@ extension Session {
       throw schema.damaged(id, .wrongLayout)
     }
     for code in plan.entity.referrerCodes { try cloneReferrers(code, id, clone, &state) }
-    if program.pointee.hasConstraints {
+    if program.pointee.hasIndexes {
       state.tally.bytesWritten += try addIndexEntries(clone, plan.entity, patch)
     }
     noteClone(clone, of: id, plan, state)
@@ -270,8 +272,9 @@ extension Session {
   mutating func noteClone(
     _ clone: ObjectID, of id: ObjectID, _ plan: CloneRuleBook.EntityPlan, _ state: borrowing CloneStream
   ) {
+    noteDerivedInsert(clone, plan.entity)
     let isPending = state.mayBePending && (changes.inserted.contains(id) || changes.updated.contains(id))
-    if isPending || plan.isValidatedAtCommit {
+    if isPending || plan.isValidatedAtCommit || lifecycle?.hooks(plan.entity).isEmpty == false {
       _ = changes.inserted.insert(clone)
     }
   }

@@ -108,18 +108,23 @@ final class CompiledEntity: Sendable {
   let relationshipIndex: [String: Int]
   let relationshipIndexByCode: [UInt16: Int]
   let constraints: [CompiledConstraint]
+  let fetchIndexes: [CompiledFetchIndex]
+  /// Codes of the attributes and to-one relationships that any index has.
+  let indexedCodes: Set<UInt16>
   /// Codes of the entity and all its super-entities.
   let lineage: Set<UInt16>
   /// Codes of the entity and all entities below it that can have objects.
   let concreteCodes: Set<UInt16>
+  /// Attributes whose values a deleted object's history keeps.
+  let preservedNames: [String]
   /// Hidden lists that objects of this entity may own: relationships without an inverse that can point at them.
   let referrerCodes: [UInt16]
 
   init(
     name: String, code: UInt16, rootCode: UInt16, isAbstract: Bool, layout: RecordLayout, table: StorageTable,
     attributes: [CompiledAttribute], composites: [String: AttributeDescription], attributeNames: [String],
-    relationships: [CompiledRelationship], constraints: [CompiledConstraint], lineage: Set<UInt16>,
-    concreteCodes: Set<UInt16>, referrerCodes: [UInt16]
+    relationships: [CompiledRelationship], constraints: [CompiledConstraint],
+    fetchIndexes: [CompiledFetchIndex], lineage: Set<UInt16>, concreteCodes: Set<UInt16>, referrerCodes: [UInt16]
   ) {
     self.name = name
     self.code = code
@@ -138,9 +143,21 @@ final class CompiledEntity: Sendable {
     relationshipIndexByCode = Dictionary(
       relationships.enumerated().map { ($0.element.code, $0.offset) }, uniquingKeysWith: { first, _ in first })
     self.constraints = constraints
+    self.fetchIndexes = fetchIndexes
+    indexedCodes = Set(
+      constraints.flatMap(\.columns).map { column in
+        switch column {
+        case .attribute(let index): attributes[index].code
+        case .toOne(let index): relationships[index].code
+        }
+      } + fetchIndexes.flatMap(\.columns).map(\.code))
     self.lineage = lineage
     self.concreteCodes = concreteCodes
     self.referrerCodes = referrerCodes
+    preservedNames = attributeNames.filter { name in
+      let leaf = attributes.first { $0.path == name && $0.field != nil }?.description
+      return (leaf ?? composites[name])?.preservesValueInHistoryOnDeletion ?? false
+    }
   }
 
   /// Whether objects of this entity are objects of the entity with `code` too.

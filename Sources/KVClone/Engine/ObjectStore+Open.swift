@@ -69,6 +69,7 @@ extension ObjectStore {
       if environment.isShorterThanLastPage { try verifyPages(of: environment, path: path) }
       let store = try read(environment, path: path, model: model, options: options)
       store.sweepStaged()
+      try store.buildDerivedValues()
       return store
     } catch {
       environment.close()
@@ -91,7 +92,7 @@ extension ObjectStore {
       throw StoreError(.notAStore, "\(path) is no store of this library")
     }
     let storage = StorageTransaction(try engine.beginRead())
-    guard let format = try Metadata.get(storage, metadata, MetadataKey.format, as: FormatRecord.self) else {
+    guard var format = try Metadata.get(storage, metadata, MetadataKey.format, as: FormatRecord.self) else {
       throw StoreError(.notAStore, "\(path) is an LMDB file, but no store of this library")
     }
     guard format.isReadable else {
@@ -108,24 +109,23 @@ extension ObjectStore {
         "the store at \(path) holds another version of the model (\(catalog.model.modelHash.hex.prefix(12))…) than the "
           + "one given (\(model.modelHash.hex.prefix(12))…); open it with the model it was made with")
     }
-    if let model, model != catalog.model {
-      let replaced = catalog.model
-      catalog = try catalog.adopting(model, path: path)
-      if !options.isReadOnly {
-        let adopted = catalog
-        try onceMoreIfMapFull { () throws(StoreError) in
-          try write(adopted, replacing: replaced, engine, metadata, options)
-        }
+    let stored = catalog
+    if let model, model != catalog.model { catalog = try catalog.adopting(model, path: path) }
+    let tables = try openTables(engine, metadata, catalog)
+    if !options.isReadOnly {
+      catalog = try update(catalog, replacing: stored, engine, tables, format, options)
+      if catalog.codes.fetchIndexes != nil {
+        format.version = max(format.version, FormatLimits.fetchIndexFormatVersion)
       }
     }
-    let schema = try Schema(
-      model: catalog.model, codes: catalog.codes, layouts: catalog.layouts,
-      tables: try openTables(engine, metadata, catalog))
+    let schema = try Schema(catalog, tables: tables, transformers: options.transformers)
     // Errors so far named the path that was given; the store's own outlives a change of the working directory.
-    return ObjectStore(
+    let store = ObjectStore(
       path: (engine as? LMDBEngine)?.environment.directory ?? path, uuid: format.storeUUID, options: options,
       engine: engine, schema: schema,
       formatVersion: format.version)
+    if let tracksHistory = options.tracksHistory, !options.isReadOnly { try store.turnHistory(on: tracksHistory) }
+    return store
   }
 
   /// Tells the operator what is odd about the library or the file, and yet no reason to refuse it.
@@ -146,26 +146,6 @@ extension ObjectStore {
     }
   }
 
-  /// Keeps a model whose objects are stored the same way, so that the store opens with it from now on.
-  private static func write(
-    _ catalog: StoreCatalog, replacing replaced: ManagedObjectModel, _ engine: any StorageEngine,
-    _ metadata: StorageTable, _ options: StoreOptions
-  ) throws(StoreError) {
-    var storage = StorageTransaction(try engine.beginWrite(label: "adopt model", timeout: options.busyTimeout))
-    guard try StoreCatalog(storage, metadata).model == replaced else {
-      throw StoreError(.busy, "another process gave the store another version of its model just now; open it again")
-    }
-    let number = try Metadata.counter(storage, metadata, MetadataKey.catalog) + 1
-    guard let code = UInt16(exactly: number) else {
-      throw StoreError(.limitExceeded, "a store remembers at most 65,535 versions of its model")
-    }
-    try Metadata.put(&storage, metadata, MetadataKey.model(code), try catalog.document())
-    try Metadata.put(&storage, metadata, MetadataKey.catalog, CounterValue(number))
-    let commit = try Metadata.counter(storage, metadata, MetadataKey.commitCounter) + 1
-    try Metadata.put(&storage, metadata, MetadataKey.commitCounter, CounterValue(commit))
-    try storage.commit()
-  }
-
   private static func openTables(_ engine: any StorageEngine, _ metadata: StorageTable, _ catalog: StoreCatalog)
     throws(StoreError) -> SchemaTables
   {
@@ -174,7 +154,7 @@ extension ObjectStore {
     func table(_ code: TableCode) -> StorageTable { byCode[code] ?? metadata }
     return SchemaTables(
       metadata: table(.metadata), links: table(.links), blobs: table(.blobs), blobinfo: table(.blobInfo),
-      indexes: table(.indexes), snapshots: table(.snapshots), provenance: table(.provenance),
+      indexes: table(.indexes), changes: table(.changes), snapshots: table(.snapshots), provenance: table(.provenance),
       operations: table(.operations),
       objects: Dictionary(
         catalog.rootCodes.map { ($0, table(.objects(rootCode: $0))) }, uniquingKeysWith: { first, _ in first }))

@@ -7,6 +7,7 @@ import Dispatch
 import KVCloneLMDB
 public import KVCloneModel
 import KVCloneRecords
+import Synchronization
 
 /// A store of objects: a directory with one memory-mapped file, for many readers and one writer at a time, in this
 /// process and others.
@@ -34,8 +35,12 @@ public final class ObjectStore: Sendable {
   let schema: Schema
   let formatVersion: UInt32
   let serialFloor = SerialFloor()
+  /// Hooks, once some are registered.
+  let lifecycle = Mutex<LifecycleTable?>(nil)
   /// How fast clones have been written lately.
   let clonePace = ClonePace()
+  /// Wakes those who wait for commits.
+  let commitSignal = CommitSignal()
   /// Uploads of this process that are under way.
   let stagers: Stagers
   /// Asynchronous writes wait and sync here, one after the other, and never on the cooperative pool.
@@ -56,6 +61,7 @@ public final class ObjectStore: Sendable {
 
   /// Lets go of the file, as soon as the last transaction has ended. Every later call throws `closed`.
   public func close() {
+    commitSignal.close()
     stagers.close()
     engine.close()
   }
@@ -132,9 +138,18 @@ public final class ObjectStore: Sendable {
   func writeSession(label: String, timeout: Duration? = nil) throws(StoreError) -> Session {
     if options.isReadOnly { throw StoreError(.readOnly, "the store at \(path) was opened read-only") }
     let storage = StorageTransaction(try engine.beginWrite(label: label, timeout: timeout ?? options.busyTimeout))
+    guard try schema.fetchIndexWatch.isCurrent(schema, storage, schema.tables.metadata) else {
+      throw StoreError(
+        .incompatibleModel,
+        "another process gave the store at \(path) other fetch indexes, which this one does not keep in step; close the store "
+          + "and open it again")
+    }
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
-    return Session(
-      storage: storage, schema: schema, commit: commit + 1, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
+    var session = Session(
+      storage: storage, schema: schema, commit: commit + 1, storeUUID: uuid, serialFloor: serialFloor, engine: engine,
+      lifecycle: lifecycle.withLock { $0 })
+    try session.beginHistory(author: options.author)
+    return session
   }
 
   /// Checks what changed and makes it durable; whatever it throws, nothing happened.
@@ -143,9 +158,23 @@ public final class ObjectStore: Sendable {
     if let failure = session.changes.failure { throw failure }
     // Nothing was written: there is nothing to commit, and the counter stays.
     if session.changes.isEmpty && session.storage.changeCount == 0 { return }
-    let issues = try session.validationIssues()
+    var transaction = WriteTransaction(session)
+    let announced: [SavedObjects]
+    do {
+      try transaction.prepareToSave()
+      announced = try transaction.announced()
+    } catch {
+      serialFloor.note(transaction.session.changes)
+      throw error
+    }
+    session = transaction.takeSession()
+    serialFloor.note(session.changes)
+    let issues = session.changes.refusals + (try session.validationIssues())
     guard issues.isEmpty else { throw ValidationError(issues: issues) }
+    try session.writeHistory()
     try session.writeCounters()
     try session.storage.commit()
+    commitSignal.noteCommit()
+    for saved in announced { saved.announce(self) }
   }
 }

@@ -6,6 +6,12 @@ struct PendingChanges {
   var inserted = ObjectSet()
   /// Objects of before that changed.
   var updated = ObjectSet()
+  /// Objects whose derived attributes the commit has to compute.
+  var derived = PendingDerivations()
+  /// Objects that changed since somebody asked; nil where nobody does.
+  var recent: ObjectSet?
+  /// What hooks refused, for the commit to tell.
+  var refusals: [ValidationIssue] = []
   /// Values of transient attributes (R20): they live as long as the transaction.
   var transients: [TransientKey: AttributeValue] = [:]
   /// Serials given out in this transaction, per root entity: the next free one.
@@ -16,6 +22,11 @@ struct PendingChanges {
   var failure: StoreError?
   /// Whether any object remembers what it was cloned from, once somebody looked (R33).
   var hasProvenance: Bool?
+  /// What the history will tell of the transaction; nil where the store keeps none.
+  var history: HistoryRecorder?
+  /// Who writes, and what is done, for the history.
+  var author = ""
+  var operation = ""
   /// Whether anything was written.
   var isEmpty = true
 
@@ -31,10 +42,29 @@ struct PendingChanges {
     failure = StoreError(.transactionAborted, "this transaction can only be given up, because \(reason)")
   }
 
+  /// Notes a new object.
+  mutating func noteInsert(_ id: ObjectID) {
+    _ = inserted.insert(id)
+    _ = recent?.insert(id)
+  }
+
   /// Notes a change of an object of before.
   mutating func noteUpdate(_ id: ObjectID) {
     isEmpty = false
     if !inserted.contains(id) { _ = updated.insert(id) }
+    _ = recent?.insert(id)
+  }
+
+  /// Notes a change of a property of an object of before.
+  mutating func noteUpdate(_ id: ObjectID, property: UInt16) {
+    noteUpdate(id)
+    history?.noteUpdate(id, property: property)
+  }
+
+  /// As `noteUpdate`, for a change that the commit need not validate.
+  mutating func noteUnvalidatedUpdate(_ id: ObjectID, property: UInt16) {
+    isEmpty = false
+    history?.noteUpdate(id, property: property)
   }
 
   /// Notes that an object is gone: nothing of it is left to check.

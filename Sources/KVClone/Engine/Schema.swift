@@ -6,21 +6,41 @@ final class Schema: Sendable {
   let model: ManagedObjectModel
   let codes: SchemaCodes
   let tables: SchemaTables
+  let transformers: ValueTransformerRegistry
   /// In the model's order.
   let entities: [CompiledEntity]
   let entitiesByName: [String: CompiledEntity]
+  let fetchIndexWatch: FetchIndexWatch
+  let derivations: DerivationPlan
   /// Rules of clones that were asked for before.
   let cloneRules = CloneRuleCache()
+  /// Code → name, of every property that the store ever had; elements of composites as `composite.leaf`.
+  let propertyNames: [UInt16: String]
   private let entitiesByCode: [CompiledEntity?]
   private let layoutsByID: [RecordLayout?]
   /// Root-entity code → table of its objects.
   private let objectTables: [StorageTable?]
 
-  init(model: ManagedObjectModel, codes: SchemaCodes, layouts: [RecordLayout], tables: SchemaTables) throws(StoreError)
-  {
+  /// The schema of a store with this catalog.
+  convenience init(
+    _ catalog: StoreCatalog, tables: SchemaTables, transformers: ValueTransformerRegistry = ValueTransformerRegistry()
+  ) throws(StoreError) {
+    try self.init(
+      model: catalog.model, codes: catalog.codes, layouts: catalog.layouts, tables: tables,
+      catalogNumber: catalog.number, transformers: transformers)
+  }
+
+  init(
+    model: ManagedObjectModel, codes: SchemaCodes, layouts: [RecordLayout], tables: SchemaTables,
+    catalogNumber: UInt64 = 0, transformers: ValueTransformerRegistry = ValueTransformerRegistry()
+  ) throws(StoreError) {
+    fetchIndexWatch = FetchIndexWatch(catalogNumber: catalogNumber)
     self.model = model
+    self.transformers = transformers
     self.codes = codes
     self.tables = tables
+    propertyNames = Dictionary(
+      codes.properties.values.flatMap { $0.map { ($0.value, $0.key) } }, uniquingKeysWith: { first, _ in first })
     var layoutsByID = [RecordLayout?](repeating: nil, count: Int(codes.lastLayout) + 1)
     for layout in layouts where Int(layout.id) < layoutsByID.count { layoutsByID[Int(layout.id)] = layout }
     self.layoutsByID = layoutsByID
@@ -29,6 +49,7 @@ final class Schema: Sendable {
     for entity in model.entities { entities.append(try compiler.compile(entity, layouts: layoutsByID)) }
     self.entities = entities
     entitiesByName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    derivations = DerivationPlan(model, entities, lastCode: codes.lastEntity)
     var byCode = [CompiledEntity?](repeating: nil, count: Int(codes.lastEntity) + 1)
     for entity in entities { byCode[Int(entity.code)] = entity }
     entitiesByCode = byCode
@@ -89,6 +110,7 @@ struct SchemaTables: Sendable {
   let blobs: StorageTable
   let blobinfo: StorageTable
   let indexes: StorageTable
+  let changes: StorageTable
   let snapshots: StorageTable
   let provenance: StorageTable
   let operations: StorageTable

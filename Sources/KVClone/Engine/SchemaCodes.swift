@@ -12,6 +12,9 @@ struct SchemaCodes: Codable, Hashable, Sendable {
   private(set) var referrers: [String: [String: UInt16]] = [:]
   /// Declaring entity → constraint's attributes with commas between → index id.
   private(set) var indexes: [String: [String: UInt16]] = [:]
+  /// Declaring entity → fetch index's definition → index id: exactly the indexes that have all of their entries. nil in a
+  /// store that never had one.
+  private(set) var fetchIndexes: [String: [String: UInt16]]?
   /// Concrete entity → the layout that its records are written in.
   private(set) var layouts: [String: UInt16] = [:]
   private(set) var lastEntity: UInt16 = 0
@@ -57,6 +60,29 @@ struct SchemaCodes: Codable, Hashable, Sendable {
     }
   }
 
+  /// Gives ids to the fetch indexes of `model`, and forgets those that it has not. An id that was forgotten is never given
+  /// again, to an index of the same definition neither.
+  ///
+  /// - Parameter givesNew: whether indexes that have no id yet get one.
+  mutating func assignFetchIndexes(_ model: ManagedObjectModel, givesNew: Bool = true) throws(StoreError) {
+    var assigned: [String: [String: UInt16]] = [:]
+    for entity in model.entities {
+      for index in model.storedFetchIndexes(declaredIn: entity) {
+        let definition = index.definition
+        if let known = fetchIndexes?[entity.name]?[definition] {
+          assigned[entity.name, default: [:]][definition] = known
+        } else if givesNew {
+          lastIndex = try next(lastIndex, limit: .max, what: "indexes")
+          assigned[entity.name, default: [:]][definition] = lastIndex
+        }
+      }
+    }
+    if fetchIndexes != nil || !assigned.isEmpty { fetchIndexes = assigned }
+  }
+
+  /// The ids of all fetch indexes.
+  var fetchIndexIDs: Set<UInt16> { Set((fetchIndexes ?? [:]).values.flatMap(\.values)) }
+
   /// Whether no code was given twice, and none beyond the last one: what `assign` keeps, and a file may not.
   var isConsistent: Bool {
     func areDistinct(_ codes: [UInt16], upTo last: UInt16) -> Bool {
@@ -65,7 +91,8 @@ struct SchemaCodes: Codable, Hashable, Sendable {
     func flat(_ codes: [String: [String: UInt16]]) -> [UInt16] { codes.values.flatMap(\.values) }
     return lastEntity <= FormatLimits.maximumRootCode && areDistinct(Array(entities.values), upTo: lastEntity)
       && areDistinct(flat(properties) + flat(referrers), upTo: lastProperty)
-      && areDistinct(flat(indexes), upTo: lastIndex) && areDistinct(Array(layouts.values), upTo: lastLayout)
+      && areDistinct(flat(indexes) + flat(fetchIndexes ?? [:]), upTo: lastIndex)
+      && areDistinct(Array(layouts.values), upTo: lastLayout)
   }
 
   /// Whether no super-entity has the property already: a redeclaration shares its code.

@@ -61,6 +61,7 @@ struct SchemaCompiler {
         own.filter { $0.type == .composite }.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first }),
       attributeNames: own.map(\.name), relationships: relationships,
       constraints: constraints(of: lineage, attributes: attributes, relationships: relationships),
+      fetchIndexes: fetchIndexes(of: lineage, attributes: attributes, relationships: relationships),
       lineage: Set(lineage.compactMap { codes.entities[$0] }), concreteCodes: concreteCodes(below: entity.name),
       referrerCodes: referrerCodes(pointingAt: lineage))
   }

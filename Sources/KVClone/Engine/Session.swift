@@ -25,6 +25,8 @@ public struct Session: ~Copyable {
   let serialFloor: SerialFloor
   /// Whom to ask for room; nil for a session that never writes.
   var engine: (any StorageEngine)?
+  /// Whom to ask about objects that are inserted, saved and deleted; nil where nobody wants to know.
+  var lifecycle: LifecycleTable?
 
   /// The object's record, checksum and form verified; nil where there is no such object.
   ///

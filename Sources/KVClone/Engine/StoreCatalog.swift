@@ -12,12 +12,16 @@ struct StoreCatalog {
   let model: ManagedObjectModel
   let codes: SchemaCodes
   let layouts: [RecordLayout]
+  /// Under which number the metadata table has it.
+  let number: UInt64
 
   /// The catalog of a store that is being made.
   init(new model: ManagedObjectModel) throws(StoreError) {
     var codes = SchemaCodes()
     try codes.assign(model)
+    try codes.assignFetchIndexes(model)
     self.model = model
+    number = 1
     self.codes = codes
     let compiler = SchemaCompiler(
       model: model, codes: codes, tables: nil)
@@ -28,7 +32,7 @@ struct StoreCatalog {
 
   /// Reads the catalog of an existing store.
   init(_ storage: borrowing StorageTransaction, _ metadata: StorageTable) throws(StoreError) {
-    let number = try Metadata.counter(storage, metadata, MetadataKey.catalog)
+    number = try Metadata.counter(storage, metadata, MetadataKey.catalog)
     let name = MetadataKey.model(UInt16(truncatingIfNeeded: number))
     guard let stored = try Metadata.get(storage, metadata, name, as: BytesValue.self) else {
       throw StoreError(.damaged, "the store's metadata has no model; restore it from a backup")
@@ -57,13 +61,21 @@ struct StoreCatalog {
 
   /// The entries that a new store's metadata table begins with.
   func entries(uuid: UUID, created: Date) throws(StoreError) -> [(key: [UInt8], value: [UInt8])] {
-    let format = FormatRecord(storeUUID: uuid, created: created.timeIntervalSinceReferenceDate)
+    let version =
+      codes.fetchIndexes == nil ? FormatLimits.oldestFormatVersion : FormatLimits.fetchIndexFormatVersion
+    let format = FormatRecord(
+      version: version, minimumReaderVersion: version, storeUUID: uuid,
+      created: created.timeIntervalSinceReferenceDate)
     var entries = [
       Metadata.entry(MetadataKey.format, format),
       Metadata.entry(MetadataKey.commitCounter, CounterValue(0)),
       Metadata.entry(MetadataKey.catalog, CounterValue(1)),
       Metadata.entry(MetadataKey.model(1), try document()),
     ]
+    let derivations = model.derivations
+    if !derivations.entries.isEmpty {
+      entries.append(Metadata.entry(MetadataKey.derivations, Metadata.derivations(derivations.fingerprint)))
+    }
     for layout in layouts { entries.append(Metadata.entry(MetadataKey.layout(layout.id), layout)) }
     return entries
   }
@@ -100,13 +112,23 @@ struct StoreCatalog {
             + "\(entity.name) differ; open it with the model it was made with", entity: entity.name)
       }
     }
-    return StoreCatalog(model: other, codes: codes, layouts: layouts)
+    return StoreCatalog(model: other, codes: codes, layouts: layouts, number: number)
   }
 
-  private init(model: ManagedObjectModel, codes: SchemaCodes, layouts: [RecordLayout]) {
+  /// The catalog that follows `stored`, in which the model's fetch indexes have ids, or those of them that `stored` has; nil
+  /// where nothing differs from `stored`.
+  func succeeding(_ stored: StoreCatalog, addsIndexes: Bool = true) throws(StoreError) -> StoreCatalog? {
+    var codes = codes
+    try codes.assignFetchIndexes(model, givesNew: addsIndexes)
+    guard model != stored.model || codes != stored.codes else { return nil }
+    return StoreCatalog(model: model, codes: codes, layouts: layouts, number: stored.number + 1)
+  }
+
+  private init(model: ManagedObjectModel, codes: SchemaCodes, layouts: [RecordLayout], number: UInt64) {
     self.model = model
     self.codes = codes
     self.layouts = layouts
+    self.number = number
   }
 
   /// Every table of a store with this model.

@@ -25,6 +25,14 @@ public struct StoreOptions: Sendable {
   /// Walks over every page of the file before it is opened, for files that were restored, or come from elsewhere: a file
   /// with a damaged page is refused with `damaged`. Without it, only a file that ends too early is walked over.
   public var verifiesPagesAtOpen = false
+  /// What values of transformable attributes are in Swift.
+  public var transformers = ValueTransformerRegistry()
+
+  /// Whether every commit writes down what it changed, see <doc:Changes>: true turns this on and false off, for the store and
+  /// whoever opens it later; nil leaves it as it is, and off in a new store. A store that is opened read-only stays as it is.
+  public var tracksHistory: Bool?
+  /// Who the history says has written, unless the transaction says otherwise.
+  public var author = ""
 
   /// The defaults.
   public init() {}

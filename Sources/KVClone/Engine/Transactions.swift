@@ -74,6 +74,15 @@ extension WriteTransaction {
   public mutating func insert(
     _ entity: String, _ attributes: [String: AttributeValue?] = [:], relationships: [String: [ObjectID]] = [:]
   ) throws(StoreError) -> ObjectID {
+    let id = try restore(entity, attributes, relationships: relationships)
+    try awake(id, attributes)
+    return id
+  }
+
+  /// Makes an object that is not new to the app: no hook is called.
+  mutating func restore(
+    _ entity: String, _ attributes: [String: AttributeValue?], relationships: [String: [ObjectID]] = [:]
+  ) throws(StoreError) -> ObjectID {
     try changeObjects { (session) throws(StoreError) in
       try session.insert(try session.schema.entity(entity), attributes, relationships)
     }
@@ -118,7 +127,9 @@ extension WriteTransaction {
   /// - Throws: `deleteDenied` with nothing deleted.
   @discardableResult
   public mutating func delete(_ ids: [ObjectID]) throws(StoreError) -> DeleteResult {
-    try changeObjects { (session) throws(StoreError) in DeleteResult(deletedCount: try session.delete(ids)) }
+    let ids = ObjectSet(ids)
+    try validateDelete(ids)
+    return try changeObjects { (session) throws(StoreError) in DeleteResult(deletedCount: try session.delete(ids)) }
   }
 
   /// Writes what was set on an object since it was read.

@@ -61,8 +61,21 @@ public struct StoreError: KVCloneError, Hashable {
     case changedSince
     /// A relationship with the delete rule deny still has members.
     case deleteDenied
+    /// No transformer is registered for a transformable attribute and the type that is asked for.
+    case unknownTransformer
+    /// A transformer refused a value or its bytes.
+    case transformFailed
+    /// A hook failed, or does not come to an end.
+    case hookFailed
     /// A store limit is reached (size of a record, number of tables, ids).
     case limitExceeded
+    // History
+    /// The store keeps no history of changes.
+    case historyOff
+    /// What comes after a token has been purged.
+    case historyExpired
+    /// A token is of another store, or of a state that this one never was in.
+    case invalidHistoryToken
     // File
     /// A record, list, index entry or blob on disk is damaged.
     case damaged

@@ -47,13 +47,15 @@ public struct ValidationIssue: Sendable, Hashable {
     case tooManyMembers
     /// Another object has the same values under a uniqueness constraint.
     case uniquenessConflict
+    /// A validation hook of the app refuses the object.
+    case refusedByHook
   }
 
   /// Which rule.
   public let kind: Kind
   /// The object's concrete entity.
   public let entity: String
-  /// The property, or the constraint's properties with commas between.
+  /// The property, or the constraint's properties with commas between; empty where a hook names none.
   public let property: String
   /// The object, as `Item/3`.
   public let object: String

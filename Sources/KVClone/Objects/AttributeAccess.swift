@@ -43,6 +43,21 @@ extension CompiledEntity {
     return found
   }
 
+  /// A transient composite attribute as its elements' values make it; nil for any other.
+  func transientComposite(_ path: String, _ leaf: (String) -> AttributeValue?) -> AttributeValue? {
+    guard let composite = composite(at: path) else { return nil }
+    var values: [String: AttributeValue] = [:]
+    for element in composite.elements {
+      let elementPath = path + "." + element.name
+      if element.type == .composite {
+        values[element.name] = transientComposite(elementPath, leaf)
+      } else if let index = attributeIndex[elementPath], attributes[index].field == nil {
+        values[element.name] = leaf(elementPath)
+      }
+    }
+    return values.isEmpty ? nil : .composite(values)
+  }
+
   private func compositeValue(
     _ composite: AttributeDescription, path: String, in view: borrowing RecordView, id: ObjectID, schema: Schema
   ) throws(StoreError) -> AttributeValue? {
@@ -67,7 +82,7 @@ extension CompiledEntity {
     if let index = attributeIndex[name] {
       return [(attributes[index], try accepted(value, by: attributes[index]))]
     }
-    guard let composite = composites[name] else { throw unknownAttribute(name) }
+    guard let composite = composite(at: name) else { throw unknownAttribute(name) }
     return try compositeAssignments(composite, path: name, value)
   }
 

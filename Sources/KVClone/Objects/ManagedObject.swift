@@ -8,8 +8,8 @@ import KVCloneRecords
 public struct ManagedObject: Sendable {
   /// The object's id.
   public let id: ObjectID
-  private let entity: CompiledEntity
-  private let schema: Schema
+  let entity: CompiledEntity
+  let schema: Schema
   private let record: RecordBox
   private let transients: [String: AttributeValue]
   /// What was set since the object was read.
@@ -49,6 +49,7 @@ public struct ManagedObject: Sendable {
   public func value(_ attribute: String) throws(StoreError) -> AttributeValue? {
     if let set = pending[attribute] { return set }
     if let transient = transients[attribute] { return transient }
+    if let transient = entity.transientComposite(attribute, { transients[$0] }) { return transient }
     return try record.read { (view) throws(StoreError) in
       try entity.value(named: attribute, in: view, id: id, schema: schema)
     }

@@ -6,9 +6,8 @@ extension Session {
   ///
   /// The rules are worked out for all of them first, without recursion and in bits: what cascades, then what denies. A
   /// relationship with the rule deny does not stand in the way when its members go in the same call.
-  mutating func delete(_ ids: [ObjectID]) throws(StoreError) -> Int {
-    let doomed = try cascade(from: ids)
-    try checkDenied(doomed)
+  mutating func delete(_ ids: ObjectSet) throws(StoreError) -> Int {
+    let doomed = try doomed(by: ids)
     let hasProvenance = try hasProvenance()
     for (rootCode, set) in doomed.sets.enumerated() {
       guard let set else { continue }
@@ -23,13 +22,23 @@ extension Session {
     return doomed.count
   }
 
+  /// The objects that go when those given are deleted.
+  ///
+  /// - Throws: `objectNotFound`, `deleteDenied`.
+  borrowing func doomed(by ids: ObjectSet) throws(StoreError) -> ObjectSet {
+    let doomed = try cascade(from: ids)
+    try checkDenied(doomed)
+    return doomed
+  }
+
   /// The objects given and all that cascade from them.
-  private borrowing func cascade(from ids: [ObjectID]) throws(StoreError) -> ObjectSet {
+  private borrowing func cascade(from ids: ObjectSet) throws(StoreError) -> ObjectSet {
     var doomed = ObjectSet()
     var queue = ObjectQueue()
-    for id in ids {
+    try ids.forEach { (id) throws(StoreError) in
       guard try exists(id) else { throw schema.notFound(id) }
       if doomed.insert(id) { queue.add(id) }
+      return true
     }
     while let id = queue.next() {
       let view = try existingRecord(id)
@@ -69,6 +78,7 @@ extension Session {
   /// Deletes one object: partners that stay let go of it, its lists, blobs, index entries and record go.
   private mutating func deleteOne(_ id: ObjectID, _ doomed: ObjectSet) throws(StoreError) {
     let entity = try load(id)
+    if changes.history != nil { try noteDeletion(id, entity) }
     try removeIndexEntries(id, entity)
     var blobs: [BlobReference] = []
     for attribute in entity.attributes {

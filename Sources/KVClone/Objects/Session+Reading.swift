@@ -36,6 +36,11 @@ extension Session {
     let view = try existingRecord(id)
     let entity = try schema.entity(of: view, id: id)
     if let transient = changes.transients[.init(object: id, attribute: attribute)] { return transient }
+    if !changes.transients.isEmpty,
+      let transient = entity.transientComposite(attribute, { changes.transients[.init(object: id, attribute: $0)] })
+    {
+      return transient
+    }
     return try entity.value(named: attribute, in: view, id: id, schema: schema)
   }
 

@@ -29,8 +29,10 @@ extension Session {
     for (relationship, targets) in links { try putMembers(targets, relationship, of: id) }
     try append(id, entity)
     changes.isEmpty = false
-    _ = changes.inserted.insert(id)
+    changes.noteInsert(id)
+    changes.history?.noteInserts(from: id, count: 1)
     try addIndexEntries(id, entity)
+    noteDerivedInsert(id, entity)
     for (relationship, targets) in links {
       for target in targets { try attachBack(id, relationship, target) }
     }
@@ -44,11 +46,7 @@ extension Session {
     for name in attributes.keys.sorted() {
       assignments += try entity.assignments(name, attributes[name] ?? nil)
     }
-    for (attribute, _) in assignments where attribute.description.isDerived {
-      throw StoreError(
-        .wrongType, "\(entity.name).\(attribute.path) is derived, and computed by the store alone", entity: entity.name,
-        property: attribute.path, object: "\(entity.name)/\(id.serial)")
-    }
+    try entity.refuseDerived(assignments, object: "\(entity.name)/\(id.serial)")
     _ = try load(id)
     var changed: [(attribute: CompiledAttribute, value: AttributeValue?)] = []
     for assignment in assignments {
@@ -59,12 +57,24 @@ extension Session {
     for (attribute, value) in changed where attribute.field == nil { try put(value, in: attribute, of: id) }
     changed.removeAll { $0.attribute.field == nil }
     guard !changed.isEmpty else { return }
-    let reindexes = entity.constraints.contains { $0.touches(changed.map(\.attribute.path), entity) }
-    if reindexes { try removeIndexEntries(id, entity) }
+    try write(changed, to: id, entity)
+  }
+
+  /// Writes stored attributes of the object whose record is in `scratch`, with all that depends on them. What only derived
+  /// attributes say needs no validation, unless it has to be unique.
+  mutating func write(
+    _ changed: [(attribute: CompiledAttribute, value: AttributeValue?)], to id: ObjectID, _ entity: CompiledEntity
+  ) throws(StoreError) {
+    let sources = try derivedSources(id, entity, changed)
+    let codes = entity.indexedCodes.intersection(changed.map(\.attribute.code))
+    let oldKeys = try indexKeys(id, entity, of: codes)
     for (attribute, value) in changed { try put(value, in: attribute, of: id) }
     try store(id, entity)
-    if reindexes { try addIndexEntries(id, entity) }
-    changes.noteUpdate(id)
+    try replaceIndexEntries(oldKeys, id, entity, of: codes)
+    let isUnique = entity.constraints.contains { $0.touches(changed.map(\.attribute.path), entity) }
+    let needsValidation = isUnique || changed.contains { !$0.attribute.description.isDerived }
+    for (attribute, _) in changed { noteUpdate(id, property: attribute.code, validates: needsValidation) }
+    try attributesChanged(id, entity, changed, from: sources)
   }
 
   /// Puts a value into the record in `scratch`; large binary values become blobs, and the blob that was there loses a
@@ -140,15 +150,5 @@ extension Session {
     }
     changes.nextBlobSerial = next + 1
     return next
-  }
-}
-
-extension CompiledConstraint {
-  /// Whether the constraint has one of these attributes.
-  func touches(_ paths: [String], _ entity: CompiledEntity) -> Bool {
-    columns.contains { column in
-      if case .attribute(let index) = column { return paths.contains(entity.attributes[index].path) }
-      return false
-    }
   }
 }

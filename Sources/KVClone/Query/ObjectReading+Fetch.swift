@@ -34,7 +34,7 @@ extension ObjectReading where Self: ~Copyable {
   ///
   /// - Throws: see ``fetch(_:)``.
   public borrowing func count(_ request: FetchRequest) throws(StoreError) -> Int {
-    try _withSession { (session) throws(StoreError) in try session.count(try session.compile(request)) }
+    try _withSession { (session) throws(StoreError) in try session.count(try session.compile(request, isCount: true)) }
   }
 
   /// The objects that a request asks for, one by one in its order, until `body` answers false. Without a sort key, one at a

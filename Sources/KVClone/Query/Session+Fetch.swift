@@ -3,9 +3,11 @@ import KVCloneRecords
 
 /// Answers fetch requests.
 extension Session {
+  /// - Parameter isCount: results are counted only, so that their order does not matter.
   /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate`.
   borrowing func compile(
-    _ request: FetchRequest, objects: [String: (id: ObjectID, entity: CompiledEntity)] = [:]
+    _ request: FetchRequest, isCount: Bool = false, use: RequestPlanner.IndexUse = .whereCheaper,
+    objects: [String: (id: ObjectID, entity: CompiledEntity)] = [:]
   ) throws(StoreError) -> CompiledRequest {
     let entity = try schema.entity(request.entityName)
     guard request.fetchLimit >= 0, request.fetchOffset >= 0 else {
@@ -23,17 +25,29 @@ extension Session {
     if let predicate = request.predicate { condition = try compiler.condition(predicate) }
     var order: [CompiledRequest.Order] = []
     for sort in request.sortDescriptors { order.append(try compiler.order(sort)) }
+    let limit = request.fetchLimit == 0 ? nil : request.fetchLimit
+    if isCount { order = [] }
+    var hasFetchIndexes = !entity.fetchIndexes.isEmpty
+    if hasFetchIndexes {
+      hasFetchIndexes = try schema.fetchIndexWatch.isCurrent(schema, storage, schema.tables.metadata)
+    }
+    let planner = RequestPlanner(
+      entity: entity, schema: schema,
+      wantedCodes: entity.wantedCodes(includesSubentities: request.includesSubentities),
+      indexes: entity.requestIndexes(hasFetchIndexes: hasFetchIndexes), use: use, order: order,
+      wanted: limit.flatMap { $0 <= Int.max - request.fetchOffset ? $0 + request.fetchOffset : nil })
+    let choice = try planner.choose(condition, self)
     return CompiledRequest(
-      entity: entity, includesSubentities: request.includesSubentities,
-      source: .choose(condition, entity, schema), condition: condition, order: order, offset: request.fetchOffset,
-      limit: request.fetchLimit == 0 ? nil : request.fetchLimit)
+      entity: entity, includesSubentities: request.includesSubentities, source: choice.source,
+      estimate: choice.count, condition: condition, isSourceExact: choice.isExact, order: order,
+      offset: request.fetchOffset, limit: limit)
   }
 
   /// Calls `body` with each result in the request's order, until it answers false.
   borrowing func forEachResult(
     _ request: CompiledRequest, _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    if !request.order.isEmpty {
+    if request.sortsResults {
       for id in try sortedResults(request) where try !body(id, try existingRecord(id)) { return }
       return
     }
@@ -52,6 +66,8 @@ extension Session {
     var count = 0
     if request.condition == nil {
       count = try self.count(of: request.entity, includesSubentities: request.includesSubentities)
+    } else if request.isSourceExact, case .index(let scan) = request.source {
+      count = try countEntries(scan.intervals, limit: request.wanted ?? .max)
     } else {
       try forEachMatch(request) { (_, _) throws(StoreError) in
         count += 1
@@ -69,15 +85,22 @@ extension Session {
     try forEachMatch(request) { (id, view) throws(StoreError) in
       let first = request.order[0].key(try evaluator.value(request.order[0].term, id, view, self))
       if results.isBehindAll(first) { return true }
-      var keys = [first]
-      for order in request.order.dropFirst() { keys.append(order.key(try evaluator.value(order.term, id, view, self))) }
-      results.insert(keys, id)
+      results.insert(try sortKeys(request, id, view, evaluator), id)
       return true
     }
     return results.ids.dropFirst(request.offset)
   }
 
-  /// Calls `body` with every object for which the request's condition holds, by ascending id.
+  private borrowing func sortKeys(
+    _ request: CompiledRequest, _ id: ObjectID, _ view: borrowing RecordView, _ evaluator: QueryEvaluator
+  ) throws(StoreError) -> [QueryValue] {
+    var keys: [QueryValue] = []
+    for order in request.order { keys.append(order.key(try evaluator.value(order.term, id, view, self))) }
+    return keys
+  }
+
+  /// Calls `body` with every object for which the request's condition holds: by ascending id, or in the order of an index
+  /// that is the request's.
   private borrowing func forEachMatch(
     _ request: CompiledRequest, _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
@@ -89,24 +112,80 @@ extension Session {
         if let condition = request.condition, try !evaluator.holds(condition, id, view, self) { return true }
         return try body(id, view)
       }
-    case .objects(let ids): try forEachMatch(request, Set(ids).sorted(), evaluator, body)
-    case .members(let owners, let link):
-      var members: Set<ObjectID> = []
-      for owner in owners { members.formUnion(try self.members(owner, link)) }
-      try forEachMatch(request, members.sorted(), evaluator, body)
+    case .index(let scan) where scan.isInOrderOfIDs:
+      let wanted = request.wantedCodes
+      for interval in scan.intervals {
+        try forEachKey(interval) { (_, id) throws(StoreError) in
+          try passes(request, wanted, id, isIndexed: true, evaluator, body)
+        }
+      }
+    case .ordered(let ordered):
+      let wanted = request.wantedCodes
+      try forEachID(ordered, isPartlySorted: ordered.sortedCount < request.order.count) {
+        (ids) throws(StoreError) in
+        if ids.isEmpty { return ids }
+        var results = SortedResults(request.order.map { $0.ascending }, limit: nil)
+        for id in ids {
+          guard let view = try record(id) else { throw Self.damagedIndex }
+          results.insert(try sortKeys(request, id, view, evaluator), id)
+        }
+        return results.ids
+      } _: { (id) throws(StoreError) in
+        try passes(request, wanted, id, isIndexed: true, evaluator, body)
+      }
+    case .objects, .members, .index, .union:
+      let wanted = request.wantedCodes
+      var gathered = GatheredObjects()
+      let isIndexed = try gather(request.source, into: &gathered)
+      try gathered.forEach { (id) throws(StoreError) in
+        try passes(request, wanted, id, isIndexed: isIndexed, evaluator, body)
+      }
     }
   }
 
-  private borrowing func forEachMatch(
-    _ request: CompiledRequest, _ ids: [ObjectID], _ evaluator: QueryEvaluator,
-    _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
-  ) throws(StoreError) {
-    let wanted = request.includesSubentities ? request.entity.concreteCodes : [request.entity.code]
-    for id in ids {
-      guard let view = try record(id), wanted.contains(try schema.entity(of: view, id: id).code) else { continue }
-      if let condition = request.condition, try !evaluator.holds(condition, id, view, self) { continue }
-      if try !body(id, view) { return }
+  /// Adds the objects of a source; whether all of them are sure to exist.
+  @discardableResult
+  private borrowing func gather(
+    _ source: CompiledRequest.Source, into gathered: inout GatheredObjects
+  ) throws(StoreError) -> Bool {
+    switch source {
+    case .entity, .ordered: return false
+    case .objects(let ids):
+      for id in ids { gathered.insert(id) }
+      return false
+    case .members(let owners, let link):
+      for owner in owners {
+        for member in try members(owner, link) { gathered.insert(member) }
+      }
+      return false
+    case .index(let scan):
+      for interval in scan.intervals {
+        try forEachKey(interval) { (_, id) throws(StoreError) in
+          gathered.insert(id)
+          return true
+        }
+      }
+      return true
+    case .union(let sources):
+      for source in sources { try gather(source, into: &gathered) }
+      return false
     }
+  }
+
+  /// Calls `body` with an object if it is one of the request's; whether to go on.
+  private borrowing func passes(
+    _ request: CompiledRequest, _ wanted: Set<UInt16>, _ id: ObjectID, isIndexed: Bool, _ evaluator: QueryEvaluator,
+    _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
+  ) throws(StoreError) -> Bool {
+    guard let view = try record(id) else {
+      if isIndexed { throw Self.damagedIndex }
+      return true
+    }
+    guard wanted.contains(try schema.entity(of: view, id: id).code) else { return true }
+    if !request.isSourceExact, let condition = request.condition, try !evaluator.holds(condition, id, view, self) {
+      return true
+    }
+    return try body(id, view)
   }
 
   /// The members of a relationship of an object that may be gone.

@@ -1,33 +1,31 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// The index behind uniqueness constraints: one entry per object whose values are all there. Entries may be equal for a
-/// while inside a transaction; a commit is what refuses them.
+/// Index entries, which change with their objects: one for each fetch index, and one for each uniqueness constraint all of whose
+/// values are there. Entries of constraints may be equal for a while inside a transaction; a commit is what refuses them.
 extension Session {
   /// Adds the entries of the object whose record is in `scratch`; their bytes, keys included.
   @discardableResult
   mutating func addIndexEntries(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) -> UInt64 {
-    var byteCount: UInt64 = 0
-    for constraint in entity.constraints {
-      byteCount += try addIndexEntry(id, try constraint.entry(entity, scratch.view, id, schema))
-    }
-    return byteCount
+    guard entity.hasIndexes else { return 0 }
+    return try addIndexEntries(try entity.indexKeys(id, scratch.view, schema))
   }
 
   /// Adds the entries of an object whose record is `patch`; their bytes, keys included.
   mutating func addIndexEntries(_ id: ObjectID, _ entity: CompiledEntity, _ patch: RecordPatch) throws(StoreError)
     -> UInt64
   {
+    try addIndexEntries(try entity.indexKeys(id, patch.view(entity.layout), schema))
+  }
+
+  private mutating func addIndexEntries(_ keys: [[UInt8]]) throws(StoreError) -> UInt64 {
     var byteCount: UInt64 = 0
-    for constraint in entity.constraints {
-      byteCount += try addIndexEntry(id, try constraint.entry(entity, patch.view(entity.layout), id, schema))
-    }
+    for key in keys { byteCount += try putIndexEntry(key) }
     return byteCount
   }
 
-  private mutating func addIndexEntry(_ id: ObjectID, _ builder: IndexKeyBuilder?) throws(StoreError) -> UInt64 {
-    guard let builder else { return 0 }
-    let key = builder.key(id)
+  @discardableResult
+  mutating func putIndexEntry(_ key: [UInt8]) throws(StoreError) -> UInt64 {
     var empty = ValueEnvelope.emptyValue(seed: ValueEnvelope.seed(tableCode: .indexes, key: key))
     let value = withUnsafeBytes(of: &empty) { Array($0) }
     try storage.put(schema.tables.indexes, key.span.bytes, value.span.bytes)
@@ -36,11 +34,27 @@ extension Session {
 
   /// Removes the entries of the object whose record is in `scratch`.
   mutating func removeIndexEntries(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
-    for constraint in entity.constraints {
-      guard let builder = try constraint.entry(entity, scratch.view, id, schema) else { continue }
-      let key = builder.key(id)
+    guard entity.hasIndexes else { return }
+    for key in try entity.indexKeys(id, scratch.view, schema) {
       try storage.delete(schema.tables.indexes, key.span.bytes)
     }
+  }
+
+  /// The keys of the entries, with these properties in them, of the object whose record is in `scratch`.
+  borrowing func indexKeys(_ id: ObjectID, _ entity: CompiledEntity, of codes: Set<UInt16>) throws(StoreError)
+    -> [[UInt8]]
+  {
+    codes.isEmpty ? [] : try entity.indexKeys(id, scratch.view, schema, of: codes)
+  }
+
+  /// Puts the entries of the object whose record is in `scratch` in the place of those that it had before these properties
+  /// changed.
+  mutating func replaceIndexEntries(
+    _ oldKeys: [[UInt8]], _ id: ObjectID, _ entity: CompiledEntity, of codes: Set<UInt16>
+  ) throws(StoreError) {
+    let newKeys = try indexKeys(id, entity, of: codes)
+    for key in oldKeys where !newKeys.contains(key) { try storage.delete(schema.tables.indexes, key.span.bytes) }
+    for key in newKeys where !oldKeys.contains(key) { try putIndexEntry(key) }
   }
 
   /// Another object with the same values under a constraint.
@@ -86,16 +100,7 @@ extension CompiledConstraint {
     throws(StoreError) -> [AttributeValue?]
   {
     var values: [AttributeValue?] = []
-    for column in columns {
-      switch column {
-      case .attribute(let index):
-        values.append(try entity.value(of: entity.attributes[index], in: view, id: id, schema: schema))
-      case .toOne(let index):
-        let relationship = entity.relationships[index]
-        let target = entity.field(relationship.field, code: relationship.code, in: view).flatMap { view.toOne($0) }
-        values.append(target.map(Self.column))
-      }
-    }
+    for column in columns { values.append(try entity.value(at: column, view, id, schema)) }
     return values
   }
 

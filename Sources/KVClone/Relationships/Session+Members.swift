@@ -135,7 +135,8 @@ extension Session {
       scratch.setHead(field, ListHead(count: head.count + 1, isChunked: true))
     }
     try store(id, entity)
-    changes.noteUpdate(id)
+    changes.noteUpdate(id, property: code)
+    try linkChanged(id, entity, relationship, gained: target)
     return true
   }
 
@@ -189,7 +190,8 @@ extension Session {
       }
     }
     try store(id, entity)
-    if validates { changes.noteUpdate(id) } else { changes.isEmpty = false }
+    noteUpdate(id, property: code, validates: validates)
+    try linkChanged(id, entity, relationship, lost: target)
     return true
   }
 
@@ -201,7 +203,8 @@ extension Session {
     if scratch.view.head(relationship.field).isChunked { try storage.deleteList(list) }
     try writeList(list, relationship.isOrdered ? ids : ids.sorted(), relationship, relationship.field)
     try store(id, entity)
-    changes.noteUpdate(id)
+    changes.noteUpdate(id, property: relationship.code)
+    try linkChanged(id, entity, relationship)
   }
 
   /// Puts a new object's members into its record in `scratch`; partners do not know of them yet.
@@ -236,12 +239,22 @@ extension Session {
     _ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship, _ target: ObjectID?,
     validates: Bool = true
   ) throws(StoreError) {
-    let reindexes = entity.constraints.contains { $0.touches(relationship, entity) }
-    if reindexes { try removeIndexEntries(id, entity) }
+    let codes = entity.indexedCodes.intersection([relationship.code])
+    let oldKeys = try indexKeys(id, entity, of: codes)
     scratch.setToOne(relationship.field, target)
     try store(id, entity)
-    if reindexes { try addIndexEntries(id, entity) }
-    if validates { changes.noteUpdate(id) } else { changes.isEmpty = false }
+    try replaceIndexEntries(oldKeys, id, entity, of: codes)
+    noteUpdate(id, property: relationship.code, validates: validates)
+    try linkChanged(id, entity, relationship)
+  }
+
+  /// Notes a change of a property for the commit and the history.
+  mutating func noteUpdate(_ id: ObjectID, property: UInt16, validates: Bool) {
+    if validates {
+      changes.noteUpdate(id, property: property)
+    } else {
+      changes.noteUnvalidatedUpdate(id, property: property)
+    }
   }
 
   /// Changes the record in `scratch`; only its size can stand in the way.
@@ -267,14 +280,5 @@ extension CompiledEntity {
   /// The relationship without an inverse whose hidden list has `code`.
   func relationship(referrerCode code: UInt16) -> CompiledRelationship? {
     relationships.first { !$0.hasInverse && $0.inverseCode == code }
-  }
-}
-
-extension CompiledConstraint {
-  func touches(_ relationship: CompiledRelationship, _ entity: CompiledEntity) -> Bool {
-    columns.contains { column in
-      if case .toOne(let index) = column { return entity.relationships[index].code == relationship.code }
-      return false
-    }
   }
 }

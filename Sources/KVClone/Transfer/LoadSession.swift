@@ -244,7 +244,7 @@ extension LoadSession {
         throw failure(error.kind, "\(error.path): \(error.reason)", entity: entity.name, property: error.path)
       }
     }
-    let id = try transaction.insert(entity.name, attributes.values)
+    let id = try transaction.restore(entity.name, attributes.values)
     for name in attributes.nils {
       // A composite has no default of its own, but its elements may have.
       guard let attribute = entity.attributes[name], attribute.defaultValue != nil || attribute.type == .composite

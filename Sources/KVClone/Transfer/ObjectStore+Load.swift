@@ -22,6 +22,7 @@ extension ObjectStore {
     while hasMore {
       do {
         hasMore = try write(label: "load") { transaction in
+          transaction.operation = "load"
           let hasMore = try session.loadBatch(&transaction, from: source)
           options.commitObserver?(.begins)
           return hasMore

@@ -62,10 +62,12 @@ extension SecondStore {
     for entry in try file.entries("blobinfo") where secondNumber(entry.key[...]) >= counters["blob-serial"] ?? 1 {
       throw SecondError("a blob is newer than its counter")
     }
-    let codes = Array(model.entities.keys) + Array(layouts.keys) + model.indexes.map(\.number)
+    let codes =
+      Array(model.entities.keys) + Array(layouts.keys) + model.indexes.map(\.number) + model.fetchIndexes.map(\.number)
     guard codes.allSatisfy({ $0 > 0 }), model.entities.keys.allSatisfy({ $0 <= model.last["lastEntity"] ?? 0 }),
       layouts.keys.allSatisfy({ $0 <= model.last["lastLayout"] ?? 0 }),
-      model.indexes.allSatisfy({ $0.number <= model.last["lastIndex"] ?? 0 })
+      (model.indexes.map(\.number) + model.fetchIndexes.map(\.number)).allSatisfy({ $0 <= model.last["lastIndex"] ?? 0 }
+      )
     else { throw SecondError("a code is above the last one") }
   }
 

@@ -3,11 +3,13 @@ import Foundation
 /// A value as index keys have it.
 struct SecondIndexKey {
   private(set) var bytes: [UInt8]
+  private let isFetchIndex: Bool
   /// How many bytes a text has at most, escapes included.
   private let limit: Int
 
-  init(index: UInt16, values: Int) {
+  init(index: UInt16, values: Int, isFetchIndex: Bool = false) {
     bytes = secondKey(index)
+    self.isFetchIndex = isFetchIndex
     limit = 470 / values - 3
   }
 
@@ -16,12 +18,19 @@ struct SecondIndexKey {
     bytes += descending ? column.map { ~$0 } : column
   }
 
+  /// A value that no key holds.
+  mutating func appendWithheld(descending: Bool) { bytes.append(descending ? 0xFD : 2) }
+
   mutating func append(object id: UInt64) { bytes += secondKey(id) }
 
   private func encoded(_ value: SecondValue) -> [UInt8] {
     switch value {
     case .boolean(let value): [value ? 1 : 0]
     case .integer(let value): secondKey(UInt64(bitPattern: value) ^ 1 << 63)
+    case .double(let value) where isFetchIndex && value.isNaN, .date(let value) where isFetchIndex && value.isNaN:
+      [UInt8](repeating: 0, count: 8)
+    case .float(let value) where isFetchIndex && value.isNaN: [UInt8](repeating: 0, count: 4)
+    case .decimal(let value) where isFetchIndex && value.isNaN: [0x08]
     case .double(let value), .date(let value): secondKey(Self.ordered(value))
     case .float(let value): secondKey(Self.ordered(value))
     case .decimal(let value): Self.ordered(value)
@@ -72,9 +81,9 @@ struct SecondIndexKey {
 
 extension SecondStore {
   /// Holds the table `indexes` against what the records say: an entry for every object of an index's entity that has
-  /// all of its values, none of them transformable or a blob.
+  /// all of its values, none of them transformable or a blob; in fetch indexes for every object.
   func checkIndexes() throws {
-    var expected: Set<[UInt8]> = []
+    var expected = try fetchIndexKeys()
     for index in model.indexes {
       for record in objects {
         let entity = try model.entity(of: record)
@@ -99,6 +108,32 @@ extension SecondStore {
       let lacking = expected.subtracting(keys).count
       throw SecondError("\(lacking) index entries are missing, \(keys.subtracting(expected).count) are not right")
     }
+  }
+
+  private func fetchIndexKeys() throws -> Set<[UInt8]> {
+    var keys: Set<[UInt8]> = []
+    for index in model.fetchIndexes {
+      for record in objects {
+        let entity = try model.entity(of: record)
+        guard entity.lineage.contains(index.entity) else { continue }
+        var key = SecondIndexKey(index: index.number, values: index.columns.count, isFetchIndex: true)
+        for column in index.columns {
+          guard let code = entity.codes[column.path] else { throw SecondError("an index names an unknown property") }
+          let target = record.toOne[code].map { SecondValue.integer(Int64(bitPattern: $0)) }
+          let value = target ?? record.values[code]
+          switch value {
+          case .transformable, .blob: key.appendWithheld(descending: column.isDescending)
+          case .string(let text) where column.isFolded:
+            let folded = text.folding(options: [.caseInsensitive, .diacriticInsensitive], locale: nil)
+            key.append(.string(folded), descending: column.isDescending)
+          default: key.append(value, descending: column.isDescending)
+          }
+        }
+        key.append(object: record.id)
+        keys.insert(key.bytes)
+      }
+    }
+    return keys
   }
 
   /// What an index has of a property; a to-one target is the integer that its id is.

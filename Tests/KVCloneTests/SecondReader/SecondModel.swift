@@ -33,6 +33,24 @@ struct SecondRelationship {
   }
 }
 
+/// A fetch index: `name,canonical:(title) desc`.
+struct SecondFetchIndex {
+  let number: UInt16
+  let entity: String
+  let columns: [(path: String, isDescending: Bool, isFolded: Bool)]
+
+  init(number: UInt16, entity: String, _ definition: String) {
+    self.number = number
+    self.entity = entity
+    columns = definition.split(separator: ",").map { column in
+      let isDescending = column.hasSuffix(" desc")
+      let path = isDescending ? column.dropLast(5) : column
+      let isFolded = path.hasPrefix("canonical:(")
+      return (String(isFolded ? path.dropFirst(11).dropLast() : path), isDescending, isFolded)
+    }
+  }
+}
+
 /// An index: a uniqueness constraint of an entity, over paths of attributes.
 struct SecondIndex {
   let number: UInt16
@@ -129,6 +147,7 @@ struct SecondModel {
   /// Entities by code, abstract ones too.
   private(set) var entities: [UInt16: SecondEntity] = [:]
   private(set) var indexes: [SecondIndex] = []
+  private(set) var fetchIndexes: [SecondFetchIndex] = []
   /// The greatest codes that were ever given.
   private(set) var last: [String: UInt16] = [:]
 
@@ -143,6 +162,11 @@ struct SecondModel {
       for (properties, number) in numbers {
         let paths = properties.split(separator: ",").map(String.init)
         indexes.append(SecondIndex(number: number, entity: entity, properties: paths))
+      }
+    }
+    for (entity, numbers) in document.codes["fetchIndexes"] as? [String: [String: UInt16]] ?? [:] {
+      for (definition, number) in numbers {
+        fetchIndexes.append(SecondFetchIndex(number: number, entity: entity, definition))
       }
     }
     for (key, value) in document.codes { last[key] = value as? UInt16 }

@@ -24,7 +24,13 @@ extension SecondReaderTests {
     EntityDescription(
       "Thing",
       unique: [["serial"], ["unique"], ["string", "serial", "decimal"], ["place.point.x", "serial"]]
-        + ["binary", "date", "double", "float", "uuid", "uri", "archive", "i16", "i32"].map { [$0, "serial"] }
+        + ["binary", "date", "double", "float", "uuid", "uri", "archive", "i16", "i32"].map { [$0, "serial"] },
+      indexes: [
+        fetchIndex("i16", "-i32", "i64", "-decimal"), fetchIndex("-i16", "decimal"), fetchIndex("double", "-float"),
+        fetchIndex("-double", "float"), fetchIndex("-string", "~string"), fetchIndex("-~string", "string"),
+        fetchIndex("boolean", "-date", "binary"), fetchIndex("-boolean", "date", "-binary"), fetchIndex("uuid", "-uri"),
+        fetchIndex("archive", "-archive", "place.point.x"), fetchIndex("unique", "-unique"),
+      ]
     ) {
       AttributeDescription("serial", .integer64)
       AttributeDescription("i16", .integer16)

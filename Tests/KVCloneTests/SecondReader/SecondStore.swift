@@ -22,7 +22,7 @@ struct SecondStore {
     guard let format = metadata["format"] else { throw SecondError("there is no format") }
     var bytes = SecondBytes(format)
     _ = try bytes.u32()
-    guard try bytes.u32() <= 1 else { throw SecondError("the file's format is newer than this reader") }
+    guard try bytes.u32() <= 2 else { throw SecondError("the file's format is newer than this reader") }
     uuid = Array(try bytes.take(16))
     _ = try bytes.f64()
     var counters: [String: UInt64] = [:]

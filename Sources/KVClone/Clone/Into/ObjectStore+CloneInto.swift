@@ -134,6 +134,7 @@ extension ObjectStore {
     try cancellation.check(.wait, 0, of: nil)
     let commits = planned == nil ? 0 : try makeFreedPagesUsable(for: context.byteCount)
     var transaction = WriteTransaction(try writeSession(label: "clone"))
+    transaction.operation = "clone"
     let locked = ContinuousClock.now
     if let key, let known = try transaction.session.result(of: key) { return known }
     if let planned {

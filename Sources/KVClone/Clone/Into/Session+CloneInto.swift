@@ -11,6 +11,7 @@ extension Session {
       guard try reserveSerials(rootCode: code, count: range.count) == range.first else {
         throw StoreError(.busy, "ids were given out while the clone was planned; clone again")
       }
+      changes.history?.noteInserts(from: ObjectID(rootCode: code, serial: range.first), count: range.count)
     }
     changes.isEmpty = false
     let (firstBlob, blobBytes) = try writeBlobs(source, context)
@@ -80,6 +81,7 @@ extension Session {
     try append(newID, bridge.destination)
     // The destination's model may ask for more than the source's: the commit checks every clone.
     _ = changes.inserted.insert(newID)
+    noteDerivedInsert(newID, bridge.destination)
     state.tally.objects += 1
     state.tally.counts[Int(entity.code)] += 1
     state.tally.bytesWritten += UInt64(scratch.byteCount + 8)

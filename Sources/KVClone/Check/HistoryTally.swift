@@ -1,0 +1,84 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Whether the parts of each transaction in the history are all there, and hold as many changes as its header says. Entries
+/// come in the order of their keys.
+struct HistoryTally {
+  /// The commit after which the history is complete: what comes before may be in the middle of a purge.
+  private let start: UInt64?
+  private let last: UInt64?
+  private var current: Transaction?
+
+  private struct Transaction {
+    let commit: UInt64
+    /// nil where it is missing, or nothing can be said of this transaction.
+    var header: ChangeHeader?
+    var parts: UInt32 = 0
+    var inserted: UInt64 = 0
+    var updated: UInt64 = 0
+    var deleted: UInt64 = 0
+
+    mutating func add(_ part: ChangePart) {
+      parts += 1
+      switch part {
+      // Damage may say anything, and must not trap.
+      case .inserted(let entries): for entry in entries { inserted &+= entry.count }
+      case .updated(let entries): updated &+= UInt64(entries.count)
+      case .deleted(let entries): deleted &+= UInt64(entries.count)
+      }
+    }
+
+    /// What does not agree; nil where all does.
+    var problem: String? {
+      guard let header else { return nil }
+      if parts != header.partCount { return "it has \(parts) parts, and its header says \(header.partCount)" }
+      for (what, found, told) in [
+        ("inserted", inserted, header.insertedCount), ("updated", updated, header.updatedCount),
+        ("deleted", deleted, header.deletedCount),
+      ] where found != told {
+        return "\(found) objects are told as \(what), and its header says \(told)"
+      }
+      return nil
+    }
+  }
+
+  /// - Parameters:
+  ///   - start: nil where the store keeps no history, or nobody knows.
+  ///   - last: the commit counter.
+  init(start: UInt64?, last: UInt64?) {
+    self.start = start
+    self.last = last
+  }
+
+  /// Takes a sound entry of the table.
+  mutating func note(_ key: borrowing RawSpan, _ value: borrowing RawSpan, _ run: CheckRun) {
+    guard let start, let place = try? NumberKey.numberAndPart(copy key), place.number > start else { return }
+    let seed = ValueEnvelope.seed(tableCode: .changes, key: copy key)
+    if current?.commit != place.number {
+      finish(run)
+      current = Transaction(commit: place.number)
+      current?.header = place.part == 0 ? try? ChangeHeader(stored: copy value, seed: seed) : nil
+      if place.part != 0 { Self.report(run, place.number, "it lacks its header") }
+      if let last, place.number > last { Self.report(run, place.number, "there were only \(last) commits") }
+    } else if let part = try? ChangePart(stored: copy value, seed: seed) {
+      if place.part == (current?.parts ?? 0) + 1 { current?.add(part) }
+    }
+  }
+
+  /// An entry cannot be read, which was told: nothing more is said of its transaction.
+  mutating func skip(_ key: borrowing RawSpan, _ run: CheckRun) {
+    guard let place = try? NumberKey.numberAndPart(copy key) else { return }
+    if current?.commit != place.number { finish(run) }
+    current = Transaction(commit: place.number)
+  }
+
+  /// No more entries of the transaction come.
+  mutating func finish(_ run: CheckRun) {
+    if let current, let problem = current.problem { Self.report(run, current.commit, problem) }
+    current = nil
+  }
+
+  private static func report(_ run: CheckRun, _ commit: UInt64, _ problem: String) {
+    run.report(.history, "what the history tells of commit \(commit) is not whole: \(problem)")
+  }
+}

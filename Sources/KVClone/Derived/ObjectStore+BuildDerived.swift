@@ -1,0 +1,66 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Stores whose derived attributes were never computed, or by other expressions: written by an older library, or opened with
+/// a model that differs in nothing else.
+extension ObjectStore {
+  /// Computes all derived attributes of the store, where a look into its metadata says that they are not what its model says:
+  /// in one write transaction, in memory that stays flat.
+  ///
+  /// A store that is opened read-only keeps the values that it has.
+  func buildDerivedValues() throws(StoreError) {
+    guard let fingerprint = schema.derivations.fingerprint else { return }
+    let wanted = Metadata.derivations(fingerprint)
+    let isTrue = try readSession().hasDerivedValues()
+    if isTrue { return }
+    if options.isReadOnly {
+      options.logger?.warning("derived attributes were not computed by this model yet; open the store for writing once")
+      return
+    }
+    do throws(StoreError) {
+      try onceMoreIfMapFull { () throws(StoreError) in
+        var session = try writeSession(label: "derived attributes")
+        try session.noteAllDerived()
+        try session.refreshDerived()
+        try Metadata.put(&session.storage, schema.tables.metadata, MetadataKey.derivations, wanted)
+        try session.writeCounters()
+        try session.storage.commit()
+      }
+    } catch {
+      // Nothing that keeps a store from being opened, if only to make room in it, or to save what is left of it.
+      guard [.damaged, .busy, .diskFull, .mapFull].contains(error.kind) else { throw error }
+      options.logger?.warning(
+        "derived attributes could not be computed, and will be at the next opening: \(error.kindName)")
+    }
+  }
+}
+
+extension Metadata {
+  /// What the metadata say of derived attributes that were computed by these expressions.
+  static func derivations(_ fingerprint: String) -> BytesValue {
+    BytesValue(Array(SHA256.hash(fingerprint.utf8).bytes.prefix(16)))
+  }
+}
+
+extension Session {
+  /// Whether the store's derived attributes are those of its model, maintained by every write.
+  borrowing func hasDerivedValues() -> Bool {
+    guard let fingerprint = schema.derivations.fingerprint else { return true }
+    let stored = try? Metadata.get(storage, schema.tables.metadata, MetadataKey.derivations, as: BytesValue.self)
+    return stored == Metadata.derivations(fingerprint)
+  }
+
+  /// Notes every object that has derived attributes.
+  fileprivate mutating func noteAllDerived() throws(StoreError) {
+    for entity in schema.entities where !entity.isAbstract {
+      guard let own = schema.derivations.entity(entity.code)?.own, !own.isEmpty else { continue }
+      var found = PendingDerivations()
+      swap(&found, &changes.derived)
+      try forEachRecord(of: entity, includesSubentities: false) { (id, _) throws(StoreError) in
+        for (derivation, _) in own { found.insert(derivation, hop: 0, id) }
+        return true
+      }
+      swap(&found, &changes.derived)
+    }
+  }
+}

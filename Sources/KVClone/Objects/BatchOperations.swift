@@ -1,0 +1,111 @@
+public import KVCloneModel
+
+/// What a batch operation answers, as Core Data's `NSBatchInsertRequestResultType` and its kin say.
+public enum BatchResultType: Sendable, Hashable {
+  /// How many objects it was.
+  case count
+  /// Their ids too, 8 bytes each.
+  case objectIDs
+}
+
+/// What a batch operation did.
+public struct BatchResult: Sendable, Hashable {
+  /// How many objects were inserted, fit the request and were updated, or were deleted, cascades included.
+  public internal(set) var count = 0
+  /// The objects inserted, in the order given, or that fit the request, ascending; empty unless asked for.
+  public internal(set) var objectIDs: [ObjectID] = []
+}
+
+/// Many objects at once, one in memory at a time.
+///
+/// Unlike in Core Data, batches keep every rule that single changes keep: delete rules, validation, derived attributes,
+/// hooks. They are part of the transaction, so that all of it happens, or nothing.
+extension WriteTransaction {
+  /// Inserts an object for each element: its attributes, the others having their defaults.
+  ///
+  /// - Throws: as ``insert(_:_:relationships:)``.
+  @discardableResult
+  public mutating func batchInsert(
+    _ entity: String, _ objects: some Sequence<[String: AttributeValue?]>, resultType: BatchResultType = .count
+  ) throws(StoreError) -> BatchResult {
+    let compiled = try _withSession { (session) throws(StoreError) in try session.schema.entity(entity) }
+    let hasHooks = session.lifecycle != nil
+    var result = BatchResult()
+    for attributes in objects {
+      let id = try changeObjects { (session) throws(StoreError) in try session.insert(compiled, attributes, [:]) }
+      if hasHooks { try awake(id, attributes) }
+      result.count += 1
+      if resultType == .objectIDs { result.objectIDs.append(id) }
+    }
+    return result
+  }
+
+  /// Sets the same attributes of every object that fits a request, its limit and offset included. What fits is found
+  /// before anything changes.
+  ///
+  /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `outOfRange`, `invalidPredicate`.
+  @discardableResult
+  public mutating func batchUpdate(
+    _ request: FetchRequest, propertiesToUpdate values: [String: AttributeValue?], resultType: BatchResultType = .count
+  ) throws(StoreError) -> BatchResult {
+    let found = try matches(request)
+    return try changeObjects { (session) throws(StoreError) in
+      // With no object that fits, a wrong name is a mistake too.
+      let entity = try session.schema.entity(request.entityName)
+      for name in values.keys.sorted() { try entity.refuseDerived(try entity.assignments(name, values[name] ?? nil)) }
+      try session.forEach(in: found) { (session, id) throws(StoreError) in try session.set(id, values) }
+      return BatchResult(found, found.count, resultType)
+    }
+  }
+
+  /// Deletes every object that fits a request, its limit and offset included, and what cascades from them, by the delete
+  /// rules of the model: members of a relationship with the rule deny stand in the way unless they go too.
+  ///
+  /// - Throws: `deleteDenied` with nothing deleted; `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate`.
+  @discardableResult
+  public mutating func batchDelete(_ request: FetchRequest, resultType: BatchResultType = .count) throws(StoreError)
+    -> BatchResult
+  {
+    let found = try matches(request)
+    try validateDelete(found)
+    return try changeObjects { (session) throws(StoreError) in
+      BatchResult(found, try session.delete(found), resultType)
+    }
+  }
+
+  /// The objects that fit a request: a bit each.
+  private borrowing func matches(_ request: FetchRequest) throws(StoreError) -> ObjectSet {
+    try _withSession { (session) throws(StoreError) in
+      var found = ObjectSet()
+      try session.forEachResult(try session.compile(request)) { (id, _) throws(StoreError) in
+        _ = found.insert(id)
+        return true
+      }
+      return found
+    }
+  }
+}
+
+extension BatchResult {
+  fileprivate init(_ found: ObjectSet, _ count: Int, _ type: BatchResultType) {
+    self.count = count
+    guard type == .objectIDs else { return }
+    found.forEach { id in
+      objectIDs.append(id)
+      return true
+    }
+  }
+}
+
+extension CompiledEntity {
+  /// Refuses to set what the store computes.
+  func refuseDerived(
+    _ assignments: [(attribute: CompiledAttribute, value: AttributeValue?)], object: String? = nil
+  ) throws(StoreError) {
+    for (attribute, _) in assignments where attribute.description.isDerived {
+      throw StoreError(
+        .wrongType, "\(name).\(attribute.path) is derived, and computed by the store alone", entity: name,
+        property: attribute.path, object: object)
+    }
+  }
+}

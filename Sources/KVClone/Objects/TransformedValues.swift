@@ -1,0 +1,74 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+public import KVCloneModel
+
+/// Transformable attributes as values of Swift types, by the store's ``StoreOptions/transformers``.
+extension ObjectReading where Self: ~Copyable {
+  /// The value of a transformable attribute, whatever its size; nil where it is nil.
+  ///
+  /// - Throws: `unknownProperty`, `wrongType` for attributes of other types, `unknownTransformer` where none is registered
+  ///   for the attribute and `type`, `transformFailed` where it refuses the bytes.
+  public borrowing func transformed<Value: Sendable>(
+    _ id: ObjectID, _ attribute: String, as type: Value.Type = Value.self
+  ) throws(StoreError) -> Value? {
+    guard let data = try data(id, attribute) else { return nil }
+    return try _withSession { (session) throws(StoreError) in
+      let entity = try session.entity(of: id)
+      let compiled = try session.binaryAttribute(attribute, entity)
+      return try session.schema.transformers.decode(data, as: type, compiled, entity)
+    }
+  }
+}
+
+extension WriteTransaction {
+  /// Sets a transformable attribute from a value of a Swift type; nil makes it nil.
+  ///
+  /// - Throws: as ``ObjectReading/transformed(_:_:as:)``; `transformFailed` where the transformer refuses the value.
+  public mutating func setTransformed<Value: Sendable>(_ id: ObjectID, _ attribute: String, _ value: Value?)
+    throws(StoreError)
+  {
+    let encoded = try _withSession { (session) throws(StoreError) -> AttributeValue? in
+      let entity = try session.entity(of: id)
+      let compiled = try session.binaryAttribute(attribute, entity)
+      guard let value else { return nil }
+      return try session.schema.transformers.encode(value, compiled, entity)
+    }
+    try set(id, attribute, encoded)
+  }
+}
+
+extension ManagedObject {
+  /// The value of a transformable attribute; nil where it is nil. One of more than 1,024 bytes is in the store alone: see
+  /// ``ObjectReading/transformed(_:_:as:)``.
+  ///
+  /// - Throws: `unknownProperty`, `wrongType`, `unknownTransformer`, `transformFailed`.
+  public func transformed<Value: Sendable>(_ attribute: String, as type: Value.Type = Value.self) throws(StoreError)
+    -> Value?
+  {
+    guard let index = entity.attributeIndex[attribute] else { throw entity.unknownAttribute(attribute) }
+    switch try value(attribute) {
+    case nil: return nil
+    case .transformable(let data):
+      return try schema.transformers.decode(data, as: type, entity.attributes[index], entity)
+    default:
+      throw StoreError(
+        .wrongType, "\(attribute) of \(name) is no transformable value at hand; read it in a transaction",
+        entity: entity.name, property: attribute, object: name)
+    }
+  }
+
+  /// Sets a transformable attribute of this value; ``WriteTransaction/save(_:ifUnchanged:)`` writes it.
+  ///
+  /// - Throws: `unknownProperty`, `wrongType`, `unknownTransformer`, `transformFailed`.
+  public mutating func setTransformed<Value: Sendable>(_ attribute: String, _ value: Value?) throws(StoreError) {
+    guard let index = entity.attributeIndex[attribute] else { throw entity.unknownAttribute(attribute) }
+    guard let value else {
+      self[attribute] = nil
+      return
+    }
+    self[attribute] = try schema.transformers.encode(value, entity.attributes[index], entity)
+  }
+}

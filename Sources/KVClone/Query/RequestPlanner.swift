@@ -1,0 +1,192 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Chooses where a request's objects come from: what is likely to be read least.
+///
+/// The cost is counted in records that are read one after the other; one that is looked up counts for `lookupCost` of them. How
+/// many entries a part of an index has is counted, up to the number at which reading everything is cheaper.
+struct RequestPlanner {
+  enum IndexUse: Sendable {
+    case whereCheaper
+    /// For tests: any index that can be used at all is better than none.
+    case always
+    case never
+  }
+
+  let entity: CompiledEntity
+  let schema: Schema
+  /// By entity code: whose objects are wanted.
+  let wantedCodes: Set<UInt16>
+  let indexes: [RequestIndex]
+  let use: IndexUse
+  let order: [CompiledRequest.Order]
+  /// Results that are wanted at most.
+  let wanted: Int?
+
+  typealias Source = CompiledRequest.Source
+
+  struct Choice {
+    var source: Source
+    /// Objects to look at, as far as they were counted; nil where that is not known.
+    var count: Int?
+    var isExact = false
+  }
+
+  /// Records that a look-up of a record costs.
+  private static let lookupCost = 4
+  /// Entries that are counted of every part of an index that may be used.
+  private static let firstCount = 1000
+  /// One of so many objects is taken to meet what an index does not tell.
+  private static let guessedShare = 10
+
+  func choose(_ condition: QueryCondition?, _ session: borrowing Session) throws(StoreError) -> Choice {
+    let parts = condition?.parts ?? []
+    let narrowest = try narrowest(parts, session)
+    // Looking up what is named is cheaper than anything else.
+    if let narrowest, narrowest.source.isOfNamedObjects { return narrowest }
+    let everything = try session.upperBound(entity)
+    var best = Choice(source: .entity, count: nil)
+    var cost = use == .always ? Int.max : everything
+    if let narrowest {
+      let counted = try recounted(narrowest, limit: everything / Self.lookupCost, session)
+      let found = price(counted)
+      if found < cost { (best, cost) = (counted, found) }
+    }
+    for index in indexes where use != .never {
+      guard let candidate = try ordered(index, parts, everything, session) else { continue }
+      if candidate.cost <= cost || use == .always { (best, cost) = (candidate.choice, candidate.cost) }
+    }
+    return best
+  }
+
+  /// The source, other than all objects of the entity, with the fewest objects; nil where there is none.
+  private func narrowest(_ parts: [QueryCondition], _ session: borrowing Session) throws(StoreError) -> Choice? {
+    var best: Choice?
+    func offer(_ choice: Choice) {
+      if choice.count ?? .max < best?.count ?? .max || best == nil { best = choice }
+    }
+    for part in parts {
+      if case .any(let branches) = part, let union = try union(branches, session) { offer(union) }
+      guard case .comparison(let test) = part, test.modifier == .direct, let targets = test.namedObjects else {
+        continue
+      }
+      if case .current = test.left.node { return Choice(source: .objects(targets), count: targets.count) }
+      guard case .relationship(let owner, let link) = test.left.node, case .current = owner.node, !link.isToMany,
+        let inverse = entity.inverseLink(of: link, schema)
+      else { continue }
+      offer(Choice(source: .members(targets, inverse), count: try session.memberCount(targets, inverse)))
+    }
+    guard use != .never else { return best }
+    let tests = parts.map { ColumnTest($0) }
+    for index in indexes {
+      guard let scan = IndexScan(index, tests) else { continue }
+      let count = try session.countEntries(scan.intervals, limit: Self.firstCount)
+      offer(Choice(source: .index(scan), count: count, isExact: isExact(scan)))
+    }
+    return best
+  }
+
+  /// Objects of all branches of an OR, where each can be narrowed down.
+  private func union(_ branches: [QueryCondition], _ session: borrowing Session) throws(StoreError) -> Choice? {
+    var sources: [Source] = []
+    var count = 0
+    for branch in branches {
+      guard let choice = try narrowest(branch.parts, session) else { return nil }
+      sources.append(choice.source)
+      count += choice.count ?? 0
+    }
+    return Choice(source: .union(sources), count: count)
+  }
+
+  /// The order that an index has, if it is the request's.
+  private func ordered(
+    _ index: RequestIndex, _ parts: [QueryCondition], _ everything: Int, _ session: borrowing Session
+  ) throws(StoreError) -> (choice: Choice, cost: Int)? {
+    guard !order.isEmpty, let scan = IndexScan.ordered(index, parts.map { ColumnTest($0) }),
+      let ordered = OrderedScan(scan, order)
+    else { return nil }
+    let limit = max(Self.firstCount, everything / Self.lookupCost)
+    let count = scan.limitedCount == 0 ? everything : try session.countEntries(scan.intervals, limit: limit)
+    var looked = count
+    if let wanted {
+      looked = min(count, scan.isExact || wanted > count / Self.guessedShare ? wanted : wanted * Self.guessedShare)
+    }
+    let choice = Choice(source: .ordered(ordered), count: looked, isExact: isExact(scan))
+    return (choice, price(choice))
+  }
+
+  /// The same with its entries counted on, where the first count came to its end.
+  private func recounted(_ choice: Choice, limit: Int, _ session: borrowing Session) throws(StoreError) -> Choice {
+    guard case .index(let scan) = choice.source, choice.count == Self.firstCount else { return choice }
+    var choice = choice
+    if scan.isInOrderOfIDs, choice.isExact, order.isEmpty, let wanted, wanted < Self.firstCount {
+      // Read in order, as far as it is wanted.
+      choice.count = wanted
+    } else {
+      choice.count = try session.countEntries(scan.intervals, limit: max(Self.firstCount, limit))
+    }
+    return choice
+  }
+
+  private func price(_ choice: Choice) -> Int {
+    let (cost, overflows) = (choice.count ?? .max).multipliedReportingOverflow(by: Self.lookupCost)
+    return overflows ? .max : cost
+  }
+
+  /// Whether there is nothing left to ask of an entry's object, its entity neither.
+  private func isExact(_ scan: IndexScan) -> Bool {
+    guard scan.isExact, let code = scan.index.entityCode, let declaring = schema.entity(code: code) else {
+      return false
+    }
+    return declaring.concreteCodes.isSubset(of: wantedCodes)
+  }
+}
+
+extension QueryCondition {
+  /// The parts that all have to hold.
+  var parts: [QueryCondition] {
+    if case .all(let parts) = self { return parts.flatMap(\.parts) }
+    return [self]
+  }
+}
+
+extension CompiledRequest.Source {
+  /// Whether the condition itself names them, or those that they belong to.
+  fileprivate var isOfNamedObjects: Bool {
+    switch self {
+    case .objects, .members: true
+    default: false
+    }
+  }
+}
+
+extension QueryTest {
+  /// The objects that the left side has to be one of; nil where that is not what the comparison says.
+  fileprivate var namedObjects: [ObjectID]? {
+    let values: [QueryValue]
+    switch (self.operator, right.constant) {
+    case (.equal, let value?): values = [value]
+    case (.in, .list(let list)?): values = list
+    default: return nil
+    }
+    var objects: [ObjectID] = []
+    for value in values {
+      // nil is a value too, and names no object.
+      guard case .object(let id) = value else { return nil }
+      objects.append(id)
+    }
+    return objects
+  }
+}
+
+extension CompiledEntity {
+  /// The relationship on the other side of one of this entity's, where the model has it.
+  fileprivate func inverseLink(of link: QueryLink, _ schema: Schema) -> QueryLink? {
+    guard let index = relationshipIndexByCode[link.code] else { return nil }
+    let relationship = relationships[index]
+    guard relationship.hasInverse, let target = schema.entity(code: relationship.destinationCode),
+      let inverse = target.inverse(of: relationship)
+    else { return nil }
+    return QueryLink(inverse)
+  }
+}

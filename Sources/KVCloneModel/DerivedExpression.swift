@@ -1,0 +1,167 @@
+/// A derived attribute's expression, understood: what it is made of, and from where.
+///
+/// The forms are those that Core Data maintains: a value of the object or, through to-one relationships, of another one
+/// (`album.title`), as it is or folded (`canonical:(name)`, `lowercase:(…)`, `uppercase:(…)`); the members of a to-many
+/// relationship taken together (`items.@count`, `items.@sum.price`, `items.price.@sum`, `max:(items.price)`); `now()`.
+package struct DerivedExpression: Hashable, Sendable {
+  /// What is made of the source's values.
+  package enum Function: Hashable, Sendable {
+    /// The time of the commit that changed the object.
+    case now
+    /// The source's value as it is.
+    case value
+    /// The source's text, changed by a function of predicates.
+    case text(QueryFunction)
+    /// All members' values taken together.
+    case aggregate(QueryCollectionOperator)
+  }
+
+  /// What is made of the source's values.
+  package let function: Function
+  /// The relationships that lead to the source, in order: to-one ones, or, for an aggregate, one to-many one.
+  package let relationships: [String]
+  /// The path of the attribute at their end; nil for the time and for a count.
+  package let attribute: String?
+  /// The entity that the last relationship leads to; the object's own where there is none.
+  package let sourceEntity: String
+  /// The source attribute's type; nil where there is none.
+  package let sourceType: AttributeType?
+
+  /// Why an expression cannot be computed, in words that follow the attribute's name.
+  package struct Problem: Error, Hashable {
+    package let reason: String
+  }
+
+  /// Reads the expression of a derived attribute, and holds it against the model.
+  package init(of attribute: AttributeDescription, in entity: String, _ model: ManagedObjectModel) throws(Problem) {
+    if attribute.isTransient { throw Problem(reason: "is transient, and only stored attributes are derived") }
+    let expression: QueryExpression
+    do {
+      expression = try QueryExpression(format: attribute.derivationExpression ?? "", arguments: [])
+    } catch {
+      throw Problem(reason: "has a derivation expression that cannot be read: \(error)")
+    }
+    let (function, names) = try Self.form(of: expression)
+    self.function = function
+    var walk = Walk(model: model, entity: entity)
+    switch function {
+    case .now: break
+    case .value, .text: try walk.follow(names)
+    case .aggregate(let operation): try walk.followMembers(names, isCounted: operation == .count)
+    }
+    relationships = walk.relationships
+    self.attribute = walk.attribute
+    sourceEntity = walk.entity
+    sourceType = walk.type
+    guard Self.fits(function, walk.type, attribute.type) else {
+      let source = walk.type.map { " from \($0.rawValue)" } ?? ""
+      throw Problem(reason: "is \(attribute.type.rawValue), which its expression cannot give\(source)")
+    }
+  }
+
+  /// Which of the forms an expression has, and the names that it follows.
+  private static func form(of expression: QueryExpression) throws(Problem) -> (Function, [String]) {
+    switch expression {
+    case .function(.now, _): return (.now, [])
+    case .keyPath(.self, let names): return (.value, names)
+    case .function(let function, let arguments):
+      guard arguments.count == 1, case .keyPath(.self, let names) = arguments[0] else { break }
+      switch function {
+      case .canonical, .lowercase, .uppercase: return (.text(function), names)
+      case .count: return (.aggregate(.count), names)
+      case .sum: return (.aggregate(.sum), names)
+      case .average: return (.aggregate(.avg), names)
+      case .min: return (.aggregate(.min), names)
+      case .max: return (.aggregate(.max), names)
+      default: break
+      }
+    case .collection(.keyPath(.self, let names), let operation, let rest):
+      switch operation {
+      case .count, .sum, .avg, .min, .max: return (.aggregate(operation), names + rest)
+      case .distinctUnionOfObjects, .unionOfObjects: break
+      }
+    default: break
+    }
+    throw Problem(
+      reason:
+        "has a derivation expression of a form that is not maintained; write a key path, canonical:(…), now(), or "
+        + "@count, @sum, @min, @max or @avg of a to-many relationship")
+  }
+
+  /// Whether the function makes values of `type` out of values of `source`.
+  private static func fits(_ function: Function, _ source: AttributeType?, _ type: AttributeType) -> Bool {
+    switch function {
+    case .now: return type == .date
+    case .text: return type == .string && (source == .string || source == .uri)
+    case .aggregate(.count): return type.isNumber
+    case .aggregate(.sum), .aggregate(.avg): return type.isNumber && source?.isNumber == true
+    case .aggregate: return type == source && type.isComparable
+    case .value: return type == source && type.isComparable || type.isNumber && source?.isNumber == true
+    }
+  }
+}
+
+/// Follows the names of an expression through a model.
+private struct Walk {
+  let model: ManagedObjectModel
+  var entity: String
+  var relationships: [String] = []
+  var attribute: String?
+  var type: AttributeType?
+
+  /// To-one relationships, and an attribute.
+  mutating func follow(_ names: [String]) throws(DerivedExpression.Problem) {
+    var rest = names[...]
+    while let name = rest.first, let relationship = model.relationship(name, of: entity) {
+      guard !relationship.isToMany, !relationship.isTransient else {
+        throw .init(reason: "follows \(name), which is not a stored to-one relationship, without an @ operator")
+      }
+      relationships.append(name)
+      entity = relationship.destinationEntityName
+      rest.removeFirst()
+    }
+    try end(in: rest)
+  }
+
+  /// A to-many relationship, and an attribute of its members.
+  mutating func followMembers(_ names: [String], isCounted: Bool) throws(DerivedExpression.Problem) {
+    guard let name = names.first, let relationship = model.relationship(name, of: entity), relationship.isToMany,
+      !relationship.isTransient
+    else { throw .init(reason: "takes together what is not the members of a stored to-many relationship") }
+    relationships.append(name)
+    entity = relationship.destinationEntityName
+    let rest = names.dropFirst()
+    if isCounted, rest.isEmpty { return }
+    if isCounted { throw .init(reason: "counts values; only the members of a relationship are counted") }
+    try end(in: rest)
+  }
+
+  /// The attribute that the rest of the names is the path of.
+  private mutating func end(in names: ArraySlice<String>) throws(DerivedExpression.Problem) {
+    guard let first = names.first, var found = model.attribute(first, of: entity) else {
+      throw .init(reason: "names '\(names.first ?? "")', which is no attribute of \(entity)")
+    }
+    if found.isTransient { throw .init(reason: "is derived from \(first), which is transient") }
+    for name in names.dropFirst() {
+      guard found.type == .composite, let element = found.elements.first(where: { $0.name == name }) else {
+        throw .init(reason: "names '\(name)', which is no element of \(first) of \(entity)")
+      }
+      found = element
+    }
+    attribute = names.joined(separator: ".")
+    type = found.type
+  }
+}
+
+extension AttributeType {
+  /// Whether values are numbers that can be added.
+  fileprivate var isNumber: Bool { isInteger || self == .decimal || self == .double || self == .float }
+
+  /// Whether a value can be copied and compared without reading large bytes.
+  fileprivate var isComparable: Bool {
+    switch self {
+    case .binary, .transformable, .composite, .undefined: false
+    default: true
+    }
+  }
+}

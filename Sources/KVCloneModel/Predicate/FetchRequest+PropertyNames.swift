@@ -1,0 +1,17 @@
+extension FetchRequest {
+  /// The names of all properties that the condition and the order ask about, of whichever entity: all that the results
+  /// depend on besides which objects there are.
+  package var propertyNames: Set<String> {
+    var names: Set<String> = []
+    var open = sortDescriptors.map { QueryTree.Part.expression($0.key) }
+    if let predicate { open.append(.predicate(predicate)) }
+    while let part = open.popLast() {
+      switch part {
+      case .expression(.keyPath(_, let path)), .expression(.collection(_, _, let path)): names.formUnion(path)
+      default: break
+      }
+      open += QueryTree.children(of: part)
+    }
+    return names
+  }
+}

@@ -1,0 +1,58 @@
+import ArgumentParser
+import Dispatch
+import KVClone
+import Synchronization
+
+struct WatchCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "watch", abstract: "Prints a line for each transaction that any process commits, until interrupted.",
+    discussion:
+      "Lines are those of `history`, or with --json one document each. The store has to remember changes: history --on."
+  )
+
+  @OptionGroup var global: GlobalOptions
+
+  @Option(
+    help: ArgumentHelp("Begin with what came after this token.", valueName: "token"), transform: HistoryToken.parse)
+  var after: HistoryToken?
+
+  @Flag(help: "List the objects too.")
+  var objects = false
+
+  @Option(help: "End after so many transactions.")
+  var limit: Int?
+
+  func validate() throws {
+    if (limit ?? 1) < 1 { throw ValidationError("--limit needs a number from 1") }
+  }
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: true)
+    defer { store.close() }
+    let changes = after.map { store.changes(after: $0) } ?? store.changes
+    // Said before anything is waited for: whoever reads it knows that nothing will be missed from here on.
+    if after == nil { global.note("watching after \(try store.currentToken())") }
+    let ended = DispatchSemaphore(value: 0)
+    let failure = Mutex<(any Error)?>(nil)
+    Task {
+      do { try await watch(changes, store) } catch { failure.withLock { $0 = error } }
+      ended.signal()
+    }
+    ended.wait()
+    if let error = failure.withLock({ $0 }) { throw error }
+  }
+
+  private func watch(_ changes: StoreChanges, _ store: ObjectStore) async throws {
+    let isJSON = global.json
+    let withObjects = objects
+    var count = 0
+    for try await transaction in changes {
+      try await store.read { reader in
+        var writer = TransactionWriter(isJSON: isJSON, withObjects: withObjects)
+        try writer.writeAlone(transaction, reader)
+      }
+      count += 1
+      if count == limit { return }
+    }
+  }
+}
