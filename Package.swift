@@ -15,6 +15,7 @@ let package = Package(
   products: [
     .library(name: "KVClone", targets: ["KVClone"]),
     .executable(name: "kvclone", targets: ["KVCloneTool"]),
+    .plugin(name: "KVCloneModelPlugin", targets: ["KVCloneModelPlugin"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -39,10 +40,15 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: common),
+    .target(name: "KVCloneGenerator", dependencies: ["KVCloneModel"], swiftSettings: common),
+    .plugin(name: "KVCloneModelPlugin", capability: .buildTool(), dependencies: ["KVCloneModelTool"]),
+    .executableTarget(
+      name: "KVCloneModelTool", dependencies: ["KVCloneGenerator", "KVCloneCoreData", "KVCloneModel"],
+      path: "Tools/kvclone-model", swiftSettings: common),
     .executableTarget(
       name: "KVCloneTool",
       dependencies: [
-        "KVClone", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "KVClone", "KVCloneGenerator", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tools/kvclone", swiftSettings: common),
     .executableTarget(
@@ -67,6 +73,9 @@ let package = Package(
       swiftSettings: common),
     .testTarget(
       name: "KVCloneTests", dependencies: ["KVClone", "KVCloneTestSupport", "KVClonePeer"], swiftSettings: common),
+    .testTarget(
+      name: "KVCloneTypedTests", dependencies: ["KVClone", "KVCloneGenerator", "KVCloneTestSupport"],
+      exclude: ["Notebook.xcdatamodeld", "Golden"], swiftSettings: common, plugins: ["KVCloneModelPlugin"]),
     .testTarget(name: "TidyTests", swiftSettings: common),
     .testTarget(
       name: "KVCloneToolTests", dependencies: ["KVCloneTool", "KVClone", "KVCloneTestSupport"],

@@ -25,6 +25,13 @@ let package = Package(
         .product(name: "KVClone", package: "KVClone"), .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: settings),
+    .executableTarget(
+      name: "FetchComparison",
+      dependencies: [
+        "BenchmarkSupport", .product(name: "KVClone", package: "KVClone"),
+        .product(name: "GRDB", package: "GRDB.swift"),
+      ],
+      swiftSettings: settings),
     .testTarget(name: "BenchmarkSupportTests", dependencies: ["BenchmarkSupport"], swiftSettings: settings),
   ]
 )

@@ -12,8 +12,10 @@ enum SourceRules {
     "KVCloneLMDB": ["CKVCloneLMDB"],
     "KVCloneRecords": ["KVCloneModel"],
     "KVCloneCoreData": ["KVCloneModel"],
+    "KVCloneGenerator": ["KVCloneModel"],
     "KVClone": ["KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel"],
-    "KVCloneTool": ["KVClone"],
+    "KVCloneTool": ["KVClone", "KVCloneGenerator"],
+    "KVCloneModelTool": ["KVCloneGenerator", "KVCloneCoreData", "KVCloneModel"],
     "KVCloneFaultTool": ["KVClone", "KVCloneLMDB"],
     "KVCloneFuzz": ["KVClone", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel"],
     "CKVCloneYardstick": [],
@@ -27,7 +29,10 @@ enum SourceRules {
 
   static let greatestLineCount = 500
 
-  static let modulesOfTools = ["kvclone": "KVCloneTool", "kvclone-faults": "KVCloneFaultTool", "fuzz": "KVCloneFuzz"]
+  static let modulesOfTools = [
+    "kvclone": "KVCloneTool", "kvclone-model": "KVCloneModelTool", "kvclone-faults": "KVCloneFaultTool",
+    "fuzz": "KVCloneFuzz",
+  ]
 
   /// The module that a file belongs to; nil for tests, which may import whatever they test.
   static func module(ofFile path: String) -> String? {

@@ -18,7 +18,7 @@ struct Comparison {
     let lab = try Lab(in: stores)
     defer { lab.remove() }
     var results = Results(isQuick: isQuick)
-    let facts = MachineFacts(stores: stores)
+    let facts = MachineFacts(stores: stores, sqlite: SQLiteStore.version)
     let clock = ContinuousClock()
     let start = clock.now
     for plan in plans {

@@ -78,10 +78,3 @@ extension Cloner {
     for _ in 0..<3 { _ = try clone() }
   }
 }
-
-/// Something a peer's process cannot do, or a library that it calls cannot.
-struct PeerFailure: Error, CustomStringConvertible {
-  let description: String
-
-  init(_ description: String) { self.description = description }
-}

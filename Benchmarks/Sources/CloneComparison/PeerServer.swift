@@ -85,15 +85,3 @@ enum PeerServer {
     return reply
   }
 }
-
-/// Lines in the stream of system calls.
-enum Marks {
-  static let begin = "kvclone-benchmark-begin"
-  static let end = "kvclone-benchmark-end"
-
-  static func write(_ mark: String) {
-    let file = open("/dev/null", O_WRONLY | O_CLOEXEC)
-    _ = mark.withCString { Glibc.write(file, $0, strlen($0)) }
-    close(file)
-  }
-}

@@ -7,6 +7,10 @@ import GRDB
 enum SQLiteStore {
   static let fileName = "graph.sqlite"
 
+  static var version: String? {
+    try? DatabaseQueue().read { database in try String.fetchOne(database, sql: "SELECT sqlite_version()") }
+  }
+
   /// - Parameter isFull: synchronous FULL, where a commit is on the disk when it returns; else NORMAL.
   static func open(_ path: String, _ recipe: GraphRecipe, isFull: Bool, checksReferences: Bool) throws -> DatabaseQueue
   {

@@ -1,20 +1,5 @@
 import BenchmarkSupport
 
-/// A promise of the project, and what this run measured of it.
-struct Target {
-  enum Verdict: String {
-    case met
-    case missed = "**missed**"
-    /// This run did not do what the target speaks of.
-    case unknown = "not measured"
-  }
-
-  var title: String
-  var limit: String
-  var figure: String
-  var verdict: Verdict
-}
-
 /// Compares what was measured with what is promised. A quick run answers for the sizes that it has, and says which.
 struct Targets {
   let results: Results

@@ -116,6 +116,12 @@ struct ClonePlanner {
     for index in plan.validatedAttributes { try validate(index, id, view, plan, session) }
     for step in plan.relationships { try check(step, id, view, plan, session) }
     for constraint in plan.entity.constraints { try check(constraint, id, view, plan, session) }
+    for index in plan.entity.fetchIndexes {
+      guard let (values, _, _) = try cloneValues(index.columns.map(\.place), id, view, plan, context, session) else {
+        continue
+      }
+      tally.bytesWritten += index.entryByteCount(values)
+    }
     countBlobs(view, plan)
     for code in plan.entity.referrerCodes {
       // The hidden list of the clone's own referrers.
@@ -268,14 +274,14 @@ struct ClonePlanner {
     _ constraint: CompiledConstraint, _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan,
     _ session: borrowing Session
   ) throws {
-    guard let (values, isNew, isUnique) = try cloneValues(constraint, id, view, plan, context, session),
+    guard let (values, isNew, isUnique) = try cloneValues(constraint.columns, id, view, plan, context, session),
       let builder = constraint.builder(for: values)
     else { return }
     tally.bytesWritten += UInt64(builder.bytes.count + 16)
     if isUnique { return }
     var name: String { "\(plan.entity.name)/\(id.serial)" }
     if let second {
-      if let next = try cloneValues(constraint, id, view, plan, second, session), next.values == values {
+      if let next = try cloneValues(constraint.columns, id, view, plan, second, session), next.values == values {
         errors.append(
           CloneError(
             .uniquenessConflict,
@@ -301,16 +307,17 @@ struct ClonePlanner {
         property: constraint.name, object: name))
   }
 
-  /// The values of the clone; nil where one is nil. `isNew`: one of them names a clone, so nothing in the store can have
-  /// them. `isUnique`: one is a rebuilt UUID, so nothing else can.
+  /// The values of the clone in the columns of an index; nil where a rule cannot be followed, which is reported elsewhere.
+  /// `isNew`: one of them names a clone, so nothing in the store can have them. `isUnique`: one is a rebuilt UUID, so nothing
+  /// else can.
   private func cloneValues(
-    _ constraint: CompiledConstraint, _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan,
-    _ context: CloneContext, _ session: borrowing Session
+    _ columns: [CompiledConstraint.Column], _ id: ObjectID, _ view: borrowing RecordView,
+    _ plan: CloneRuleBook.EntityPlan, _ context: CloneContext, _ session: borrowing Session
   ) throws -> (values: [AttributeValue?], isNew: Bool, isUnique: Bool)? {
     var values: [AttributeValue?] = []
     var isNew = false
     var isUnique = false
-    for column in constraint.columns {
+    for column in columns {
       switch column {
       case .attribute(let index):
         // A rebuilt UUID is like no other: nothing to look up, and nothing to remember for every object (R26).
@@ -319,23 +326,28 @@ struct ClonePlanner {
         do {
           values.append(try context.value(of: index, plan, view, id, session))
         } catch is CloneError {
-          // Reported where the attribute's own rules are checked.
           return nil
         }
       case .toOne(let index):
         let step = plan.relationships[index]
         guard let field = plan.entity.field(step.relationship.field, code: step.relationship.code, in: view),
           let target = view.toOne(field)
-        else { return nil }
+        else {
+          values.append(nil)
+          continue
+        }
         var mode = step.mode
         if mode == .dynamic { mode = try context.mode(step, id, target, session) }
-        if mode == .drop { return nil }
+        if mode == .drop {
+          values.append(nil)
+          continue
+        }
         let clone = mode == .keep ? nil : context.cloneID(of: target)
         isNew = isNew || clone != nil
         values.append(CompiledConstraint.column(clone ?? target))
       }
     }
-    return values.contains { $0 == nil } ? nil : (values, isNew, isUnique)
+    return (values, isNew, isUnique)
   }
 }
 

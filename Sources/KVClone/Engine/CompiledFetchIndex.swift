@@ -26,17 +26,26 @@ struct CompiledFetchIndex: Sendable {
   func builder(_ entity: CompiledEntity, _ view: borrowing RecordView, _ id: ObjectID, _ schema: Schema)
     throws(StoreError) -> IndexKeyBuilder
   {
+    var values: [AttributeValue?] = []
+    for column in columns { values.append(try entity.value(at: column.place, view, id, schema)) }
+    do throws(RecordError) { return try builder(for: values) } catch { throw schema.damaged(id, error) }
+  }
+
+  /// The key of an entry with these values, without the object's id.
+  private func builder(for values: [AttributeValue?]) throws(RecordError) -> IndexKeyBuilder {
     var builder = IndexKeyBuilder(indexID: indexID, valueCount: columns.count, isFetchIndex: true)
-    for column in columns {
-      var value = try entity.value(at: column.place, view, id, schema)
+    for (column, value) in zip(columns, values) {
+      var value = value
       if column.isFolded, case .string(let text)? = value { value = .string(QueryText.folded(text, .foldedIndex)) }
-      do throws(RecordError) {
-        try builder.append(value, descending: !column.isAscending)
-      } catch {
-        throw schema.damaged(id, error)
-      }
+      try builder.append(value, descending: !column.isAscending)
     }
     return builder
+  }
+
+  /// Bytes of an entry with these values, key and value; 0 where no key can hold them.
+  func entryByteCount(_ values: [AttributeValue?]) -> UInt64 {
+    guard let builder = try? builder(for: values) else { return 0 }
+    return UInt64(builder.bytes.count + 16)
   }
 }
 

@@ -14,6 +14,8 @@ public struct ManagedObject: Sendable {
   private let transients: [String: AttributeValue]
   /// What was set since the object was read.
   private(set) var pending: [String: AttributeValue?] = [:]
+  /// What an editing context has done to its relationships.
+  var links = ObjectValues()
 
   init(
     _ view: borrowing RecordView, id: ObjectID, entity: CompiledEntity, schema: Schema,
@@ -30,6 +32,17 @@ public struct ManagedObject: Sendable {
   public var entityName: String { entity.name }
   /// `Note/12`: the concrete entity and the serial.
   public var name: String { "\(entity.name)/\(id.serial)" }
+  /// Whether the object is of an entity, or of one below it.
+  func isKind(of other: String) -> Bool { entity.name == other || model.entity(entity.name, isKindOf: other) }
+  /// The model that the object follows.
+  var model: ManagedObjectModel { schema.model }
+  /// The object as it was read.
+  var withoutChanges: ManagedObject {
+    var copy = self
+    copy.pending = [:]
+    copy.links = ObjectValues()
+    return copy
+  }
   /// The commit that last changed the object.
   public var commit: UInt64 { record.read { $0.commit } }
   /// Whether attributes were set since it was read.
@@ -58,6 +71,7 @@ public struct ManagedObject: Sendable {
   /// The target of a to-one relationship when the object was read; nil for an empty or unknown one.
   public func toOne(_ relationship: String) -> ObjectID? {
     guard let compiled = try? entity.relationship(relationship), !compiled.isToMany else { return nil }
+    if let target = links.targets[relationship] { return target }
     return record.read { view in
       entity.field(compiled.field, code: compiled.code, in: view).flatMap { view.toOne($0) }
     }

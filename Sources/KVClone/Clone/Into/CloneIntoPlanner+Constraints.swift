@@ -8,9 +8,13 @@ extension CloneIntoPlanner {
     _ constraint: CompiledConstraint, _ bridge: EntityBridge, _ id: ObjectID, _ view: borrowing RecordView,
     _ plan: CloneRuleBook.EntityPlan, _ source: borrowing Session, _ destination: borrowing Session
   ) throws {
-    guard let (values, isNew) = try values(constraint, bridge, id, view, plan, 0, source, destination),
+    guard
+      let (values, isNew, isUnique) = try values(
+        constraint.columns, bridge, id, view, plan, 0, source, destination),
       let builder = constraint.builder(for: values)
     else { return }
+    tally.bytesWritten += UInt64(builder.bytes.count + 16)
+    if isUnique { return }
     let name = "\(plan.entity.name)/\(id.serial)"
     func conflict(_ with: String) -> CloneError {
       CloneError(
@@ -25,11 +29,11 @@ extension CloneIntoPlanner {
       return report(conflict("\(try destination.name(of: holder)) of the other store"))
     }
     if !isNew, attributes.count > 1,
-      let (others, _) = try self.values(constraint, bridge, id, view, plan, 1, source, destination), others == values
+      let (others, _, _) = try self.values(constraint.columns, bridge, id, view, plan, 1, source, destination),
+      others == values
     {
       return report(conflict("its other clone"))
     }
-    tally.bytesWritten += UInt64(builder.bytes.count + 16)
     if isDistinct(constraint, bridge, plan) { return }
     if let other = self.values.note(constraint.indexID, builder, values, id) {
       report(conflict("the clone of \(try source.name(of: other))"))
@@ -67,50 +71,69 @@ extension CloneIntoPlanner {
     return context.book.plan(entity.code)?.rules[mine].isCopied ?? true
   }
 
-  /// The values of a clone; nil where one is nil. `isNew`: one of them names a clone, so nothing in the destination can
-  /// have them.
+  /// Counts the entries of the destination's fetch indexes.
+  mutating func countIndexEntries(
+    _ bridge: EntityBridge, _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan,
+    _ source: borrowing Session, _ destination: borrowing Session
+  ) throws {
+    for index in bridge.destination.fetchIndexes {
+      guard
+        let (values, _, _) = try values(
+          index.columns.map(\.place), bridge, id, view, plan, 0, source, destination)
+      else { continue }
+      tally.bytesWritten += index.entryByteCount(values)
+    }
+  }
+
+  /// The values of a clone in the columns of an index; nil where a rule cannot be followed, which is reported elsewhere.
+  /// `isNew`: one of them names a clone, so nothing in the destination can have them. `isUnique`: one is a rebuilt UUID, so
+  /// nothing else can (R26).
   private func values(
-    _ constraint: CompiledConstraint, _ bridge: EntityBridge, _ id: ObjectID, _ view: borrowing RecordView,
+    _ columns: [CompiledConstraint.Column], _ bridge: EntityBridge, _ id: ObjectID, _ view: borrowing RecordView,
     _ plan: CloneRuleBook.EntityPlan, _ copy: Int, _ source: borrowing Session, _ destination: borrowing Session
-  ) throws -> (values: [AttributeValue?], isNew: Bool)? {
+  ) throws -> (values: [AttributeValue?], isNew: Bool, isUnique: Bool)? {
     var values: [AttributeValue?] = []
     var isNew = false
-    for column in constraint.columns {
+    var isUnique = false
+    for column in columns {
       switch column {
       case .attribute(let index):
         guard let mine = bridge.attributes[index] else {
           values.append(bridge.destination.attributes[index].description.defaultValue)
-          break
+          continue
         }
-        // A rebuilt UUID is like no other: nothing to look up, and nothing to remember for every object (R26).
         let rule = plan.rules[mine]
-        if rule.rebuild == .uuid, !rule.isExcluded, rule.followParent == nil { return nil }
+        if rule.rebuild == .uuid, !rule.isExcluded, rule.followParent == nil { isUnique = true }
         do {
           values.append(try attributes[copy].value(of: mine, plan, view, id, source))
         } catch is CloneError {
-          // Reported where the attribute's own rules are checked.
           return nil
         }
       case .toOne(let index):
-        let relationship = bridge.destination.relationships[index]
-        guard let mine = plan.entity.relationshipIndex[relationship.name] else { return nil }
-        let step = plan.relationships[mine]
-        guard let field = plan.entity.field(step.relationship.field, code: step.relationship.code, in: view),
-          let target = view.toOne(field)
-        else { return nil }
-        switch try context.link(step, id, target, attributes[copy], source) {
-        case .none: return nil
-        case .clone:
-          guard let clone = context.cloneID(of: target, copy: copy) else { return nil }
-          isNew = true
-          values.append(CompiledConstraint.column(clone))
-        case .outside:
-          guard let match = try matcher.match(target, relationship, source, destination) else { return nil }
-          values.append(CompiledConstraint.column(match))
-        }
+        let target = try self.target(index, bridge, id, view, plan, copy, source, destination)
+        isNew = isNew || target?.isClone ?? false
+        values.append(target.map { CompiledConstraint.column($0.id) })
       }
-      if values.last == .some(nil) { return nil }
     }
-    return (values, isNew)
+    return (values, isNew, isUnique)
+  }
+
+  /// What a clone's to-one relationship leads to.
+  private func target(
+    _ index: Int, _ bridge: EntityBridge, _ id: ObjectID, _ view: borrowing RecordView,
+    _ plan: CloneRuleBook.EntityPlan,
+    _ copy: Int, _ source: borrowing Session, _ destination: borrowing Session
+  ) throws -> (id: ObjectID, isClone: Bool)? {
+    let relationship = bridge.destination.relationships[index]
+    guard let mine = plan.entity.relationshipIndex[relationship.name] else { return nil }
+    let step = plan.relationships[mine]
+    guard let field = plan.entity.field(step.relationship.field, code: step.relationship.code, in: view),
+      let target = view.toOne(field)
+    else { return nil }
+    switch try context.link(step, id, target, attributes[copy], source) {
+    case .none: return nil
+    case .clone: return context.cloneID(of: target, copy: copy).map { ($0, true) }
+    case .outside: return try matcher.match(target, relationship, source, destination).map { ($0, false) }
+    }
   }
 }

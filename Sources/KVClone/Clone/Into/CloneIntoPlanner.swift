@@ -119,6 +119,7 @@ struct CloneIntoPlanner {
     for constraint in bridge.destination.constraints {
       try check(constraint, bridge, id, view, plan, source, destination)
     }
+    try countIndexEntries(bridge, id, view, plan, source, destination)
     for field in view.layout.variableFields where view.isBlob(field) {
       let code = view.layout[field].propertyCode
       if plan.replacedCodes.contains(code) { continue }

@@ -1,12 +1,11 @@
-import BenchmarkSupport
 import Foundation
-import GRDB
 
 /// What the figures depend on.
-struct MachineFacts {
-  let lines: [(String, String)]
+package struct MachineFacts {
+  package let lines: [(String, String)]
 
-  init(stores: String) {
+  /// - Parameter sqlite: the version of SQLite that the benchmark is linked with.
+  package init(stores: String, sqlite: String?) {
     let cpu =
       (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8))?.split(separator: "\n")
       .first { $0.hasPrefix("model name") }?.split(separator: ":").last.map { $0.trimmingCharacters(in: .whitespaces) }
@@ -16,7 +15,6 @@ struct MachineFacts {
     let system =
       (try? String(contentsOfFile: "/etc/os-release", encoding: .utf8))?.split(separator: "\n")
       .first { $0.hasPrefix("PRETTY_NAME=") }?.split(separator: "\"").last.map(String.init)
-    let sqlite = try? DatabaseQueue().read { database in try String.fetchOne(database, sql: "SELECT sqlite_version()") }
     let grdb = Self.pinned("grdb.swift")
     var lines: [(String, String)] = [
       ("date", ISO8601DateFormatter().string(from: Date())),
@@ -29,7 +27,7 @@ struct MachineFacts {
         Command.answer(["swift", "--version"]).split(separator: "\n").first { $0.contains("Swift") }.map(String.init)
           ?? "?"
       ),
-      ("SQLite", "\(sqlite.flatMap { $0 } ?? "?"), GRDB \(grdb)"),
+      ("SQLite", "\(sqlite ?? "?"), GRDB \(grdb)"),
     ]
     for (title, package) in [("LMDB", "liblmdb0"), ("RocksDB", "librocksdb-dev")] {
       let version = Command.answer(["dpkg-query", "-W", "-f", "${Version}", package])

@@ -1,18 +1,17 @@
-import BenchmarkSupport
 import Foundation
 
 /// Runs programs.
-enum Command {
-  struct Result {
+package enum Command {
+  package struct Result {
     /// The exit status, or the negative number of the signal that ended it.
-    var status: Int32
-    var output: Data
-    var errors: String
-    var seconds: Double
+    package var status: Int32
+    package var output: Data
+    package var errors: String
+    package var seconds: Double
   }
 
   /// Runs a program to its end, which comes after `timeout` seconds at the latest.
-  static func run(_ words: [String], timeout: Double = 1_800) throws -> Result {
+  package static func run(_ words: [String], timeout: Double = 1_800) throws -> Result {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: words[0])
     process.arguments = Array(words.dropFirst())
@@ -45,7 +44,7 @@ enum Command {
   }
 
   /// Where a program is; nil where there is none of that name.
-  static func find(_ name: String) -> String? {
+  package static func find(_ name: String) -> String? {
     let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
     for folder in path.split(separator: ":").map(String.init) + ["/usr/sbin", "/sbin"] {
       let program = folder + "/" + name
@@ -55,7 +54,7 @@ enum Command {
   }
 
   /// What a program says, or why it does not.
-  static func answer(_ words: [String]) -> String {
+  package static func answer(_ words: [String]) -> String {
     guard let program = find(words[0]), let result = try? run([program] + words.dropFirst(), timeout: 20) else {
       return ""
     }

@@ -1,14 +1,13 @@
-import BenchmarkSupport
 import Foundation
 
 /// Closed stores as files: every peer's store is a folder.
-enum StoreFiles {
-  static func names(_ folder: String) throws -> [String] {
+package enum StoreFiles {
+  package static func names(_ folder: String) throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: folder)
   }
 
   /// The lengths of all files of a store together.
-  static func bytes(_ folder: String) throws -> Int {
+  package static func bytes(_ folder: String) throws -> Int {
     try names(folder).reduce(0) { sum, name in
       var status = stat()
       return stat(folder + "/" + name, &status) == 0 ? sum + Int(status.st_size) : sum
@@ -16,7 +15,7 @@ enum StoreFiles {
   }
 
   /// A fresh copy, written out: what copying left to be written would otherwise be paid by the clone's commit.
-  static func copy(_ source: String, to target: String, cold: Bool = false) throws {
+  package static func copy(_ source: String, to target: String, cold: Bool = false) throws {
     remove(target)
     let made = try Command.run(["/bin/cp", "-r", "--sparse=never", source, target])
     guard made.status == 0 else { throw PeerFailure("cp failed: \(made.errors)") }
@@ -24,7 +23,7 @@ enum StoreFiles {
   }
 
   /// Writes a closed store's files out, and with `cold` drops them from the page cache.
-  static func settle(_ folder: String, cold: Bool = false) {
+  package static func settle(_ folder: String, cold: Bool = false) {
     for name in (try? names(folder)) ?? [] {
       let file = open(folder + "/" + name, O_RDWR | O_CLOEXEC)
       guard file >= 0 else { continue }
@@ -39,5 +38,5 @@ enum StoreFiles {
     }
   }
 
-  static func remove(_ folder: String) { try? FileManager.default.removeItem(atPath: folder) }
+  package static func remove(_ folder: String) { try? FileManager.default.removeItem(atPath: folder) }
 }

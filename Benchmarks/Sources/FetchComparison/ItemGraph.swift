@@ -1,0 +1,97 @@
+import BenchmarkSupport
+
+/// An object with all of its attributes, as a peer hands it to its user.
+struct Item: Sendable {
+  /// Its serial in KVClone and its row id in SQLite, which are equal: both count from 1 and never lose one.
+  var id: Int
+  var name: String
+  var code: Int
+  var rank: Int
+  var price: Double
+  var flag: Bool
+  /// Seconds since 2001.
+  var created: Double
+  var note: String
+
+  /// A number that stands for all of it.
+  var digest: UInt64 {
+    var mixer = Mixer()
+    mixer.add(UInt64(id))
+    mixer.add(name)
+    mixer.add(UInt64(bitPattern: Int64(code)))
+    mixer.add(UInt64(bitPattern: Int64(rank)))
+    mixer.add(price.bitPattern)
+    mixer.add(flag ? 1 : 0)
+    mixer.add(created.bitPattern)
+    mixer.add(note)
+    return mixer.value
+  }
+}
+
+/// An item and what it is linked to, by number.
+struct LinkedItem: Sendable {
+  var item: Item
+  var list: Int
+  var tags: [Int]
+}
+
+/// The graph that both peers hold. Every object is computed from the seed and its number, so nobody keeps the graph in
+/// memory.
+struct ItemGraph: Sendable {
+  /// How many items there are before anything is measured.
+  let itemCount: Int
+
+  /// How many lists, with a to-many relationship to items, whose inverse is to-one.
+  static let listCount = 1_000
+  /// How many tags, with a to-many relationship to items, whose inverse is to-many.
+  static let tagCount = 1_000
+  /// So many items share a code.
+  static let itemsPerCode = 10
+  /// Ranks are below it.
+  static let rankCount = 1_000_000
+  /// Prices are below it.
+  static let priceLimit = 1_000.0
+  private static let seed: UInt64 = 0x1973_F00D
+
+  var codeCount: Int { itemCount / Self.itemsPerCode }
+
+  /// An item of the graph, by its number from 1; one above ``itemCount`` is one that a task inserts, with two links.
+  func item(_ id: Int) -> LinkedItem {
+    var random = SeededGenerator(seed: Self.seed ^ (UInt64(id) &* 0xD6E8_FEB8_6659_FD93))
+    let item = Item(
+      id: id, name: Self.name(random.next()), code: id * 48_271 % codeCount, rank: random.below(Self.rankCount),
+      price: Double(random.below(Int(Self.priceLimit * 100))) / 100, flag: random.next() & 1 == 1,
+      created: Double(random.below(8 * 800_000_000)) / 8, note: Self.note(&random))
+    let list = 1 + random.below(Self.listCount)
+    // Draws may meet: an item has one to three tags.
+    let tags = (0..<(id > itemCount ? 1 : 1 + random.below(3))).map { _ in 1 + random.below(Self.tagCount) }
+    return LinkedItem(item: item, list: list, tags: Set(tags).sorted())
+  }
+
+  private static func name(_ number: UInt64) -> String {
+    "\(words[Int(number & 31)]) \(String(number >> 5, radix: 36))"
+  }
+
+  /// About 60 bytes.
+  private static func note(_ random: inout SeededGenerator) -> String {
+    var bits = random.next()
+    var text = words[Int(bits & 31)]
+    for _ in 0..<10 {
+      bits >>= 5
+      text += " "
+      text += words[Int(bits & 31)]
+    }
+    return text
+  }
+
+  private static let words = [
+    "amber", "bay", "cedar", "dune", "ember", "fjord", "grove", "hill", "iris", "juniper", "kelp", "lark", "moss",
+    "north", "oak", "pine", "quartz", "reef", "sage", "tide", "umber", "vale", "wren", "yew", "zinc", "über", "ash",
+    "birch", "cliff", "delta", "elm", "fern",
+  ]
+}
+
+extension SeededGenerator {
+  /// A number from 0 to below the limit.
+  mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
+}

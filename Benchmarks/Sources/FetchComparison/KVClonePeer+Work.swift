@@ -1,0 +1,98 @@
+import KVClone
+
+extension KVClonePeer {
+  func run(_ work: Work) throws -> RowSum {
+    switch work {
+    case .insert(let items):
+      try store.write { transaction in
+        for item in items { try insert(item, &transaction) }
+      }
+      return RowSum()
+    case .insertSingly(let items):
+      for item in items { try store.write { transaction in try insert(item, &transaction) } }
+      return RowSum()
+    default: return try store.read { transaction in try read(work, transaction) }
+    }
+  }
+
+  private func read(_ work: Work, _ transaction: borrowing ReadTransaction) throws -> RowSum {
+    var sum = RowSum()
+    switch work {
+    case .fetchByID(let ids): for id in ids { sum.add(try Item(try transaction.object(item(id))).digest) }
+    case .fetchByCode(let codes): for code in codes { try fetch(try requests.code(code), transaction, &sum) }
+    case .fetchByRank(let ranges): for range in ranges { try fetch(try requests.ranks(range), transaction, &sum) }
+    case .firstByName(let count, let times):
+      for _ in 0..<times { try append(requests.first(count, by: "name"), transaction, &sum) }
+    case .firstByRank(let count, let times):
+      for _ in 0..<times { try append(requests.first(count, by: "rank"), transaction, &sum) }
+    case .walkItems(let times): for _ in 0..<times { try walkItems(transaction, &sum) }
+    case .walkTags(let lists, let times): for _ in 0..<times { try walkTags(lists, transaction, &sum) }
+    case .countMatches(let prices):
+      for price in prices { sum.add(counted: try transaction.count(try requests.matches(below: price))) }
+    case .fetchMatches(let prices):
+      for price in prices { try fetch(try requests.matches(below: price), transaction, &sum) }
+    case .insert, .insertSingly: break
+    }
+    return sum
+  }
+
+  private func fetch(_ request: FetchRequest, _ transaction: borrowing ReadTransaction, _ sum: inout RowSum) throws {
+    try transaction.forEachObject(matching: request) { object in
+      sum.add(try Item(object).digest)
+      return true
+    }
+  }
+
+  private func append(_ request: FetchRequest, _ transaction: borrowing ReadTransaction, _ sum: inout RowSum) throws {
+    for object in try transaction.fetch(request) { sum.append(try Item(object).digest) }
+  }
+
+  private func walkItems(_ transaction: borrowing ReadTransaction, _ sum: inout RowSum) throws {
+    for number in 1...ItemGraph.listCount {
+      try transaction.forEachMember(list(number), "items") { item in
+        sum.add(link: number, Int(item.serial))
+        return true
+      }
+    }
+  }
+
+  private func walkTags(_ lists: Int, _ transaction: borrowing ReadTransaction, _ sum: inout RowSum) throws {
+    for number in 1...lists {
+      for item in try transaction.members(list(number), "items") {
+        sum.add(link: number, Int(item.serial))
+        try transaction.forEachMember(item, "tags") { tag in
+          sum.add(link: Int(item.serial), Int(tag.serial))
+          return true
+        }
+      }
+    }
+  }
+
+  func readSingly(_ id: Int) throws -> UInt64 {
+    try store.read { transaction in try Item(try transaction.object(item(id))).digest }
+  }
+
+  func readBack(_ ids: Range<Int>) throws -> RowSum {
+    try store.read { transaction in
+      var sum = RowSum()
+      for id in ids {
+        let object = try transaction.object(item(id))
+        let tags = try transaction.members(item(id), "tags").map { Int($0.serial) }
+        sum.append(LinkedItem(item: try Item(object), list: Int(object.toOne("list")?.serial ?? 0), tags: tags).digest)
+      }
+      sum.add(counted: try transaction.count(entity: "Item"))
+      return sum
+    }
+  }
+
+  func plans() throws -> [(query: String, plan: String)] {
+    let queries: [(String, FetchRequest)] = [
+      ("equality", try requests.code(1)), ("range", try requests.ranks(0..<1)),
+      ("first 20 by name", requests.first(20, by: "name")), ("first 20 by rank", requests.first(20, by: "rank")),
+      ("two attributes", try requests.matches(below: 1)),
+    ]
+    return try store.read { transaction in
+      try queries.map { ($0.0, try transaction.explain($0.1).joined(separator: "; ")) }
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import BenchmarkSupport
+import Foundation
+import KVClone
+
+/// The graph in a store of the library, through its public interface.
+struct KVClonePeer: Contestant {
+  static let title = "KVClone"
+
+  static let model = ManagedObjectModel("Items") {
+    EntityDescription(
+      "Item",
+      indexes: [
+        FetchIndexDescription("byCode", [.init("code")]), FetchIndexDescription("byRank", [.init("rank")]),
+      ]
+    ) {
+      AttributeDescription("name", .string)
+      AttributeDescription("code", .integer64)
+      AttributeDescription("rank", .integer32)
+      AttributeDescription("price", .double)
+      AttributeDescription("flag", .boolean)
+      AttributeDescription("created", .date)
+      AttributeDescription("note", .string)
+      RelationshipDescription("list", toOne: "List", inverse: "items")
+      RelationshipDescription("tags", toMany: "Tag", inverse: "items")
+    }
+    EntityDescription("List") {
+      AttributeDescription("title", .string)
+      RelationshipDescription("items", toMany: "Item", inverse: "list")
+    }
+    EntityDescription("Tag") {
+      AttributeDescription("name", .string)
+      RelationshipDescription("items", toMany: "Item", inverse: "tags")
+    }
+  }
+
+  let store: ObjectStore
+  /// What all ids of an entity have in common.
+  private let itemCode, listCode, tagCode: UInt16
+  let requests: ItemRequests
+
+  /// Objects a transaction while a store is filled.
+  private static let itemsPerTransaction = 100_000
+
+  init(making graph: ItemGraph, in folder: String) throws {
+    store = try ObjectStore.create(at: folder, model: Self.model)
+    requests = try ItemRequests()
+    (itemCode, listCode, tagCode) = try store.write { transaction in
+      var (list, tag) = (UInt16(0), UInt16(0))
+      for number in 1...ItemGraph.listCount {
+        list = try transaction.insert("List", ["title": .string("List \(number)")]).rootCode
+      }
+      for number in 1...ItemGraph.tagCount {
+        tag = try transaction.insert("Tag", ["name": .string("Tag \(number)")]).rootCode
+      }
+      let first = graph.item(1)
+      let item = try transaction.insert(
+        "Item", first.item.values,
+        relationships: [
+          "list": [ObjectID(rootCode: list, serial: UInt64(first.list))],
+          "tags": first.tags.map { ObjectID(rootCode: tag, serial: UInt64($0)) },
+        ])
+      return (item.rootCode, list, tag)
+    }
+    for start in stride(from: 2, through: graph.itemCount, by: Self.itemsPerTransaction) {
+      let end = min(start + Self.itemsPerTransaction, graph.itemCount + 1)
+      try store.write { transaction in
+        for id in start..<end { try insert(graph.item(id), &transaction) }
+      }
+    }
+  }
+
+  func item(_ number: Int) -> ObjectID { ObjectID(rootCode: itemCode, serial: UInt64(number)) }
+  func list(_ number: Int) -> ObjectID { ObjectID(rootCode: listCode, serial: UInt64(number)) }
+  func tag(_ number: Int) -> ObjectID { ObjectID(rootCode: tagCode, serial: UInt64(number)) }
+
+  func insert(_ new: LinkedItem, _ transaction: inout WriteTransaction) throws {
+    let id = try transaction.insert(
+      "Item", new.item.values, relationships: ["list": [list(new.list)], "tags": new.tags.map(tag)])
+    guard id.serial == UInt64(new.item.id) else {
+      throw PeerFailure("KVClone gave item \(new.item.id) the serial \(id.serial)")
+    }
+  }
+
+  func close() { store.close() }
+}
+
+/// The requests of the tasks, read once; each use puts values in their places.
+struct ItemRequests: Sendable {
+  private let code, rank, match: QueryPredicate
+
+  init() throws {
+    code = try QueryPredicate(format: "code == $code")
+    rank = try QueryPredicate(format: "rank >= $low AND rank < $high")
+    match = try QueryPredicate(format: "price < $price AND flag == YES")
+  }
+
+  func code(_ value: Int) throws -> FetchRequest {
+    FetchRequest("Item", predicate: try code.substituting(["code": .integer(value)]))
+  }
+
+  func ranks(_ range: Range<Int>) throws -> FetchRequest {
+    let values: [String: QueryArgument] = ["low": .integer(range.lowerBound), "high": .integer(range.upperBound)]
+    return FetchRequest("Item", predicate: try rank.substituting(values))
+  }
+
+  func matches(below price: Double) throws -> FetchRequest {
+    FetchRequest("Item", predicate: try match.substituting(["price": .double(price)]))
+  }
+
+  func first(_ count: Int, by attribute: String) -> FetchRequest {
+    FetchRequest("Item", sortDescriptors: [QuerySortDescriptor(key: attribute)], fetchLimit: count)
+  }
+}
+
+extension Item {
+  var values: [String: AttributeValue?] {
+    [
+      "name": .string(name), "code": .integer(Int64(code)), "rank": .integer(Int64(rank)), "price": .double(price),
+      "flag": .boolean(flag), "created": .date(Date(timeIntervalSinceReferenceDate: created)), "note": .string(note),
+    ]
+  }
+
+  init(_ object: ManagedObject) throws {
+    guard case .string(let name)? = try object.value("name"), case .integer(let code)? = try object.value("code"),
+      case .integer(let rank)? = try object.value("rank"), case .double(let price)? = try object.value("price"),
+      case .boolean(let flag)? = try object.value("flag"), case .date(let created)? = try object.value("created"),
+      case .string(let note)? = try object.value("note")
+    else { throw PeerFailure("\(object.name) lacks an attribute") }
+    self.init(
+      id: Int(object.id.serial), name: name, code: Int(code), rank: Int(rank), price: price, flag: flag,
+      created: created.timeIntervalSinceReferenceDate, note: note)
+  }
+}

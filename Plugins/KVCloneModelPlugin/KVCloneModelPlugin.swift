@@ -1,0 +1,34 @@
+import Foundation
+import PackagePlugin
+
+/// Does what `kvclone model generate` does, for every `.xcdatamodeld` folder of a target, and adds what it writes to the target.
+///
+/// The folders are found whether or not the target excludes them; exclude them, because SwiftPM has no rule for them.
+@main
+struct KVCloneModelPlugin: BuildToolPlugin {
+  func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
+    let tool = try context.tool(named: "KVCloneModelTool").url
+    return bundles(in: target.directoryURL).map { bundle in
+      // One file, because which entities a model has is not known before it is read.
+      let name = bundle.deletingPathExtension().lastPathComponent + ".swift"
+      let output = context.pluginWorkDirectoryURL.appendingPathComponent(name)
+      return .buildCommand(
+        displayName: "Generating Swift for \(bundle.lastPathComponent)", executable: tool,
+        arguments: [bundle.path, output.path], inputFiles: contents(of: bundle), outputFiles: [output])
+    }
+  }
+
+  private func bundles(in folder: URL) -> [URL] {
+    descendants(of: folder).filter { $0.pathExtension == "xcdatamodeld" }
+  }
+
+  /// The files that say what is generated: the versions, and which of them is the current one.
+  private func contents(of bundle: URL) -> [URL] {
+    descendants(of: bundle).filter { ["contents", ".xccurrentversion"].contains($0.lastPathComponent) }
+  }
+
+  private func descendants(of folder: URL) -> [URL] {
+    let items = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+    return (items?.compactMap { $0 as? URL } ?? []).sorted { $0.path < $1.path }
+  }
+}

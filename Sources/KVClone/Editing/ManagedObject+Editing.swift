@@ -1,0 +1,52 @@
+import KVCloneModel
+
+extension ManagedObject {
+  /// The object with changes that were made elsewhere.
+  func with(_ values: ObjectValues) -> ManagedObject {
+    var copy = self
+    for (name, value) in values.attributes { copy[name] = value }
+    copy.links = values
+    return copy
+  }
+
+  /// The attributes and to-one relationships as the object has them: what a save can write.
+  var storedValues: ObjectValues {
+    var values = ObjectValues()
+    for attribute in model.attributes(of: entityName) where attribute.isStored && !attribute.isDerived {
+      values.setAttribute(attribute.name, self[attribute.name])
+    }
+    for relationship in model.relationships(of: entityName) where !relationship.isTransient && !relationship.isToMany {
+      values.setTarget(relationship.name, toOne(relationship.name))
+    }
+    return values
+  }
+
+  /// The properties that are different in another reading of the object, sorted.
+  func differences(from other: ManagedObject) throws(StoreError) -> [String] {
+    var names: [String] = []
+    for attribute in model.attributes(of: entityName) where attribute.isStored {
+      if try value(attribute.name) != other.value(attribute.name) { names.append(attribute.name) }
+    }
+    for relationship in model.relationships(of: entityName) where !relationship.isTransient {
+      let name = relationship.name
+      let isSame = relationship.isToMany ? count(name) == other.count(name) : toOne(name) == other.toOne(name)
+      if !isSame { names.append(name) }
+    }
+    return names.sorted()
+  }
+}
+
+extension MemberEdit {
+  /// A list of members after the change; what a place beyond the end means is the end.
+  func applied(to members: [ObjectID]) -> [ObjectID] {
+    switch self {
+    case .replace(let ids): return ids
+    case .remove(let ids): return members.filter { !ids.contains($0) }
+    case .insert(let ids, nil): return members + ids.filter { !members.contains($0) }
+    case .insert(let ids, let index?):
+      var rest = members.filter { !ids.contains($0) }
+      rest.insert(contentsOf: ids, at: min(max(index, 0), rest.count))
+      return rest
+    }
+  }
+}

@@ -1,0 +1,101 @@
+public import Foundation
+public import KVCloneModel
+
+extension FetchRequest {
+  /// Asks for objects of an entity by Foundation's predicates and sort descriptors; see <doc:TypedSwift>.
+  ///
+  /// What comes of them is in ``FetchRequest/predicate`` and ``FetchRequest/sortDescriptors``, where it can be read, and
+  /// changed to what only the predicate language can say.
+  ///
+  /// - Throws: `invalidPredicate` for what the store cannot be asked.
+  public init<Object: EntityObject>(
+    _ type: Object.Type, where predicate: Foundation.Predicate<Object.Fields>? = nil,
+    sortedBy order: [SortDescriptor<Object.Fields>] = [], limit: Int = 0, offset: Int = 0
+  ) throws(StoreError) {
+    let entity = Object.entity.name
+    self.init(entity, fetchLimit: limit, fetchOffset: offset)
+    if let predicate { self.predicate = try PredicateTranslator.translate(predicate, entity: entity) }
+    for descriptor in order { sortDescriptors.append(try QuerySortDescriptor(descriptor, entity: entity)) }
+  }
+}
+
+extension QuerySortDescriptor {
+  /// Translates a sort descriptor.
+  ///
+  /// - Throws: `invalidPredicate` for a key path that is no property, and for a comparison that is not the store's.
+  init<Fields: QueryFields>(_ descriptor: SortDescriptor<Fields>, entity: String) throws(StoreError) {
+    guard descriptor.stringComparator == nil || descriptor.stringComparator?.isLexical == true else {
+      throw StoreError(
+        .invalidPredicate,
+        "a sort descriptor compares by the rules of a language, which a store does not have; pass the comparator .lexical",
+        entity: entity)
+    }
+    guard let keyPath = descriptor.keyPath, let key = Fields.expression(for: keyPath) else {
+      throw StoreError(
+        .invalidPredicate,
+        "a sort descriptor's key path is no property of \(entity), nor the count of one; add a QuerySortDescriptor with a "
+          + "key such as note.title to the request", entity: entity)
+    }
+    if Fields.hasOrderOfItsOwn(type(of: keyPath).valueType) {
+      throw StoreError(
+        .invalidPredicate,
+        "a sort descriptor compares an enum by the order of its type, which a store does not know; "
+          + "add a QuerySortDescriptor to the request, which compares raw values", entity: entity)
+    }
+    self.init(key, ascending: descriptor.order == .forward)
+  }
+}
+
+extension String.StandardComparator {
+  /// Whether it compares texts by what they are made of; its own order does not count.
+  fileprivate var isLexical: Bool { self == Self(.lexical, order: order) }
+}
+
+extension QueryFields {
+  /// The property of a key path; nil for what is none.
+  static func name(of keyPath: AnyKeyPath) -> String? { properties.first { $0.value == keyPath }?.key }
+
+  /// What the language says for a key path: a property, or the count of a to-many relationship.
+  fileprivate static func expression(for keyPath: AnyKeyPath) -> QueryExpression? {
+    if let name = name(of: keyPath) { return name == Self.own ? .`self` : .keyPath(.`self`, [name]) }
+    for (name, property) in properties {
+      guard let list = type(of: property as AnyKeyPath).valueType as? any FieldsCollection.Type,
+        (property as AnyKeyPath).appending(path: list.countKeyPath) == keyPath
+      else { continue }
+      return .collection(.keyPath(.`self`, [name]), .count, [])
+    }
+    return nil
+  }
+
+  /// What the object itself is called.
+  static var own: String { "SELF" }
+
+  /// Whether values of a type are compared by code that the store does not have.
+  fileprivate static func hasOrderOfItsOwn(_ type: Any.Type) -> Bool {
+    (type as? any OptionalType.Type)?.wrapped is any RawRepresentable.Type || type is any RawRepresentable.Type
+  }
+}
+
+/// The members of a to-many relationship, as predicates and sort descriptors name them.
+private protocol FieldsCollection {
+  static var countKeyPath: AnyKeyPath { get }
+}
+
+extension Set: FieldsCollection where Element: EntityFields {
+  fileprivate static var countKeyPath: AnyKeyPath { \Self.count }
+}
+
+extension Array: FieldsCollection where Element: EntityFields {
+  fileprivate static var countKeyPath: AnyKeyPath { \Self.count }
+}
+
+/// Sees through the optionals of types that are known at run time only.
+protocol OptionalType {
+  static var wrapped: Any.Type { get }
+  var value: Any? { get }
+}
+
+extension Optional: OptionalType {
+  static var wrapped: Any.Type { Wrapped.self }
+  var value: Any? { self }
+}

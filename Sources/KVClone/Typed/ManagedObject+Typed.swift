@@ -1,0 +1,59 @@
+import KVCloneModel
+
+/// What generated source reads its properties with.
+extension ManagedObject {
+  /// An attribute's value.
+  ///
+  /// - Throws: `unknownProperty`; `wrongType` for what the type cannot hold.
+  public func decodeIfPresent<Value: AttributeConvertible>(_ attribute: String) throws(StoreError) -> Value? {
+    guard let stored = try value(attribute) else { return nil }
+    guard let value = Value(attributeValue: stored) else {
+      throw StoreError(
+        .wrongType, "\(name).\(attribute) holds a value that \(Value.self) cannot have; set it to one that it can",
+        entity: entityName, property: attribute, object: name)
+    }
+    return value
+  }
+
+  /// The value of an attribute that must not be nil; a composite whose elements are all nil is one too.
+  ///
+  /// - Throws: `unknownProperty`; `wrongType` for nil, and for what the type cannot hold.
+  public func decode<Value: AttributeConvertible>(_ attribute: String) throws(StoreError) -> Value {
+    if let value: Value = try decodeIfPresent(attribute) { return value }
+    if let value = Value.ofNothing { return value }
+    throw isNil(attribute)
+  }
+
+  /// The target of a to-one relationship.
+  public func reference<Target>(_ relationship: String) -> TypedObjectID<Target>? {
+    toOne(relationship).map { TypedObjectID($0) }
+  }
+
+  /// The target of a to-one relationship that must not be empty.
+  ///
+  /// - Throws: `wrongType` where it is.
+  public func requiredReference<Target>(_ relationship: String) throws(StoreError) -> TypedObjectID<Target> {
+    guard let target: TypedObjectID<Target> = reference(relationship) else { throw isNil(relationship) }
+    return target
+  }
+
+  /// An unordered to-many relationship.
+  public func members<Member>(_ relationship: String) -> ToMany<Member> { ToMany(list(relationship)) }
+
+  /// An ordered to-many relationship.
+  public func orderedMembers<Member>(_ relationship: String) -> OrderedToMany<Member> {
+    OrderedToMany(list(relationship))
+  }
+
+  private func list(_ relationship: String) -> MemberList {
+    let stored = MemberList(owner: .init(id: id, relationship: relationship), count: count(relationship))
+    return (links.members[relationship] ?? []).reduce(stored) { $0.adding($1) }
+  }
+
+  private func isNil(_ property: String) -> StoreError {
+    StoreError(
+      .wrongType,
+      "\(name).\(property) is nil, which the model does not allow; set it, or make it optional in the model",
+      entity: entityName, property: property, object: name)
+  }
+}

@@ -1,0 +1,124 @@
+import KVCloneModel
+
+/// What the properties of an object are, or are to become, by their names in the model.
+public struct ObjectValues: Sendable {
+  private(set) var attributes: [String: AttributeValue?] = [:]
+  private(set) var targets: [String: ObjectID?] = [:]
+  private(set) var members: [String: [MemberEdit]] = [:]
+
+  init() {}
+
+  /// Sets an attribute.
+  public mutating func set(_ name: String, _ value: (some AttributeConvertible)?) {
+    attributes[name] = .some(value?.attributeValue)
+  }
+
+  /// Sets a transformable attribute.
+  public mutating func set(_ name: String, transformable value: BinaryValue?) {
+    attributes[name] = .some(value?.transformableValue)
+  }
+
+  /// Sets a to-one relationship.
+  public mutating func set<Target>(_ name: String, _ target: TypedObjectID<Target>?) {
+    setTarget(name, target?.objectID)
+  }
+
+  /// Sets what is to become of an unordered to-many relationship.
+  public mutating func set<Member>(_ name: String, _ members: ToMany<Member>) {
+    for edit in members.list.edits { add(edit, to: name) }
+  }
+
+  /// Sets what is to become of an ordered to-many relationship.
+  public mutating func set<Member>(_ name: String, _ members: OrderedToMany<Member>) {
+    for edit in members.list.edits { add(edit, to: name) }
+  }
+
+  mutating func setAttribute(_ name: String, _ value: AttributeValue?) { attributes[name] = .some(value) }
+  mutating func setTarget(_ name: String, _ target: ObjectID?) { targets[name] = .some(target) }
+
+  mutating func add(_ edit: MemberEdit, to name: String) {
+    if case .replace = edit { members[name] = [] }
+    members[name, default: []].append(edit)
+  }
+
+  var isEmpty: Bool { attributes.isEmpty && targets.isEmpty && members.isEmpty }
+
+  /// The names of all properties that are set, sorted.
+  var names: [String] { Set(attributes.keys).union(targets.keys).union(members.keys).sorted() }
+
+  /// A relationship that leads to an object which is not stored yet.
+  var propertyWithTemporaryTarget: String? {
+    names.first { name in
+      targets[name]??.isTemporary ?? false
+        || members[name]?.contains { $0.objects.contains(where: \.isTemporary) } ?? false
+    }
+  }
+
+  /// What a new object is given: a relationship that it leaves empty may be set from its other side.
+  var withoutEmptyRelationships: ObjectValues {
+    var result = self
+    result.targets = targets.filter { $0.value != nil }
+    result.members = members.filter { $0.value != [.replace([])] }
+    return result
+  }
+
+  /// Puts other values over these.
+  mutating func merge(_ other: ObjectValues) {
+    attributes.merge(other.attributes) { $1 }
+    targets.merge(other.targets) { $1 }
+    for name in other.members.keys.sorted() {
+      for edit in other.members[name] ?? [] { add(edit, to: name) }
+    }
+  }
+
+  /// Forgets what is set of some attributes and to-one relationships.
+  mutating func remove(attributesAndTargets names: Set<String>) {
+    for name in names {
+      attributes[name] = nil
+      targets[name] = nil
+    }
+  }
+
+  /// The same with the ids of stored objects instead of temporary ones.
+  func replacingTemporary(_ stored: (ObjectID) throws(StoreError) -> ObjectID) throws(StoreError) -> ObjectValues {
+    func real(_ id: ObjectID) throws(StoreError) -> ObjectID { id.isTemporary ? try stored(id) : id }
+    var result = self
+    for (name, target) in targets {
+      if let target { result.targets[name] = .some(try real(target)) }
+    }
+    for (name, edits) in members {
+      var others: [MemberEdit] = []
+      for edit in edits {
+        var ids: [ObjectID] = []
+        for id in edit.objects { ids.append(try real(id)) }
+        others.append(edit.with(ids))
+      }
+      result.members[name] = others
+    }
+    return result
+  }
+
+  /// What differs from what was read: attributes and targets that have other values, and all changes of members.
+  func changes(from original: ObjectValues) -> ObjectValues {
+    var result = self
+    result.attributes = attributes.filter { original.attributes[$0.key] != .some($0.value) }
+    result.targets = targets.filter { original.targets[$0.key] != .some($0.value) }
+    return result
+  }
+}
+
+extension EntityObject {
+  /// Everything that is set.
+  var values: ObjectValues {
+    var values = ObjectValues()
+    encode(to: &values)
+    return values
+  }
+
+  /// What was set since the object was read; of a new object, everything. Both sides go through the same conversions, so
+  /// that a value which Swift writes differently is no change.
+  func changedValues() throws(StoreError) -> ObjectValues {
+    guard let original = objectState.original else { return values.withoutEmptyRelationships }
+    return values.changes(from: try Self(original).values)
+  }
+}

@@ -1,0 +1,176 @@
+import Foundation
+import KVCloneModel
+
+/// Turns Foundation's predicates into the store's own.
+///
+/// Every kind of expression that can be translated says how, by conforming to ``TranslatableExpression``. What does not
+/// conform is an error: nothing is ever tried on objects in memory.
+struct PredicateTranslator {
+  private let entity: String
+  /// What each variable stands for: the object asked about, a member, or what an optional chain unwraps.
+  private var variables: [PredicateExpressions.VariableID: QueryExpression] = [:]
+  private var lastMember = 0
+
+  private init(entity: String) { self.entity = entity }
+
+  /// - Throws: `invalidPredicate`.
+  static func translate<Fields: EntityFields>(_ predicate: Foundation.Predicate<Fields>, entity: String)
+    throws(StoreError) -> QueryPredicate
+  {
+    var translator = Self(entity: entity)
+    translator.variables[predicate.variable.key] = .`self`
+    return try translator.truth(predicate.expression)
+  }
+
+  /// A part of the predicate, as whatever it is.
+  mutating func translate(_ expression: any PredicateExpression) throws(StoreError) -> TranslatedExpression {
+    guard let translatable = expression as? any TranslatableExpression else {
+      let name = "\(type(of: expression))".prefix { $0 != "<" }
+      throw invalid("the store has nothing for \(name)")
+    }
+    return try translatable.translated(&self)
+  }
+
+  /// A part that is true or false.
+  mutating func truth(_ expression: any PredicateExpression) throws(StoreError) -> QueryPredicate {
+    try translate(expression).predicate
+  }
+
+  /// A part that is a value.
+  mutating func value(_ expression: any PredicateExpression) throws(StoreError) -> QueryExpression {
+    guard let value = try translate(expression).expression else {
+      throw invalid("a range stands where a value is needed")
+    }
+    return value
+  }
+
+  func variable(_ id: PredicateExpressions.VariableID) throws(StoreError) -> QueryExpression {
+    guard let value = variables[id] else { throw invalid("a variable stands outside of what it is bound by") }
+    return value
+  }
+
+  mutating func bind(_ id: PredicateExpressions.VariableID, to value: QueryExpression) { variables[id] = value }
+
+  /// Names the members that a subquery looks at.
+  mutating func bindMember(_ id: PredicateExpressions.VariableID) -> String {
+    lastMember += 1
+    let name = "x\(lastMember)"
+    variables[id] = .variable(name)
+    return name
+  }
+
+  func invalid(_ message: String) -> StoreError {
+    StoreError(
+      .invalidPredicate, "the predicate cannot be translated: \(message); write it in the predicate language",
+      entity: entity)
+  }
+}
+
+/// An expression of Foundation's predicates that the store has an equivalent for.
+protocol TranslatableExpression {
+  func translated(_ translator: inout PredicateTranslator) throws(StoreError) -> TranslatedExpression
+}
+
+/// What a part of a predicate becomes.
+enum TranslatedExpression {
+  case value(QueryExpression)
+  case truth(QueryPredicate)
+  /// A truth value that may be nil, as optional chains give: whether it is true, which says nothing where `isNil` holds.
+  case optionalTruth(QueryPredicate, isNil: QueryPredicate)
+  /// A range; a bound is nil where there is none.
+  case range(lower: QueryExpression?, upper: QueryExpression?, isClosed: Bool)
+
+  /// As a condition. nil is not true.
+  var predicate: QueryPredicate {
+    switch self {
+    case .truth(let predicate): predicate
+    case .optionalTruth(let predicate, let isNil):
+      .all(isNil.isImpossible(where: predicate) ? [] : [.not(isNil)], predicate)
+    case .value(.constant(.value(.boolean(let flag)))): .constant(flag)
+    case .value(let expression): .comparison(QueryComparison(expression, .equal, .constant(.value(.boolean(true)))))
+    case .range: .constant(false)
+    }
+  }
+
+  /// As a value; nil for a range.
+  var expression: QueryExpression? {
+    let (yes, no) = (
+      QueryExpression.constant(.value(.boolean(true))), QueryExpression.constant(.value(.boolean(false)))
+    )
+    switch self {
+    case .value(let expression): return expression
+    case .truth(let predicate): return .conditional(predicate, yes, no)
+    case .optionalTruth(let predicate, let isNil):
+      return .conditional(isNil, .constant(.null), .conditional(predicate, yes, no))
+    case .range: return nil
+    }
+  }
+
+  /// Whether it is a constant truth value, or nil; nil where it is something else.
+  var constantTruth: Bool?? {
+    switch self {
+    case .value(.constant(.value(.boolean(let flag)))), .truth(.constant(let flag)): .some(flag)
+    case .value(.constant(.null)): .some(nil)
+    default: nil
+    }
+  }
+}
+
+extension QueryPredicate {
+  /// `a AND b AND c` as one.
+  static func all(_ parts: [QueryPredicate], _ last: QueryPredicate) -> QueryPredicate {
+    let flat = (parts + [last]).flatMap { part in
+      if case .and(let inner) = part { inner } else { [part] }
+    }
+    return flat.count == 1 ? flat[0] : .and(flat)
+  }
+
+  /// `a OR b OR c` as one.
+  static func any(_ parts: [QueryPredicate]) -> QueryPredicate {
+    let flat = parts.flatMap { part in
+      if case .or(let inner) = part { inner } else { [part] }
+    }
+    return flat.count == 1 ? flat[0] : .or(flat)
+  }
+
+  static func isNil(_ value: QueryExpression) -> QueryPredicate {
+    .comparison(QueryComparison(value, .equal, .constant(.null)))
+  }
+
+  /// Whether this, which says that a value is nil, cannot hold where `other` does: because `other` compares that value, or
+  /// what lies behind it, in a way that nil never fulfils.
+  fileprivate func isImpossible(where other: QueryPredicate) -> Bool {
+    guard case .comparison(let mine) = self, mine.operator == .equal, mine.right == .constant(.null),
+      case .comparison(let its) = other, its.modifier == .direct, its.right.isKnownValue
+    else { return false }
+    switch its.operator {
+    case .notEqual, .in: return false
+    default: return its.left.isReached(through: mine.left)
+    }
+  }
+}
+
+extension QueryExpression {
+  /// Whether it is a constant other than nil.
+  var isKnownValue: Bool {
+    switch self {
+    case .constant(.null): false
+    case .constant: true
+    default: false
+    }
+  }
+
+  /// Whether the value is another's, or a property behind it, so that it is nil where the other is.
+  fileprivate func isReached(through other: QueryExpression) -> Bool {
+    if self == other { return true }
+    guard case .keyPath(let base, let names) = self else { return false }
+    if case .keyPath(base, let first) = other { return names.starts(with: first) }
+    return base == other
+  }
+
+  /// A property of the object that this is.
+  func property(_ name: String) -> QueryExpression {
+    if case .keyPath(let base, let names) = self { return .keyPath(base, names + [name]) }
+    return .keyPath(self, [name])
+  }
+}

@@ -1,0 +1,69 @@
+import KVCloneModel
+
+/// Storing objects as the Swift types of their entities.
+extension WriteTransaction {
+  /// Stores a new object, and answers it with its own id.
+  ///
+  /// What it is linked to has to be stored already; an ``EditingContext`` stores new objects that refer to each other.
+  ///
+  /// - Throws: `objectNotFound` for a link to an object that is not stored; see
+  ///   ``insert(_:_:relationships:)``.
+  @discardableResult
+  public mutating func insert<Object: EntityObject>(_ object: Object) throws(StoreError) -> Object {
+    let values = object.values.withoutEmptyRelationships
+    if let name = values.propertyWithTemporaryTarget {
+      throw StoreError(
+        .objectNotFound,
+        "\(Object.entity.name).\(name) refers to an object that is not stored yet; insert that first, or "
+          + "both in an EditingContext", entity: Object.entity.name, property: name)
+    }
+    let id = try insert(Object.entity.name, values.attributes)
+    try link(id, values)
+    return try self.object(TypedObjectID(id))
+  }
+
+  /// Writes what was set on an object since it was read, and answers it as it is now stored.
+  ///
+  /// - Parameters:
+  ///   - object: what was read, with other values.
+  ///   - ifUnchanged: refuses with `changedSince` when the object has changed since it was read (optimistic locking).
+  @discardableResult
+  public mutating func save<Object: EntityObject>(_ object: Object, ifUnchanged: Bool = false) throws(StoreError)
+    -> Object
+  {
+    guard let original = object.objectState.original else {
+      throw StoreError(
+        .objectNotFound, "a new object of \(Object.entity.name) is not stored yet; insert it",
+        entity: Object.entity.name)
+    }
+    let changes = try object.changedValues()
+    if ifUnchanged { try save(original, ifUnchanged: true) }
+    try setAttributes(original.id, changes.attributes)
+    try link(original.id, changes)
+    return try self.object(object.objectID)
+  }
+
+  /// Deletes an object by the delete rules of the model.
+  ///
+  /// - Throws: `objectNotFound`; `deleteDenied` with nothing deleted.
+  @discardableResult
+  public mutating func delete<Object>(_ id: TypedObjectID<Object>) throws(StoreError) -> DeleteResult {
+    try delete([id.objectID])
+  }
+
+  /// Makes the links that are set.
+  mutating func link(_ id: ObjectID, _ values: ObjectValues) throws(StoreError) {
+    for name in values.targets.keys.sorted() { try setToOne(id, name, values.targets[name] ?? nil) }
+    for name in values.members.keys.sorted() {
+      for edit in values.members[name] ?? [] { try apply(edit, to: id, name) }
+    }
+  }
+
+  private mutating func apply(_ edit: MemberEdit, to id: ObjectID, _ relationship: String) throws(StoreError) {
+    switch edit {
+    case .replace(let members): try setMembers(id, relationship, members)
+    case .insert(let members, let index): try link(id, relationship, members, at: index)
+    case .remove(let members): try unlink(id, relationship, members)
+    }
+  }
+}

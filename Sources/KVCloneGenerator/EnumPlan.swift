@@ -1,0 +1,71 @@
+import KVCloneModel
+
+/// An enum with raw values that stands for an attribute's values.
+struct EnumPlan: Hashable {
+  struct Case: Hashable {
+    let identifier: String
+    let value: AttributeValue
+  }
+
+  let name: String
+  let rawType: String
+  /// None for an enum that is written elsewhere.
+  let cases: [Case]
+
+  /// Reads the annotation: a name, and perhaps `: case = raw, case, …`. A number that is not given is one more than the
+  /// one before it, a text the case's name.
+  ///
+  /// - Returns: nil where there is no annotation.
+  init?(_ attribute: AttributeDescription, in entity: String) throws(GeneratorError) {
+    guard let text = attribute.userInfo[AnnotationKey.enumeration] else { return nil }
+    func wrong(_ message: String) -> GeneratorError {
+      GeneratorError("\(AnnotationKey.enumeration): \(message)", entity: entity, property: attribute.name)
+    }
+    guard attribute.type.isInteger || attribute.type == .string else {
+      throw wrong("only whole numbers and texts can be raw values")
+    }
+    let parts = text.split(separator: ":", maxSplits: 1).map { $0.trimmed }
+    guard let name = parts.first, !name.isEmpty, SwiftName.type(name) == name else {
+      throw wrong("write the name of an enum, as in Priority: low = 0, high = 1")
+    }
+    var cases: [Case] = []
+    var next: Int64 = 0
+    for part in (parts.count > 1 ? parts[1] : "").split(separator: ",") {
+      let sides = part.split(separator: "=", maxSplits: 1).map { $0.trimmed }
+      guard let label = sides.first, !label.isEmpty, SwiftName.property(label) == label else {
+        throw wrong("a case has no name")
+      }
+      let value: AttributeValue
+      if attribute.type == .string {
+        value = .string(sides.count > 1 ? sides[1] : label)
+      } else {
+        guard let number = sides.count > 1 ? Int64(sides[1]) : next,
+          case .integer? = attribute.type.coerce(.integer(number))
+        else { throw wrong("the raw value of \(label) is no number that the attribute can have") }
+        value = .integer(number)
+        next = number &+ 1
+      }
+      let identifier = SwiftName.quoted(label)
+      if cases.contains(where: { $0.identifier == identifier || $0.value == value }) {
+        throw wrong("\(label), or its raw value, stands there twice")
+      }
+      cases.append(Case(identifier: identifier, value: value))
+    }
+    self.name = name
+    self.cases = cases
+    rawType =
+      switch attribute.type {
+      case .integer16: "Int16"
+      case .integer32: "Int32"
+      case .integer64: "Int64"
+      default: "String"
+      }
+  }
+}
+
+extension Substring {
+  fileprivate var trimmed: String {
+    let start = drop { $0.isWhitespace }
+    return String(start.reversed().drop { $0.isWhitespace }.reversed())
+  }
+}

@@ -1,0 +1,151 @@
+import KVCloneModel
+
+extension ModelGenerator {
+  /// The struct of an entity, what predicates name, and the entity itself.
+  func entitySource(_ entity: EntityDescription) throws(GeneratorError) -> String {
+    let properties = try context.properties(of: entity)
+    let name = context.typeName(of: entity.name)
+    var writer = SourceWriter()
+    writer.documentation(context.documentation(of: entity))
+    let parent = entity.superentityName.map { context.typeName(of: $0) }
+    let base = context.library(parent == nil ? "EntityObject" : "SubentityObject")
+    writer.open("\(context.access)struct \(SwiftName.quoted(name)): \(base) {")
+    if let parent {
+      writer.documentation(["The entity above."])
+      writer.line("\(context.access)typealias Superentity = \(parent)")
+      writer.line()
+    }
+    writeStored(properties, into: &writer)
+    writer.documentation(["Which object this is, and what was read of it."])
+    writer.line("\(context.access)let objectState: \(context.library("ObjectState"))")
+    if !entity.isAbstract { writeInitializer(properties, of: entity, into: &writer) }
+    writer.line()
+    writer.documentation(["Reads an object."])
+    writer.open(
+      "\(context.access)init(_ object: \(context.library("ManagedObject"))) throws(\(context.library("StoreError"))) {")
+    for property in properties { writer.line("self.\(property.identifier) = \(property.reading)") }
+    writer.line("objectState = \(context.library("ObjectState"))(object)")
+    writer.close()
+    writer.line()
+    writer.documentation(["Gives what can be set."])
+    writer.open("\(context.access)func encode(to values: inout \(context.library("ObjectValues"))) {")
+    for writing in properties.compactMap(\.writing) { writer.line("values.\(writing)") }
+    writer.close()
+    writeEnumerations(properties, into: &writer)
+    writer.line()
+    writer.documentation(["What predicates and sort descriptors name; see ``\(name)``."])
+    writer.open("\(context.access)enum Fields: \(context.library("EntityFields")) {")
+    writer.documentation(["The entity's Swift type."])
+    writer.line("\(context.access)typealias Object = \(SwiftName.quoted(name))")
+    writer.line()
+    writer.documentation(["The object itself."])
+    writer.line("\(context.access)var objectID: Object.ID { switch self {} }")
+    writeFields(properties, own: "\"SELF\": \\.objectID", into: &writer)
+    writer.close()
+    writer.line()
+    writeDescription(of: entity, into: &writer)
+    writer.close()
+    return writer.text
+  }
+
+  /// The struct of a composite, and what predicates name.
+  func compositeSource(_ composite: CompositeAttributeDescription) throws(GeneratorError) -> String {
+    let properties = try context.properties(of: composite)
+    let name = context.typeName(ofComposite: composite.name)
+    let elements = context.library("CompositeElements")
+    var writer = SourceWriter()
+    writer.documentation(context.documentation(of: composite))
+    writer.open("\(context.access)struct \(SwiftName.quoted(name)): \(context.library("CompositeValue")) {")
+    writeStored(properties, into: &writer)
+    writer.line()
+    writer.documentation(["Puts elements together."])
+    writeInitializerHead(properties, into: &writer)
+    writer.close()
+    writer.line()
+    writer.documentation(["Reads the elements."])
+    writer.open("\(context.access)init(_ elements: \(elements)) throws(\(context.library("StoreError"))) {")
+    for property in properties { writer.line("self.\(property.identifier) = \(property.reading)") }
+    writer.close()
+    writer.line()
+    writer.documentation(["Gives the elements."])
+    writer.open("\(context.access)func encode(to elements: inout \(elements)) {")
+    for writing in properties.compactMap(\.writing) { writer.line("elements.\(writing)") }
+    writer.close()
+    writeEnumerations(properties, into: &writer)
+    writer.line()
+    writer.documentation(["What predicates and sort descriptors name; see ``\(name)``."])
+    writer.open("\(context.access)enum Fields: \(context.library("QueryFields")) {")
+    writeFields(properties, own: nil, into: &writer)
+    writer.close()
+    writer.close()
+    return writer.text
+  }
+
+  private func writeStored(_ properties: [PropertyPlan], into writer: inout SourceWriter) {
+    for property in properties {
+      writer.documentation(property.documentation)
+      let setter = property.writing == nil ? "private(set) " : ""
+      writer.line("\(context.access)\(setter)var \(property.identifier): \(property.type)")
+    }
+  }
+
+  private func writeInitializer(
+    _ properties: [PropertyPlan], of entity: EntityDescription, into writer: inout SourceWriter
+  ) {
+    writer.line()
+    writer.documentation(["A new object, for a transaction or an editing context to store."])
+    writeInitializerHead(properties, into: &writer)
+    for property in properties where property.writing == nil { writer.line("self.\(property.identifier) = nil") }
+    writer.line("objectState = \(context.library("ObjectState"))()")
+    writer.close()
+  }
+
+  /// The memberwise initializer, whose body stays open.
+  private func writeInitializerHead(_ properties: [PropertyPlan], into writer: inout SourceWriter) {
+    let settable = properties.filter { $0.writing != nil }
+    let parameters = settable.map { property in
+      "\(property.identifier): \(property.type)" + (property.initialValue.map { " = " + $0 } ?? "")
+    }
+    writer.list("\(context.access)init(", parameters, ") {")
+    writer.indent()
+    for property in settable { writer.line("self.\(property.identifier) = \(property.identifier)") }
+  }
+
+  private func writeEnumerations(_ properties: [PropertyPlan], into writer: inout SourceWriter) {
+    var seen: Set<String> = []
+    for property in properties {
+      guard let enumeration = property.enumeration, !enumeration.cases.isEmpty, seen.insert(enumeration.name).inserted
+      else { continue }
+      writer.line()
+      writer.documentation(["The values of `\(property.name)`."])
+      // Predicates take only constants that are Codable.
+      let protocols = ["AttributeConvertible", "CaseIterable", "Codable"].map(context.library)
+      writer.open(
+        "\(context.access)enum \(enumeration.name): \(context.library(enumeration.rawType)), "
+          + "\(protocols.joined(separator: ", ")) {")
+      for item in enumeration.cases {
+        writer.line("case \(item.identifier) = \(ValueSource(context: context).expression(item.value) ?? "")")
+      }
+      writer.close()
+    }
+  }
+
+  /// The properties that predicates name, and their table.
+  private func writeFields(_ properties: [PropertyPlan], own: String?, into writer: inout SourceWriter) {
+    for property in properties {
+      guard let type = property.fieldType else { continue }
+      writer.line("\(context.access)var \(property.identifier): \(type) { switch self {} }")
+    }
+    let entries =
+      (own.map { [$0] } ?? [])
+      + properties.filter { $0.fieldType != nil }.map { "\(SwiftName.literal($0.name)): \\.\($0.identifier)" }
+    writer.line()
+    writer.documentation(["The names of the properties in the model."])
+    let keyPath = "any \(context.library("PartialKeyPath"))<Self> & \(context.library("Sendable"))"
+    let head = "\(context.access)static let properties: [\(context.library("String")): \(keyPath)] = "
+    if entries.isEmpty { return writer.line(head + "[:]") }
+    writer.open(head + "[")
+    for entry in entries { writer.line(entry + ",") }
+    writer.close("]")
+  }
+}

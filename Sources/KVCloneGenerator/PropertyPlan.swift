@@ -1,0 +1,179 @@
+import KVCloneModel
+
+/// A property of a generated struct.
+struct PropertyPlan {
+  /// What the model calls it.
+  let name: String
+  /// What Swift calls it.
+  let identifier: String
+  /// Its type, with the `?` of an optional one.
+  let type: String
+  /// Its type in predicates; nil where predicates cannot ask for it.
+  let fieldType: String?
+  let documentation: [String]
+  /// How an object is asked for its value.
+  let reading: String
+  /// How its value is handed over; nil for what only the store sets.
+  let writing: String?
+  /// What it is for a new object unless something is given; nil where something has to be.
+  let initialValue: String?
+  /// The enum that belongs to it, where the entity declares it.
+  let enumeration: EnumPlan?
+}
+
+extension GeneratorContext {
+  /// The properties of an entity's struct, inherited ones first.
+  func properties(of entity: EntityDescription) throws(GeneratorError) -> [PropertyPlan] {
+    var plans: [PropertyPlan] = []
+    for attribute in model.attributes(of: entity.name) {
+      let owner = declaringEntity(of: attribute.name, entity.name)
+      plans.append(try plan(attribute, in: entity.name, declaredBy: owner))
+    }
+    for relationship in model.relationships(of: entity.name) where !relationship.isTransient {
+      plans.append(plan(relationship, in: entity.name))
+    }
+    try checkNames(plans, in: entity.name)
+    return plans
+  }
+
+  /// The properties of a composite's struct.
+  func properties(of composite: CompositeAttributeDescription) throws(GeneratorError) -> [PropertyPlan] {
+    var plans: [PropertyPlan] = []
+    for element in composite.elements {
+      plans.append(try plan(element, in: composite.name, declaredBy: nil))
+    }
+    try checkNames(plans, in: composite.name)
+    return plans
+  }
+
+  private func checkNames(_ plans: [PropertyPlan], in owner: String) throws(GeneratorError) {
+    var seen: Set<String> = []
+    for plan in plans where !seen.insert(plan.identifier).inserted {
+      throw GeneratorError(
+        "two properties would be called \(plan.identifier); give one a \(AnnotationKey.name)", entity: owner,
+        property: plan.name)
+    }
+    var enumerations: [String: EnumPlan] = [:]
+    for plan in plans {
+      guard let enumeration = plan.enumeration else { continue }
+      if let other = enumerations.updateValue(enumeration, forKey: enumeration.name), other != enumeration {
+        throw GeneratorError(
+          "\(enumeration.name) has different cases in two attributes; write the same, or another name", entity: owner,
+          property: plan.name)
+      }
+    }
+  }
+
+  /// The topmost entity that has the attribute.
+  private func declaringEntity(of attribute: String, _ entity: String) -> String {
+    ([entity] + model.superentities(of: entity)).last { name in
+      model.entity(named: name)?.attributes.contains { $0.name == attribute } ?? false
+    } ?? entity
+  }
+
+  private func identifier(_ name: String, _ userInfo: [String: String]) -> String {
+    SwiftName.quoted(SwiftName.property(userInfo[AnnotationKey.name] ?? name))
+  }
+
+  // MARK: Attributes
+
+  /// - Parameter owner: the entity that declares it; nil for an element of a composite.
+  private func plan(_ attribute: AttributeDescription, in entity: String, declaredBy owner: String?)
+    throws(GeneratorError) -> PropertyPlan
+  {
+    let enumeration = try EnumPlan(attribute, in: entity)
+    let isInherited = owner.map { $0 != entity } ?? false
+    var base = baseType(of: attribute)
+    if let enumeration {
+      base =
+        enumeration.cases.isEmpty || !isInherited
+        ? enumeration.name : typeName(of: owner ?? entity) + "." + enumeration.name
+    }
+    // Nothing of a transient value is stored, and a derived one is there only when the store has computed it.
+    let isOptional = attribute.isOptional || attribute.isTransient || attribute.isDerived
+    let isArchive = attribute.type == .transformable
+    let key = SwiftName.literal(attribute.name)
+    let identifier = identifier(attribute.name, attribute.userInfo)
+    let value = initialValue(of: attribute, enumeration)
+    if let value, let enumeration, !enumeration.cases.isEmpty, value.isEmpty {
+      throw GeneratorError(
+        "the default value is none of the cases of \(enumeration.name); add a case for it", entity: entity,
+        property: attribute.name)
+    }
+    return PropertyPlan(
+      name: attribute.name, identifier: identifier, type: base + (isOptional ? "?" : ""),
+      fieldType: attribute.isTransient
+        ? nil : fieldType(of: attribute, base) + (isOptional ? "?" : ""),
+      documentation: documentation(of: attribute),
+      reading: "try \(owner == nil ? "elements" : "object").\(isOptional ? "decodeIfPresent" : "decode")(\(key))",
+      writing: attribute.isDerived ? nil : "set(\(key), \(isArchive ? "transformable: " : "")\(identifier))",
+      initialValue: value ?? (isOptional ? "nil" : nil), enumeration: isInherited ? nil : enumeration)
+  }
+
+  private func baseType(of attribute: AttributeDescription) -> String {
+    switch attribute.type {
+    case .integer16: library("Int16")
+    case .integer32: library("Int32")
+    case .integer64: library("Int64")
+    case .decimal: library("Decimal")
+    case .double: library("Double")
+    case .float: library("Float")
+    case .string: library("String")
+    case .boolean: library("Bool")
+    case .date: library("Date")
+    case .binary, .transformable: library("BinaryValue")
+    case .uuid: library("UUID")
+    case .uri: library("URL")
+    case .composite: attribute.compositeName.map { typeName(ofComposite: $0) } ?? library("AttributeValue")
+    case .undefined: library("AttributeValue")
+    }
+  }
+
+  private func fieldType(of attribute: AttributeDescription, _ base: String) -> String {
+    switch attribute.type {
+    case .binary, .transformable: library("Data")
+    case .composite where attribute.compositeName != nil: base + ".Fields"
+    default: base
+    }
+  }
+
+  /// What a new object's attribute is; the empty text for a default that is no case of its enum.
+  private func initialValue(of attribute: AttributeDescription, _ enumeration: EnumPlan?) -> String? {
+    guard let value = attribute.defaultValue, !attribute.isDerived, !attribute.isTransient else { return nil }
+    if let enumeration {
+      if enumeration.cases.isEmpty { return nil }
+      return enumeration.cases.first { $0.value == value }.map { "." + $0.identifier } ?? ""
+    }
+    return ValueSource(context: self).expression(value)
+  }
+
+  // MARK: Relationships
+
+  private func plan(_ relationship: RelationshipDescription, in entity: String) -> PropertyPlan {
+    let target = typeName(of: relationship.destinationEntityName)
+    let identifier = identifier(relationship.name, relationship.userInfo)
+    let key = SwiftName.literal(relationship.name)
+    let type: String
+    let fieldType: String
+    let reading: String
+    if !relationship.isToMany {
+      let mark = relationship.isOptional ? "?" : ""
+      type = target + ".ID" + mark
+      fieldType = target + ".Fields" + mark
+      reading = relationship.isOptional ? "object.reference(\(key))" : "try object.requiredReference(\(key))"
+    } else if relationship.isOrdered {
+      type = "\(library("OrderedToMany"))<\(target)>"
+      fieldType = "[\(target).Fields]"
+      reading = "object.orderedMembers(\(key))"
+    } else {
+      type = "\(library("ToMany"))<\(target)>"
+      fieldType = "\(library("Set"))<\(target).Fields>"
+      reading = "object.members(\(key))"
+    }
+    return PropertyPlan(
+      name: relationship.name, identifier: identifier, type: type, fieldType: fieldType,
+      documentation: documentation(of: relationship, in: entity), reading: reading,
+      writing: "set(\(key), \(identifier))",
+      initialValue: relationship.isToMany ? "[]" : relationship.isOptional ? "nil" : nil, enumeration: nil)
+  }
+}

@@ -1,0 +1,72 @@
+/// Names of the model as names of Swift.
+enum SwiftName {
+  /// A name of Swift for any text: what no name may have becomes `_`.
+  static func plain(_ name: String) -> String {
+    var result = ""
+    for scalar in name.unicodeScalars {
+      let isLetter = scalar == "_" || scalar.properties.isAlphabetic
+      let isDigit = ("0"..."9").contains(scalar)
+      if result.isEmpty && isDigit { result = "_" }
+      result.unicodeScalars.append(isLetter || isDigit ? scalar : "_")
+    }
+    return result.isEmpty ? "_" : result
+  }
+
+  /// The name of a property, with what the struct itself has kept free.
+  static func property(_ name: String) -> String {
+    let name = plain(name)
+    return reservedProperties.contains(name) ? name + "_" : name
+  }
+
+  /// The name of a type.
+  static func type(_ name: String) -> String {
+    let name = plain(name)
+    return reservedTypes.contains(name) ? name + "_" : name
+  }
+
+  /// The name as source has it: words of the language stand in backticks.
+  static func quoted(_ name: String) -> String { keywords.contains(name) ? "`\(name)`" : name }
+
+  /// The first letters in lower case: `note` for `Note`, `urlList` for `URLList`.
+  static func lowerCamel(_ name: String) -> String {
+    let capitals = name.prefix { $0.isUppercase }.count
+    if capitals == 0 { return name }
+    let count = capitals == 1 || capitals == name.count ? capitals : capitals - 1
+    return name.prefix(count).lowercased() + name.dropFirst(count)
+  }
+
+  /// Text as a literal.
+  static func literal(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": result += "\\\""
+      case "\\": result += "\\\\"
+      case "\n": result += "\\n"
+      case "\r": result += "\\r"
+      case "\t": result += "\\t"
+      case _ where scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format:
+        result += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result + "\""
+  }
+
+  private static let reservedProperties: Set<String> = [
+    "_", "self", "init", "Type", "Protocol", "hashValue", "objectID", "objectState", "values", "elements",
+    "attributeValue",
+  ]
+  private static let reservedTypes: Set<String> = [
+    "_", "Type", "Protocol", "Self", "Any", "ID", "Fields", "Superentity",
+  ]
+  private static let keywords: Set<String> = [
+    "associatedtype", "class", "deinit", "enum", "extension", "fileprivate", "func", "import", "init", "inout",
+    "internal",
+    "let", "open", "operator", "private", "precedencegroup", "protocol", "public", "rethrows", "static", "struct",
+    "subscript", "typealias", "var", "break", "case", "catch", "continue", "default", "defer", "do", "else",
+    "fallthrough",
+    "for", "guard", "if", "in", "repeat", "return", "throw", "switch", "where", "while", "Any", "as", "await", "false",
+    "is", "nil", "self", "Self", "super", "throws", "true", "try",
+  ]
+}

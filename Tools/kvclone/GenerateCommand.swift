@@ -1,0 +1,86 @@
+import ArgumentParser
+import Foundation
+import KVClone
+import KVCloneGenerator
+
+extension ModelCommand {
+  struct Generate: ToolCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "generate", abstract: "Writes Swift for a model: a struct for each entity, and the model itself.",
+      discussion: """
+        The same model gives the same files, and a file that would not change is not touched. In userInfo, swiftName \
+        gives an entity or a property another name in Swift, documentation its documentation, and swiftEnum gives an \
+        attribute an enum: `Priority: low = 0, high`, or `Priority` for one that is written elsewhere.
+        """)
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: ArgumentHelp("A .xcdatamodeld or .xcdatamodel folder.", valueName: "model"))
+    var path: String
+
+    @Option(name: .shortAndLong, help: ArgumentHelp("The folder for the files.", valueName: "folder"))
+    var output: String
+
+    @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
+    var modelVersion: String?
+
+    @Option(help: "public or internal.")
+    var access: Access = .public
+
+    enum Access: String, ExpressibleByArgument { case `public`, `internal` }
+
+    @Option(help: ArgumentHelp("An enum of yours to put everything into.", valueName: "name"))
+    var namespace: String?
+
+    @Option(name: .customLong("single-file"), help: ArgumentHelp("Write one file of this name.", valueName: "name"))
+    var singleFile: String?
+
+    func validate() throws {
+      let isName = namespace.map { !$0.isEmpty && $0.allSatisfy { $0.isLetter || $0.isNumber || "_.".contains($0) } }
+      if isName == false { throw ValidationError("--namespace takes the name of an enum") }
+    }
+
+    func run() throws {
+      let loaded = try ManagedObjectModel.load(contentsOf: path, version: modelVersion)
+      for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
+      let files: [GeneratedFile]
+      do {
+        let generator = try ModelGenerator(
+          loaded.model,
+          options: ModelGenerator.Options(access: access == .public ? .public : .internal, namespace: namespace))
+        files = try singleFile.map { [try generator.singleFile(named: $0)] } ?? generator.files()
+      } catch let error as GeneratorError {
+        throw Failure("cannotGenerate", error.description, entity: error.entity, property: error.property)
+      }
+      let folder = URL(fileURLWithPath: self.output, isDirectory: true)
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      var written: [String] = []
+      for file in files where try write(file, into: folder) { written.append(file.name) }
+      try report(files, written)
+    }
+
+    /// Writes a file that is not there, or not the same; whether it did.
+    private func write(_ file: GeneratedFile, into folder: URL) throws -> Bool {
+      let url = folder.appendingPathComponent(file.name)
+      let data = Data(file.text.utf8)
+      if (try? Data(contentsOf: url)) == data { return false }
+      try data.write(to: url, options: .atomic)
+      return true
+    }
+
+    private func report(_ files: [GeneratedFile], _ written: [String]) throws {
+      let output = Output()
+      if global.json {
+        try output.json { json in
+          json.beginObject()
+          json.member("files", files.map(\.name))
+          json.member("written", written.count)
+          json.endObject()
+        }
+      } else if !global.quiet {
+        for name in written { try output.line(name) }
+        try output.flush()
+      }
+    }
+  }
+}
