@@ -27,6 +27,8 @@ public struct Session: ~Copyable {
   var engine: (any StorageEngine)?
   /// Whom to ask about objects that are inserted, saved and deleted; nil where nobody wants to know.
   var lifecycle: LifecycleTable?
+  /// A list's chunk that grows at its end, once one did.
+  var lastChunk: CloneChunk?
 
   /// The object's record, checksum and form verified; nil where there is no such object.
   ///
@@ -51,6 +53,19 @@ public struct Session: ~Copyable {
   /// The concrete entity of an object that has to exist.
   borrowing func entity(of id: ObjectID) throws(StoreError) -> CompiledEntity {
     try schema.entity(of: try existingRecord(id), id: id)
+  }
+
+  /// The same by what the record's header names; nothing else of it is verified, for those who will read it all anyway.
+  borrowing func namedEntity(of id: ObjectID) throws(StoreError) -> CompiledEntity {
+    guard let table = schema.objectTable(rootCode: id.rootCode) else { throw schema.notFound(id) }
+    let key = ShortKey.object(id)
+    guard let bytes = try storage.get(table, key.bytes) else { throw schema.notFound(id) }
+    let code: UInt16
+    do throws(RecordError) { code = try RecordView.entityCode(of: bytes) } catch { throw schema.damaged(id, error) }
+    guard let entity = schema.entity(code: code), entity.rootCode == id.rootCode else {
+      throw schema.damaged(id, .wrongLayout)
+    }
+    return entity
   }
 
   /// Puts the object's record into `scratch`, in the entity's present layout, and answers its entity.

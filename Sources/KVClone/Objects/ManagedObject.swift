@@ -60,9 +60,11 @@ public struct ManagedObject: Sendable {
   ///
   /// - Throws: `unknownProperty`; `damaged` when the stored text is not UTF-8.
   public func value(_ attribute: String) throws(StoreError) -> AttributeValue? {
-    if let set = pending[attribute] { return set }
-    if let transient = transients[attribute] { return transient }
-    if let transient = entity.transientComposite(attribute, { transients[$0] }) { return transient }
+    if !pending.isEmpty, let set = pending[attribute] { return set }
+    if !transients.isEmpty {
+      if let transient = transients[attribute] { return transient }
+      if let transient = entity.transientComposite(attribute, { transients[$0] }) { return transient }
+    }
     return try record.read { (view) throws(StoreError) in
       try entity.value(named: attribute, in: view, id: id, schema: schema)
     }

@@ -1,3 +1,4 @@
+import Foundation
 import KVCloneModel
 import KVCloneRecords
 
@@ -141,14 +142,19 @@ struct RecordTest: Sendable {
   private static func compare(
     _ left: UnsafeRawBufferPointer, _ operation: QueryComparison.Operator, _ right: [UInt8]
   ) -> Bool {
+    let common = min(left.count, right.count)
+    let order = right.withUnsafeBytes { right in
+      guard common > 0, let left = left.baseAddress, let right = right.baseAddress else { return Int32(0) }
+      return memcmp(left, right, common)
+    }
     switch operation {
-    case .equal: return left.elementsEqual(right)
-    case .notEqual: return !left.elementsEqual(right)
-    case .beginsWith: return left.count >= right.count && left.prefix(right.count).elementsEqual(right)
-    case .lessThan: return left.lexicographicallyPrecedes(right)
-    case .lessThanOrEqual: return !right.lexicographicallyPrecedes(left)
-    case .greaterThan: return right.lexicographicallyPrecedes(left)
-    default: return !left.lexicographicallyPrecedes(right)
+    case .equal: return left.count == right.count && order == 0
+    case .notEqual: return left.count != right.count || order != 0
+    case .beginsWith: return left.count >= right.count && order == 0
+    case .lessThan: return order < 0 || order == 0 && left.count < right.count
+    case .lessThanOrEqual: return order < 0 || order == 0 && left.count <= right.count
+    case .greaterThan: return order > 0 || order == 0 && left.count > right.count
+    default: return order > 0 || order == 0 && left.count >= right.count
     }
   }
 }

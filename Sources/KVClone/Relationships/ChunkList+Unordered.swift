@@ -14,6 +14,22 @@ extension StorageTransaction {
     return index < ids.count && ids[index] == member
   }
 
+  /// Adds `member` where it is above all others, and the list is not empty; false, and nothing done, where it is not.
+  mutating func appendsUnordered(_ list: ListAddress, _ member: ObjectID, _ chunk: CloneChunk) throws(StoreError)
+    -> Bool
+  {
+    guard let last = try copyChunk(list, .atOrBefore, .max, isOrdered: false, chunk), chunk.ids[last.count - 1] < member
+    else { return false }
+    if last.count == FormatLimits.chunkCapacity {
+      chunk.ids[0] = member
+      try write(list, at: member.rawValue, chunk, count: 1)
+    } else {
+      chunk.ids[last.count] = member
+      try write(list, at: last.position, chunk, count: last.count + 1)
+    }
+    return true
+  }
+
   /// Adds `member`; false if it was there.
   ///
   /// A full chunk at either end of the list is left full, and a new one begun: ids that come in order fill every chunk.

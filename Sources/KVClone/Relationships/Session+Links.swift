@@ -81,8 +81,12 @@ extension Session {
       _ = try storage.insertUnordered(address(target, relationship.inverseCode), id)
       return
     }
+    if relationship.inverseIsToMany {
+      _ = try attach(target, relationship.inverseCode, id)
+      return
+    }
     let inverse = try entity(of: target).relationship(code: relationship.inverseCode, target, schema)
-    if !inverse.isToMany, let previous = try existingRecord(target).toOne(inverse.field) {
+    if let previous = try existingRecord(target).toOne(inverse.field) {
       if previous == id { return }
       _ = try detach(target, inverse.code, previous)
       _ = try detach(previous, relationship.code, target)
@@ -177,7 +181,7 @@ extension Session {
     throws(StoreError)
   {
     for target in targets {
-      if try entity(of: target).isKind(of: relationship.destinationCode) { continue }
+      if try namedEntity(of: target).isKind(of: relationship.destinationCode) { continue }
       throw StoreError(
         .wrongDestination,
         "\(relationship.name) of \(object) takes objects of \(relationship.description.destinationEntityName), not "

@@ -131,13 +131,23 @@ extension Session {
       try storage.insertOrdered(list, target, at: index, head: &head)
       scratch.setHead(field, head)
     } else {
-      guard try storage.insertUnordered(list, target) else { return false }
+      guard try insertUnordered(list, target) else { return false }
       scratch.setHead(field, ListHead(count: head.count + 1, isChunked: true))
     }
     try store(id, entity)
     changes.noteUpdate(id, property: code)
     try linkChanged(id, entity, relationship, gained: target)
     return true
+  }
+
+  /// Adds a member to an unordered list in chunks; false if it was there. What this transaction made mostly belongs at the end.
+  private mutating func insertUnordered(_ list: ListAddress, _ target: ObjectID) throws(StoreError) -> Bool {
+    if changes.inserted.contains(target) {
+      let chunk = lastChunk ?? CloneChunk()
+      lastChunk = chunk
+      if try storage.appendsUnordered(list, target, chunk) { return true }
+    }
+    return try storage.insertUnordered(list, target)
   }
 
   /// Where a new member belongs in an inline list; nil where it is one already.
