@@ -65,6 +65,20 @@ struct EditingContextTests {
     try checked(notebook.store)
   }
 
+  @Test func whatWasNewAndIsForgottenIsLinkedToNothing() throws {
+    let (notebook, note, item) = try filled()
+    var context = EditingContext(notebook.store)
+    let new = try context.insert("Item", ["name": "new"])
+    try context.link(note.objectID.objectID, "items", [new])
+    try context.set(item.objectID.objectID, "name", "other")
+    try context.delete(new)
+    try context.save()
+    let members = try notebook.store.read { tx in try tx.members(note.objectID.objectID, "items") }
+    #expect(members == [item.objectID.objectID])
+    #expect(try self.item(notebook, item.objectID).name == "other")
+    try checked(notebook.store)
+  }
+
   @Test func discardingUndoes() throws {
     let (notebook, note, item) = try filled()
     var context = EditingContext(notebook.store)

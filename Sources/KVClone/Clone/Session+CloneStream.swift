@@ -275,7 +275,7 @@ extension Session {
     noteDerivedInsert(clone, plan.entity)
     let isPending = state.mayBePending && (changes.inserted.contains(id) || changes.updated.contains(id))
     if isPending || plan.isValidatedAtCommit || lifecycle?.hooks(plan.entity).isEmpty == false {
-      _ = changes.inserted.insert(clone)
+      changes.noteInsert(clone)
     }
   }
 

@@ -23,8 +23,10 @@ extension ObjectStore {
         try session.noteAllDerived()
         try session.refreshDerived()
         try Metadata.put(&session.storage, schema.tables.metadata, MetadataKey.derivations, wanted)
+        try session.writeHistory()
         try session.writeCounters()
         try session.storage.commit()
+        commitSignal.noteCommit()
       }
     } catch {
       // Nothing that keeps a store from being opened, if only to make room in it, or to save what is left of it.

@@ -44,8 +44,14 @@ struct ContextChanges: Sendable {
     edits[base.id] = nil
   }
 
-  /// Forgets all about an object.
+  /// Forgets all about an object. A new one never was, so nothing leads to it any more either.
   mutating func discard(_ id: ObjectID) {
+    if id.isTemporary {
+      for other in Array(edits.keys) {
+        edits[other]?.forget(id)
+        if !other.isTemporary, edits[other]?.isEmpty ?? false { edits[other] = nil }
+      }
+    }
     inserted.removeAll { $0.id == id }
     edits[id] = nil
     deleted.remove(id)

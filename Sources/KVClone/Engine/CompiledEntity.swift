@@ -111,6 +111,8 @@ final class CompiledEntity: Sendable {
   let fetchIndexes: [CompiledFetchIndex]
   /// Codes of the attributes and to-one relationships that any index has.
   let indexedCodes: Set<UInt16>
+  /// Those of them that uniqueness constraints are about.
+  let uniqueCodes: Set<UInt16>
   /// Codes of the entity and all its super-entities.
   let lineage: Set<UInt16>
   /// Codes of the entity and all entities below it that can have objects.
@@ -144,13 +146,14 @@ final class CompiledEntity: Sendable {
       relationships.enumerated().map { ($0.element.code, $0.offset) }, uniquingKeysWith: { first, _ in first })
     self.constraints = constraints
     self.fetchIndexes = fetchIndexes
-    indexedCodes = Set(
+    uniqueCodes = Set(
       constraints.flatMap(\.columns).map { column in
         switch column {
         case .attribute(let index): attributes[index].code
         case .toOne(let index): relationships[index].code
         }
-      } + fetchIndexes.flatMap(\.columns).map(\.code))
+      })
+    indexedCodes = uniqueCodes.union(fetchIndexes.flatMap(\.columns).map(\.code))
     self.lineage = lineage
     self.concreteCodes = concreteCodes
     self.referrerCodes = referrerCodes

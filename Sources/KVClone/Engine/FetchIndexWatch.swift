@@ -2,10 +2,10 @@ import KVCloneModel
 import KVCloneRecords
 import Synchronization
 
-/// Whether the file still has the fetch indexes that this schema knows: another process may open the store with a model that
-/// has others.
+/// Whether the file still has the fetch indexes and derived attributes that this schema knows: another process may open the
+/// store with a model that has others.
 ///
-/// Whoever then goes on writing with the old ones would leave entries behind that are no longer right.
+/// Whoever then goes on writing with the old ones would leave entries and values behind that are no longer right.
 final class FetchIndexWatch: Sendable {
   private struct State {
     var known: UInt64
@@ -27,7 +27,10 @@ final class FetchIndexWatch: Sendable {
       let number = try Metadata.counter(storage, metadata, MetadataKey.catalog)
       if last.known == number { return last.isCurrent }
       // Most models that come later differ in other things.
-      let isCurrent = try StoreCatalog(storage, metadata).codes.fetchIndexes == schema.codes.fetchIndexes
+      let catalog = try StoreCatalog(storage, metadata)
+      let isCurrent =
+        catalog.codes.fetchIndexes == schema.codes.fetchIndexes
+        && Self.derivations(catalog.model) == Self.derivations(schema.model)
       state.withLock { $0 = State(known: number, isCurrent: isCurrent) }
       return isCurrent
     } catch {
@@ -35,5 +38,16 @@ final class FetchIndexWatch: Sendable {
       guard error.kind == .damaged else { throw error }
       return last.isCurrent
     }
+  }
+
+  /// Every derived attribute with its expression, which the model's hash leaves out.
+  private static func derivations(_ model: ManagedObjectModel) -> [String: String] {
+    var found: [String: String] = [:]
+    for entity in model.entities {
+      for attribute in entity.attributes {
+        if let expression = attribute.derivationExpression { found["\(entity.name).\(attribute.name)"] = expression }
+      }
+    }
+    return found
   }
 }

@@ -141,8 +141,8 @@ public final class ObjectStore: Sendable {
     guard try schema.fetchIndexWatch.isCurrent(schema, storage, schema.tables.metadata) else {
       throw StoreError(
         .incompatibleModel,
-        "another process gave the store at \(path) other fetch indexes, which this one does not keep in step; close the store "
-          + "and open it again")
+        "another process gave the store at \(path) other fetch indexes or derived attributes, which this one does not keep in "
+          + "step; close the store and open it again")
     }
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
     var session = Session(

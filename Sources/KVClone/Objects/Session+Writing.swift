@@ -61,7 +61,7 @@ extension Session {
   }
 
   /// Writes stored attributes of the object whose record is in `scratch`, with all that depends on them. What only derived
-  /// attributes say needs no validation, unless it is in an index, and so may have to be unique.
+  /// attributes say needs no validation, unless it has to be unique.
   mutating func write(
     _ changed: [(attribute: CompiledAttribute, value: AttributeValue?)], to id: ObjectID, _ entity: CompiledEntity
   ) throws(StoreError) {
@@ -71,7 +71,7 @@ extension Session {
     for (attribute, value) in changed { try put(value, in: attribute, of: id) }
     try store(id, entity)
     try replaceIndexEntries(oldKeys, id, entity, of: codes)
-    let needsValidation = !codes.isEmpty || changed.contains { !$0.attribute.description.isDerived }
+    let needsValidation = !codes.isDisjoint(with: entity.uniqueCodes) || changed.contains { !$0.attribute.description.isDerived }
     for (attribute, _) in changed { noteUpdate(id, property: attribute.code, validates: needsValidation) }
     try attributesChanged(id, entity, changed, from: sources)
   }

@@ -142,6 +142,8 @@ struct OrderedScan: Sendable {
         continue
       }
       guard place < columns.count, columns[place].isSortable, columns[place].isSorted(by: key) else { break }
+      // A long text is cut in a key, and what comes behind it then parts entries whose whole texts are yet to be compared.
+      if columns[place].isText, place + 1 < columns.count { break }
       let isOpposite = sort.ascending != columns[place].isAscending
       guard isReversed ?? isOpposite == isOpposite else { break }
       isReversed = isOpposite

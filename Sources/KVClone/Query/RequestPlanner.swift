@@ -48,7 +48,7 @@ struct RequestPlanner {
     var best = Choice(source: .entity, count: nil)
     var cost = use == .always ? Int.max : everything
     if let narrowest {
-      let counted = try recounted(narrowest, limit: everything / Self.lookupCost, session)
+      let counted = try recounted(narrowest, limit: everything / Self.lookupCost + 1, session)
       let found = price(counted)
       if found < cost { (best, cost) = (counted, found) }
     }
@@ -105,8 +105,13 @@ struct RequestPlanner {
     guard !order.isEmpty, let scan = IndexScan.ordered(index, parts.map { ColumnTest($0) }),
       let ordered = OrderedScan(scan, order)
     else { return nil }
-    let limit = max(Self.firstCount, everything / Self.lookupCost)
-    let count = scan.limitedCount == 0 ? everything : try session.countEntries(scan.intervals, limit: limit)
+    let limit = max(Self.firstCount, everything / Self.lookupCost + 1)
+    var count = everything
+    if scan.limitedCount > 0 {
+      let counted = try session.countEntries(scan.intervals, limit: limit)
+      // A count that came to its end says only that there are many.
+      if counted < limit { count = counted }
+    }
     var looked = count
     if let wanted {
       looked = min(count, scan.isExact || wanted > count / Self.guessedShare ? wanted : wanted * Self.guessedShare)

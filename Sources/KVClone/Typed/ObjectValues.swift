@@ -79,6 +79,20 @@ public struct ObjectValues: Sendable {
     }
   }
 
+  /// Takes an object out of everything that was to lead to it.
+  mutating func forget(_ id: ObjectID) {
+    targets = targets.filter { $0.value != id }
+    for (name, edits) in members where edits.contains(where: { $0.objects.contains(id) }) {
+      let rest = edits.compactMap { edit in
+        let kept = edit.objects.filter { $0 != id }
+        // An edit of this object alone is none any more; a list that was replaced stays replaced.
+        if case .replace = edit { return edit.with(kept) }
+        return kept.isEmpty ? nil : edit.with(kept)
+      }
+      members[name] = rest.isEmpty ? nil : rest
+    }
+  }
+
   /// The same with the ids of stored objects instead of temporary ones.
   func replacingTemporary(_ stored: (ObjectID) throws(StoreError) -> ObjectID) throws(StoreError) -> ObjectValues {
     func real(_ id: ObjectID) throws(StoreError) -> ObjectID { id.isTemporary ? try stored(id) : id }

@@ -80,7 +80,7 @@ extension Session {
     state.tally.bytesWritten += try addIndexEntries(newID, bridge.destination)
     try append(newID, bridge.destination)
     // The destination's model may ask for more than the source's: the commit checks every clone.
-    _ = changes.inserted.insert(newID)
+    changes.noteInsert(newID)
     noteDerivedInsert(newID, bridge.destination)
     state.tally.objects += 1
     state.tally.counts[Int(entity.code)] += 1
