@@ -71,7 +71,8 @@ extension Session {
     for (attribute, value) in changed { try put(value, in: attribute, of: id) }
     try store(id, entity)
     try replaceIndexEntries(oldKeys, id, entity, of: codes)
-    let needsValidation = !codes.isDisjoint(with: entity.uniqueCodes) || changed.contains { !$0.attribute.description.isDerived }
+    let needsValidation =
+      !codes.isDisjoint(with: entity.uniqueCodes) || changed.contains { !$0.attribute.description.isDerived }
     for (attribute, _) in changed { noteUpdate(id, property: attribute.code, validates: needsValidation) }
     try attributesChanged(id, entity, changed, from: sources)
   }
