@@ -24,7 +24,10 @@ package struct IndexKeyBuilder: Sendable {
   /// - Parameter isFetchIndex: for one of the model's fetch indexes, and not for a uniqueness constraint.
   package init(indexID: UInt16, valueCount: Int, isFetchIndex: Bool = false) {
     precondition((1...FormatLimits.maximumIndexValueCount).contains(valueCount), "an index has 1 to 16 values")
-    bytes = [UInt8(indexID >> 8), UInt8(truncatingIfNeeded: indexID)]
+    bytes = []
+    bytes.reserveCapacity(48)
+    bytes.append(UInt8(indexID >> 8))
+    bytes.append(UInt8(truncatingIfNeeded: indexID))
     // Each value: presence byte, content, and a terminator of two bytes.
     contentLimit = (FormatLimits.maximumKeyLength - 2 - 8) / valueCount - 3
     remaining = valueCount

@@ -85,12 +85,14 @@ private final class RandomRun {
   private func operation(_ tx: inout WriteTransaction, _ fresh: inout Set<ObjectID>) throws {
     operations += 1
     switch random.below(100) {
-    case 0..<(oracle.objects.count < 300 ? 25 : 3): try insert(&tx, &fresh)
+    case 0..<(oracle.objects.count < 300 ? 25 : 3):
+      for _ in 0..<(random.chance(in: 4) ? 12 : 1) { try insert(&tx, &fresh) }
     case 25..<40: try setAttribute(&tx)
     case 40..<60: try link(&tx)
     case 60..<72: try unlink(&tx)
     case 72..<88: try setMembers(&tx)
-    case 88..<94: try delete(&tx)
+    case 88..<92: try delete(&tx)
+    case 92..<96: try look(tx)
     default: try mistake(&tx)
     }
   }
@@ -105,9 +107,24 @@ private final class RandomRun {
       values["badge"] = .integer(.random(in: .min ... .max, using: &random))
     }
     if oracleHasData(entity), random.chance(in: 3) { values["data"] = randomData() }
-    let id = try tx.insert(entity, values)
+    var links: [String: [ObjectID]] = [:]
+    for relationship in randomModel.relationships(of: entity) where random.chance(in: 3) {
+      links[relationship.name] = pickTargets(of: relationship, sizes: [1, 1, 2, 5, 20])
+    }
+    let id = try tx.insert(entity, values, relationships: links)
     #expect(fresh.insert(id).inserted, "\(place)")
     oracle.insert(id, entity, values)
+    for (name, targets) in links.sorted(by: { $0.key < $1.key }) { oracle.setMembers(id, name, targets) }
+  }
+
+  /// What other objects have been told of links is there for whoever reads in the same transaction.
+  private func look(_ tx: borrowing WriteTransaction) throws {
+    guard let (id, relationship) = pickRelationship() else { return }
+    let expected = oracle.links(id, relationship.name)
+    let isCounted = try tx.object(id).count(relationship.name) == expected.count
+    guard isCounted, try tx.members(id, relationship.name) == expected else {
+      throw Difference("\(id).\(relationship.name) inside a transaction")
+    }
   }
 
   private func oracleHasData(_ entity: String) -> Bool { randomModel.attribute("data", of: entity) != nil }

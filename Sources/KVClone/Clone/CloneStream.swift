@@ -8,12 +8,12 @@ struct CloneStream {
 
   let context: CloneContext
   var tally: CloneTally
-  let outside = OutsideLinks()
+  let outside = WaitingLinks()
   /// Ordered lists of outside objects that gain clones: these wait for the end, because the order of the sources decides.
   var orderedOutside: [OrderedOutside: OrderedGain] = [:]
   var blobs: [UInt64] = []
   /// A list's chunk that is being cloned.
-  let chunk = CloneChunk()
+  let chunk = ChunkBuffer()
   /// Whether sources may be objects that this transaction inserted or changed.
   var mayBePending = false
 

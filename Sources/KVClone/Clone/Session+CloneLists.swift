@@ -1,38 +1,6 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// One chunk of a list, in memory that is used again for the next.
-final class CloneChunk {
-  let ids = UnsafeMutableBufferPointer<ObjectID>.allocate(capacity: FormatLimits.chunkCapacity)
-  private let bytes = UnsafeMutableRawBufferPointer.allocate(
-    byteCount: ListChunk.length(count: FormatLimits.chunkCapacity), alignment: 8)
-
-  /// Puts ids behind the first `count`, as many as there is room for; how many there are then.
-  func take<IDs: Collection<ObjectID>>(from rest: inout IDs, after count: Int) -> Int where IDs.SubSequence == IDs {
-    var count = count
-    var next = rest.startIndex
-    while count < ids.count, next != rest.endIndex {
-      ids[count] = rest[next]
-      rest.formIndex(after: &next)
-      count += 1
-    }
-    rest = rest[next...]
-    return count
-  }
-
-  /// The first ids as a chunk is stored; valid until the next call.
-  func encode(count: Int, seed: UInt64) -> UnsafeRawBufferPointer {
-    let bytes = UnsafeMutableRawBufferPointer(rebasing: bytes[..<ListChunk.length(count: count)])
-    ListChunk.write(Span(_unsafeElements: UnsafeBufferPointer(rebasing: ids[..<count])), seed: seed, to: bytes)
-    return UnsafeRawBufferPointer(bytes)
-  }
-
-  deinit {
-    ids.deallocate()
-    bytes.deallocate()
-  }
-}
-
 /// Lists in chunks, cloned chunk by chunk: whatever a list's length, one chunk is in memory.
 extension Session {
   /// Writes the list of a clone; its head.

@@ -281,7 +281,7 @@ extension Session {
 
   @inline(__always)
   static func noteOutside(
-    _ step: UnsafePointer<CloneStep>, _ target: ObjectID, _ clone: ObjectID, _ outside: OutsideSink,
+    _ step: UnsafePointer<CloneStep>, _ target: ObjectID, _ clone: ObjectID, _ outside: WaitingLinkSink,
     _ state: inout CloneStream
   ) {
     if step.pointee.inverseIsOrdered {
@@ -295,7 +295,7 @@ extension Session {
   @inline(__always)
   private func remap(
     _ step: UnsafePointer<CloneStep>, _ patch: inout RecordPatch, _ start: Int, _ count: Int, _ clone: ObjectID,
-    _ ids: CloneIDMap, _ outside: OutsideSink, _ state: inout CloneStream
+    _ ids: CloneIDMap, _ outside: WaitingLinkSink, _ state: inout CloneStream
   ) throws(StoreError) {
     var originals = 0
     for index in 0..<count {
@@ -320,5 +320,5 @@ struct CloneConstants {
   let now: UInt64
   let commit: UInt64
   let ids: CloneIDMap
-  let outside: OutsideSink
+  let outside: WaitingLinkSink
 }

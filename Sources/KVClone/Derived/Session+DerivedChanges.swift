@@ -71,8 +71,8 @@ extension Session {
     }
   }
 
-  /// A relationship of an object has gained clones, of which not all may be written yet.
-  mutating func clonesLinked(
+  /// A relationship of an object has gained new objects, of which not all may be written yet.
+  mutating func newObjectsLinked(
     _ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship,
     _ clones: some RandomAccessCollection<ObjectID>
   ) throws(StoreError) {

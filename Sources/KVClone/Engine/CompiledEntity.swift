@@ -13,8 +13,17 @@ final class CompiledAttribute: Sendable {
   let field: Int?
   /// The property code; 0 for transient attributes.
   let code: UInt16
+  /// Whether the store computes it.
+  let isDerived: Bool
+  /// Whether a commit has anything to check of it. Derived attributes are the store's own business.
+  let isValidated: Bool
 
   init(path: String, description: AttributeDescription, field: Int?, code: UInt16) {
+    isDerived = description.isDerived
+    isValidated =
+      field != nil && !description.isDerived
+      && (!description.isOptional || description.minValue != nil || description.maxValue != nil
+        || description.regularExpression != nil)
     self.path = path
     self.description = description
     self.field = field
@@ -54,6 +63,10 @@ final class CompiledRelationship: Sendable {
   /// Whether the other side is an ordered to-many relationship.
   let inverseIsOrdered: Bool
   let inverseIsToMany: Bool
+  /// Whether the other side may learn of a new object later: nothing but its list changes, and the object comes at its end.
+  let inverseMayWait: Bool
+  /// Whether a commit has anything to check of it.
+  let isValidated: Bool
 
   init(
     description: RelationshipDescription, declaringEntity: String, code: UInt16, field: Int, destinationCode: UInt16,
@@ -72,6 +85,8 @@ final class CompiledRelationship: Sendable {
     hasInverse = inverse != nil
     inverseIsToMany = inverse?.isToMany ?? true
     inverseIsOrdered = inverse.map { $0.isToMany && $0.isOrdered } ?? false
+    inverseMayWait = inverseIsToMany && !inverseIsOrdered
+    isValidated = isToMany ? description.minCount > 0 || description.maxCount > 0 : !description.isOptional
   }
 }
 
@@ -100,6 +115,8 @@ final class CompiledEntity: Sendable {
   let table: StorageTable
   let attributes: [CompiledAttribute]
   let attributeIndex: [String: Int]
+  /// What attributes of a new object have that are not given.
+  let defaults: [(attribute: CompiledAttribute, value: AttributeValue)]
   /// Composite attributes by name: their description.
   let composites: [String: AttributeDescription]
   /// Names in the model's order, composites as one.
@@ -119,6 +136,8 @@ final class CompiledEntity: Sendable {
   let concreteCodes: Set<UInt16>
   /// Attributes whose values a deleted object's history keeps.
   let preservedNames: [String]
+  /// Whether a commit has anything to check of objects of this very entity.
+  let isValidated: Bool
   /// Hidden lists that objects of this entity may own: relationships without an inverse that can point at them.
   let referrerCodes: [UInt16]
 
@@ -137,6 +156,9 @@ final class CompiledEntity: Sendable {
     self.attributes = attributes
     attributeIndex = Dictionary(
       attributes.enumerated().map { ($0.element.path, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    defaults = attributes.compactMap { attribute in
+      attribute.isDerived ? nil : attribute.description.defaultValue.map { (attribute, $0) }
+    }
     self.composites = composites
     self.attributeNames = attributeNames
     self.relationships = relationships
@@ -157,6 +179,9 @@ final class CompiledEntity: Sendable {
     self.lineage = lineage
     self.concreteCodes = concreteCodes
     self.referrerCodes = referrerCodes
+    isValidated =
+      !constraints.isEmpty || attributes.contains(where: \.isValidated) || relationships.contains(where: \.isValidated)
+      || composites.values.contains { !$0.isOptional }
     preservedNames = attributeNames.filter { name in
       let leaf = attributes.first { $0.path == name && $0.field != nil }?.description
       return (leaf ?? composites[name])?.preservesValueInHistoryOnDeletion ?? false
@@ -164,7 +189,7 @@ final class CompiledEntity: Sendable {
   }
 
   /// Whether objects of this entity are objects of the entity with `code` too.
-  func isKind(of code: UInt16) -> Bool { lineage.contains(code) }
+  func isKind(of code: UInt16) -> Bool { code == self.code || lineage.contains(code) }
 
   /// The relationship called `name`.
   func relationship(_ name: String) throws(StoreError) -> CompiledRelationship {

@@ -26,19 +26,30 @@ struct CompiledFetchIndex: Sendable {
   func builder(_ entity: CompiledEntity, _ view: borrowing RecordView, _ id: ObjectID, _ schema: Schema)
     throws(StoreError) -> IndexKeyBuilder
   {
-    var values: [AttributeValue?] = []
-    for column in columns { values.append(try entity.value(at: column.place, view, id, schema)) }
-    do throws(RecordError) { return try builder(for: values) } catch { throw schema.damaged(id, error) }
+    var builder = emptyBuilder
+    for column in columns {
+      let value = try entity.value(at: column.place, view, id, schema)
+      do throws(RecordError) { try append(value, column, to: &builder) } catch { throw schema.damaged(id, error) }
+    }
+    return builder
+  }
+
+  private var emptyBuilder: IndexKeyBuilder {
+    IndexKeyBuilder(indexID: indexID, valueCount: columns.count, isFetchIndex: true)
+  }
+
+  private func append(_ value: AttributeValue?, _ column: Column, to builder: inout IndexKeyBuilder)
+    throws(RecordError)
+  {
+    var value = value
+    if column.isFolded, case .string(let text)? = value { value = .string(QueryText.folded(text, .foldedIndex)) }
+    try builder.append(value, descending: !column.isAscending)
   }
 
   /// The key of an entry with these values, without the object's id.
   private func builder(for values: [AttributeValue?]) throws(RecordError) -> IndexKeyBuilder {
-    var builder = IndexKeyBuilder(indexID: indexID, valueCount: columns.count, isFetchIndex: true)
-    for (column, value) in zip(columns, values) {
-      var value = value
-      if column.isFolded, case .string(let text)? = value { value = .string(QueryText.folded(text, .foldedIndex)) }
-      try builder.append(value, descending: !column.isAscending)
-    }
+    var builder = emptyBuilder
+    for (column, value) in zip(columns, values) { try append(value, column, to: &builder) }
     return builder
   }
 

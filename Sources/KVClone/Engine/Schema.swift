@@ -20,6 +20,8 @@ final class Schema: Sendable {
   private let layoutsByID: [RecordLayout?]
   /// Root-entity code → table of its objects.
   private let objectTables: [StorageTable?]
+  /// Root entities of which, or of whose sub-entities, a commit has anything to check.
+  private let validatedRoots: Set<UInt16>
 
   /// The schema of a store with this catalog.
   convenience init(
@@ -56,6 +58,7 @@ final class Schema: Sendable {
     var objectTables = [StorageTable?](repeating: nil, count: Int(codes.lastEntity) + 1)
     for entity in entities { objectTables[Int(entity.rootCode)] = entity.table }
     self.objectTables = objectTables
+    validatedRoots = Set(entities.filter(\.isValidated).map(\.rootCode))
     for layout in layouts { try check(layout) }
   }
 
@@ -98,6 +101,9 @@ final class Schema: Sendable {
   func objectTable(rootCode: UInt16) -> StorageTable? {
     Int(rootCode) < objectTables.count ? objectTables[Int(rootCode)] : nil
   }
+
+  /// Whether a commit has anything to check of an object of a root entity, or of one below it.
+  func isValidated(rootCode: UInt16) -> Bool { validatedRoots.contains(rootCode) }
 
   /// Root codes in use, ascending.
   var rootCodes: [UInt16] { (0..<objectTables.count).compactMap { objectTables[$0] == nil ? nil : UInt16($0) } }

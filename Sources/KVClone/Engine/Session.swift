@@ -27,8 +27,8 @@ public struct Session: ~Copyable {
   var engine: (any StorageEngine)?
   /// Whom to ask about objects that are inserted, saved and deleted; nil where nobody wants to know.
   var lifecycle: LifecycleTable?
-  /// A list's chunk that grows at its end, once one did.
-  var lastChunk: CloneChunk?
+  /// What new objects still owe others, once there are any.
+  var waiting: WaitingInserts?
 
   /// The object's record, checksum and form verified; nil where there is no such object.
   ///

@@ -24,25 +24,55 @@ public struct ReadTransaction: ~Copyable, ObjectReading {
 /// transaction as it was; one that fails half way leaves it good for nothing but being given up, and a commit then throws
 /// `transactionAborted`.
 public struct WriteTransaction: ~Copyable, ObjectReading {
-  var session: Session
+  /// In memory of its own, because reading settles what waits, though to whoever reads nothing changes. Nobody borrows
+  /// anything from the session then: nothing waits while somebody reads, because only changes make it wait.
+  private let place: UnsafeMutablePointer<Session>
+
+  var session: Session {
+    _read { yield place.pointee }
+    _modify { yield &place.pointee }
+  }
 
   init(_ session: consuming Session) {
-    self.session = session
+    place = .allocate(capacity: 1)
+    place.initialize(to: session)
+  }
+
+  deinit {
+    place.deinitialize(count: 1)
+    place.deallocate()
   }
 
   /// Lends the transaction's insides to the library's own extensions.
   @_documentation(visibility: private)
   public borrowing func _withSession<R, E: Error>(_ body: (borrowing Session) throws(E) -> R) throws(E) -> R {
-    try body(session)
+    if !place.pointee.isSettled {
+      do throws(StoreError) {
+        try place.pointee.settle()
+      } catch {
+        // Who cannot be told reads on; the commit will tell.
+        if let error = error as? E { throw error }
+      }
+    }
+    return try body(place.pointee)
   }
 
   /// Hands on what is to be committed.
-  consuming func takeSession() -> Session { session }
+  consuming func takeSession() -> Session {
+    let session = place.move()
+    place.deallocate()
+    discard self
+    return session
+  }
+
+  /// Writes what new objects owe others, for those who use the session itself.
+  mutating func settle() throws(StoreError) { try session.settle() }
 
   /// Runs a change. What it throws before the first byte is written is the caller's to handle; afterwards the
   /// transaction can only be given up.
   mutating func change<R, E: Error>(_ body: (inout Session) throws(E) -> R) throws -> R {
     if let failure = session.changes.failure { throw failure }
+    try session.settle()
     let before = session.storage.changeCount
     do {
       return try body(&session)
@@ -53,8 +83,13 @@ public struct WriteTransaction: ~Copyable, ObjectReading {
   }
 
   /// As `change`, for changes that fail with a `StoreError` only.
-  mutating func changeObjects<R>(_ body: (inout Session) throws(StoreError) -> R) throws(StoreError) -> R {
+  ///
+  /// - Parameter settles: whether new objects' links and index entries are written before; only inserts can do without.
+  mutating func changeObjects<R>(settles: Bool = true, _ body: (inout Session) throws(StoreError) -> R)
+    throws(StoreError) -> R
+  {
     if let failure = session.changes.failure { throw failure }
+    if settles { try session.settle() }
     let before = session.storage.changeCount
     do throws(StoreError) {
       return try body(&session)
@@ -83,7 +118,7 @@ extension WriteTransaction {
   mutating func restore(
     _ entity: String, _ attributes: [String: AttributeValue?], relationships: [String: [ObjectID]] = [:]
   ) throws(StoreError) -> ObjectID {
-    try changeObjects { (session) throws(StoreError) in
+    try changeObjects(settles: false) { (session) throws(StoreError) in
       try session.insert(try session.schema.entity(entity), attributes, relationships)
     }
   }

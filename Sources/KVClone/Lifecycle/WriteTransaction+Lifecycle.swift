@@ -31,6 +31,7 @@ extension WriteTransaction {
   /// What hooks do before a commit validates: `willSave` until nothing changes, derived attributes, and the validation of
   /// hooks.
   mutating func prepareToSave() throws {
+    try settle()
     try callWillSave()
     try session.refreshDerived()
     guard let lifecycle = session.lifecycle, lifecycle.validatesSaves else { return }
@@ -56,6 +57,7 @@ extension WriteTransaction {
           next = set.first(from: ObjectID(rawValue: id.rawValue + 1))
         }
       }
+      try settle()
       let changed = session.changes.recent ?? ObjectSet()
       if changed.isEmpty {
         session.changes.recent = nil
@@ -83,6 +85,7 @@ extension WriteTransaction {
   mutating func validateDelete(_ ids: ObjectSet) throws(StoreError) {
     guard let lifecycle = session.lifecycle, lifecycle.validatesDeletes else { return }
     if let failure = session.changes.failure { throw failure }
+    try settle()
     let doomed = try session.doomed(by: ids)
     var issues = session.changes.refusals
     var next = doomed.first(from: ObjectID(rawValue: 0))

@@ -73,6 +73,33 @@ extension CompiledEntity {
     return values.isEmpty ? nil : .composite(values)
   }
 
+  /// What setting these attributes sets, each leaf with the value that its type accepts: in the order of the entity's
+  /// attributes, or, where composites or mistakes are among them, of the names.
+  ///
+  /// - Throws: see ``assignments(_:_:)``; of several mistakes, that of the first name.
+  func assignments(_ values: [String: AttributeValue?]) throws(StoreError)
+    -> [(attribute: CompiledAttribute, value: AttributeValue?)]
+  {
+    if values.isEmpty { return [] }
+    var result: [(attribute: CompiledAttribute, value: AttributeValue?)] = []
+    if values.count <= attributes.count {
+      result.reserveCapacity(values.count)
+      for attribute in attributes {
+        guard let given = values[attribute.path] else { continue }
+        guard let given else {
+          result.append((attribute, nil))
+          continue
+        }
+        guard let value = try? accepted(given, by: attribute) else { break }
+        result.append((attribute, value))
+      }
+      if result.count == values.count { return result }
+      result.removeAll()
+    }
+    for name in values.keys.sorted() { result += try assignments(name, values[name] ?? nil) }
+    return result
+  }
+
   /// The leaves that setting an attribute sets, each with the value that its type accepts.
   ///
   /// - Throws: `unknownProperty`, `wrongType`, `outOfRange`.

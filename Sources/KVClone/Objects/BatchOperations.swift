@@ -32,7 +32,9 @@ extension WriteTransaction {
     let hasHooks = session.lifecycle != nil
     var result = BatchResult()
     for attributes in objects {
-      let id = try changeObjects { (session) throws(StoreError) in try session.insert(compiled, attributes, [:]) }
+      let id = try changeObjects(settles: false) { (session) throws(StoreError) in
+        try session.insert(compiled, attributes, [:])
+      }
       if hasHooks { try awake(id, attributes) }
       result.count += 1
       if resultType == .objectIDs { result.objectIDs.append(id) }

@@ -13,9 +13,13 @@ extension Session {
     var issues: [ValidationIssue] = []
     var patterns = PatternCache()
     for set in [changes.inserted, changes.updated] {
-      try set.forEach { (id) throws(StoreError) in
-        try validate(id, &patterns, &issues)
-        return issues.count < 1000
+      for (rootCode, serials) in set.sets.enumerated() {
+        // Many models leave nothing to check, and nothing is read then.
+        guard let serials, schema.isValidated(rootCode: UInt16(rootCode)) else { continue }
+        try ObjectSet(rootCode: UInt16(rootCode), serials).forEach { (id) throws(StoreError) in
+          try validate(id, &patterns, &issues)
+          return issues.count < 1000
+        }
       }
     }
     return issues
@@ -26,6 +30,7 @@ extension Session {
   {
     let view = try existingRecord(id)
     let entity = try schema.entity(of: view, id: id)
+    guard entity.isValidated else { return }
     for attribute in entity.attributes where attribute.isValidated {
       let value = try entity.value(of: attribute, in: view, id: id, schema: schema)
       if value == nil, let composite = attribute.composite,
@@ -42,7 +47,7 @@ extension Session {
         issues.append(entity.issue(.requiredValueMissing, name, id, "is required, and every element is nil"))
       }
     }
-    for relationship in entity.relationships {
+    for relationship in entity.relationships where relationship.isValidated {
       guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { continue }
       let count = relationship.isToMany ? view.head(field).count : view.toOne(field) == nil ? 0 : 1
       if let (kind, text) = relationship.brokenRule(count) {
@@ -88,13 +93,6 @@ extension CompiledRelationship {
 }
 
 extension CompiledAttribute {
-  /// Whether a commit has anything to check of the attribute. Derived attributes are the store's own business.
-  var isValidated: Bool {
-    field != nil && !description.isDerived
-      && (!description.isOptional || description.minValue != nil || description.maxValue != nil
-        || description.regularExpression != nil)
-  }
-
   /// The rule that a value breaks. An element of a composite attribute is asked only where the composite is there.
   func brokenRule(_ value: AttributeValue?, _ patterns: inout PatternCache) -> (ValidationIssue.Kind, String)? {
     guard let value else {

@@ -25,11 +25,21 @@ extension Session {
   }
 
   @discardableResult
-  mutating func putIndexEntry(_ key: [UInt8]) throws(StoreError) -> UInt64 {
-    var empty = ValueEnvelope.emptyValue(seed: ValueEnvelope.seed(tableCode: .indexes, key: key))
-    let value = withUnsafeBytes(of: &empty) { Array($0) }
-    try storage.put(schema.tables.indexes, key.span.bytes, value.span.bytes)
-    return UInt64(key.count + value.count)
+  mutating func putIndexEntry(_ key: [UInt8]) throws(StoreError) -> UInt64 { try putIndexEntry(key.span.bytes) }
+
+  /// Adds the entry with a key; its bytes.
+  @discardableResult
+  mutating func putIndexEntry(_ key: RawSpan) throws(StoreError) -> UInt64 {
+    let value: [1 of UInt64] = [ValueEnvelope.emptyValue(seed: ValueEnvelope.seed(tableCode: .indexes, key: key))]
+    try storage.put(schema.tables.indexes, key, value.span.bytes)
+    return UInt64(key.byteCount + 8)
+  }
+
+  /// Notes the entries of the new object whose record is in `scratch`.
+  mutating func noteIndexEntries(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
+    guard entity.hasIndexes else { return }
+    let waiting = waitingInserts()
+    for key in try entity.indexKeys(id, scratch.view, schema) { waiting.keys.append(key) }
   }
 
   /// Removes the entries of the object whose record is in `scratch`.

@@ -14,20 +14,36 @@ extension StorageTransaction {
     return index < ids.count && ids[index] == member
   }
 
-  /// Adds `member` where it is above all others, and the list is not empty; false, and nothing done, where it is not.
-  mutating func appendsUnordered(_ list: ListAddress, _ member: ObjectID, _ chunk: CloneChunk) throws(StoreError)
-    -> Bool
-  {
-    guard let last = try copyChunk(list, .atOrBefore, .max, isOrdered: false, chunk), chunk.ids[last.count - 1] < member
-    else { return false }
-    if last.count == FormatLimits.chunkCapacity {
-      chunk.ids[0] = member
-      try write(list, at: member.rawValue, chunk, count: 1)
-    } else {
-      chunk.ids[last.count] = member
-      try write(list, at: last.position, chunk, count: last.count + 1)
+  /// Adds ids that ascend, where they are above all others of the list: the last chunk is filled, then full ones follow.
+  /// False, and nothing done, where they are not.
+  mutating func appendsUnordered(
+    _ list: ListAddress, _ ids: some RandomAccessCollection<ObjectID>, _ chunk: ChunkBuffer
+  ) throws(StoreError) -> Bool {
+    guard let first = ids.first else { return true }
+    var rest = ids[...]
+    if let last = try copyChunk(list, .atOrBefore, .max, isOrdered: false, chunk) {
+      guard chunk.ids[last.count - 1] < first else { return false }
+      if last.count < FormatLimits.chunkCapacity {
+        let count = chunk.take(from: &rest, after: last.count)
+        try write(list, at: last.position, chunk, count: count)
+      }
+    }
+    while !rest.isEmpty {
+      let count = chunk.take(from: &rest, after: 0)
+      try write(list, at: chunk.ids[0].rawValue, chunk, count: count)
     }
     return true
+  }
+
+  /// Adds ids that ascend, and belong at the end as a rule; how many of them were not there.
+  @discardableResult
+  mutating func appendUnordered(
+    _ list: ListAddress, _ ids: some RandomAccessCollection<ObjectID>, _ chunk: ChunkBuffer = ChunkBuffer()
+  ) throws(StoreError) -> Int {
+    if try appendsUnordered(list, ids, chunk) { return ids.count }
+    var count = 0
+    for id in ids where try insertUnordered(list, id) { count += 1 }
+    return count
   }
 
   /// Adds `member`; false if it was there.

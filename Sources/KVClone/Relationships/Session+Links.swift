@@ -181,7 +181,15 @@ extension Session {
     throws(StoreError)
   {
     for target in targets {
-      if try namedEntity(of: target).isKind(of: relationship.destinationCode) { continue }
+      // Who inserts many objects links them to the same ones again and again.
+      if let code = waiting?.entityCode(of: target), let entity = schema.entity(code: code),
+        entity.isKind(of: relationship.destinationCode)
+      {
+        continue
+      }
+      let entity = try namedEntity(of: target)
+      waiting?.note(target, entity.code)
+      if entity.isKind(of: relationship.destinationCode) { continue }
       throw StoreError(
         .wrongDestination,
         "\(relationship.name) of \(object) takes objects of \(relationship.description.destinationEntityName), not "
@@ -196,23 +204,25 @@ extension Session {
   }
 }
 
-/// The objects that one call names: a few in a hash table, many in bits, because a hash table of millions would not be
-/// flat memory.
+/// The objects that one call names: a few in an array, many in bits, because a hash table of millions would not be flat
+/// memory.
 struct TargetSet {
-  private var few: Set<ObjectID> = []
+  private var few: [ObjectID] = []
   private var many: ObjectSet?
 
   /// - Parameter capacity: how many objects there may be; only the form depends on it.
   init(capacity: Int) {
-    if capacity > 512 { many = ObjectSet() }
+    if capacity > 64 { many = ObjectSet() }
   }
 
   var count: Int { many?.count ?? few.count }
 
   /// Adds `id`; whether it is new.
   mutating func insert(_ id: ObjectID) -> Bool {
-    if many == nil { return few.insert(id).inserted }
-    return many?.insert(id) ?? false
+    if many != nil { return many?.insert(id) ?? false }
+    if few.contains(id) { return false }
+    few.append(id)
+    return true
   }
 
   func contains(_ id: ObjectID) -> Bool {

@@ -143,9 +143,8 @@ extension Session {
   /// Adds a member to an unordered list in chunks; false if it was there. What this transaction made mostly belongs at the end.
   private mutating func insertUnordered(_ list: ListAddress, _ target: ObjectID) throws(StoreError) -> Bool {
     if changes.inserted.contains(target) {
-      let chunk = lastChunk ?? CloneChunk()
-      lastChunk = chunk
-      if try storage.appendsUnordered(list, target, chunk) { return true }
+      let waiting = waitingInserts()
+      if try storage.appendsUnordered(list, CollectionOfOne(target), waiting.chunk) { return true }
     }
     return try storage.insertUnordered(list, target)
   }
@@ -268,7 +267,7 @@ extension Session {
   }
 
   /// Changes the record in `scratch`; only its size can stand in the way.
-  private mutating func edit(_ id: ObjectID, _ change: (inout RecordBuffer) throws(RecordError) -> Void)
+  mutating func edit(_ id: ObjectID, _ change: (inout RecordBuffer) throws(RecordError) -> Void)
     throws(StoreError)
   {
     do throws(RecordError) {

@@ -7,7 +7,7 @@ struct CloneIntoStream {
   let matcher: OutsideMatcher
   var tally: CloneTally
   /// Clones that objects of the destination gain, and that wait to be published.
-  let outside = OutsideLinks()
+  let outside = WaitingLinks()
   /// Ordered lists of the destination that gain clones at the end, each once, in the order in which they were met.
   var ordered: [OrderedGain] = []
   private var knownOrdered: Set<OrderedGain> = []
@@ -19,7 +19,7 @@ struct CloneIntoStream {
   var attributes: CloneContext?
   private let blobRanks: SerialRanks
   /// A list's chunk that gains clones.
-  let chunk = CloneChunk()
+  let chunk = ChunkBuffer()
 
   /// A list of the destination that gains the clones whose sources are in a list of the source (R12).
   struct OrderedGain: Hashable {

@@ -8,7 +8,7 @@ extension Session {
   mutating func publishOutside(_ state: inout CloneIntoStream) throws(StoreError) {
     var links = 0
     try state.outside.drain { (target, code, clones) throws(StoreError) in
-      try addClonesOrOne(target, code, clones, state.chunk)
+      try addMembersOrOne(target, code, clones, state.chunk)
       links += clones.count
     }
     state.tally.bytesWritten += UInt64(links) * 8
@@ -36,7 +36,7 @@ extension Session {
           if lists[gain.list] ?? 0 > 1 {
             for clone in clones { _ = try attach(gain.target, gain.code, clone) }
           } else if !clones.isEmpty {
-            try addClones(gain.target, gain.code, clones, state.chunk)
+            try addMembers(gain.target, gain.code, clones, state.chunk)
           }
           state.tally.bytesWritten += UInt64(clones.count) * 8
           position = batch.next
@@ -60,14 +60,14 @@ extension Session {
     return clone
   }
 
-  private mutating func addClonesOrOne(
-    _ id: ObjectID, _ code: UInt16, _ clones: some RandomAccessCollection<ObjectID>, _ chunk: CloneChunk
+  private mutating func addMembersOrOne(
+    _ id: ObjectID, _ code: UInt16, _ clones: some RandomAccessCollection<ObjectID>, _ chunk: ChunkBuffer
   ) throws(StoreError) {
     let entity = try entity(of: id)
     if let index = entity.relationshipIndexByCode[code], !entity.relationships[index].isToMany {
       for clone in clones { _ = try attach(id, code, clone) }
     } else {
-      try addClones(id, code, clones, chunk)
+      try addMembers(id, code, clones, chunk)
     }
   }
 

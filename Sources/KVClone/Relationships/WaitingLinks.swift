@@ -1,24 +1,24 @@
 import KVCloneModel
 
-/// Links from clones to objects outside that wait to be published: 24 bytes each, so many at a time that an outside
-/// object's list is written once for hundreds of clones.
+/// Links from new objects to others whose lists are yet to learn of them: 24 bytes each, so many at a time that a list is
+/// written once for hundreds of new members.
 ///
-/// Clones come in the order of their ids, so grouping them by target keeps each group in order.
-final class OutsideLinks {
+/// New objects come in the order of their ids, so grouping them by target keeps each group in order.
+final class WaitingLinks {
   struct Link: BitwiseCopyable {
     let target: UInt64
-    let clone: UInt64
+    let member: UInt64
     /// The code of the target's own list.
     let code: UInt64
   }
 
-  /// The clones that one list gains, where they lie; gone with the call that it is handed to.
+  /// The members that one list gains, where they lie; gone with the call that it is handed to.
   struct Group: RandomAccessCollection {
     fileprivate let links: UnsafePointer<Link>
     let startIndex: Int
     let endIndex: Int
 
-    subscript(index: Int) -> ObjectID { ObjectID(rawValue: links[index].clone) }
+    subscript(index: Int) -> ObjectID { ObjectID(rawValue: links[index].member) }
   }
 
   /// More are published before others are noted.
@@ -46,12 +46,12 @@ final class OutsideLinks {
   var isFull: Bool { state.pointee.count >= Self.limit }
 
   /// The same list, to be appended to without counting references to this object: valid while it lives.
-  var sink: OutsideSink { OutsideSink(state: state) }
+  var sink: WaitingLinkSink { WaitingLinkSink(state: state) }
 
-  /// Notes that `target` gains `clone` in its list with this code.
-  func append(_ target: ObjectID, _ code: UInt16, _ clone: ObjectID) { sink.append(target, code, clone) }
+  /// Notes that `target` gains `member` in its list with this code.
+  func append(_ target: ObjectID, _ code: UInt16, _ member: ObjectID) { sink.append(target, code, member) }
 
-  /// Calls `body` with each target, the code of its list, and the clones that it gains, ascending; and forgets them.
+  /// Calls `body` with each target, the code of its list, and the members that it gains, ascending; and forgets them.
   func drain(_ body: (ObjectID, UInt16, Group) throws(StoreError) -> Void) throws(StoreError) {
     sort()
     let links = state.pointee.links
@@ -113,22 +113,22 @@ final class OutsideLinks {
   }
 }
 
-/// Where ``OutsideLinks`` are appended: for every link of a clone that leads outside.
-struct OutsideSink {
-  fileprivate let state: UnsafeMutablePointer<OutsideLinks.State>
+/// Where ``WaitingLinks`` are appended: for every link of a new object.
+struct WaitingLinkSink {
+  fileprivate let state: UnsafeMutablePointer<WaitingLinks.State>
 
-  /// Notes that `target` gains `clone` in its list with this code.
+  /// Notes that `target` gains `member` in its list with this code.
   @inline(__always)
-  func append(_ target: ObjectID, _ code: UInt16, _ clone: ObjectID) {
+  func append(_ target: ObjectID, _ code: UInt16, _ member: ObjectID) {
     if state.pointee.count == state.pointee.capacity { grow() }
     (state.pointee.links + state.pointee.count).initialize(
-      to: OutsideLinks.Link(target: target.rawValue, clone: clone.rawValue, code: UInt64(code)))
+      to: WaitingLinks.Link(target: target.rawValue, member: member.rawValue, code: UInt64(code)))
     state.pointee.count &+= 1
   }
 
   @inline(never)
   private func grow() {
-    let larger = UnsafeMutablePointer<OutsideLinks.Link>.allocate(capacity: 2 * state.pointee.capacity)
+    let larger = UnsafeMutablePointer<WaitingLinks.Link>.allocate(capacity: 2 * state.pointee.capacity)
     larger.update(from: state.pointee.links, count: state.pointee.count)
     state.pointee.links.deallocate()
     state.pointee.links = larger

@@ -1,0 +1,101 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// What new objects still owe others: their place in the lists of those that they are linked to, and their index entries.
+///
+/// A transaction that inserts many objects comes back to the same lists, and to the same pages of an index, again and again.
+/// What waits is sorted first, so that a list is written once for all its new members, and an index from its beginning to
+/// its end. Whoever reads, or changes anything else, settles first (``Session/settle()``), so that nobody can tell.
+final class WaitingInserts {
+  /// 3 MiB of links, and about as much of keys: more are settled before others wait.
+  private static let linkLimit = 1 << 17
+  private static let keyByteLimit = 3 << 20
+
+  let links = WaitingLinks()
+  var keys = WaitingKeys()
+  /// A list's chunk that is being changed.
+  let chunk = ChunkBuffer()
+  private var targets = KnownTargets()
+
+  var isEmpty: Bool { links.count == 0 && keys.isEmpty }
+  var isFull: Bool { links.count >= Self.linkLimit || keys.byteCount >= Self.keyByteLimit }
+
+  /// The entity of an object that was looked up since anything but inserts happened; nil where it was not.
+  @inline(__always)
+  func entityCode(of target: ObjectID) -> UInt16? { targets.entityCode(of: target) }
+
+  /// Remembers the entity of an object that exists.
+  func note(_ target: ObjectID, _ entityCode: UInt16) { targets.note(target, entityCode) }
+
+  /// Forgets which objects exist: something else than an insert is about to happen.
+  func forgetTargets() { targets.removeAll() }
+}
+
+/// Keys of index entries, one after the other in memory.
+struct WaitingKeys {
+  private struct Place {
+    /// The key's first sixteen bytes, as a number: what most keys differ in.
+    let start: UInt128
+    let offset: Int
+    let count: Int
+  }
+
+  private var bytes: [UInt8] = []
+  private var places: [Place] = []
+
+  var isEmpty: Bool { places.isEmpty }
+  var count: Int { places.count }
+  var byteCount: Int { bytes.count }
+
+  mutating func append(_ key: [UInt8]) {
+    var start: UInt128 = 0
+    for index in 0..<16 { start = start << 8 | UInt128(index < key.count ? key[index] : 0) }
+    places.append(Place(start: start, offset: bytes.count, count: key.count))
+    bytes.append(contentsOf: key)
+  }
+
+  /// Calls `body` with each key, ascending, and forgets them.
+  mutating func drain(_ body: (RawSpan) throws(StoreError) -> Void) throws(StoreError) {
+    let (bytes, places) = (self.bytes, sorted)
+    (self.bytes, self.places) = ([], [])
+    let span = bytes.span.bytes
+    for place in places { try body(span.extracting(place.offset..<place.offset + place.count)) }
+  }
+
+  private var sorted: [Place] {
+    let span = bytes.span.bytes
+    return places.sorted { left, right in
+      left.start == right.start ? Self.precedes(span, left, right) : left.start < right.start
+    }
+  }
+
+  private static func precedes(_ bytes: RawSpan, _ left: Place, _ right: Place) -> Bool {
+    let left = bytes.extracting(left.offset..<left.offset + left.count)
+    let right = bytes.extracting(right.offset..<right.offset + right.count)
+    return left.withUnsafeBytes { left in right.withUnsafeBytes { left.lexicographicallyPrecedes($0) } }
+  }
+}
+
+/// Objects that are known to exist, with their entities: as many as there are slots for.
+private struct KnownTargets {
+  private static let slotCount = 4096
+  private var slots: [(id: UInt64, entityCode: UInt16)] = []
+
+  private static func slot(_ id: ObjectID) -> Int {
+    Int(truncatingIfNeeded: (id.rawValue &* 0x9E37_79B9_7F4A_7C15) >> 52)
+  }
+
+  @inline(__always)
+  func entityCode(of id: ObjectID) -> UInt16? {
+    if slots.isEmpty { return nil }
+    let found = slots[Self.slot(id)]
+    return found.id == id.rawValue ? found.entityCode : nil
+  }
+
+  mutating func note(_ id: ObjectID, _ entityCode: UInt16) {
+    if slots.isEmpty { slots = Array(repeating: (0, 0), count: Self.slotCount) }
+    slots[Self.slot(id)] = (id.rawValue, entityCode)
+  }
+
+  mutating func removeAll() { slots.removeAll() }
+}
