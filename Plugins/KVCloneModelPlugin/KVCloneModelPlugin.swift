@@ -9,8 +9,9 @@ struct KVCloneModelPlugin: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
     let tool = try context.tool(named: "KVCloneModelTool").url
     return bundles(in: target.directoryURL).map { bundle in
-      // One file, because which entities a model has is not known before it is read.
-      let name = bundle.deletingPathExtension().lastPathComponent + ".swift"
+      // One file, because which entities a model has is not known before it is read. No target may have two files of one
+      // name, and `Notebook.swift` is likely to be there.
+      let name = "ManagedObjectModel+" + bundle.deletingPathExtension().lastPathComponent + ".swift"
       let output = context.pluginWorkDirectoryURL.appendingPathComponent(name)
       return .buildCommand(
         displayName: "Generating Swift for \(bundle.lastPathComponent)", executable: tool,

@@ -32,9 +32,8 @@ struct EnumPlan: Hashable {
     var next: Int64 = 0
     for part in (parts.count > 1 ? parts[1] : "").split(separator: ",") {
       let sides = part.split(separator: "=", maxSplits: 1).map { $0.trimmed }
-      guard let label = sides.first, !label.isEmpty, SwiftName.property(label) == label else {
-        throw wrong("a case has no name")
-      }
+      guard let label = sides.first, !label.isEmpty else { throw wrong("a case has no name") }
+      guard SwiftName.property(label) == label else { throw wrong("\(label) cannot be the name of a case") }
       let value: AttributeValue
       if attribute.type == .string {
         value = .string(sides.count > 1 ? sides[1] : label)

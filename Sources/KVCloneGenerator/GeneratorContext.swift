@@ -6,7 +6,7 @@ struct GeneratorContext {
   let options: ModelGenerator.Options
   private let entityNames: [String: String]
   private let compositeNames: [String: String]
-  /// The names of all generated types, which hide those of other modules.
+  /// The names of all generated types, nested enums too, which hide those of other modules.
   private let taken: Set<String>
 
   init(_ model: ManagedObjectModel, _ options: ModelGenerator.Options) throws(GeneratorError) {
@@ -31,6 +31,19 @@ struct GeneratorContext {
           "two types would be called \(name); give one a \(AnnotationKey.name)", entity: composite.name)
       }
       compositeNames[composite.name] = name
+    }
+    let owners = model.entities.map { ($0.name, $0.attributes) } + model.composites.map { ($0.name, $0.elements) }
+    let types = taken
+    for (owner, attributes) in owners {
+      for attribute in attributes {
+        guard let enumeration = try EnumPlan(attribute, in: owner), !enumeration.cases.isEmpty else { continue }
+        guard !types.contains(enumeration.name) else {
+          throw GeneratorError(
+            "the enum \(enumeration.name) would hide the struct of that name; call it otherwise", entity: owner,
+            property: attribute.name)
+        }
+        taken.insert(enumeration.name)
+      }
     }
     self.entityNames = entityNames
     self.compositeNames = compositeNames

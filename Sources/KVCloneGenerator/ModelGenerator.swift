@@ -67,8 +67,9 @@ public struct ModelGenerator {
     let access = context.access
     // Foundation is imported where it is used, because an import that is not would be a warning.
     let foundation = ValueSource.usesFoundation(body) ? "\(access)import Foundation\n" : ""
+    let model = context.model.name.split(whereSeparator: \.isNewline).joined(separator: " ")
     let header = """
-      // Written by `kvclone model generate` for the model \(context.model.name); changes are lost when it runs again.
+      // Written by `kvclone model generate` for the model \(model); changes are lost when it runs again.
 
       \(foundation)\(access)import KVClone
 
@@ -82,7 +83,8 @@ public struct ModelGenerator {
     guard let namespace = context.options.namespace else { return body }
     let lines = body.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
     let inner = lines.map { $0.isEmpty ? "" : "  " + $0 }.joined(separator: "\n")
-    return "extension \(namespace) {\n\(inner)\n}\n"
+    let name = namespace.split(separator: ".").map { SwiftName.quoted(String($0)) }.joined(separator: ".")
+    return "extension \(name) {\n\(inner)\n}\n"
   }
 }
 

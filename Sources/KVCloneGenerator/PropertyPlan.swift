@@ -56,6 +56,11 @@ extension GeneratorContext {
     var enumerations: [String: EnumPlan] = [:]
     for plan in plans {
       guard let enumeration = plan.enumeration else { continue }
+      if !enumeration.cases.isEmpty, seen.contains(enumeration.name) {
+        throw GeneratorError(
+          "a property and an enum are both called \(enumeration.name); call one otherwise", entity: owner,
+          property: plan.name)
+      }
       if let other = enumerations.updateValue(enumeration, forKey: enumeration.name), other != enumeration {
         throw GeneratorError(
           "\(enumeration.name) has different cases in two attributes; write the same, or another name", entity: owner,
@@ -94,7 +99,8 @@ extension GeneratorContext {
     let isArchive = attribute.type == .transformable
     let key = SwiftName.literal(attribute.name)
     let identifier = identifier(attribute.name, attribute.userInfo)
-    let value = initialValue(of: attribute, enumeration)
+    // With its type where there could be another: `.none` of an optional is nil.
+    let value = initialValue(of: attribute, enumeration, isOptional ? base : "")
     if let value, let enumeration, !enumeration.cases.isEmpty, value.isEmpty {
       throw GeneratorError(
         "the default value is none of the cases of \(enumeration.name); add a case for it", entity: entity,
@@ -138,11 +144,11 @@ extension GeneratorContext {
   }
 
   /// What a new object's attribute is; the empty text for a default that is no case of its enum.
-  private func initialValue(of attribute: AttributeDescription, _ enumeration: EnumPlan?) -> String? {
+  private func initialValue(of attribute: AttributeDescription, _ enumeration: EnumPlan?, _ type: String) -> String? {
     guard let value = attribute.defaultValue, !attribute.isDerived, !attribute.isTransient else { return nil }
     if let enumeration {
       if enumeration.cases.isEmpty { return nil }
-      return enumeration.cases.first { $0.value == value }.map { "." + $0.identifier } ?? ""
+      return enumeration.cases.first { $0.value == value }.map { type + "." + $0.identifier } ?? ""
     }
     return ValueSource(context: self).expression(value)
   }

@@ -9,8 +9,11 @@ struct SourceWriter {
 
   mutating func line(_ line: String = "") { text += line.isEmpty ? "\n" : indentation + line + "\n" }
 
+  /// A comment; what is in it stays in it, line breaks too.
   mutating func documentation(_ lines: [String]) {
-    for line in lines { self.line(line.isEmpty ? "///" : "/// " + line) }
+    for line in lines.flatMap({ $0.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) }) {
+      self.line(line.isEmpty ? "///" : "/// " + line)
+    }
   }
 
   mutating func open(_ line: String) {

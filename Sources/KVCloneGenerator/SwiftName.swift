@@ -21,7 +21,7 @@ enum SwiftName {
   /// The name of a type.
   static func type(_ name: String) -> String {
     let name = plain(name)
-    return reservedTypes.contains(name) ? name + "_" : name
+    return reservedTypes.contains(name) || keywords.contains(name) ? name + "_" : name
   }
 
   /// The name as source has it: words of the language stand in backticks.
@@ -55,10 +55,12 @@ enum SwiftName {
 
   private static let reservedProperties: Set<String> = [
     "_", "self", "init", "Type", "Protocol", "hashValue", "objectID", "objectState", "values", "elements",
-    "attributeValue",
+    "attributeValue", "ID", "Fields", "Object", "Superentity",
   ]
   private static let reservedTypes: Set<String> = [
-    "_", "Type", "Protocol", "Self", "Any", "ID", "Fields", "Superentity",
+    "_", "Type", "Protocol", "Self", "Any", "ID", "Fields", "Object", "Superentity",
+    // Modules, by whose names types are told apart, and words that begin a type.
+    "Swift", "Foundation", "KVClone", "any", "some", "each", "sending", "borrowing", "consuming", "isolated",
   ]
   private static let keywords: Set<String> = [
     "associatedtype", "class", "deinit", "enum", "extension", "fileprivate", "func", "import", "init", "inout",

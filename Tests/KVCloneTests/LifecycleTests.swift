@@ -51,6 +51,19 @@ struct LifecycleTests {
     try store.register(hooks, for: entity)
   }
 
+  @Test("bytes that the caller gave win over those of awakeFromInsert, large ones too")
+  func awakeWithLargeValues() throws {
+    let model = ManagedObjectModel("M") { EntityDescription("Image") { AttributeDescription("data", .binary) } }
+    let test = try TestStore(model)
+    var hooks = ObjectLifecycle()
+    hooks.awakeFromInsert = { tx, id in try tx.set(id, "data", .binary(Data(repeating: 1, count: 5000))) }
+    try test.store.register(hooks, for: "Image")
+    let given = Data(repeating: 2, count: 5000)
+    let id = try test.store.write { tx in try tx.insert("Image", ["data": .binary(given)]) }
+    #expect(try test.store.read { tx in try tx.data(id, "data") } == given)
+    try checked(test.store)
+  }
+
   @Test("awakeFromInsert sets what the caller does not, super-entity first, in batches too")
   func awake() throws {
     try register("File") { $0.awakeFromInsert = { tx, id in try tx.setAttributes(id, ["size": 1, "log": "file"]) } }

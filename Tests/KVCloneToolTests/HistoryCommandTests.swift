@@ -35,6 +35,11 @@ struct HistoryCommandTests {
     #expect(
       try scratch.succeed("history", "--purge-before", "2001-02-03T04:05:06Z", "--json").json()["purged"] as? Int == 0)
     #expect(try scratch.succeed("history", "--purge-before", "2999-01-01T00:00:00Z").text == "purged 2 transactions\n")
+    // A date as the tool itself writes it.
+    try scratch.succeed("insert", "Note")
+    let later = try scratch.succeed("history", "--json").json()
+    let date = try #require((later["transactions"] as? [[String: Any]])?.first?["date"] as? String)
+    #expect(try scratch.succeed("history", "--purge-before", date).text == "purged 0 transactions\n")
     try scratch.succeed("history", "--off")
     #expect(try scratch.tool("history", "--limit", "1").code == 1)
     #expect(try scratch.succeed("check").code == 0)
@@ -46,7 +51,8 @@ struct HistoryCommandTests {
     try scratch.makeStore()
     for arguments in [
       ["history", "--limit", "-1"], ["history", "--after", "yesterday"], ["history", "--purge-before", "soon"],
-      ["history", "--on", "--off"], ["watch", "--limit", "0"],
+      ["history", "--on", "--off"], ["watch", "--limit", "0"], ["history", "--off", "--objects"],
+      ["history", "--purge-before", "2999-01-01T00:00:00Z", "--limit", "1"],
     ] {
       #expect(try scratch.run(["--store", scratch.store] + arguments).code == 64, "\(arguments)")
     }

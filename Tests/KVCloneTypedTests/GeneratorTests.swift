@@ -123,7 +123,7 @@ struct GeneratorTests {
   }
 
   /// What the compiler has to say; nothing when all is well.
-  private func typecheck(_ paths: [String]) throws -> String {
+  func typecheck(_ paths: [String]) throws -> String {
     let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
     let build = URL(fileURLWithPath: tests).deletingLastPathComponent()
     let process = Process()

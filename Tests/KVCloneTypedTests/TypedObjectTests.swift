@@ -27,7 +27,7 @@ struct TypedObjectTests {
   @Test func derivedCount() throws {
     let (notebook, note, items) = try filled()
     #expect(note.itemCount == 3)
-    try notebook.store.write { tx in try tx.delete([items[0].objectID.objectID]) }
+    _ = try notebook.store.write { tx in try tx.delete([items[0].objectID.objectID]) }
     try notebook.store.read { tx in
       #expect(try tx.object(note.objectID).itemCount == 2)
       let found = try tx.fetch(Note.self, where: #Predicate { $0.itemCount == 2 })

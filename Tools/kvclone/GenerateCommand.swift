@@ -36,8 +36,11 @@ extension ModelCommand {
     var singleFile: String?
 
     func validate() throws {
-      let isName = namespace.map { !$0.isEmpty && $0.allSatisfy { $0.isLetter || $0.isNumber || "_.".contains($0) } }
-      if isName == false { throw ValidationError("--namespace takes the name of an enum") }
+      let names = namespace?.split(separator: ".", omittingEmptySubsequences: false) ?? []
+      let areNames = names.allSatisfy { name in
+        !(name.first?.isNumber ?? true) && name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
+      }
+      if !areNames { throw ValidationError("--namespace takes the name of an enum") }
     }
 
     func run() throws {

@@ -55,6 +55,9 @@ struct HistoryCommand: ToolCommand {
     if [turnsOn, turnsOff, purge != nil].count(where: { $0 }) > 1 {
       throw ValidationError("--on, --off and --purge-before are three commands; give one")
     }
+    if turnsOn || turnsOff || purge != nil, after != nil || limit != nil || objects {
+      throw ValidationError("--after, --limit and --objects are for lists; --on, --off and --purge-before make none")
+    }
   }
 
   func run() throws {

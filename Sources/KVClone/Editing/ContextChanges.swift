@@ -3,7 +3,9 @@ import KVCloneModel
 /// What an editing context has collected.
 struct ContextChanges: Sendable {
   /// New objects in the order in which they were inserted.
-  private(set) var inserted: [Insertion] = []
+  private(set) var inserted: [ObjectID] = []
+  /// Their entities.
+  private var entities: [ObjectID: String] = [:]
   /// What is to become of new and of stored objects.
   private(set) var edits: [ObjectID: ObjectValues] = [:]
   /// Stored objects that are to go.
@@ -11,26 +13,23 @@ struct ContextChanges: Sendable {
   /// Stored objects as they were read, which changed or deleted ones are compared with.
   private(set) var bases: [ObjectID: ManagedObject] = [:]
 
-  struct Insertion: Sendable {
-    let id: ObjectID
-    let entity: String
-  }
-
   var isEmpty: Bool { inserted.isEmpty && edits.isEmpty && deleted.isEmpty }
   /// Stored objects that were changed, sorted.
   var updated: [ObjectID] { edits.keys.filter { !$0.isTemporary && !deleted.contains($0) }.sorted() }
 
-  func entity(ofNew id: ObjectID) -> String? { inserted.first { $0.id == id }?.entity }
+  func entity(ofNew id: ObjectID) -> String? { entities[id] }
 
   mutating func insert(_ id: ObjectID, _ entity: String, _ values: ObjectValues) {
-    if self.entity(ofNew: id) == nil { inserted.append(Insertion(id: id, entity: entity)) }
+    if entities.updateValue(entity, forKey: id) == nil { inserted.append(id) }
     edits[id] = values
   }
 
-  /// Says what is to become of a stored object, instead of what was said before.
-  mutating func replace(_ base: ManagedObject, _ values: ObjectValues) {
+  /// Says what is to become of a stored object, instead of what was said before of some of its properties.
+  mutating func replace(_ base: ManagedObject, _ names: [String], _ values: ObjectValues) {
     note(base)
-    edits[base.id] = values.isEmpty ? nil : values
+    var all = edits[base.id]?.without(Set(names)) ?? ObjectValues()
+    all.merge(values)
+    edits[base.id] = all.isEmpty ? nil : all
   }
 
   /// Adds to what is to become of an object.
@@ -52,7 +51,7 @@ struct ContextChanges: Sendable {
         if !other.isTemporary, edits[other]?.isEmpty ?? false { edits[other] = nil }
       }
     }
-    inserted.removeAll { $0.id == id }
+    if entities.removeValue(forKey: id) != nil { inserted.removeAll { $0 == id } }
     edits[id] = nil
     deleted.remove(id)
     bases[id] = nil
@@ -76,19 +75,30 @@ struct ContextChanges: Sendable {
     var merged = self
     try merged.merge(transaction, policy)
     var ids: [ObjectID: ObjectID] = [:]
-    for new in merged.inserted {
-      ids[new.id] = try transaction.insert(new.entity, merged.edits[new.id]?.attributes ?? [:])
+    for id in merged.inserted {
+      guard let entity = merged.entities[id] else { continue }
+      ids[id] = try transaction.insert(entity, merged.edits[id]?.attributes ?? [:])
     }
     for id in merged.updated {
       if let attributes = merged.edits[id]?.attributes { try transaction.setAttributes(id, attributes) }
     }
-    for id in merged.inserted.map(\.id) + merged.updated {
-      guard let values = merged.edits[id] else { continue }
-      let stored = try values.replacingTemporary { (temporary) throws(StoreError) in
+    func stored(_ values: ObjectValues) throws(StoreError) -> ObjectValues {
+      try values.replacingTemporary { (temporary) throws(StoreError) in
         guard let id = ids[temporary] else { throw Self.notInserted() }
         return id
       }
-      try transaction.link(ids[id] ?? id, stored)
+    }
+    // Lists first: one that lost all of its members must not lose those that name its owner from their side.
+    for id in merged.updated {
+      if let values = merged.edits[id] { try transaction.linkMembers(id, try stored(values)) }
+    }
+    for new in merged.inserted {
+      guard let id = ids[new], let entity = merged.entities[new], let values = merged.edits[new] else { continue }
+      let additions = try values.additions(of: try transaction.session.schema.entity(entity))
+      try transaction.link(id, try stored(additions))
+    }
+    for id in merged.updated {
+      if let values = merged.edits[id] { try transaction.linkTargets(id, try stored(values)) }
     }
     try transaction.delete(merged.deleted.sorted())
     return SaveResult(ids: ids)
@@ -114,13 +124,15 @@ struct ContextChanges: Sendable {
       let conflict = MergeConflict(
         object: base.name, cached: base, stored: stored, changedProperties: edits[id]?.names ?? [],
         storedProperties: try stored?.differences(from: base) ?? [])
-      if !resolve(conflict, policy) { conflicts.append(conflict) }
+      if try !resolve(conflict, policy, transaction) { conflicts.append(conflict) }
     }
     if !conflicts.isEmpty { throw MergeConflictError(conflicts: conflicts) }
   }
 
   /// Whether the policy settles a conflict.
-  private mutating func resolve(_ conflict: MergeConflict, _ policy: MergePolicy) -> Bool {
+  private mutating func resolve(
+    _ conflict: MergeConflict, _ policy: MergePolicy, _ transaction: borrowing WriteTransaction
+  ) throws(StoreError) -> Bool {
     let id = conflict.cached.id
     switch policy {
     case .error: return false
@@ -137,6 +149,12 @@ struct ContextChanges: Sendable {
       if conflict.stored == nil { return false }
       if !deleted.contains(id) {
         var all = conflict.cached.storedValues
+        // Who was deleted meanwhile can be nobody's target again.
+        var gone: Set<String> = []
+        for (name, target) in all.targets {
+          if let target, try !transaction.exists(target) { gone.insert(name) }
+        }
+        all = all.without(gone)
         all.merge(edits[id] ?? ObjectValues())
         edits[id] = all
       }

@@ -20,6 +20,8 @@ public struct EditingContext: Sendable {
   /// The store that is read and saved to.
   public let store: ObjectStore
   private var changes = ContextChanges()
+  /// Temporary ids of objects that are stored by now.
+  private var saved: Set<ObjectID> = []
 
   /// A context without changes.
   public init(_ store: ObjectStore) {
@@ -29,7 +31,7 @@ public struct EditingContext: Sendable {
   /// Whether there is anything to save.
   public var hasChanges: Bool { !changes.isEmpty }
   /// The temporary ids of new objects, in the order in which they were inserted.
-  public var insertedObjects: [ObjectID] { changes.inserted.map(\.id) }
+  public var insertedObjects: [ObjectID] { changes.inserted }
   /// The stored objects that were changed, sorted.
   public var updatedObjects: [ObjectID] { changes.updated }
   /// The stored objects that are to be deleted, sorted; what goes with them by the delete rules is not among them.
@@ -51,7 +53,7 @@ public struct EditingContext: Sendable {
     guard hasChanges else { return SaveResult(ids: [:]) }
     let changes = self.changes
     let result = try store.write(label: "save") { tx in try changes.apply(to: &tx, mergePolicy) }
-    discard()
+    noteSave(result)
     return result
   }
 
@@ -61,8 +63,13 @@ public struct EditingContext: Sendable {
     guard hasChanges else { return SaveResult(ids: [:]) }
     let changes = self.changes
     let result = try await store.write(label: "save") { tx in try changes.apply(to: &tx, mergePolicy) }
-    discard()
+    noteSave(result)
     return result
+  }
+
+  private mutating func noteSave(_ result: SaveResult) {
+    discard()
+    saved.formUnion(result.ids.keys)
   }
 }
 
@@ -126,16 +133,25 @@ extension EditingContext {
     return object.objectID
   }
 
-  /// Takes an object as it is now, in place of what was done to it here before; a new one is inserted.
+  /// Takes an object as it is now, in place of what was done here before to the properties that its type has; a new one is
+  /// inserted.
   ///
-  /// - Throws: `objectNotFound` for one that was deleted here.
+  /// - Throws: `objectNotFound` for one that was deleted here, and for a new one that was saved: read it again.
+  ///   `wrongDestination` for a list of another object.
   public mutating func update<Object: EntityObject>(_ object: Object) throws {
-    let values = try object.changedValues()
+    let id = object.objectState.id
     guard let original = object.objectState.original else {
-      return changes.insert(object.objectState.id, Object.entity.name, values)
+      if saved.contains(id) {
+        throw StoreError(
+          .objectNotFound, "the new object is stored by now; read it by the id that the save answered",
+          entity: Object.entity.name)
+      }
+      let entity = try store.schema.entity(Object.entity.name)
+      return changes.insert(id, entity.name, try object.values(of: entity).withoutEmptyRelationships)
     }
-    try checkNotDeleted(original.id)
-    changes.replace(original, values)
+    try checkNotDeleted(id)
+    let values = try object.values(of: original.entity)
+    changes.replace(original, values.names, try object.changes(values, from: original))
   }
 
   /// Deletes an object by the delete rules of the model, when the context is saved.
@@ -154,21 +170,22 @@ extension EditingContext {
         .abstractEntity, "\(entity) is abstract; insert an object of one of its sub-entities", entity: entity)
     }
     var values = ObjectValues()
-    for (name, value) in attributes {
-      _ = try compiled.assignments(name, value)
-      values.setAttribute(name, value)
-    }
+    for (name, value) in attributes { values.setAttribute(name, value) }
     let id = ObjectID.temporary()
-    changes.insert(id, entity, values)
+    changes.insert(id, entity, try values.leaves(of: compiled))
     return id
   }
 
   /// Sets an attribute.
   ///
-  /// - Throws: `objectNotFound`, `unknownProperty`, `wrongType`, `outOfRange`.
+  /// - Throws: `objectNotFound`, `unknownProperty`, `wrongType`, also for a derived attribute; `outOfRange`.
   public mutating func set(_ id: ObjectID, _ attribute: String, _ value: AttributeValue?) throws {
-    _ = try entity(of: id).assignments(attribute, value)
-    changes.edit(id) { $0.setAttribute(attribute, value) }
+    let entity = try entity(of: id)
+    let leaves = try entity.assignments(attribute, value)
+    try entity.refuseDerived(leaves)
+    changes.edit(id) { values in
+      for leaf in leaves { values.setAttribute(leaf.attribute.path, leaf.value) }
+    }
   }
 
   /// Sets a to-one relationship.

@@ -12,8 +12,8 @@ extension ManagedObject {
   /// The attributes and to-one relationships as the object has them: what a save can write.
   var storedValues: ObjectValues {
     var values = ObjectValues()
-    for attribute in model.attributes(of: entityName) where attribute.isStored && !attribute.isDerived {
-      values.setAttribute(attribute.name, self[attribute.name])
+    for attribute in entity.attributes where attribute.field != nil && !attribute.description.isDerived {
+      values.setAttribute(attribute.path, self[attribute.path])
     }
     for relationship in model.relationships(of: entityName) where !relationship.isTransient && !relationship.isToMany {
       values.setTarget(relationship.name, toOne(relationship.name))
@@ -24,8 +24,8 @@ extension ManagedObject {
   /// The properties that are different in another reading of the object, sorted.
   func differences(from other: ManagedObject) throws(StoreError) -> [String] {
     var names: [String] = []
-    for attribute in model.attributes(of: entityName) where attribute.isStored {
-      if try value(attribute.name) != other.value(attribute.name) { names.append(attribute.name) }
+    for attribute in entity.attributes where attribute.field != nil {
+      if try value(attribute.path) != other.value(attribute.path) { names.append(attribute.path) }
     }
     for relationship in model.relationships(of: entityName) where !relationship.isTransient {
       let name = relationship.name

@@ -21,10 +21,8 @@ extension WriteTransaction {
       throw abandon(LifecycleRefusal("it was deleted"), "awakeFromInsert", entity, id)
     }
     var changed: [String: AttributeValue?] = [:]
-    for name in given.keys {
-      let value = try before.value(name)
-      if try self.value(id, name) != value { changed[name] = .some(value) }
-    }
+    // What was given and not what was stored of it: bytes that a hook has put others in the place of are gone.
+    for (name, value) in given where try self.value(id, name) != before.value(name) { changed[name] = .some(value) }
     if !changed.isEmpty { try setAttributes(id, changed) }
   }
 

@@ -53,14 +53,30 @@ public struct ManagedObject: Sendable {
   /// A large binary value is a reference, `AttributeValue.blob`: read its bytes in a transaction.
   public subscript(attribute: String) -> AttributeValue? {
     get { (try? value(attribute)) ?? nil }
-    set { pending[attribute] = .some(newValue) }
+    set {
+      pending[attribute] = .some(newValue)
+      // A composite is kept as its elements, so that it and they cannot say different things. What is none stays as it is,
+      // for the save to refuse.
+      guard entity.composite(at: attribute) != nil, let leaves = try? entity.assignments(attribute, newValue) else {
+        return
+      }
+      pending[attribute] = nil
+      for leaf in leaves { pending[leaf.attribute.path] = .some(leaf.value) }
+    }
   }
 
   /// An attribute's value.
   ///
   /// - Throws: `unknownProperty`; `damaged` when the stored text is not UTF-8.
   public func value(_ attribute: String) throws(StoreError) -> AttributeValue? {
-    if !pending.isEmpty, let set = pending[attribute] { return set }
+    if !pending.isEmpty {
+      if let set = pending[attribute] { return set }
+      if let composite = entity.composite(at: attribute),
+        pending.keys.contains(where: { $0.hasPrefix(attribute + ".") })
+      {
+        return try withPending(composite, attribute)
+      }
+    }
     if !transients.isEmpty {
       if let transient = transients[attribute] { return transient }
       if let transient = entity.transientComposite(attribute, { transients[$0] }) { return transient }
@@ -68,6 +84,13 @@ public struct ManagedObject: Sendable {
     return try record.read { (view) throws(StoreError) in
       try entity.value(named: attribute, in: view, id: id, schema: schema)
     }
+  }
+
+  /// A composite attribute some of whose elements were set.
+  private func withPending(_ composite: AttributeDescription, _ path: String) throws(StoreError) -> AttributeValue? {
+    var values: [String: AttributeValue] = [:]
+    for element in composite.elements { values[element.name] = try value(path + "." + element.name) }
+    return values.isEmpty ? nil : .composite(values)
   }
 
   /// The target of a to-one relationship when the object was read; nil for an empty or unknown one.

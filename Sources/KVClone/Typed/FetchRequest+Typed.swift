@@ -36,10 +36,11 @@ extension QuerySortDescriptor {
         "a sort descriptor's key path is no property of \(entity), nor the count of one; add a QuerySortDescriptor with a "
           + "key such as note.title to the request", entity: entity)
     }
-    if Fields.hasOrderOfItsOwn(type(of: keyPath).valueType) {
+    let valueType = type(of: keyPath).valueType
+    if !StoreOrder.isKnown(of: valueType) {
       throw StoreError(
         .invalidPredicate,
-        "a sort descriptor compares an enum by the order of its type, which a store does not know; "
+        "a sort descriptor compares by the order of the type \(valueType), which a store does not know; "
           + "add a QuerySortDescriptor to the request, which compares raw values", entity: entity)
     }
     self.init(key, ascending: descriptor.order == .forward)
@@ -69,24 +70,19 @@ extension QueryFields {
 
   /// What the object itself is called.
   static var own: String { "SELF" }
-
-  /// Whether values of a type are compared by code that the store does not have.
-  fileprivate static func hasOrderOfItsOwn(_ type: Any.Type) -> Bool {
-    (type as? any OptionalType.Type)?.wrapped is any RawRepresentable.Type || type is any RawRepresentable.Type
-  }
 }
 
 /// The members of a to-many relationship, as predicates and sort descriptors name them.
-private protocol FieldsCollection {
+protocol FieldsCollection {
   static var countKeyPath: AnyKeyPath { get }
 }
 
 extension Set: FieldsCollection where Element: EntityFields {
-  fileprivate static var countKeyPath: AnyKeyPath { \Self.count }
+  static var countKeyPath: AnyKeyPath { \Self.count }
 }
 
 extension Array: FieldsCollection where Element: EntityFields {
-  fileprivate static var countKeyPath: AnyKeyPath { \Self.count }
+  static var countKeyPath: AnyKeyPath { \Self.count }
 }
 
 /// Sees through the optionals of types that are known at run time only.

@@ -5,6 +5,8 @@ public struct ObjectValues: Sendable {
   private(set) var attributes: [String: AttributeValue?] = [:]
   private(set) var targets: [String: ObjectID?] = [:]
   private(set) var members: [String: [MemberEdit]] = [:]
+  /// Whose the lists are that were read with an object.
+  private var owners: [String: MemberList.Owner] = [:]
 
   init() {}
 
@@ -24,13 +26,15 @@ public struct ObjectValues: Sendable {
   }
 
   /// Sets what is to become of an unordered to-many relationship.
-  public mutating func set<Member>(_ name: String, _ members: ToMany<Member>) {
-    for edit in members.list.edits { add(edit, to: name) }
-  }
+  public mutating func set<Member>(_ name: String, _ members: ToMany<Member>) { set(name, members.list) }
 
   /// Sets what is to become of an ordered to-many relationship.
-  public mutating func set<Member>(_ name: String, _ members: OrderedToMany<Member>) {
-    for edit in members.list.edits { add(edit, to: name) }
+  public mutating func set<Member>(_ name: String, _ members: OrderedToMany<Member>) { set(name, members.list) }
+
+  private mutating func set(_ name: String, _ list: MemberList) {
+    members[name] = []
+    owners[name] = list.owner
+    for edit in list.edits { add(edit, to: name) }
   }
 
   mutating func setAttribute(_ name: String, _ value: AttributeValue?) { attributes[name] = .some(value) }
@@ -58,7 +62,47 @@ public struct ObjectValues: Sendable {
   var withoutEmptyRelationships: ObjectValues {
     var result = self
     result.targets = targets.filter { $0.value != nil }
-    result.members = members.filter { $0.value != [.replace([])] }
+    result.members = members.filter { !$0.value.isEmpty && $0.value != [.replace([])] }
+    return result
+  }
+
+  /// A list that was read with another object, or in another relationship. What was done to it says nothing of this one.
+  func listOfAnother(than id: ObjectID) -> String? {
+    owners.keys.sorted().first { owners[$0] != MemberList.Owner(id: id, relationship: $0) }
+  }
+
+  /// The same without some properties.
+  func without(_ names: Set<String>) -> ObjectValues {
+    var result = self
+    result.attributes = attributes.filter { !names.contains($0.key) }
+    result.targets = targets.filter { !names.contains($0.key) }
+    result.members = members.filter { !names.contains($0.key) }
+    return result
+  }
+
+  /// The same with composite attributes told element by element, `place.latitude`, and every value as the store has it.
+  ///
+  /// - Throws: `unknownProperty`, `wrongType`, `outOfRange`.
+  func leaves(of entity: CompiledEntity) throws(StoreError) -> ObjectValues {
+    var result = self
+    result.attributes = [:]
+    for name in attributes.keys.sorted() {
+      for (leaf, value) in try entity.assignments(name, attributes[name] ?? nil) {
+        result.setAttribute(leaf.path, value)
+      }
+    }
+    return result
+  }
+
+  /// A new object's values, whose lists are added to instead of replaced: other new objects may be in them by now.
+  func additions(of entity: CompiledEntity) throws(StoreError) -> ObjectValues {
+    var result = self
+    for (name, edits) in members {
+      let place = try entity.relationship(name).isOrdered ? 0 : nil
+      result.members[name] = edits.map { edit in
+        if case .replace(let ids) = edit { .insert(ids, at: place) } else { edit }
+      }
+    }
     return result
   }
 
@@ -117,22 +161,30 @@ public struct ObjectValues: Sendable {
     var result = self
     result.attributes = attributes.filter { original.attributes[$0.key] != .some($0.value) }
     result.targets = targets.filter { original.targets[$0.key] != .some($0.value) }
+    result.members = members.filter { !$0.value.isEmpty }
     return result
   }
 }
 
 extension EntityObject {
-  /// Everything that is set.
-  var values: ObjectValues {
+  /// Everything that is set, element by element.
+  ///
+  /// - Throws: `wrongDestination` for a list of another object; `unknownProperty`, `wrongType`, `outOfRange`.
+  func values(of entity: CompiledEntity) throws(StoreError) -> ObjectValues {
     var values = ObjectValues()
     encode(to: &values)
-    return values
+    if let name = values.listOfAnother(than: objectState.id) {
+      throw StoreError(
+        .wrongDestination,
+        "\(entity.name).\(name) was given the list of another object; make a list of the members that a transaction reads "
+          + "from it", entity: entity.name, property: name)
+    }
+    return try values.leaves(of: entity)
   }
 
-  /// What was set since the object was read; of a new object, everything. Both sides go through the same conversions, so
-  /// that a value which Swift writes differently is no change.
-  func changedValues() throws(StoreError) -> ObjectValues {
-    guard let original = objectState.original else { return values.withoutEmptyRelationships }
-    return values.changes(from: try Self(original).values)
+  /// What of `values` was set since the object was read. Both sides go through the same conversions, so that a value which
+  /// Swift writes differently is no change.
+  func changes(_ values: ObjectValues, from original: ManagedObject) throws(StoreError) -> ObjectValues {
+    values.changes(from: try Self(original).values(of: original.entity))
   }
 }

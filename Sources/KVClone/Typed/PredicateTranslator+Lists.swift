@@ -58,7 +58,9 @@ extension PredicateExpressions.SequenceContains: TranslatableExpression {
       return .truth(.comparison(QueryComparison(try translator.value(sequence), .contains, item)))
     }
     switch try translator.translate(sequence) {
-    case .range(let lower, let upper, let isClosed): return .truth(.isWithin(item, lower, upper, isClosed))
+    case .range(let lower, let upper, let isClosed):
+      try translator.checkOrder(of: RHS.Output.self)
+      return .truth(.isWithin(item, lower, upper, isClosed))
     case .value(let list): return .truth(.comparison(QueryComparison(item, .in, list)))
     default: throw translator.invalid("a truth value has no members")
     }
@@ -107,6 +109,7 @@ extension PredicateExpressions.RangeExpressionContains: TranslatableExpression {
     guard case .range(let lower, let upper, let isClosed) = try translator.translate(range) else {
       throw translator.invalid("something that is no range contains a value")
     }
+    try translator.checkOrder(of: Element.Output.self)
     return .truth(.isWithin(try translator.value(element), lower, upper, isClosed))
   }
 }

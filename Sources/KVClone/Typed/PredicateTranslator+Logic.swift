@@ -30,7 +30,8 @@ extension PredicateExpressions.Equal: TranslatableExpression {
 extension PredicateExpressions.NotEqual: TranslatableExpression {
   func translated(_ translator: inout PredicateTranslator) throws(StoreError) -> TranslatedExpression {
     switch try translator.equality(lhs, rhs) {
-    case .comparison(var comparison) where comparison.operator == .equal:
+    // The opposite of ANY is not ANY of the opposite.
+    case .comparison(var comparison) where comparison.operator == .equal && comparison.modifier == .direct:
       comparison.operator = .notEqual
       return .truth(.comparison(comparison))
     case let equality: return .truth(.not(equality))
@@ -65,9 +66,7 @@ extension PredicateTranslator {
 
 extension PredicateExpressions.Comparison: TranslatableExpression {
   func translated(_ translator: inout PredicateTranslator) throws(StoreError) -> TranslatedExpression {
-    if LHS.Output.self is any RawRepresentable.Type {
-      throw translator.invalid("values of an enum are compared by an order that the store does not know")
-    }
+    try translator.checkOrder(of: LHS.Output.self)
     let sign: QueryComparison.Operator =
       switch op {
       case .lessThan: .lessThan
@@ -90,7 +89,10 @@ extension PredicateExpressions.OptionalFlatMap: TranslatableExpression {
     case .truth(let predicate): return .optionalTruth(predicate, isNil: .isNil(value))
     case .optionalTruth(let predicate, let isNil):
       return .optionalTruth(predicate, isNil: .any([.isNil(value), isNil]))
-    // What lies behind nil is nil in the store's language too, and so is what a function makes of it.
+    // What lies behind nil is nil in the store's language too; what does not come from there, such as a count, has to be
+    // told. Many values are none where there is no object, and are asked no other way.
+    case .value(let result) where !result.isNil(with: value) && !(RHS.Output.self is any FieldsCollection.Type):
+      return .value(.conditional(.isNil(value), .constant(.null), result))
     case let other: return other
     }
   }

@@ -97,7 +97,7 @@ extension QueryConstant {
 }
 
 /// The id of an object of any entity.
-private protocol AnyTypedObjectID {
+protocol AnyTypedObjectID {
   var objectID: ObjectID { get }
 }
 

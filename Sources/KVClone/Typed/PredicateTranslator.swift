@@ -59,6 +59,13 @@ struct PredicateTranslator {
     return name
   }
 
+  /// - Throws: `invalidPredicate` for a type whose values Swift may order otherwise than the store does.
+  func checkOrder(of type: Any.Type) throws(StoreError) {
+    if !StoreOrder.isKnown(of: type) {
+      throw invalid("values of type \(type) are compared by an order that the store does not know")
+    }
+  }
+
   func invalid(_ message: String) -> StoreError {
     StoreError(
       .invalidPredicate, "the predicate cannot be translated: \(message); write it in the predicate language",
@@ -166,6 +173,18 @@ extension QueryExpression {
     guard case .keyPath(let base, let names) = self else { return false }
     if case .keyPath(base, let first) = other { return names.starts(with: first) }
     return base == other
+  }
+
+  /// Whether the value is nil wherever another is: the same, what lies behind it, or what a function makes of such a value.
+  func isNil(with other: QueryExpression) -> Bool {
+    if isReached(through: other) { return true }
+    switch self {
+    case .constant(.null): return true
+    case .keyPath(let base, _): return base.isNil(with: other)
+    case .function(_, let arguments): return arguments.contains { $0.isNil(with: other) }
+    case .index(let list, _): return list.isNil(with: other)
+    default: return false
+    }
   }
 
   /// A property of the object that this is.

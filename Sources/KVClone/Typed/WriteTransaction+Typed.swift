@@ -10,7 +10,8 @@ extension WriteTransaction {
   ///   ``insert(_:_:relationships:)``.
   @discardableResult
   public mutating func insert<Object: EntityObject>(_ object: Object) throws(StoreError) -> Object {
-    let values = object.values.withoutEmptyRelationships
+    let compiled = try _withSession { (session) throws(StoreError) in try session.schema.entity(Object.entity.name) }
+    let values = try object.values(of: compiled).withoutEmptyRelationships
     if let name = values.propertyWithTemporaryTarget {
       throw StoreError(
         .objectNotFound,
@@ -36,7 +37,7 @@ extension WriteTransaction {
         .objectNotFound, "a new object of \(Object.entity.name) is not stored yet; insert it",
         entity: Object.entity.name)
     }
-    let changes = try object.changedValues()
+    let changes = try object.changes(object.values(of: original.entity), from: original)
     if ifUnchanged { try save(original, ifUnchanged: true) }
     try setAttributes(original.id, changes.attributes)
     try link(original.id, changes)
@@ -53,7 +54,17 @@ extension WriteTransaction {
 
   /// Makes the links that are set.
   mutating func link(_ id: ObjectID, _ values: ObjectValues) throws(StoreError) {
+    try linkTargets(id, values)
+    try linkMembers(id, values)
+  }
+
+  /// Sets the to-one relationships that are set.
+  mutating func linkTargets(_ id: ObjectID, _ values: ObjectValues) throws(StoreError) {
     for name in values.targets.keys.sorted() { try setToOne(id, name, values.targets[name] ?? nil) }
+  }
+
+  /// Changes the to-many relationships that are changed.
+  mutating func linkMembers(_ id: ObjectID, _ values: ObjectValues) throws(StoreError) {
     for name in values.members.keys.sorted() {
       for edit in values.members[name] ?? [] { try apply(edit, to: id, name) }
     }
@@ -62,7 +73,10 @@ extension WriteTransaction {
   private mutating func apply(_ edit: MemberEdit, to id: ObjectID, _ relationship: String) throws(StoreError) {
     switch edit {
     case .replace(let members): try setMembers(id, relationship, members)
-    case .insert(let members, let index): try link(id, relationship, members, at: index)
+    case .insert(let members, nil): try link(id, relationship, members)
+    case .insert(let members, let index?):
+      // Others may have taken members out since the list was read.
+      try link(id, relationship, members, at: min(index, try count(id, relationship)))
     case .remove(let members): try unlink(id, relationship, members)
     }
   }
