@@ -59,6 +59,82 @@ struct QueryCommandTests {
     #expect(steps.hasPrefix("look at the members of items of 1 object\n"))
   }
 
+  @Test("values instead of objects, in every format")
+  func values() throws {
+    let scratch = try filled()
+    func text(_ arguments: String...) throws -> String {
+      try scratch.run(["--store", scratch.store, "query"] + arguments).text
+    }
+    #expect(
+      try text("Item", "TRUEPREDICATE", "--select", "note,note.name, tags.@count", "--format", "csv") == #"""
+        note,note.name,tags.@count
+        Note/1,"b, ""quoted""",2
+        Note/1,"b, ""quoted""",0
+        Note/3,c,1
+
+        """#)
+    #expect(
+      try text("Note", "TRUEPREDICATE", "--select", "name,n=items.@count,half=items.@count / 2.0", "--sort", "name")
+        == #"""
+        name             n  half
+        "A"              0  0
+        "b, \"quoted\""  2  1
+        "c"              1  0.5
+
+        """#)
+    let json = try scratch.succeed(
+      "query", "Item", "TRUEPREDICATE", "--select", "note,rank,tags=tags.@count", "--limit", "1", "--offset", "2",
+      "--json"
+    ).json()
+    let objects = try #require(json["objects"] as? [[String: Any]])
+    #expect(objects.count == 1 && objects[0]["note"] as? String == "Note/3" && objects[0]["tags"] as? Int == 1)
+    #expect(objects[0]["rank"] is NSNull)
+    #expect(try text("Note", "TRUEPREDICATE", "--select", "name", "--limit", "0", "--format", "csv") == "name\n")
+    #expect(try text("Note", "name == 'x'", "--select", "name", "--json") == "{\"objects\":[]}\n")
+  }
+
+  @Test("groups, what has to hold for them, and equal results once")
+  func groups() throws {
+    let scratch = try filled()
+    func csv(_ arguments: String...) throws -> [String] {
+      let run = try scratch.run(["--store", scratch.store, "query"] + arguments + ["--format", "csv"])
+      #expect(run.code == 0, "\(run.errors)")
+      return run.text.split(separator: "\n").dropFirst().map(String.init)
+    }
+    #expect(
+      try csv("Item", "TRUEPREDICATE", "--group-by", "note", "--select", "note,n=@count") == ["Note/1,2", "Note/3,1"])
+    #expect(
+      try csv(
+        "Item", "TRUEPREDICATE", "--group-by", "note.name", "--select", "note.name,n=count:(SELF),max:(tags.@count)",
+        "--having", "$n < 2", "--sort=-$n") == ["c,1,1"])
+    #expect(try csv("Item", "TRUEPREDICATE", "--select", "@count,sum:(tags.@count)") == ["3,3"])
+    #expect(try csv("Item", "TRUEPREDICATE", "--select", "note", "--distinct") == ["Note/1", "Note/3"])
+    #expect(try csv("Item", "TRUEPREDICATE", "--select", "note", "--distinct", "--offset", "1") == ["Note/3"])
+  }
+
+  @Test("values that cannot be asked for are refused")
+  func refusesValues() throws {
+    let scratch = try filled()
+    for (arguments, code, text) in [
+      (["--select", "nope"], 1, "nope"), (["--select", "items"], 1, "items"),
+      (["--select", "name,,id"], 64, "--select"),
+      (["--select", ""], 64, "--select"), (["--select", "name,name"], 64, "NAME="),
+      (["--select", "sum:("], 64, "--select"),
+      (["--select", "name,@count"], 1, "name"), (["--select", "@count", "--group-by", "("], 64, "--group-by"),
+      (["--select", "@count", "--having", "name =="], 64, "--having"),
+      (["--select", "@count", "--having", "$n > 1"], 1, "$n"), (["--group-by", "name"], 64, "--select"),
+      (["--having", "name == 'x'"], 64, "--select"), (["--distinct"], 64, "--select"),
+      (["--select", "name", "--count"], 64, "--count"), (["--select", "name", "--explain"], 64, "--explain"),
+      (["--select", "name", "--format", "ids"], 64, "ids"),
+    ] {
+      let result = try scratch.run(["--store", scratch.store, "query", "Note", "TRUEPREDICATE"] + arguments)
+      #expect(result.code == Int32(code), "\(arguments): \(result.errors)")
+      #expect(result.errors.contains(text) && result.text.isEmpty, "\(arguments): \(result.errors)")
+    }
+    let help = try scratch.run(["query", "--help"]).text
+    #expect(help.contains("--group-by") && help.contains("--having \"$n > 10\""))
+  }
+
   @Test("what cannot be asked is refused, and the error names it")
   func refuses() throws {
     let scratch = try filled()

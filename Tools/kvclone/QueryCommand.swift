@@ -7,6 +7,12 @@ struct QueryCommand: ToolCommand {
     discussion: """
       The predicate is written in NSPredicate's format language: name BEGINSWITH[cd] 'a' AND ANY tags.name == 'red'. \
       An object is written as text: album == 'Album/3'. TRUEPREDICATE is every object.
+
+      With --select, values are written instead of objects:
+        kvclone query Photo "size > 1000" --select title,album.title,tags.@count
+        kvclone query Photo TRUEPREDICATE --select album.title --distinct
+        kvclone query Photo TRUEPREDICATE --group-by album.title --select "album.title,n=@count,bytes=sum:(size)" \
+      --having "$n > 10" --sort=-bytes
       """)
 
   @OptionGroup var global: GlobalOptions
@@ -30,6 +36,24 @@ struct QueryCommand: ToolCommand {
   @Option(help: "Leave out so many objects at the beginning.")
   var offset: Int?
 
+  @Option(
+    help: ArgumentHelp(
+      "Write these values, with commas between: key paths, expressions, of groups @count, sum:(path), min:, max:, "
+        + "average:, count:. NAME=EXPRESSION calls one by a name.",
+      valueName: "values"))
+  var select: String?
+
+  @Option(
+    name: .customLong("group-by"),
+    help: ArgumentHelp("One result for all objects that have these values in common.", valueName: "values"))
+  var groupBy: String?
+
+  @Option(help: ArgumentHelp("What has to hold for a group; $NAME is a selected value.", valueName: "predicate"))
+  var having: String?
+
+  @Flag(help: "Write equal results once.")
+  var distinct = false
+
   @Flag(name: .customLong("count"), help: "Only tell how many there are.")
   var isCount = false
 
@@ -45,26 +69,39 @@ struct QueryCommand: ToolCommand {
     if (limit ?? 0) < 0 { throw ValidationError("--limit needs a number from 0") }
     if (offset ?? 0) < 0 { throw ValidationError("--offset needs a number from 0") }
     if isCount, isExplanation { throw ValidationError("--count and --explain are two questions; ask one") }
+    if select == nil, groupBy != nil || having != nil || distinct {
+      throw ValidationError("--group-by, --having and --distinct need --select")
+    }
+    if select != nil, isCount || isExplanation || format == .ids {
+      throw ValidationError("--select gives values; leave --count, --explain and --format ids out")
+    }
     _ = try request()
   }
 
   private func request() throws -> FetchRequest {
-    let condition: QueryPredicate
+    var request = FetchRequest(
+      entity, predicate: try condition(predicate, "the predicate"), sortDescriptors: try sortDescriptors(),
+      fetchLimit: limit ?? 0, fetchOffset: offset ?? 0)
+    if let select { request.propertiesToFetch = try QueryColumns.parse(select, option: "--select") }
+    if let groupBy { request.propertiesToGroupBy = try QueryColumns.parse(groupBy, option: "--group-by") }
+    if let having { request.havingPredicate = try condition(having, "--having") }
+    request.returnsDistinctResults = distinct
+    return request
+  }
+
+  private func condition(_ format: String, _ place: String) throws -> QueryPredicate {
     do {
-      condition = try QueryPredicate(format: predicate)
+      return try QueryPredicate(format: format)
     } catch {
-      throw ValidationError("the predicate, \(error)")
+      throw ValidationError("\(place), \(error)")
     }
-    return FetchRequest(
-      entity, predicate: condition, sortDescriptors: try sortDescriptors(), fetchLimit: limit ?? 0,
-      fetchOffset: offset ?? 0)
   }
 
   private func sortDescriptors() throws -> [QuerySortDescriptor] {
     guard let sort else { return [] }
     var descriptors: [QuerySortDescriptor] = []
-    for part in sort.split(separator: ",", omittingEmptySubsequences: false) {
-      var text = part.trimming()
+    for part in QueryColumns.split(sort) {
+      var text = part
       let ascending = !text.hasPrefix("-")
       if !ascending { text.removeFirst() }
       var options: QueryComparison.Options = []
@@ -101,7 +138,18 @@ struct QueryCommand: ToolCommand {
         let count = try transaction.count(request)
         return try report(isNothing ? 0 : count, output)
       }
-      var writer = QueryResultWriter(global.json ? .json : format, request.entityName, store.model, output)
+      let format = global.json ? .json : format
+      if select != nil {
+        var writer = QueryDictionaryWriter(format, output)
+        try writer.begin(request.propertiesToFetch.map(\.name))
+        try transaction.forEachDictionary(matching: request) { dictionary in
+          if isNothing { return false }
+          try writer.write(dictionary, in: transaction)
+          return true
+        }
+        return try writer.end()
+      }
+      var writer = QueryResultWriter(format, request.entityName, store.model, output)
       try writer.begin()
       try transaction.forEachObject(matching: request) { object in
         if isNothing { return false }
@@ -134,11 +182,5 @@ struct QueryCommand: ToolCommand {
       json.member("count", count)
       json.endObject()
     }
-  }
-}
-
-extension Substring {
-  fileprivate func trimming() -> String {
-    String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
   }
 }

@@ -22,6 +22,14 @@ enum ValueText {
     }
   }
 
+  /// A value in a table, or in CSV, which programs read, and where quotes are the format's own.
+  static func cell(_ value: AttributeValue, isPlain: Bool) -> String {
+    switch value {
+    case .string(let text) where isPlain, .uri(let text) where isPlain: text
+    default: describe(value)
+    }
+  }
+
   /// The properties of an object that have a value, by name.
   static func properties<T: ObjectReading & ~Copyable>(
     of object: ManagedObject, _ model: ManagedObjectModel, _ transaction: borrowing T, memberLimit: Int

@@ -101,7 +101,8 @@ struct ContextChanges: Sendable {
       if let values = merged.edits[id] { try transaction.linkTargets(id, try stored(values)) }
     }
     try transaction.delete(merged.deleted.sorted())
-    return SaveResult(ids: ids)
+    let replaced = try transaction.resolveConstraintConflicts()
+    return SaveResult(ids: ids.mapValues { replaced[$0] ?? $0 }.merging(replaced) { id, _ in id })
   }
 
   private static func notInserted() -> StoreError {
@@ -167,7 +168,8 @@ struct ContextChanges: Sendable {
 public struct SaveResult: Sendable {
   let ids: [ObjectID: ObjectID]
 
-  /// The id that an object has now: for a new one, instead of its temporary one.
+  /// The id that an object has now: for a new one, instead of its temporary one; for one that the merge policy has merged
+  /// into another, the other's.
   public func id(of id: ObjectID) -> ObjectID { ids[id] ?? id }
 
   /// The id that an object has now: for a new one, instead of its temporary one.

@@ -52,7 +52,9 @@ public struct EditingContext: Sendable {
   public mutating func save(mergePolicy: MergePolicy = .error) throws -> SaveResult {
     guard hasChanges else { return SaveResult(ids: [:]) }
     let changes = self.changes
-    let result = try store.write(label: "save") { tx in try changes.apply(to: &tx, mergePolicy) }
+    let result = try store.write(label: "save", mergePolicy: mergePolicy) { tx in
+      try changes.apply(to: &tx, mergePolicy)
+    }
     noteSave(result)
     return result
   }
@@ -62,14 +64,16 @@ public struct EditingContext: Sendable {
   public mutating func save(mergePolicy: MergePolicy = .error) async throws -> SaveResult {
     guard hasChanges else { return SaveResult(ids: [:]) }
     let changes = self.changes
-    let result = try await store.write(label: "save") { tx in try changes.apply(to: &tx, mergePolicy) }
+    let result = try await store.write(label: "save", mergePolicy: mergePolicy) { tx in
+      try changes.apply(to: &tx, mergePolicy)
+    }
     noteSave(result)
     return result
   }
 
   private mutating func noteSave(_ result: SaveResult) {
     discard()
-    saved.formUnion(result.ids.keys)
+    saved.formUnion(result.ids.keys.filter(\.isTemporary))
   }
 }
 

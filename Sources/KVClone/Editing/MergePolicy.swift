@@ -1,6 +1,8 @@
-/// What a save does with an object that somebody else has changed since it was read, named as in Core Data.
+/// What a commit does with two versions of one object, named as in Core Data: an ``EditingContext`` asks when it saves an
+/// object that somebody else has changed since it was read, and a write transaction when two objects have the same values
+/// under a uniqueness constraint.
 public enum MergePolicy: Sendable, Hashable, CaseIterable {
-  /// Saves nothing, and throws ``MergeConflictError`` with every conflict.
+  /// Saves nothing, and throws ``MergeConflictError`` with every conflict, or ``ValidationError`` where it is about uniqueness.
   case error
   /// Property by property: what only one side has changed is kept, and of what both have changed, the store's.
   case mergeByPropertyStoreTrump

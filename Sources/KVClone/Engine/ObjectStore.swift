@@ -90,23 +90,27 @@ public final class ObjectStore: Sendable {
   /// - Parameters:
   ///   - label: what others who wait are told is holding the lock.
   ///   - timeout: how long to wait for another writer; the store's ``StoreOptions/busyTimeout`` where it is nil.
+  ///   - mergePolicy: what becomes of two objects with the same values under a uniqueness constraint.
   ///   - body: the changes.
   /// - Throws: what `body` throws; ``ValidationError`` with every broken rule of the model; `busy`, `nestedWrite`,
   ///   `mapFull`, `diskFull`, and what else the file system has to say.
   @available(*, noasync, message: "use the asynchronous form")
   public func write<R>(
-    label: String = "write", timeout: Duration? = nil, _ body: (inout WriteTransaction) throws -> R
+    label: String = "write", timeout: Duration? = nil, mergePolicy: MergePolicy = .error,
+    _ body: (inout WriteTransaction) throws -> R
   ) throws -> R {
-    try runWrite(label: label, timeout: timeout, body)
+    try runWrite(label: label, timeout: timeout, mergePolicy: mergePolicy, body)
   }
 
   /// Changes, from asynchronous code: `body` runs on a thread of the store's own.
   public func write<R: Sendable>(
-    label: String = "write", timeout: Duration? = nil, _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
+    label: String = "write", timeout: Duration? = nil, mergePolicy: MergePolicy = .error,
+    _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
   ) async throws -> R {
     try await withCheckedThrowingContinuation { continuation in
       writerQueue.async {
-        continuation.resume(with: Result { try self.runWrite(label: label, timeout: timeout, body) })
+        continuation.resume(
+          with: Result { try self.runWrite(label: label, timeout: timeout, mergePolicy: mergePolicy, body) })
       }
     }
   }
@@ -116,8 +120,11 @@ public final class ObjectStore: Sendable {
     return try body(transaction)
   }
 
-  func runWrite<R>(label: String, timeout: Duration?, _ body: (inout WriteTransaction) throws -> R) throws -> R {
+  func runWrite<R>(
+    label: String, timeout: Duration?, mergePolicy: MergePolicy = .error, _ body: (inout WriteTransaction) throws -> R
+  ) throws -> R {
     var transaction = WriteTransaction(try writeSession(label: label, timeout: timeout))
+    transaction.mergePolicy = mergePolicy
     let result: R
     do {
       result = try body(&transaction)

@@ -24,6 +24,8 @@ struct PendingChanges {
   var hasProvenance: Bool?
   /// What the history will tell of the transaction; nil where the store keeps none.
   var history: HistoryRecorder?
+  /// What becomes of conflicts over uniqueness constraints.
+  var mergePolicy = MergePolicy.error
   /// Who writes, and what is done, for the history.
   var author = ""
   var operation = ""

@@ -26,12 +26,13 @@ extension WriteTransaction {
     if !changed.isEmpty { try setAttributes(id, changed) }
   }
 
-  /// What hooks do before a commit validates: `willSave` until nothing changes, derived attributes, and the validation of
-  /// hooks.
+  /// What is done before a commit validates: `willSave` until nothing changes, derived attributes, conflicts over uniqueness
+  /// constraints, and the validation of hooks.
   mutating func prepareToSave() throws {
     try settle()
-    try callWillSave()
+    try callWillSave([session.changes.inserted, session.changes.updated])
     try session.refreshDerived()
+    try resolveConflictsToSave()
     guard let lifecycle = session.lifecycle, lifecycle.validatesSaves else { return }
     var issues = session.changes.refusals
     try forEachSaved { (transaction, id, entity, isNew) in
@@ -43,9 +44,10 @@ extension WriteTransaction {
     session.changes.refusals = issues
   }
 
-  private mutating func callWillSave() throws {
+  /// Asks these objects, and then those that were changed by it, until nothing changes any more.
+  mutating func callWillSave(_ objects: [ObjectSet]) throws {
     guard let lifecycle = session.lifecycle, lifecycle.changesSaves else { return }
-    var waiting = [session.changes.inserted, session.changes.updated].map { $0.copy() }
+    var waiting = objects.map { $0.copy() }
     for _ in 0..<Self.saveRoundLimit {
       session.changes.recent = ObjectSet()
       for set in waiting {
@@ -63,10 +65,13 @@ extension WriteTransaction {
       }
       waiting = [changed]
     }
-    throw StoreError(
+    throw Self.endlessSaving()
+  }
+
+  static func endlessSaving() -> StoreError {
+    StoreError(
       .hookFailed,
-      "willSave changes objects again and again (\(Self.saveRoundLimit) times); let it change what is not right yet only"
-    )
+      "willSave changes objects again and again (\(saveRoundLimit) times); let it change what is not right yet only")
   }
 
   private mutating func callWillSave(_ id: ObjectID, _ lifecycle: LifecycleTable) throws {

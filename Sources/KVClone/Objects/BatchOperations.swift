@@ -10,9 +10,9 @@ public enum BatchResultType: Sendable, Hashable {
 
 /// What a batch operation did.
 public struct BatchResult: Sendable, Hashable {
-  /// How many objects were inserted, fit the request and were updated, or were deleted, cascades included.
+  /// How many objects were given, fit the request and were updated, or were deleted, cascades included.
   public internal(set) var count = 0
-  /// The objects inserted, in the order given, or that fit the request, ascending; empty unless asked for.
+  /// The objects inserted, or merged into, in the order given, or that fit the request, ascending; empty unless asked for.
   public internal(set) var objectIDs: [ObjectID] = []
 }
 
@@ -23,6 +23,9 @@ public struct BatchResult: Sendable, Hashable {
 extension WriteTransaction {
   /// Inserts an object for each element: its attributes, the others having their defaults.
   ///
+  /// With a ``mergePolicy`` other than `error`, conflicts over uniqueness constraints are settled object by object: with
+  /// `mergeByPropertyObjectTrump`, objects that are there already are updated.
+  ///
   /// - Throws: as ``insert(_:_:relationships:)``.
   @discardableResult
   public mutating func batchInsert(
@@ -32,10 +35,11 @@ extension WriteTransaction {
     let hasHooks = session.lifecycle != nil
     var result = BatchResult()
     for attributes in objects {
-      let id = try changeObjects(settles: false) { (session) throws(StoreError) in
+      var id = try changeObjects(settles: false) { (session) throws(StoreError) in
         try session.insert(compiled, attributes, [:])
       }
       if hasHooks { try awake(id, attributes) }
+      id = try resolveConflicts(ofInserted: id)
       result.count += 1
       if resultType == .objectIDs { result.objectIDs.append(id) }
     }

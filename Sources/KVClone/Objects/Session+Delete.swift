@@ -7,7 +7,11 @@ extension Session {
   /// The rules are worked out for all of them first, without recursion and in bits: what cascades, then what denies. A
   /// relationship with the rule deny does not stand in the way when its members go in the same call.
   mutating func delete(_ ids: ObjectSet) throws(StoreError) -> Int {
-    let doomed = try doomed(by: ids)
+    try deleteAll(try doomed(by: ids))
+  }
+
+  /// Deletes these objects and no others; how many they are.
+  mutating func deleteAll(_ doomed: ObjectSet) throws(StoreError) -> Int {
     let hasProvenance = try hasProvenance()
     for (rootCode, set) in doomed.sets.enumerated() {
       guard let set else { continue }
@@ -31,8 +35,8 @@ extension Session {
     return doomed
   }
 
-  /// The objects given and all that cascade from them.
-  private borrowing func cascade(from ids: ObjectSet) throws(StoreError) -> ObjectSet {
+  /// The objects given and all that cascade from them, or those alone that are new.
+  borrowing func cascade(from ids: ObjectSet, onlyNew: Bool = false) throws(StoreError) -> ObjectSet {
     var doomed = ObjectSet()
     var queue = ObjectQueue()
     try ids.forEach { (id) throws(StoreError) in
@@ -45,6 +49,7 @@ extension Session {
       let entity = try schema.entity(of: view, id: id)
       for relationship in entity.relationships where relationship.description.deleteRule == .cascade {
         try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+          if onlyNew, try !isNew(member) { return true }
           if doomed.insert(member) { queue.add(member) }
           return true
         }

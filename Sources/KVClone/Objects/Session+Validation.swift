@@ -11,7 +11,7 @@ extension Session {
   /// All broken rules, at most 1,000 of them.
   borrowing func validationIssues() throws(StoreError) -> [ValidationIssue] {
     var issues: [ValidationIssue] = []
-    var patterns = PatternCache()
+    var patterns = PatternCache(.graphemeCluster)
     for set in [changes.inserted, changes.updated] {
       for (rootCode, serials) in set.sets.enumerated() {
         // Many models leave nothing to check, and nothing is read then.
@@ -116,7 +116,8 @@ extension CompiledAttribute {
     if case .integer(let most) = description.maxValue, Int64(text.utf16.count) > most {
       return (.stringTooLong, "is longer than \(most) characters")
     }
-    if let pattern = description.regularExpression, !patterns.matches(text, pattern) {
+    // A pattern that cannot be read refuses nothing: the model's loader has warned of it.
+    if let pattern = description.regularExpression, !(patterns.matches(text, pattern) ?? true) {
       return (.patternMismatch, "does not match the model's regular expression")
     }
     return nil
@@ -131,24 +132,5 @@ extension CompiledAttribute {
     case (.date(let a), .date(let b)): a < b
     default: false
     }
-  }
-}
-
-/// Regular expressions, compiled once a commit.
-struct PatternCache {
-  private var compiled: [String: Regex<AnyRegexOutput>?] = [:]
-
-  /// Whether the whole text matches, as in Core Data. A pattern that cannot be read matches everything: the model's
-  /// loader has warned of it.
-  mutating func matches(_ text: String, _ pattern: String) -> Bool {
-    let regex: Regex<AnyRegexOutput>?
-    if let known = compiled[pattern] {
-      regex = known
-    } else {
-      regex = try? Regex(pattern)
-      compiled[pattern] = regex
-    }
-    guard let regex else { return true }
-    return (try? regex.wholeMatch(in: text)) != nil
   }
 }

@@ -11,8 +11,7 @@ final class QueryEvaluator {
   var elements: [ObjectID] = []
   /// What the group has that is asked about: see ``QueryGrouping``.
   var places: [QueryValue] = []
-  /// Regular expressions by their text; nil for one that cannot be read.
-  private var patterns: [String: Regex<AnyRegexOutput>?] = [:]
+  private var patterns = PatternCache(.unicodeScalar)
 
   init(_ schema: Schema) {
     self.schema = schema
@@ -128,25 +127,12 @@ final class QueryEvaluator {
       let folded = QueryText.folded(right, diacritics)
       let pattern = test.options.contains(.caseInsensitive) ? "(?i)" + folded : folded
       let text = QueryText.folded(left, diacritics)
-      return matches(text, pattern: pattern)
+      // An object may hold the pattern, and one that cannot be read matches nothing.
+      return patterns.matches(text, pattern) ?? false
     case .beginsWith: return QueryText.begins(text, with: QueryText.folded(right, test.options))
     case .endsWith: return QueryText.ends(text, with: QueryText.folded(right, test.options))
     default: return QueryText.contains(text, QueryText.folded(right, test.options))
     }
-  }
-
-  /// Whether the whole text matches; not where the pattern, which an object may hold, cannot be read.
-  private func matches(_ text: String, pattern: String) -> Bool {
-    let regex: Regex<AnyRegexOutput>?
-    if let known = patterns[pattern] {
-      regex = known
-    } else {
-      // By code points, as all comparisons of texts.
-      regex = (try? Regex(pattern))?.matchingSemantics(.unicodeScalar)
-      patterns[pattern] = regex
-    }
-    guard let regex else { return false }
-    return (try? regex.wholeMatch(in: text)) != nil
   }
 
   static func areEqual(_ left: QueryValue, _ right: QueryValue, _ options: QueryComparison.Options) -> Bool {

@@ -120,17 +120,39 @@ struct RequestPlanner {
     return (choice, price(choice))
   }
 
-  /// The same with its entries counted on, where the first count came to its end.
+  /// The same with its objects counted on, where the first counts came to their end.
   private func recounted(_ choice: Choice, limit: Int, _ session: borrowing Session) throws(StoreError) -> Choice {
-    guard case .index(let scan) = choice.source, choice.count == Self.firstCount else { return choice }
+    guard choice.count ?? 0 >= Self.firstCount else { return choice }
     var choice = choice
-    if scan.isInOrderOfIDs, choice.isExact, order.isEmpty, let wanted, wanted < Self.firstCount {
-      // Read in order, as far as it is wanted.
+    if let wanted = readInOrder(choice) {
       choice.count = wanted
     } else {
-      choice.count = try session.countEntries(scan.intervals, limit: max(Self.firstCount, limit))
+      choice.count = try count(choice.source, limit: max(Self.firstCount, limit), session)
     }
     return choice
+  }
+
+  /// How many objects are read of an index whose order is the request's, which are as many as are wanted; nil where all are.
+  private func readInOrder(_ choice: Choice) -> Int? {
+    guard case .index(let scan) = choice.source, scan.isInOrderOfIDs, choice.isExact, order.isEmpty, let wanted,
+      wanted < Self.firstCount
+    else { return nil }
+    return wanted
+  }
+
+  /// How many objects a source has, one that several branches of an OR find as often; about `limit` at most.
+  private func count(_ source: Source, limit: Int, _ session: borrowing Session) throws(StoreError) -> Int {
+    switch source {
+    case .entity: return limit
+    case .objects(let ids): return ids.count
+    case .members(let owners, let link): return try session.memberCount(owners, link)
+    case .index(let scan): return try session.countEntries(scan.intervals, limit: limit)
+    case .ordered(let ordered): return try session.countEntries(ordered.scan.intervals, limit: limit)
+    case .union(let branches):
+      var sum = 0
+      for branch in branches where sum < limit { sum += try count(branch, limit: limit - sum, session) }
+      return sum
+    }
   }
 
   private func price(_ choice: Choice) -> Int {

@@ -1,0 +1,174 @@
+public import KVCloneModel
+
+/// How a write transaction settles conflicts over uniqueness constraints by its merge policy, before its commit validates.
+extension WriteTransaction {
+  /// What becomes of two objects that have the same values under a uniqueness constraint when the transaction commits; `error`
+  /// to begin with.
+  public var mergePolicy: MergePolicy {
+    get { session.changes.mergePolicy }
+    set { session.changes.mergePolicy = newValue }
+  }
+
+  /// Settles now what the commit would settle by ``mergePolicy``, Core Data's `resolve(constraintConflicts:)`. With the policy
+  /// `error` it does nothing.
+  ///
+  /// - Returns: the objects that have given way, each with the one that has its place now.
+  /// - Throws: `deleteDenied` where a stored object would have to go that its delete rules keep.
+  @discardableResult
+  public mutating func resolveConstraintConflicts() throws(StoreError) -> [ObjectID: ObjectID] {
+    var resolved = ResolvedConflicts(notesReplaced: true)
+    try resolving { (transaction) throws(StoreError) in _ = try transaction.resolveConflicts(&resolved) }
+    return resolved.replaced.mapValues { resolved.replacement(of: $0) }
+  }
+
+  /// As ``resolveConstraintConflicts()``, for one object that was just inserted: the object that it has become.
+  mutating func resolveConflicts(ofInserted id: ObjectID) throws(StoreError) -> ObjectID {
+    guard mergePolicy != .error else { return id }
+    var resolved = ResolvedConflicts(notesReplaced: true)
+    try resolving { (transaction) throws(StoreError) in
+      try transaction.session.refreshDerived()
+      _ = try transaction.resolveConflicts(of: id, &resolved)
+    }
+    return resolved.replacement(of: id)
+  }
+
+  /// Settles all conflicts before a commit validates. Hooks are asked about what that changed, and may make new ones.
+  mutating func resolveConflictsToSave() throws {
+    guard mergePolicy != .error else { return }
+    var resolved = ResolvedConflicts(notesReplaced: false)
+    for _ in 0..<Self.saveRoundLimit {
+      session.changes.recent = ObjectSet()
+      let isChanged = try resolveConflicts(&resolved)
+      let changed = session.changes.recent ?? ObjectSet()
+      session.changes.recent = nil
+      if !isChanged { return }
+      try callWillSave([changed])
+      try session.refreshDerived()
+    }
+    throw Self.endlessSaving()
+  }
+
+  /// Runs `body`; when it fails after the first change, the transaction can only be given up.
+  private mutating func resolving(_ body: (inout WriteTransaction) throws(StoreError) -> Void) throws(StoreError) {
+    if let failure = session.changes.failure { throw failure }
+    try settle()
+    let before = session.storage.changeCount
+    do throws(StoreError) {
+      try body(&self)
+    } catch {
+      if session.storage.changeCount != before { session.changes.fail(error) }
+      throw error
+    }
+  }
+
+  /// Settles the conflicts of all objects that were inserted or changed; whether there were any. What the policy cannot settle
+  /// is left to validation.
+  ///
+  /// It ends: each step deletes an object, or returns a stored one to what is stored, which happens once, and once more after
+  /// another was deleted in favour of it.
+  private mutating func resolveConflicts(_ resolved: inout ResolvedConflicts) throws(StoreError) -> Bool {
+    guard mergePolicy != .error else { return false }
+    try session.refreshDerived()
+    var isChanged = false
+    var goesOn = true
+    while goesOn {
+      goesOn = false
+      for isInserted in [true, false] {
+        // The sets change under way.
+        var next = changedObjects(isInserted).first(from: ObjectID(rawValue: 0))
+        while let id = next {
+          if try resolveConflicts(of: id, &resolved) { goesOn = true }
+          next = changedObjects(isInserted).first(from: ObjectID(rawValue: id.rawValue + 1))
+        }
+      }
+      isChanged = isChanged || goesOn
+    }
+    return isChanged
+  }
+
+  private borrowing func changedObjects(_ isInserted: Bool) -> ObjectSet {
+    isInserted ? session.changes.inserted : session.changes.updated
+  }
+
+  private mutating func resolveConflicts(of id: ObjectID, _ resolved: inout ResolvedConflicts) throws(StoreError)
+    -> Bool
+  {
+    var isChanged = false
+    while let conflict = try session.uniquenessConflict(of: id), try resolve(conflict, &resolved) {
+      isChanged = true
+      try session.refreshDerived()
+    }
+    return isChanged
+  }
+
+  /// Settles one conflict; false where the policy has nothing to change.
+  private mutating func resolve(_ conflict: UniquenessConflict, _ resolved: inout ResolvedConflicts)
+    throws(StoreError) -> Bool
+  {
+    let (holder, comer) = (conflict.holder, conflict.comer)
+    if try session.isNew(comer) {
+      try session.takeOver(mergePolicy.takeoverFromNew, from: comer, to: holder)
+      try session.discardNew(comer)
+      resolved.note(comer, replacedBy: holder)
+      return true
+    }
+    guard let takeover = mergePolicy.takeoverFromStored else {
+      guard resolved.returned.insert(comer) else { return false }
+      return try session.returnToStored(comer, onlyUnique: mergePolicy == .mergeByPropertyStoreTrump)
+    }
+    try session.takeOver(takeover, from: holder, to: comer)
+    let gone = ObjectSet([holder])
+    try validateDelete(gone)
+    _ = try session.delete(gone)
+    resolved.note(holder, replacedBy: comer)
+    return true
+  }
+}
+
+/// What the settling of conflicts has to remember.
+private struct ResolvedConflicts {
+  /// Stored objects that were returned to what is stored.
+  var returned = ObjectSet()
+  /// Objects that went, with those that they gave way to.
+  private(set) var replaced: [ObjectID: ObjectID] = [:]
+  private let notesReplaced: Bool
+
+  init(notesReplaced: Bool) {
+    self.notesReplaced = notesReplaced
+  }
+
+  mutating func note(_ gone: ObjectID, replacedBy kept: ObjectID) {
+    // What it took over may conflict with others.
+    _ = returned.remove(kept)
+    if notesReplaced { replaced[gone] = kept }
+  }
+
+  /// The object that has an object's place in the end.
+  func replacement(of id: ObjectID) -> ObjectID {
+    var last = id
+    while let next = replaced[last] { last = next }
+    return last
+  }
+}
+
+extension MergePolicy {
+  /// What the holder of the values takes over from a new object, which goes.
+  fileprivate var takeoverFromNew: ConflictTakeover {
+    switch self {
+    case .error, .rollback: .nothing
+    case .mergeByPropertyStoreTrump: .missing
+    case .mergeByPropertyObjectTrump: .set
+    case .overwrite: .everything
+    }
+  }
+
+  /// What a stored object that was changed takes over from the stored one that held the values, which goes; nil where the
+  /// change is given up instead.
+  fileprivate var takeoverFromStored: ConflictTakeover? {
+    switch self {
+    case .error, .rollback, .mergeByPropertyStoreTrump: nil
+    case .mergeByPropertyObjectTrump: .missing
+    case .overwrite: .members
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import ArgumentParser
+import KVClone
+
+/// The values that `query --select` asks for: expressions with commas between, each with a name of its own or called as it is
+/// written.
+enum QueryColumns {
+  /// - Parameter option: what an error calls the text.
+  static func parse(_ text: String, option: String) throws -> [ExpressionDescription] {
+    var columns: [ExpressionDescription] = []
+    for part in split(text) {
+      let (name, format) = named(part)
+      guard !format.isEmpty else {
+        throw ValidationError("\(option) takes values with commas between; one of them is missing")
+      }
+      if columns.contains(where: { $0.name == name }) {
+        throw ValidationError("\(option) has two values called \(name); write NAME=VALUE to call one otherwise")
+      }
+      do {
+        columns.append(try description(name, format))
+      } catch {
+        throw ValidationError("\(option), \(error)")
+      }
+    }
+    return columns
+  }
+
+  private static func description(_ name: String, _ format: String) throws(QueryFormatError) -> ExpressionDescription {
+    if format == "@count" { return ExpressionDescription(name, .function(.count, [.`self`])) }
+    // Names may be words of the language, and then are no expression.
+    if format.allSatisfy({ isOfName($0) || $0 == "." }) {
+      return ExpressionDescription(name, ExpressionDescription(keyPath: format).expression)
+    }
+    return try ExpressionDescription(name, format: format)
+  }
+
+  /// `total=sum:(price)` is called `total`; anything else is called as it is written.
+  private static func named(_ text: String) -> (name: String, format: String) {
+    guard let sign = text.firstIndex(of: "="), sign != text.startIndex, text[..<sign].allSatisfy(isOfName),
+      text[text.index(after: sign)...].first != "="
+    else { return (text, text) }
+    return (String(text[..<sign]), trimmed(text[text.index(after: sign)...]))
+  }
+
+  private static func isOfName(_ character: Character) -> Bool {
+    character.isLetter || character.isNumber || character == "_"
+  }
+
+  /// The parts between commas that stand neither in parentheses nor in a text, without the spaces around them.
+  static func split(_ text: String) -> [String] {
+    var parts: [String] = []
+    var part = ""
+    var depth = 0
+    var quote: Character?
+    var isEscaped = false
+    for character in text {
+      if let open = quote {
+        if isEscaped {
+          isEscaped = false
+        } else if character == "\\" {
+          isEscaped = true
+        } else if character == open {
+          quote = nil
+        }
+      } else if character == ",", depth == 0 {
+        parts.append(trimmed(part))
+        part = ""
+        continue
+      } else if "'\"".contains(character) {
+        quote = character
+      } else if "([{".contains(character) {
+        depth += 1
+      } else if ")]}".contains(character) {
+        depth -= 1
+      }
+      part.append(character)
+    }
+    return parts + [trimmed(part)]
+  }
+
+  private static func trimmed(_ text: some StringProtocol) -> String {
+    String(text.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+  }
+}

@@ -1,0 +1,73 @@
+import KVClone
+
+/// Writes the values that `query --select` asked for, one result after the other.
+struct QueryDictionaryWriter {
+  private let isJSON: Bool
+  private let isPlain: Bool
+  private let output: Output
+  private var json = JSONWriter()
+  private var rows: RowWriter
+
+  init(_ format: QueryCommand.Format, _ output: Output) {
+    isJSON = format == .json
+    isPlain = format == .csv
+    self.output = output
+    rows = RowWriter(isTable: format == .table, output)
+  }
+
+  mutating func begin(_ names: [String]) throws {
+    guard isJSON else { return try rows.write(names) }
+    json.beginObject()
+    json.key("objects")
+    json.beginArray()
+  }
+
+  mutating func write<T: ObjectReading & ~Copyable>(
+    _ dictionary: FetchedDictionary, in transaction: borrowing T
+  ) throws {
+    guard isJSON else {
+      return try rows.write(try dictionary.values.map { value throws in try text(value, in: transaction) })
+    }
+    json.beginObject()
+    for (name, value) in zip(dictionary.names, dictionary.values) {
+      json.key(name)
+      try write(value, in: transaction)
+    }
+    json.endObject()
+    try output.write(json.text)
+    json.removeWritten()
+  }
+
+  mutating func end() throws {
+    guard isJSON else { return try rows.end() }
+    json.endArray()
+    json.endObject()
+    json.newLine()
+    try output.write(json.text)
+  }
+
+  private mutating func write<T: ObjectReading & ~Copyable>(
+    _ value: QueryConstant, in transaction: borrowing T
+  ) throws {
+    switch value {
+    case .null: json.null()
+    case .value(let value): AttributeJSON.write(value, to: &json)
+    case .object(let id): json.string(try transaction.name(of: id))
+    case .list(let values):
+      json.beginArray()
+      for value in values { try write(value, in: transaction) }
+      json.endArray()
+    }
+  }
+
+  private func text<T: ObjectReading & ~Copyable>(
+    _ value: QueryConstant, in transaction: borrowing T
+  ) throws -> String {
+    switch value {
+    case .null: ""
+    case .value(let value): ValueText.cell(value, isPlain: isPlain)
+    case .object(let id): try transaction.name(of: id)
+    case .list(let values): try values.map { value throws in try text(value, in: transaction) }.joined(separator: ", ")
+    }
+  }
+}

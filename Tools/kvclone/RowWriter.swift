@@ -1,0 +1,53 @@
+import Foundation
+
+/// Writes rows of texts, the first of which are the columns' names: as a table for people, or as CSV for programs.
+struct RowWriter {
+  /// How many rows decide how wide a table's columns are.
+  private static let sampleSize = 200
+  private static let maximumWidth = 40
+
+  private let output: Output
+  /// Rows that wait until there are enough to decide about widths; nil once that is done, and for CSV.
+  private var waiting: [[String]]?
+  private var widths: [Int]?
+
+  init(isTable: Bool, _ output: Output) {
+    self.output = output
+    waiting = isTable ? [] : nil
+  }
+
+  mutating func write(_ cells: [String]) throws {
+    if let widths { return try output.line(Self.row(cells, widths)) }
+    guard waiting != nil else { return try output.line(cells.map(Self.csv).joined(separator: ",")) }
+    waiting?.append(cells)
+    if waiting?.count ?? 0 > Self.sampleSize { try end() }
+  }
+
+  /// Writes the rows that wait.
+  mutating func end() throws {
+    guard let rows = waiting else { return }
+    waiting = nil
+    var widths = Array(repeating: 0, count: rows.map(\.count).max() ?? 0)
+    for row in rows {
+      for (index, cell) in row.enumerated() { widths[index] = max(widths[index], min(cell.count, Self.maximumWidth)) }
+    }
+    for row in rows { try output.line(Self.row(row, widths)) }
+    self.widths = widths
+  }
+
+  private static func row(_ cells: [String], _ widths: [Int]) -> String {
+    var line = ""
+    for (index, cell) in cells.enumerated() {
+      let shown = Text.cut(cell, maximumWidth)
+      line += index == 0 ? shown : "  " + shown
+      if index + 1 < cells.count { line += String(repeating: " ", count: max(0, widths[index] - shown.count)) }
+    }
+    return line
+  }
+
+  /// RFC 4180: what has a comma, a quote or a line's end in it stands between quotes.
+  private static func csv(_ text: String) -> String {
+    guard text.contains(where: { ",\"\n\r\r\n".contains($0) }) else { return text }
+    return "\"" + text.replacingOccurrences(of: "\"", with: "\"\"") + "\""
+  }
+}
