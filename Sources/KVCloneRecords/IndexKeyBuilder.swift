@@ -28,11 +28,13 @@ package struct IndexKeyBuilder: Sendable {
     bytes.reserveCapacity(48)
     bytes.append(UInt8(indexID >> 8))
     bytes.append(UInt8(truncatingIfNeeded: indexID))
-    // Each value: presence byte, content, and a terminator of two bytes.
-    contentLimit = (FormatLimits.maximumKeyLength - 2 - 8) / valueCount - 3
+    contentLimit = Self.contentLimit(valueCount: valueCount)
     remaining = valueCount
     self.isFetchIndex = isFetchIndex
   }
+
+  /// Each value: presence byte, content, and a terminator of two bytes.
+  static func contentLimit(valueCount: Int) -> Int { (FormatLimits.maximumKeyLength - 2 - 8) / valueCount - 3 }
 
   /// Appends the next value.
   ///
@@ -203,7 +205,7 @@ package enum IndexKey {
 
   /// Whether a value in the key may be cut: a shorter key has room for its values.
   package static func mayBeCut(_ key: RawSpan, valueCount: Int) -> Bool {
-    key.byteCount >= IndexKeyBuilder(indexID: 0, valueCount: valueCount).contentLimit
+    key.byteCount >= IndexKeyBuilder.contentLimit(valueCount: valueCount)
   }
 
   /// What all keys of an index begin with.

@@ -73,7 +73,9 @@ package struct RecordLayout: @unchecked Sendable {
 
   /// The field of a property; linear in the number of fields, so look it up once per layout.
   package func fieldIndex(ofProperty propertyCode: UInt16) -> Int? {
-    (0..<fieldCount).first { table.pointee.entries[$0].propertyCode == propertyCode }
+    let entries = table.pointee.entries
+    for field in 0..<fieldCount where entries[field].propertyCode == propertyCode { return field }
+    return nil
   }
 
   /// The indexes of the list fields.

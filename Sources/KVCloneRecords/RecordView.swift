@@ -103,6 +103,15 @@ extension RecordView {
       littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: RecordHeader.entity, as: UInt16.self))
   }
 
+  /// The layout id (low 16 bits) and the entity's code (high 16 bits), which neighbours mostly share; nothing else of the
+  /// record is checked.
+  @inlinable
+  package static func layoutAndEntity(of bytes: RawSpan) throws(RecordError) -> UInt32 {
+    guard bytes.byteCount >= RecordHeader.length else { throw .tooShort }
+    return UInt32(
+      littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: RecordHeader.layout, as: UInt32.self))
+  }
+
   /// The commit that last changed the object; nothing else of the record is checked.
   @inlinable
   package static func commit(of bytes: RawSpan) throws(RecordError) -> UInt64 {

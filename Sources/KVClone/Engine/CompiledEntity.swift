@@ -117,15 +117,19 @@ final class CompiledEntity: Sendable {
   let attributeIndex: [String: Int]
   /// What attributes of a new object have that are not given.
   let defaults: [(attribute: CompiledAttribute, value: AttributeValue)]
+  /// The fields of attributes in ``layout``; -1 for those that are not stored.
+  let attributeFields: NameTable
   /// Composite attributes by name: their description.
   let composites: [String: AttributeDescription]
   /// Names in the model's order, composites as one.
   let attributeNames: [String]
   let relationships: [CompiledRelationship]
   let relationshipIndex: [String: Int]
+  private let relationshipPlaces: NameTable
   let relationshipIndexByCode: [UInt16: Int]
   let constraints: [CompiledConstraint]
   let fetchIndexes: [CompiledFetchIndex]
+  let requestIndexes: RequestIndexes
   /// Codes of the attributes and to-one relationships that any index has.
   let indexedCodes: Set<UInt16>
   /// Those of them that uniqueness constraints are about.
@@ -159,15 +163,18 @@ final class CompiledEntity: Sendable {
     defaults = attributes.compactMap { attribute in
       attribute.isDerived ? nil : attribute.description.defaultValue.map { (attribute, $0) }
     }
+    attributeFields = NameTable(attributes.map { (name: $0.path, number: $0.field ?? -1) })
     self.composites = composites
     self.attributeNames = attributeNames
     self.relationships = relationships
     relationshipIndex = Dictionary(
       relationships.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    relationshipPlaces = NameTable(relationships.enumerated().map { (name: $0.element.name, number: $0.offset) })
     relationshipIndexByCode = Dictionary(
       relationships.enumerated().map { ($0.element.code, $0.offset) }, uniquingKeysWith: { first, _ in first })
     self.constraints = constraints
     self.fetchIndexes = fetchIndexes
+    requestIndexes = RequestIndexes(constraints, fetchIndexes, attributes, relationships)
     uniqueCodes = Set(
       constraints.flatMap(\.columns).map { column in
         switch column {
@@ -193,7 +200,7 @@ final class CompiledEntity: Sendable {
 
   /// The relationship called `name`.
   func relationship(_ name: String) throws(StoreError) -> CompiledRelationship {
-    guard let index = relationshipIndex[name] else {
+    guard let index = relationshipPlaces[name] ?? relationshipIndex[name] else {
       throw StoreError(
         .unknownProperty, "\(self.name) has no stored relationship \(name)", entity: self.name, property: name)
     }

@@ -143,6 +143,17 @@ extension Schema {
     }
   }
 
+  /// The same by a layout that the caller has looked up.
+  @_lifetime(copy bytes)
+  @inline(__always)
+  func view(of bytes: RawSpan, _ layout: RecordLayout, id: ObjectID) throws(StoreError) -> RecordView {
+    do throws(RecordError) {
+      return try RecordView(bytes, layout: layout, seed: ValueEnvelope.seed(object: id))
+    } catch {
+      throw damaged(id, error)
+    }
+  }
+
   /// The entity that a record says it belongs to.
   func entity(of record: borrowing RecordView, id: ObjectID) throws(StoreError) -> CompiledEntity {
     guard let entity = entity(code: record.layout.entityCode), entity.rootCode == id.rootCode else {

@@ -25,6 +25,9 @@ extension CompiledEntity {
   func value(named name: String, in view: borrowing RecordView, id: ObjectID, schema: Schema) throws(StoreError)
     -> AttributeValue?
   {
+    if view.layout == layout, let field = attributeFields[name], field >= 0 {
+      do throws(RecordError) { return try view.value(field) } catch { throw schema.damaged(id, error) }
+    }
     if let index = attributeIndex[name] {
       return try value(of: attributes[index], in: view, id: id, schema: schema)
     }

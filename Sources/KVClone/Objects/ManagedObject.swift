@@ -10,12 +10,8 @@ public struct ManagedObject: Sendable {
   public let id: ObjectID
   let entity: CompiledEntity
   let schema: Schema
-  private let record: RecordBox
-  private let transients: [String: AttributeValue]
-  /// What was set since the object was read.
-  private(set) var pending: [String: AttributeValue?] = [:]
-  /// What an editing context has done to its relationships.
-  var links = ObjectValues()
+  private let record: RecordCopy
+  private var extras = ManagedObjectExtras.none
 
   init(
     _ view: borrowing RecordView, id: ObjectID, entity: CompiledEntity, schema: Schema,
@@ -24,8 +20,16 @@ public struct ManagedObject: Sendable {
     self.id = id
     self.entity = entity
     self.schema = schema
-    self.transients = transients
-    record = RecordBox(view)
+    record = RecordCopy(view)
+    if !transients.isEmpty { extras = .some(.init(transients: transients)) }
+  }
+
+  /// What was set since the object was read.
+  var pending: [String: AttributeValue?] { extras.values.pending }
+  /// What an editing context has done to its relationships.
+  var links: ObjectValues {
+    get { extras.values.links }
+    set { extras.change { $0.links = newValue } }
   }
 
   /// The concrete entity's name.
@@ -39,12 +43,11 @@ public struct ManagedObject: Sendable {
   /// The object as it was read.
   var withoutChanges: ManagedObject {
     var copy = self
-    copy.pending = [:]
-    copy.links = ObjectValues()
+    copy.extras = extras.values.transients.isEmpty ? .none : .some(.init(transients: extras.values.transients))
     return copy
   }
   /// The commit that last changed the object.
-  public var commit: UInt64 { record.read { $0.commit } }
+  public var commit: UInt64 { record.view.commit }
   /// Whether attributes were set since it was read.
   public var hasChanges: Bool { !pending.isEmpty }
 
@@ -54,14 +57,14 @@ public struct ManagedObject: Sendable {
   public subscript(attribute: String) -> AttributeValue? {
     get { (try? value(attribute)) ?? nil }
     set {
-      pending[attribute] = .some(newValue)
       // A composite is kept as its elements, so that it and they cannot say different things. What is none stays as it is,
       // for the save to refuse.
-      guard entity.composite(at: attribute) != nil, let leaves = try? entity.assignments(attribute, newValue) else {
-        return
+      let leaves = entity.composite(at: attribute).flatMap { _ in try? entity.assignments(attribute, newValue) }
+      extras.change { values in
+        guard let leaves else { return values.pending[attribute] = .some(newValue) }
+        values.pending[attribute] = nil
+        for leaf in leaves { values.pending[leaf.attribute.path] = .some(leaf.value) }
       }
-      pending[attribute] = nil
-      for leaf in leaves { pending[leaf.attribute.path] = .some(leaf.value) }
     }
   }
 
@@ -69,21 +72,22 @@ public struct ManagedObject: Sendable {
   ///
   /// - Throws: `unknownProperty`; `damaged` when the stored text is not UTF-8.
   public func value(_ attribute: String) throws(StoreError) -> AttributeValue? {
-    if !pending.isEmpty {
-      if let set = pending[attribute] { return set }
-      if let composite = entity.composite(at: attribute),
-        pending.keys.contains(where: { $0.hasPrefix(attribute + ".") })
+    if case .some(let values) = extras {
+      if let set = values.pending[attribute] { return set }
+      if !values.pending.isEmpty, let composite = entity.composite(at: attribute),
+        values.pending.keys.contains(where: { $0.hasPrefix(attribute + ".") })
       {
         return try withPending(composite, attribute)
       }
+      if let transient = values.transients[attribute] { return transient }
+      if !values.transients.isEmpty,
+        let transient = entity.transientComposite(attribute, { values.transients[$0] })
+      {
+        return transient
+      }
     }
-    if !transients.isEmpty {
-      if let transient = transients[attribute] { return transient }
-      if let transient = entity.transientComposite(attribute, { transients[$0] }) { return transient }
-    }
-    return try record.read { (view) throws(StoreError) in
-      try entity.value(named: attribute, in: view, id: id, schema: schema)
-    }
+    let view = record.view
+    return try entity.value(named: attribute, in: view, id: id, schema: schema)
   }
 
   /// A composite attribute some of whose elements were set.
@@ -96,40 +100,45 @@ public struct ManagedObject: Sendable {
   /// The target of a to-one relationship when the object was read; nil for an empty or unknown one.
   public func toOne(_ relationship: String) -> ObjectID? {
     guard let compiled = try? entity.relationship(relationship), !compiled.isToMany else { return nil }
-    if let target = links.targets[relationship] { return target }
-    return record.read { view in
-      entity.field(compiled.field, code: compiled.code, in: view).flatMap { view.toOne($0) }
-    }
+    if case .some(let values) = extras, let target = values.links.targets[relationship] { return target }
+    let view = record.view
+    guard let field = entity.field(compiled.field, code: compiled.code, in: view) else { return nil }
+    return view.toOne(field)
   }
 
   /// How many members a relationship had when the object was read; 0 for an unknown one.
   public func count(_ relationship: String) -> Int {
     guard let compiled = try? entity.relationship(relationship) else { return 0 }
-    return record.read { view in
-      guard let field = entity.field(compiled.field, code: compiled.code, in: view) else { return 0 }
-      return compiled.isToMany ? view.head(field).count : view.toOne(field) == nil ? 0 : 1
-    }
+    let view = record.view
+    guard let field = entity.field(compiled.field, code: compiled.code, in: view) else { return 0 }
+    return compiled.isToMany ? view.head(field).count : view.toOne(field) == nil ? 0 : 1
   }
 }
 
-/// A record in memory of its own. Immutable once made, so that it can be shared.
-private final class RecordBox: @unchecked Sendable {
-  private let buffer: RecordBuffer
-
-  init(_ view: borrowing RecordView) {
-    var copy = RecordBuffer()
-    copy.load(view)
-    buffer = copy
+/// What few objects have beside their record; no memory where there is nothing.
+private indirect enum ManagedObjectExtras: Sendable {
+  struct Values: Sendable {
+    /// What was set since the object was read.
+    var pending: [String: AttributeValue?] = [:]
+    /// What an editing context has done to its relationships.
+    var links = ObjectValues()
+    /// Transient attributes, as the transaction had them.
+    var transients: [String: AttributeValue] = [:]
   }
 
-  func read<R, E: Error>(_ body: (borrowing RecordView) throws(E) -> R) throws(E) -> R {
-    try Self.read(buffer, body)
+  case none
+  case some(Values)
+
+  var values: Values {
+    if case .some(let values) = self { return values }
+    return Values()
   }
 
-  private static func read<R, E: Error>(
-    _ buffer: borrowing RecordBuffer, _ body: (borrowing RecordView) throws(E) -> R
-  ) throws(E) -> R {
-    let view = buffer.view
-    return try body(view)
+  mutating func change(_ body: (inout Values) -> Void) {
+    var values = values
+    // Who holds them alone changes them in place.
+    self = .none
+    body(&values)
+    self = .some(values)
   }
 }

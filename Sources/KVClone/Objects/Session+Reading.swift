@@ -14,11 +14,11 @@ extension Session {
 
   borrowing func managedObject(_ view: borrowing RecordView, id: ObjectID) throws(StoreError) -> ManagedObject {
     let entity = try schema.entity(of: view, id: id)
-    return ManagedObject(view, id: id, entity: entity, schema: schema, transients: transients(of: id, entity))
+    let transients = changes.transients.isEmpty ? [:] : transients(of: id, entity)
+    return ManagedObject(view, id: id, entity: entity, schema: schema, transients: transients)
   }
 
   private borrowing func transients(of id: ObjectID, _ entity: CompiledEntity) -> [String: AttributeValue] {
-    if changes.transients.isEmpty { return [:] }
     var values: [String: AttributeValue] = [:]
     for attribute in entity.attributes where attribute.field == nil {
       values[attribute.path] = changes.transients[.init(object: id, attribute: attribute.path)]
@@ -102,20 +102,22 @@ extension Session {
   ) throws(StoreError) {
     let wanted = includesSubentities ? entity.concreteCodes : entity.isAbstract ? [] : [entity.code]
     let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: start))
-    // Neighbours are of one entity, as a rule.
-    var last: UInt16?
+    let schema = schema
+    // Neighbours are of one entity and layout, as a rule.
+    var last: UInt32?
+    var layout: RecordLayout?
     try storage.scan(entity.table, from: key.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
-      let code: UInt16
-      do throws(RecordError) { code = try RecordView.entityCode(of: value) } catch { throw schema.damaged(id, error) }
-      if code != last {
-        guard wanted.contains(code) else {
-          guard schema.entity(code: code) != nil else { throw schema.damaged(id, .wrongLayout) }
-          return true
-        }
-        last = code
+      let names: UInt32
+      do throws(RecordError) { names = try RecordView.layoutAndEntity(of: value) } catch {
+        throw schema.damaged(id, error)
       }
-      return try body(id, try schema.view(of: copy value, id: id))
+      if names != last {
+        layout = try schema.layout(names, id, ifOf: wanted)
+        last = names
+      }
+      guard let layout else { return true }
+      return try body(id, try schema.view(of: copy value, layout, id: id))
     }
   }
 }
@@ -149,6 +151,19 @@ extension Schema {
 
   private func invalidName(_ text: String) -> StoreError {
     StoreError(.invalidObjectName, "\(text) is no object's name; write Entity/serial, as in Note/12", object: text)
+  }
+
+  /// The layout of records whose headers say this (`RecordView.layoutAndEntity`); nil for those of entities that are not
+  /// among `codes`.
+  fileprivate func layout(_ names: UInt32, _ id: ObjectID, ifOf codes: Set<UInt16>) throws(StoreError) -> RecordLayout?
+  {
+    let code = UInt16(truncatingIfNeeded: names >> 16)
+    guard codes.contains(code) else {
+      guard entity(code: code) != nil else { throw damaged(id, .wrongLayout) }
+      return nil
+    }
+    guard let layout = layout(id: UInt16(truncatingIfNeeded: names)) else { throw damaged(id, .wrongLayout) }
+    return layout
   }
 
   /// The id in an object table's key.

@@ -75,7 +75,7 @@ private struct BoundsFinder {
   // MARK: Equality
 
   private func points(_ values: [QueryValue]) -> ColumnBounds? {
-    var points: Set<[UInt8]> = []
+    var points: [[UInt8]] = []
     var isExact = !isWiderTest
     for value in values {
       switch StoredMatch.equal(to: value, column.type) {
@@ -84,13 +84,13 @@ private struct BoundsFinder {
       case .value(var stored, let isSame):
         if isWiderTest, case .string(let text)? = stored { stored = .string(QueryText.folded(text, .foldedIndex)) }
         guard let (bytes, isTruncated) = try? builder.column(stored) else { return nil }
-        points.insert(bytes)
+        points.append(bytes)
         // Whether a large value is the one, only its bytes tell.
-        if column.type == .binary, stored != nil { points.insert([IndexKeyBuilder.withheld]) }
+        if column.type == .binary, stored != nil { points.append([IndexKeyBuilder.withheld]) }
         isExact = isExact && isSame && !isTruncated
       }
     }
-    return ColumnBounds(shape: .points(Array(points)), isExact: isExact)
+    return ColumnBounds(shape: .points(points.count > 1 ? Array(Set(points)) : points), isExact: isExact)
   }
 
   // MARK: Ranges

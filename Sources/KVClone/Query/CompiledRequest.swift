@@ -7,6 +7,8 @@ struct CompiledRequest: Sendable {
   let source: Source
   /// About how many objects the source has, where that was found out.
   let estimate: Int?
+  /// The objects of all entries of an index's part, where they are so few that they were remembered when they were counted.
+  let found: [ObjectID]?
   /// What has to hold for each object of the source; what the source itself vouches for is in it too.
   let condition: QueryCondition?
   /// Whether the source has the objects for which the condition holds, and no others: then nothing is asked of them.

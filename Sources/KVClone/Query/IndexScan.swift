@@ -25,6 +25,9 @@ struct IndexScan: Sendable {
   /// - Parameter tests: what each part of the condition says of one value; nil for a part that says something else.
   /// - Returns: nil where the index does not narrow anything down.
   init?(_ index: RequestIndex, _ tests: [ColumnTest?]) {
+    // Most indexes are of something else.
+    let first = index.columns.first?.code
+    guard tests.contains(where: { $0?.key.code == first }) else { return nil }
     guard let scan = Self.scan(index, tests), scan.limitedCount > 0,
       !index.isConstraint || scan.limitedCount == index.columns.count && scan.isOfWholeValues
     else { return nil }
@@ -59,7 +62,7 @@ struct IndexScan: Sendable {
   private static func scan(_ index: RequestIndex, _ tests: [ColumnTest?]) -> Scan? {
     var prefixes = [IndexKey.prefix(indexID: index.id)]
     var (fixedCount, limitedCount) = (0, 0)
-    var used: Set<Int> = []
+    var isUsed = Array(repeating: false, count: tests.count)
     var isExact = true
     var isOfWholeValues = true
     var range: (parts: [ColumnBounds], column: Int)?
@@ -81,14 +84,14 @@ struct IndexScan: Sendable {
         if fixedCount == place, sorted.count <= 1, points.isExact || !column.isText { fixedCount += 1 }
         isOfWholeValues = isOfWholeValues && !sorted.contains { $0.first == 0 }
         prefixes = prefixes.flatMap { prefix in sorted.map { prefix + $0 } }
-        used.insert(points.part)
+        isUsed[points.part] = true
         isExact = isExact && points.isExact
         limitedCount += 1
         continue
       }
       if !ranges.isEmpty {
         range = (ranges.map(\.bounds), place)
-        used.formUnion(ranges.map(\.part))
+        for range in ranges { isUsed[range.part] = true }
         isExact = isExact && ranges.allSatisfy(\.bounds.isExact)
         isOfWholeValues = false
         limitedCount += 1
@@ -98,7 +101,7 @@ struct IndexScan: Sendable {
     let intervals = prefixes.compactMap { interval($0, range?.parts ?? []) }
     let scan = IndexScan(
       index: index, intervals: intervals, fixedCount: fixedCount, limitedCount: limitedCount,
-      isExact: isExact && used.count == tests.count)
+      isExact: isExact && isUsed.allSatisfy { $0 })
     return Scan(value: scan, isOfWholeValues: isOfWholeValues)
   }
 

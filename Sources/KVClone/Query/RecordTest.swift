@@ -1,4 +1,3 @@
-import Foundation
 import KVCloneModel
 import KVCloneRecords
 
@@ -6,79 +5,84 @@ import KVCloneRecords
 /// of either. It answers what ``QueryEvaluator`` would, or leaves the question to it.
 struct RecordTest: Sendable {
   private let code: UInt16
-  private let comparison: Comparison
-
-  private enum Comparison: Sendable {
-    /// Whole numbers and truth values within bounds, both included; empty where the lower one is above the upper.
-    case integers(lower: Int64, upper: Int64)
-    case notInteger(Int64)
-    /// Of doubles, floats and dates. The constant is not NaN.
-    case doubles(QueryComparison.Operator, Double)
-    /// UTF-8, compared by its bytes, which is by code points.
-    case text(QueryComparison.Operator, [UInt8])
-  }
+  private let comparison: FieldTest.Comparison
+  private let holdsForNil: Bool
+  /// UTF-8 that a text is compared with.
+  let text: [UInt8]
 
   /// nil where the comparison is of something else.
   init?(_ left: QueryTerm, _ operation: QueryComparison.Operator, _ right: QueryTerm) {
-    guard let constant = right.constant, case .attribute(let owner, let column) = left.node,
-      case .current = owner.node, column.composite == nil
-    else { return nil }
-    code = column.code
-    switch column.type {
-    case .boolean, .integer16, .integer32, .integer64:
-      guard let comparison = Self.integers(operation, constant) else { return nil }
-      self.comparison = comparison
-    case .double, .float:
-      guard let number = constant.number.flatMap({ Self.double($0) }), Self.isOfNumbers(operation) else { return nil }
-      comparison = .doubles(operation, number)
-    case .date:
-      guard case .date(let seconds) = constant, !seconds.isNaN, Self.isOfNumbers(operation) else { return nil }
-      comparison = .doubles(operation, seconds)
-    case .string, .uri:
-      guard case .string(let text) = constant else { return nil }
-      switch operation {
-      case .equal, .notEqual, .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual, .beginsWith: break
-      default: return nil
-      }
-      comparison = .text(operation, Array(text.utf8))
-    default: return nil
+    guard let constant = right.constant, let column = left.ownColumn else { return nil }
+    self.init(column, operation, constant, holdsForNil: operation == .notEqual)
+  }
+
+  /// A test for objects whose attribute comes behind a value in an order; `isBehindEqual`: equal ones count too. Where it
+  /// does not hold, an object may come behind all the same. nil where records do not tell.
+  init?(behind value: QueryValue, _ order: CompiledRequest.Order, isBehindEqual: Bool) {
+    guard order.options.isEmpty, let column = order.term.ownColumn else { return nil }
+    if value.isNull {
+      // Everything but nil is greater, and nothing is less.
+      guard order.ascending else { return nil }
+      self.init(column.code, .anything, holdsForNil: isBehindEqual)
+    } else if order.ascending {
+      self.init(column, isBehindEqual ? .greaterThanOrEqual : .greaterThan, value, holdsForNil: false)
+    } else {
+      self.init(column, isBehindEqual ? .lessThanOrEqual : .lessThan, value, holdsForNil: true)
     }
   }
 
+  private init(_ code: UInt16, _ comparison: FieldTest.Comparison, holdsForNil: Bool, text: [UInt8] = []) {
+    self.code = code
+    self.comparison = comparison
+    self.holdsForNil = holdsForNil
+    self.text = text
+  }
+
+  private init?(
+    _ column: QueryColumn, _ operation: QueryComparison.Operator, _ constant: QueryValue, holdsForNil: Bool
+  ) {
+    let comparison: FieldTest.Comparison
+    var text: [UInt8] = []
+    switch column.type {
+    case .boolean, .integer16, .integer32, .integer64:
+      guard let integers = Self.integers(operation, constant) else { return nil }
+      comparison = integers
+    case .double, .float:
+      guard let number = constant.number.flatMap({ Self.double($0) }), let relation = FieldTest.Relation(operation),
+        relation != .beginning
+      else { return nil }
+      comparison = .doubles(relation, number)
+    case .date:
+      guard case .date(let seconds) = constant, !seconds.isNaN, let relation = FieldTest.Relation(operation),
+        relation != .beginning
+      else { return nil }
+      comparison = .doubles(relation, seconds)
+    case .string, .uri:
+      guard case .string(let constant) = constant, let relation = FieldTest.Relation(operation) else { return nil }
+      comparison = .text(relation)
+      text = Array(constant.utf8)
+    default: return nil
+    }
+    self.init(column.code, comparison, holdsForNil: holdsForNil, text: text)
+  }
+
+  /// The same for records of one layout; nil where those cannot tell.
+  ///
+  /// - Parameter text: ``text``, in memory that stays as it is while the result is asked.
+  func test(of layout: RecordLayout, text: UnsafeRawBufferPointer) -> FieldTest? {
+    FieldTest(layout, property: code, comparison, holdsForNil: holdsForNil, text: text)
+  }
+
   /// Whether it holds for the object of a record; nil where the record cannot tell.
-  @inline(__always)
   func holds(_ view: borrowing RecordView) -> Bool? {
-    guard let field = view.layout.fieldIndex(ofProperty: code) else { return nil }
-    if view.isNull(field) {
-      switch comparison {
-      case .integers: return false
-      case .notInteger: return true
-      case .doubles(let operation, _), .text(let operation, _): return operation == .notEqual
-      }
-    }
-    switch comparison {
-    case .integers(let lower, let upper):
-      guard let number = Self.integer(view, field) else { return nil }
-      return number >= lower && number <= upper
-    case .notInteger(let other): return Self.integer(view, field).map { $0 != other }
-    case .doubles(let operation, let other):
-      let number: Double
-      switch view.layout.kind(field) {
-      case .double: number = view.double(field)
-      case .float: number = Double(view.float(field))
-      case .date: number = view.seconds(field)
-      default: return nil
-      }
-      return Self.compare(number, operation, other)
-    case .text(let operation, let other):
-      guard view.layout.kind(field) == .string || view.layout.kind(field) == .uri else { return nil }
-      return view.variableBytes(field).withUnsafeBytes { Self.compare($0, operation, other) }
-    }
+    text.withUnsafeBytes { test(of: view.layout, text: $0)?.holds(view) }
   }
 
   // MARK: Numbers
 
-  private static func integers(_ operation: QueryComparison.Operator, _ constant: QueryValue) -> Comparison? {
+  private static func integers(
+    _ operation: QueryComparison.Operator, _ constant: QueryValue
+  ) -> FieldTest.Comparison? {
     if operation == .between {
       let bounds = constant.elements
       guard bounds.count == 2, case .integer(let lower)? = bounds[0].number,
@@ -107,54 +111,30 @@ struct RecordTest: Sendable {
     case .decimal: nil
     }
   }
+}
 
-  private static func isOfNumbers(_ operation: QueryComparison.Operator) -> Bool {
-    switch operation {
-    case .equal, .notEqual, .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual: true
-    default: false
+extension QueryTerm {
+  /// The attribute, where the term is a stored one of the object that is asked about, and no composite.
+  var ownColumn: QueryColumn? {
+    guard case .attribute(let owner, let column) = node, case .current = owner.node, column.composite == nil else {
+      return nil
     }
+    return column
   }
+}
 
-  @inline(__always)
-  private static func integer(_ view: borrowing RecordView, _ field: Int) -> Int64? {
-    switch view.layout.kind(field) {
-    case .boolean: view.boolean(field) ? 1 : 0
-    case .integer16: Int64(view.integer16(field))
-    case .integer32: Int64(view.integer32(field))
-    case .integer64: view.integer64(field)
-    default: nil
-    }
-  }
-
-  private static func compare(_ left: Double, _ operation: QueryComparison.Operator, _ right: Double) -> Bool {
+extension FieldTest.Relation {
+  /// nil for operators that compare otherwise.
+  fileprivate init?(_ operation: QueryComparison.Operator) {
     switch operation {
-    case .equal: left == right
-    case .notEqual: left != right
-    case .lessThan: left < right
-    case .lessThanOrEqual: left <= right
-    case .greaterThan: left > right
-    default: left >= right
-    }
-  }
-
-  // MARK: Texts
-
-  private static func compare(
-    _ left: UnsafeRawBufferPointer, _ operation: QueryComparison.Operator, _ right: [UInt8]
-  ) -> Bool {
-    let common = min(left.count, right.count)
-    let order = right.withUnsafeBytes { right in
-      guard common > 0, let left = left.baseAddress, let right = right.baseAddress else { return Int32(0) }
-      return memcmp(left, right, common)
-    }
-    switch operation {
-    case .equal: return left.count == right.count && order == 0
-    case .notEqual: return left.count != right.count || order != 0
-    case .beginsWith: return left.count >= right.count && order == 0
-    case .lessThan: return order < 0 || order == 0 && left.count < right.count
-    case .lessThanOrEqual: return order < 0 || order == 0 && left.count <= right.count
-    case .greaterThan: return order > 0 || order == 0 && left.count > right.count
-    default: return order > 0 || order == 0 && left.count >= right.count
+    case .equal: self = .equal
+    case .notEqual: self = .notEqual
+    case .lessThan: self = .less
+    case .lessThanOrEqual: self = .lessOrEqual
+    case .greaterThan: self = .greater
+    case .greaterThanOrEqual: self = .greaterOrEqual
+    case .beginsWith: self = .beginning
+    default: return nil
     }
   }
 }

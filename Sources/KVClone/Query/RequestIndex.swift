@@ -2,7 +2,9 @@ import KVCloneModel
 import KVCloneRecords
 
 /// An index as requests use it: a fetch index of the model, or the one behind a uniqueness constraint.
-struct RequestIndex: Sendable {
+///
+/// A class, so that planning a request copies nothing of it.
+final class RequestIndex: Sendable {
   let id: UInt16
   let name: String
   let columns: [Column]
@@ -10,6 +12,8 @@ struct RequestIndex: Sendable {
   let isConstraint: Bool
   /// The entity whose objects, and those of entities below it, have entries; nil where it is not known.
   let entityCode: UInt16?
+  /// A key without values.
+  let builder: IndexKeyBuilder
 
   struct Column: Sendable {
     /// The code of the attribute or relationship.
@@ -26,50 +30,60 @@ struct RequestIndex: Sendable {
     var isSortable: Bool { type != nil && type != .binary && type != .transformable }
   }
 
-  /// A key without values.
-  var builder: IndexKeyBuilder {
-    IndexKeyBuilder(indexID: id, valueCount: columns.count, isFetchIndex: !isConstraint)
+  /// nil where there are more columns than an index can have, or none.
+  init?(id: UInt16, name: String, columns: [Column], isConstraint: Bool, entityCode: UInt16?) {
+    guard (1...FormatLimits.maximumIndexValueCount).contains(columns.count) else { return nil }
+    self.id = id
+    self.name = name
+    self.columns = columns
+    self.isConstraint = isConstraint
+    self.entityCode = entityCode
+    builder = IndexKeyBuilder(indexID: id, valueCount: columns.count, isFetchIndex: !isConstraint)
   }
 
   var title: String { isConstraint ? "the uniqueness constraint \(name)" : "the index \(name)" }
 }
 
-extension CompiledEntity {
-  /// What requests for the entity's objects may use.
-  ///
-  /// - Parameter hasFetchIndexes: whether the fetch indexes are those of the state that is read.
-  func requestIndexes(hasFetchIndexes: Bool) -> [RequestIndex] {
-    var indexes: [RequestIndex] = []
-    for constraint in constraints {
-      let columns = constraint.columns.map { column(at: $0) }
-      // Large values have no entries.
-      guard columns.allSatisfy({ $0.type != .binary && $0.type != .transformable }),
-        columns.count <= FormatLimits.maximumIndexValueCount
-      else { continue }
-      indexes.append(
-        RequestIndex(
-          id: constraint.indexID, name: constraint.name, columns: columns, isConstraint: true, entityCode: nil))
+/// What requests for an entity's objects may use.
+struct RequestIndexes: Sendable {
+  /// Those behind uniqueness constraints, which every state has.
+  let ofConstraints: [RequestIndex]
+  /// The same and the fetch indexes.
+  let all: [RequestIndex]
+
+  init(
+    _ constraints: [CompiledConstraint], _ fetchIndexes: [CompiledFetchIndex], _ attributes: [CompiledAttribute],
+    _ relationships: [CompiledRelationship]
+  ) {
+    func column(
+      _ place: CompiledConstraint.Column, isAscending: Bool = true, isFolded: Bool = false
+    ) -> RequestIndex.Column {
+      switch place {
+      case .attribute(let index):
+        let attribute = attributes[index]
+        return .init(
+          code: attribute.code, name: attribute.path, type: attribute.description.type, isAscending: isAscending,
+          isFolded: isFolded)
+      case .toOne(let index):
+        let relationship = relationships[index]
+        return .init(
+          code: relationship.code, name: relationship.name, type: nil, isAscending: isAscending, isFolded: isFolded)
+      }
     }
-    guard hasFetchIndexes else { return indexes }
-    return indexes
-      + fetchIndexes.map { index in
+    ofConstraints = constraints.compactMap { constraint in
+      let columns = constraint.columns.map { column($0) }
+      // Large values have no entries.
+      guard columns.allSatisfy({ $0.type != .binary && $0.type != .transformable }) else { return nil }
+      return RequestIndex(
+        id: constraint.indexID, name: constraint.name, columns: columns, isConstraint: true, entityCode: nil)
+    }
+    all =
+      ofConstraints
+      + fetchIndexes.compactMap { index in
         RequestIndex(
           id: index.indexID, name: index.name,
-          columns: index.columns.map {
-            column(at: $0.place, isAscending: $0.isAscending, isFolded: $0.isFolded)
-          }, isConstraint: false, entityCode: index.entityCode)
+          columns: index.columns.map { column($0.place, isAscending: $0.isAscending, isFolded: $0.isFolded) },
+          isConstraint: false, entityCode: index.entityCode)
       }
-  }
-
-  private func column(
-    at place: CompiledConstraint.Column, isAscending: Bool = true, isFolded: Bool = false
-  ) -> RequestIndex.Column {
-    let (name, type): (String, AttributeType?) =
-      switch place {
-      case .attribute(let index): (attributes[index].path, attributes[index].description.type)
-      case .toOne(let index): (relationships[index].name, nil)
-      }
-    return RequestIndex.Column(
-      code: code(at: place), name: name, type: type, isAscending: isAscending, isFolded: isFolded)
   }
 }

@@ -30,6 +30,8 @@ struct RequestPlanner {
     /// Objects to look at, as far as they were counted; nil where that is not known.
     var count: Int?
     var isExact = false
+    /// The objects themselves, where they are few.
+    var found: [ObjectID]?
   }
 
   /// Records that a look-up of a record costs.
@@ -52,8 +54,10 @@ struct RequestPlanner {
       let found = price(counted)
       if found < cost { (best, cost) = (counted, found) }
     }
-    for index in indexes where use != .never {
-      guard let candidate = try ordered(index, parts, everything, session) else { continue }
+    if order.isEmpty || use == .never { return best }
+    let tests = parts.map { ColumnTest($0) }
+    for index in indexes {
+      guard let candidate = try ordered(index, tests, everything, session) else { continue }
       if candidate.cost <= cost || use == .always { (best, cost) = (candidate.choice, candidate.cost) }
     }
     return best
@@ -80,8 +84,8 @@ struct RequestPlanner {
     let tests = parts.map { ColumnTest($0) }
     for index in indexes {
       guard let scan = IndexScan(index, tests) else { continue }
-      let count = try session.countEntries(scan.intervals, limit: Self.firstCount)
-      offer(Choice(source: .index(scan), count: count, isExact: isExact(scan)))
+      let (count, found) = try session.fewEntries(scan.intervals, limit: Self.firstCount)
+      offer(Choice(source: .index(scan), count: count, isExact: isExact(scan), found: found))
     }
     return best
   }
@@ -100,9 +104,9 @@ struct RequestPlanner {
 
   /// The order that an index has, if it is the request's.
   private func ordered(
-    _ index: RequestIndex, _ parts: [QueryCondition], _ everything: Int, _ session: borrowing Session
+    _ index: RequestIndex, _ tests: [ColumnTest?], _ everything: Int, _ session: borrowing Session
   ) throws(StoreError) -> (choice: Choice, cost: Int)? {
-    guard !order.isEmpty, let scan = IndexScan.ordered(index, parts.map { ColumnTest($0) }),
+    guard let scan = IndexScan.ordered(index, tests),
       let ordered = OrderedScan(scan, order)
     else { return nil }
     let limit = max(Self.firstCount, everything / Self.lookupCost + 1)

@@ -34,12 +34,13 @@ extension Session {
     let planner = RequestPlanner(
       entity: entity, schema: schema,
       wantedCodes: entity.wantedCodes(includesSubentities: request.includesSubentities),
-      indexes: entity.requestIndexes(hasFetchIndexes: hasFetchIndexes), use: use, order: order,
+      indexes: hasFetchIndexes ? entity.requestIndexes.all : entity.requestIndexes.ofConstraints, use: use,
+      order: order,
       wanted: limit.flatMap { $0 <= Int.max - request.fetchOffset ? $0 + request.fetchOffset : nil })
     let choice = try planner.choose(condition, self)
     return CompiledRequest(
       entity: entity, includesSubentities: request.includesSubentities, source: choice.source,
-      estimate: choice.count, condition: condition, isSourceExact: choice.isExact, order: order,
+      estimate: choice.count, found: choice.found, condition: condition, isSourceExact: choice.isExact, order: order,
       offset: request.fetchOffset, limit: limit)
   }
 
@@ -67,7 +68,10 @@ extension Session {
     if request.condition == nil {
       count = try self.count(of: request.entity, includesSubentities: request.includesSubentities)
     } else if request.isSourceExact, case .index(let scan) = request.source {
-      count = try countEntries(scan.intervals, limit: request.wanted ?? .max)
+      let wanted = request.wanted ?? .max
+      count = request.found?.count ?? 0
+      if request.found == nil { count = try countEntries(scan.intervals, limit: wanted) }
+      count = min(count, wanted)
     } else {
       try forEachMatch(request) { (_, _) throws(StoreError) in
         count += 1
@@ -81,11 +85,18 @@ extension Session {
   /// The ids of the results in their order.
   private borrowing func sortedResults(_ request: CompiledRequest) throws(StoreError) -> ArraySlice<ObjectID> {
     let evaluator = QueryEvaluator(schema)
-    var results = SortedResults(request.order.map { $0.ascending }, limit: request.wanted)
+    let order = request.order
+    var results = SortedResults(order.map { $0.ascending }, limit: request.wanted)
+    var cutOff = RecordTests()
     try forEachMatch(request) { (id, view) throws(StoreError) in
-      let first = request.order[0].key(try evaluator.value(request.order[0].term, id, view, self))
+      if cutOff.surelyHold(view) { return true }
+      let first = order[0].key(try evaluator.value(order[0].term, id, view, self))
       if results.isBehindAll(first) { return true }
-      results.insert(try sortKeys(request, id, view, evaluator), id)
+      if results.insert(try sortKeys(request, id, view, evaluator), id), let last = results.lastKey {
+        // Ids ascend, so that what has the same only key comes behind too.
+        let test = RecordTest(behind: last, order[0], isBehindEqual: order.count == 1)
+        cutOff.set(test.map { [$0] } ?? [])
+      }
       return true
     }
     return results.ids.dropFirst(request.offset)
@@ -104,23 +115,30 @@ extension Session {
   private borrowing func forEachMatch(
     _ request: CompiledRequest, _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    let evaluator = QueryEvaluator(schema)
+    var filter = RecordFilter(request, schema)
+    if let found = request.found {
+      var last: ObjectID?
+      for id in found.sorted() where id != last {
+        if try !passes(id, isIndexed: true, &filter, body) { return }
+        last = id
+      }
+      return
+    }
     switch request.source {
     case .entity:
       try forEachRecord(of: request.entity, includesSubentities: request.includesSubentities) {
         (id, view) throws(StoreError) in
-        if let condition = request.condition, try !evaluator.holds(condition, id, view, self) { return true }
+        guard try filter.holds(id, view, self) else { return true }
         return try body(id, view)
       }
     case .index(let scan) where scan.isInOrderOfIDs:
-      let wanted = request.wantedCodes
       for interval in scan.intervals {
         try forEachKey(interval) { (_, id) throws(StoreError) in
-          try passes(request, wanted, id, isIndexed: true, evaluator, body)
+          try passes(id, isIndexed: true, &filter, body)
         }
       }
     case .ordered(let ordered):
-      let wanted = request.wantedCodes
+      let evaluator = filter.evaluator
       try forEachID(ordered, isPartlySorted: ordered.sortedCount < request.order.count) {
         (ids) throws(StoreError) in
         if ids.isEmpty { return ids }
@@ -131,15 +149,12 @@ extension Session {
         }
         return results.ids
       } _: { (id) throws(StoreError) in
-        try passes(request, wanted, id, isIndexed: true, evaluator, body)
+        try passes(id, isIndexed: true, &filter, body)
       }
     case .objects, .members, .index, .union:
-      let wanted = request.wantedCodes
       var gathered = GatheredObjects()
       let isIndexed = try gather(request.source, into: &gathered)
-      try gathered.forEach { (id) throws(StoreError) in
-        try passes(request, wanted, id, isIndexed: isIndexed, evaluator, body)
-      }
+      try gathered.forEach { (id) throws(StoreError) in try passes(id, isIndexed: isIndexed, &filter, body) }
     }
   }
 
@@ -174,17 +189,14 @@ extension Session {
 
   /// Calls `body` with an object if it is one of the request's; whether to go on.
   private borrowing func passes(
-    _ request: CompiledRequest, _ wanted: Set<UInt16>, _ id: ObjectID, isIndexed: Bool, _ evaluator: QueryEvaluator,
+    _ id: ObjectID, isIndexed: Bool, _ filter: inout RecordFilter,
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) -> Bool {
     guard let view = try record(id) else {
       if isIndexed { throw Self.damagedIndex }
       return true
     }
-    guard wanted.contains(try schema.entity(of: view, id: id).code) else { return true }
-    if !request.isSourceExact, let condition = request.condition, try !evaluator.holds(condition, id, view, self) {
-      return true
-    }
+    guard try filter.isOfWantedEntity(id, view), try filter.holds(id, view, self) else { return true }
     return try body(id, view)
   }
 
@@ -214,6 +226,12 @@ struct SortedResults {
     self.limit = limit
   }
 
+  /// The first key of the last result that is kept, once there are as many as are wanted.
+  var lastKey: QueryValue? {
+    guard let limit, entries.count >= limit else { return nil }
+    return entries.first?.keys[0]
+  }
+
   /// Whether a result with this first key comes behind all that are kept, and nothing else of it has to be known.
   func isBehindAll(_ key: QueryValue) -> Bool {
     guard let limit, entries.count >= limit, let last = entries.first else { return false }
@@ -224,16 +242,19 @@ struct SortedResults {
     }
   }
 
-  mutating func insert(_ keys: [QueryValue], _ id: ObjectID) {
+  /// Whether the result is kept.
+  @discardableResult
+  mutating func insert(_ keys: [QueryValue], _ id: ObjectID) -> Bool {
     let entry = Entry(keys: keys, id: id)
     guard let limit, entries.count >= limit else {
       entries.append(entry)
       if limit != nil { moveUp(entries.count - 1) }
-      return
+      return true
     }
-    guard let last = entries.first, precedes(entry, last) else { return }
+    guard let last = entries.first, precedes(entry, last) else { return false }
     entries[0] = entry
     moveDown(0)
+    return true
   }
 
   /// The ids in order.

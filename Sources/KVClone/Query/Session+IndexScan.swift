@@ -1,3 +1,4 @@
+import Foundation
 import KVCloneModel
 import KVCloneRecords
 
@@ -34,6 +35,27 @@ extension Session {
     }
     return count
   }
+
+  /// The same with the objects of the entries, where these are few.
+  borrowing func fewEntries(
+    _ intervals: [IndexScan.Interval], limit: Int
+  ) throws(StoreError) -> (count: Int, found: [ObjectID]?) {
+    var found: [ObjectID] = []
+    var count = 0
+    for interval in intervals {
+      let goesOn = try forEachKey(interval) { (_, id) throws(StoreError) in
+        if count == 0 { found.reserveCapacity(Self.fewCount) }
+        if count < Self.fewCount { found.append(id) }
+        count += 1
+        return count < limit
+      }
+      if !goesOn { break }
+    }
+    return (count, count <= Self.fewCount ? found : nil)
+  }
+
+  /// So many ids of entries are worth remembering.
+  private static var fewCount: Int { 64 }
 
   /// At least as many as an entity has objects: the highest serial of its table.
   borrowing func upperBound(_ entity: CompiledEntity) throws(StoreError) -> Int {
@@ -179,6 +201,15 @@ struct GatheredObjects {
 extension RawSpan {
   /// Whether the bytes come before others.
   fileprivate func precedes(_ bytes: [UInt8]) -> Bool {
-    withUnsafeBytes { $0.lexicographicallyPrecedes(bytes) }
+    withUnsafeBytes { mine in
+      bytes.withUnsafeBytes { other in
+        let common = min(mine.count, other.count)
+        guard common > 0, let left = mine.baseAddress, let right = other.baseAddress else {
+          return mine.count < other.count
+        }
+        let order = memcmp(left, right, common)
+        return order < 0 || order == 0 && mine.count < other.count
+      }
+    }
   }
 }

@@ -25,7 +25,6 @@ private struct QuerySubstitution {
   private struct Replacement {
     var result: Result<QueryExpression, QueryArgument.Problem>
     var height = 0
-    var freeVariables: Set<String> = []
   }
 
   private let replacements: [String: Replacement]
@@ -35,7 +34,6 @@ private struct QuerySubstitution {
       var replacement = Replacement(result: argument.expression())
       if case .success(let expression) = replacement.result {
         replacement.height = QueryTree.height(of: .expression(expression))
-        replacement.freeVariables = QueryTree.freeVariables(of: .expression(expression))
       }
       return replacement
     }
@@ -115,7 +113,7 @@ private struct QuerySubstitution {
     case .failure(.depth): throw error(.nestingTooDeep, QueryTree.tooHigh)
     case .success(let expression):
       try check(level + replacement.height - 1)
-      guard replacement.freeVariables.isDisjoint(with: bound) else {
+      if !bound.isEmpty, !QueryTree.freeVariables(of: .expression(expression)).isDisjoint(with: bound) {
         let message = "what is filled in has a variable that a subquery around it binds; rename one of them"
         throw error(.capturedVariable, message)
       }

@@ -15,45 +15,70 @@ enum QueryTree {
     case written(Int)
   }
 
-  /// How many levels a tree has, counted without recursion, because the tree may be of any height. Constants without a
-  /// literal count as high as they are written, so that what was printed can always be read.
-  static func height(of root: Part) -> Int {
-    var level = [root]
-    var height = 0
-    while !level.isEmpty, height <= maximumHeight {
-      height += 1
-      level = level.flatMap(children)
-    }
-    return height
+  /// How many levels a tree has, or one more than are allowed; no deeper is it followed, because it may be of any height.
+  /// Constants without a literal count as high as they are written, so that what was printed can always be read.
+  static func height(of root: Part) -> Int { height(of: root, limit: maximumHeight + 1) }
+
+  private static func height(of part: Part, limit: Int) -> Int {
+    if limit == 1 { return 1 }
+    var highest = 0
+    forEachChild(of: part) { highest = max(highest, height(of: $0, limit: limit - 1)) }
+    return highest + 1
   }
 
   static func children(of part: Part) -> [Part] {
+    var children: [Part] = []
+    forEachChild(of: part) { children.append($0) }
+    return children
+  }
+
+  private static func forEachChild(of part: Part, _ body: (Part) -> Void) {
     switch part {
-    case .written(let levels): levels > 1 ? [.written(levels - 1)] : []
+    case .written(let levels):
+      if levels > 1 { body(.written(levels - 1)) }
     case .constants(let constants):
-      constants.compactMap {
-        if case .list(let items) = $0 { .constants(items) } else { $0.isLiteral ? nil : .written(2) }
+      for constant in constants {
+        if case .list(let items) = constant {
+          body(.constants(items))
+        } else if !constant.isLiteral {
+          body(.written(2))
+        }
       }
     case .predicate(let predicate):
       switch predicate {
-      case .constant: []
-      case .comparison(let comparison): [.expression(comparison.left), .expression(comparison.right)]
-      case .and(let items), .or(let items): items.map { .predicate($0) }
-      case .not(let inner): [.predicate(inner)]
+      case .constant: break
+      case .comparison(let comparison):
+        body(.expression(comparison.left))
+        body(.expression(comparison.right))
+      case .and(let items), .or(let items):
+        for item in items { body(.predicate(item)) }
+      case .not(let inner): body(.predicate(inner))
       }
-    case .expression(let expression):
-      switch expression {
-      case .constant(let constant): constant.isLiteral ? [] : [.constants([constant])]
-      case .self, .variable: []
-      case .aggregate(let items), .function(_, let items): items.map { .expression($0) }
-      case .keyPath(let base, _), .collection(let base, _, _), .cast(let base, _): [.expression(base)]
-      case .conditional(let predicate, let first, let second):
-        [.predicate(predicate), .expression(first), .expression(second)]
-      case .subquery(let base, _, let predicate): [.expression(base), .predicate(predicate)]
-      case .setOperation(let left, _, let right): [.expression(left), .expression(right)]
-      case .index(let base, .expression(let place)): [.expression(base), .expression(place)]
-      case .index(let base, _): [.expression(base)]
-      }
+    case .expression(let expression): forEachChild(of: expression, body)
+    }
+  }
+
+  private static func forEachChild(of expression: QueryExpression, _ body: (Part) -> Void) {
+    switch expression {
+    case .constant(let constant):
+      if !constant.isLiteral { body(.constants([constant])) }
+    case .self, .variable: break
+    case .aggregate(let items), .function(_, let items):
+      for item in items { body(.expression(item)) }
+    case .keyPath(let base, _), .collection(let base, _, _), .cast(let base, _): body(.expression(base))
+    case .conditional(let predicate, let first, let second):
+      body(.predicate(predicate))
+      body(.expression(first))
+      body(.expression(second))
+    case .subquery(let base, _, let predicate):
+      body(.expression(base))
+      body(.predicate(predicate))
+    case .setOperation(let left, _, let right):
+      body(.expression(left))
+      body(.expression(right))
+    case .index(let base, let index):
+      body(.expression(base))
+      if case .expression(let place) = index { body(.expression(place)) }
     }
   }
 

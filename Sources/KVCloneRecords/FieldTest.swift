@@ -1,0 +1,156 @@
+/// A comparison of one field of a layout's records with a constant, decided on a record's bytes: no value is made of either.
+///
+/// It knows where the field is, so that nothing is looked up for each record. A text to compare with belongs to whoever
+/// made the test, and has to stay where it is as long as the test is asked.
+package struct FieldTest {
+  /// What is asked of a value that is not nil.
+  package enum Comparison: Sendable {
+    /// Whole numbers and truth values within bounds, both included; nothing where the lower one is above the upper.
+    case integers(lower: Int64, upper: Int64)
+    case notInteger(Int64)
+    /// Doubles, floats and dates; the constant is not NaN.
+    case doubles(Relation, Double)
+    /// UTF-8, compared by its bytes, which is by code points.
+    case text(Relation)
+    /// Nothing: every value but nil will do.
+    case anything
+  }
+
+  /// How a value has to stand to a constant.
+  package enum Relation: Sendable {
+    case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual
+    /// Of texts only.
+    case beginning
+  }
+
+  private let comparison: Comparison
+  private let holdsForNil: Bool
+  private let kind: FieldKind
+  private let isFirstVariable: Bool
+  private let nullBit: UInt8
+  private let nullOffset: Int
+  private let offset: Int
+  private let text: UnsafeRawBufferPointer
+
+  /// nil where records of the layout do not have the property, or not as a value that is compared so.
+  package init?(
+    _ layout: RecordLayout, property: UInt16, _ comparison: Comparison, holdsForNil: Bool, text: UnsafeRawBufferPointer
+  ) {
+    guard let field = layout.fieldIndex(ofProperty: property) else { return nil }
+    let entry = layout.entry(field)
+    switch (comparison, entry.kind) {
+    case (.integers, .boolean), (.integers, .integer16), (.integers, .integer32), (.integers, .integer64): break
+    case (.notInteger, .boolean), (.notInteger, .integer16), (.notInteger, .integer32), (.notInteger, .integer64): break
+    case (.doubles, .double), (.doubles, .float), (.doubles, .date): break
+    case (.text, .string), (.text, .uri): break
+    case (.anything, let kind) where kind.hasNullBit: break
+    default: return nil
+    }
+    self.comparison = comparison
+    self.holdsForNil = holdsForNil
+    self.text = text
+    kind = entry.kind
+    isFirstVariable = field == layout.table.pointee.firstVariable
+    nullBit = 1 &<< UInt8(field & 7)
+    nullOffset = RecordHeader.length + field / 8
+    offset = Int(entry.offset)
+  }
+
+  /// Whether all of some tests, which are of the record's layout, hold for it.
+  package static func allHold(_ tests: UnsafeBufferPointer<FieldTest>, _ view: borrowing RecordView) -> Bool {
+    for index in 0..<tests.count where !tests[index].holds(view.base, view.variableStart) { return false }
+    return true
+  }
+
+  /// Whether it holds for a record of the test's layout.
+  package func holds(_ view: borrowing RecordView) -> Bool { holds(view.base, view.variableStart) }
+
+  @inline(__always)
+  private func holds(_ base: UnsafeRawPointer, _ variableStart: Int) -> Bool {
+    if base.load(fromByteOffset: nullOffset, as: UInt8.self) & nullBit != 0 { return holdsForNil }
+    switch comparison {
+    case .integers(let lower, let upper):
+      let number = integer(base)
+      return number >= lower && number <= upper
+    case .notInteger(let other): return integer(base) != other
+    case .doubles(let relation, let other): return Self.compare(double(base), relation, other)
+    case .text(let relation): return Self.compare(bytes(base, variableStart), relation, text)
+    case .anything: return true
+    }
+  }
+
+  // MARK: Values
+
+  @inline(__always)
+  private func integer(_ base: UnsafeRawPointer) -> Int64 {
+    switch kind {
+    case .boolean: base.load(fromByteOffset: offset, as: UInt8.self) == 0 ? 0 : 1
+    case .integer16: Int64(base.number(at: offset, Int16.self))
+    case .integer32: Int64(base.number(at: offset, Int32.self))
+    default: base.number(at: offset, Int64.self)
+    }
+  }
+
+  @inline(__always)
+  private func double(_ base: UnsafeRawPointer) -> Double {
+    if kind == .float { return Double(Float(bitPattern: base.number(at: offset, UInt32.self))) }
+    return Double(bitPattern: base.number(at: offset, UInt64.self))
+  }
+
+  @inline(__always)
+  private func bytes(_ base: UnsafeRawPointer, _ variableStart: Int) -> UnsafeRawBufferPointer {
+    let end = base.number(at: offset, UInt32.self) & VariableSlot.endMask
+    let start = isFirstVariable ? 0 : base.number(at: offset &- 4, UInt32.self) & VariableSlot.endMask
+    return UnsafeRawBufferPointer(start: base + (variableStart &+ Int(start)), count: Int(end &- start))
+  }
+
+  // MARK: Comparisons
+
+  @inline(__always)
+  private static func compare(_ left: Double, _ relation: Relation, _ right: Double) -> Bool {
+    switch relation {
+    case .equal: left == right
+    case .notEqual: left != right
+    case .less: left < right
+    case .lessOrEqual: left <= right
+    case .greater: left > right
+    case .greaterOrEqual: left >= right
+    case .beginning: false
+    }
+  }
+
+  private static func compare(
+    _ left: UnsafeRawBufferPointer, _ relation: Relation, _ right: UnsafeRawBufferPointer
+  ) -> Bool {
+    let common = min(left.count, right.count)
+    if relation == .equal, left.count != right.count { return false }
+    let order = order(left, right, common)
+    switch relation {
+    case .equal: return order == 0
+    case .notEqual: return left.count != right.count || order != 0
+    case .less: return order < 0 || order == 0 && left.count < right.count
+    case .lessOrEqual: return order < 0 || order == 0 && left.count <= right.count
+    case .greater: return order > 0 || order == 0 && left.count > right.count
+    case .greaterOrEqual: return order > 0 || order == 0 && left.count >= right.count
+    case .beginning: return left.count >= right.count && order == 0
+    }
+  }
+
+  /// How the first `count` bytes stand to each other: most texts differ within the first word.
+  @inline(__always)
+  private static func order(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer, _ count: Int) -> Int {
+    guard count > 0, let left = left.baseAddress, let right = right.baseAddress else { return 0 }
+    var index = 0
+    while index &+ 8 <= count {
+      let (a, b) = ((left + index).loadUnaligned(as: UInt64.self), (right + index).loadUnaligned(as: UInt64.self))
+      if a != b { return a.bigEndian < b.bigEndian ? -1 : 1 }
+      index &+= 8
+    }
+    while index < count {
+      let (a, b) = (left.load(fromByteOffset: index, as: UInt8.self), right.load(fromByteOffset: index, as: UInt8.self))
+      if a != b { return a < b ? -1 : 1 }
+      index &+= 1
+    }
+    return 0
+  }
+}
