@@ -70,6 +70,13 @@ static inline int kvclone_open_unnamed(const char *directory) {
 static inline int kvclone_membarrier_register(void) { return syscall(SYS_membarrier, 16, 0) == 0 ? 0 : errno; }
 static inline int kvclone_membarrier(void) { return syscall(SYS_membarrier, 8, 0) == 0 ? 0 : errno; }
 
+// Asks the processor to fetch the beginning of some bytes that are about to be read: as much as it takes in while one
+// record is looked at.
+static inline void kvclone_prefetch(const void *bytes, size_t count) {
+  size_t end = count < 320 ? count : 320;
+  for (size_t at = 0; at < end; at += 64) __builtin_prefetch((const char *)bytes + at);
+}
+
 // A file of memory, closed on exec. Returns a descriptor, or a negative errno value.
 static inline int kvclone_memory_file(const char *name) {
   int fd = (int)syscall(SYS_memfd_create, name, 1u /* MFD_CLOEXEC */);

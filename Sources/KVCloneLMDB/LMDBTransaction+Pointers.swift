@@ -34,6 +34,12 @@ public struct LMDBEntryPointer {
   }
 }
 
+extension LMDBEntryPointer {
+  /// Asks the processor to have the value's first bytes at hand soon; nothing else happens.
+  @inline(__always)
+  package func prefetch() { unsafe kvclone_prefetch(raw.value, raw.valueCount) }
+}
+
 /// What a transaction reads, in pointers. Valid as long as the transaction, which the owner of this keeps alive.
 @safe
 package struct LMDBPointerReader {

@@ -9,6 +9,7 @@ extension WriteTransaction {
     if let failure = session.changes.failure { throw failure }
     let start = ContinuousClock.now
     do {
+      try settle()
       let key = try CloneKey(roots, options)
       if let key, let known = try session.result(of: key) { return known }
       let context = try session.prepareClone(roots, options, CloneCancellation(progress: options.progress))

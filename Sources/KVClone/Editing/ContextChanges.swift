@@ -75,6 +75,8 @@ struct ContextChanges: Sendable {
     var merged = self
     try merged.merge(transaction, policy)
     var ids: [ObjectID: ObjectID] = [:]
+    let replaced = ReplacedObjects()
+    transaction.session.changes.replaced = replaced
     for id in merged.inserted {
       guard let entity = merged.entities[id] else { continue }
       ids[id] = try transaction.insert(entity, merged.edits[id]?.attributes ?? [:])
@@ -101,8 +103,7 @@ struct ContextChanges: Sendable {
       if let values = merged.edits[id] { try transaction.linkTargets(id, try stored(values)) }
     }
     try transaction.delete(merged.deleted.sorted())
-    let replaced = try transaction.resolveConstraintConflicts()
-    return SaveResult(ids: ids.mapValues { replaced[$0] ?? $0 }.merging(replaced) { id, _ in id })
+    return SaveResult(ids: ids, replaced: replaced)
   }
 
   private static func notInserted() -> StoreError {
@@ -166,11 +167,17 @@ struct ContextChanges: Sendable {
 
 /// What a save did.
 public struct SaveResult: Sendable {
+  /// New objects' ids by their temporary ones.
   let ids: [ObjectID: ObjectID]
+  /// What the commit has merged; hooks may make conflicts, so that this is known after it.
+  var replaced: ReplacedObjects?
 
   /// The id that an object has now: for a new one, instead of its temporary one; for one that the merge policy has merged
   /// into another, the other's.
-  public func id(of id: ObjectID) -> ObjectID { ids[id] ?? id }
+  public func id(of id: ObjectID) -> ObjectID {
+    let saved = ids[id] ?? id
+    return replaced?.last(from: saved) ?? saved
+  }
 
   /// The id that an object has now: for a new one, instead of its temporary one.
   public func id<Object>(of id: TypedObjectID<Object>) -> TypedObjectID<Object> {

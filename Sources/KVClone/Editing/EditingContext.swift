@@ -73,7 +73,7 @@ public struct EditingContext: Sendable {
 
   private mutating func noteSave(_ result: SaveResult) {
     discard()
-    saved.formUnion(result.ids.keys.filter(\.isTemporary))
+    saved.formUnion(result.ids.keys)
   }
 }
 

@@ -113,8 +113,11 @@ private final class LMDBBackend: StorageBackend {
     }
     defer { LMDBPointerReader.close(cursor) }
     while code == 0 {
-      if try !body(RawSpan(_unsafeBytes: entry.key), RawSpan(_unsafeBytes: entry.value)) { return }
+      let (key, value) = (entry.key, entry.value)
+      // One ahead, so that the next entry is on its way from memory while this one is looked at.
       code = LMDBPointerReader.step(cursor, &entry)
+      if code == 0 { entry.prefetch() }
+      if try !body(RawSpan(_unsafeBytes: key), RawSpan(_unsafeBytes: value)) { return }
     }
     if code != LMDBPointerReader.notFound { throw Self.lookupError(code, key.count) }
   }

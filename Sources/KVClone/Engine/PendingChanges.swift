@@ -26,6 +26,8 @@ struct PendingChanges {
   var history: HistoryRecorder?
   /// What becomes of conflicts over uniqueness constraints.
   var mergePolicy = MergePolicy.error
+  /// Where it is noted who gave way to whom in them, for those who want to know after the commit.
+  var replaced: ReplacedObjects?
   /// Who writes, and what is done, for the history.
   var author = ""
   var operation = ""

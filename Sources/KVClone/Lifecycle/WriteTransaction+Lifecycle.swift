@@ -85,11 +85,11 @@ extension WriteTransaction {
   }
 
   /// Asks every object that a delete would take along whether it may go.
-  mutating func validateDelete(_ ids: ObjectSet) throws(StoreError) {
+  mutating func validateDelete(_ ids: ObjectSet, sparing kept: ObjectID? = nil) throws(StoreError) {
     guard let lifecycle = session.lifecycle, lifecycle.validatesDeletes else { return }
     if let failure = session.changes.failure { throw failure }
     try settle()
-    let doomed = try session.doomed(by: ids)
+    let doomed = try session.doomed(by: ids, sparing: kept)
     var issues = session.changes.refusals
     var next = doomed.first(from: ObjectID(rawValue: 0))
     while let id = next, issues.count < 1000 {

@@ -34,15 +34,19 @@ extension WriteTransaction {
     let compiled = try _withSession { (session) throws(StoreError) in try session.schema.entity(entity) }
     let hasHooks = session.lifecycle != nil
     var result = BatchResult()
+    var replaced: [ObjectID: ObjectID] = [:]
     for attributes in objects {
-      var id = try changeObjects(settles: false) { (session) throws(StoreError) in
+      let id = try changeObjects(settles: false) { (session) throws(StoreError) in
         try session.insert(compiled, attributes, [:])
       }
       if hasHooks { try awake(id, attributes) }
-      id = try resolveConflicts(ofInserted: id)
+      let settled = try resolveConflicts(ofInserted: id)
       result.count += 1
-      if resultType == .objectIDs { result.objectIDs.append(id) }
+      guard resultType == .objectIDs else { continue }
+      replaced.merge(settled) { $1 }
+      result.objectIDs.append(id)
     }
+    if !replaced.isEmpty { result.objectIDs = result.objectIDs.map { replaced.last(from: $0) } }
     return result
   }
 

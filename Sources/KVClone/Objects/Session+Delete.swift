@@ -6,12 +6,13 @@ extension Session {
   ///
   /// The rules are worked out for all of them first, without recursion and in bits: what cascades, then what denies. A
   /// relationship with the rule deny does not stand in the way when its members go in the same call.
-  mutating func delete(_ ids: ObjectSet) throws(StoreError) -> Int {
-    try deleteAll(try doomed(by: ids))
+  mutating func delete(_ ids: ObjectSet, sparing kept: ObjectID? = nil) throws(StoreError) -> Int {
+    try deleteAll(try doomed(by: ids, sparing: kept))
   }
 
   /// Deletes these objects and no others; how many they are.
   mutating func deleteAll(_ doomed: ObjectSet) throws(StoreError) -> Int {
+    waiting?.forgetTargets()
     let hasProvenance = try hasProvenance()
     for (rootCode, set) in doomed.sets.enumerated() {
       guard let set else { continue }
@@ -29,14 +30,17 @@ extension Session {
   /// The objects that go when those given are deleted.
   ///
   /// - Throws: `objectNotFound`, `deleteDenied`.
-  borrowing func doomed(by ids: ObjectSet) throws(StoreError) -> ObjectSet {
-    let doomed = try cascade(from: ids)
+  borrowing func doomed(by ids: ObjectSet, sparing kept: ObjectID? = nil) throws(StoreError) -> ObjectSet {
+    let doomed = try cascade(from: ids, sparing: kept)
     try checkDenied(doomed)
     return doomed
   }
 
-  /// The objects given and all that cascade from them, or those alone that are new.
-  borrowing func cascade(from ids: ObjectSet, onlyNew: Bool = false) throws(StoreError) -> ObjectSet {
+  /// The objects given and all that cascade from them, or those alone that are new; never `kept`, nor what cascades by way
+  /// of it alone.
+  borrowing func cascade(from ids: ObjectSet, onlyNew: Bool = false, sparing kept: ObjectID? = nil)
+    throws(StoreError) -> ObjectSet
+  {
     var doomed = ObjectSet()
     var queue = ObjectQueue()
     try ids.forEach { (id) throws(StoreError) in
@@ -49,6 +53,7 @@ extension Session {
       let entity = try schema.entity(of: view, id: id)
       for relationship in entity.relationships where relationship.description.deleteRule == .cascade {
         try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+          if member == kept { return true }
           if onlyNew, try !isNew(member) { return true }
           if doomed.insert(member) { queue.add(member) }
           return true

@@ -87,8 +87,8 @@ extension Session {
 
   /// Deletes an object of this transaction, and what cascades from it and is new too. What was stored is let go, and the rule
   /// deny has no say: the object never was.
-  mutating func discardNew(_ id: ObjectID) throws(StoreError) {
-    _ = try deleteAll(try cascade(from: ObjectSet([id]), onlyNew: true))
+  mutating func discardNew(_ id: ObjectID, sparing kept: ObjectID) throws(StoreError) {
+    _ = try deleteAll(try cascade(from: ObjectSet([id]), onlyNew: true, sparing: kept))
   }
 
   /// Gives an object's attributes and to-one relationships, or those of them that have to be unique, the values that are stored.
@@ -141,8 +141,8 @@ extension Session {
 
   // MARK: Taking over
 
-  /// Gives the object that stays what it takes over from the one that goes, and cuts the links between the two, so that neither
-  /// takes the other along.
+  /// Gives the object that stays what it takes over from the one that goes, which loses it, and cuts the links between the
+  /// two, so that neither takes the other, or what is the other's now, along.
   mutating func takeOver(_ what: ConflictTakeover, from gone: ObjectID, to kept: ObjectID) throws(StoreError) {
     let (theirs, mine) = (try entity(of: gone), try entity(of: kept))
     try takeAttributes(what, from: gone, theirs, to: kept, mine)
@@ -188,6 +188,7 @@ extension Session {
     let present = try self.target(of: own, kept)
     if what.takes(mineIsSet: present != nil && present != gone, theirsIsSet: target != nil) {
       try setToOne(kept, own, target)
+      try setToOne(gone, relationship, nil)
     }
   }
 
@@ -199,6 +200,7 @@ extension Session {
     guard let own, what != .nothing else { return }
     let members = try members(gone, relationship).filter { $0 != gone }
     try link(kept, own.name, members)
+    try setMembers(gone, relationship.name, [])
   }
 
   /// Relationships without an inverse that lead to the one that goes lead to the other.

@@ -45,7 +45,8 @@ struct WaitingKeys {
 
   var isEmpty: Bool { places.isEmpty }
   var count: Int { places.count }
-  var byteCount: Int { bytes.count }
+  /// What they take up, their places in memory included, which are more than short keys themselves.
+  var byteCount: Int { bytes.count + places.count * MemoryLayout<Place>.stride }
 
   mutating func append(_ key: [UInt8]) {
     var start: UInt128 = 0

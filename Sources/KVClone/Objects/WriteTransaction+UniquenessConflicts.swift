@@ -1,4 +1,5 @@
 public import KVCloneModel
+import Synchronization
 
 /// How a write transaction settles conflicts over uniqueness constraints by its merge policy, before its commit validates.
 extension WriteTransaction {
@@ -18,30 +19,38 @@ extension WriteTransaction {
   public mutating func resolveConstraintConflicts() throws(StoreError) -> [ObjectID: ObjectID] {
     var resolved = ResolvedConflicts(notesReplaced: true)
     try resolving { (transaction) throws(StoreError) in _ = try transaction.resolveConflicts(&resolved) }
-    return resolved.replaced.mapValues { resolved.replacement(of: $0) }
+    session.changes.replaced?.note(resolved.replaced)
+    return resolved.replaced.mapValues { resolved.replaced.last(from: $0) }
   }
 
-  /// As ``resolveConstraintConflicts()``, for one object that was just inserted: the object that it has become.
-  mutating func resolveConflicts(ofInserted id: ObjectID) throws(StoreError) -> ObjectID {
-    guard mergePolicy != .error else { return id }
+  /// As ``resolveConstraintConflicts()``, for one object that was just inserted, and for those that it gives way to in turn.
+  mutating func resolveConflicts(ofInserted id: ObjectID) throws(StoreError) -> [ObjectID: ObjectID] {
+    guard mergePolicy != .error else { return [:] }
     var resolved = ResolvedConflicts(notesReplaced: true)
     try resolving { (transaction) throws(StoreError) in
       try transaction.session.refreshDerived()
-      _ = try transaction.resolveConflicts(of: id, &resolved)
+      var next: ObjectID? = id
+      while let id = next {
+        _ = try transaction.resolveConflicts(of: id, &resolved)
+        next = resolved.replaced[id]
+      }
     }
-    return resolved.replacement(of: id)
+    return resolved.replaced
   }
 
   /// Settles all conflicts before a commit validates. Hooks are asked about what that changed, and may make new ones.
   mutating func resolveConflictsToSave() throws {
     guard mergePolicy != .error else { return }
-    var resolved = ResolvedConflicts(notesReplaced: false)
+    var resolved = ResolvedConflicts(notesReplaced: session.changes.replaced != nil)
     for _ in 0..<Self.saveRoundLimit {
       session.changes.recent = ObjectSet()
       let isChanged = try resolveConflicts(&resolved)
       let changed = session.changes.recent ?? ObjectSet()
       session.changes.recent = nil
-      if !isChanged { return }
+      if !isChanged {
+        session.changes.replaced?.note(resolved.replaced)
+        return
+      }
       try callWillSave([changed])
       try session.refreshDerived()
     }
@@ -108,7 +117,7 @@ extension WriteTransaction {
     let (holder, comer) = (conflict.holder, conflict.comer)
     if try session.isNew(comer) {
       try session.takeOver(mergePolicy.takeoverFromNew, from: comer, to: holder)
-      try session.discardNew(comer)
+      try session.discardNew(comer, sparing: holder)
       resolved.note(comer, replacedBy: holder)
       return true
     }
@@ -118,8 +127,8 @@ extension WriteTransaction {
     }
     try session.takeOver(takeover, from: holder, to: comer)
     let gone = ObjectSet([holder])
-    try validateDelete(gone)
-    _ = try session.delete(gone)
+    try validateDelete(gone, sparing: comer)
+    _ = try session.delete(gone, sparing: comer)
     resolved.note(holder, replacedBy: comer)
     return true
   }
@@ -142,11 +151,23 @@ private struct ResolvedConflicts {
     _ = returned.remove(kept)
     if notesReplaced { replaced[gone] = kept }
   }
+}
 
-  /// The object that has an object's place in the end.
-  func replacement(of id: ObjectID) -> ObjectID {
+/// Objects that gave way to others in a transaction, to be looked at after it.
+final class ReplacedObjects: Sendable {
+  private let replaced = Mutex<[ObjectID: ObjectID]>([:])
+
+  func note(_ others: [ObjectID: ObjectID]) { replaced.withLock { $0.merge(others) { $1 } } }
+
+  /// The object that has an object's place.
+  func last(from id: ObjectID) -> ObjectID { replaced.withLock { $0.last(from: id) } }
+}
+
+extension [ObjectID: ObjectID] {
+  /// Of objects with those that they gave way to, the one that has an object's place in the end.
+  func last(from id: ObjectID) -> ObjectID {
     var last = id
-    while let next = replaced[last] { last = next }
+    while let next = self[last] { last = next }
     return last
   }
 }

@@ -24,11 +24,10 @@ extension Session {
     let list = address(id, code)
     var head = scratch.view.head(relationship.field)
     if !head.isChunked, head.count + members.count <= FormatLimits.inlineIDLimit {
-      try edit(id) { (record) throws(RecordError) in
-        var position = head.count
-        for member in members {
+      for member in members {
+        guard let position = Self.place(of: member, in: scratch, relationship, at: nil) else { continue }
+        try edit(id) { (record) throws(RecordError) in
           try record.insertInlineID(relationship.field, at: position, member)
-          position += 1
         }
       }
     } else if !head.isChunked {

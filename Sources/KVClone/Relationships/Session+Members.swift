@@ -150,7 +150,7 @@ extension Session {
   }
 
   /// Where a new member belongs in an inline list; nil where it is one already.
-  private static func place(
+  static func place(
     of target: ObjectID, in record: borrowing RecordBuffer, _ relationship: CompiledRelationship, at index: Int?
   ) -> Int? {
     let ids = record.view.inlineIDs(relationship.field)
