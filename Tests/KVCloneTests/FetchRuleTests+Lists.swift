@@ -40,6 +40,17 @@ struct FetchListRuleTests {
     #expect(try f.find("ANY tags == NULL") == "")
   }
 
+  @Test("a text on the left is compared with all of a list alike, UUIDs and texts that are written as UUIDs")
+  func textsBesideOthers() throws {
+    let uuid = UUID()
+    let text = uuid.uuidString
+    #expect(try f.find("%@ IN {'\(text)', uid}", .string(text)) == "a b c")
+    #expect(try f.find("%@ BETWEEN {'\(text)', '\(text)'}", .string(text)) == "a b c")
+    #expect(try f.find("%@ IN {%@, '\(text)', NULL}", .string(text), .value(.uuid(UUID()))) == "a b c")
+    #expect(try f.find("%@ IN {%@, NULL}", .string(text), .value(.uuid(UUID()))) == "")
+    #expect(try f.find("%@ IN {'none', %@}", .string("none"), .value(.uuid(uuid))) == "a b c")
+  }
+
   @Test("a key path through a to-many relationship gives one value for each path, nil ones included")
   func values() throws {
     #expect(try f.find("ANY tags.points == NULL") == "a")

@@ -47,6 +47,9 @@ struct QueryCompiler {
   private mutating func test(_ comparison: QueryComparison) throws(StoreError) -> QueryTest {
     try check(comparison.options)
     var (left, right) = (try term(comparison.left), try term(comparison.right))
+    if case .string? = left.constant, let list = ofOneKind(right), (try? adapted(left, to: list)) != nil {
+      right = list
+    }
     right = try adapted(right, to: left)
     left = try adapted(left, to: right)
     try check(left, right, comparison)
@@ -108,6 +111,27 @@ struct QueryCompiler {
     guard let value = term.constant else { return term }
     let converted = try adapted(value, to: other.kind.element, other)
     return QueryTerm(.constant(converted), QueryKind(converted))
+  }
+
+  /// A list some of whose elements are UUIDs, dates or objects, with the texts beside them as that too; nil for other terms.
+  /// A text on the other side then is compared with all of them alike.
+  private func ofOneKind(_ term: QueryTerm) -> QueryTerm? {
+    func isWrittenAsText(_ kind: QueryKind) -> Bool {
+      switch kind {
+      case .uuid, .date, .object: true
+      default: false
+      }
+    }
+    switch term.node {
+    case .list(let parts):
+      guard let model = parts.first(where: { isWrittenAsText($0.kind.element) }) else { return nil }
+      return QueryTerm(
+        .list(parts.map { (try? adapted($0, to: model)) ?? $0 }), .list(model.kind.element))
+    case .constant(.list(let values)):
+      guard let kind = values.lazy.map({ QueryKind($0) }).first(where: isWrittenAsText) else { return nil }
+      return QueryTerm(.constant(.list(values.map { (try? adapted($0, to: kind, term)) ?? $0 })), .list(kind))
+    default: return nil
+    }
   }
 
   private func adapted(_ value: QueryValue, to kind: QueryKind, _ other: QueryTerm) throws(StoreError) -> QueryValue {
