@@ -2,7 +2,7 @@ import Foundation
 
 /// What the figures depend on.
 package struct MachineFacts {
-  package let lines: [(String, String)]
+  private let lines: [(String, String)]
 
   /// - Parameter sqlite: the version of SQLite that the benchmark is linked with.
   package init(stores: String, sqlite: String?) {
@@ -34,6 +34,15 @@ package struct MachineFacts {
       lines.append((title, version.isEmpty ? "?" : version))
     }
     self.lines = lines
+  }
+
+  /// A table of them.
+  ///
+  /// - Parameter seconds: how long the run took.
+  package func table(seconds: Double) -> String {
+    var table = MarkdownTable(["machine", ""], wordColumns: 2)
+    table.rows = lines.map { [$0.0, $0.1] } + [["this run", fixed(seconds / 60, 1) + " minutes"]]
+    return table.text + "\n"
   }
 
   /// The version of a dependency, as it was resolved.

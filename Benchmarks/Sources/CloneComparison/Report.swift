@@ -11,7 +11,7 @@ struct Report {
     for (name, plot) in plots { try write(plot.svg, "\(folder)/\(name).svg") }
     var text = "# Clones compared\n\n"
     if results.isQuick { text += "A quick run: small sizes, few rounds. The figures are a first look and no more.\n\n" }
-    text += targets + machine
+    text += Targets(results: results).all.section() + facts.table(seconds: results.seconds)
     for (name, plot) in plots { text += "![\(plot.title)](\(name).svg)\n\n" }
     text += howto
     for graph in results.graphs { text += section(graph) }
@@ -26,20 +26,6 @@ struct Report {
 
   private func write(_ text: String, _ path: String) throws {
     try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
-  }
-
-  private var targets: String {
-    var table = MarkdownTable(["target", "limit", "measured", ""], wordColumns: 4)
-    for target in Targets(results: results).all {
-      table.rows.append([target.title, target.limit, target.figure, target.verdict.rawValue])
-    }
-    return "## Targets\n\nMedians of interleaved rounds of this run.\n\n\(table.text)\n"
-  }
-
-  private var machine: String {
-    var table = MarkdownTable(["machine", ""], wordColumns: 2)
-    table.rows = facts.lines.map { [$0.0, $0.1] } + [["this run", fixed(results.seconds / 60, 1) + " minutes"]]
-    return table.text + "\n"
   }
 
   private var howto: String {

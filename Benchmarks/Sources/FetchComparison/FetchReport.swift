@@ -12,7 +12,8 @@ struct FetchReport {
       text += "A quick run: a small graph, short rounds. The figures are a first look and no more.\n\n"
     }
     if !results.differences.isEmpty { text += list("Results differ", results.differences) }
-    text += targets + machine + howto + figures + syncs + plans
+    text += results.measurements.map(\.asTarget).section(measured: "measured, SQLite / KVClone")
+    text += facts.table(seconds: results.seconds) + howto + figures + syncs + plans
     if !results.failures.isEmpty { text += list("What failed", results.failures) }
     return text
   }
@@ -23,20 +24,6 @@ struct FetchReport {
 
   private func list(_ title: String, _ lines: [String]) -> String {
     "## \(title)\n\n" + lines.map { "- \($0)\n" }.joined() + "\n"
-  }
-
-  private var targets: String {
-    var table = MarkdownTable(["target", "limit", "measured, SQLite / KVClone", ""], wordColumns: 4)
-    for target in results.measurements.map(\.asTarget) {
-      table.rows.append([target.title, target.limit, target.figure, target.verdict.rawValue])
-    }
-    return "## Targets\n\nMedians of interleaved rounds of this run.\n\n\(table.text)\n"
-  }
-
-  private var machine: String {
-    var table = MarkdownTable(["machine", ""], wordColumns: 2)
-    table.rows = facts.lines.map { [$0.0, $0.1] } + [["this run", fixed(results.seconds / 60, 1) + " minutes"]]
-    return table.text + "\n"
   }
 
   private var howto: String {

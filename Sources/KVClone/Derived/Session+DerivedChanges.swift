@@ -74,14 +74,14 @@ extension Session {
   /// A relationship of an object has gained new objects, of which not all may be written yet.
   mutating func newObjectsLinked(
     _ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship,
-    _ clones: some RandomAccessCollection<ObjectID>
+    _ members: some RandomAccessCollection<ObjectID>
   ) throws(StoreError) {
     guard schema.derivations.entity(entity.code) != nil else { return }
     // So many are worth looking at the whole list once.
-    var areKnown = clones.count <= 64
-    for clone in clones where areKnown { areKnown = try exists(clone) }
+    var areKnown = members.count <= 64
+    for member in members where areKnown { areKnown = try exists(member) }
     guard areKnown else { return try linkChanged(id, entity, relationship) }
-    for clone in clones { try linkChanged(id, entity, relationship, gained: clone) }
+    for member in members { try linkChanged(id, entity, relationship, gained: member) }
   }
 
   /// The object whose list an object belongs to.

@@ -20,9 +20,7 @@ extension Session {
 
   /// Writes what new objects owe others. After a failure the transaction is good for nothing but being given up.
   mutating func settle() throws(StoreError) {
-    guard let waiting else { return }
-    waiting.forgetTargets()
-    if waiting.isEmpty { return }
+    guard let waiting, !waiting.isEmpty else { return }
     do throws(StoreError) {
       try settleLinks(waiting)
       try settleKeys(waiting)

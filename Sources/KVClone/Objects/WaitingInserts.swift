@@ -20,14 +20,14 @@ final class WaitingInserts {
   var isEmpty: Bool { links.count == 0 && keys.isEmpty }
   var isFull: Bool { links.count >= Self.linkLimit || keys.byteCount >= Self.keyByteLimit }
 
-  /// The entity of an object that was looked up since anything but inserts happened; nil where it was not.
+  /// The entity of an object that was looked up since objects were last deleted; nil where it was not.
   @inline(__always)
   func entityCode(of target: ObjectID) -> UInt16? { targets.entityCode(of: target) }
 
   /// Remembers the entity of an object that exists.
   func note(_ target: ObjectID, _ entityCode: UInt16) { targets.note(target, entityCode) }
 
-  /// Forgets which objects exist: something else than an insert is about to happen.
+  /// Forgets which objects exist: some are about to be deleted, which is the only way that they vanish.
   func forgetTargets() { targets.removeAll() }
 }
 
