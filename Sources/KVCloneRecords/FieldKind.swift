@@ -34,6 +34,10 @@ package enum FieldKind: UInt8, Sendable, CaseIterable {
     }
   }
 
+  /// Whether values are whole numbers.
+  @inlinable
+  package var isInteger: Bool { self == .integer16 || self == .integer32 || self == .integer64 }
+
   /// Whether the fixed slot is an end offset into the variable bytes.
   @inlinable
   package var isVariable: Bool {

@@ -25,20 +25,15 @@ package struct FieldTest {
 
   private let comparison: Comparison
   private let holdsForNil: Bool
-  private let kind: FieldKind
-  private let isFirstVariable: Bool
-  private let nullBit: UInt8
-  private let nullOffset: Int
-  private let offset: Int
+  private let field: RecordField
   private let text: UnsafeRawBufferPointer
 
   /// nil where records of the layout do not have the property, or not as a value that is compared so.
   package init?(
     _ layout: RecordLayout, property: UInt16, _ comparison: Comparison, holdsForNil: Bool, text: UnsafeRawBufferPointer
   ) {
-    guard let field = layout.fieldIndex(ofProperty: property) else { return nil }
-    let entry = layout.entry(field)
-    switch (comparison, entry.kind) {
+    guard let field = RecordField(layout, property: property) else { return nil }
+    switch (comparison, field.kind) {
     case (.integers, .boolean), (.integers, .integer16), (.integers, .integer32), (.integers, .integer64): break
     case (.notInteger, .boolean), (.notInteger, .integer16), (.notInteger, .integer32), (.notInteger, .integer64): break
     case (.doubles, .double), (.doubles, .float), (.doubles, .date): break
@@ -49,11 +44,7 @@ package struct FieldTest {
     self.comparison = comparison
     self.holdsForNil = holdsForNil
     self.text = text
-    kind = entry.kind
-    isFirstVariable = field == layout.table.pointee.firstVariable
-    nullBit = 1 &<< UInt8(field & 7)
-    nullOffset = RecordHeader.length + field / 8
-    offset = Int(entry.offset)
+    self.field = field
   }
 
   /// Whether all of some tests, which are of the record's layout, hold for it.
@@ -67,41 +58,16 @@ package struct FieldTest {
 
   @inline(__always)
   private func holds(_ base: UnsafeRawPointer, _ variableStart: Int) -> Bool {
-    if base.load(fromByteOffset: nullOffset, as: UInt8.self) & nullBit != 0 { return holdsForNil }
+    if field.isNull(base) { return holdsForNil }
     switch comparison {
     case .integers(let lower, let upper):
-      let number = integer(base)
+      let number = field.integer(base)
       return number >= lower && number <= upper
-    case .notInteger(let other): return integer(base) != other
-    case .doubles(let relation, let other): return Self.compare(double(base), relation, other)
-    case .text(let relation): return Self.compare(bytes(base, variableStart), relation, text)
+    case .notInteger(let other): return field.integer(base) != other
+    case .doubles(let relation, let other): return Self.compare(field.double(base), relation, other)
+    case .text(let relation): return Self.compare(field.bytes(base, variableStart), relation, text)
     case .anything: return true
     }
-  }
-
-  // MARK: Values
-
-  @inline(__always)
-  private func integer(_ base: UnsafeRawPointer) -> Int64 {
-    switch kind {
-    case .boolean: base.load(fromByteOffset: offset, as: UInt8.self) == 0 ? 0 : 1
-    case .integer16: Int64(base.number(at: offset, Int16.self))
-    case .integer32: Int64(base.number(at: offset, Int32.self))
-    default: base.number(at: offset, Int64.self)
-    }
-  }
-
-  @inline(__always)
-  private func double(_ base: UnsafeRawPointer) -> Double {
-    if kind == .float { return Double(Float(bitPattern: base.number(at: offset, UInt32.self))) }
-    return Double(bitPattern: base.number(at: offset, UInt64.self))
-  }
-
-  @inline(__always)
-  private func bytes(_ base: UnsafeRawPointer, _ variableStart: Int) -> UnsafeRawBufferPointer {
-    let end = base.number(at: offset, UInt32.self) & VariableSlot.endMask
-    let start = isFirstVariable ? 0 : base.number(at: offset &- 4, UInt32.self) & VariableSlot.endMask
-    return UnsafeRawBufferPointer(start: base + (variableStart &+ Int(start)), count: Int(end &- start))
   }
 
   // MARK: Comparisons

@@ -146,14 +146,7 @@ extension RecordView {
   ///
   /// - Throws: `invalidUTF8`.
   package func string(_ field: Int) throws(RecordError) -> String {
-    let range = variable(field).range
-    // Not `String(validating:as:)`, which is generic inside the standard library, and twice as slow.
-    let bytes = Span<UInt8>(_bytes: span(range))
-    do {
-      return String(copying: try UTF8Span(validating: bytes))
-    } catch {
-      throw .invalidUTF8
-    }
+    try Self.string(variableBytes(field))
   }
 
   @inlinable

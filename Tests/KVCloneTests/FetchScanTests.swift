@@ -244,6 +244,34 @@ struct FetchScanTests {
     }
   }
 
+  @Test("views show records of an older layout as copies do", arguments: [1, 2] as [UInt64])
+  func views(_ seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let rows = try fill(&random, 60)
+    let session = Session(
+      storage: StorageTransaction(try test.store.engine.beginRead()), schema: schema, commit: 0,
+      storeUUID: test.store.uuid, serialFloor: test.store.serialFloor)
+    func key<Value>(_ name: String) throws -> AttributeKey<Value> {
+      AttributeKey(place: try AttributePlace(schema, "Thing", name))
+    }
+    let (name, label): (AttributeKey<String>, AttributeKey<String>) = (try key("name"), try key("label"))
+    let (rank, amount): (AttributeKey<Int>, AttributeKey<Int64>) = (try key("rank"), try key("amount"))
+    for row in rows {
+      let view = try ObjectView(try session.existingRecord(row.id), id: row.id, session)
+      let object = try session.object(row.id)
+      func same(_ seen: AttributeValue?, _ attribute: String) throws {
+        let stored = try object.value(attribute)
+        #expect(seen == stored, "seed \(seed): \(attribute) of \(object.name)")
+      }
+      try same(try view.value(name).map { .string($0) }, "name")
+      try same(try view.value(label).map { .string($0) }, "label")
+      try same(try view.value(rank).map { .integer(Int64($0)) }, "rank")
+      try same(try view.value(amount).map { .integer($0) }, "amount")
+      let bytes = try view.withUTF8(label) { bytes in bytes.withUnsafeBytes { Array($0) } }
+      try same(bytes.map { .string(String(decoding: $0, as: UTF8.self)) }, "label")
+    }
+  }
+
   @Test("every damaged byte is found, in records that a condition or an order leaves out too")
   func damage() throws {
     let id = try test.store.write { tx in

@@ -50,6 +50,26 @@ struct TypedObjectTests {
     }
   }
 
+  @Test func attributesByKeyPath() throws {
+    let (notebook, note, items) = try filled()
+    let name = try notebook.store.attribute(\Item.Fields.name)
+    let count = try notebook.store.attribute(\Note.Fields.itemCount)
+    try notebook.store.read { tx in
+      let seen1 = try tx.withObject(items[1].objectID.objectID) { try $0.value(name) }
+      #expect(seen1 == "second")
+      let seen2 = try tx.withObject(note.objectID.objectID) { try $0.value(count) }
+      #expect(seen2 == 3)
+      var names: [String] = []
+      let request = try FetchRequest(Item.self, sortedBy: [SortDescriptor(\.name, order: .reverse)])
+      try tx.forEachView(matching: request) { item in
+        names.append(try item.value(name) ?? "")
+        return true
+      }
+      #expect(names == ["third", "second", "first"])
+    }
+    expectError(.unknownProperty) { _ = try notebook.store.attribute(\Item.Fields.name.count) }
+  }
+
   @Test func theSortedTagsOfAnItem() throws {
     let (notebook, _, items) = try filled()
     try notebook.store.read { tx in

@@ -18,7 +18,8 @@ extension KVClonePeer {
   private func read(_ work: Work, _ transaction: borrowing ReadTransaction) throws -> RowSum {
     var sum = RowSum()
     switch work {
-    case .fetchByID(let ids): for id in ids { sum.add(try Item(try transaction.object(item(id))).digest) }
+    case .fetchByID(let ids):
+      for id in ids { try transaction.withObject(item(id)) { sum.add(try Item($0, attributes).digest) } }
     case .fetchByCode(let codes): for code in codes { try fetch(try requests.code(code), transaction, &sum) }
     case .fetchByRank(let ranges): for range in ranges { try fetch(try requests.ranks(range), transaction, &sum) }
     case .firstByName(let count, let times):
@@ -37,14 +38,17 @@ extension KVClonePeer {
   }
 
   private func fetch(_ request: FetchRequest, _ transaction: borrowing ReadTransaction, _ sum: inout RowSum) throws {
-    try transaction.forEachObject(matching: request) { object in
-      sum.add(try Item(object).digest)
+    try transaction.forEachView(matching: request) { object in
+      sum.add(try Item(object, attributes).digest)
       return true
     }
   }
 
   private func append(_ request: FetchRequest, _ transaction: borrowing ReadTransaction, _ sum: inout RowSum) throws {
-    for object in try transaction.fetch(request) { sum.append(try Item(object).digest) }
+    try transaction.forEachView(matching: request) { object in
+      sum.append(try Item(object, attributes).digest)
+      return true
+    }
   }
 
   private func walkItems(_ transaction: borrowing ReadTransaction, _ sum: inout RowSum) throws {
@@ -69,16 +73,21 @@ extension KVClonePeer {
   }
 
   func readSingly(_ id: Int) throws -> UInt64 {
-    try store.read { transaction in try Item(try transaction.object(item(id))).digest }
+    try store.read { transaction in
+      try transaction.withObject(item(id)) { try Item($0, attributes).digest }
+    }
   }
 
   func readBack(_ ids: Range<Int>) throws -> RowSum {
     try store.read { transaction in
       var sum = RowSum()
       for id in ids {
-        let object = try transaction.object(item(id))
         let tags = try transaction.members(item(id), "tags").map { Int($0.serial) }
-        sum.append(LinkedItem(item: try Item(object), list: Int(object.toOne("list")?.serial ?? 0), tags: tags).digest)
+        let linked = try transaction.withObject(item(id)) { object in
+          let list = Int(object.toOne("list")?.serial ?? 0)
+          return LinkedItem(item: try Item(object, attributes), list: list, tags: tags)
+        }
+        sum.append(linked.digest)
       }
       sum.add(counted: try transaction.count(entity: "Item"))
       return sum

@@ -37,6 +37,7 @@ struct KVClonePeer: Contestant {
   /// What all ids of an entity have in common.
   private let itemCode, listCode, tagCode: UInt16
   let requests: ItemRequests
+  let attributes: ItemAttributes
 
   /// Objects a transaction while a store is filled.
   private static let itemsPerTransaction = 100_000
@@ -44,6 +45,7 @@ struct KVClonePeer: Contestant {
   init(making graph: ItemGraph, in folder: String) throws {
     store = try ObjectStore.create(at: folder, model: Self.model)
     requests = try ItemRequests()
+    attributes = try ItemAttributes(store)
     (itemCode, listCode, tagCode) = try store.write { transaction in
       var (list, tag) = (UInt16(0), UInt16(0))
       for number in 1...ItemGraph.listCount {
@@ -84,6 +86,25 @@ struct KVClonePeer: Contestant {
   func close() { store.close() }
 }
 
+/// The attributes of items, looked up once, as statements' columns are.
+struct ItemAttributes: Sendable {
+  let name, note: AttributeKey<String>
+  let code, rank: AttributeKey<Int>
+  let price: AttributeKey<Double>
+  let flag: AttributeKey<Bool>
+  let created: AttributeKey<Date>
+
+  init(_ store: ObjectStore) throws {
+    name = try store.attribute("Item", "name")
+    note = try store.attribute("Item", "note")
+    code = try store.attribute("Item", "code")
+    rank = try store.attribute("Item", "rank")
+    price = try store.attribute("Item", "price")
+    flag = try store.attribute("Item", "flag")
+    created = try store.attribute("Item", "created")
+  }
+}
+
 /// The requests of the tasks, read once; each use puts values in their places.
 struct ItemRequests: Sendable {
   private let code, rank, match: QueryPredicate
@@ -120,14 +141,14 @@ extension Item {
     ]
   }
 
-  init(_ object: ManagedObject) throws {
-    guard case .string(let name)? = try object.value("name"), case .integer(let code)? = try object.value("code"),
-      case .integer(let rank)? = try object.value("rank"), case .double(let price)? = try object.value("price"),
-      case .boolean(let flag)? = try object.value("flag"), case .date(let created)? = try object.value("created"),
-      case .string(let note)? = try object.value("note")
+  init(_ object: ObjectView, _ attributes: ItemAttributes) throws {
+    guard let name = try object.value(attributes.name), let code = try object.value(attributes.code),
+      let rank = try object.value(attributes.rank), let price = try object.value(attributes.price),
+      let flag = try object.value(attributes.flag), let created = try object.value(attributes.created),
+      let note = try object.value(attributes.note)
     else { throw PeerFailure("\(object.name) lacks an attribute") }
     self.init(
-      id: Int(object.id.serial), name: name, code: Int(code), rank: Int(rank), price: price, flag: flag,
+      id: Int(object.id.serial), name: name, code: code, rank: rank, price: price, flag: flag,
       created: created.timeIntervalSinceReferenceDate, note: note)
   }
 }

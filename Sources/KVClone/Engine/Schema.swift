@@ -17,6 +17,8 @@ final class Schema: Sendable {
   /// Code → name, of every property that the store ever had; elements of composites as `composite.leaf`.
   let propertyNames: [UInt16: String]
   private let entitiesByCode: [CompiledEntity?]
+  /// Entity code → root entity's code; 0 for codes that no entity of the model has.
+  private let rootCodesByCode: [UInt16]
   private let layoutsByID: [RecordLayout?]
   /// Root-entity code → table of its objects.
   private let objectTables: [StorageTable?]
@@ -55,6 +57,7 @@ final class Schema: Sendable {
     var byCode = [CompiledEntity?](repeating: nil, count: Int(codes.lastEntity) + 1)
     for entity in entities { byCode[Int(entity.code)] = entity }
     entitiesByCode = byCode
+    rootCodesByCode = byCode.map { $0?.rootCode ?? 0 }
     var objectTables = [StorageTable?](repeating: nil, count: Int(codes.lastEntity) + 1)
     for entity in entities { objectTables[Int(entity.rootCode)] = entity.table }
     self.objectTables = objectTables
@@ -88,6 +91,12 @@ final class Schema: Sendable {
   @inline(__always)
   func entity(code: UInt16) -> CompiledEntity? {
     Int(code) < entitiesByCode.count ? entitiesByCode[Int(code)] : nil
+  }
+
+  /// The code of an entity's root entity; 0 for a code that no entity of the model has.
+  @inline(__always)
+  func rootCode(ofEntity code: UInt16) -> UInt16 {
+    Int(code) < rootCodesByCode.count ? rootCodesByCode[Int(code)] : 0
   }
 
   /// The layout with `id`; nil when the store never described one.

@@ -35,6 +35,22 @@ extension CompiledEntity {
     return try compositeValue(composite, path: name, in: view, id: id, schema: schema)
   }
 
+  /// The target of a to-one relationship; nil for an empty or unknown one.
+  func toOne(_ relationship: String, _ view: borrowing RecordView) -> ObjectID? {
+    guard let compiled = try? self.relationship(relationship), !compiled.isToMany,
+      let field = field(compiled.field, code: compiled.code, in: view)
+    else { return nil }
+    return view.toOne(field)
+  }
+
+  /// How many members a relationship has; 0 for an unknown one.
+  func count(_ relationship: String, _ view: borrowing RecordView) -> Int {
+    guard let compiled = try? self.relationship(relationship),
+      let field = field(compiled.field, code: compiled.code, in: view)
+    else { return 0 }
+    return compiled.isToMany ? view.head(field).count : view.toOne(field) == nil ? 0 : 1
+  }
+
   /// The composite attribute at a path: one of the entity's, or an element of another.
   func composite(at path: String) -> AttributeDescription? {
     let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)

@@ -99,19 +99,15 @@ public struct ManagedObject: Sendable {
 
   /// The target of a to-one relationship when the object was read; nil for an empty or unknown one.
   public func toOne(_ relationship: String) -> ObjectID? {
-    guard let compiled = try? entity.relationship(relationship), !compiled.isToMany else { return nil }
     if case .some(let values) = extras, let target = values.links.targets[relationship] { return target }
     let view = record.view
-    guard let field = entity.field(compiled.field, code: compiled.code, in: view) else { return nil }
-    return view.toOne(field)
+    return entity.toOne(relationship, view)
   }
 
   /// How many members a relationship had when the object was read; 0 for an unknown one.
   public func count(_ relationship: String) -> Int {
-    guard let compiled = try? entity.relationship(relationship) else { return 0 }
     let view = record.view
-    guard let field = entity.field(compiled.field, code: compiled.code, in: view) else { return 0 }
-    return compiled.isToMany ? view.head(field).count : view.toOne(field) == nil ? 0 : 1
+    return entity.count(relationship, view)
   }
 }
 

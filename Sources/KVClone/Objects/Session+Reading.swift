@@ -18,7 +18,7 @@ extension Session {
     return ManagedObject(view, id: id, entity: entity, schema: schema, transients: transients)
   }
 
-  private borrowing func transients(of id: ObjectID, _ entity: CompiledEntity) -> [String: AttributeValue] {
+  borrowing func transients(of id: ObjectID, _ entity: CompiledEntity) -> [String: AttributeValue] {
     var values: [String: AttributeValue] = [:]
     for attribute in entity.attributes where attribute.field == nil {
       values[attribute.path] = changes.transients[.init(object: id, attribute: attribute.path)]

@@ -8,9 +8,7 @@ extension ManagedObject {
   public func decodeIfPresent<Value: AttributeConvertible>(_ attribute: String) throws(StoreError) -> Value? {
     guard let stored = try value(attribute) else { return nil }
     guard let value = Value(attributeValue: stored) else {
-      throw StoreError(
-        .wrongType, "\(name).\(attribute) holds a value that \(Value.self) cannot have; set it to one that it can",
-        entity: entityName, property: attribute, object: name)
+      throw StoreError.notConvertible(attribute, Value.self, entity: entityName, object: name)
     }
     return value
   }

@@ -1,0 +1,46 @@
+public import KVCloneModel
+
+extension ObjectReading where Self: ~Copyable {
+  /// Looks at an object without copying it.
+  ///
+  /// - Returns: what `body` does.
+  /// - Throws: `objectNotFound`, `damaged`, and what `body` throws.
+  public borrowing func withObject<Result>(_ id: ObjectID, _ body: (ObjectView) throws -> Result) throws -> Result {
+    try _withSession { session in try body(try ObjectView(try session.existingRecord(id), id: id, session)) }
+  }
+
+  /// Looks at the objects that a request asks for, one by one in its order, without copying them, until `body` answers
+  /// false.
+  ///
+  /// - Throws: see ``fetch(_:)``, and what `body` throws.
+  public borrowing func forEachView(matching request: FetchRequest, _ body: (ObjectView) throws -> Bool) throws {
+    var failure: (any Error)?
+    try _withSession { (session) throws(StoreError) in
+      try session.forEachResult(try session.compile(request)) { (id, record) throws(StoreError) in
+        let view = try ObjectView(copy record, id: id, session)
+        do { return try body(view) } catch { failure = error }
+        return false
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  /// Looks at an entity's objects by ascending serial, one by one, without copying them, until `body` answers false.
+  ///
+  /// - Throws: `unknownEntity`, `damaged`, and what `body` throws.
+  public borrowing func forEachView(
+    of entity: String, includesSubentities: Bool = true, _ body: (ObjectView) throws -> Bool
+  ) throws {
+    var failure: (any Error)?
+    try _withSession { (session) throws(StoreError) in
+      let entity = try session.schema.entity(entity)
+      try session.forEachRecord(of: entity, includesSubentities: includesSubentities) {
+        (id, record) throws(StoreError) in
+        let view = try ObjectView(copy record, id: id, session)
+        do { return try body(view) } catch { failure = error }
+        return false
+      }
+    }
+    if let failure { throw failure }
+  }
+}

@@ -1,0 +1,93 @@
+/// Where records of one layout have a property, looked up once: its values are read without looking at the layout again.
+///
+/// What it is asked about has to be a record of its layout, and a value of its kind.
+package struct RecordField: Sendable {
+  package let layout: RecordLayout
+  @usableFromInline package let kind: FieldKind
+  @usableFromInline let isFirstVariable: Bool
+  /// No bit where the kind has none.
+  @usableFromInline let nullBit: UInt8
+  @usableFromInline let nullOffset: UInt16
+  @usableFromInline let offset: UInt32
+
+  /// nil where records of the layout do not have the property.
+  package init?(_ layout: RecordLayout, property: UInt16) {
+    guard let field = layout.fieldIndex(ofProperty: property) else { return nil }
+    let entry = layout.entry(field)
+    self.layout = layout
+    kind = entry.kind
+    isFirstVariable = field == layout.table.pointee.firstVariable
+    nullBit = entry.kind.hasNullBit ? 1 &<< UInt8(field & 7) : 0
+    nullOffset = UInt16(RecordHeader.length + field / 8)
+    offset = entry.offset
+  }
+
+  /// Whether an attribute is nil.
+  @inlinable @inline(__always)
+  func isNull(_ base: UnsafeRawPointer) -> Bool {
+    base.load(fromByteOffset: Int(nullOffset), as: UInt8.self) & nullBit != 0
+  }
+
+  /// A whole number, or 0 and 1 for a truth value.
+  @inlinable @inline(__always)
+  func integer(_ base: UnsafeRawPointer) -> Int64 {
+    switch kind {
+    case .boolean: base.load(fromByteOffset: Int(offset), as: UInt8.self) == 0 ? 0 : 1
+    case .integer16: Int64(base.number(at: Int(offset), Int16.self))
+    case .integer32: Int64(base.number(at: Int(offset), Int32.self))
+    default: base.number(at: Int(offset), Int64.self)
+    }
+  }
+
+  /// A double, a float, or a date's seconds.
+  @inlinable @inline(__always)
+  func double(_ base: UnsafeRawPointer) -> Double {
+    if kind == .float { return Double(Float(bitPattern: base.number(at: Int(offset), UInt32.self))) }
+    return Double(bitPattern: base.number(at: Int(offset), UInt64.self))
+  }
+
+  /// The bytes of a value of variable length.
+  @inlinable @inline(__always)
+  func bytes(_ base: UnsafeRawPointer, _ variableStart: Int) -> UnsafeRawBufferPointer {
+    let end = base.number(at: Int(offset), UInt32.self) & VariableSlot.endMask
+    let start = isFirstVariable ? 0 : base.number(at: Int(offset) &- 4, UInt32.self) & VariableSlot.endMask
+    return UnsafeRawBufferPointer(start: base + (variableStart &+ Int(start)), count: Int(end &- start))
+  }
+}
+
+extension RecordView {
+  /// Whether an attribute is nil.
+  @inlinable @inline(__always)
+  package func isNull(_ field: RecordField) -> Bool { field.isNull(base) }
+
+  /// A whole number, or 0 and 1 for a truth value.
+  @inlinable @inline(__always)
+  package func integer(_ field: RecordField) -> Int64 { field.integer(base) }
+
+  /// A double, a float, or a date's seconds.
+  @inlinable @inline(__always)
+  package func double(_ field: RecordField) -> Double { field.double(base) }
+
+  /// The bytes of a value of variable length.
+  @inlinable
+  @_lifetime(copy self)
+  package func bytes(_ field: RecordField) -> RawSpan {
+    let span = RawSpan(_unsafeBytes: field.bytes(base, variableStart))
+    return _overrideLifetime(span, copying: self)
+  }
+
+  /// The text of a string or URI.
+  ///
+  /// - Throws: `invalidUTF8`.
+  package func string(_ field: RecordField) throws(RecordError) -> String { try Self.string(bytes(field)) }
+
+  /// Bytes as the text that they are.
+  static func string(_ bytes: RawSpan) throws(RecordError) -> String {
+    // Not `String(validating:as:)`, which is generic inside the standard library, and twice as slow.
+    do {
+      return String(copying: try UTF8Span(validating: Span<UInt8>(_bytes: bytes)))
+    } catch {
+      throw .invalidUTF8
+    }
+  }
+}
