@@ -168,6 +168,7 @@ extension IndexKeyBuilder {
   private var empty: IndexKeyBuilder {
     var builder = self
     builder.bytes = []
+    builder.bytes.reserveCapacity(24)
     builder.isTruncated = false
     builder.remaining = 1
     return builder

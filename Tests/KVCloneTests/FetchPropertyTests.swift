@@ -6,6 +6,8 @@ import Testing
 
 /// Random predicates about random graphs, asked of a store and of plain dictionaries.
 ///
+/// Each is asked once more as a prepared request, with variables instead of some of its constants, and with other values.
+///
 /// `KVCLONE_PREDICATES=100000 KVCLONE_SEEDS=7,8` looks for rarer failures, or repeats one.
 @Suite("Fetch requests against plain dictionaries")
 struct FetchPropertyTests {
@@ -108,6 +110,9 @@ private final class FetchRun {
       let other = Answer(ids: try tx.ids(plain, use), count: try tx.count(plain, use), sorted: try tx.ids(sorted, use))
       if other != answer { throw Difference(use: use, plan: try tx.plan(sorted, use), answer: other, expected: answer) }
     }
+    var asker = PreparedAsker(for: sorted)
+    try asker.ask(plain, in: tx)
+    try asker.ask(sorted, in: tx)
     return answer
   }
 

@@ -157,6 +157,18 @@ struct ObjectViewTests {
         return ids.count < 4
       }
       #expect(ids == Array(try tx.fetchIDs(request).prefix(4)))
+      let prepared = try test.store.prepare(
+        FetchRequest("Thing", predicate: try QueryPredicate(format: "middle == $middle")))
+      for number in 0..<20 {
+        var views: [ObjectID] = []
+        try tx.forEachView(matching: prepared, ["middle": .integer(number)]) { view in
+          let value = try view.value(middle)
+          #expect(value == number)
+          views.append(view.id)
+          return true
+        }
+        #expect(views == (try tx.fetchIDs(prepared, ["middle": .integer(number)])) && views.count == 1)
+      }
       for includes in [true, false] {
         var (views, objects): ([String], [String]) = ([], [])
         try tx.forEachView(of: "Thing", includesSubentities: includes) { view in

@@ -20,8 +20,10 @@ extension KVClonePeer {
     switch work {
     case .fetchByID(let ids):
       for id in ids { try transaction.withObject(item(id)) { sum.add(try Item($0, attributes).digest) } }
-    case .fetchByCode(let codes): for code in codes { try fetch(try requests.code(code), transaction, &sum) }
-    case .fetchByRank(let ranges): for range in ranges { try fetch(try requests.ranks(range), transaction, &sum) }
+    case .fetchByCode(let codes):
+      for code in codes { try fetch(requests.code, ItemRequests.code(code), transaction, &sum) }
+    case .fetchByRank(let ranges):
+      for range in ranges { try fetch(requests.rank, ItemRequests.ranks(range), transaction, &sum) }
     case .firstByName(let count, let times):
       for _ in 0..<times { try append(requests.first(count, by: "name"), transaction, &sum) }
     case .firstByRank(let count, let times):
@@ -29,16 +31,21 @@ extension KVClonePeer {
     case .walkItems(let times): for _ in 0..<times { try walkItems(transaction, &sum) }
     case .walkTags(let lists, let times): for _ in 0..<times { try walkTags(lists, transaction, &sum) }
     case .countMatches(let prices):
-      for price in prices { sum.add(counted: try transaction.count(try requests.matches(below: price))) }
+      for price in prices {
+        sum.add(counted: try transaction.count(requests.match, ItemRequests.matches(below: price)))
+      }
     case .fetchMatches(let prices):
-      for price in prices { try fetch(try requests.matches(below: price), transaction, &sum) }
+      for price in prices { try fetch(requests.match, ItemRequests.matches(below: price), transaction, &sum) }
     case .insert, .insertSingly: break
     }
     return sum
   }
 
-  private func fetch(_ request: FetchRequest, _ transaction: borrowing ReadTransaction, _ sum: inout RowSum) throws {
-    try transaction.forEachView(matching: request) { object in
+  private func fetch(
+    _ request: PreparedRequest, _ values: QueryVariables, _ transaction: borrowing ReadTransaction,
+    _ sum: inout RowSum
+  ) throws {
+    try transaction.forEachView(matching: request, values) { object in
       sum.add(try Item(object, attributes).digest)
       return true
     }
@@ -95,13 +102,14 @@ extension KVClonePeer {
   }
 
   func plans() throws -> [(query: String, plan: String)] {
-    let queries: [(String, FetchRequest)] = [
-      ("equality", try requests.code(1)), ("range", try requests.ranks(0..<1)),
-      ("first 20 by name", requests.first(20, by: "name")), ("first 20 by rank", requests.first(20, by: "rank")),
-      ("two attributes", try requests.matches(below: 1)),
+    let prepared = [
+      ("equality", requests.code, ItemRequests.code(1)), ("range", requests.rank, ItemRequests.ranks(0..<1)),
+      ("two attributes", requests.match, ItemRequests.matches(below: 1)),
     ]
+    let sorted = ["name", "rank"].map { ("first 20 by \($0)", requests.first(20, by: $0)) }
     return try store.read { transaction in
-      try queries.map { ($0.0, try transaction.explain($0.1).joined(separator: "; ")) }
+      try prepared.map { ($0.0, try transaction.explain($0.1, $0.2).joined(separator: "; ")) }
+        + sorted.map { ($0.0, try transaction.explain($0.1).joined(separator: "; ")) }
     }
   }
 }

@@ -44,7 +44,7 @@ struct KVClonePeer: Contestant {
 
   init(making graph: ItemGraph, in folder: String) throws {
     store = try ObjectStore.create(at: folder, model: Self.model)
-    requests = try ItemRequests()
+    requests = try ItemRequests(store)
     attributes = try ItemAttributes(store)
     (itemCode, listCode, tagCode) = try store.write { transaction in
       var (list, tag) = (UInt16(0), UInt16(0))
@@ -105,28 +105,26 @@ struct ItemAttributes: Sendable {
   }
 }
 
-/// The requests of the tasks, read once; each use puts values in their places.
+/// The requests of the tasks, prepared once, as the statements of the other peer are; each use gives them values.
 struct ItemRequests: Sendable {
-  private let code, rank, match: QueryPredicate
+  let code, rank, match: PreparedRequest
 
-  init() throws {
-    code = try QueryPredicate(format: "code == $code")
-    rank = try QueryPredicate(format: "rank >= $low AND rank < $high")
-    match = try QueryPredicate(format: "price < $price AND flag == YES")
+  init(_ store: ObjectStore) throws {
+    func prepare(_ format: String) throws -> PreparedRequest {
+      try store.prepare(FetchRequest("Item", predicate: try QueryPredicate(format: format)))
+    }
+    code = try prepare("code == $code")
+    rank = try prepare("rank >= $low AND rank < $high")
+    match = try prepare("price < $price AND flag == YES")
   }
 
-  func code(_ value: Int) throws -> FetchRequest {
-    FetchRequest("Item", predicate: try code.substituting(["code": .integer(value)]))
+  static func code(_ value: Int) -> QueryVariables { ["code": .integer(value)] }
+
+  static func ranks(_ range: Range<Int>) -> QueryVariables {
+    ["low": .integer(range.lowerBound), "high": .integer(range.upperBound)]
   }
 
-  func ranks(_ range: Range<Int>) throws -> FetchRequest {
-    let values: [String: QueryArgument] = ["low": .integer(range.lowerBound), "high": .integer(range.upperBound)]
-    return FetchRequest("Item", predicate: try rank.substituting(values))
-  }
-
-  func matches(below price: Double) throws -> FetchRequest {
-    FetchRequest("Item", predicate: try match.substituting(["price": .double(price)]))
-  }
+  static func matches(below price: Double) -> QueryVariables { ["price": .double(price)] }
 
   func first(_ count: Int, by attribute: String) -> FetchRequest {
     FetchRequest("Item", sortDescriptors: [QuerySortDescriptor(key: attribute)], fetchLimit: count)

@@ -87,8 +87,9 @@ extension Session {
   }
 
   static func isIntact(_ key: borrowing RawSpan, _ value: borrowing RawSpan) -> Bool {
-    value.byteCount == 8
-      && ValueEnvelope.isIntact(copy value, seed: ValueEnvelope.seed(tableCode: .indexes, key: copy key))
+    let seed = ValueEnvelope.seed(tableCode: .indexes, key: copy key)
+    return value.byteCount == 8
+      && value.unsafeLoadUnaligned(as: UInt64.self) == ValueEnvelope.emptyValue(seed: seed)
   }
 
   private static func values(of key: borrowing RawSpan, are bytes: [UInt8]) -> Bool {

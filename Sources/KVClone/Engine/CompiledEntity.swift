@@ -115,6 +115,7 @@ final class CompiledEntity: Sendable {
   let table: StorageTable
   let attributes: [CompiledAttribute]
   let attributeIndex: [String: Int]
+  private let attributePlaces: NameTable
   /// What attributes of a new object have that are not given.
   let defaults: [(attribute: CompiledAttribute, value: AttributeValue)]
   /// The fields of attributes in ``layout``; -1 for those that are not stored.
@@ -160,6 +161,7 @@ final class CompiledEntity: Sendable {
     self.attributes = attributes
     attributeIndex = Dictionary(
       attributes.enumerated().map { ($0.element.path, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    attributePlaces = NameTable(attributes.enumerated().map { (name: $0.element.path, number: $0.offset) })
     defaults = attributes.compactMap { attribute in
       attribute.isDerived ? nil : attribute.description.defaultValue.map { (attribute, $0) }
     }
@@ -197,6 +199,12 @@ final class CompiledEntity: Sendable {
 
   /// Whether objects of this entity are objects of the entity with `code` too.
   func isKind(of code: UInt16) -> Bool { code == self.code || lineage.contains(code) }
+
+  /// The stored attribute called `name`; nil also where only the dictionary knows the name.
+  func storedAttribute(_ name: String) -> CompiledAttribute? {
+    guard let place = attributePlaces[name], attributes[place].field != nil else { return nil }
+    return attributes[place]
+  }
 
   /// The relationship called `name`.
   func relationship(_ name: String) throws(StoreError) -> CompiledRelationship {

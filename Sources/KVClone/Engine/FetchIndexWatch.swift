@@ -51,3 +51,18 @@ final class FetchIndexWatch: Sendable {
     return found
   }
 }
+
+/// What one transaction has found out, whose state does not change; an object of its own, because sessions are borrowed where
+/// requests are planned.
+final class FetchIndexMemo: Sendable {
+  /// 0 where nothing is known, 1 for true, 2 for false.
+  private let state = Atomic<UInt8>(0)
+
+  var areCurrent: Bool? {
+    get {
+      let state = state.load(ordering: .relaxed)
+      return state == 0 ? nil : state == 1
+    }
+    set { state.store(newValue == nil ? 0 : newValue == true ? 1 : 2, ordering: .relaxed) }
+  }
+}

@@ -19,6 +19,7 @@ final class Schema: Sendable {
   private let entitiesByCode: [CompiledEntity?]
   /// Entity code → root entity's code; 0 for codes that no entity of the model has.
   private let rootCodesByCode: [UInt16]
+  private let entityPlaces: NameTable
   private let layoutsByID: [RecordLayout?]
   /// Root-entity code → table of its objects.
   private let objectTables: [StorageTable?]
@@ -53,6 +54,7 @@ final class Schema: Sendable {
     for entity in model.entities { entities.append(try compiler.compile(entity, layouts: layoutsByID)) }
     self.entities = entities
     entitiesByName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    entityPlaces = NameTable(entities.enumerated().map { (name: $0.element.name, number: $0.offset) })
     derivations = DerivationPlan(model, entities, lastCode: codes.lastEntity)
     var byCode = [CompiledEntity?](repeating: nil, count: Int(codes.lastEntity) + 1)
     for entity in entities { byCode[Int(entity.code)] = entity }
@@ -81,6 +83,7 @@ final class Schema: Sendable {
 
   /// The entity called `name`.
   func entity(_ name: String) throws(StoreError) -> CompiledEntity {
+    if let place = entityPlaces[name] { return entities[place] }
     guard let entity = entitiesByName[name] else {
       throw StoreError(.unknownEntity, "the model has no entity \(name)", entity: name)
     }

@@ -29,6 +29,16 @@ public struct Session: ~Copyable {
   var lifecycle: LifecycleTable?
   /// What new objects still owe others, once there are any.
   var waiting: WaitingInserts?
+  /// Whether the store's fetch indexes are those that the schema knows, once a request has asked.
+  private let fetchIndexes = FetchIndexMemo()
+
+  /// Whether requests may use fetch indexes: those of the state that the transaction sees are the schema's.
+  borrowing func hasCurrentFetchIndexes() throws(StoreError) -> Bool {
+    if let known = fetchIndexes.areCurrent { return known }
+    let areCurrent = try schema.fetchIndexWatch.isCurrent(schema, storage, schema.tables.metadata)
+    fetchIndexes.areCurrent = areCurrent
+    return areCurrent
+  }
 
   /// The object's record, checksum and form verified; nil where there is no such object.
   ///

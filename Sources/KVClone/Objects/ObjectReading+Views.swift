@@ -14,15 +14,7 @@ extension ObjectReading where Self: ~Copyable {
   ///
   /// - Throws: see ``fetch(_:)``, and what `body` throws.
   public borrowing func forEachView(matching request: FetchRequest, _ body: (ObjectView) throws -> Bool) throws {
-    var failure: (any Error)?
-    try _withSession { (session) throws(StoreError) in
-      try session.forEachResult(try session.compile(request)) { (id, record) throws(StoreError) in
-        let view = try ObjectView(copy record, id: id, session)
-        do { return try body(view) } catch { failure = error }
-        return false
-      }
-    }
-    if let failure { throw failure }
+    try _withSession { session in try session.forEachView(try session.resolve(request), body) }
   }
 
   /// Looks at an entity's objects by ascending serial, one by one, without copying them, until `body` answers false.
@@ -40,6 +32,19 @@ extension ObjectReading where Self: ~Copyable {
         do { return try body(view) } catch { failure = error }
         return false
       }
+    }
+    if let failure { throw failure }
+  }
+}
+
+extension Session {
+  /// Hands on each result of a request without copying it, until `body` answers false.
+  borrowing func forEachView(_ request: CompiledRequest, _ body: (ObjectView) throws -> Bool) throws {
+    var failure: (any Error)?
+    try forEachResult(request) { (id, record) throws(StoreError) in
+      let view = try ObjectView(copy record, id: id, self)
+      do { return try body(view) } catch { failure = error }
+      return false
     }
     if let failure { throw failure }
   }

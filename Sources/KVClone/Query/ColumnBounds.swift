@@ -54,7 +54,7 @@ private struct BoundsFinder {
 
   func bounds(_ operator: QueryComparison.Operator, _ value: QueryValue) -> ColumnBounds? {
     switch `operator` {
-    case .equal: return points([value])
+    case .equal: return points(CollectionOfOne(value))
     case .in:
       guard case .list(let values) = value else { return nil }
       return points(values)
@@ -74,7 +74,7 @@ private struct BoundsFinder {
 
   // MARK: Equality
 
-  private func points(_ values: [QueryValue]) -> ColumnBounds? {
+  private func points(_ values: some Collection<QueryValue>) -> ColumnBounds? {
     var points: [[UInt8]] = []
     var isExact = !isWiderTest
     for value in values {

@@ -2,8 +2,7 @@ import KVCloneModel
 
 /// A request made ready: what is looked at, what has to hold, and in which order the results come.
 struct CompiledRequest: Sendable {
-  let entity: CompiledEntity
-  let includesSubentities: Bool
+  let frame: RequestFrame
   let source: Source
   /// About how many objects the source has, where that was found out.
   let estimate: Int?
@@ -13,10 +12,8 @@ struct CompiledRequest: Sendable {
   let condition: QueryCondition?
   /// Whether the source has the objects for which the condition holds, and no others: then nothing is asked of them.
   let isSourceExact: Bool
+  /// None where results are only counted.
   let order: [Order]
-  let offset: Int
-  /// nil is no limit.
-  let limit: Int?
 
   /// Where the objects come from that are looked at.
   indirect enum Source: Sendable {
@@ -40,17 +37,44 @@ struct CompiledRequest: Sendable {
     let options: QueryComparison.Options
   }
 
-  /// How many results there may be before the limit is reached, those that are left out included.
-  var wanted: Int? { limit.map { $0.addingReportingOverflow(offset) }.flatMap { $0.overflow ? nil : $0.partialValue } }
+  var entity: CompiledEntity { frame.entity }
+  var includesSubentities: Bool { frame.includesSubentities }
+  var offset: Int { frame.offset }
+  var limit: Int? { frame.limit }
+  var wanted: Int? { frame.wanted }
 
   /// Whether results are sorted after they were found, and not found in their order.
   var sortsResults: Bool {
     if case .ordered = source { return false }
     return !order.isEmpty
   }
+}
 
+/// What a request asks for besides its condition.
+struct RequestFrame: Sendable {
+  let entity: CompiledEntity
+  let includesSubentities: Bool
   /// By entity code: whose objects are wanted.
-  var wantedCodes: Set<UInt16> { entity.wantedCodes(includesSubentities: includesSubentities) }
+  let wantedCodes: Set<UInt16>
+  let order: [CompiledRequest.Order]
+  let offset: Int
+  /// nil is no limit.
+  let limit: Int?
+
+  init(_ request: FetchRequest, _ entity: CompiledEntity, order: [CompiledRequest.Order]) {
+    self.entity = entity
+    self.order = order
+    includesSubentities = request.includesSubentities
+    wantedCodes = entity.wantedCodes(includesSubentities: request.includesSubentities)
+    offset = request.fetchOffset
+    limit = request.fetchLimit == 0 ? nil : request.fetchLimit
+  }
+
+  /// How many results there may be before the limit is reached, those that are left out included.
+  var wanted: Int? {
+    guard let (sum, overflows) = limit?.addingReportingOverflow(offset), !overflows else { return nil }
+    return sum
+  }
 }
 
 extension CompiledEntity {

@@ -60,7 +60,7 @@ struct IndexScan: Sendable {
   }
 
   private static func scan(_ index: RequestIndex, _ tests: [ColumnTest?]) -> Scan? {
-    var prefixes = [IndexKey.prefix(indexID: index.id)]
+    var prefixes = [index.builder.bytes]
     var (fixedCount, limitedCount) = (0, 0)
     var isUsed = Array(repeating: false, count: tests.count)
     var isExact = true
@@ -79,11 +79,16 @@ struct IndexScan: Sendable {
         }
       }
       if let points {
-        let sorted = points.values.sorted { $0.lexicographicallyPrecedes($1) }
+        var sorted = points.values
+        if sorted.count > 1 { sorted.sort { $0.lexicographicallyPrecedes($1) } }
         // A text that is cut does not say what the value is.
         if fixedCount == place, sorted.count <= 1, points.isExact || !column.isText { fixedCount += 1 }
         isOfWholeValues = isOfWholeValues && !sorted.contains { $0.first == 0 }
-        prefixes = prefixes.flatMap { prefix in sorted.map { prefix + $0 } }
+        if prefixes.count == 1, sorted.count == 1 {
+          prefixes[0] += sorted[0]
+        } else {
+          prefixes = prefixes.flatMap { prefix in sorted.map { prefix + $0 } }
+        }
         isUsed[points.part] = true
         isExact = isExact && points.isExact
         limitedCount += 1
@@ -108,6 +113,7 @@ struct IndexScan: Sendable {
   /// The keys that begin with `prefix` and go on within all the bounds; nil where there are none.
   private static func interval(_ prefix: [UInt8], _ bounds: [ColumnBounds]) -> Interval? {
     var (start, end) = (prefix, end(of: prefix))
+    if bounds.isEmpty { return Interval(start: start, end: end) }
     for bound in bounds {
       guard case .range(let lower, let upper) = bound.shape else { continue }
       let low = lower.isInclusive ? prefix + lower.bytes : Self.end(of: prefix + lower.bytes)

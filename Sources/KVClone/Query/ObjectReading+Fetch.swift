@@ -6,8 +6,10 @@ extension ObjectReading where Self: ~Copyable {
   /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate` before anything is read; `damaged`.
   public borrowing func fetch(_ request: FetchRequest) throws(StoreError) -> [ManagedObject] {
     try _withSession { (session) throws(StoreError) in
+      let found = try session.resolve(request)
       var objects: [ManagedObject] = []
-      try session.forEachResult(try session.compile(request)) { (id, view) throws(StoreError) in
+      objects.reserveCapacity(found.found?.count ?? 0)
+      try session.forEachResult(found) { (id, view) throws(StoreError) in
         objects.append(try session.managedObject(view, id: id))
         return true
       }
@@ -20,8 +22,10 @@ extension ObjectReading where Self: ~Copyable {
   /// - Throws: see ``fetch(_:)``.
   public borrowing func fetchIDs(_ request: FetchRequest) throws(StoreError) -> [ObjectID] {
     try _withSession { (session) throws(StoreError) in
+      let found = try session.resolve(request)
       var ids: [ObjectID] = []
-      try session.forEachResult(try session.compile(request)) { (id, _) throws(StoreError) in
+      ids.reserveCapacity(found.found?.count ?? 0)
+      try session.forEachResult(found) { (id, _) throws(StoreError) in
         ids.append(id)
         return true
       }
@@ -34,7 +38,7 @@ extension ObjectReading where Self: ~Copyable {
   ///
   /// - Throws: see ``fetch(_:)``.
   public borrowing func count(_ request: FetchRequest) throws(StoreError) -> Int {
-    try _withSession { (session) throws(StoreError) in try session.count(try session.compile(request, isCount: true)) }
+    try _withSession { (session) throws(StoreError) in try session.count(try session.resolve(request, isCount: true)) }
   }
 
   /// The objects that a request asks for, one by one in its order, until `body` answers false. Without a sort key, one at a
@@ -44,7 +48,7 @@ extension ObjectReading where Self: ~Copyable {
   public borrowing func forEachObject(matching request: FetchRequest, _ body: (ManagedObject) throws -> Bool) throws {
     var failure: (any Error)?
     try _withSession { (session) throws(StoreError) in
-      try session.forEachResult(try session.compile(request)) { (id, view) throws(StoreError) in
+      try session.forEachResult(try session.resolve(request)) { (id, view) throws(StoreError) in
         let object = try session.managedObject(view, id: id)
         do { return try body(object) } catch { failure = error }
         return false

@@ -1,13 +1,43 @@
+import Foundation
 import KVCloneModel
 
 extension Session {
   /// What makes expressions about an entity's objects ready.
   borrowing func queryCompiler(_ entity: CompiledEntity) -> QueryCompiler {
-    QueryCompiler(schema, entity) { [schema, storeUUID] text in try? schema.parse(text, storeUUID: storeUUID).id }
+    QueryCompiler(schema, entity, storeUUID: storeUUID)
+  }
+}
+
+extension Schema {
+  /// What makes a request ready, whose limits and heights are as they should be.
+  ///
+  /// - Throws: `unknownEntity`, `invalidPredicate`.
+  func compiler(for request: FetchRequest, storeUUID: UUID) throws(StoreError) -> QueryCompiler {
+    let entity = try entity(request.entityName)
+    guard request.fetchLimit >= 0, request.fetchOffset >= 0 else {
+      throw StoreError(
+        .invalidPredicate, "the limit and the offset of a request are numbers from 0", entity: entity.name)
+    }
+    let compiler = QueryCompiler(self, entity, storeUUID: storeUUID)
+    if request.predicate?.isTooDeep ?? false || request.sortDescriptors.contains(where: { $0.key.isTooDeep }) {
+      throw compiler.tooDeep
+    }
+    return compiler
   }
 }
 
 extension QueryCompiler {
+  var tooDeep: StoreError {
+    invalid("the predicate or a sort key has more levels than can be followed; write it flatter")
+  }
+
+  /// What a request of the compiler's entity asks for besides its condition.
+  mutating func frame(of request: FetchRequest) throws(StoreError) -> RequestFrame {
+    var order: [CompiledRequest.Order] = []
+    for sort in request.sortDescriptors { order.append(try self.order(sort)) }
+    return RequestFrame(request, entity, order: order)
+  }
+
   /// The term of an expression that gives one value.
   ///
   /// - Throws: `invalidPredicate` also for one that gives many.

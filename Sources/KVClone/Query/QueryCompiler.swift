@@ -10,8 +10,8 @@ import KVCloneModel
 struct QueryCompiler {
   let schema: Schema
   let entity: CompiledEntity
-  /// Reads an object's name, `Note/12`; nil where it is none.
-  let objectNamed: (String) -> ObjectID?
+  /// The store's identity, for objects that are named by their URIs.
+  let storeUUID: UUID
   /// Variables of the subqueries around the place that is compiled, outermost first.
   private var variables: [(name: String, kind: QueryKind)] = []
   /// Where expressions are about groups of objects: what they may be made of.
@@ -19,10 +19,10 @@ struct QueryCompiler {
   /// Objects that variables name from the start, as a fetched property's `$FETCH_SOURCE`.
   var objects: [String: (id: ObjectID, entity: CompiledEntity)] = [:]
 
-  init(_ schema: Schema, _ entity: CompiledEntity, objectNamed: @escaping (String) -> ObjectID?) {
+  init(_ schema: Schema, _ entity: CompiledEntity, storeUUID: UUID) {
     self.schema = schema
     self.entity = entity
-    self.objectNamed = objectNamed
+    self.storeUUID = storeUUID
   }
 
   /// - Throws: `invalidPredicate`, `unknownProperty`, `wrongType`.
@@ -46,7 +46,14 @@ struct QueryCompiler {
 
   private mutating func test(_ comparison: QueryComparison) throws(StoreError) -> QueryTest {
     try check(comparison.options)
-    var (left, right) = (try term(comparison.left), try term(comparison.right))
+    return try test(try term(comparison.left), try term(comparison.right), comparison)
+  }
+
+  /// A comparison whose sides are compiled.
+  func test(
+    _ left: QueryTerm, _ right: QueryTerm, _ comparison: QueryComparison
+  ) throws(StoreError) -> QueryTest {
+    var (left, right) = (left, right)
     if case .string? = left.constant, let list = ofOneKind(right), (try? adapted(left, to: list)) != nil {
       right = list
     }
@@ -109,6 +116,10 @@ struct QueryCompiler {
       return QueryTerm(.list(others), others.first { !$0.isUnknown }.map { .list($0.kind.element) } ?? term.kind)
     }
     guard let value = term.constant else { return term }
+    switch value {
+    case .string, .list, .object: break
+    default: return term
+    }
     let converted = try adapted(value, to: other.kind.element, other)
     return QueryTerm(.constant(converted), QueryKind(converted))
   }
@@ -151,7 +162,7 @@ struct QueryCompiler {
       }
       return .date(date.timeIntervalSinceReferenceDate)
     case (.string(let text), .object):
-      guard let id = objectNamed(text) else {
+      guard let (id, _) = try? schema.parse(text, storeUUID: storeUUID) else {
         throw wrongType(other, "an object is compared with a text that names none; write Entity/serial")
       }
       return .object(id)
@@ -203,7 +214,12 @@ struct QueryCompiler {
       guard case .object(let entity) = term.kind.element else {
         throw wrongType(term, "\(term.text) is \(term.kind.element.name), which has no property \(name)")
       }
-      if let index = entity.relationshipIndex[name] {
+      if let attribute = entity.storedAttribute(name) {
+        let column = QueryColumn(attribute)
+        let kind = QueryKind(column.type)
+        term = QueryTerm(.attribute(of: term, column), term.isList ? .list(kind) : kind)
+        rest = rest.dropFirst()
+      } else if let index = entity.relationshipIndex[name] {
         let relationship = entity.relationships[index]
         guard let destination = schema.entity(code: relationship.destinationCode) else {
           throw StoreError(
@@ -278,6 +294,11 @@ struct QueryCompiler {
   private mutating func list(_ parts: [QueryExpression]) throws(StoreError) -> QueryTerm {
     var terms: [QueryTerm] = []
     for part in parts { terms.append(try term(part)) }
+    return list(terms)
+  }
+
+  /// `{a, b}`.
+  func list(_ terms: [QueryTerm]) -> QueryTerm {
     let kind = QueryKind.list(terms.first { !$0.isUnknown }?.kind.element ?? .unknown)
     let constants = terms.compactMap(\.constant)
     if constants.count == terms.count { return QueryTerm(.constant(.list(constants)), kind) }

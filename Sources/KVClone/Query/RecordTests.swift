@@ -84,7 +84,7 @@ struct RecordFilter: ~Copyable {
   init(_ request: CompiledRequest, _ schema: Schema) {
     evaluator = QueryEvaluator(schema)
     rootCode = request.entity.rootCode
-    wantedCodes = request.wantedCodes
+    wantedCodes = request.frame.wantedCodes
     var (tests, tested, others): ([RecordTest], [QueryCondition], [QueryCondition]) = ([], [], [])
     let parts = request.isSourceExact ? [] : request.condition?.parts ?? []
     for part in parts {

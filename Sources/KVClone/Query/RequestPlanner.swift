@@ -43,9 +43,11 @@ struct RequestPlanner {
 
   func choose(_ condition: QueryCondition?, _ session: borrowing Session) throws(StoreError) -> Choice {
     let parts = condition?.parts ?? []
-    let narrowest = try narrowest(parts, session)
+    let tests = use == .never ? [] : parts.map { ColumnTest($0) }
+    let narrowest = try narrowest(parts, tests, session)
     // Looking up what is named is cheaper than anything else.
     if let narrowest, narrowest.source.isOfNamedObjects { return narrowest }
+    if let narrowest, order.isEmpty, isSurelyCheaper(narrowest) { return narrowest }
     let everything = try session.upperBound(entity)
     var best = Choice(source: .entity, count: nil)
     var cost = use == .always ? Int.max : everything
@@ -55,7 +57,6 @@ struct RequestPlanner {
       if found < cost { (best, cost) = (counted, found) }
     }
     if order.isEmpty || use == .never { return best }
-    let tests = parts.map { ColumnTest($0) }
     for index in indexes {
       guard let candidate = try ordered(index, tests, everything, session) else { continue }
       if candidate.cost <= cost || use == .always { (best, cost) = (candidate.choice, candidate.cost) }
@@ -63,8 +64,19 @@ struct RequestPlanner {
     return best
   }
 
+  /// Whether the few objects that were found tell by their ids that there are more than enough others.
+  private func isSurelyCheaper(_ choice: Choice) -> Bool {
+    guard let found = choice.found else { return false }
+    let most = UInt64(found.count * Self.lookupCost)
+    return found.isEmpty || found.contains { $0.rootCode == entity.rootCode && $0.serial > most }
+  }
+
   /// The source, other than all objects of the entity, with the fewest objects; nil where there is none.
-  private func narrowest(_ parts: [QueryCondition], _ session: borrowing Session) throws(StoreError) -> Choice? {
+  ///
+  /// - Parameter tests: what each part says of one stored value.
+  private func narrowest(
+    _ parts: [QueryCondition], _ tests: [ColumnTest?], _ session: borrowing Session
+  ) throws(StoreError) -> Choice? {
     var best: Choice?
     func offer(_ choice: Choice) {
       if choice.count ?? .max < best?.count ?? .max || best == nil { best = choice }
@@ -81,7 +93,6 @@ struct RequestPlanner {
       offer(Choice(source: .members(targets, inverse), count: try session.memberCount(targets, inverse)))
     }
     guard use != .never else { return best }
-    let tests = parts.map { ColumnTest($0) }
     for index in indexes {
       guard let scan = IndexScan(index, tests) else { continue }
       let (count, found) = try session.fewEntries(scan.intervals, limit: Self.firstCount)
@@ -95,7 +106,8 @@ struct RequestPlanner {
     var sources: [Source] = []
     var count = 0
     for branch in branches {
-      guard let choice = try narrowest(branch.parts, session) else { return nil }
+      let parts = branch.parts
+      guard let choice = try narrowest(parts, parts.map { ColumnTest($0) }, session) else { return nil }
       sources.append(choice.source)
       count += choice.count ?? 0
     }
@@ -169,6 +181,8 @@ struct RequestPlanner {
     guard scan.isExact, let code = scan.index.entityCode, let declaring = schema.entity(code: code) else {
       return false
     }
+    // Of the request's own entity, codes are all wanted, or fewer of them.
+    if declaring === entity { return wantedCodes.count == entity.concreteCodes.count }
     return declaring.concreteCodes.isSubset(of: wantedCodes)
   }
 }
@@ -176,8 +190,13 @@ struct RequestPlanner {
 extension QueryCondition {
   /// The parts that all have to hold.
   var parts: [QueryCondition] {
-    if case .all(let parts) = self { return parts.flatMap(\.parts) }
-    return [self]
+    guard case .all(let parts) = self else { return [self] }
+    return parts.contains(where: \.isCompound) ? parts.flatMap(\.parts) : parts
+  }
+
+  private var isCompound: Bool {
+    if case .all = self { return true }
+    return false
   }
 }
 
@@ -194,19 +213,18 @@ extension CompiledRequest.Source {
 extension QueryTest {
   /// The objects that the left side has to be one of; nil where that is not what the comparison says.
   fileprivate var namedObjects: [ObjectID]? {
-    let values: [QueryValue]
     switch (self.operator, right.constant) {
-    case (.equal, let value?): values = [value]
-    case (.in, .list(let list)?): values = list
+    case (.equal, .object(let id)?): return [id]
+    case (.in, .list(let values)?):
+      var objects: [ObjectID] = []
+      for value in values {
+        // nil is a value too, and names no object.
+        guard case .object(let id) = value else { return nil }
+        objects.append(id)
+      }
+      return objects
     default: return nil
     }
-    var objects: [ObjectID] = []
-    for value in values {
-      // nil is a value too, and names no object.
-      guard case .object(let id) = value else { return nil }
-      objects.append(id)
-    }
-    return objects
   }
 }
 

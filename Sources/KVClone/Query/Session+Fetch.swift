@@ -9,39 +9,28 @@ extension Session {
     _ request: FetchRequest, isCount: Bool = false, use: RequestPlanner.IndexUse = .whereCheaper,
     objects: [String: (id: ObjectID, entity: CompiledEntity)] = [:]
   ) throws(StoreError) -> CompiledRequest {
-    let entity = try schema.entity(request.entityName)
-    guard request.fetchLimit >= 0, request.fetchOffset >= 0 else {
-      throw StoreError(
-        .invalidPredicate, "the limit and the offset of a request are numbers from 0", entity: entity.name)
-    }
-    if request.predicate?.isTooDeep ?? false || request.sortDescriptors.contains(where: { $0.key.isTooDeep }) {
-      throw StoreError(
-        .invalidPredicate, "the predicate or a sort key has more levels than can be followed; write it flatter",
-        entity: entity.name)
-    }
-    var compiler = queryCompiler(entity)
+    var compiler = try schema.compiler(for: request, storeUUID: storeUUID)
     compiler.objects = objects
     var condition: QueryCondition?
     if let predicate = request.predicate { condition = try compiler.condition(predicate) }
-    var order: [CompiledRequest.Order] = []
-    for sort in request.sortDescriptors { order.append(try compiler.order(sort)) }
-    let limit = request.fetchLimit == 0 ? nil : request.fetchLimit
-    if isCount { order = [] }
-    var hasFetchIndexes = !entity.fetchIndexes.isEmpty
-    if hasFetchIndexes {
-      hasFetchIndexes = try schema.fetchIndexWatch.isCurrent(schema, storage, schema.tables.metadata)
-    }
+    return try plan(try compiler.frame(of: request), condition, isCount: isCount, use: use)
+  }
+
+  /// Chooses how objects are found for which a condition holds.
+  borrowing func plan(
+    _ frame: RequestFrame, _ condition: QueryCondition?, isCount: Bool, use: RequestPlanner.IndexUse
+  ) throws(StoreError) -> CompiledRequest {
+    let entity = frame.entity
+    let order = isCount ? [] : frame.order
+    let hasFetchIndexes = entity.fetchIndexes.isEmpty ? false : try hasCurrentFetchIndexes()
     let planner = RequestPlanner(
-      entity: entity, schema: schema,
-      wantedCodes: entity.wantedCodes(includesSubentities: request.includesSubentities),
+      entity: entity, schema: schema, wantedCodes: frame.wantedCodes,
       indexes: hasFetchIndexes ? entity.requestIndexes.all : entity.requestIndexes.ofConstraints, use: use,
-      order: order,
-      wanted: limit.flatMap { $0 <= Int.max - request.fetchOffset ? $0 + request.fetchOffset : nil })
+      order: order, wanted: frame.wanted)
     let choice = try planner.choose(condition, self)
     return CompiledRequest(
-      entity: entity, includesSubentities: request.includesSubentities, source: choice.source,
-      estimate: choice.count, found: choice.found, condition: condition, isSourceExact: choice.isExact, order: order,
-      offset: request.fetchOffset, limit: limit)
+      frame: frame, source: choice.source, estimate: choice.count, found: choice.found, condition: condition,
+      isSourceExact: choice.isExact, order: order)
   }
 
   /// Calls `body` with each result in the request's order, until it answers false.
@@ -65,13 +54,12 @@ extension Session {
   /// How many results there are.
   borrowing func count(_ request: CompiledRequest) throws(StoreError) -> Int {
     var count = 0
-    if request.condition == nil {
+    if request.isSourceExact, let found = request.found {
+      count = min(found.count, request.wanted ?? .max)
+    } else if request.condition == nil, request.found == nil {
       count = try self.count(of: request.entity, includesSubentities: request.includesSubentities)
     } else if request.isSourceExact, case .index(let scan) = request.source {
-      let wanted = request.wanted ?? .max
-      count = request.found?.count ?? 0
-      if request.found == nil { count = try countEntries(scan.intervals, limit: wanted) }
-      count = min(count, wanted)
+      count = try countEntries(scan.intervals, limit: request.wanted ?? .max)
     } else {
       try forEachMatch(request) { (_, _) throws(StoreError) in
         count += 1
@@ -115,10 +103,17 @@ extension Session {
   private borrowing func forEachMatch(
     _ request: CompiledRequest, _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
+    if let found = request.found, request.isSourceExact {
+      for id in found {
+        guard let view = try record(id) else { throw Self.damagedIndex }
+        if try !body(id, view) { return }
+      }
+      return
+    }
     var filter = RecordFilter(request, schema)
     if let found = request.found {
       var last: ObjectID?
-      for id in found.sorted() where id != last {
+      for id in found where id != last {
         if try !passes(id, isIndexed: true, &filter, body) { return }
         last = id
       }

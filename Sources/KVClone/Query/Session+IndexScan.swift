@@ -36,22 +36,49 @@ extension Session {
     return count
   }
 
-  /// The same with the objects of the entries, where these are few.
+  /// The same with the objects of the entries by ascending id, where these are few.
   borrowing func fewEntries(
     _ intervals: [IndexScan.Interval], limit: Int
   ) throws(StoreError) -> (count: Int, found: [ObjectID]?) {
     var found: [ObjectID] = []
     var count = 0
+    var ascends = true
     for interval in intervals {
       let goesOn = try forEachKey(interval) { (_, id) throws(StoreError) in
         if count == 0 { found.reserveCapacity(Self.fewCount) }
-        if count < Self.fewCount { found.append(id) }
+        if count < Self.fewCount {
+          if let last = found.last, id < last { ascends = false }
+          found.append(id)
+        }
         count += 1
         return count < limit
       }
       if !goesOn { break }
     }
-    return (count, count <= Self.fewCount ? found : nil)
+    guard count <= Self.fewCount else { return (count, nil) }
+    if !ascends { found.sort() }
+    return (count, found)
+  }
+
+  /// The objects, by ascending id, of the entries whose keys begin with these bytes, or so many of them; nil where there
+  /// are more than a few.
+  borrowing func fewEntries(beginningWith prefix: [UInt8], enough: Int) throws(StoreError) -> [ObjectID]? {
+    var found: [ObjectID] = []
+    var ascends = true
+    try storage.scan(schema.tables.indexes, from: prefix.span.bytes) { (key, value) throws(StoreError) in
+      guard key.begins(with: prefix) else { return false }
+      guard Self.isIntact(key, value), let id = try? IndexKey.objectID(of: copy key) else { throw Self.damagedIndex }
+      if let last = found.last {
+        if id < last { ascends = false }
+      } else {
+        found.reserveCapacity(Self.fewCount + 1)
+      }
+      found.append(id)
+      return found.count <= Self.fewCount && found.count < enough
+    }
+    guard found.count <= Self.fewCount else { return nil }
+    if !ascends { found.sort() }
+    return found
   }
 
   /// So many ids of entries are worth remembering.
@@ -199,6 +226,18 @@ struct GatheredObjects {
 }
 
 extension RawSpan {
+  /// Whether the bytes begin with others, which are not none.
+  fileprivate func begins(with bytes: [UInt8]) -> Bool {
+    withUnsafeBytes { mine in
+      bytes.withUnsafeBytes { other in
+        guard mine.count >= other.count, let left = mine.baseAddress, let right = other.baseAddress else {
+          return false
+        }
+        return memcmp(left, right, other.count) == 0
+      }
+    }
+  }
+
   /// Whether the bytes come before others.
   fileprivate func precedes(_ bytes: [UInt8]) -> Bool {
     withUnsafeBytes { mine in

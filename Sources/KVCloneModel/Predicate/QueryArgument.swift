@@ -34,6 +34,22 @@ public enum QueryArgument: Hashable, Sendable {
   /// A UUID.
   public static func uuid(_ uuid: UUID) -> QueryArgument { .value(.uuid(uuid)) }
 
+  /// The argument as a constant: a value, or a list of values; nil for everything else.
+  package var constant: QueryConstant? {
+    guard case .list(let arguments) = self else { return single }
+    let constants = arguments.compactMap(\.single)
+    return constants.count == arguments.count ? .list(constants) : nil
+  }
+
+  private var single: QueryConstant? {
+    switch self {
+    case .null: .null
+    case .value(let value): .value(value)
+    case .object(let id): .object(id)
+    case .list, .expression, .predicate: nil
+    }
+  }
+
   /// Why an argument cannot stand where a value is needed.
   enum Problem: Error {
     /// It is, or contains, a predicate.

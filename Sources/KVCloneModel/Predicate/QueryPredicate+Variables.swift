@@ -22,21 +22,10 @@ extension QueryExpression {
 
 /// Fills in variables.
 private struct QuerySubstitution {
-  private struct Replacement {
-    var result: Result<QueryExpression, QueryArgument.Problem>
-    var height = 0
-  }
-
-  private let replacements: [String: Replacement]
+  private let arguments: [String: QueryArgument]
 
   init(_ variables: [String: QueryArgument]) {
-    replacements = variables.mapValues { argument in
-      var replacement = Replacement(result: argument.expression())
-      if case .success(let expression) = replacement.result {
-        replacement.height = QueryTree.height(of: .expression(expression))
-      }
-      return replacement
-    }
+    arguments = variables
   }
 
   func applied(
@@ -106,13 +95,13 @@ private struct QuerySubstitution {
   }
 
   private func value(of name: String, bound: Set<String>, level: Int) throws(QueryFormatError) -> QueryExpression {
-    guard !bound.contains(name), let replacement = replacements[name] else { return .variable(name) }
-    switch replacement.result {
+    guard !bound.contains(name), let argument = arguments[name] else { return .variable(name) }
+    switch argument.expression() {
     case .failure(.predicate):
       throw error(.wrongArgumentType, "a variable stands for a value, and a predicate is given; give a value")
     case .failure(.depth): throw error(.nestingTooDeep, QueryTree.tooHigh)
     case .success(let expression):
-      try check(level + replacement.height - 1)
+      try check(level + QueryTree.height(of: .expression(expression)) - 1)
       if !bound.isEmpty, !QueryTree.freeVariables(of: .expression(expression)).isDisjoint(with: bound) {
         let message = "what is filled in has a variable that a subquery around it binds; rename one of them"
         throw error(.capturedVariable, message)

@@ -117,5 +117,13 @@ public struct QueryComparison: Hashable, Sendable {
     }
   }
 
+  /// Why a value can never be the right side; nil where it can.
+  package func complaint(about right: QueryConstant) -> String? {
+    guard self.operator == .in || self.operator == .between else { return nil }
+    var comparison = self
+    comparison.right = .constant(right)
+    return comparison.complaint
+  }
+
   private static let betweenNeedsTwo = "BETWEEN needs a least and a greatest value; write {least, greatest}"
 }
