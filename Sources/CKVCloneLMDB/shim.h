@@ -2,10 +2,13 @@
 #define CKVCLONELMDB_SHIM_H
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <lmdb.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -75,6 +78,26 @@ static inline int kvclone_membarrier(void) { return syscall(SYS_membarrier, 8, 0
 static inline void kvclone_prefetch(const void *bytes, size_t count) {
   size_t end = count < 320 ? count : 320;
   for (size_t at = 0; at < end; at += 64) __builtin_prefetch((const char *)bytes + at);
+}
+
+// Where the file begins in memory, in whose readable mapping an address lies; NULL if the kernel does not tell, or the mapping
+// does not begin with the file. LMDB does not tell where its map is.
+static inline const void *kvclone_mapped_file(const void *address) {
+  FILE *maps = fopen("/proc/self/maps", "re");
+  if (!maps) return NULL;
+  char *line = NULL;
+  size_t room = 0;
+  const void *found = NULL;
+  while (getline(&line, &room, maps) > 0) {
+    uint64_t start, end, offset;
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " r%*3c %" SCNx64, &start, &end, &offset) != 3) continue;
+    if ((uint64_t)(uintptr_t)address < start || (uint64_t)(uintptr_t)address >= end) continue;
+    if (offset == 0) found = (const void *)(uintptr_t)start;
+    break;
+  }
+  free(line);
+  fclose(maps);
+  return found;
 }
 
 // A file of memory, closed on exec. Returns a descriptor, or a negative errno value.

@@ -18,6 +18,7 @@ extension EnvironmentCore {
     if unsafe mdb_env_info(pointer, &raw) != 0 { return false }
     let current = unsafe raw.me_mapsize
     if size > current, kvclone_can_reserve(UInt64(size - current)) == 0 { return false }
+    forgetMap()
     let code = unsafe mdb_env_set_mapsize(pointer, size)
     if code == 0 { return true }
     // EINVAL before the map was touched: a write transaction is active after all.

@@ -58,6 +58,7 @@ extension EnvironmentCore {
     do throws(LMDBError) {
       return try unsafe beginRead(in: slot)
     } catch {
+      unsafe slot.pointee.map.forget()
       unsafe slot.deinitialize(count: 1)
       unsafe slot.deallocate()
       leave()
@@ -85,6 +86,7 @@ extension EnvironmentCore {
     guard code == 0, let begun = unsafe transaction else {
       let failure = error(code, "mdb_txn_begin")
       unsafe slot.pointee.transaction = nil
+      unsafe slot.pointee.map.forget()
       if code == MDB_PANIC { state.withLock { $0.isFatal = true } }
       if unsafe slot.pointee.isPooled {
         unsafe slot.pointee.state.store(ReaderSlot.idle, ordering: .sequentiallyConsistent)
@@ -120,6 +122,7 @@ extension EnvironmentCore {
       return
     }
     if let transaction = unsafe slot.pointee.transaction { unsafe mdb_txn_abort(transaction) }
+    unsafe slot.pointee.map.forget()
     unsafe slot.deinitialize(count: 1)
     unsafe slot.deallocate()
     core.leave()

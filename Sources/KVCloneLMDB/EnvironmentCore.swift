@@ -43,6 +43,8 @@ final class EnvironmentCore: @unchecked Sendable {
   let slots: UnsafeMutablePointer<ReaderSlot>
   /// Not zero if a reader that begins or ends must take the slow way.
   let attention = Atomic<UInt32>(0)
+  /// Where the memory map begins: see `start(ofMapWith:)`.
+  let mapStart = Atomic<UInt>(0)
   let forkGuard = ForkGuard()
   let writeback = Writeback()
   /// Commits of this process, for the checks that are due every so many.
@@ -202,6 +204,7 @@ final class EnvironmentCore: @unchecked Sendable {
 
   /// Gives the reader table its slots back. All slots are locked, or the caller's.
   func dropPooledReaders() {
+    forgetMap()
     for index in 0..<Self.slotCount {
       guard unsafe slots[index].state.load(ordering: .relaxed) == ReaderSlot.locked,
         let transaction = unsafe slots[index].transaction

@@ -11,7 +11,7 @@ import CKVCloneLMDB
 @safe
 public struct LMDBReadTransaction: ~Copyable {
   let handle: LMDBTransactionHandle
-  private let slot: UnsafeMutablePointer<ReaderSlot>
+  let slot: UnsafeMutablePointer<ReaderSlot>
 
   @inline(__always)
   init(slot: UnsafeMutablePointer<ReaderSlot>, handle: LMDBTransactionHandle) {

@@ -10,6 +10,15 @@ package struct LMDBValuePointer {
   package let code: Int32
   package let base: UnsafeRawPointer
   package let count: Int
+
+  /// Only LMDB can say.
+  package static var unknown: LMDBValuePointer {
+    unsafe LMDBValuePointer(code: LMDBMapReader.askLMDB, base: orEmpty(nil), count: 0)
+  }
+
+  static var notFound: LMDBValuePointer {
+    unsafe LMDBValuePointer(code: MDB_NOTFOUND, base: orEmpty(nil), count: 0)
+  }
 }
 
 /// Where an entry lies, laid out so that LMDB writes it.

@@ -19,7 +19,8 @@ struct ReaderSlot: ~Copyable {
   /// Nil until the slot is used for the first time. Belongs to whoever has set `state`.
   var transaction: OpaquePointer?
   let isOneSided = Barrier.isOneSided
-  private let padding: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+  /// Belongs to whoever has set `state`, as the transaction does.
+  var map = ReaderMap()
 
   init(core: Unmanaged<EnvironmentCore>, isPooled: Bool) {
     state = Atomic(isPooled ? Self.idle : Self.busy)

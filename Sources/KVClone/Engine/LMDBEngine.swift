@@ -58,18 +58,22 @@ package final class LMDBEngine: StorageEngine {
 private final class LMDBBackend: StorageBackend {
   private let pointers: LMDBPointerReader
   private let reader: LMDBReadTransaction?
+  /// How a read transaction reads as long as the pages allow it. LMDB's own calls say the rest, and all errors.
+  private let map: LMDBMapReader?
   private let writer: UnsafeMutablePointer<LMDBWriteTransaction>?
   private var hasFailed = false
   private var keepsPlaces = false
 
   init(_ transaction: consuming LMDBReadTransaction) {
     pointers = transaction.pointers
+    map = transaction.map
     reader = consume transaction
     writer = nil
   }
 
   init(_ transaction: consuming LMDBWriteTransaction) {
     pointers = transaction.pointers
+    map = nil
     reader = nil
     let writer = UnsafeMutablePointer<LMDBWriteTransaction>.allocate(capacity: 1)
     writer.initialize(to: transaction)
@@ -83,7 +87,9 @@ private final class LMDBBackend: StorageBackend {
 
   @inline(__always)
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
-    let found = keepsPlaces ? placedValue(table, key) : pointers.value(table.handle, key)
+    var found = LMDBValuePointer.unknown
+    if let map { found = map.value(table.handle, key) } else if keepsPlaces { found = placedValue(table, key) }
+    if found.code == LMDBMapReader.askLMDB { found = pointers.value(table.handle, key) }
     if found.code == 0 { return UnsafeRawBufferPointer(start: found.base, count: found.count) }
     if found.code == LMDBPointerReader.notFound { return nil }
     throw Self.lookupError(found.code, key.count)
@@ -94,8 +100,13 @@ private final class LMDBBackend: StorageBackend {
     -> StorageEntryPointers?
   {
     var entry = LMDBEntryPointer()
-    let code =
-      keepsPlaces ? placedSeek(table, key, mode, &entry) : pointers.seek(table.handle, key, mode.lmdb, &entry)
+    var code = LMDBMapReader.askLMDB
+    if let map {
+      code = map.seek(table.handle, key, mode.lmdb, &entry)
+    } else if keepsPlaces {
+      code = placedSeek(table, key, mode, &entry)
+    }
+    if code == LMDBMapReader.askLMDB { code = pointers.seek(table.handle, key, mode.lmdb, &entry) }
     if code == 0 { return StorageEntryPointers(key: entry.key, value: entry.value) }
     if code == LMDBPointerReader.notFound { return nil }
     throw Self.lookupError(code, key.count)
@@ -106,12 +117,28 @@ private final class LMDBBackend: StorageBackend {
     _ table: StorageTable, from key: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
+    guard let map else { return try scanByCursor(table, from: key, body) }
+    var scan = map.scan(table.handle, from: key)
+    while scan.next() {
+      if try !body(RawSpan(_unsafeBytes: scan.entry.key), RawSpan(_unsafeBytes: scan.entry.value)) { return }
+    }
+    if scan.code == LMDBPointerReader.notFound { return }
+    let last = scan.entry.key
+    try scanByCursor(table, from: last.isEmpty ? key : last, isBehind: !last.isEmpty, body)
+  }
+
+  /// - Parameter isBehind: The entry of `key` itself is left out.
+  private func scanByCursor(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer, isBehind: Bool = false,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
     var entry = LMDBEntryPointer()
     var code: Int32 = 0
     guard let cursor = pointers.openCursor(table.handle, from: key, &entry, &code) else {
       throw Self.lookupError(code, key.count)
     }
     defer { LMDBPointerReader.close(cursor) }
+    if isBehind, code == 0, entry.key.elementsEqual(key) { code = LMDBPointerReader.step(cursor, &entry) }
     while code == 0 {
       let (key, value) = (entry.key, entry.value)
       // One ahead, so that the next entry is on its way from memory while this one is looked at.

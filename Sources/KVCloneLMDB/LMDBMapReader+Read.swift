@@ -1,0 +1,79 @@
+import CKVCloneLMDB
+
+extension LMDBMapReader {
+  /// The value of `key`; valid as long as the transaction.
+  package func value(_ dbi: UInt32, _ key: UnsafeRawBufferPointer) -> LMDBValuePointer {
+    guard UInt(bitPattern: key.count &- 1) < UInt(LMDBLimits.maximumKeyLength), let tree = tree(dbi) else {
+      return .unknown
+    }
+    if tree.depth == 0 { return .notFound }
+    let key = unsafe PageKey(key)
+    guard let leaf = leaf(tree, key, { _, _, _, _ in }),
+      let spot = leaf.view.checkedSpot(key, low: leaf.low, leaf.count)
+    else { return .unknown }
+    if !spot.isSame { return .notFound }
+    guard let value = unsafe value(leaf.view, spot.index) else { return .unknown }
+    return unsafe LMDBValuePointer(code: 0, base: orEmpty(value.baseAddress), count: value.count)
+  }
+
+  /// The entry nearest to `key` in the direction `position` says; 0 where there is one.
+  package func seek(
+    _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ position: LMDBSeek, _ entry: inout LMDBEntryPointer
+  ) -> Int32 {
+    guard UInt(bitPattern: key.count &- 1) < UInt(LMDBLimits.maximumKeyLength), let tree = tree(dbi) else {
+      return Self.askLMDB
+    }
+    if tree.depth == 0 { return MDB_NOTFOUND }
+    let searched = unsafe PageKey(key)
+    guard let leaf = leaf(tree, searched, { _, _, _, _ in }),
+      let spot = leaf.view.checkedSpot(searched, low: leaf.low, leaf.count)
+    else { return Self.askLMDB }
+    var index = spot.index
+    switch position {
+    case .atOrAfter: break
+    case .atOrBefore: if !spot.isSame { index -= 1 }
+    case .first, .last: return Self.askLMDB
+    }
+    if index >= 0, index < leaf.count { return self.entry(leaf.view, index, &entry) }
+    // In the leaf beside this one, which takes the way that led here.
+    var scan = unsafe LMDBMapScan(self, dbi, from: key)
+    if position == .atOrBefore { scan.stepBack() }
+    if scan.code == 0, scan.next() { entry = scan.entry }
+    return scan.code
+  }
+
+  /// The entries from the first key that is not less than `start` on.
+  package func scan(_ dbi: UInt32, from start: UnsafeRawBufferPointer) -> LMDBMapScan {
+    unsafe LMDBMapScan(self, dbi, from: start)
+  }
+
+  /// Goes down to the leaf in which `key` is, if it is anywhere, and tells of each branch where it left it.
+  @inline(__always)
+  func leaf(
+    _ tree: MapTree, _ key: PageKey, _ passed: (_ level: Int, _ page: PageView, _ index: Int, _ count: Int) -> Void
+  ) -> MapLeaf? {
+    var number = tree.root
+    var low: UInt64 = 0
+    var level = 0
+    while level < Int(tree.depth) &- 1 {
+      guard let page = page(number), let count = page.count(asPage: number, PageView.branchFlag),
+        let index = page.checkedBranchIndex(key, count), let node = page.checkedNode(index)
+      else { return nil }
+      if key.isNumber, index > 0, let key = page.numberKey(index) { low = key }
+      passed(level, page, index, count)
+      number = PageView.child(page.word64(node))
+      level &+= 1
+    }
+    guard let page = page(number), let count = page.count(asPage: number, PageView.leafFlag) else { return nil }
+    return MapLeaf(view: page, count: count, low: low)
+  }
+}
+
+/// A leaf in the map.
+@safe
+struct MapLeaf {
+  let view: PageView
+  let count: Int
+  /// No key of eight bytes in it is less, as the branches above say; 0 if they say nothing.
+  let low: UInt64
+}

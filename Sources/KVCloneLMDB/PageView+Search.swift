@@ -1,0 +1,194 @@
+/// Where a key is in a page, or would be.
+@safe
+struct PageSpot {
+  /// The first entry whose key is not less.
+  var index: Int
+  /// Whether its key is the one.
+  var isSame: Bool
+}
+
+/// A key as it is compared.
+@safe
+struct PageKey {
+  let bytes: UnsafeRawBufferPointer
+  /// The key of objects: eight bytes, the highest first.
+  let isNumber: Bool
+  let number: UInt64
+
+  @inline(__always)
+  init(_ bytes: UnsafeRawBufferPointer) {
+    unsafe self.bytes = unsafe bytes
+    isNumber = bytes.count == 8
+    number = unsafe isNumber ? bytes.loadUnaligned(as: UInt64.self).bigEndian : 0
+  }
+}
+
+/// Searches in a page that nobody has checked: nothing is read beyond its end, and a page that cannot be gives nil.
+///
+/// Keys that are out of order are not noticed, as LMDB does not notice them; what is found has the key that was asked for.
+extension PageView {
+  /// Stands where there is no page yet.
+  static var none: PageView { unsafe PageView(orEmpty(nil)) }
+
+  /// How many nodes the page has, if it is the page `number` of the kind `flag` in a map.
+  @inline(__always)
+  func count(asPage number: UInt64, _ flag: Int) -> Int? {
+    let lower = word16(12)
+    guard self.number == number, word16(10) == flag, lower >= Self.headerLength + 2, lower <= Self.size else {
+      return nil
+    }
+    return (lower - Self.headerLength) >> 1
+  }
+
+  /// Where a node is, if all of its header is in the page.
+  @inline(__always)
+  func checkedNode(_ index: Int) -> Int? {
+    let node = uncheckedNode(index)
+    return isWithin(node, Self.nodeHeaderLength) ? node : nil
+  }
+
+  /// The lengths that a leaf's node says its key and its value have.
+  @inline(__always)
+  static func lengths(_ header: UInt64) -> (key: Int, value: Int) {
+    (Int(truncatingIfNeeded: header &>> 48), Int(truncatingIfNeeded: header & 0xFFFF_FFFF))
+  }
+
+  /// Whether a leaf's node has no flag: its value is in the page.
+  @inline(__always)
+  static func isPlain(_ header: UInt64) -> Bool { header & 0xFFFF_0000_0000 == 0 }
+
+  /// The page that a branch's node leads to.
+  @inline(__always)
+  static func child(_ header: UInt64) -> UInt64 { header & 0xFFFF_FFFF_FFFF }
+
+  /// Where the list of nodes says that a node is. The index is below the count, so nothing overflows.
+  @inline(__always)
+  func uncheckedNode(_ index: Int) -> Int { word16(Self.headerLength &+ (index &<< 1)) }
+
+  /// Whether so many bytes of a node are behind the header and before the end; `node` is a number of 16 bits.
+  @inline(__always)
+  private func isWithin(_ node: Int, _ length: Int) -> Bool {
+    UInt(bitPattern: node &- Self.headerLength) <= UInt(bitPattern: Self.size &- Self.headerLength &- length)
+  }
+
+  /// A key that lies in the page.
+  @inline(__always)
+  private func checkedKey(_ index: Int) -> UnsafeRawBufferPointer? {
+    guard let node = checkedNode(index) else { return nil }
+    let length = word16(node + 6)
+    guard node &+ Self.nodeHeaderLength &+ length <= Self.size else { return nil }
+    return unsafe UnsafeRawBufferPointer(start: base + node + Self.nodeHeaderLength, count: length)
+  }
+
+  /// A key of eight bytes that lies in the page.
+  @inline(__always)
+  func numberKey(_ index: Int) -> UInt64? {
+    let node = uncheckedNode(index)
+    guard isWithin(node, Self.nodeHeaderLength &+ 8), word16(node &+ 6) == 8 else { return nil }
+    return word64(node &+ Self.nodeHeaderLength).byteSwapped
+  }
+
+  // MARK: Branches
+
+  /// Which node of a branch leads to the key: the last one whose key is not greater. The first one's key is less than any.
+  @inline(__always)
+  func checkedBranchIndex(_ key: PageKey, _ count: Int) -> Int? {
+    if key.isNumber, let index = lastNotAbove(key.number, count) { return index }
+    return branchIndex(bytes: key, count)
+  }
+
+  @inline(never)
+  private func branchIndex(bytes key: PageKey, _ count: Int) -> Int? {
+    guard let spot = spot(bytes: key, from: 1, count) else { return nil }
+    return spot.isSame ? spot.index : spot.index - 1
+  }
+
+  /// The last node whose key is not greater, the first one counting as such; nil where there are keys of other lengths.
+  @inline(__always)
+  private func lastNotAbove(_ number: UInt64, _ count: Int) -> Int? {
+    var index = 0
+    var left = count
+    if count > Self.fewNodes {
+      guard let range = unsafe evenGuess(number, count) else { return nil }
+      index = range.lowerBound
+      left = range.upperBound &- range.lowerBound
+    }
+    while left > 1 {
+      let half = left &>> 1
+      guard let key = numberKey(index &+ half) else { return nil }
+      index = key <= number ? index &+ half : index
+      left &-= half
+    }
+    return index
+  }
+
+  /// Below this, halving is as fast as guessing.
+  private static var fewNodes: Int { 12 }
+
+  /// Nodes of which the one that is looked for is one: few, where keys have about the same distances, because they were
+  /// counted and the pages filled one after the other.
+  @inline(__always)
+  private func evenGuess(_ number: UInt64, _ count: Int) -> Range<Int>? {
+    let end = count &- 1
+    guard let first = numberKey(1), let last = numberKey(end) else { return nil }
+    if number < first { return unsafe Range(uncheckedBounds: (0, 1)) }
+    if number >= last { return unsafe Range(uncheckedBounds: (end, count)) }
+    // Halves, because they are converted faster as numbers with a sign; one more, so that nothing is divided by zero.
+    let distance = Int(truncatingIfNeeded: (number &- first) &>> 1)
+    let span = Int(truncatingIfNeeded: (last &- first) &>> 1) &+ 1
+    // At most 1, however it is rounded: then it is the last one.
+    let part = Double(distance) / Double(span)
+    var low = 1 &+ Int(part * Double(end &- 1))
+    guard let guess = numberKey(low) else { return nil }
+    var step = 1
+    if guess <= number {
+      while low &+ step < end {
+        guard let key = numberKey(low &+ step) else { return nil }
+        if key > number { break }
+        low &+= step
+        step &<<= 1
+      }
+      return unsafe Range(uncheckedBounds: (low, min(low &+ step, end)))
+    }
+    var high = low
+    while high > step {
+      guard let key = numberKey(high &- step) else { return nil }
+      if key <= number { break }
+      high &-= step
+      step &<<= 1
+    }
+    return unsafe Range(uncheckedBounds: (max(high &- step, 0), high))
+  }
+
+  // MARK: Leaves
+
+  /// Where the key is in a leaf. `low` is what the branch above says: no key of the leaf is less. Objects' keys have few
+  /// gaps, so that the distance from there is looked at first.
+  @inline(__always)
+  func checkedSpot(_ key: PageKey, low: UInt64, _ count: Int) -> PageSpot? {
+    if key.isNumber {
+      let distance = key.number &- low
+      if distance < UInt64(count), numberKey(Int(distance)) == key.number {
+        return PageSpot(index: Int(distance), isSame: true)
+      }
+      if let index = lastNotAbove(key.number, count), let found = numberKey(index) {
+        return PageSpot(index: found < key.number ? index + 1 : index, isSame: found == key.number)
+      }
+    }
+    return spot(bytes: key, from: 0, count)
+  }
+
+  @inline(never)
+  private func spot(bytes key: PageKey, from start: Int, _ count: Int) -> PageSpot? {
+    var low = start
+    var high = count
+    while low < high {
+      let middle = (low + high) >> 1
+      guard let found = unsafe checkedKey(middle) else { return nil }
+      let order = unsafe compare(found, key.bytes, .bytes)
+      if order == 0 { return PageSpot(index: middle, isSame: true) }
+      if order < 0 { low = middle + 1 } else { high = middle }
+    }
+    return PageSpot(index: low, isSame: false)
+  }
+}
