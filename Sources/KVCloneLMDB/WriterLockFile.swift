@@ -73,10 +73,27 @@ final class WriterLockFile: Sendable {
   private static let recordLength = 128
 
   private func writeRecord(label: String) {
-    var record = Array("\(getpid()) \(wallClockNanoseconds()) \(label)".utf8)
-    record += [UInt8](repeating: UInt8(ascii: "\n"), count: max(0, Self.recordLength - record.count))
+    // Made for every write transaction, so byte by byte: strings and their parts take ten times as long.
+    var record: [UInt8] = []
+    record.reserveCapacity(Self.recordLength)
+    Self.append(UInt64(clamping: getpid()), to: &record)
+    Self.append(UInt64(clamping: wallClockNanoseconds()), to: &record)
+    record += label.utf8
+    while record.count < Self.recordLength { record.append(UInt8(ascii: "\n")) }
     // A failure is no reason not to write the store: the lock counts, not the name.
     _ = unsafe pwrite(descriptor, record, Self.recordLength, 0)
+  }
+
+  /// A number's digits and a space.
+  private static func append(_ number: UInt64, to record: inout [UInt8]) {
+    let start = record.count
+    var rest = number
+    repeat {
+      record.append(UInt8(ascii: "0") + UInt8(rest % 10))
+      rest /= 10
+    } while rest > 0
+    record[start...].reverse()
+    record.append(UInt8(ascii: " "))
   }
 
   private func recordedHolder() -> WriterHolder? {
@@ -94,6 +111,7 @@ final class WriterLockFile: Sendable {
 
   /// At most 64 bytes of UTF-8 without control characters, cut between characters.
   static func cleaned(_ label: String) -> String {
+    if label.utf8.count <= 64, label.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return label }
     var result = ""
     for character in label where !character.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) {
       if result.utf8.count + character.utf8.count > 64 { break }

@@ -124,6 +124,23 @@ package enum MetadataKey {
   package static func model(_ number: UInt16) -> String { "model-" + hexadecimal(number) }
 
   package static func bytes(_ name: String) -> [UInt8] { Array(name.utf8) }
+
+  /// The key of one of the short names, without heap memory; nil for names of more than 24 bytes.
+  package static func short(_ name: String) -> ShortKey? { ShortKey(name.utf8) }
+
+  /// The key of `commitCounter`.
+  package static let commitKey = ShortKey(0x636F_6D6D_6974_0000, 0, 0, count: 6)
+
+  /// The key of `serial(rootCode:)`, without making the name.
+  package static func serialKey(rootCode: UInt16) -> ShortKey {
+    // "serial-" and four hexadecimal digits, of which the first is in the first word.
+    var digits: UInt64 = 0
+    for place in 0..<4 {
+      let digit = UInt64(rootCode >> (12 - 4 * place) & 0xF)
+      digits = digits << 8 | (digit < 10 ? 48 + digit : 87 + digit)
+    }
+    return ShortKey(0x7365_7269_616C_2D00 | digits >> 24, digits << 40, 0, count: 11)
+  }
 }
 
 /// Ranges of keys.

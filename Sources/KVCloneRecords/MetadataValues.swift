@@ -19,6 +19,14 @@ package struct CounterValue: ValueCodec, Hashable {
     // Nobody ever counts that far, and what does not overflow may be added to.
     if value > UInt64(Int64.max) { throw .outOfRange }
   }
+
+  /// Hands on the counter as it is stored, which is what `encoded(seed:)` makes, without heap memory.
+  package func withStored<E: Error>(seed: UInt64, _ body: (RawSpan) throws(E) -> Void) throws(E) {
+    assert(value <= UInt64(Int64.max), "a value is written that its own reader refuses")
+    var words: InlineArray<2, UInt64> = [0, value.littleEndian]
+    words[0] = XXH64.hash(littleEndianWord: words[1].littleEndian, seed: seed).littleEndian
+    try body(words.span.bytes)
+  }
 }
 
 /// Bytes (JSON) in `metadata`, to the end of the value.

@@ -24,6 +24,18 @@ package struct ShortKey: Hashable, Comparable, Sendable {
     self.init(words[0], words[1], words[2], count: bytes.byteCount)
   }
 
+  /// The bytes of a text, or nil if they are more than 24.
+  init?(_ text: String.UTF8View) {
+    var words: InlineArray<3, UInt64> = [0, 0, 0]
+    var count = 0
+    for byte in text {
+      guard count < 24 else { return nil }
+      words[count / 8] |= UInt64(byte) << UInt64(56 - 8 * (count % 8))
+      count += 1
+    }
+    self.init(words[0], words[1], words[2], count: count)
+  }
+
   /// The key's bytes; they live as long as this value is borrowed.
   @inlinable
   package var bytes: RawSpan {

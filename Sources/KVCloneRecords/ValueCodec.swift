@@ -8,6 +8,8 @@ extension ValueCodec {
   /// The value as it is stored: checksum and payload.
   package func encoded(seed: UInt64) -> [UInt8] {
     var writer = ByteWriter()
+    // Most values are short: memory is taken once.
+    writer.bytes.reserveCapacity(64)
     writer.put64(0)
     write(to: &writer)
     writer.bytes.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
@@ -53,6 +55,7 @@ package struct ByteWriter {
   /// Length u32 and UTF-8.
   package mutating func putString(_ value: String) { putBytes(Array(value.utf8)) }
 
+  @inline(__always)
   private mutating func put(_ value: some FixedWidthInteger) {
     withUnsafeBytes(of: value) { bytes.append(contentsOf: $0) }
   }

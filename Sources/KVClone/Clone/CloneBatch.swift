@@ -6,6 +6,9 @@ import KVCloneRecords
 struct CloneBatch: ~Copyable {
   private static let byteLimit = 256 << 10
   private static let countLimit = 2048
+  /// Of a small clone: memory that the processor has at hand, and that costs little to get.
+  private static let smallByteLimit = 32 << 10
+  private static let smallCountLimit = 256
   private static let keyLength = 8
 
   /// One record. Its bytes have the room for a key before them.
@@ -18,16 +21,26 @@ struct CloneBatch: ~Copyable {
   private var storage: UnsafeMutableRawPointer
   private var capacity: Int
   private var length = 0
-  private let places = UnsafeMutablePointer<Place>.allocate(capacity: countLimit)
+  private let places: UnsafeMutablePointer<Place>
+  /// How many records there are at most.
+  private let limit: Int
+  /// How many bytes there are before it counts as full.
+  private let byteLimit: Int
   private(set) var count = 0
   /// What is ready to be appended.
-  private let run = UnsafeMutablePointer<StorageEntryPointers>.allocate(capacity: countLimit)
+  private let run: UnsafeMutablePointer<StorageEntryPointers>
   private var runCount = 0
 
-  /// - Parameter expectedCount: how many records there will be; only the memory that is taken at first depends on it.
+  /// - Parameter expectedCount: how many records of a table there will be; only the memory that is taken depends on it.
   init(expectedCount: Int) {
-    capacity = expectedCount < 256 ? 32 << 10 : Self.byteLimit + (16 << 10)
+    let isSmall = expectedCount <= CloneSet.smallLimit
+    limit = min(max(1, expectedCount), isSmall ? Self.smallCountLimit : Self.countLimit)
+    byteLimit = isSmall ? Self.smallByteLimit : Self.byteLimit
+    // Most records fit; larger ones make it grow.
+    capacity = min(limit * 256, byteLimit + byteLimit / 16)
     storage = .allocate(byteCount: capacity, alignment: 8)
+    places = .allocate(capacity: limit)
+    run = .allocate(capacity: limit)
   }
 
   deinit {
@@ -36,7 +49,7 @@ struct CloneBatch: ~Copyable {
     run.deallocate()
   }
 
-  var isFull: Bool { length >= Self.byteLimit || count >= Self.countLimit }
+  var isFull: Bool { length >= byteLimit || count >= limit }
 
   mutating func removeAll() {
     count = 0

@@ -53,9 +53,7 @@ final class CloneContext: CloneNames {
   /// The same clone, for the values of its second copy.
   func secondCopy() -> CloneContext {
     var bases: [UInt16: UInt64] = [:]
-    for (root, set) in mark.set.sets.enumerated() where set != nil {
-      bases[UInt16(root)] = base(rootCode: UInt16(root))
-    }
+    for set in mark.set.roots { bases[set.rootCode] = base(rootCode: set.rootCode) }
     let other = CloneContext(schema: schema, book: book, mark: mark, bases: bases, now: now, cancellation: cancellation)
     other.select(copy: 1)
     return other

@@ -4,15 +4,18 @@ import KVCloneModel
 /// objects of its root entity.
 ///
 /// A clone's serial is the serial of its root entity's first clone, plus for every earlier copy as many as there are
-/// sources, plus the source's rank. Made once the mark is complete; 2 bytes per 64 serials on top of the set.
+/// sources, plus the source's rank. Made once the mark is complete; 2 bytes per 64 serials on top of the set, where it is
+/// in bits. The few sources of a small clone know their ranks.
 final class CloneIDs: @unchecked Sendable {
   /// By root code.
   private let roots: UnsafeMutablePointer<CloneIDMap.Root>
   private let rootCount: Int
   /// They own the words.
   private let sets: [SerialSet?]
+  /// They own the table of a small clone's sources.
+  private let few: FewObjects?
   /// A block without members, for gaps.
-  private let nothing: CloneIDMap.Block
+  private let nothing: CloneIDMap.Block?
 
   /// The copy whose ids are given out, from 0.
   private(set) var copy = 0
@@ -20,15 +23,38 @@ final class CloneIDs: @unchecked Sendable {
   /// - Parameter first: the serial of the first clone of a root entity, by its code.
   init(_ set: ObjectSet, first: [UInt16: UInt64]) {
     sets = set.sets
+    few = nil
     rootCount = sets.count
     roots = .allocate(capacity: max(1, rootCount))
     roots.initialize(repeating: CloneIDMap.Root(), count: max(1, rootCount))
     let zeros = SerialBits.Words.allocate(capacity: SerialBits.wordsPerBlock)
     zeros.initialize(repeating: 0, count: SerialBits.wordsPerBlock)
-    nothing = CloneIDMap.Block(words: zeros, prefixes: .allocate(capacity: 1), base: 0)
+    let nothing = CloneIDMap.Block(words: zeros, prefixes: .allocate(capacity: 1), base: 0)
+    self.nothing = nothing
     for (code, set) in sets.enumerated() {
       guard let set else { continue }
       roots[code] = Self.root(set, first: first[UInt16(code)] ?? 0, nothing)
+    }
+  }
+
+  /// The same for a clone set in either form.
+  convenience init(_ set: CloneSet, first: [UInt16: UInt64]) {
+    if let few = set.fewObjects { self.init(few, set.roots, first: first) } else { self.init(set.bits, first: first) }
+  }
+
+  private init(_ few: FewObjects, _ members: [CloneMembers], first: [UInt16: UInt64]) {
+    self.few = few
+    sets = []
+    nothing = nil
+    rootCount = members.last.map { Int($0.rootCode) + 1 } ?? 0
+    roots = .allocate(capacity: max(1, rootCount))
+    roots.initialize(repeating: CloneIDMap.Root(), count: max(1, rootCount))
+    var number: UInt64 = 1
+    for members in members {
+      let first = first[members.rootCode] ?? 0
+      roots[Int(members.rootCode)] = CloneIDMap.Root(
+        count: UInt64(members.count), first: first, base: first, firstNumber: number)
+      number += UInt64(members.count)
     }
   }
 
@@ -57,6 +83,8 @@ final class CloneIDs: @unchecked Sendable {
   }
 
   deinit {
+    defer { roots.deallocate() }
+    guard let nothing else { return }
     for code in 0..<rootCount {
       guard let blocks = roots[code].blocks else { continue }
       for index in 0..<Int(roots[code].blockCount) where blocks[index].words != nothing.words {
@@ -64,7 +92,6 @@ final class CloneIDs: @unchecked Sendable {
       }
       blocks.deallocate()
     }
-    roots.deallocate()
     nothing.words.deallocate()
     nothing.prefixes.deallocate()
   }
@@ -76,7 +103,7 @@ final class CloneIDs: @unchecked Sendable {
   }
 
   /// The same ids, without counting references to this object: valid while it lives.
-  var map: CloneIDMap { CloneIDMap(roots: roots, rootCount: rootCount) }
+  var map: CloneIDMap { CloneIDMap(roots: roots, rootCount: rootCount, few: few?.table) }
 
   /// The id of a source's clone; nil for objects that are not marked.
   func clone(of id: ObjectID) -> ObjectID? { map.clone(of: id) }
@@ -122,15 +149,26 @@ struct CloneIDMap {
     var first: UInt64 = 0
     /// The serial of the first clone of the copy that is being made.
     var base: UInt64 = 0
+    /// The number of its first source among all of a small clone.
+    var firstNumber: UInt64 = 0
   }
 
   /// By root code.
   fileprivate let roots: UnsafeMutablePointer<Root>
   fileprivate let rootCount: Int
+  /// The sources of a small clone.
+  fileprivate let few: FewObjectTable?
 
   /// The id of a source's clone; nil for objects that are not marked.
   @inline(__always)
   func clone(of id: ObjectID) -> ObjectID? {
+    if let few {
+      let number = few.number(of: id)
+      if number == 0 { return nil }
+      let root = roots + Int(id.rootCode)
+      let serial = root.pointee.base &- root.pointee.firstNumber &+ UInt64(truncatingIfNeeded: number)
+      return ObjectID(rawValue: (id.rawValue &- id.serial) | serial)
+    }
     let code = Int(id.rootCode)
     guard code < rootCount else { return nil }
     let root = roots + code

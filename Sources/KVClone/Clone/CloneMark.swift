@@ -3,7 +3,7 @@ import KVCloneRecords
 
 /// The clone set C: which objects a clone copies, found breadth first (R2, R3), one bit an object.
 struct CloneMark {
-  var set = ObjectSet()
+  var set: CloneSet
   /// The roots, each once, in the caller's order.
   var roots: [ObjectID] = []
   var rootSet: Set<ObjectID> = []
@@ -20,6 +20,14 @@ struct CloneMark {
     let target: ObjectID
   }
 
+  init(smallLimit: Int) {
+    set = CloneSet(smallLimit: smallLimit)
+  }
+
+  /// Whether an object is one of the roots, of which there is one as a rule.
+  @inline(__always)
+  func isRoot(_ id: ObjectID) -> Bool { roots.count == 1 ? roots[0] == id : rootSet.contains(id) }
+
   /// What is done with an edge of a source: the hook's answer, else the rules'.
   func disposition(
     _ step: CloneRuleBook.RelationshipPlan, _ parent: ObjectID, _ target: ObjectID
@@ -29,17 +37,19 @@ struct CloneMark {
     {
       return answer
     }
-    return (rootSet.contains(parent) ? step.rootDecision : step.decision).disposition
+    return (isRoot(parent) ? step.rootDecision : step.decision).disposition
   }
 }
 
 extension Session {
   /// Finds the clone set of `roots`.
   ///
+  /// - Parameter smallLimit: how many objects a small clone has; 0 for none.
   /// - Throws: `CloneError`: `objectNotFound`, `limitExceeded`, `cancelled`; `StoreError` for damage.
-  borrowing func mark(_ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation) throws -> CloneMark
-  {
-    var marker = CloneMarker(book: book, cancellation: cancellation)
+  borrowing func mark(
+    _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation, smallLimit: Int = 0
+  ) throws -> CloneMark {
+    var marker = CloneMarker(book: book, cancellation: cancellation, smallLimit: smallLimit)
     try cancellation.check(.mark, 0, of: nil)
     for root in roots where marker.mark.rootSet.insert(root).inserted {
       marker.mark.roots.append(root)
@@ -59,19 +69,20 @@ extension Session {
       }
     }
     marker.mark.parents.finish()
+    marker.mark.set.finish()
     return marker.mark
   }
 
   /// Discovers what the edges of an object lead to.
   private borrowing func visit(_ id: ObjectID, _ marker: inout CloneMarker) throws {
-    guard marker.visited.insert(id) else { return }
+    guard marker.mark.set.visit(id) else { return }
     let view = try existingRecord(id)
     let entity = try schema.entity(of: view, id: id)
     guard let plan = marker.book.plan(entity.code) else { throw schema.damaged(id, .wrongLayout) }
-    let isRoot = marker.mark.rootSet.contains(id)
+    let isRoot = marker.mark.isRoot(id)
     for (index, step) in plan.relationships.enumerated() {
       let decision = isRoot ? step.rootDecision : step.decision
-      let isAsked = decision.disposition != .exclude && marker.book.options.willClone != nil
+      let isAsked = decision.disposition != .exclude && marker.hasHook
       guard isAsked || decision.disposition == .follow else { continue }
       // A long list waits as one entry, and not as its members (R26).
       let isWide = step.targetsAreVisited && Self.isWide(step, in: view, entity)
@@ -163,21 +174,23 @@ struct CloneMarker {
 
   let book: CloneRuleBook
   let cancellation: CloneCancellation
-  var mark = CloneMark()
-  /// Objects whose edges were looked at.
-  var visited = ObjectSet()
+  var mark: CloneMark
   /// What waits to be visited, 8 bytes an object.
   private(set) var level: [UInt64] = []
   private var next: [UInt64] = []
   /// The depth of objects that are being discovered.
   private var depth = 0
   private let hasLimits: Bool
+  /// Whether the caller wants to be asked about edges (R30).
+  let hasHook: Bool
   /// How often the caller's hook was asked.
   private var questionCount = 0
 
-  init(book: CloneRuleBook, cancellation: CloneCancellation) {
+  init(book: CloneRuleBook, cancellation: CloneCancellation, smallLimit: Int) {
+    mark = CloneMark(smallLimit: smallLimit)
     self.book = book
     self.cancellation = cancellation
+    hasHook = book.options.willClone != nil
     hasLimits = book.options.maxDepth != nil || book.options.maxObjects != nil
   }
 

@@ -58,6 +58,7 @@ extension Session {
       var isHighest: Bool?
       for copy in 0..<names.copies {
         var next: UInt64? = first
+        var place = 0
         var done = 0
         while let serial = next {
           let source = ObjectID(rootCode: rootCode, serial: serial)
@@ -66,7 +67,7 @@ extension Session {
           isHighest = appends
           let value = ProvenanceValue(source: source, commit: sourceCommit, operation: commit, store: store)
           try noteProvenance(clone, value, isHighest: appends)
-          next = set.next(from: serial + 1)
+          next = set.next(from: serial + 1, &place)
           done += 1
           if done & 1023 == 0 { try names.cancellation.check() }
         }

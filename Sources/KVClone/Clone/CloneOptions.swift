@@ -73,6 +73,9 @@ public struct CloneOptions: Sendable {
   /// Hears how far the clone has come, on the thread that clones, some times a second at most.
   public var progress: (@Sendable (CloneProgress) -> Void)?
 
+  /// How many objects a small clone has at most, which is cloned by a path of its own; tests force either path.
+  var smallLimit = CloneSet.smallLimit
+
   /// What becomes of a link from a clone to an object that is not cloned, where the clone is of another store (R35).
   public enum OutsideObjects: Sendable {
     /// The link leads to the object with the same values under a uniqueness constraint; where none has them, it is an

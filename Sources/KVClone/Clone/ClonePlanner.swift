@@ -74,14 +74,15 @@ struct ClonePlanner {
   private mutating func checkObjects(_ session: borrowing Session) throws {
     for rootCode in context.schema.rootCodes {
       guard let set = context.mark.set.set(rootCode: rootCode) else { continue }
-      var serial = set.next(from: 0)
+      var place = 0
+      var serial = set.next(from: 0, &place)
       while let current = serial, !isFull {
         let id = ObjectID(rootCode: rootCode, serial: current)
         let view = try session.existingRecord(id)
         let entity = try context.schema.entity(of: view, id: id)
         guard let plan = context.book.plan(entity.code) else { throw context.schema.damaged(id, .wrongLayout) }
         try check(id, view, plan, session)
-        serial = set.next(from: current + 1)
+        serial = set.next(from: current + 1, &place)
         if tally.objects & 1023 == 0 {
           let done = tally.objects * context.book.options.count
           try context.cancellation.check(.check, done, of: context.objectCount)

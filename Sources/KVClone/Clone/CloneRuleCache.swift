@@ -18,7 +18,13 @@ final class CloneRuleCache: Sendable {
     let blobs: CloneOptions.Blobs
   }
 
-  private let books = Mutex<[Key: CloneRuleBook]>([:])
+  private struct State {
+    var books: [Key: CloneRuleBook] = [:]
+    /// The book of the last call that had no closures, for the next one that is the same in everything.
+    var last: (roots: [UInt16], book: CloneRuleBook)?
+  }
+
+  private let state = Mutex(State())
 
   /// The rules of a call.
   func book(_ schema: Schema, _ options: CloneOptions, rootEntities: [CompiledEntity]) -> CloneRuleBook {
@@ -26,20 +32,46 @@ final class CloneRuleCache: Sendable {
     if options.willClone != nil {
       return CloneRuleBook(schema: schema, options: options, rootEntities: rootEntities)
     }
+    let roots = rootEntities.count == 1 ? [rootEntities[0].code] : Set(rootEntities.map(\.code)).sorted()
+    if let last = state.withLock({ $0.last }), last.roots == roots, last.book.options.isSame(as: options) {
+      return last.book
+    }
     let key = Key(
-      roots: Set(rootEntities.map(\.code)).sorted(), excluded: options.excludedRelationshipNames,
-      passingExclusionList: options.passingExclusionList, rules: options.rules, userInfoKeys: options.userInfoKeys,
-      references: options.references, blobs: options.blobs)
-    if let known = books.withLock({ $0[key] }) { return CloneRuleBook(sharing: known, options: options) }
-    var bare = options
+      roots: roots, excluded: options.excludedRelationshipNames, passingExclusionList: options.passingExclusionList,
+      rules: options.rules, userInfoKeys: options.userInfoKeys, references: options.references, blobs: options.blobs)
+    let book = CloneRuleBook(sharing: book(key, schema, options, rootEntities), options: options)
     // Closures may hold on to anything.
+    if !options.hasClosures { state.withLock { $0.last = (roots, book) } }
+    return book
+  }
+
+  /// The book of all calls with these rules.
+  private func book(_ key: Key, _ schema: Schema, _ options: CloneOptions, _ rootEntities: [CompiledEntity])
+    -> CloneRuleBook
+  {
+    if let known = state.withLock({ $0.books[key] }) { return known }
+    var bare = options
     bare.didClone = nil
     bare.progress = nil
     let book = CloneRuleBook(schema: schema, options: bare, rootEntities: rootEntities)
-    books.withLock { books in
-      if books.count >= Self.limit { books.removeAll() }
-      books[key] = book
+    state.withLock { state in
+      if state.books.count >= Self.limit { state.books.removeAll() }
+      state.books[key] = book
     }
-    return CloneRuleBook(sharing: book, options: options)
+    return book
+  }
+}
+
+extension CloneOptions {
+  fileprivate var hasClosures: Bool { willClone != nil || didClone != nil || progress != nil }
+
+  /// Whether a call asks for the same as this one, in everything but what two calls cannot share.
+  fileprivate func isSame(as other: CloneOptions) -> Bool {
+    !hasClosures && !other.hasClosures && idempotencyKey == nil && other.idempotencyKey == nil && count == other.count
+      && smallLimit == other.smallLimit && passingExclusionList == other.passingExclusionList
+      && references == other.references && blobs == other.blobs && maxObjects == other.maxObjects
+      && maxDepth == other.maxDepth && maxBytes == other.maxBytes && recordsProvenance == other.recordsProvenance
+      && outsideObjects == other.outsideObjects && rules == other.rules
+      && excludedRelationshipNames == other.excludedRelationshipNames && userInfoKeys == other.userInfoKeys
   }
 }

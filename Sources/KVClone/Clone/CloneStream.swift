@@ -8,7 +8,7 @@ struct CloneStream {
 
   let context: CloneContext
   var tally: CloneTally
-  let outside = WaitingLinks()
+  let outside: WaitingLinks
   /// Ordered lists of outside objects that gain clones: these wait for the end, because the order of the sources decides.
   var orderedOutside: [OrderedOutside: OrderedGain] = [:]
   var blobs: [UInt64] = []
@@ -33,6 +33,8 @@ struct CloneStream {
 
   init(context: CloneContext) {
     self.context = context
+    // One or two links an object, up to where memory taken for nothing would cost more than to take it again.
+    outside = WaitingLinks(capacity: min(max(8, 2 * context.mark.count), 2048))
     tally = CloneTally(entityCount: Int(context.schema.codes.lastEntity))
   }
 

@@ -112,7 +112,7 @@ extension ObjectStore {
     if let planned {
       // A writer who gave up meanwhile leaves the commit as it was, but not the serials.
       guard transaction.session.commit == planned.commit + commits + 1,
-        try transaction.session.hasFreeSerials(for: planned.context)
+        transaction.session.hasFreeSerials(for: planned.context)
       else { return nil }
       context = planned.context
     } else {

@@ -33,7 +33,7 @@ extension Session {
     let book = schema.cloneRules.book(schema, options, rootEntities: try rootEntities(roots))
     if let error = book.errors.first { throw error }
     let context = try cloneContext(roots, book, cancellation)
-    if try options.maxBytes != nil || ClonePlanner.isNeeded(book, context.mark) || isRoomTight(for: options) {
+    if try options.maxBytes != nil || ClonePlanner.isNeeded(book, context.mark) || isRoomTight(for: context) {
       var planner = ClonePlanner(context: context)
       try planner.check(self)
       if let error = planner.errors.first { throw error }
@@ -46,11 +46,10 @@ extension Session {
   private borrowing func cloneContext(
     _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation
   ) throws -> CloneContext {
-    let mark = try mark(roots, book, cancellation)
+    let mark = try mark(roots, book, cancellation, smallLimit: book.options.smallLimit)
     var bases: [UInt16: UInt64] = [:]
-    for (root, set) in mark.set.sets.enumerated() {
-      guard let set else { continue }
-      let code = UInt16(root)
+    for set in mark.set.roots {
+      let code = set.rootCode
       // A link's bytes may name anything, and an object without edges to follow has not been looked at yet.
       guard schema.objectTable(rootCode: code) != nil else {
         throw schema.notFound(ObjectID(rootCode: code, serial: set.next(from: 0) ?? 0))
@@ -96,26 +95,24 @@ extension Session {
       rules: book.appliedRules(tally), errors: Array(errors.prefix(ClonePlanner.errorLimit)))
   }
 
-  /// Whether the ids that the plan gave out are still the next ones of this transaction.
-  borrowing func hasFreeSerials(for context: CloneContext) throws(StoreError) -> Bool {
-    for (root, set) in context.mark.set.sets.enumerated() where set != nil {
-      guard try nextSerial(rootCode: UInt16(root)) == context.base(rootCode: UInt16(root)) else { return false }
+  /// Whether the ids that the plan gave out are still the next ones of this transaction, which begins with the commit that
+  /// was planned on: so the stored counters are the plan's, and only a writer who gave up may have used serials since.
+  borrowing func hasFreeSerials(for context: CloneContext) -> Bool {
+    context.mark.set.roots.allSatisfy {
+      serialFloor.next(rootCode: $0.rootCode) <= context.base(rootCode: $0.rootCode)
     }
-    return true
   }
 
   /// Takes the ids that the plan gave out, and streams.
   mutating func runClone(_ context: CloneContext) throws -> CloneTally {
     if let byteCount = context.byteCount { try makeRoom(for: byteCount) }
-    for (root, set) in context.mark.set.sets.enumerated() {
-      guard let set else { continue }
-      let first = try reserveSerials(
-        rootCode: UInt16(root), count: UInt64(set.count * context.book.options.count))
-      guard first == context.base(rootCode: UInt16(root)) else {
+    for set in context.mark.set.roots {
+      let count = UInt64(set.count * context.book.options.count)
+      let first = context.base(rootCode: set.rootCode)
+      guard takeSerials(rootCode: set.rootCode, from: first, count: count) else {
         throw StoreError(.busy, "ids were given out while the clone was planned; clone again")
       }
-      changes.history?.noteInserts(
-        from: ObjectID(rootCode: UInt16(root), serial: first), count: UInt64(set.count * context.book.options.count))
+      changes.history?.noteInserts(from: ObjectID(rootCode: set.rootCode, serial: first), count: count)
     }
     changes.isEmpty = false
     return try stream(context)
@@ -134,6 +131,7 @@ extension CloneTally {
   /// The first 100 touched objects by id.
   var firstTouched: [ObjectID] {
     var first: [ObjectID] = []
+    first.reserveCapacity(min(touched.count, 100))
     touched.forEach { id in
       first.append(id)
       return first.count < 100

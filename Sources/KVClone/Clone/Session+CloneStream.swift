@@ -70,14 +70,12 @@ extension Session {
     var state = CloneStream(context: context)
     state.mayBePending = !changes.inserted.isEmpty || !changes.updated.isEmpty || lifecycle != nil
     var batch = CloneBatch(expectedCount: context.mark.set.count)
-    for rootCode in schema.rootCodes {
-      guard let set = context.mark.set.set(rootCode: rootCode), set.count > 0,
-        let table = schema.objectTable(rootCode: rootCode)
-      else { continue }
+    for set in context.mark.set.roots {
+      guard let table = schema.objectTable(rootCode: set.rootCode) else { continue }
       // All copies of one table, before the next one is begun: so that all of its records are appended.
       for copy in 0..<context.book.options.count {
         context.select(copy: copy)
-        try stream(rootCode: rootCode, set, table, &batch, &state)
+        try stream(set, table, &batch, &state)
       }
     }
     try context.cancellation.check(.publish, 0, of: nil)
@@ -89,12 +87,14 @@ extension Session {
   }
 
   private mutating func stream(
-    rootCode: UInt16, _ set: SerialSet, _ table: StorageTable, _ batch: inout CloneBatch, _ state: inout CloneStream
+    _ set: CloneMembers, _ table: StorageTable, _ batch: inout CloneBatch, _ state: inout CloneStream
   ) throws {
+    let rootCode = set.rootCode
     let before = state.tally.objects
-    var next = set.next(from: 0)
+    var place = 0
+    var next = set.next(from: 0, &place)
     while let serial = next {
-      next = try fillBatch(&batch, rootCode: rootCode, table, set, from: serial)
+      next = try fillBatch(&batch, table, set, from: serial, &place)
       try cloneBatch(&batch, table, &state)
       try state.context.cancellation.check(.copy, state.tally.objects, of: state.context.objectCount)
       if state.outside.isFull { try publishOutside(&state) }
@@ -110,8 +110,9 @@ extension Session {
 
   /// Copies marked records from `serial` on until the batch is full; the serial to go on from.
   private borrowing func fillBatch(
-    _ batch: inout CloneBatch, rootCode: UInt16, _ table: StorageTable, _ set: SerialSet, from serial: UInt64
+    _ batch: inout CloneBatch, _ table: StorageTable, _ set: CloneMembers, from serial: UInt64, _ place: inout Int
   ) throws(StoreError) -> UInt64? {
+    let rootCode = set.rootCode
     batch.removeAll()
     var wanted: UInt64? = serial
     var skipped = 0
@@ -127,7 +128,7 @@ extension Session {
       if id.serial > next { throw schema.notFound(ObjectID(rootCode: rootCode, serial: next)) }
       skipped = 0
       batch.append(id, value)
-      wanted = set.next(from: next + 1)
+      wanted = set.next(from: next + 1, &place)
       return !batch.isFull
     }
     if batch.count == 0 { throw schema.notFound(ObjectID(rootCode: rootCode, serial: serial)) }
@@ -161,7 +162,7 @@ extension Session {
       }
       current.count += 1
       if let program = programs.direct(entity: header.entity, layout: header.layout), !takesGeneralWay,
-        program.pointee.table == table
+        program.pointee.table.handle == table.handle
       {
         var patch: RecordPatch
         do throws(RecordError) {

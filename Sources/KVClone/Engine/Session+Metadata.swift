@@ -10,12 +10,12 @@ extension Session {
   mutating func writeCounters() throws(StoreError) {
     let table = schema.tables.metadata
     for (code, next) in changes.nextSerials {
-      try Metadata.put(&storage, table, MetadataKey.serial(rootCode: code), CounterValue(next))
+      try Metadata.put(&storage, table, MetadataKey.serialKey(rootCode: code), next)
     }
     if let next = changes.nextBlobSerial {
       try Metadata.put(&storage, table, MetadataKey.blobSerial, CounterValue(next))
     }
-    try Metadata.put(&storage, table, MetadataKey.commitCounter, CounterValue(commit))
+    try Metadata.put(&storage, table, MetadataKey.commitKey, commit)
   }
 }
 
@@ -25,6 +25,7 @@ enum Metadata {
   static func get<Value: ValueCodec>(
     _ storage: borrowing StorageTransaction, _ table: StorageTable, _ name: String, as type: Value.Type
   ) throws(StoreError) -> Value? {
+    if let key = MetadataKey.short(name) { return try get(storage, table, key, as: type) { name } }
     let key = MetadataKey.bytes(name)
     guard let value = try storage.get(table, key.span.bytes) else { return nil }
     do throws(RecordError) {
@@ -34,10 +35,31 @@ enum Metadata {
     }
   }
 
+  /// The same by a key that is made already; `name` is for errors. Every transaction reads some.
+  private static func get<Value: ValueCodec>(
+    _ storage: borrowing StorageTransaction, _ table: StorageTable, _ key: ShortKey, as type: Value.Type,
+    _ name: () -> String
+  ) throws(StoreError) -> Value? {
+    guard let value = try storage.get(table, key.bytes) else { return nil }
+    do throws(RecordError) {
+      return try Value(stored: value, seed: ValueEnvelope.seed(tableCode: .metadata, key: key))
+    } catch {
+      throw damaged(name(), error)
+    }
+  }
+
   static func counter(_ storage: borrowing StorageTransaction, _ table: StorageTable, _ name: String)
     throws(StoreError) -> UInt64
   {
     try get(storage, table, name, as: CounterValue.self)?.value ?? 0
+  }
+
+  /// The counter of a root entity's serials; 0 before it was first written.
+  static func serial(_ storage: borrowing StorageTransaction, _ table: StorageTable, rootCode: UInt16)
+    throws(StoreError) -> UInt64
+  {
+    let key = MetadataKey.serialKey(rootCode: rootCode)
+    return try get(storage, table, key, as: CounterValue.self) { MetadataKey.serial(rootCode: rootCode) }?.value ?? 0
   }
 
   static func put(
@@ -45,6 +67,16 @@ enum Metadata {
   ) throws(StoreError) {
     let (key, bytes) = entry(name, value)
     try storage.put(table, key.span.bytes, bytes.span.bytes)
+  }
+
+  /// Writes a counter: every commit writes some, and so without heap memory.
+  static func put(
+    _ storage: inout StorageTransaction, _ table: StorageTable, _ key: ShortKey, _ counter: UInt64
+  ) throws(StoreError) {
+    let seed = ValueEnvelope.seed(tableCode: .metadata, key: key)
+    try CounterValue(counter).withStored(seed: seed) { (value) throws(StoreError) in
+      try storage.put(table, key.bytes, value)
+    }
   }
 
   /// A named value as it is stored.

@@ -125,7 +125,8 @@ extension Session {
     if let known = changes.nextSerials[rootCode] {
       next = known
     } else {
-      next = max(max(1, try counter(MetadataKey.serial(rootCode: rootCode))), serialFloor.next(rootCode: rootCode))
+      let stored = try Metadata.serial(storage, schema.tables.metadata, rootCode: rootCode)
+      next = max(max(1, stored), serialFloor.next(rootCode: rootCode))
     }
     guard count <= ObjectID.maximumSerial, next <= ObjectID.maximumSerial - count + 1 else {
       throw StoreError(
@@ -140,6 +141,18 @@ extension Session {
     let next = try nextSerial(rootCode: rootCode, count: count)
     changes.nextSerials[rootCode] = next + count
     return next
+  }
+
+  /// Takes serials from `first` on, which `nextSerial` has answered before for the commit that this transaction begins
+  /// with; false where others were given out since.
+  mutating func takeSerials(rootCode: UInt16, from first: UInt64, count: UInt64) -> Bool {
+    if let next = changes.nextSerials[rootCode] {
+      guard next == first else { return false }
+    } else {
+      guard serialFloor.next(rootCode: rootCode) <= first else { return false }
+    }
+    changes.nextSerials[rootCode] = first + count
+    return true
   }
 
   /// The serial for a new blob.

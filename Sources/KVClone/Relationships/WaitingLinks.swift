@@ -32,9 +32,10 @@ final class WaitingLinks {
 
   private let state: UnsafeMutablePointer<State>
 
-  init() {
+  /// - Parameter capacity: how many links there is memory for at first.
+  init(capacity: Int = 64) {
     state = .allocate(capacity: 1)
-    state.initialize(to: State(links: .allocate(capacity: 64), capacity: 64))
+    state.initialize(to: State(links: .allocate(capacity: capacity), capacity: capacity))
   }
 
   deinit {
