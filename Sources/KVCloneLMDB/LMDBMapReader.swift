@@ -111,7 +111,7 @@ package struct LMDBMapReader {
     else { return Self.askLMDB }
     unsafe entry.raw.key = unsafe page.base + (node &+ PageView.nodeHeaderLength)
     entry.raw.keyCount = keyLength
-    unsafe entry.raw.value = unsafe value.baseAddress
+    unsafe entry.raw.value = value.baseAddress
     entry.raw.valueCount = value.count
     return 0
   }

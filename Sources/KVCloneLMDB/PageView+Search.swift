@@ -109,7 +109,7 @@ extension PageView {
     var index = 0
     var left = count
     if count > Self.fewNodes {
-      guard let range = unsafe evenGuess(number, count) else { return nil }
+      guard let range = evenGuess(number, count) else { return nil }
       index = range.lowerBound
       left = range.upperBound &- range.lowerBound
     }

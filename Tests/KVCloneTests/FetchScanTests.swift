@@ -257,7 +257,7 @@ struct FetchScanTests {
     let (name, label): (AttributeKey<String>, AttributeKey<String>) = (try key("name"), try key("label"))
     let (rank, amount): (AttributeKey<Int>, AttributeKey<Int64>) = (try key("rank"), try key("amount"))
     for row in rows {
-      let view = try ObjectView(try session.existingRecord(row.id), id: row.id, session)
+      let view = try ObjectView(try session.existingRecord(row.id), id: row.id, schema, transients: nil)
       let object = try session.object(row.id)
       func same(_ seen: AttributeValue?, _ attribute: String) throws {
         let stored = try object.value(attribute)

@@ -4,16 +4,25 @@ public import KVCloneModel
 ///
 /// It lives as long as the closure of `ObjectStore.read`; ids and ``ManagedObject``s may leave it.
 public struct ReadTransaction: ~Copyable, ObjectReading {
-  let session: Session
+  /// In memory of its own: a session has some hundred bytes, which would be copied wherever the transaction is lent.
+  private let place: UnsafeMutablePointer<Session>
+
+  var session: Session { _read { yield place.pointee } }
 
   init(_ session: consuming Session) {
-    self.session = session
+    place = .allocate(capacity: 1)
+    place.initialize(to: session)
+  }
+
+  deinit {
+    place.deinitialize(count: 1)
+    place.deallocate()
   }
 
   /// Lends the transaction's insides to the library's own extensions.
   @_documentation(visibility: private)
   public borrowing func _withSession<R, E: Error>(_ body: (borrowing Session) throws(E) -> R) throws(E) -> R {
-    try body(session)
+    try body(place.pointee)
   }
 }
 

@@ -6,7 +6,10 @@ extension ObjectReading where Self: ~Copyable {
   /// - Returns: what `body` does.
   /// - Throws: `objectNotFound`, `damaged`, and what `body` throws.
   public borrowing func withObject<Result>(_ id: ObjectID, _ body: (ObjectView) throws -> Result) throws -> Result {
-    try _withSession { session in try body(try ObjectView(try session.existingRecord(id), id: id, session)) }
+    try _withSession { session in
+      try body(
+        try ObjectView(try session.existingRecord(id), id: id, session.schema, transients: session.transients(of: id)))
+    }
   }
 
   /// Looks at the objects that a request asks for, one by one in its order, without copying them, until `body` answers
@@ -28,7 +31,7 @@ extension ObjectReading where Self: ~Copyable {
       let entity = try session.schema.entity(entity)
       try session.forEachRecord(of: entity, includesSubentities: includesSubentities) {
         (id, record) throws(StoreError) in
-        let view = try ObjectView(copy record, id: id, session)
+        let view = try ObjectView(copy record, id: id, session.schema, transients: session.transients(of: id))
         do { return try body(view) } catch { failure = error }
         return false
       }
@@ -42,7 +45,7 @@ extension Session {
   borrowing func forEachView(_ request: CompiledRequest, _ body: (ObjectView) throws -> Bool) throws {
     var failure: (any Error)?
     try forEachResult(request) { (id, record) throws(StoreError) in
-      let view = try ObjectView(copy record, id: id, self)
+      let view = try ObjectView(copy record, id: id, schema, transients: transients(of: id))
       do { return try body(view) } catch { failure = error }
       return false
     }

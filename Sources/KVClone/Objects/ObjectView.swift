@@ -29,15 +29,15 @@ public struct ObjectView: ~Escapable {
 
   /// - Throws: `damaged` where the record is of another root entity than the id.
   @_lifetime(copy record)
-  init(_ record: consuming RecordView, id: ObjectID, _ session: borrowing Session) throws(StoreError) {
-    guard session.schema.rootCode(ofEntity: record.layout.entityCode) == id.rootCode else {
-      throw session.schema.damaged(id, .wrongLayout)
+  init(
+    _ record: consuming RecordView, id: ObjectID, _ schema: Schema, transients: [String: AttributeValue]?
+  ) throws(StoreError) {
+    guard schema.rootCode(ofEntity: record.layout.entityCode) == id.rootCode else {
+      throw schema.damaged(id, .wrongLayout)
     }
     self.id = id
-    schemaPlace = UnsafeRawPointer(Unmanaged.passUnretained(session.schema).toOpaque())
-    transients =
-      session.changes.transients.isEmpty
-      ? nil : session.transients(of: id, try session.schema.entity(of: record, id: id))
+    schemaPlace = UnsafeRawPointer(Unmanaged.passUnretained(schema).toOpaque())
+    self.transients = transients
     self.record = record
   }
 

@@ -18,7 +18,13 @@ extension Session {
     return ManagedObject(view, id: id, entity: entity, schema: schema, transients: transients)
   }
 
-  borrowing func transients(of id: ObjectID, _ entity: CompiledEntity) -> [String: AttributeValue] {
+  /// The transient attributes of an object that has a record; nil where the transaction has none at all, as a rule.
+  @inline(__always)
+  borrowing func transients(of id: ObjectID) throws(StoreError) -> [String: AttributeValue]? {
+    changes.transients.isEmpty ? nil : transients(of: id, try entity(of: id))
+  }
+
+  private borrowing func transients(of id: ObjectID, _ entity: CompiledEntity) -> [String: AttributeValue] {
     var values: [String: AttributeValue] = [:]
     for attribute in entity.attributes where attribute.field == nil {
       values[attribute.path] = changes.transients[.init(object: id, attribute: attribute.path)]

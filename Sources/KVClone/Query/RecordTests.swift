@@ -10,7 +10,7 @@ struct RecordTests: ~Copyable {
   private var fields: UnsafeMutablePointer<FieldTest>?
   private var fieldCount = 0
   /// The layout that the tests are ready for; nil before the first record.
-  private(set) var layout: RecordLayout?
+  private var layout: RecordLayout?
   /// The places of the tests that records of the layout cannot decide.
   private(set) var undecided: [Int] = []
 
@@ -52,6 +52,14 @@ struct RecordTests: ~Copyable {
     }
   }
 
+  /// Whether records of a layout can be decided as it is. Asked for every record, so not by `==` of optionals, which is
+  /// dispatched.
+  @inline(__always)
+  func isReady(for other: RecordLayout) -> Bool {
+    guard let layout else { return false }
+    return layout == other
+  }
+
   /// Whether all tests hold that are decided on a record, which is of the present layout.
   @inline(__always)
   func hold(_ view: borrowing RecordView) -> Bool {
@@ -61,7 +69,7 @@ struct RecordTests: ~Copyable {
   /// Whether there is a test, and all are decided on a record, and hold.
   @inline(__always)
   mutating func surelyHold(_ view: borrowing RecordView) -> Bool {
-    if view.layout != layout { prepare(view.layout) }
+    if !isReady(for: view.layout) { prepare(view.layout) }
     return fieldCount > 0 && undecided.isEmpty && hold(view)
   }
 }
@@ -114,7 +122,7 @@ struct RecordFilter: ~Copyable {
   mutating func holds(
     _ id: ObjectID, _ view: borrowing RecordView, _ session: borrowing Session
   ) throws(StoreError) -> Bool {
-    if view.layout != tests.layout { prepare(view.layout) }
+    if !tests.isReady(for: view.layout) { prepare(view.layout) }
     guard tests.hold(view) else { return false }
     if !hasRest { return true }
     return try restHolds(id, view, session)
