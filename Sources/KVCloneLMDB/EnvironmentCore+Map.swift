@@ -31,7 +31,7 @@ extension EnvironmentCore {
     var raw = unsafe MDB_envinfo()
     if unsafe mdb_env_info(pointer, &raw) != 0 { return }
     let size = unsafe raw.me_mapsize
-    let room = unsafe size - (raw.me_last_pgno + 1) * LMDBLimits.pageSize
+    let room = unsafe size - (raw.lastPage + 1) * LMDBLimits.pageSize
     if room >= min(size / 4, Self.comfortableRoom) || size >= Self.maximumMapSize { return }
     state.withLock { state in
       _ = whileIdle(&state, own: 1) { state in _ = setMapSize(size * 2, &state) }
@@ -75,7 +75,7 @@ extension EnvironmentCore {
     var raw = unsafe MDB_envinfo()
     var descriptor: Int32 = -1
     guard unsafe mdb_env_info(pointer, &raw) == 0, unsafe mdb_env_get_fd(pointer, &descriptor) == 0 else { return }
-    let length = unsafe (raw.me_last_pgno + 1) * LMDBLimits.pageSize
+    let length = unsafe (raw.lastPage + 1) * LMDBLimits.pageSize
     // A failure leaves the file as LMDB left it.
     if let facts = try? FileSystem.facts(descriptor: descriptor), facts.byteCount > length {
       _ = ftruncate(descriptor, length)
@@ -91,4 +91,13 @@ extension EnvironmentCore {
 
   /// Counted, not timed, so that it costs no clock and tests can rely on it.
   static let commitsBetweenReaderChecks: UInt64 = 256
+}
+
+extension MDB_envinfo {
+  /// The last page of the last commit. A meta page that was damaged since the file was opened may name any; none is beyond
+  /// what a process can address (`MetaPages`), so that whoever counts pages or bytes up to it does not overflow.
+  var lastPage: Int { unsafe Int(min(UInt(bitPattern: me_last_pgno), 1 << 35)) }
+
+  /// The number of the last commit, which may be any too.
+  var lastCommit: UInt64 { unsafe UInt64(truncatingIfNeeded: me_last_txnid) }
 }

@@ -40,7 +40,7 @@ extension EnvironmentCore {
     if unsafe mdb_env_info(pointer, &raw) != 0 { return .unknown }
     let repair = unsafe MetaPageRepair(pointer)
     // Alone, LMDB takes the number from the meta pages; with other processes, from the lock file, as they do.
-    return unsafe UInt64(raw.me_last_txnid) >= number ? repair.confirm(number) : repair.takeBack(number)
+    return unsafe raw.lastCommit >= number ? repair.confirm(number) : repair.takeBack(number)
   }
 
   /// Closes LMDB's environment and opens it again, with the same tables under the same numbers. Nobody is live, or only

@@ -51,7 +51,7 @@ extension LMDBEnvironment {
   /// `commitFailed`, whose outcome says what is known.
   func commitWrite(_ handle: LMDBTransactionHandle) throws(LMDBError) {
     if isForked { throw .forked }
-    let number = unsafe UInt64(mdb_txn_id(handle.pointer))
+    let number = handle.commitNumber
     let code = unsafe mdb_txn_commit(handle.pointer)
     var failure: LMDBError?
     if code != 0 {

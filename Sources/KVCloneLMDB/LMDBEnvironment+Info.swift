@@ -67,7 +67,7 @@ extension LMDBEnvironment {
     let code = unsafe mdb_env_info(pointer, &raw)
     if code != 0 { throw error(code, "mdb_env_info") }
     return unsafe LMDBInfo(
-      mapSize: raw.me_mapsize, lastPage: raw.me_last_pgno, commitNumber: UInt64(raw.me_last_txnid),
+      mapSize: raw.me_mapsize, lastPage: raw.lastPage, commitNumber: raw.lastCommit,
       maximumReaders: Int(raw.me_maxreaders), readerCount: Int(raw.me_numreaders), fileSize: core.fileSize ?? 0)
   }
 

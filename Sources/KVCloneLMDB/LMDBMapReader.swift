@@ -22,7 +22,7 @@ package struct LMDBMapReader {
   init(slot: UnsafeMutablePointer<ReaderSlot>, handle: LMDBTransactionHandle) {
     unsafe self.slot = unsafe slot
     self.handle = handle
-    snapshot = unsafe UInt64(mdb_txn_id(handle.pointer))
+    snapshot = handle.commitNumber
   }
 
   // MARK: Trees

@@ -20,7 +20,7 @@ public struct LMDBReadTransaction: ~Copyable {
   }
 
   /// The number of the commit it sees.
-  package var commitNumber: UInt64 { unsafe UInt64(mdb_txn_id(handle.pointer)) }
+  package var commitNumber: UInt64 { handle.commitNumber }
 
   /// The value of `key`, or nil. Throws `keyEmpty`, `keyTooLong`, `corrupted`, `badTable`.
   @_lifetime(borrow self)

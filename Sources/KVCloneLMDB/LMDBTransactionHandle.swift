@@ -7,6 +7,10 @@ import CKVCloneLMDB
 @safe
 struct LMDBTransactionHandle: @unchecked Sendable {
   let pointer: OpaquePointer
+
+  /// The number of the commit that it sees, or is to make. Any number can be in a file, and C's comes as one with a sign.
+  @inline(__always)
+  var commitNumber: UInt64 { unsafe UInt64(truncatingIfNeeded: mdb_txn_id(pointer)) }
 }
 
 extension LMDBTransactionHandle {

@@ -29,7 +29,7 @@ public struct LMDBWriteTransaction: ~Copyable {
   }
 
   /// The number that its commit will have.
-  package var commitNumber: UInt64 { unsafe UInt64(mdb_txn_id(handle.pointer)) }
+  package var commitNumber: UInt64 { handle.commitNumber }
 
   /// Makes every write durable and visible, or none. Throws `transactionFailed` after a failed operation. After every
   /// other error nothing was committed, unless it is `commitFailed`, which says what became of the commit.

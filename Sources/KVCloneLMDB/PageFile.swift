@@ -90,7 +90,7 @@ package final class PageFile: Sendable {
     if hold.keepsPages { return true }
     guard let meta else { return true }
     guard let now = MetaPair(descriptor, pinned: nil).meta else { return false }
-    return now.commitNumber < meta.commitNumber + 2
+    return now.commitNumber <= meta.commitNumber || now.commitNumber - meta.commitNumber < 2
   }
 
   /// Whether the file ends before its last page, which can be healthy: then the last pages are free.

@@ -97,7 +97,7 @@ extension EnvironmentCore {
     var raw = unsafe MDB_envinfo()
     guard unsafe mdb_env_info(pointer, &raw) == 0, let fileSize else { return 0 }
     let bytes = unsafe min(raw.me_mapsize, fileSize)
-    return unsafe UInt64(min(bytes / LMDBLimits.pageSize, raw.me_last_pgno + 1))
+    return unsafe UInt64(min(bytes / LMDBLimits.pageSize, raw.lastPage + 1))
   }
 
   /// A copy of the name of an open table, to be freed.

@@ -92,6 +92,63 @@ import Testing
     try bench.readAll(isNoticed: true, "sound", around: 0, &generator, isSound: true)
   }
 
+  /// The last page that the meta page of the last commit names. LMDB asks it again for its facts, and when a write begins.
+  @Test func noLastPageLeadsAnywhereElse() throws {
+    let fixture = try PageFixture(seed: 41, rounds: 2, entries: 1500)
+    let bench = try DamageBench(fixture, "alpha")
+    var generator = SeededGenerator(seed: 41)
+    let offset = fixture.meta * 4096 + 136
+    for value in Self.values + [.min, .max - 1, -5, 1 << 52, -(1 << 52) - 2] where value != fixture.word64(offset) {
+      try bench.damage(offset, value, 8) {
+        bench.forget()
+        try bench.readAll(isNoticed: true, "last page: \(value)", around: 0, &generator)
+        #expect(try bench.info().lastPage >= 0, "last page: \(value)")
+        bench.beginWriting()
+      }
+    }
+    bench.forget()
+    try bench.readAll(isNoticed: true, "sound", around: 0, &generator, isSound: true)
+  }
+
+  /// The commit's number may be any; LMDB takes the higher one for the last, and the map is read all the same.
+  @Test(arguments: [1 << 63, 0xFFFF << 48] as [UInt64]) func noCommitNumberIsTooHigh(bits: UInt64) throws {
+    let fixture = try PageFixture(seed: 51, rounds: 2, entries: 1500)
+    let offset = fixture.meta * 4096 + 144
+    let number = UInt64(fixture.word64(offset)) | bits
+    let file = try #require(FileHandle(forUpdatingAtPath: fixture.store.data))
+    try file.seek(toOffset: UInt64(offset))
+    try file.write(contentsOf: Data(withUnsafeBytes(of: number.littleEndian) { Array($0) }))
+    try file.close()
+
+    let environment = try fixture.store.open()
+    let table = try environment.openTables(PageFixture.names, create: false)[0]
+    let reader = try MapTestReader(environment)
+    let sound = try reader.entriesOfLMDB(table)
+    #expect(!sound.isEmpty && reader.entries(table) == sound && reader.lastCode == LMDBPointerReader.notFound)
+    #expect(reader.transaction.commitNumber == number)
+    #expect(try environment.info().commitNumber == number)
+    var writer = try environment.beginWrite()
+    #expect(writer.commitNumber == number + 1)
+    try writer.put(table, "new", "value")
+    try writer.commit()
+    let later = try MapTestReader(environment)
+    #expect(later.transaction.commitNumber == number + 1)
+    #expect(try later.entries(table) == later.entriesOfLMDB(table) && later.entries(table).count == sound.count + 1)
+  }
+
+  /// The same number is asked once more where nobody keeps writers out while a file is checked.
+  @Test(arguments: [0, 1]) func noCommitNumberEndsACheck(page: Int) throws {
+    let fixture = try PageFixture(seed: 61, rounds: 1, entries: 100)
+    let number = UInt64.max - (page == 0 ? 1 : 0)
+    let file = try #require(FileHandle(forUpdatingAtPath: fixture.store.data))
+    try file.seek(toOffset: UInt64(page * 4096 + 144))
+    try file.write(contentsOf: Data(withUnsafeBytes(of: number.littleEndian) { Array($0) }))
+    try file.close()
+    let checked = try PageFile(at: fixture.store.path)
+    #expect(checked.meta?.commitNumber == number && !checked.metaFindings.isEmpty)
+    #expect(checked.isStillCurrent)
+  }
+
   private static func cut(_ value: Int, _ width: Int) -> Int {
     width == 8 ? value : value & (1 << (8 * width) - 1)
   }
@@ -160,6 +217,13 @@ private final class DamageBench {
   }
 
   func forget() { environment.core.forgetMap() }
+
+  func info() throws -> LMDBInfo { try environment.info() }
+
+  /// A write that changes nothing. LMDB may refuse it.
+  func beginWriting() {
+    do { try environment.beginWrite().abort() } catch { #expect(error != .closed) }
+  }
 
   func damage(_ offset: Int, _ value: Int, _ width: Int, _ body: () throws -> Void) throws {
     try damage(offset, (0..<width).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }, body)

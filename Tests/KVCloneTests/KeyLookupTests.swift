@@ -147,6 +147,37 @@ struct KeyLookupTests {
     }
   }
 
+  @Test("an index or a constraint that names an attribute twice tells of no other")
+  func repeatedColumns() throws {
+    let model = ManagedObjectModel("Repeated") {
+      EntityDescription("Item", unique: [["code", "code"]], indexes: [fetchIndex("kind", "-kind")]) {
+        AttributeDescription("code", .string)
+        AttributeDescription("kind", .integer64)
+        AttributeDescription("size", .integer64)
+      }
+    }
+    let test = try TestStore(model)
+    try test.store.write { tx in
+      for number in 0..<6 {
+        let (kind, size) = (Int64(number % 2), Int64(number % 3))
+        try tx.insert("Item", ["code": .string("c\(number)"), "kind": .integer(kind), "size": .integer(size)])
+      }
+    }
+    try test.store.read { tx in
+      for value in 0..<3 {
+        let size = QueryArgument.integer(value)
+        for format in ["kind == $k", "kind == $k AND size == $s", "size == $s AND kind == $k"] {
+          let request = FetchRequest("Item", predicate: try QueryPredicate(format: format))
+          try compare(request, ["k": 1, "s": size], tx, format)
+        }
+        for format in ["code == $c", "code == $c AND size == $s"] {
+          let request = FetchRequest("Item", predicate: try QueryPredicate(format: format))
+          try compare(request, ["c": "c1", "s": size], tx, format)
+        }
+      }
+    }
+  }
+
   @Test("an entry that is damaged, or of no object, is told")
   func damage() throws {
     let test = try TestStore(keyModel)

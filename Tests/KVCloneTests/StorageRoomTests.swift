@@ -92,6 +92,19 @@ final class StorageRoomTests {
     try expectSound()
   }
 
+  @Test("many copies of few objects, or of many, make the map as large as they need", arguments: [1, 1200])
+  func copies(_ objectCount: Int) throws {
+    let text = String(repeating: "x", count: Self.mebibyte / objectCount)
+    let items = try store.write { tx in
+      try (0..<objectCount).map { _ in try tx.insert("Item", ["text": .string(text)]) }
+    }
+    var options = CloneOptions()
+    options.count = 60
+    #expect(try store.clone(items, options: options).objectCount == 60 * objectCount)
+    #expect(try environment.info().mapSize > 60 * Self.mebibyte)
+    try expectSound()
+  }
+
   @Test("while a reader keeps the map from growing, a clone is refused before its first byte; it works afterwards")
   func besideReader() throws {
     let folder = try fill()

@@ -38,15 +38,17 @@ extension Session {
   }
 
   /// Whether the bytes of a clone have to be counted before it may write. Copying everything that there is, the links of
-  /// those outside included, takes less than twice the file; only blobs may be copied more often than they are stored.
-  /// Nobody asks for a small clone: as a rule it writes so little that the write itself may find out, before its commit.
+  /// those outside included, takes less than twice the file, and so does every further copy; only blobs may be copied more
+  /// often than they are stored. Nobody asks for one copy of few objects: as a rule it writes so little that the write
+  /// itself may find out, before its commit, and a map that is twice as large then takes it.
   borrowing func isRoomTight(for context: CloneContext) throws(StoreError) -> Bool {
     let options = context.book.options
-    if context.mark.set.isSmall, context.objectCount <= CloneSet.smallLimit, options.blobs == .share { return false }
+    if context.mark.set.isSmall, context.copies == 1, options.blobs == .share { return false }
     // What cannot be found out is no obstacle: the write finds out.
     guard let facts = (try? storage.facts()) ?? (try? engine?.facts()) else { return false }
     let free = min(facts.freeMapBytes, facts.freeDiskBytes)
     if free == .max { return false }
-    return options.blobs == .copy || free / 2 < UInt64(facts.pageCount) * UInt64(facts.pageSize)
+    let fileBytes = UInt64(facts.pageCount) * UInt64(facts.pageSize)
+    return options.blobs == .copy || free / 2 < fileBytes.saturatingMultiply(UInt64(context.copies))
   }
 }

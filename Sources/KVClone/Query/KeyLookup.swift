@@ -68,8 +68,11 @@ struct KeyLookup: Sendable {
   }
 
   private static func sources(_ index: RequestIndex, _ parts: [Part]) -> [Source]? {
+    let columns = index.columns.prefix(parts.count)
+    // An index may name an attribute twice, and then lacks one of the others.
+    guard parts.allSatisfy({ part in columns.contains { $0.code == part.code } }) else { return nil }
     var sources: [Source] = []
-    for column in index.columns.prefix(parts.count) {
+    for column in columns {
       guard !column.isFolded, let part = parts.first(where: { $0.code == column.code }) else { return nil }
       sources.append(part.source)
     }
