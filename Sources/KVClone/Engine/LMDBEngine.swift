@@ -87,9 +87,13 @@ private final class LMDBBackend: StorageBackend {
 
   @inline(__always)
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
-    var found = LMDBValuePointer.unknown
-    if let map { found = map.value(table.handle, key) } else if keepsPlaces { found = placedValue(table, key) }
-    if found.code == LMDBMapReader.askLMDB { found = pointers.value(table.handle, key) }
+    var found: LMDBValuePointer
+    if let map {
+      found = map.value(table.handle, key)
+      if found.code == LMDBMapReader.askLMDB { found = pointers.value(table.handle, key) }
+    } else {
+      found = keepsPlaces ? placedValue(table, key) : pointers.value(table.handle, key)
+    }
     if found.code == 0 { return UnsafeRawBufferPointer(start: found.base, count: found.count) }
     if found.code == LMDBPointerReader.notFound { return nil }
     throw Self.lookupError(found.code, key.count)
@@ -100,13 +104,14 @@ private final class LMDBBackend: StorageBackend {
     -> StorageEntryPointers?
   {
     var entry = LMDBEntryPointer()
-    var code = LMDBMapReader.askLMDB
+    var code: Int32
     if let map {
       code = map.seek(table.handle, key, mode.lmdb, &entry)
-    } else if keepsPlaces {
-      code = placedSeek(table, key, mode, &entry)
+      if code == LMDBMapReader.askLMDB { code = pointers.seek(table.handle, key, mode.lmdb, &entry) }
+    } else {
+      code =
+        keepsPlaces ? placedSeek(table, key, mode, &entry) : pointers.seek(table.handle, key, mode.lmdb, &entry)
     }
-    if code == LMDBMapReader.askLMDB { code = pointers.seek(table.handle, key, mode.lmdb, &entry) }
     if code == 0 { return StorageEntryPointers(key: entry.key, value: entry.value) }
     if code == LMDBPointerReader.notFound { return nil }
     throw Self.lookupError(code, key.count)
