@@ -155,6 +155,10 @@ struct CloneCommandTests {
     let followed = try scratch.tool("clone", "-n", "Note/1", "--rule", "Item.tags=follow", "--json")
     #expect(followed.code == 1)
     #expect(try followed.json()["objects"] as? Int == 5)
+    let plan = try scratch.succeed("clone", "-n", "Note/1", "--blobs", "copy").text
+    #expect(plan.contains(", copy 123.5 kB, share 0 B, "), "\(plan)")
+    let told = try scratch.run(["-s", scratch.store, "clone", "Note/1", "--blobs", "copy"])
+    #expect(told.errors.contains(" written, 123.5 kB copied, 0 B shared, "), "\(told.errors)")
     let copied = try scratch.succeed("clone", "Note/1", "--blobs", "copy", "--json").json()
     #expect(copied["bytesCopied"] as? Int == 123_456 && copied["blobsShared"] as? Int == 0)
   }

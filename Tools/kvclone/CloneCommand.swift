@@ -239,9 +239,10 @@ struct CloneCommand: ToolCommand {
         "the key is known: \(Text.count(result.objectCount, "object")) cloned then, nothing cloned now\(gone)")
       return try output.flush()
     }
+    let copied = result.bytesCopied > 0 ? "\(Text.bytes(result.bytesCopied)) copied, " : ""
     global.note(
       "cloned \(Text.count(result.objectCount, "object")) in \(Text.seconds(result.duration.inSeconds)): "
-        + "\(Text.bytes(result.bytesWritten)) written, \(Text.bytes(result.bytesShared)) shared, "
+        + "\(Text.bytes(result.bytesWritten)) written, \(copied)\(Text.bytes(result.bytesShared)) shared, "
         + "\(Text.count(result.touchedCount, "other object")) changed")
     try output.flush()
   }
@@ -268,8 +269,9 @@ struct CloneCommand: ToolCommand {
     }
     try output.line("would clone \(Text.count(plan.objectCount, "object")):")
     for (entity, count) in plan.counts.sorted(by: { $0.key < $1.key }) { try output.line("  \(entity)  \(count)") }
+    let copied = plan.bytesCopied > 0 ? "copy \(Text.bytes(plan.bytesCopied)), " : ""
     try output.line(
-      "would write \(Text.bytes(plan.bytesWritten)), share \(Text.bytes(plan.bytesShared)), "
+      "would write \(Text.bytes(plan.bytesWritten)), \(copied)share \(Text.bytes(plan.bytesShared)), "
         + "and change \(Text.count(plan.touchedCount, "other object"))")
     try output.line("would hold the write lock for about \(Text.seconds(plan.estimatedLockDuration.inSeconds))")
     if !plan.rules.isEmpty { try output.line("rules:") }
