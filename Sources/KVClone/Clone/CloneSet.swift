@@ -3,7 +3,7 @@ import KVCloneModel
 /// The objects that a clone copies: those of a small clone in one table, more in bits. It begins with the table, and goes
 /// over to bits without losing anything where the table would grow beyond its limit.
 struct CloneSet {
-  /// Clones of so many objects are small: for them, what bits and probes for room cost would be much of the whole.
+  /// Clones of so many objects are small: for them, what bits cost would be much of the whole.
   static let smallLimit = 1_000
 
   /// The objects of a small clone; nil once there are more.

@@ -139,16 +139,6 @@ extension ObjectReading where Self: ~Copyable {
   public borrowing func forEachObject(
     of entity: String, includesSubentities: Bool = true, _ body: (ManagedObject) throws -> Bool
   ) throws {
-    var failure: (any Error)?
-    try _withSession { (session) throws(StoreError) in
-      let compiled = try session.schema.entity(entity)
-      try session.forEachRecord(of: compiled, includesSubentities: includesSubentities) {
-        (id, view) throws(StoreError) in
-        let object = try session.managedObject(view, id: id)
-        do { return try body(object) } catch { failure = error }
-        return false
-      }
-    }
-    if let failure { throw failure }
+    try forEachView(of: entity, includesSubentities: includesSubentities) { try body($0.managedObject()) }
   }
 }

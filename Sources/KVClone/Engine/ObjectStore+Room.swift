@@ -39,11 +39,9 @@ extension Session {
 
   /// Whether the bytes of a clone have to be counted before it may write. Copying everything that there is, the links of
   /// those outside included, takes less than twice the file, and so does every further copy; only blobs may be copied more
-  /// often than they are stored. Nobody asks for one copy of few objects: as a rule it writes so little that the write
-  /// itself may find out, before its commit, and a map that is twice as large then takes it.
+  /// often than they are stored.
   borrowing func isRoomTight(for context: CloneContext) throws(StoreError) -> Bool {
     let options = context.book.options
-    if context.mark.set.isSmall, context.copies == 1, options.blobs == .share { return false }
     // What cannot be found out is no obstacle: the write finds out.
     guard let facts = (try? storage.facts()) ?? (try? engine?.facts()) else { return false }
     let free = min(facts.freeMapBytes, facts.freeDiskBytes)

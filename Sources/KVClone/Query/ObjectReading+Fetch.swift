@@ -46,15 +46,7 @@ extension ObjectReading where Self: ~Copyable {
   ///
   /// - Throws: see ``fetch(_:)``, and what `body` throws.
   public borrowing func forEachObject(matching request: FetchRequest, _ body: (ManagedObject) throws -> Bool) throws {
-    var failure: (any Error)?
-    try _withSession { (session) throws(StoreError) in
-      try session.forEachResult(try session.resolve(request)) { (id, view) throws(StoreError) in
-        let object = try session.managedObject(view, id: id)
-        do { return try body(object) } catch { failure = error }
-        return false
-      }
-    }
-    if let failure { throw failure }
+    try forEachView(matching: request) { try body($0.managedObject()) }
   }
 
   /// What would be done for a request, in words, a line for each step; nothing of it is done.

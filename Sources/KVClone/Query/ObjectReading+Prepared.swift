@@ -82,15 +82,7 @@ extension ObjectReading where Self: ~Copyable {
     matching request: PreparedRequest, _ variables: QueryVariables = [:],
     _ body: (ManagedObject) throws -> Bool
   ) throws {
-    var failure: (any Error)?
-    try _withSession { (session) throws(StoreError) in
-      try session.forEachResult(try session.resolve(request, variables)) { (id, view) throws(StoreError) in
-        let object = try session.managedObject(view, id: id)
-        do { return try body(object) } catch { failure = error }
-        return false
-      }
-    }
-    if let failure { throw failure }
+    try forEachView(matching: request, variables) { try body($0.managedObject()) }
   }
 
   /// Looks at the objects that a prepared request asks for, one by one in its order, without copying them, until `body`
