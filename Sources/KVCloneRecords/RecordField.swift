@@ -83,11 +83,34 @@ extension RecordView {
 
   /// Bytes as the text that they are.
   static func string(_ bytes: RawSpan) throws(RecordError) -> String {
-    // Not `String(validating:as:)`, which is generic inside the standard library, and twice as slow.
+    // Not `String(validating:as:)`, which is generic inside the standard library, and twice as slow. That a text is ASCII, as
+    // most are, is seen faster here.
+    if isASCII(bytes) { return String(copying: UTF8Span(unchecked: Span<UInt8>(_bytes: bytes), isKnownASCII: true)) }
     do {
       return String(copying: try UTF8Span(validating: Span<UInt8>(_bytes: bytes)))
     } catch {
       throw .invalidUTF8
+    }
+  }
+
+  @inline(__always)
+  private static func isASCII(_ bytes: RawSpan) -> Bool {
+    bytes.withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress else { return true }
+      let count = bytes.count
+      var all: UInt64 = 0
+      if count >= 8 {
+        var index = 0
+        while index &+ 8 <= count {
+          all |= base.number(at: index, UInt64.self)
+          index &+= 8
+        }
+        // The last eight, of which some were among those before.
+        all |= base.number(at: count &- 8, UInt64.self)
+      } else {
+        for index in 0..<count { all |= UInt64(base.load(fromByteOffset: index, as: UInt8.self)) }
+      }
+      return all & 0x8080_8080_8080_8080 == 0
     }
   }
 }

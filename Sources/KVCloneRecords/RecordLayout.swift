@@ -138,6 +138,8 @@ struct LayoutTable {
 
   @usableFromInline let id: UInt16
   @usableFromInline let entityCode: UInt16
+  /// Both as they stand in a record's header.
+  @usableFromInline let layoutAndEntity: UInt32
   @usableFromInline let fieldCount: Int
   @usableFromInline let bitmapLength: Int
   @usableFromInline let firstToMany: Int
@@ -152,6 +154,10 @@ struct LayoutTable {
   @usableFromInline let entries: UnsafePointer<Entry>
   /// The bits of the bitmap that may be set.
   @usableFromInline let nullMask: UnsafePointer<UInt8>
+  /// Whether every record has eight bytes from the bitmap on, and those the whole bitmap.
+  @usableFromInline let hasShortBitmap: Bool
+  /// Of these eight bytes, the bits that must not be set.
+  @usableFromInline let forbiddenBits: UInt64
   /// An unsealed record with every value nil, `fixedLength` bytes.
   @usableFromInline let template: UnsafePointer<UInt8>
 }
@@ -199,13 +205,17 @@ extension RecordLayout {
 
     let firstToMany = key.fields.firstIndex { $0.kind == .toMany } ?? count
     let firstVariable = key.fields.firstIndex { $0.kind.isVariable } ?? count
+    var forbiddenBits: UInt64 = 0
+    for index in 0..<min(bitmapLength, 8) { forbiddenBits |= UInt64(~mask[index]) << UInt64(8 * index) }
     return LayoutTable(
-      id: key.id, entityCode: key.entityCode, fieldCount: count, bitmapLength: bitmapLength,
+      id: key.id, entityCode: key.entityCode, layoutAndEntity: UInt32(key.entityCode) << 16 | UInt32(key.id),
+      fieldCount: count, bitmapLength: bitmapLength,
       firstToMany: firstToMany, toManyCount: key.fields.count { $0.kind == .toMany },
       headsOffset: firstToMany < count ? Int(entries[firstToMany].offset) : offset,
       firstVariable: firstVariable, variableCount: key.fields.count { $0.kind.isVariable },
       endsOffset: firstVariable < count ? Int(entries[firstVariable].offset) : offset,
       fixedLength: offset, entries: UnsafePointer(entries), nullMask: UnsafePointer(mask),
+      hasShortBitmap: bitmapLength <= 8 && offset >= RecordHeader.length + 8, forbiddenBits: forbiddenBits,
       template: UnsafePointer(template))
   }
 }

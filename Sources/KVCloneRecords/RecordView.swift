@@ -36,40 +36,53 @@ package struct RecordView: ~Escapable {
   }
 
   /// Checks all of a record but its checksum; returns where its variable bytes begin.
+  ///
+  /// Asked of every record that is read. What the layout says is read once, because the compiler cannot know that it stays
+  /// the same.
   @inlinable
   static func validate(
     _ base: UnsafeRawPointer, count: Int, layout: RecordLayout
   ) throws(RecordError) -> Int {
     let table = layout.table
-    guard base.number(at: RecordHeader.layout, UInt16.self) == table.pointee.id,
-      base.number(at: RecordHeader.entity, UInt16.self) == table.pointee.entityCode
-    else { throw .wrongLayout }
+    guard base.number(at: RecordHeader.layout, UInt32.self) == table.pointee.layoutAndEntity else { throw .wrongLayout }
     guard Int(base.number(at: RecordHeader.totalLength, UInt32.self)) == count,
       count <= FormatLimits.maximumRecordLength
     else { throw .wrongLength }
     guard count >= table.pointee.fixedLength else { throw .tooShort }
-    for index in 0..<table.pointee.bitmapLength {
-      let bits = base.load(fromByteOffset: RecordHeader.length &+ index, as: UInt8.self)
-      guard bits & ~table.pointee.nullMask[index] == 0 else { throw .badFlag }
+    if table.pointee.hasShortBitmap {
+      guard base.number(at: RecordHeader.length, UInt64.self) & table.pointee.forbiddenBits == 0 else { throw .badFlag }
+    } else {
+      for index in 0..<table.pointee.bitmapLength {
+        let bits = base.load(fromByteOffset: RecordHeader.length &+ index, as: UInt8.self)
+        guard bits & ~table.pointee.nullMask[index] == 0 else { throw .badFlag }
+      }
     }
     var inlineIDs = 0
-    for index in 0..<table.pointee.toManyCount {
-      let head = ListHead(rawValue: base.number(at: table.pointee.headsOffset &+ 8 &* index, UInt64.self))
+    var next = base + table.pointee.headsOffset
+    let headsEnd = next + 8 &* table.pointee.toManyCount
+    while next < headsEnd {
+      let head = ListHead(rawValue: next.number(at: 0, UInt64.self))
       guard head.isValid else { throw .badCount }
       inlineIDs &+= head.inlineCount
+      next += 8
     }
     let variableStart = table.pointee.fixedLength &+ 8 &* inlineIDs
     guard variableStart <= count else { throw .tooShort }
     var end: UInt32 = 0
-    for index in 0..<table.pointee.variableCount {
-      let slot = base.number(at: table.pointee.endsOffset &+ 4 &* index, UInt32.self)
-      let next = slot & VariableSlot.endMask
-      guard next >= end else { throw .badOffset }
+    let firstSlot = base + table.pointee.endsOffset
+    next = firstSlot
+    let slotsEnd = next + 4 &* table.pointee.variableCount
+    while next < slotsEnd {
+      let slot = next.number(at: 0, UInt32.self)
+      let slotEnd = slot & VariableSlot.endMask
+      guard slotEnd >= end else { throw .badOffset }
       if slot & VariableSlot.blobBit != 0 {
+        let index = (next - firstSlot) / 4
         guard table.pointee.entries[table.pointee.firstVariable &+ index].kind.mayBeBlob else { throw .badFlag }
-        guard next &- end == UInt32(VariableSlot.blobLength) else { throw .badOffset }
+        guard slotEnd &- end == UInt32(VariableSlot.blobLength) else { throw .badOffset }
       }
-      end = next
+      end = slotEnd
+      next += 4
     }
     guard variableStart &+ Int(end) == count else { throw .badOffset }
     return variableStart

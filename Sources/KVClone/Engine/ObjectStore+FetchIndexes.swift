@@ -60,8 +60,10 @@ extension ObjectStore {
 }
 
 extension Session {
-  /// How many keys are held at a time.
-  private static var indexBatch: Int { 1000 }
+  /// How many bytes of keys are held while an index is built: the more, the fewer of its pages are written twice.
+  private static var buildBatchByteCount: Int { 8 << 20 }
+  /// How many keys are held while an index is dropped.
+  private static var dropBatch: Int { 1000 }
 
   fileprivate mutating func writeCatalog(_ catalog: StoreCatalog, _ code: UInt16) throws(StoreError) {
     let table = schema.tables.metadata
@@ -95,24 +97,25 @@ extension Session {
       }
       var next: ObjectID? = isConcerned ? ObjectID(rootCode: rootCode, serial: 0) : nil
       while let start = next {
-        let batch = try missingKeys(ids, from: start)
-        for key in batch.keys { try putIndexEntry(key) }
-        next = batch.next
+        var keys = WaitingKeys()
+        next = try gatherKeys(ids, from: start, into: &keys)
+        storage.keepPlaces(in: [schema.tables.indexes])
+        defer { storage.keepPlaces(in: []) }
+        try keys.drain { (key) throws(StoreError) in try putIndexEntry(key) }
       }
     }
   }
 
-  /// Keys of the entries that the next objects have, in order, and the object after them.
-  private borrowing func missingKeys(_ ids: Set<UInt16>, from start: ObjectID) throws(StoreError)
-    -> (keys: [[UInt8]], next: ObjectID?)
-  {
-    guard let table = schema.objectTable(rootCode: start.rootCode) else { return ([], nil) }
-    var keys: [[UInt8]] = []
+  /// Gathers the keys of the entries that the next objects have; the object after them.
+  private borrowing func gatherKeys(
+    _ ids: Set<UInt16>, from start: ObjectID, into keys: inout WaitingKeys
+  ) throws(StoreError) -> ObjectID? {
+    guard let table = schema.objectTable(rootCode: start.rootCode) else { return nil }
     var next: ObjectID?
     let key = ShortKey.object(start)
     try storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
-      if keys.count >= Self.indexBatch {
+      if keys.byteCount >= Self.buildBatchByteCount {
         next = id
         return false
       }
@@ -123,9 +126,7 @@ extension Session {
       }
       return true
     }
-    // Neighbours in the index are on one page.
-    keys.sort { $0.lexicographicallyPrecedes($1) }
-    return (keys, next)
+    return next
   }
 
   /// Removes all entries of an index, some at a time.
@@ -143,7 +144,7 @@ extension Session {
     var keys: [[UInt8]] = []
     try storage.scan(schema.tables.indexes, from: prefix.span.bytes) { (key, _) throws(StoreError) in
       let bytes = key.withUnsafeBytes { Array($0) }
-      guard bytes.starts(with: prefix), keys.count < Self.indexBatch else { return false }
+      guard bytes.starts(with: prefix), keys.count < Self.dropBatch else { return false }
       keys.append(bytes)
       return true
     }

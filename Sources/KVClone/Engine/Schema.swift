@@ -1,8 +1,12 @@
 import KVCloneModel
 import KVCloneRecords
+import Synchronization
 
 /// A model with its codes and tables, compiled for reading and writing. One per store and model version; immutable.
 final class Schema: Sendable {
+  /// Of no other schema that this process ever had.
+  let number = Schema.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+  private static let lastNumber = Atomic<UInt64>(0)
   let model: ManagedObjectModel
   let codes: SchemaCodes
   let tables: SchemaTables

@@ -15,8 +15,7 @@ public struct Session: ~Copyable {
   let schema: Schema
   /// The record that is being edited; one at a time.
   var scratch = RecordBuffer()
-  /// What this transaction has changed so far; empty and unused in a read transaction.
-  var changes = PendingChanges()
+  private let pending = OwnMemory(PendingChanges())
   /// The commit counter: of the last commit in a read transaction, of the coming one in a write transaction.
   let commit: UInt64
   /// The store's identity, for URIs.
@@ -31,6 +30,12 @@ public struct Session: ~Copyable {
   var waiting: WaitingInserts?
   /// Whether the store's fetch indexes are those that the schema knows, once a request has asked.
   private let fetchIndexes = FetchIndexMemo()
+
+  /// What this transaction has changed so far; empty and unused in a read transaction.
+  var changes: PendingChanges {
+    @inline(__always) _read { yield pending.value }
+    @inline(__always) _modify { yield &pending.value }
+  }
 
   /// Whether requests may use fetch indexes: those of the state that the transaction sees are the schema's.
   borrowing func hasCurrentFetchIndexes() throws(StoreError) -> Bool {

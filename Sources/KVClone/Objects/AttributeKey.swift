@@ -1,6 +1,7 @@
 import Foundation
 import KVCloneModel
 import KVCloneRecords
+import Synchronization
 
 /// An attribute that is looked up once, to be read of any number of objects: see ``ObjectView``.
 ///
@@ -22,7 +23,7 @@ extension ObjectStore {
     -> AttributeKey<Value>
   {
     let place = try AttributePlace(schema, entity, name)
-    try place.check(type)
+    try place.check(type, schema)
     return AttributeKey(place: place)
   }
 
@@ -55,33 +56,37 @@ extension ObjectStore {
   }
 }
 
-/// Where a schema has an attribute.
-final class AttributePlace: @unchecked Sendable {
-  let entity: CompiledEntity
+/// Where a schema has an attribute: two words, and no reference that would be counted whenever a key is handed on.
+struct AttributePlace: @unchecked Sendable {
+  /// The number of the schema of which all this is true.
+  let schemaNumber: UInt64
+  /// Immortal and immutable, so that any thread may look.
+  private let info: UnsafePointer<AttributeInfo>
+
   /// The attribute's name, `composite.leaf` for an element.
-  let path: String
-  /// The schema of which all this is true, and where it is: to compare with, without counting references.
-  let schema: Schema
-  let schemaPlace: UnsafeRawPointer
+  var path: String { info.pointee.path }
+  var entityName: String { info.pointee.entityName }
+  var entityCode: UInt16 { info.pointee.entityCode }
+  var code: UInt16 { info.pointee.code }
   /// Where records of the entity itself have it, as a rule; nil for what is no stored value of its own.
-  let field: RecordField?
-  let code: UInt16
+  @inline(__always)
+  var field: RecordField? { info.pointee.field }
 
   init(_ schema: Schema, _ entity: String, _ path: String) throws(StoreError) {
-    self.entity = try schema.entity(entity)
-    self.path = path
-    self.schema = schema
-    schemaPlace = UnsafeRawPointer(Unmanaged.passUnretained(schema).toOpaque())
-    let attribute = self.entity.attributeIndex[path].map { [entity = self.entity] in entity.attributes[$0] }
-    code = attribute?.code ?? 0
-    field = attribute?.field == nil ? nil : RecordField(self.entity.layout, property: code)
-    if attribute == nil, self.entity.composite(at: path) == nil {
-      throw self.entity.unknownAttribute(path)
-    }
+    let entity = try schema.entity(entity)
+    let attribute = entity.attributeIndex[path].map { entity.attributes[$0] }
+    if attribute == nil, entity.composite(at: path) == nil { throw entity.unknownAttribute(path) }
+    let code = attribute?.code ?? 0
+    schemaNumber = schema.number
+    info = AttributeInfo(
+      entityName: entity.name, entityCode: entity.code, path: path, code: code,
+      field: attribute?.field == nil ? nil : RecordField(entity.layout, property: code)
+    ).interned()
   }
 
   /// - Throws: `wrongType` where the attribute never has values of a type.
-  func check(_ type: Any.Type) throws(StoreError) {
+  func check(_ type: Any.Type, _ schema: Schema) throws(StoreError) {
+    let entity = try schema.entity(entityName)
     guard let index = entity.attributeIndex[path] else { return }
     let stored = entity.attributes[index].description.type
     guard stored != .undefined, let read = Self.typesRead(by: type), !read.contains(stored) else { return }
@@ -106,5 +111,45 @@ final class AttributePlace: @unchecked Sendable {
     case is BinaryValue.Type: [.binary, .transformable]
     default: nil
     }
+  }
+}
+
+/// What a key knows of its attribute. Equal ones are one, and stay for ever: there are as many as the models that were opened
+/// have attributes.
+private struct AttributeInfo: Hashable, Sendable {
+  let entityName: String
+  let entityCode: UInt16
+  let path: String
+  let code: UInt16
+  let field: RecordField?
+
+  private static let known = Mutex<[AttributeInfo: Place]>([:])
+
+  private struct Place: @unchecked Sendable {
+    let pointer: UnsafePointer<AttributeInfo>
+  }
+
+  func interned() -> UnsafePointer<AttributeInfo> {
+    Self.known.withLock { known in
+      if let place = known[self] { return place }
+      let pointer = UnsafeMutablePointer<AttributeInfo>.allocate(capacity: 1)
+      pointer.initialize(to: self)
+      let place = Place(pointer: UnsafePointer(pointer))
+      known[self] = place
+      return place
+    }.pointer
+  }
+
+  // The field follows from the layout, which is one for each set of fields.
+  static func == (left: Self, right: Self) -> Bool {
+    left.entityName == right.entityName && left.entityCode == right.entityCode && left.path == right.path
+      && left.code == right.code && left.field?.layout == right.field?.layout
+  }
+
+  func hash(into hasher: inout Hasher) {
+    hasher.combine(entityName)
+    hasher.combine(path)
+    hasher.combine(code)
+    hasher.combine(field?.layout)
   }
 }

@@ -43,6 +43,11 @@ public struct ObjectView: ~Escapable {
 
   private var schema: Schema { Unmanaged<Schema>.fromOpaque(schemaPlace).takeUnretainedValue() }
 
+  @inline(__always)
+  private var schemaNumber: UInt64 {
+    Unmanaged<Schema>.fromOpaque(schemaPlace)._withUnsafeGuaranteedRef { $0.number }
+  }
+
   private var entity: CompiledEntity {
     guard let entity = schema.entity(code: record.layout.entityCode) else {
       preconditionFailure("a view is made of objects whose entity is known")
@@ -85,13 +90,13 @@ public struct ObjectView: ~Escapable {
   /// The field that holds a key's attribute; nil where the value has to be found by name.
   @inline(__always)
   private func field(_ place: AttributePlace) -> RecordField? {
-    guard place.schemaPlace == schemaPlace, let field = place.field else { return nil }
+    guard place.schemaNumber == schemaNumber, let field = place.field else { return nil }
     return record.layout == field.layout ? field : otherField(place)
   }
 
   /// The field in a record of a sub-entity, or from before an attribute was added to the entity.
   private func otherField(_ place: AttributePlace) -> RecordField? {
-    guard entity.isKind(of: place.entity.code) else { return nil }
+    guard entity.isKind(of: place.entityCode) else { return nil }
     return RecordField(record.layout, property: place.code)
   }
 
@@ -100,8 +105,8 @@ public struct ObjectView: ~Escapable {
   /// - Throws: `unknownProperty` where the object is of an entity without the attribute; `wrongType`; `damaged`.
   private func found<Value: AttributeConvertible>(_ place: AttributePlace) throws(StoreError) -> Value? {
     let entity = entity
-    guard place.schemaPlace != schemaPlace || entity.isKind(of: place.entity.code) else {
-      throw entity.unknownAttribute("\(place.entity.name).\(place.path)")
+    guard place.schemaNumber != schemaNumber || entity.isKind(of: place.entityCode) else {
+      throw entity.unknownAttribute("\(place.entityName).\(place.path)")
     }
     guard let stored = try value(place.path) else { return nil }
     guard let value = Value(attributeValue: stored) else { throw mismatch(place, Value.self) }

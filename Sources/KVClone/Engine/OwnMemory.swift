@@ -1,0 +1,20 @@
+/// A value in memory of its own, so that whatever holds it stays small: a struct that is lent is copied as a whole where the
+/// compiler takes it for one value, and a transaction is lent for every object that is read.
+struct OwnMemory<Value: ~Copyable>: ~Copyable {
+  private let place: UnsafeMutablePointer<Value>
+
+  init(_ value: consuming Value) {
+    place = .allocate(capacity: 1)
+    place.initialize(to: value)
+  }
+
+  deinit {
+    place.deinitialize(count: 1)
+    place.deallocate()
+  }
+
+  var value: Value {
+    @inline(__always) _read { yield place.pointee }
+    @inline(__always) nonmutating _modify { yield &place.pointee }
+  }
+}
