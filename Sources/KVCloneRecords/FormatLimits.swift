@@ -3,14 +3,14 @@
 @usableFromInline
 package enum FormatLimits {
   /// The newest format that this library reads and writes. *Format.*
-  @inlinable package static var formatVersion: UInt32 { 2 }
+  @inlinable package static var formatVersion: UInt32 { 4 }
 
-  /// The format of a store that has nothing of a newer one. *Format.*
-  @inlinable package static var oldestFormatVersion: UInt32 { 1 }
+  /// The oldest format that this library reads, and the format of a store that has nothing of a newer one. *Format.*
+  @inlinable package static var oldestFormatVersion: UInt32 { 3 }
 
   /// The format of stores with fetch indexes, which whoever writes has to keep in step: its own minimum for readers.
   /// *Format.*
-  @inlinable package static var fetchIndexFormatVersion: UInt32 { 2 }
+  @inlinable package static var fetchIndexFormatVersion: UInt32 { 4 }
 
   /// LMDB's page size that the chunk sizes below are computed for; files with another one are refused.
   @inlinable package static var pageSize: Int { 4096 }

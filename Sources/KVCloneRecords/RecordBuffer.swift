@@ -89,7 +89,7 @@ package struct RecordBuffer: ~Copyable {
   @inlinable
   package mutating func seal(commit: UInt64, seed: UInt64) {
     base.set(commit, at: RecordHeader.commit)
-    let checksum = XXH64.hash(UnsafeRawPointer(base + 8), count: length &- 8, seed: seed)
+    let checksum = XXH3.hash(UnsafeRawPointer(base + 8), count: length &- 8, seed: seed)
     base.set(checksum, at: 0)
     // Encode asserts, decode checks.
     assert(isAccepted, "a record is sealed that its own reader refuses")

@@ -148,7 +148,7 @@ package struct RecordPatch {
   @inlinable @inline(__always)
   package func seal(commit: UInt64, seed: UInt64) {
     base.set(commit, at: RecordHeader.commit)
-    let checksum = XXH64.hash(UnsafeRawPointer(base + 8), count: byteCount &- 8, seed: seed)
+    let checksum = XXH3.hash(UnsafeRawPointer(base + 8), count: byteCount &- 8, seed: seed)
     base.set(checksum, at: 0)
   }
 

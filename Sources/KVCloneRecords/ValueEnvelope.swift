@@ -2,19 +2,19 @@ package import KVCloneModel
 
 /// The checksum before every value of every table: `[checksum u64][payload]`.
 ///
-/// The checksum is XXH64 of the payload, seeded with XXH64 of the key's bytes, which is seeded with the table's code:
-/// a value that is damaged, or that was moved to another key or table, is found.
+/// The checksum is XXH3 of the payload, seeded with XXH3 of the key's bytes, which is seeded with the table's code:
+/// a value that is damaged, or that was moved to another key or table, is found. One value has another one: ``FormatRecord``.
 package enum ValueEnvelope {
   /// The seed of the checksum of the value at `key`.
   @inlinable
   package static func seed(tableCode: TableCode, key: RawSpan) -> UInt64 {
-    XXH64.hash(key, seed: UInt64(tableCode.rawValue))
+    XXH3.hash(key, seed: UInt64(tableCode.rawValue))
   }
 
   /// The seed of the checksum of the value at `key`.
   @inlinable
   package static func seed(tableCode: TableCode, key: UnsafeRawBufferPointer) -> UInt64 {
-    XXH64.hash(key, seed: UInt64(tableCode.rawValue))
+    XXH3.hash(key, seed: UInt64(tableCode.rawValue))
   }
 
   /// The seed of the checksum of the value at `key`.
@@ -31,7 +31,7 @@ package enum ValueEnvelope {
   /// The same number as for the eight bytes of the id's key, without building them.
   @inlinable @inline(__always)
   package static func seed(tableCode: TableCode, objectID: ObjectID) -> UInt64 {
-    XXH64.hash(littleEndianWord: objectID.rawValue.byteSwapped, seed: UInt64(tableCode.rawValue))
+    XXH3.hash(littleEndianWord: objectID.rawValue.byteSwapped, seed: UInt64(tableCode.rawValue))
   }
 
   /// The seed of an object record's checksum: its table follows from its id.
@@ -50,7 +50,7 @@ package enum ValueEnvelope {
   @inlinable
   package static func isIntact(_ value: UnsafeRawBufferPointer, seed: UInt64) -> Bool {
     guard value.count >= 8, let base = value.baseAddress else { return false }
-    return XXH64.load64(base) == XXH64.hash(base + 8, count: value.count - 8, seed: seed)
+    return base.number(at: 0, UInt64.self) == XXH3.hash(base + 8, count: value.count - 8, seed: seed)
   }
 
   /// The payload of a value whose checksum is right.
@@ -70,14 +70,14 @@ package enum ValueEnvelope {
     guard value.count >= 8, let base = value.baseAddress else {
       preconditionFailure("a value begins with its checksum")
     }
-    let checksum = XXH64.hash(UnsafeRawPointer(base + 8), count: value.count - 8, seed: seed)
+    let checksum = XXH3.hash(UnsafeRawPointer(base + 8), count: value.count - 8, seed: seed)
     base.storeBytes(of: checksum.littleEndian, as: UInt64.self)
   }
 
   /// The checksum a payload has in its envelope, for those who write both parts in place (`MDB_RESERVE`).
   @inlinable
   package static func checksum(payload: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
-    XXH64.hash(payload, seed: seed)
+    XXH3.hash(payload, seed: seed)
   }
 
   /// Checksum and payload in one array.
@@ -91,6 +91,6 @@ package enum ValueEnvelope {
   /// The value of an index entry: a checksum of nothing, so that it vouches for table and key.
   @inlinable
   package static func emptyValue(seed: UInt64) -> UInt64 {
-    XXH64.avalanche(seed &+ XXH64.prime5).littleEndian
+    XXH3.empty(seed: seed).littleEndian
   }
 }

@@ -1,6 +1,7 @@
 /// XXH64 by its published definition (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md), in one call.
 ///
-/// Not cryptographic: it finds damage, not forgery.
+/// For what others compute too: digests of blobs (`xxh64sum`), and the checksum of what a file says of its format. All other
+/// checksums are ``XXH3``. Not cryptographic: it finds damage, not forgery.
 package enum XXH64 {
   @inlinable static var prime1: UInt64 { 0x9E37_79B1_85EB_CA87 }
   @inlinable static var prime2: UInt64 { 0xC2B2_AE3D_27D4_EB4F }
@@ -8,53 +9,19 @@ package enum XXH64 {
   @inlinable static var prime4: UInt64 { 0x85EB_CA77_C2B2_AE63 }
   @inlinable static var prime5: UInt64 { 0x27D4_EB2F_1656_67C5 }
 
-  /// The hash of `count` bytes at `start`.
-  @inlinable
-  package static func hash(_ start: UnsafeRawPointer, count: Int, seed: UInt64) -> UInt64 {
-    var next = start
-    let end = start + count
-    var hash: UInt64
-    if count >= 32 {
-      var lane1 = seed &+ prime1 &+ prime2
-      var lane2 = seed &+ prime2
-      var lane3 = seed
-      var lane4 = seed &- prime1
-      let lastStripe = end - 32
-      repeat {
-        lane1 = round(lane1, load64(next))
-        lane2 = round(lane2, load64(next + 8))
-        lane3 = round(lane3, load64(next + 16))
-        lane4 = round(lane4, load64(next + 24))
-        next += 32
-      } while next <= lastStripe
-      hash = converge(lane1, lane2, lane3, lane4)
-    } else {
-      hash = seed &+ prime5
-    }
-    return finish(hash &+ UInt64(UInt(bitPattern: count)), next, end)
-  }
-
   /// The hash of `bytes`.
-  @inlinable
   package static func hash(_ bytes: RawSpan, seed: UInt64) -> UInt64 {
     bytes.withUnsafeBytes { hash($0, seed: seed) }
   }
 
   /// The hash of `bytes`.
-  @inlinable
   package static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
-    guard let start = bytes.baseAddress else { return avalanche(seed &+ prime5) }
-    return hash(start, count: bytes.count, seed: seed)
+    var stream = XXH64Stream(seed: seed)
+    stream.update(bytes)
+    return stream.finalize()
   }
 
-  /// The hash of the eight bytes that are `littleEndianWord` in memory order: what `hash` gives for them, without
-  /// memory.
-  @inlinable @inline(__always)
-  package static func hash(littleEndianWord word: UInt64, seed: UInt64) -> UInt64 {
-    avalanche(mix8(seed &+ prime5 &+ 8, word))
-  }
-
-  @inlinable @inline(__always)
+  @inline(__always)
   static func load64(_ address: UnsafeRawPointer) -> UInt64 {
     UInt64(littleEndian: address.loadUnaligned(as: UInt64.self))
   }
@@ -64,17 +31,17 @@ package enum XXH64 {
     (value &<< bits) | (value &>> (64 &- bits))
   }
 
-  @inlinable @inline(__always)
+  @inline(__always)
   static func round(_ lane: UInt64, _ input: UInt64) -> UInt64 {
     rotate(lane &+ input &* prime2, 31) &* prime1
   }
 
-  @inlinable @inline(__always)
+  @inline(__always)
   static func merge(_ hash: UInt64, _ lane: UInt64) -> UInt64 {
     (hash ^ round(0, lane)) &* prime1 &+ prime4
   }
 
-  @inlinable @inline(__always)
+  @inline(__always)
   static func converge(_ lane1: UInt64, _ lane2: UInt64, _ lane3: UInt64, _ lane4: UInt64) -> UInt64 {
     var hash = rotate(lane1, 1) &+ rotate(lane2, 7) &+ rotate(lane3, 12) &+ rotate(lane4, 18)
     hash = merge(hash, lane1)
@@ -83,13 +50,13 @@ package enum XXH64 {
     return merge(hash, lane4)
   }
 
-  @inlinable @inline(__always)
+  @inline(__always)
   static func mix8(_ hash: UInt64, _ word: UInt64) -> UInt64 {
     rotate(hash ^ round(0, word), 27) &* prime1 &+ prime4
   }
 
   /// The last (up to 31) bytes and the avalanche.
-  @inlinable @inline(__always)
+  @inline(__always)
   static func finish(_ start: UInt64, _ first: UnsafeRawPointer, _ end: UnsafeRawPointer) -> UInt64 {
     var hash = start
     var next = first

@@ -40,3 +40,7 @@ func unchecked(_ value: some ValueCodec) -> [UInt8] {
   value.write(to: &writer)
   return ValueEnvelope.encode(writer.bytes, seed: 0)
 }
+
+extension FormatRecord {
+  init(bytes: [UInt8]) throws(RecordError) { try self.init(stored: bytes.span.bytes) }
+}

@@ -49,18 +49,47 @@ import Testing
   @Test func metadata() throws {
     try check(CounterValue(258), Golden.counter)
     try check(BytesValue(Array("{}".utf8)), Golden.bytes)
-    let uuid = UUID(uuid: (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
-    try check(FormatRecord(storeUUID: uuid, created: 1.5), Golden.format)
   }
 
-  @Test func formatRecordOfANewerVersionIsReadAndJudged() throws {
-    var record = FormatRecord(version: 9, minimumReaderVersion: 1, storeUUID: UUID(), created: 0)
-    var payload = Array(record.encoded(seed: 0).dropFirst(8))
-    payload += [1, 2, 3]
-    #expect(try FormatRecord(stored: ValueEnvelope.encode(payload, seed: 0), seed: 0) == record)
-    #expect(record.isReadable)
-    record.minimumReaderVersion = 3
-    #expect(!record.isReadable)
+  @Test func formatRecordOfAnotherVersionIsReadAndJudged() throws {
+    for (version, minimum, isTooOld, isTooNew) in [
+      (1, 1, true, false), (2, 2, true, false), (3, 3, false, false), (4, 4, false, false), (9, 4, false, false),
+      (9, 5, false, true),
+    ] as [(UInt32, UInt32, Bool, Bool)] {
+      let record = FormatRecord(version: version, minimumReaderVersion: minimum, storeUUID: UUID(), created: 0)
+      #expect(record.isTooOld == isTooOld, "version \(version)")
+      #expect(record.isTooNew == isTooNew, "version \(version)")
+      #expect(try FormatRecord(bytes: record.encoded()) == record)
+    }
+  }
+
+  @Test func formatRecordKeepsWhatNewerVersionsSay() throws {
+    let uuid = UUID()
+    let longer = FormatRecord.sealed(
+      Array(FormatRecord(version: 9, minimumReaderVersion: 3, storeUUID: uuid, created: 1.5).encoded()[8...]) + [1, 2])
+    var record = try FormatRecord(bytes: longer)
+    #expect(record.rest == [1, 2])
+    #expect(record.encoded() == longer)
+    record.raise(to: 4)
+    #expect(record.version == 9 && record.minimumReaderVersion == 4 && record.rest == [1, 2])
+    record.raise(to: 3)
+    #expect(record.version == 9 && record.minimumReaderVersion == 4)
+  }
+
+  @Test func damagedFormatRecordIsRefused() throws {
+    let bytes = FormatRecord(storeUUID: UUID(), created: 1.5).encoded()
+    for bit in 0..<bytes.count * 8 {
+      var damaged = bytes
+      damaged[bit / 8] ^= 1 << (bit % 8)
+      #expect(throws: RecordError.checksumMismatch) { try FormatRecord(bytes: damaged) }
+    }
+    for length in 0..<bytes.count {
+      #expect(throws: RecordError.self) { try FormatRecord(bytes: Array(bytes[..<length])) }
+    }
+    for length in 0..<32 {
+      let payload = Array(bytes[8..<8 + length])
+      #expect(throws: RecordError.tooShort) { try FormatRecord(bytes: FormatRecord.sealed(payload)) }
+    }
   }
 
   @Test func lists() throws {
@@ -160,7 +189,7 @@ import Testing
       // Mostly zero bytes, so that counts and flags are often believable.
       for index in payload.indices where Int.random(in: 0..<4, using: &generator) != 0 { payload[index] &= 3 }
       let value = ValueEnvelope.encode(payload, seed: 5)
-      _ = try? FormatRecord(stored: value, seed: 5)
+      _ = try? FormatRecord(bytes: FormatRecord.sealed(payload))
       _ = try? BlobInfo(stored: value, seed: 5)
       _ = try? DirectoryPage(stored: value, seed: 5)
       _ = try? SnapshotValue(stored: value, seed: 5)

@@ -1,4 +1,3 @@
-import KVCloneModel
 import KVCloneRecords
 import Testing
 
@@ -56,27 +55,5 @@ private let vectors: [(Int, UInt64, UInt64)] = [
     #expect(stream.finalize() == 0x8282_DCC4_994E_35C8)
     stream.update(Array(sanityBuffer[14..<222]).span.bytes)
     #expect(stream.finalize() == 0xB641_AE8C_B691_C174)
-  }
-
-  @Test func seedOfAnObjectIsThatOfItsKey() {
-    let id = ObjectID(rawValue: 1 << 48 | 42)
-    let table = TableCode.objects(rootCode: 1)
-    #expect(ValueEnvelope.seed(object: id) == 0xE22A_420F_BE6D_28F8)
-    #expect(ValueEnvelope.seed(tableCode: table, objectID: id) == 0xE22A_420F_BE6D_28F8)
-    #expect(ValueEnvelope.seed(tableCode: table, key: ShortKey.object(id)) == 0xE22A_420F_BE6D_28F8)
-    #expect(ValueEnvelope.seed(tableCode: table, key: ShortKey.object(id).array) == 0xE22A_420F_BE6D_28F8)
-    #expect(ValueEnvelope.seed(tableCode: .metadata, key: MetadataKey.bytes("commit")) == 0x6694_7617_F4F7_5FE4)
-  }
-
-  @Test func envelopeVouchesForPayloadKeyAndTable() throws {
-    let seed = ValueEnvelope.seed(tableCode: .metadata, key: MetadataKey.bytes("commit"))
-    let value = CounterValue(258).encoded(seed: seed)
-    #expect(hex(value) == "7d38e282449a284e0201000000000000")
-    let other = ValueEnvelope.seed(tableCode: .links, key: MetadataKey.bytes("commit"))
-    #expect(throws: RecordError.checksumMismatch) { try CounterValue(stored: value, seed: other) }
-    #expect(throws: RecordError.tooShort) { try CounterValue(stored: Array(value.prefix(7)), seed: seed) }
-    #expect(ValueEnvelope.encode([UInt8](), seed: Golden.seed) == unhex(Golden.empty))
-    #expect(
-      withUnsafeBytes(of: ValueEnvelope.emptyValue(seed: Golden.seed)) { Array($0) } == unhex(Golden.empty))
   }
 }

@@ -57,12 +57,12 @@ struct FetchIndexStoreTests {
   func gainedAndLost() throws {
     let test = try TestStore(Self.plain)
     try fill(test.store)
-    #expect(try test.store.info().formatVersion == 1)
+    #expect(try test.store.info().formatVersion == 3)
     #expect(try plan(test.store) == Self.scanned)
     let commit = try test.store.info().commit
     try test.reopen(model: Self.indexed)
     #expect(try test.store.info().commit == commit + 1)
-    #expect(try test.store.info().formatVersion == 2)
+    #expect(try test.store.info().formatVersion == 4)
     #expect(try plan(test.store) == Self.searched)
     #expect(try entryCount(test.store) == 2500 * 3 + 1250)
     try checked(test.store)
@@ -79,7 +79,7 @@ struct FetchIndexStoreTests {
     try checked(test.store)
     try test.reopen(model: Self.plain)
     #expect(try entryCount(test.store) == 2501)
-    #expect(try test.store.info().formatVersion == 2)
+    #expect(try test.store.info().formatVersion == 4)
     try checked(test.store)
     try test.reopen(model: Self.indexed)
     #expect(try entryCount(test.store) == 2501 * 3 + 1251)
@@ -131,7 +131,7 @@ struct FetchIndexStoreTests {
     engine.reopen()
     store = try ObjectStore.assemble(engine, path: "engine", model: nil, options: StoreOptions())
     #expect(try plan(store).hasPrefix("search the index name_-size by name"))
-    #expect(try store.info().formatVersion == 2)
+    #expect(try store.info().formatVersion == 4)
     #expect(try store.check().damages.isEmpty)
     store.close()
   }
@@ -174,11 +174,11 @@ struct FetchIndexStoreTests {
 
   @Test("files with fetch indexes need a library that keeps them; files without one do not")
   func versions() throws {
-    for (model, version) in [(Self.plain, 1), (Self.indexed, 2)] as [(ManagedObjectModel, UInt32)] {
+    for (model, version) in [(Self.plain, 3), (Self.indexed, 4)] as [(ManagedObjectModel, UInt32)] {
       let test = try TestStore(model)
       let format = try test.store.read { tx in
         try tx._withSession { (session) throws(StoreError) in
-          try Metadata.get(session.storage, session.schema.tables.metadata, MetadataKey.format, as: FormatRecord.self)
+          try Metadata.format(session.storage, session.schema.tables.metadata)
         }
       }
       #expect(format?.version == version && format?.minimumReaderVersion == version)

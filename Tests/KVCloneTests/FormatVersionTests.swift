@@ -15,7 +15,7 @@ private let versionModel = ManagedObjectModel("Versions") {
 }
 
 /// What this library does with files of versions it does not know: the tables of `Format.md`, "Versions".
-@Suite("Files of newer format versions")
+@Suite("Files of other format versions")
 struct FormatVersionTests {
   private let test: TestStore
   private let ids: [ObjectID]
@@ -30,7 +30,7 @@ struct FormatVersionTests {
 
   @Test("a minimum reader version above ours is refused: to open, to open read-only, to check; nothing is written")
   func newerMinimum() throws {
-    try patch { try $0.put(formatKey, format(version: 4, minimum: 3)) }
+    try patch { try $0.put(formatKey, format(version: 6, minimum: 5)) }
     let before = try file()
     expectError(.newerFormat) { _ = try ObjectStore.open(at: test.path) }
     expectError(.newerFormat) { _ = try ObjectStore.open(at: test.path, model: versionModel) }
@@ -38,20 +38,35 @@ struct FormatVersionTests {
     readOnly.isReadOnly = true
     expectError(.newerFormat) { _ = try ObjectStore.open(at: test.path, options: readOnly) }
     let error = expectError(.newerFormat) { _ = try ObjectStore.check(at: test.path) }
-    #expect(error?.message.contains("format 4") == true)
+    #expect(error?.message.contains("format 6") == true)
     expectError(.storeExists) { _ = try ObjectStore.create(at: test.path, model: versionModel) }
+    #expect(try file() == before)
+  }
+
+  @Test("a version that this library has forgotten is refused with what to do; nothing is written", arguments: [1, 2])
+  func olderVersion(version: UInt32) throws {
+    try patch { try $0.put(formatKey, format(version: version, minimum: version)) }
+    let before = try file()
+    expectError(.olderFormat) { _ = try ObjectStore.open(at: test.path, model: versionModel) }
+    var readOnly = StoreOptions()
+    readOnly.isReadOnly = true
+    expectError(.olderFormat) { _ = try ObjectStore.open(at: test.path, options: readOnly) }
+    expectError(.olderFormat) { _ = try ObjectStore.check(at: test.path) }
+    let error = expectError(.olderFormat) { _ = try ObjectStore.open(at: test.path) }
+    #expect(error?.message.contains("format \(version)") == true)
+    #expect(error?.message.contains("kvclone dump") == true)
     #expect(try file() == before)
   }
 
   @Test("the newer format's own value may be longer, and refuses all the same")
   func longerFormatValue() throws {
-    try patch { try $0.put(formatKey, format(version: 3, minimum: 3) + [1, 2, 3]) }
+    try patch { try $0.put(formatKey, format(version: 5, minimum: 5) + [1, 2, 3]) }
     expectError(.newerFormat) { _ = try ObjectStore.open(at: test.path) }
   }
 
   @Test("a newer version that keeps the minimum is read and written, and what we do not know of it stays")
   func newerVersion() throws {
-    let longer = format(version: 3, minimum: 1) + [1, 2, 3]
+    let longer = format(version: 5, minimum: 3) + [1, 2, 3]
     try patch { patcher in
       try patcher.put(formatKey, longer)
       try patcher.put(Array("future".utf8), [9, 9])
@@ -59,7 +74,7 @@ struct FormatVersionTests {
     }
     let known = try patch { try $0.value(formatKey) }
     try test.reopen()
-    #expect(try test.store.info().formatVersion == 3)
+    #expect(try test.store.info().formatVersion == 5)
     // Everything that writes: objects, lists, large values, a clone, an adopted model.
     try test.store.insert("Item", ["name": "new", "data": .binary(Data(repeating: 8, count: 2_000))])
     try test.store.unlink(ids[0], "items", Array(ids[5..<28]))
@@ -80,9 +95,9 @@ struct FormatVersionTests {
   }
 
   @Test(
-    "an unknown table is left alone; check tells of it, unless a newer version wrote the file", arguments: [1, 2, 3])
+    "an unknown table is left alone; check tells of it, unless a newer version wrote the file", arguments: [3, 4, 5])
   func unknownTable(version: UInt32) throws {
-    try patch { try $0.put(formatKey, format(version: version, minimum: 1)) }
+    try patch { try $0.put(formatKey, format(version: version, minimum: 3)) }
     test.store.close()
     let environment = try LMDBEnvironment.open(at: test.path, options: LMDBOptions())
     let future = try environment.openTables(["future"], create: true)[0]
@@ -120,7 +135,7 @@ struct FormatVersionTests {
     try checked(test.store)
   }
 
-  @Test("a longer value, a flag or a kind that format 1 does not have is damage, not misread")
+  @Test("a longer value, a flag or a kind that format 3 does not have is damage, not misread")
   func unknownBytes() throws {
     let commit = MetadataKey.bytes(MetadataKey.commitCounter)
     let layout = MetadataKey.bytes(MetadataKey.layout(1))
@@ -157,7 +172,7 @@ struct FormatVersionTests {
   private func format(version: UInt32, minimum: UInt32) -> [UInt8] {
     let record = FormatRecord(
       version: version, minimumReaderVersion: minimum, storeUUID: test.store.uuid, created: 0)
-    return Array(record.encoded(seed: 0).dropFirst(8))
+    return Array(record.encoded().dropFirst(8))
   }
 
   @discardableResult
@@ -175,7 +190,10 @@ struct FormatVersionTests {
 
     /// Puts a value with its checksum.
     func put(_ key: [UInt8], _ payload: [UInt8]) throws {
-      let value = BytesValue(payload).encoded(seed: ValueEnvelope.seed(tableCode: .metadata, key: key))
+      let value =
+        key == MetadataKey.bytes(MetadataKey.format)
+        ? FormatRecord.sealed(payload)
+        : BytesValue(payload).encoded(seed: ValueEnvelope.seed(tableCode: .metadata, key: key))
       var transaction = try environment.beginWrite()
       try transaction.put(table, key.span.bytes, value.span.bytes)
       try transaction.commit()

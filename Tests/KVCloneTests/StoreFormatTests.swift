@@ -115,15 +115,15 @@ struct StoreFormatTests {
     for (minimum, isReadable) in [(FormatLimits.formatVersion + 1, false), (FormatLimits.formatVersion, true)] {
       let record = FormatRecord(
         version: FormatLimits.formatVersion + 1, minimumReaderVersion: minimum, storeUUID: store.uuid, created: 0)
-      let (key, value) = Metadata.entry(MetadataKey.format, record)
-      try store.overwrite(store.schema.tables.metadata, key, value)
+      let key = MetadataKey.bytes(MetadataKey.format)
+      try store.overwrite(store.schema.tables.metadata, key, record.encoded())
       store.close()
       if isReadable {
         try test.reopen()
         #expect(try store.info().objectCount == 41)
       } else {
         expectError(.newerFormat) { _ = try ObjectStore.open(at: test.path) }
-        try test.patched(key, Metadata.entry(MetadataKey.format, FormatRecord(storeUUID: store.uuid, created: 0)).value)
+        try test.patched(key, FormatRecord(storeUUID: store.uuid, created: 0).encoded())
       }
     }
   }

@@ -23,7 +23,7 @@ struct StoreCommandTests {
     try scratch.succeed("insert", "Tag", "label=a")
     let info = try scratch.succeed("info", "--json").json()
     #expect(UUID(uuidString: info["store"] as? String ?? "") != nil)
-    #expect(info["format"] as? Int == 1)
+    #expect(info["format"] as? Int == 3)
     #expect(info["model"] as? String == "Notes")
     #expect(info.keys.contains("modelVersion"))
     #expect((info["modelHash"] as? String)?.count == 64)

@@ -169,8 +169,13 @@ private func useStore(_ engine: MemoryStorage) {
       case 2: value.removeLast(min(max(0, value.count - 8), 1 + place % 16))
       default: value = entries[place % entries.count].value
       }
-      let seed = ValueEnvelope.seed(tableCode: table.code, key: entries[entry].key)
-      if value.count >= 8 { value.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) } }
+      let key = entries[entry].key
+      if table.code == .metadata, key == MetadataKey.bytes(MetadataKey.format) {
+        value = FormatRecord.sealed(Array(value.dropFirst(8)))
+      } else if value.count >= 8 {
+        let seed = ValueEnvelope.seed(tableCode: table.code, key: key)
+        value.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
+      }
       entries[entry].value = value
     }
   }

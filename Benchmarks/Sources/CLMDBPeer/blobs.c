@@ -9,7 +9,7 @@ enum { INFO_STATE = 8, INFO_CHUNKS = 12, INFO_COUNT = 16 };
 static int verify_info(lmdb_peer *peer, uint64_t serial, const MDB_val *value) {
   const uint8_t *info = value->mv_data;
   if (value->mv_size != BLOBINFO_LENGTH || info[INFO_STATE] != 0 ||
-      (peer->checks && xxh64(info + 8, BLOBINFO_LENGTH - 8, seed_of(serial, TABLE_BLOBINFO)) != load64(info)))
+      (peer->checks && xxh3(info + 8, BLOBINFO_LENGTH - 8, seed_of(serial, TABLE_BLOBINFO)) != load64(info)))
     return fail(-1, "the description of a blob is damaged");
   return 0;
 }
@@ -52,35 +52,40 @@ int publish_blobs(lmdb_peer *peer) {
 }
 
 // The hash of the same bytes with two seeds while they are copied: one pass over them instead of three.
-static void copy_hashed(uint8_t *to, const uint8_t *from, size_t count, uint64_t seeds[2], uint64_t hashes[2]) {
-  const uint8_t *at = from, *end = from + count;
-  if (count < 32) {
+static void copy_hashed(
+  uint8_t *restrict to, const uint8_t *restrict from, size_t count, const uint64_t seeds[2], uint64_t hashes[2]) {
+  if (count <= XXH_MIDDLE) {
     memcpy(to, from, count);
-    for (int each = 0; each < 2; each++) hashes[each] = xxh64(from, count, seeds[each]);
+    for (int each = 0; each < 2; each++) hashes[each] = xxh3(from, count, seeds[each]);
     return;
   }
-  uint64_t s = seeds[0], t = seeds[1];
-  uint64_t a = s + XXH_1 + XXH_2, b = s + XXH_2, c = s, d = s - XXH_1;
-  uint64_t e = t + XXH_1 + XXH_2, f = t + XXH_2, g = t, h = t - XXH_1;
-  do {
-    // The product is the same for both seeds; only the lanes differ.
-    uint64_t v = load64(at) * XXH_2, w = load64(at + 8) * XXH_2;
-    uint64_t x = load64(at + 16) * XXH_2, y = load64(at + 24) * XXH_2;
-    memcpy(to, at, 32);
-    a = xxh_rotate(a + v, 31) * XXH_1;
-    b = xxh_rotate(b + w, 31) * XXH_1;
-    c = xxh_rotate(c + x, 31) * XXH_1;
-    d = xxh_rotate(d + y, 31) * XXH_1;
-    e = xxh_rotate(e + v, 31) * XXH_1;
-    f = xxh_rotate(f + w, 31) * XXH_1;
-    g = xxh_rotate(g + x, 31) * XXH_1;
-    h = xxh_rotate(h + y, 31) * XXH_1;
-    at += 32;
-    to += 32;
-  } while (at + 32 <= end);
-  memcpy(to, at, (size_t)(end - at));
-  hashes[0] = xxh_finish(xxh_converge(a, b, c, d) + count, at, end);
-  hashes[1] = xxh_finish(xxh_converge(e, f, g, h) + count, at, end);
+  const uint8_t *last = from + count - XXH_STRIPE;
+  uint8_t *end = to + count - XXH_STRIPE, first_secret[XXH_SECRET], second_secret[XXH_SECRET];
+  xxh_lanes first, second, sums = {0}, input;
+  xxh_begin(&first, first_secret, seeds[0]);
+  xxh_begin(&second, second_secret, seeds[1]);
+  for (size_t stripes = (count - 1) / XXH_STRIPE; stripes;) {
+    unsigned some = stripes < 16 ? (unsigned)stripes : 16;
+    for (unsigned each = 0; each < some; each++, from += XXH_STRIPE, to += XXH_STRIPE) {
+      xxh_load(&input, from);
+      memcpy(to, &input, XXH_STRIPE);
+      sums += input;
+      xxh_add(&first, &input, first_secret + 8 * each);
+      xxh_add(&second, &input, second_secret + 8 * each);
+    }
+    stripes -= some;
+    if (some < 16) break;
+    xxh_scramble(&first, &sums, first_secret);
+    xxh_scramble(&second, &sums, second_secret);
+    sums = (xxh_lanes){0};
+  }
+  xxh_load(&input, last);
+  memcpy(end, &input, XXH_STRIPE);
+  sums += input;
+  xxh_add(&first, &input, first_secret + XXH_LAST);
+  xxh_add(&second, &input, second_secret + XXH_LAST);
+  hashes[0] = xxh_end(&first, &sums, first_secret, count);
+  hashes[1] = xxh_end(&second, &sums, second_secret, count);
 }
 
 static void chunk_key(uint8_t key[12], uint64_t serial, uint32_t chunk) {
@@ -107,7 +112,7 @@ int copy_blob(lmdb_peer *peer, uint64_t from, uint64_t to) {
     const uint8_t *source = value.mv_data;
     uint8_t *target = room.mv_data;
     if (peer->checks) {
-      uint64_t seeds[2] = {xxh64(key_bytes, 12, TABLE_BLOBS), xxh64(new_bytes, 12, TABLE_BLOBS)}, hashes[2];
+      uint64_t seeds[2] = {xxh3(key_bytes, 12, TABLE_BLOBS), xxh3(new_bytes, 12, TABLE_BLOBS)}, hashes[2];
       copy_hashed(target + 8, source + 8, value.mv_size - 8, seeds, hashes);
       if (hashes[0] != load64(source)) return fail(-1, "the checksum of a blob's chunk is wrong");
       store64(target, hashes[1]);

@@ -209,7 +209,7 @@ int lmdb_peer_clone(lmdb_peer *peer, uint64_t root, lmdb_peer_mode mode, unsigne
   struct timespec seed;
   clock_gettime(CLOCK_REALTIME, &seed);
   for (int index = 0; index < 4; index++)
-    peer->random[index] = xxh64(&seed, sizeof seed, (uint64_t)index);
+    peer->random[index] = xxh3(&seed, sizeof seed, (uint64_t)index);
   int code = run(peer, root, mode);
   end(peer);
   result->seconds = now_seconds() - start;

@@ -128,7 +128,7 @@ static inline int verify_record(const lmdb_peer *peer, const struct entity *enti
   const uint8_t *record = value->mv_data;
   size_t length = value->mv_size;
   if (length < entity->inline_ids) return fail(-1, "%s/%lu is too short", entity->name, (unsigned long)serial_of(id));
-  if (peer->checks && xxh64(record + 8, length - 8, seed_of(id, object_table(entity))) != load64(record))
+  if (peer->checks && xxh3(record + 8, length - 8, seed_of(id, object_table(entity))) != load64(record))
     return fail(-1, "the checksum of %s/%lu is wrong", entity->name, (unsigned long)serial_of(id));
   if (load16(record + RECORD_LAYOUT) != entity->layout || load16(record + RECORD_ENTITY) != entity->code ||
       load32(record + RECORD_LENGTH) != length)
@@ -149,17 +149,17 @@ static inline unsigned verify_chunk(const lmdb_peer *peer, const MDB_val *key, c
   if (value->mv_size < CHUNK_HEADER) return 0;
   unsigned count = load16(chunk + 8);
   if (!count || count > CHUNK_CAPACITY || value->mv_size != CHUNK_HEADER + 8 * count) return 0;
-  if (peer->checks && xxh64(chunk + 8, value->mv_size - 8, xxh64(key->mv_data, LINK_KEY, TABLE_LINKS)) != load64(chunk))
+  if (peer->checks && xxh3(chunk + 8, value->mv_size - 8, xxh3(key->mv_data, LINK_KEY, TABLE_LINKS)) != load64(chunk))
     return 0;
   return count;
 }
 
 // Writes a value's checksum, or 0 in the mode without.
 static inline void seal(const lmdb_peer *peer, uint8_t *value, size_t length, uint64_t seed) {
-  store64(value, peer->checks ? xxh64(value + 8, length - 8, seed) : 0);
+  store64(value, peer->checks ? xxh3(value + 8, length - 8, seed) : 0);
 }
 static inline void seal_chunk(const lmdb_peer *peer, uint8_t *chunk, size_t length, const uint8_t *key) {
-  store64(chunk, peer->checks ? xxh64(chunk + 8, length - 8, xxh64(key, LINK_KEY, TABLE_LINKS)) : 0);
+  store64(chunk, peer->checks ? xxh3(chunk + 8, length - 8, xxh3(key, LINK_KEY, TABLE_LINKS)) : 0);
 }
 
 // Whether an entry of `links` belongs to the list that `prefix` (owner, relationship, kind) names.

@@ -21,13 +21,19 @@ static const char *const entity_names[] = {"Library", "Album", "Photo", "Tag", "
 // Bytes of a field's slot, by its kind (Format.md, "Object record"; kinds count from 1).
 static const uint8_t slot_bytes[KIND_LAST + 1] = {0, 1, 2, 4, 8, 4, 8, 8, 20, 16, 8, 8, 4, 4, 4, 4};
 
-static int get_metadata(lmdb_peer *peer, MDB_txn *transaction, const char *name, MDB_val *payload) {
+// A value as it is stored, checksum and all.
+static int find_metadata(lmdb_peer *peer, MDB_txn *transaction, const char *name, MDB_val *value) {
   MDB_val key = {strlen(name), (void *)name};
-  int code = mdb_get(transaction, peer->metadata, &key, payload);
+  int code = mdb_get(transaction, peer->metadata, &key, value);
   if (code == MDB_NOTFOUND) return code;
   LMDB(code);
+  return 0;
+}
+
+static int get_metadata(lmdb_peer *peer, MDB_txn *transaction, const char *name, MDB_val *payload) {
+  TRY(find_metadata(peer, transaction, name, payload));
   if (payload->mv_size < 8 ||
-      xxh64((uint8_t *)payload->mv_data + 8, payload->mv_size - 8, xxh64(name, strlen(name), TABLE_METADATA)) !=
+      xxh3((uint8_t *)payload->mv_data + 8, payload->mv_size - 8, xxh3(name, strlen(name), TABLE_METADATA)) !=
         load64(payload->mv_data))
     return fail(-1, "the checksum of %s is wrong", name);
   payload->mv_data = (uint8_t *)payload->mv_data + 8;
@@ -49,7 +55,7 @@ int read_counter(lmdb_peer *peer, MDB_txn *transaction, const char *name, uint64
 int write_counter(lmdb_peer *peer, const char *name, uint64_t value) {
   uint8_t bytes[16];
   store64(bytes + 8, value);
-  seal(peer, bytes, 16, xxh64(name, strlen(name), TABLE_METADATA));
+  seal(peer, bytes, 16, xxh3(name, strlen(name), TABLE_METADATA));
   MDB_val key = {strlen(name), (void *)name}, data = {16, bytes};
   LMDB(mdb_put(peer->writing, peer->metadata, &key, &data, 0));
   return 0;
@@ -177,10 +183,12 @@ int read_schema(lmdb_peer *peer, MDB_txn *transaction) {
   LMDB(mdb_dbi_open(transaction, "blobinfo", 0, &peer->blobinfo));
   MDB_val document;
   uint64_t catalog;
-  int code = get_metadata(peer, transaction, "format", &document);
+  // The only value with a checksum by another hash, which is not worth having here for it alone.
+  int code = find_metadata(peer, transaction, "format", &document);
   if (code) return code == MDB_NOTFOUND ? fail(code, "this is not a store of KVClone") : code;
-  if (document.mv_size < 8 || load32((uint8_t *)document.mv_data + 4) > 1)
-    return fail(-1, "the store's format is newer");
+  const uint8_t *format = document.mv_data;
+  if (document.mv_size < 16 || load32(format + 8) < 3 || load32(format + 12) > 3)
+    return fail(-1, "the store's format is another one");
   TRY(read_counter(peer, transaction, "catalog", 0, &catalog));
   char name[16];
   snprintf(name, sizeof name, "model-%04x", (unsigned)catalog);

@@ -46,7 +46,8 @@ extension ObjectStore {
   ///   - path: the store's directory.
   ///   - options: how to check.
   /// - Throws: `noStore`, `notAStore` (a sound file of LMDB, but none of ours; a link, or files of other owners or modes),
-  ///   `newerFormat`, `alreadyOpen` (in this process: use the open store's own method), `busy`, `io`. Never `damaged`.
+  ///   `newerFormat`, `olderFormat`, `alreadyOpen` (in this process: use the open store's own method), `busy`, `io`. Never
+  ///   `damaged`.
   public static func check(at path: String, options: CheckOptions = CheckOptions()) throws(StoreError) -> CheckReport {
     for timeout: Duration? in [nil, .seconds(1), .seconds(5)] {
       let file = try storeErrors { () throws(LMDBError) in try PageFile(at: path, lockTimeout: timeout) }
@@ -134,18 +135,13 @@ extension ObjectStore {
       throw StoreError(.notAStore, "\(path) is no store of this library")
     }
     let storage = StorageTransaction(try engine.beginReading())
-    guard let format = try Metadata.get(storage, metadata, MetadataKey.format, as: FormatRecord.self) else {
+    guard let format = try Metadata.format(storage, metadata) else {
       // Lost from a store of ours, if there is anything else that only such a store has.
       let kind: StoreError.Kind =
         try Metadata.counter(storage, metadata, MetadataKey.catalog) == 0 ? .notAStore : .damaged
       throw StoreError(kind, "\(path) is an LMDB file, but no store of this library")
     }
-    guard format.isReadable else {
-      throw StoreError(
-        .newerFormat,
-        "\(path) has format \(format.version), which needs a library that reads format \(format.minimumReaderVersion); "
-          + "this one reads up to \(FormatLimits.formatVersion)")
-    }
+    try format.requireReadable(at: path)
     return format
   }
 

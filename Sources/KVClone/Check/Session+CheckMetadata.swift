@@ -35,7 +35,7 @@ extension Session {
     do throws(RecordError) {
       switch name {
       case MetadataKey.format:
-        let format = try FormatRecord(stored: copy value, seed: seed)
+        let format = try FormatRecord(stored: copy value)
         if let expected = run.expectedUUID, format.storeUUID != expected {
           run.report(.metadata, "the store's UUID is not the one it was opened with")
         }

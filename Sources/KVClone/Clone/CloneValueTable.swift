@@ -26,7 +26,7 @@ struct CloneValueTable {
   mutating func note(_ index: UInt16, _ builder: IndexKeyBuilder, _ values: [AttributeValue?], _ id: ObjectID)
     -> ObjectID?
   {
-    let hash = builder.bytes.withUnsafeBytes { XXH64.hash($0, seed: UInt64(index)) }
+    let hash = builder.bytes.withUnsafeBytes { XXH3.hash($0, seed: UInt64(index)) }
     guard let suspects else {
       hashes.append(hash)
       return nil

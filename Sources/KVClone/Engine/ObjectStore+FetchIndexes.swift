@@ -70,22 +70,10 @@ extension Session {
     try Metadata.put(&storage, table, MetadataKey.model(code), try catalog.document())
     try Metadata.put(&storage, table, MetadataKey.catalog, CounterValue(catalog.number))
     guard catalog.codes.fetchIndexes != nil else { return }
-    let format = try raisedFormat()
-    try Metadata.put(&storage, table, MetadataKey.format, format)
-  }
-
-  /// What the file says of its format, raised for fetch indexes.
-  private borrowing func raisedFormat() throws(StoreError) -> BytesValue {
-    let key = MetadataKey.bytes(MetadataKey.format)
-    guard let stored = try storage.get(schema.tables.metadata, key.span.bytes) else {
-      throw Metadata.damaged(MetadataKey.format, .badKey)
-    }
-    do throws(RecordError) {
-      return try FormatRecord.raising(
-        stored, to: FormatLimits.fetchIndexFormatVersion, seed: ValueEnvelope.seed(tableCode: .metadata, key: key))
-    } catch {
-      throw Metadata.damaged(MetadataKey.format, error)
-    }
+    guard var format = try Metadata.format(storage, table) else { throw Metadata.damaged(MetadataKey.format, .badKey) }
+    format.raise(to: FormatLimits.fetchIndexFormatVersion)
+    let (key, value) = (MetadataKey.bytes(MetadataKey.format), format.encoded())
+    try storage.put(table, key.span.bytes, value.span.bytes)
   }
 
   /// Makes the entries that objects have in these indexes, some objects at a time.

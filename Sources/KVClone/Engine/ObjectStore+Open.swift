@@ -45,8 +45,8 @@ extension ObjectStore {
   ///     and one that is there has to hold objects of this model: one with the same hash. What the hash leaves out (userInfo,
   ///     defaults, bounds, the order of declarations) is taken from the model given, and kept.
   ///   - options: how to open it.
-  /// - Throws: `noStore`, `incompatibleModel`, `newerFormat`, `notAStore`, `alreadyOpen`, `damaged`, and what the file
-  ///   system has to say.
+  /// - Throws: `noStore`, `incompatibleModel`, `newerFormat`, `olderFormat`, `notAStore`, `alreadyOpen`, `damaged`, and
+  ///   what the file system has to say.
   public static func open(at path: String, model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions())
     throws(StoreError) -> ObjectStore
   {
@@ -92,15 +92,10 @@ extension ObjectStore {
       throw StoreError(.notAStore, "\(path) is no store of this library")
     }
     let storage = StorageTransaction(try engine.beginRead())
-    guard var format = try Metadata.get(storage, metadata, MetadataKey.format, as: FormatRecord.self) else {
+    guard var format = try Metadata.format(storage, metadata) else {
       throw StoreError(.notAStore, "\(path) is an LMDB file, but no store of this library")
     }
-    guard format.isReadable else {
-      throw StoreError(
-        .newerFormat,
-        "\(path) has format \(format.version), which needs a library that reads format \(format.minimumReaderVersion); "
-          + "this one reads up to \(FormatLimits.formatVersion)")
-    }
+    try format.requireReadable(at: path)
     var catalog = try StoreCatalog(storage, metadata)
     _ = consume storage
     if let model, model.modelHash != catalog.model.modelHash {

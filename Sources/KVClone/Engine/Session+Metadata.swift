@@ -62,6 +62,19 @@ enum Metadata {
     return try get(storage, table, key, as: CounterValue.self) { MetadataKey.serial(rootCode: rootCode) }?.value ?? 0
   }
 
+  /// What a file says of itself; nil where it says nothing. Whether this library may read on is for who asks.
+  static func format(_ storage: borrowing StorageTransaction, _ table: StorageTable) throws(StoreError)
+    -> FormatRecord?
+  {
+    let key = MetadataKey.bytes(MetadataKey.format)
+    guard let value = try storage.get(table, key.span.bytes) else { return nil }
+    do throws(RecordError) {
+      return try FormatRecord(stored: value)
+    } catch {
+      throw damaged(MetadataKey.format, error)
+    }
+  }
+
   static func put(
     _ storage: inout StorageTransaction, _ table: StorageTable, _ name: String, _ value: some ValueCodec
   ) throws(StoreError) {
@@ -87,5 +100,25 @@ enum Metadata {
 
   static func damaged(_ name: String, _ error: RecordError) -> StoreError {
     StoreError(.damaged, "the store's metadata (\(name)) is damaged: \(error)")
+  }
+}
+
+extension FormatRecord {
+  /// Refuses the file at `path` if it is of a format that this library does not read.
+  ///
+  /// - Throws: `newerFormat`, `olderFormat`.
+  func requireReadable(at path: String) throws(StoreError) {
+    if isTooNew {
+      throw StoreError(
+        .newerFormat,
+        "\(path) has format \(version), which needs a library that reads format \(minimumReaderVersion); "
+          + "this one reads up to \(FormatLimits.formatVersion)")
+    }
+    if isTooOld {
+      throw StoreError(
+        .olderFormat,
+        "\(path) has format \(version), and this library reads from \(FormatLimits.oldestFormatVersion) on; dump it with "
+          + "the build that wrote it (kvclone dump), and load that into a new store (kvclone load)")
+    }
   }
 }

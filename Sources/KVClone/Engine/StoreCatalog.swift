@@ -67,7 +67,7 @@ struct StoreCatalog {
       version: version, minimumReaderVersion: version, storeUUID: uuid,
       created: created.timeIntervalSinceReferenceDate)
     var entries = [
-      Metadata.entry(MetadataKey.format, format),
+      (key: MetadataKey.bytes(MetadataKey.format), value: format.encoded()),
       Metadata.entry(MetadataKey.commitCounter, CounterValue(0)),
       Metadata.entry(MetadataKey.catalog, CounterValue(1)),
       Metadata.entry(MetadataKey.model(1), try document()),

@@ -11,6 +11,8 @@ public struct StoreError: KVCloneError, Hashable {
     case notAStore
     /// The file was written by a newer library, and says that older ones must not read it.
     case newerFormat
+    /// The file has a format that this library does not read any more: dump it with the build that wrote it, and load that.
+    case olderFormat
     /// The model that was given is not the one the store holds.
     case incompatibleModel
     /// The model breaks a rule of models.

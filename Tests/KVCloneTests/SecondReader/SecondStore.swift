@@ -21,8 +21,8 @@ struct SecondStore {
     for entry in try file.entries("metadata") { metadata[String(decoding: entry.key, as: UTF8.self)] = entry.payload }
     guard let format = metadata["format"] else { throw SecondError("there is no format") }
     var bytes = SecondBytes(format)
-    _ = try bytes.u32()
-    guard try bytes.u32() <= 2 else { throw SecondError("the file's format is newer than this reader") }
+    guard try bytes.u32() >= 3 else { throw SecondError("the file's format is older than this reader") }
+    guard try bytes.u32() <= 4 else { throw SecondError("the file's format is newer than this reader") }
     uuid = Array(try bytes.take(16))
     _ = try bytes.f64()
     var counters: [String: UInt64] = [:]

@@ -1,0 +1,88 @@
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+
+/// What a file says of itself, under the name `format` of `metadata`.
+///
+/// format version u32 | minimum reader version u32 | store UUID 16 bytes | created f64 (seconds since 2001) | …
+/// It decides whether a library may read on, so that every library has to be able to read it, whichever wrote it: bytes
+/// after these belong to newer versions and are kept, and the checksum is XXH64 for good, seeded with XXH64 of the key.
+package struct FormatRecord: Hashable, Sendable {
+  package var version: UInt32
+  /// The lowest format version a library must know to open the file, read-only included.
+  package var minimumReaderVersion: UInt32
+  package var storeUUID: UUID
+  /// Seconds since 2001.
+  package var created: Double
+  /// What a newer version says behind what is known here.
+  package var rest: [UInt8] = []
+
+  package init(
+    version: UInt32 = FormatLimits.oldestFormatVersion,
+    minimumReaderVersion: UInt32 = FormatLimits.oldestFormatVersion, storeUUID: UUID, created: Double
+  ) {
+    self.version = version
+    self.minimumReaderVersion = minimumReaderVersion
+    self.storeUUID = storeUUID
+    self.created = created
+  }
+
+  /// Reads the stored record, of whatever version.
+  package init(stored: RawSpan) throws(RecordError) {
+    guard stored.byteCount >= 8 else { throw .tooShort }
+    let payload = stored.extracting(8..<stored.byteCount)
+    let checksum = UInt64(littleEndian: stored.unsafeLoadUnaligned(as: UInt64.self))
+    guard checksum == Self.checksum(payload) else { throw .checksumMismatch }
+    var reader = ByteReader(payload)
+    version = try reader.get32()
+    minimumReaderVersion = try reader.get32()
+    storeUUID = try reader.getUUID()
+    created = try reader.getDouble()
+    rest = try reader.getRaw(reader.remaining)
+  }
+
+  /// The record as it is stored: checksum and payload.
+  package func encoded() -> [UInt8] {
+    var writer = ByteWriter()
+    writer.put32(version)
+    writer.put32(minimumReaderVersion)
+    withUnsafeBytes(of: storeUUID.uuid) { writer.putRaw($0) }
+    writer.putDouble(created)
+    writer.putRaw(rest)
+    return Self.sealed(writer.bytes)
+  }
+
+  /// A payload, whatever it says, with its checksum.
+  package static func sealed(_ payload: [UInt8]) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.put64(checksum(payload.span.bytes))
+    writer.putRaw(payload)
+    return writer.bytes
+  }
+
+  private static func checksum(_ payload: RawSpan) -> UInt64 {
+    let key = MetadataKey.bytes(MetadataKey.format)
+    return XXH64.hash(payload, seed: XXH64.hash(key.span.bytes, seed: UInt64(TableCode.metadata.rawValue)))
+  }
+
+  /// Says that only libraries that know `version` may open the file. Nothing is lowered.
+  package mutating func raise(to version: UInt32) {
+    self.version = max(self.version, version)
+    minimumReaderVersion = max(minimumReaderVersion, version)
+  }
+
+  /// Whether the file needs a newer library.
+  package var isTooNew: Bool { minimumReaderVersion > FormatLimits.formatVersion }
+
+  /// Whether the file is of a version that this library has forgotten.
+  package var isTooOld: Bool { version < FormatLimits.oldestFormatVersion }
+}
+
+extension ByteReader {
+  package mutating func getUUID() throws(RecordError) -> UUID {
+    let bytes = try getRaw(16)
+    return UUID(uuid: bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) })
+  }
+}
