@@ -31,7 +31,7 @@ struct PredicateErrorTests {
     Case("(a == 1) == 1", .unexpectedToken, 10), Case("a == NOT b == 1", .unexpectedToken, 6),
     Case("ANY (a == 1)", .unexpectedEnd, 13), Case("ANY ANY a == 1", .unexpectedEnd, 15),
     Case("a == LIKE", .unexpectedToken, 6), Case("a. == 1", .unexpectedToken, 4), Case("a.1 == 1", .unexpectedToken, 2),
-    Case("a == 1 ; b", .unexpectedToken, 8), Case("a & b", .unexpectedToken, 3), Case("a == $", .unexpectedToken, 6),
+    Case("a == 1 ; b", .unexpectedToken, 8), Case("a ? b", .unexpectedToken, 3), Case("a == $", .unexpectedToken, 6),
     Case("a == #", .unexpectedToken, 6), Case("a.@ == 1", .unexpectedToken, 3), Case("a == {1,}", .unexpectedToken, 9),
     Case("a == {1 2}", .unexpectedToken, 9), Case("f:x == 1", .unexpectedToken, 5),
     Case("a == %%", .unexpectedToken, 6),

@@ -112,6 +112,21 @@ struct PredicateParsingTests {
     #expect(try QueryPredicate(format: "a + 1 == b * 2") == QueryPredicate(format: "(a + 1) == (b * 2)"))
   }
 
+  @Test func bitsHaveTheSignsOfC() throws {
+    let (a, b, c) = (Self.path("a"), Self.path("b"), Self.path("c"))
+    #expect(try expression("a & b") == .function(.bitwiseAnd, [a, b]))
+    #expect(try expression("a | b ^ c & a") == expression("a | (b ^ (c & a))"))
+    #expect(try expression("a & b | c") == .function(.bitwiseOr, [.function(.bitwiseAnd, [a, b]), c]))
+    #expect(try expression("a & b << c + 1") == expression("a & (b << (c + 1))"))
+    #expect(try expression("a >> b >> c") == .function(.rightShift, [.function(.rightShift, [a, b]), c]))
+    let turned = QueryExpression.function(.onesComplement, [a])
+    #expect(try expression("~a & -b") == .function(.bitwiseAnd, [turned, .function(.negate, [b])]))
+    let isSet = try QueryPredicate(format: "(flags & %d) != 0", 4)
+    #expect(isSet.predicateFormat == "bitwiseAnd:with:(flags, 4) != 0")
+    #expect(try QueryPredicate(format: "flags & 4 == 4") == QueryPredicate(format: "(flags & 4) == 4"))
+    #expect(try QueryPredicate(format: "a & 1 == 1 && b | 1 == 1 || c == 1").predicateFormat.contains(" OR c == 1"))
+  }
+
   @Test func keyPathsHaveABase() throws {
     let (a, x) = (Self.path("a"), QueryExpression.variable("x"))
     #expect(try expression("a.b.c") == Self.path("a", "b", "c"))

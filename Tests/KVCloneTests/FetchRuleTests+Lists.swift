@@ -184,4 +184,17 @@ struct FetchListRuleTests {
     #expect(try f.find("ANY tags.@unionOfObjects.points == 1") == "a")
     #expect(try f.find("count(tags.@distinctUnionOfObjects.group) == 1 AND small == 2") == "b")
   }
+
+  @Test("what is most frequent may be many values, and is asked as any list is")
+  func mode() throws {
+    let f = try FetchStore()
+    try f.add("p")
+    for (key, number) in [("a", 1), ("b", 1), ("c", 2), ("d", 2), ("e", 3)] {
+      try f.add(key, ["small": .integer(Int64(number))], ["parent": ["p"]])
+    }
+    #expect(try f.find("2 IN mode(children.small)") == "p")
+    #expect(try f.find("ANY mode(children.small) == 1") == "p")
+    #expect(try f.find("3 IN mode(children.small)") == "")
+    #expect(try f.find("count(mode(children.small)) == 2") == "p")
+  }
 }

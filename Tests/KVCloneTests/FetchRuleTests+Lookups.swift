@@ -31,12 +31,13 @@ struct FetchLookupRuleTests {
     "SELF == %@", "%@ == SELF", "parent == %@", "%@ == parent", "SELF IN {%@}", "parent IN {%@}", "SELF IN {%@, NULL}",
     "SELF == %@ AND small == 1", "small == 1 AND parent == %@", "parent == %@ OR small == 3", "parent.parent == %@",
     "SELF == %@ OR SELF == NULL", "SELF != %@", "parent != %@", "NOT (parent == %@)", "ANY seen == %@", "%@ IN seen",
-    "ANY children == %@", "children CONTAINS %@", "parent == %@ AND name < 'c'",
+    "ANY children == %@", "children CONTAINS %@", "parent == %@ AND name < 'c'", "ANY tags == %@", "ANY tags IN {%@}",
+    "tags CONTAINS %@", "%@ IN tags", "ANY tags == %@ OR small == 3", "objectID == %@", "parent.objectID == %@",
   ]
 
   @Test("an object is looked up as it would be found", arguments: lookups)
   func lookup(_ text: String) throws {
-    for key in ["a", "b", "c", "p", "q", "gone", "nobody"] {
+    for key in ["a", "b", "c", "p", "q", "t", "gone", "nobody"] {
       for entity in ["Thing", "Item", "Special", "Box"] {
         for includesSubentities in [true, false] {
           for (limit, sorted) in [(0, false), (1, false), (0, true), (1, true)] {
@@ -59,6 +60,31 @@ struct FetchLookupRuleTests {
         }
       }
     }
+  }
+
+  @Test(
+    "who is linked to an object is found from there, by whichever relationship",
+    arguments: ["ANY tags == %@", "ANY tags IN {%@}", "tags CONTAINS %@", "%@ IN tags"])
+  func members(_ text: String) throws {
+    let predicate = try QueryPredicate(format: text, f.object("t"))
+    let steps = try f.store.read { try $0.explain(FetchRequest("Thing", predicate: predicate)) }
+    #expect(steps[0] == "look at the members of things of 1 object")
+    #expect(try f.find(text, f.object("t")) == "b c")
+  }
+
+  @Test("of many members, an index has the first ones in order")
+  func manyMembers() throws {
+    try f.store.write { tx in
+      for number in 0..<1200 {
+        try tx.insert("Box", ["name": .string("n\(number)"), "key": "n"], relationships: ["parent": [f["q"]]])
+      }
+    }
+    let request = FetchRequest(
+      "Thing", predicate: try QueryPredicate(format: "parent == %@", f.object("q")),
+      sortDescriptors: [QuerySortDescriptor(key: "name")], fetchLimit: 2)
+    let steps = try f.store.read { try $0.explain(request) }
+    #expect(steps[0].hasPrefix("search the index parent_name by parent"), "\(steps)")
+    #expect(try f.ask(request) == "a c")
   }
 
   @Test("a list of objects gives each once, by ascending id or sorted")

@@ -181,4 +181,16 @@ struct FetchTextRuleTests {
     #expect(try f.find("name BETWEEN {'A', 'Z'}") == "")
     #expect(try f.find("name BETWEEN {'A', %@}", "\u{FF}") == "a")
   }
+
+  @Test("a text has a length, and may be a date")
+  func lengthsAndDates() throws {
+    try f.add("a", ["name": "abc", "title": "2001-01-01T00:00:07Z", "day": day(7)])
+    try f.add("b", ["name": "\u{1F600}", "title": "soon", "day": day(8)])
+    try f.add("n")
+    #expect(try f.find("name.length == 3") == "a")
+    #expect(try f.find("name.length == 2") == "b")
+    #expect(try f.find("name.length == NULL") == "n")
+    #expect(try f.find("CAST(title, 'NSDate') == day") == "a n")
+    #expect(try f.find("day > CAST('2001-01-01T00:00:07Z', 'NSDate')") == "b")
+  }
 }

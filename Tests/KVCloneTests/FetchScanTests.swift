@@ -306,4 +306,22 @@ struct FetchScanTests {
     try session.storage.put(table, key.span.bytes, bytes.span.bytes)
     try test.store.commit(session)
   }
+
+  @Test("what always holds is counted without a look at objects, and what never does is not looked for")
+  func constants() throws {
+    let test = try TestStore(scanModel)
+    let always = FetchRequest("Thing", predicate: .constant(true))
+    let never = FetchRequest("Thing", predicate: .constant(false))
+    try test.store.write { tx in for _ in 0..<3 { try tx.insert("Thing") } }
+    let isAsked = try test.store.read { tx in
+      try tx._withSession { (session) throws(StoreError) in
+        try session.compile(always, isCount: true).condition != nil
+      }
+    }
+    #expect(!isAsked)
+    #expect(try test.store.read { try $0.count(always) } == 3)
+    #expect(try test.store.read { try $0.fetchIDs(always) }.count == 3)
+    #expect(try test.store.read { try $0.explain(never) }.first == "look up 0 objects by id")
+    #expect(try test.store.read { try $0.count(never) } == 0)
+  }
 }

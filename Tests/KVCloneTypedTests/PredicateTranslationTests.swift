@@ -101,6 +101,10 @@ struct PredicateTranslationTests {
     #expect(
       try format(#Predicate { $0.tags.contains { $0.items.contains { $0.tags.count > 1 } } })
         == "SUBQUERY(tags, $x1, SUBQUERY($x1.items, $x2, $x2.tags.@count > 1).@count > 0).@count > 0")
+    let tag = Tag.ID(ObjectID(rootCode: 3, serial: 5))
+    #expect(
+      try format(#Predicate { $0.tags.contains { $0.objectID == tag } })
+        == "ANY tags == CAST(\"3/5\", \"NSManagedObjectID\")")
     let note = try FetchRequest(Note.self, where: #Predicate { $0.items.first?.name == "x" && $0.items.count > 2 })
     #expect(note.predicate?.predicateFormat == "items[FIRST].name == \"x\" AND items.@count > 2")
     let last = try FetchRequest(Note.self, where: #Predicate { $0.items.last?.name == "x" || $0.items[1].name == "y" })

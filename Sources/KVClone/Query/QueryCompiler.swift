@@ -211,6 +211,11 @@ struct QueryCompiler {
     var term = start
     var rest = names[...]
     while let name = rest.first {
+      if let builtIn = Self.builtIn(name, of: term) {
+        term = builtIn
+        rest = rest.dropFirst()
+        continue
+      }
       guard case .object(let entity) = term.kind.element else {
         throw wrongType(term, "\(term.text) is \(term.kind.element.name), which has no property \(name)")
       }
@@ -238,6 +243,15 @@ struct QueryCompiler {
       }
     }
     return term
+  }
+
+  /// What Core Data finds under names that no model has: the length of a text, and an object itself by its id.
+  private static func builtIn(_ name: String, of term: QueryTerm) -> QueryTerm? {
+    switch term.kind {
+    case .text where name == "length": QueryTerm(.function(.length, [term]), .number)
+    case .object(let entity) where name == "objectID" && entity.attributeIndex[name] == nil: term
+    default: nil
+    }
   }
 
   /// The attribute that names begin with, and how many of them it takes: the elements of a composite have several.

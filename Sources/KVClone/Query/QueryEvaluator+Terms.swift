@@ -75,7 +75,13 @@ extension QueryEvaluator {
     case .function(let function, let terms):
       var arguments: [QueryValue] = []
       for term in terms { arguments.append(try value(term, id, view, session)) }
-      _ = try body(QueryFunctions.call(function, arguments))
+      let value = QueryFunctions.call(function, arguments)
+      // `mode:` gives many.
+      guard case .list(let values) = value else {
+        _ = try body(value)
+        return
+      }
+      for value in values where try !body(value) { return }
     case .cast(let other, let type):
       _ = try body(QueryFunctions.cast(try value(other, id, view, session), to: type))
     case .combination(let left, let operation, let right):

@@ -171,6 +171,8 @@ enum QueryFunctions {
     switch (QueryKind(type), value) {
     case (_, .null): return .null
     case (.date, .date), (.uuid, .uuid), (.bytes, .binary), (.text, .string): return value
+    case (.date, .string(let text)):
+      return (try? Date(text, strategy: .iso8601)).map { .date($0.timeIntervalSinceReferenceDate) } ?? .null
     case (.date, _): return value.number.map { .date($0.double) } ?? .null
     case (.number, .date(let seconds)): return .double(seconds)
     case (.number, .string(let text)): return number(text, type)

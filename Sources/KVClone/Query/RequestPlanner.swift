@@ -42,11 +42,12 @@ struct RequestPlanner {
   private static let guessedShare = 10
 
   func choose(_ condition: QueryCondition?, _ session: borrowing Session) throws(StoreError) -> Choice {
+    if case .constant(false)? = condition { return Choice(source: .objects([]), count: 0) }
     let parts = condition?.parts ?? []
     let tests = use == .never ? [] : parts.map { ColumnTest($0) }
     let narrowest = try narrowest(parts, tests, session)
-    // Looking up what is named is cheaper than anything else.
-    if let narrowest, narrowest.source.isOfNamedObjects { return narrowest }
+    // Looking up what is named is cheaper than anything else, unless it is much.
+    if let narrowest, narrowest.source.isOfNamedObjects, narrowest.count ?? 0 < Self.firstCount { return narrowest }
     if let narrowest, order.isEmpty, isSurelyCheaper(narrowest) { return narrowest }
     let everything = try session.upperBound(entity)
     var best = Choice(source: .entity, count: nil)
@@ -83,13 +84,13 @@ struct RequestPlanner {
     }
     for part in parts {
       if case .any(let branches) = part, let union = try union(branches, session) { offer(union) }
-      guard case .comparison(let test) = part, test.modifier == .direct, let targets = test.namedObjects else {
+      guard case .comparison(let test) = part else { continue }
+      if test.modifier == .direct, case .current = test.left.node, let targets = test.namedObjects {
+        return Choice(source: .objects(targets), count: targets.count)
+      }
+      guard let (link, targets) = test.linkedObjects, let inverse = entity.inverseLink(of: link, schema) else {
         continue
       }
-      if case .current = test.left.node { return Choice(source: .objects(targets), count: targets.count) }
-      guard case .relationship(let owner, let link) = test.left.node, case .current = owner.node, !link.isToMany,
-        let inverse = entity.inverseLink(of: link, schema)
-      else { continue }
       offer(Choice(source: .members(targets, inverse), count: try session.memberCount(targets, inverse)))
     }
     guard use != .never else { return best }
@@ -225,6 +226,20 @@ extension QueryTest {
       return objects
     default: return nil
     }
+  }
+}
+
+extension QueryTest {
+  /// The objects to one of which a relationship of the object has to lead, and that relationship: `owner == X`,
+  /// `ANY tags == X`, `tags CONTAINS X`, `X IN tags`. nil where the comparison says something else.
+  fileprivate var linkedObjects: (link: QueryLink, targets: [ObjectID])? {
+    let isTurned = self.operator == .in && right.constant == nil
+    let (members, other) = isTurned ? (right, left) : (left, right)
+    guard case .relationship(let owner, let link) = members.node, case .current = owner.node else { return nil }
+    let asksForMember = isTurned || self.operator == .contains
+    if link.isToMany, modifier == .direct, asksForMember, case .object(let id)? = other.constant { return (link, [id]) }
+    guard !isTurned, modifier == (link.isToMany ? .any : .direct), let targets = namedObjects else { return nil }
+    return (link, targets)
   }
 }
 

@@ -21,6 +21,9 @@ extension Session {
     _ frame: RequestFrame, _ condition: QueryCondition?, isCount: Bool, use: RequestPlanner.IndexUse
   ) throws(StoreError) -> CompiledRequest {
     let entity = frame.entity
+    var condition = condition
+    // Nothing is asked of the objects, so that they are counted without being read.
+    if case .constant(true)? = condition { condition = nil }
     let order = isCount ? [] : frame.order
     let hasFetchIndexes = entity.fetchIndexes.isEmpty ? false : try hasCurrentFetchIndexes()
     let planner = RequestPlanner(

@@ -42,10 +42,14 @@ extension QueryPredicate {
   /// `ANY members.name BEGINSWITH 'A'`, where a condition on a member is as simple as that, and nil does not fulfil it.
   fileprivate func any(of members: QueryExpression, called variable: String) -> QueryPredicate? {
     guard case .comparison(var comparison) = self, comparison.modifier == .direct, comparison.right.isKnownValue,
-      case .keyPath(.variable(variable), let names) = comparison.left, names.count == 1,
       comparison.operator != .notEqual, comparison.operator != .in
     else { return nil }
-    comparison.left = members.property(names[0])
+    switch comparison.left {
+    case .variable(variable): comparison.left = members
+    case .keyPath(.variable(variable), let names) where names.count == 1:
+      comparison.left = members.property(names[0])
+    default: return nil
+    }
     comparison.modifier = .any
     return .comparison(comparison)
   }

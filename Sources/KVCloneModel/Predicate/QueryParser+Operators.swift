@@ -1,7 +1,7 @@
 extension QueryParser {
   /// How strongly operators bind, the weakest first.
   enum Precedence: Int {
-    case or, and, comparison, set, sum, product
+    case or, and, comparison, set, bitwiseOr, bitwiseXor, bitwiseAnd, shift, sum, product
   }
 
   private enum Infix: Equatable {
@@ -16,7 +16,19 @@ extension QueryParser {
       case .and: .and
       case .comparison: .comparison
       case .set: .set
-      case .arithmetic(let function): function == .add || function == .subtract ? .sum : .product
+      case .arithmetic(let function): Self.precedence(of: function)
+      }
+    }
+
+    /// Among themselves as in C; but all operations come before comparisons, so that `flags & 4 == 4` asks for the bit.
+    private static func precedence(of function: QueryFunction) -> Precedence {
+      switch function {
+      case .bitwiseOr: .bitwiseOr
+      case .bitwiseXor: .bitwiseXor
+      case .bitwiseAnd: .bitwiseAnd
+      case .leftShift, .rightShift: .shift
+      case .add, .subtract: .sum
+      default: .product
       }
     }
   }
@@ -58,6 +70,11 @@ extension QueryParser {
     case .symbol(.minus): return .arithmetic(.subtract)
     case .symbol(.times): return .arithmetic(.multiply)
     case .symbol(.divide): return .arithmetic(.divide)
+    case .symbol(.bitwiseAnd): return .arithmetic(.bitwiseAnd)
+    case .symbol(.bitwiseOr): return .arithmetic(.bitwiseOr)
+    case .symbol(.bitwiseXor): return .arithmetic(.bitwiseXor)
+    case .symbol(.leftShift): return .arithmetic(.leftShift)
+    case .symbol(.rightShift): return .arithmetic(.rightShift)
     default: return nil
     }
   }
@@ -178,6 +195,9 @@ extension QueryParser {
       if let least = try leastInteger(at: offset) { return least }
       let inner = try unary()
       return try negative(inner, at: offset)
+    case .complement:
+      let inner = try unary()
+      return try complement(inner, at: offset)
     case .modifier(let modifier):
       var left = try binary(.set)
       left = try modified(left, modifier, at: offset)
@@ -191,7 +211,7 @@ extension QueryParser {
   }
 
   private enum Prefix {
-    case not, minus
+    case not, minus, complement
     case modifier(QueryComparison.Modifier)
   }
 
@@ -200,6 +220,7 @@ extension QueryParser {
     switch token {
     case .word(_, .not), .symbol(.not): .not
     case .symbol(.minus): .minus
+    case .symbol(.complement): .complement
     case .word(_, .anyMember), .word(_, .someMember): .modifier(.any)
     case .word(_, .allMembers): .modifier(.all)
     case .word(_, .noMember): .modifier(.none)
@@ -261,5 +282,11 @@ extension QueryParser {
       }
     }
     return try node(.expression(.function(.negate, [expression(inner)])), above: inner.height, at: offset)
+  }
+
+  @inline(never)
+  private mutating func complement(_ inner: QueryNode, at offset: Int) throws(QueryFormatError) -> QueryNode {
+    leave()
+    return try node(.expression(.function(.onesComplement, [expression(inner)])), above: inner.height, at: offset)
   }
 }

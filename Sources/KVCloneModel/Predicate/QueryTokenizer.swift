@@ -118,6 +118,8 @@ struct QueryTokenizer {
     case ("|", "|"): .or
     case ("*", "*"): .power
     case (":", "="): .assign
+    case ("<", "<"): .leftShift
+    case (">", ">"): .rightShift
     default: nil
     }
   }
