@@ -75,3 +75,24 @@ extension RecordBuffer {
     return start
   }
 }
+
+extension RecordBuffer {
+  /// Whether all lists could have as many ids in the record as they may, and the record be no longer than `limit`.
+  ///
+  /// Who sets values asks this, so that links, which may be told to a record much later, always find room.
+  @inlinable
+  package func hasRoomForLists(limit: Int = FormatLimits.maximumRecordLength) -> Bool {
+    let most = layout.fieldCount &* FormatLimits.inlineIDLimit &* 8
+    return length <= limit &- most || length <= limit - unusedListRoom
+  }
+
+  /// Bytes by which the record's lists may still grow in it.
+  @usableFromInline
+  var unusedListRoom: Int {
+    var room = 0
+    for field in 0..<layout.fieldCount where layout.kind(field) == .toMany {
+      room += 8 * (FormatLimits.inlineIDLimit - view.inlineIDs(field).count)
+    }
+    return room
+  }
+}

@@ -252,4 +252,30 @@ private func editList(
     }
     #expect(array(buffer.bytes) == before)
   }
+
+  @Test func aRecordHasRoomForItsListsUntilTheyAreFull() throws {
+    let layout = RecordLayout(
+      id: 1, entityCode: 1,
+      fields: [
+        .init(propertyCode: 1, kind: .toMany), .init(propertyCode: 2, kind: .string),
+        .init(propertyCode: 3, kind: .toMany),
+      ])
+    var buffer = RecordBuffer(layout: layout)
+    try buffer.setString(Example.index(of: 2, in: layout), "a text")
+    let full = buffer.byteCount + 2 * 16 * 8
+    for count in 0...16 {
+      try buffer.setInlineIDs(
+        Example.index(of: 1, in: layout), (0..<count).map { ObjectID(rootCode: 1, serial: UInt64($0) + 1) })
+      let hasRoom = (buffer.hasRoomForLists(limit: full), buffer.hasRoomForLists(limit: full - 1))
+      #expect(hasRoom == (true, false), "\(count) ids")
+    }
+    let hasRoom = buffer.hasRoomForLists()
+    #expect(hasRoom)
+  }
+}
+
+extension Example {
+  fileprivate static func index(of code: UInt16, in layout: RecordLayout) -> Int {
+    layout.fieldIndex(ofProperty: code) ?? 0
+  }
 }

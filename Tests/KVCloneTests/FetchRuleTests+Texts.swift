@@ -146,6 +146,33 @@ struct FetchTextRuleTests {
     #expect(try holds("e", "MATCHES[d]", "\u{E9}"))
   }
 
+  @Test(
+    "MATCHES ends with an error where a pattern has too many ways to match a text",
+    arguments: ["(a+)+$", "(a+)+b", "(a|aa)+$", "(a|a?)+$", "([a-z]+)*\\d", "(.*a){25}"])
+  func endlessPatterns(_ pattern: String) throws {
+    let text = String(repeating: "a", count: 40) + "!"
+    expectError(.limitExceeded) { _ = try holds(text, "MATCHES", pattern) }
+    #expect(try !holds("aaa!", "MATCHES", pattern), "a shorter text is told from the pattern")
+  }
+
+  @Test("MATCHES takes long texts, as long as the engine can remember where it was")
+  func longTexts() throws {
+    let text = String(repeating: "ab", count: 500_000)
+    #expect(try holds(text, "MATCHES", ".*b"))
+    #expect(try holds(text, "MATCHES", "[ab]+"))
+    #expect(try !holds(text, "MATCHES", ".*c"))
+    expectError(.limitExceeded) { _ = try holds(text, "MATCHES", "(?:(a|b)(a|b))*") }
+  }
+
+  @Test("MATCHES takes patterns that leave a comment or a quotation open, and no others")
+  func openPatterns() throws {
+    #expect(try holds("a", "MATCHES", "(?x)a # a comment"))
+    #expect(try holds("a+", "MATCHES", "a\\Q+"))
+    for pattern in ["a)|(b", "(a", "a)", "[a", "\\"] {
+      expectError(.invalidPredicate) { _ = try holds("a", "MATCHES", pattern) }
+    }
+  }
+
   @Test("MATCHES goes by code points, as everything else does")
   func expressionsOfCodePoints() throws {
     #expect(try !holds("e\u{301}", "MATCHES", "\u{E9}"))

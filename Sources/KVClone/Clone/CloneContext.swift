@@ -18,6 +18,10 @@ final class CloneContext: CloneNames {
   let now: Date
   /// Followed values, found on the way up of long chains of objects that follow one another: one for every 64 steps.
   private var landmarks: [Followed: AttributeValue?] = [:]
+  /// Where the clones come to be, if that is another store (R35).
+  let bridge: CloneBridge?
+  /// What has been worked out of derived attributes.
+  var futures = FutureValues()
 
   /// About how many bytes the clone will write, where somebody counted.
   var byteCount: UInt64?
@@ -34,18 +38,21 @@ final class CloneContext: CloneNames {
   /// Where an attribute's value comes from.
   private enum Source {
     case value(AttributeValue?)
+    /// It is computed of other values.
+    case derived
     /// The parent's attribute with this name.
     case parent(String)
   }
 
   init(
     schema: Schema, book: CloneRuleBook, mark: CloneMark, bases: [UInt16: UInt64], now: Date,
-    cancellation: CloneCancellation
+    cancellation: CloneCancellation, bridge: CloneBridge? = nil
   ) {
     self.schema = schema
     self.book = book
     self.mark = mark
     self.now = now
+    self.bridge = bridge
     self.cancellation = cancellation
     ids = CloneIDs(mark.set, first: bases)
   }
@@ -77,6 +84,7 @@ final class CloneContext: CloneNames {
     if copy == ids.copy { return }
     ids.select(copy: copy)
     landmarks.removeAll()
+    futures.removeAll()
   }
 
   /// The value that an attribute has on the clone of a source (R15 to R19).
@@ -88,6 +96,14 @@ final class CloneContext: CloneNames {
   ) throws -> AttributeValue? {
     switch try source(of: index, plan, view, id) {
     case .value(let value): return value
+    case .derived:
+      // The other store computes its own; and what is not to be known before, so does this one.
+      if bridge != nil { return nil }
+      do {
+        return try derivedValue(of: plan.entity.attributes[index], id, session)
+      } catch is FutureValues.Unknown {
+        return nil
+      }
     case .parent(let name):
       let value = try followed(name, Followed(object: id, attribute: index), plan, session)
       let attribute = plan.entity.attributes[index]
@@ -131,7 +147,7 @@ final class CloneContext: CloneNames {
   ) throws(StoreError) -> Source {
     let attribute = plan.entity.attributes[index]
     let rule = plan.rules[index]
-    if attribute.description.isDerived { return .value(nil) }
+    if attribute.isDerived { return .derived }
     if rule.isCopied { return .value(try plan.entity.value(of: attribute, in: view, id: id, schema: schema)) }
     // A composite attribute that is nil stays nil, whatever its elements' own rules (R21).
     if let composite = attribute.composite, !followsAsWhole(attribute, plan.entity),
@@ -177,11 +193,21 @@ final class CloneContext: CloneNames {
         break
       }
       let view = try session.existingRecord(parent)
-      guard case .parent(let next) = try source(of: index, parentPlan, view, parent) else {
+      let source = try source(of: index, parentPlan, view, parent)
+      if case .parent(let next) = source {
+        (current, name, plan) = (Followed(object: parent, attribute: index), next, parentPlan)
+        continue
+      }
+      guard case .derived = source else {
         value = try self.value(of: index, parentPlan, view, parent, session)
         break
       }
-      (current, name, plan) = (Followed(object: parent, attribute: index), next, parentPlan)
+      do {
+        value = try derivedValue(of: parentPlan.entity.attributes[index], parent, session)
+      } catch is FutureValues.Unknown {
+        value = try valueWithoutParent(current, name, plan, session)
+      }
+      break
     }
     // From the object that was asked about: the next ones below it find it after fewer steps.
     for position in stride(from: 0, to: path.count, by: 64) where path.count >= 64 {
@@ -256,7 +282,7 @@ extension AttributeValue {
 
 extension AttributeType {
   /// Whether values have bytes beyond a fixed slot.
-  fileprivate var isVariable: Bool {
+  var isVariable: Bool {
     switch self {
     case .string, .uri, .binary, .transformable: true
     default: false

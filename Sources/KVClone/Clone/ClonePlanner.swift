@@ -10,7 +10,7 @@ struct ClonePlanner {
   var tally: CloneTally
   private(set) var errors: [CloneError] = []
   private var reported: Set<UInt16> = []
-  private var patterns = PatternCache(.graphemeCluster)
+  private var patterns = PatternCache()
   /// Constraints whose values on clones may meet on two of them: not all columns are copied, or lead to clones.
   private let comparedConstraints: Set<UInt16>
   private var values = CloneValueTable()
@@ -353,13 +353,14 @@ struct ClonePlanner {
 }
 
 extension CompiledConstraint {
-  /// Whether two clones can have the same values although their sources do not: a default, `now` or a parent's value is
-  /// the same for many.
+  /// Whether two clones can have the same values although their sources do not: a default, `now`, a parent's value, or what
+  /// is derived of them, is the same for many.
   fileprivate func mayMeet(_ plan: CloneRuleBook.EntityPlan) -> Bool {
     columns.contains { column in
       if case .attribute(let index) = column {
         let rule = plan.rules[index]
         return rule.isExcluded || rule.followParent != nil || rule.rebuild == .now
+          || plan.entity.attributes[index].isDerived
       }
       return false
     }

@@ -244,8 +244,11 @@ final class CloneRuleBook: @unchecked Sendable {
       if attribute.description.hasImpossibleRebuildRule(options.userInfoKeys) {
         errors.append(attribute.rebuildError(entity))
       }
-      if attribute.description.isDerived {
-        operations.append(.set(field: field, value: nil))
+      if attribute.isDerived {
+        // The commit computes it (R19). What makes the record longer, or is in an index, is right from the first: a plan
+        // has to count those bytes, and to see who else has the value (R24).
+        let isCounted = attribute.description.type.isVariable || entity.indexedCodes.contains(attribute.code)
+        operations.append(isCounted ? .compute(index: index) : .set(field: field, value: nil))
       } else if attribute.composite != nil, !rule.isCopied, excludedComposite(of: attribute, in: entity) == nil {
         operations.append(.compute(index: index))
         if rule.isExcluded && attribute.isNeverBlank { checked.append(index) }

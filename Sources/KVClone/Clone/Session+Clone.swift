@@ -115,7 +115,10 @@ extension Session {
       changes.history?.noteInserts(from: ObjectID(rootCode: set.rootCode, serial: first), count: count)
     }
     changes.isEmpty = false
-    return try stream(context)
+    let tally = try stream(context)
+    // A clone that has its parent's `now()` has the one of the commit.
+    if context.futures.tellTheTime, changes.now == nil { changes.now = context.now }
+    return tally
   }
 }
 

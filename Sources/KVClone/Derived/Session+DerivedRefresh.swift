@@ -12,7 +12,7 @@ extension Session {
   mutating func refreshDerived() throws(StoreError) {
     if changes.derived.isEmpty { return }
     // One commit has one `now()`.
-    let now = Date()
+    let now = changes.now ?? Date()
     for derivation in schema.derivations.all {
       for hop in stride(from: derivation.hops.count, to: 0, by: -1) { try goBack(derivation, from: hop) }
       guard let noted = changes.derived.take(derivation, hop: 0) else { continue }

@@ -16,10 +16,7 @@ extension Session {
     case .now: return (.date(now), false)
     case .value: return (try sourceValue(derivation, id, view, entity).flatMap(derivation.type.derived), true)
     case .text(let function):
-      guard let value = try sourceValue(derivation, id, view, entity),
-        case .string(let text) = QueryFunctions.call(function, [QueryValue(value)])
-      else { return (nil, true) }
-      return (.string(text), true)
+      return (Derivation.text(function, try sourceValue(derivation, id, view, entity)), true)
     case .aggregate(.count):
       let count = Self.memberCount(derivation.hops[0], view, entity)
       return (derivation.type.derived(from: .integer(Int64(count))), true)
@@ -71,5 +68,13 @@ extension Session {
     _ relationship: CompiledRelationship, _ view: borrowing RecordView, _ entity: CompiledEntity
   ) -> Int {
     entity.field(relationship.field, code: relationship.code, in: view).map { view.head($0).count } ?? 0
+  }
+}
+
+extension Derivation {
+  /// A text as a function of predicates changes it.
+  static func text(_ function: QueryFunction, _ value: AttributeValue?) -> AttributeValue? {
+    guard let value, case .string(let text) = QueryFunctions.call(function, [QueryValue(value)]) else { return nil }
+    return .string(text)
   }
 }

@@ -1,3 +1,8 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 import KVCloneModel
 
 /// What a write transaction has changed so far: the objects that a commit has to look at, in bits.
@@ -8,6 +13,8 @@ struct PendingChanges {
   var updated = ObjectSet()
   /// Objects whose derived attributes the commit has to compute.
   var derived = PendingDerivations()
+  /// What `now()` gives in this transaction, once something has been told so; else the time of the commit.
+  var now: Date?
   /// Objects that changed since somebody asked; nil where nobody does.
   var recent: ObjectSet?
   /// What hooks refused, for the commit to tell.

@@ -191,6 +191,14 @@ extension Schema {
       entity: entity(code: id.rootCode)?.name, object: rootName(of: id))
   }
 
+  /// The error for a value that a clone's record does not take.
+  func unstorable(_ id: ObjectID, _ error: RecordError) -> StoreError {
+    if error != .recordTooLarge { return damaged(id, error) }
+    return StoreError(
+      .limitExceeded, "the clone of \(rootName(of: id)) cannot be stored: \(error)",
+      entity: entity(code: id.rootCode)?.name, object: rootName(of: id))
+  }
+
   /// The id written with its root entity's name, for when the concrete entity is unknown.
   func rootName(of id: ObjectID) -> String {
     "\(entity(code: id.rootCode)?.name ?? String(id.rootCode))/\(id.serial)"

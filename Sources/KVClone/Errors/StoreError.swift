@@ -69,7 +69,7 @@ public struct StoreError: KVCloneError, Hashable {
     case transformFailed
     /// A hook failed, or does not come to an end.
     case hookFailed
-    /// A store limit is reached (size of a record, number of tables, ids).
+    /// A store limit is reached (size of a record, number of tables, ids), or a regular expression takes too many steps.
     case limitExceeded
     // History
     /// The store keeps no history of changes.

@@ -12,7 +12,8 @@ public enum BatchResultType: Sendable, Hashable {
 public struct BatchResult: Sendable, Hashable {
   /// How many objects were given, fit the request and were updated, or were deleted, cascades included.
   public internal(set) var count = 0
-  /// The objects inserted, or merged into, in the order given, or that fit the request, ascending; empty unless asked for.
+  /// The objects inserted, or merged into, in the order given, or that fit the request, ascending; empty unless asked for. All
+  /// of them are there when the batch ends; what the transaction does after it, and its commit, may still remove them.
   public internal(set) var objectIDs: [ObjectID] = []
 }
 
@@ -24,9 +25,10 @@ extension WriteTransaction {
   /// Inserts an object for each element: its attributes, the others having their defaults.
   ///
   /// With a ``mergePolicy`` other than `error`, conflicts over uniqueness constraints are settled object by object: with
-  /// `mergeByPropertyObjectTrump`, objects that are there already are updated.
+  /// `mergeByPropertyObjectTrump`, objects that are there already are updated. Where ids are asked for, `willSave` hooks, which
+  /// may make such conflicts, are asked at the end, and all conflicts of the transaction settled, as its commit does again.
   ///
-  /// - Throws: as ``insert(_:_:relationships:)``.
+  /// - Throws: as ``insert(_:_:relationships:)``, and `hookFailed`.
   @discardableResult
   public mutating func batchInsert(
     _ entity: String, _ objects: some Sequence<[String: AttributeValue?]>, resultType: BatchResultType = .count
@@ -46,7 +48,14 @@ extension WriteTransaction {
       replaced.merge(settled) { $1 }
       result.objectIDs.append(id)
     }
+    if hasHooks, !result.objectIDs.isEmpty { replaced.merge(try settleHooks()) { $1 } }
     if !replaced.isEmpty { result.objectIDs = result.objectIDs.map { replaced.last(from: $0) } }
+    if hasHooks || mergePolicy != .error {
+      // A hook may have deleted what was inserted, and what gave way may have taken others of the batch along.
+      var ids: [ObjectID] = []
+      for id in result.objectIDs where try exists(id) { ids.append(id) }
+      result.objectIDs = ids
+    }
     return result
   }
 

@@ -11,7 +11,7 @@ extension Session {
   /// All broken rules, at most 1,000 of them.
   borrowing func validationIssues() throws(StoreError) -> [ValidationIssue] {
     var issues: [ValidationIssue] = []
-    var patterns = PatternCache(.graphemeCluster)
+    var patterns = PatternCache()
     for set in [changes.inserted, changes.updated] {
       for (rootCode, serials) in set.sets.enumerated() {
         // Many models leave nothing to check, and nothing is read then.

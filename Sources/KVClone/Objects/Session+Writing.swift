@@ -20,6 +20,7 @@ extension Session {
     for (attribute, value) in assignments where !attribute.isDerived { try put(value, in: attribute, of: id) }
     // Its own side is written with it; then every partner learns of it.
     for (relationship, targets) in links { try putMembers(targets, relationship, of: id) }
+    try refuseFullRecord(id)
     try append(id, entity)
     changes.isEmpty = false
     changes.noteInsert(id)
@@ -71,12 +72,23 @@ extension Session {
     let codes = entity.indexedCodes.intersection(changed.map(\.attribute.code))
     let oldKeys = try indexKeys(id, entity, of: codes)
     for (attribute, value) in changed { try put(value, in: attribute, of: id) }
+    try refuseFullRecord(id)
     try store(id, entity)
     try replaceIndexEntries(oldKeys, id, entity, of: codes)
     let needsValidation =
       !codes.isDisjoint(with: entity.uniqueCodes) || changed.contains { !$0.attribute.description.isDerived }
     for (attribute, _) in changed { noteUpdate(id, property: attribute.code, validates: needsValidation) }
     try attributesChanged(id, entity, changed, from: sources)
+  }
+
+  /// Refuses values that leave the record in `scratch` no room for the object's lists: links to it may wait, and whoever makes
+  /// them then could not be told (``WaitingInserts``).
+  @inline(__always)
+  private borrowing func refuseFullRecord(_ id: ObjectID) throws(StoreError) {
+    if scratch.hasRoomForLists() { return }
+    throw StoreError(
+      .limitExceeded, "\(schema.rootName(of: id)) cannot be stored: \(RecordError.recordTooLarge)",
+      object: schema.rootName(of: id))
   }
 
   /// Puts a value into the record in `scratch`; large binary values become blobs, and the blob that was there loses a

@@ -38,10 +38,32 @@ extension WriteTransaction {
     return resolved.replaced
   }
 
+  /// Asks `willSave` about all that was inserted or changed, before the commit does, and settles the conflicts that there are
+  /// then; who gave way to whom.
+  mutating func settleHooks() throws(StoreError) -> [ObjectID: ObjectID] {
+    // A hook that makes a batch is asked about it by who asked the hook.
+    guard let lifecycle = session.lifecycle, lifecycle.changesSaves, session.changes.recent == nil else { return [:] }
+    if let failure = session.changes.failure { throw failure }
+    do {
+      try settle()
+      try callWillSave([session.changes.inserted, session.changes.updated])
+      try session.refreshDerived()
+      return try resolveConflictsToSave(notesReplaced: true)
+    } catch {
+      session.changes.recent = nil
+      session.changes.fail(error)
+      if let error = error as? StoreError { throw error }
+      throw StoreError(.hookFailed, "willSave failed: \((error as? LifecycleRefusal)?.message ?? "\(error)")")
+    }
+  }
+
   /// Settles all conflicts before a commit validates. Hooks are asked about what that changed, and may make new ones.
-  mutating func resolveConflictsToSave() throws {
-    guard mergePolicy != .error else { return }
-    var resolved = ResolvedConflicts(notesReplaced: session.changes.replaced != nil)
+  ///
+  /// - Returns: who gave way to whom, if that is noted.
+  @discardableResult
+  mutating func resolveConflictsToSave(notesReplaced: Bool = false) throws -> [ObjectID: ObjectID] {
+    guard mergePolicy != .error else { return [:] }
+    var resolved = ResolvedConflicts(notesReplaced: notesReplaced || session.changes.replaced != nil)
     for _ in 0..<Self.saveRoundLimit {
       session.changes.recent = ObjectSet()
       let isChanged = try resolveConflicts(&resolved)
@@ -49,7 +71,7 @@ extension WriteTransaction {
       session.changes.recent = nil
       if !isChanged {
         session.changes.replaced?.note(resolved.replaced)
-        return
+        return resolved.replaced
       }
       try callWillSave([changed])
       try session.refreshDerived()

@@ -62,7 +62,7 @@ struct QueryCompiler {
     try check(left, right, comparison)
     if case .null? = right.constant { left = left.withoutLargeValues }
     if case .null? = left.constant { right = right.withoutLargeValues }
-    if comparison.operator == .matches, case .string(let pattern)? = right.constant, (try? Regex(pattern)) == nil {
+    if comparison.operator == .matches, case .string(let pattern)? = right.constant, TextPattern(pattern) == nil {
       throw invalid("the regular expression of MATCHES cannot be read; check its brackets and escapes")
     }
     return QueryTest(left, comparison.operator, right, comparison.modifier, comparison.options)

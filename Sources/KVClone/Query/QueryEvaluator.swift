@@ -11,7 +11,7 @@ final class QueryEvaluator {
   var elements: [ObjectID] = []
   /// What the group has that is asked about: see ``QueryGrouping``.
   var places: [QueryValue] = []
-  private var patterns = PatternCache(.unicodeScalar)
+  private var patterns = TextPatterns()
 
   init(_ schema: Schema) {
     self.schema = schema
@@ -54,7 +54,7 @@ final class QueryEvaluator {
     let right = try value(test.right, id, view, session)
     var found = false
     try forEachValue(test.left, id, view, session) { (left) throws(StoreError) in
-      found = matches(left, right, test) == wanted
+      found = try matches(left, right, test) == wanted
       return !found
     }
     return found
@@ -70,7 +70,7 @@ final class QueryEvaluator {
     if test.operator == .in, test.right.isList, test.right.constant == nil {
       return try contains(test.right, try value(test.left, id, view, session), test.options, id, view, session)
     }
-    return matches(
+    return try matches(
       try value(test.left, id, view, session), try value(test.right, id, view, session), test)
   }
 
@@ -89,7 +89,7 @@ final class QueryEvaluator {
   // MARK: Two values
 
   /// Compares two values. nil equals nil, differs from everything else, and is neither less nor greater, nor part of anything.
-  private func matches(_ left: QueryValue, _ right: QueryValue, _ test: QueryTest) -> Bool {
+  private func matches(_ left: QueryValue, _ right: QueryValue, _ test: QueryTest) throws(StoreError) -> Bool {
     let options = test.options
     switch test.operator {
     case .equal: return Self.areEqual(left, right, options)
@@ -109,11 +109,11 @@ final class QueryEvaluator {
       }
       if case .list(let values) = right { return values.contains { Self.areEqual(left, $0, options) } }
       return false
-    case .contains, .beginsWith, .endsWith, .like, .matches: return matchesText(left, right, test)
+    case .contains, .beginsWith, .endsWith, .like, .matches: return try matchesText(left, right, test)
     }
   }
 
-  private func matchesText(_ left: QueryValue, _ right: QueryValue, _ test: QueryTest) -> Bool {
+  private func matchesText(_ left: QueryValue, _ right: QueryValue, _ test: QueryTest) throws(StoreError) -> Bool {
     if test.operator == .contains, case .list(let values) = left {
       return values.contains { Self.areEqual($0, right, test.options) }
     }
@@ -127,8 +127,7 @@ final class QueryEvaluator {
       let folded = QueryText.folded(right, diacritics)
       let pattern = test.options.contains(.caseInsensitive) ? "(?i)" + folded : folded
       let text = QueryText.folded(left, diacritics)
-      // An object may hold the pattern, and one that cannot be read matches nothing.
-      return patterns.matches(text, pattern) ?? false
+      return try patterns.matches(text, pattern)
     case .beginsWith: return QueryText.begins(text, with: QueryText.folded(right, test.options))
     case .endsWith: return QueryText.ends(text, with: QueryText.folded(right, test.options))
     default: return QueryText.contains(text, QueryText.folded(right, test.options))

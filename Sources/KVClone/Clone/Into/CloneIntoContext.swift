@@ -100,7 +100,8 @@ final class CloneIntoContext: CloneNames {
     var bases: [UInt16: UInt64] = [:]
     for (root, set) in mark.set.sets.enumerated() where set != nil { bases[UInt16(root)] = 1 }
     let context = CloneContext(
-      schema: bridge.source, book: book, mark: mark, bases: bases, now: now, cancellation: cancellation)
+      schema: bridge.source, book: book, mark: mark, bases: bases, now: now, cancellation: cancellation,
+      bridge: bridge)
     return context
   }
 

@@ -68,7 +68,7 @@ extension CloneIntoPlanner {
       let mine = entity.attributeIndex[other.attributes[index].path]
     else { return false }
     // An entity that nothing leads to has no clones.
-    return context.book.plan(entity.code)?.rules[mine].isCopied ?? true
+    return !entity.attributes[mine].isDerived && context.book.plan(entity.code)?.rules[mine].isCopied ?? true
   }
 
   /// Counts the entries of the destination's fetch indexes.

@@ -129,7 +129,7 @@ extension Session {
     do throws(RecordError) {
       try scratch.set(field, value)
     } catch {
-      throw schema.damaged(id, error)
+      throw schema.unstorable(id, error)
     }
   }
 }
