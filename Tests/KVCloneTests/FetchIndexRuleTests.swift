@@ -121,7 +121,8 @@ struct FetchIndexRuleTests {
       "team.name == 'red' AND age > 2", "code == nil", "code > 'c39'",
     ])
   func scanned(_ format: String) throws {
-    #expect(try plan(request(format)).first == "look at every object of Person and its sub-entities")
+    let first = try #require(try plan(request(format)).first)
+    #expect(first == "look at every object of Person and its sub-entities (at most 400 objects)")
   }
 
   @Test("texts: what an index folds serves [cd] and canonical:(), and equality without options")
@@ -144,7 +145,7 @@ struct FetchIndexRuleTests {
   func members() throws {
     let steps = try plan(request("team == %@ AND age > 45", [.object(team)]))
     #expect(steps[0] == "search the index age by age (about 32 objects)")
-    #expect(try plan(request("team == %@", [.object(team)]))[0] == "look at the members of people of 1 object")
+    #expect(try plan(request("team == %@", [.object(team)]))[0] == "look at the members of people of 1 object (about 40 objects)")
     let both = try plan(request("team == %@ AND joined > %@", [.object(team), .day(380)]))
     #expect(both[0].hasPrefix("search the index team_joined by team, joined"))
     let alone = try plan(request("team == %@ AND number == 6", [.object(team)]))
@@ -156,7 +157,12 @@ struct FetchIndexRuleTests {
   func or() throws {
     let steps = try plan(request("age == 7 OR (city == 'Bern' AND age == 2) OR code == 'c7'"))
     #expect(steps[0] == "join the objects of 3 searches (about 13 objects)")
-    #expect(steps[1] == "  search the index age by age (about 13 objects)")
+    #expect(
+      steps[1...3] == [
+        "  search the index age by age (about 8 objects)",
+        "  search the index city_-age by city, age (about 4 objects)",
+        "  search the uniqueness constraint code by code (about 1 object)",
+      ])
     let nested = try plan(request("note == nil AND (age == 7 OR age == nil)"))
     #expect(nested[0] == "join the objects of 2 searches (about 48 objects)")
   }

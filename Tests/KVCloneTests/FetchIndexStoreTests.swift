@@ -58,7 +58,7 @@ struct FetchIndexStoreTests {
     let test = try TestStore(Self.plain)
     try fill(test.store)
     #expect(try test.store.info().formatVersion == 3)
-    #expect(try plan(test.store) == Self.scanned)
+    #expect(try plan(test.store).hasPrefix(Self.scanned))
     let commit = try test.store.info().commit
     try test.reopen(model: Self.indexed)
     #expect(try test.store.info().commit == commit + 1)
@@ -75,7 +75,7 @@ struct FetchIndexStoreTests {
     try test.store.insert("Part", ["name": "n7", "code": -1])
     try test.reopen(model: Self.model([fetchIndex("next")]))
     #expect(try entryCount(test.store) == 2501 * 2)
-    #expect(try plan(test.store) == Self.scanned)
+    #expect(try plan(test.store).hasPrefix(Self.scanned))
     try checked(test.store)
     try test.reopen(model: Self.plain)
     #expect(try entryCount(test.store) == 2501)
@@ -125,7 +125,7 @@ struct FetchIndexStoreTests {
     readOnly.isReadOnly = true
     store = try ObjectStore.assemble(engine, path: "engine", model: nil, options: readOnly)
     #expect(store.model == Self.indexed)
-    #expect(try plan(store) == Self.scanned)
+    #expect(try plan(store).hasPrefix(Self.scanned))
     #expect(try store.check().damages.isEmpty)
     store.close()
     engine.reopen()
@@ -144,7 +144,7 @@ struct FetchIndexStoreTests {
     readOnly.isReadOnly = true
     try test.reopen(model: Self.model([fetchIndex("name", "-size"), fetchIndex("size")]), options: readOnly)
     #expect(try plan(test.store) == Self.searched)
-    #expect(try plan(test.store, "size == 1") == Self.scanned)
+    #expect(try plan(test.store, "size == 1").hasPrefix(Self.scanned))
     #expect(try test.store.check().damages.isEmpty)
   }
 
@@ -166,7 +166,7 @@ struct FetchIndexStoreTests {
       engine, path: "engine", model: Self.model([fetchIndex("size")]), options: StoreOptions())
     let error = expectError(.incompatibleModel) { try old.insert("Item", ["name": "n7"]) }
     #expect(error?.message.contains("open it again") == true)
-    #expect(try plan(old) == Self.scanned)
+    #expect(try plan(old).hasPrefix(Self.scanned))
     try other.insert("Item", ["name": "n7"])
     #expect(try other.check().damages.isEmpty)
     #expect(try plan(other, "size == 3").hasPrefix("search the index size"))

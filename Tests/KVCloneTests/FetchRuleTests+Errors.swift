@@ -51,7 +51,7 @@ struct FetchErrorRuleTests {
       "small IN {'a'}", "small IN name", "name BETWEEN {1, 2}", "day + day == day", "1 - day == 2",
       "tags.@sum.name == 1",
       "tags.@avg.name == 1", "tags CONTAINS 1", "SELF == 1", "best IN children", "floor(day) == 1",
-      "name.length == 1",
+      "name.size == 1",
     ])
   func types(_ text: String) throws {
     let predicate =

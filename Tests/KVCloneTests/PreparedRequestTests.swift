@@ -130,7 +130,7 @@ struct PreparedRequestTests {
     }
     for _ in 0..<2 {
       #expect(try plan(true) == "search the index flag by flag (about 2 objects)")
-      #expect(try plan(false) == "look at every object of Item and its sub-entities")
+      #expect(try plan(false).hasPrefix("look at every object of Item and its sub-entities (at most "))
     }
   }
 
@@ -189,13 +189,13 @@ struct PreparedRequestTests {
         return try tx.explain(prepared, ["code": 5])[0]
       }
     }
-    #expect(try plan() == "look at every object of Item and its sub-entities")
+    #expect(try plan().hasPrefix("look at every object of Item and its sub-entities (at most "))
     try test.reopen(model: model([fetchIndex("code")]))
     #expect(try plan() == "search the index code by code (about 10 objects)")
     try test.reopen(model: model([fetchIndex("name"), fetchIndex("-code")]))
     #expect(try plan() == "search the index -code by code (about 10 objects)")
     try test.reopen(model: model([]))
-    #expect(try plan() == "look at every object of Item and its sub-entities")
+    #expect(try plan().hasPrefix("look at every object of Item and its sub-entities (at most "))
     try checked(test.store)
   }
 

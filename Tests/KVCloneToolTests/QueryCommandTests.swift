@@ -56,7 +56,24 @@ struct QueryCommandTests {
     let table = try scratch.succeed("query", "Note", "TRUEPREDICATE", "--sort", "name").text.split(separator: "\n")
     #expect(table.count == 4 && table[0].hasPrefix("id ") && table[1].hasPrefix("Note/2"))
     let steps = try scratch.succeed("query", "Item", "note == 'Note/1'", "--explain").text
-    #expect(steps.hasPrefix("look at the members of items of 1 object\n"))
+    #expect(steps.hasPrefix("look at the members of items of 1 object (about 2 objects)\n"))
+  }
+
+  @Test("the column of names is called otherwise where the entity has an attribute of that name")
+  func attributeCalledID() throws {
+    let scratch = try Scratch()
+    try TestModel.write(
+      to: scratch.file("Cards.xcdatamodeld"),
+      contents: """
+        <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+        <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" userDefinedModelVersionIdentifier="">
+          <entity name="Card"><attribute name="id" optional="YES" attributeType="String"/></entity>
+        </model>
+        """)
+    try scratch.succeed("init", "--model", scratch.file("Cards.xcdatamodeld"))
+    try scratch.succeed("load", "-", input: #"{"id":"Card/1","attributes":{"id":"K"}}"#)
+    let csv = try scratch.succeed("query", "Card", "TRUEPREDICATE", "--format", "csv").text
+    #expect(csv == "objectID,id\nCard/1,K\n")
   }
 
   @Test("values instead of objects, in every format")

@@ -37,7 +37,10 @@ struct QueryResultWriter {
       json.json.beginObject()
       json.json.key("objects")
       json.json.beginArray()
-    case .csv, .table: try rows.write(["id"] + columns.map(\.name))
+    case .csv, .table:
+      // Core Data's name for it, where the model has one of this name.
+      let isTaken = columns.contains { $0.name == "id" }
+      try rows.write([isTaken ? "objectID" : "id"] + columns.map(\.name))
     case .ids: break
     }
   }

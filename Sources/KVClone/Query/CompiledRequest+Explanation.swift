@@ -2,8 +2,10 @@ import KVCloneModel
 
 extension CompiledRequest {
   /// What is done for the request, a line for each step.
-  func explanation(_ predicate: QueryPredicate?, _ sort: [QuerySortDescriptor]) -> [String] {
-    var lines = explanation(of: source)
+  ///
+  /// - Parameter highest: how many objects the entity has at most.
+  func explanation(_ predicate: QueryPredicate?, _ sort: [QuerySortDescriptor], highest: Int) -> [String] {
+    var lines = explanation(of: source, estimate, highest)
     if let predicate {
       let text = predicate.predicateFormat
       lines.append(
@@ -28,19 +30,21 @@ extension CompiledRequest {
     return lines
   }
 
-  private func explanation(of source: Source) -> [String] {
+  private func explanation(of source: Source, _ estimate: Int?, _ highest: Int) -> [String] {
+    let counted = estimate.map { " (about \(Self.objects($0)))" } ?? ""
     switch source {
     case .entity:
-      return ["look at every object of \(entity.name)" + (includesSubentities ? " and its sub-entities" : "")]
+      let others = includesSubentities ? " and its sub-entities" : ""
+      return ["look at every object of \(entity.name)\(others) (at most \(Self.objects(highest)))"]
     case .objects(let ids): return ["look up \(Self.objects(ids.count)) by id"]
     case .members(let owners, let link):
-      return ["look at the members of \(link.name) of \(Self.objects(owners.count))"]
+      return ["look at the members of \(link.name) of \(Self.objects(owners.count))\(counted)"]
     case .index(let scan): return [explanation(of: scan) + counted]
     case .ordered(let ordered):
       return [explanation(of: ordered.scan) + (ordered.isReversed ? ", from its end" : "") + counted]
-    case .union(let sources):
-      return ["join the objects of \(sources.count) searches\(counted)"]
-        + sources.flatMap { explanation(of: $0) }.map { "  " + $0 }
+    case .union(let branches):
+      return ["join the objects of \(branches.count) searches\(counted)"]
+        + branches.flatMap { explanation(of: $0.source, $0.estimate, highest) }.map { "  " + $0 }
     }
   }
 
@@ -50,11 +54,6 @@ extension CompiledRequest {
     if columns.isEmpty { return "go through \(title)" }
     let places = scan.intervals.count == 1 ? "" : " in \(scan.intervals.count) places"
     return "search \(title) by \(columns)\(places)"
-  }
-
-  private var counted: String {
-    guard let estimate else { return "" }
-    return estimate == 1 ? " (about 1 object)" : " (about \(estimate) objects)"
   }
 
   private static func objects(_ count: Int) -> String { count == 1 ? "1 object" : "\(count) objects" }

@@ -28,7 +28,14 @@ struct CompiledRequest: Sendable {
     /// The same in the order of the index, which is the request's.
     case ordered(OrderedScan)
     /// The objects of several sources, for the branches of an OR.
-    case union([Source])
+    case union([Branch])
+  }
+
+  /// What one branch of an OR is looked for in.
+  struct Branch: Sendable {
+    let source: Source
+    /// About how many objects there are; nil where nobody counted.
+    let estimate: Int?
   }
 
   struct Order: Sendable {

@@ -108,7 +108,8 @@ extension ObjectReading where Self: ~Copyable {
       let binder = QueryBinder(compiler: session.queryCompiler(compiled.entity), values: variables)
       var predicate: QueryPredicate?
       if let open = request.request.predicate { predicate = try binder.predicate(open) }
-      return compiled.explanation(predicate, request.request.sortDescriptors)
+      return compiled.explanation(
+        predicate, request.request.sortDescriptors, highest: try session.upperBound(compiled.entity))
     }
   }
 }

@@ -104,15 +104,15 @@ struct RequestPlanner {
 
   /// Objects of all branches of an OR, where each can be narrowed down.
   private func union(_ branches: [QueryCondition], _ session: borrowing Session) throws(StoreError) -> Choice? {
-    var sources: [Source] = []
+    var found: [CompiledRequest.Branch] = []
     var count = 0
     for branch in branches {
       let parts = branch.parts
       guard let choice = try narrowest(parts, parts.map { ColumnTest($0) }, session) else { return nil }
-      sources.append(choice.source)
+      found.append(CompiledRequest.Branch(source: choice.source, estimate: choice.count))
       count += choice.count ?? 0
     }
-    return Choice(source: .union(sources), count: count)
+    return Choice(source: .union(found), count: count)
   }
 
   /// The order that an index has, if it is the request's.
@@ -167,7 +167,7 @@ struct RequestPlanner {
     case .ordered(let ordered): return try session.countEntries(ordered.scan.intervals, limit: limit)
     case .union(let branches):
       var sum = 0
-      for branch in branches where sum < limit { sum += try count(branch, limit: limit - sum, session) }
+      for branch in branches where sum < limit { sum += try count(branch.source, limit: limit - sum, session) }
       return sum
     }
   }

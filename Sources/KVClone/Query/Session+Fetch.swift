@@ -179,8 +179,8 @@ extension Session {
         }
       }
       return true
-    case .union(let sources):
-      for source in sources { try gather(source, into: &gathered) }
+    case .union(let branches):
+      for branch in branches { try gather(branch.source, into: &gathered) }
       return false
     }
   }
