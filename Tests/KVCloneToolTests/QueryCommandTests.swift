@@ -51,10 +51,10 @@ struct QueryCommandTests {
     #expect(count["count"] as? Int == 3)
     #expect(try scratch.succeed("query", "Note", "name != nil", "--count", "--limit", "2").text == "2\n")
     let csv = try scratch.succeed("query", "Note", "name CONTAINS 'quoted'", "--format", "csv").text
-    #expect(csv.hasPrefix("id,"))
+    #expect(csv.hasPrefix("objectID,name,"), "the entity has an attribute id")
     #expect(csv.split(separator: "\n").count == 2 && csv.contains("\"b, \"\"quoted\"\"\""))
     let table = try scratch.succeed("query", "Note", "TRUEPREDICATE", "--sort", "name").text.split(separator: "\n")
-    #expect(table.count == 4 && table[0].hasPrefix("id ") && table[1].hasPrefix("Note/2"))
+    #expect(table.count == 4 && table[0].hasPrefix("objectID ") && table[1].hasPrefix("Note/2"))
     let steps = try scratch.succeed("query", "Item", "note == 'Note/1'", "--explain").text
     #expect(steps.hasPrefix("look at the members of items of 1 object (about 2 objects)\n"))
   }
