@@ -56,8 +56,22 @@ package struct FieldTest {
   /// Whether it holds for a record of the test's layout.
   package func holds(_ view: borrowing RecordView) -> Bool { holds(view.base, view.variableStart) }
 
+  /// Whether it is of a text.
+  package var isOfText: Bool {
+    if case .text = comparison { return true }
+    return false
+  }
+
+  /// Whether what it reads ends within so many variable bytes; the fixed slots are there.
   @inline(__always)
-  private func holds(_ base: UnsafeRawPointer, _ variableStart: Int) -> Bool {
+  func isWithin(_ base: UnsafeRawPointer, _ length: Int) -> Bool {
+    guard isOfText else { return true }
+    return field.isWithin(base, length)
+  }
+
+  /// Of a record's bytes, with its variable ones from an offset on.
+  @inline(__always)
+  func holds(_ base: UnsafeRawPointer, _ variableStart: Int) -> Bool {
     if field.isNull(base) { return holdsForNil }
     switch comparison {
     case .integers(let lower, let upper):

@@ -46,6 +46,14 @@ package struct RecordField: Sendable {
     return Double(bitPattern: base.number(at: Int(offset), UInt64.self))
   }
 
+  /// Whether the value's bytes are among so many variable ones.
+  @inline(__always)
+  func isWithin(_ base: UnsafeRawPointer, _ length: Int) -> Bool {
+    let end = base.number(at: Int(offset), UInt32.self) & VariableSlot.endMask
+    let start = isFirstVariable ? 0 : base.number(at: Int(offset) &- 4, UInt32.self) & VariableSlot.endMask
+    return start <= end && Int(end) <= length
+  }
+
   /// The bytes of a value of variable length.
   @inlinable @inline(__always)
   func bytes(_ base: UnsafeRawPointer, _ variableStart: Int) -> UnsafeRawBufferPointer {

@@ -25,6 +25,18 @@ package struct RecordView: ~Escapable {
     variableStart = try Self.validate(base, count: buffer.count, layout: layout)
   }
 
+  /// Checks everything but the checksum, which the caller has verified.
+  @inlinable
+  @_lifetime(copy bytes)
+  package init(intact bytes: RawSpan, layout: RecordLayout) throws(RecordError) {
+    let buffer = bytes.withUnsafeBytes { $0 }
+    guard let base = buffer.baseAddress, buffer.count >= RecordHeader.length else { throw .tooShort }
+    self.base = base
+    self.layout = layout
+    byteCount = buffer.count
+    variableStart = try Self.validate(base, count: buffer.count, layout: layout)
+  }
+
   /// A view of bytes that are known to be a record of this layout.
   @inlinable
   @_lifetime(immortal)

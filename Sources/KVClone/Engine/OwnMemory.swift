@@ -1,7 +1,8 @@
 /// A value in memory of its own, so that whatever holds it stays small: a struct that is lent is copied as a whole where the
 /// compiler takes it for one value, and a transaction is lent for every object that is read.
 struct OwnMemory<Value: ~Copyable>: ~Copyable {
-  private let place: UnsafeMutablePointer<Value>
+  /// Where it is, as long as this lives.
+  let place: UnsafeMutablePointer<Value>
 
   init(_ value: consuming Value) {
     place = .allocate(capacity: 1)

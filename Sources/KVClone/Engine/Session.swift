@@ -169,6 +169,12 @@ extension Schema {
     }
   }
 
+  /// The same of bytes whose checksum the caller has verified.
+  @_lifetime(copy bytes)
+  func view(ofIntact bytes: RawSpan, _ layout: RecordLayout, id: ObjectID) throws(StoreError) -> RecordView {
+    do throws(RecordError) { return try RecordView(intact: bytes, layout: layout) } catch { throw damaged(id, error) }
+  }
+
   /// The entity that a record says it belongs to.
   func entity(of record: borrowing RecordView, id: ObjectID) throws(StoreError) -> CompiledEntity {
     guard let entity = entity(code: record.layout.entityCode), entity.rootCode == id.rootCode else {

@@ -128,6 +128,42 @@ extension Session {
   }
 }
 
+extension Session {
+  /// The same for those of which a filter holds. Most of what it does not let through is dropped by its bytes.
+  borrowing func forEachRecord(
+    of entity: CompiledEntity, includesSubentities: Bool, through filter: inout RecordFilter,
+    _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    let wanted = includesSubentities ? entity.concreteCodes : entity.isAbstract ? [] : [entity.code]
+    let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: 0))
+    let schema = schema
+    // Neighbours are of one entity and layout, as a rule.
+    var last: UInt32?
+    var layout: RecordLayout?
+    try storage.scan(entity.table, from: key.bytes) { (key, value) throws(StoreError) in
+      let verdict = filter.judge(copy key, copy value)
+      if case .dropped = verdict { return true }
+      let id = try schema.objectID(key)
+      let names: UInt32
+      do throws(RecordError) { names = try RecordView.layoutAndEntity(of: value) } catch {
+        throw schema.damaged(id, error)
+      }
+      if names != last {
+        layout = try schema.layout(names, id, ifOf: wanted)
+        last = names
+      }
+      guard let layout else { return true }
+      var isIntact = false
+      if case .kept = verdict { isIntact = true }
+      let view =
+        isIntact
+        ? try schema.view(ofIntact: copy value, layout, id: id) : try schema.view(of: copy value, layout, id: id)
+      guard try filter.holds(id, view, self) else { return true }
+      return try body(id, view)
+    }
+  }
+}
+
 extension Schema {
   /// An object's name, `Note/12` or its URI: the id and the entity that the name gives. Whether there is such an object is not
   /// looked up.

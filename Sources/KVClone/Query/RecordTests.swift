@@ -60,6 +60,19 @@ struct RecordTests: ~Copyable {
     return layout == other
   }
 
+  /// The tests that records of the present layout decide.
+  @inline(__always)
+  var decided: UnsafeBufferPointer<FieldTest> { UnsafeBufferPointer(start: fields, count: fieldCount) }
+
+  /// Whether one of them is of a text.
+  var decidesTexts: Bool { decided.contains { $0.isOfText } }
+
+  /// The tests, where they are ready for a layout, and decide it alone; none where they do not.
+  @inline(__always)
+  func alone(for layout: RecordLayout) -> UnsafeBufferPointer<FieldTest> {
+    isReady(for: layout) && undecided.isEmpty ? decided : UnsafeBufferPointer(start: nil, count: 0)
+  }
+
   /// Whether all tests hold that are decided on a record, which is of the present layout.
   @inline(__always)
   func hold(_ view: borrowing RecordView) -> Bool {
@@ -88,9 +101,15 @@ struct RecordFilter: ~Copyable {
   /// What is left to the evaluator for records of the present layout.
   private var rest: [QueryCondition] = []
   private var hasRest = false
+  /// Tests that together say that an object comes behind all that a limit keeps, in the memory of whoever keeps them.
+  private let behind: UnsafeMutablePointer<RecordTests>?
+  /// Looks through records of the present layout.
+  private var sieve: RecordSieve?
+  private var layout = RecordLayout?.none
 
-  init(_ request: CompiledRequest, _ schema: Schema) {
+  init(_ request: CompiledRequest, _ schema: Schema, behind: UnsafeMutablePointer<RecordTests>? = nil) {
     evaluator = QueryEvaluator(schema)
+    self.behind = behind
     rootCode = request.entity.rootCode
     wantedCodes = request.frame.wantedCodes
     var (tests, tested, others): ([RecordTest], [QueryCondition], [QueryCondition]) = ([], [], [])
@@ -128,9 +147,22 @@ struct RecordFilter: ~Copyable {
     return try restHolds(id, view, session)
   }
 
+  /// What a record's bytes say, where it is of the layout of the one before.
+  @inline(__always)
+  func judge(_ key: RawSpan, _ value: RawSpan) -> RecordVerdict {
+    guard let sieve, let layout else { return .unknown }
+    let refused = behind?.pointee.alone(for: layout) ?? UnsafeBufferPointer(start: nil, count: 0)
+    let needed = tests.decided
+    if needed.isEmpty && refused.isEmpty { return .unknown }
+    return sieve.judge(key, value, needed: needed, refused: refused)
+  }
+
   @inline(never)
   private mutating func prepare(_ layout: RecordLayout) {
     tests.prepare(layout)
+    self.layout = layout
+    // What comes behind is not known yet, and may be told by a text.
+    sieve = RecordSieve(layout, readsTexts: behind != nil || tests.decidesTexts)
     rest = tests.undecided.map { testedParts[$0] } + otherParts
     hasRest = !rest.isEmpty
   }

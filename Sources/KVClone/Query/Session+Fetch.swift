@@ -78,15 +78,15 @@ extension Session {
     let evaluator = QueryEvaluator(schema)
     let order = request.order
     var results = SortedResults(order.map { $0.ascending }, limit: request.wanted)
-    var cutOff = RecordTests()
-    try forEachMatch(request) { (id, view) throws(StoreError) in
-      if cutOff.surelyHold(view) { return true }
+    let cutOff = OwnMemory(RecordTests())
+    try forEachMatch(request, behind: cutOff.place) { (id, view) throws(StoreError) in
+      if cutOff.value.surelyHold(view) { return true }
       let first = order[0].key(try evaluator.value(order[0].term, id, view, self))
       if results.isBehindAll(first) { return true }
       if results.insert(try sortKeys(request, id, view, evaluator), id), let last = results.lastKey {
         // Ids ascend, so that what has the same only key comes behind too.
         let test = RecordTest(behind: last, order[0], isBehindEqual: order.count == 1)
-        cutOff.set(test.map { [$0] } ?? [])
+        cutOff.value.set(test.map { [$0] } ?? [])
       }
       return true
     }
@@ -103,8 +103,11 @@ extension Session {
 
   /// Calls `body` with every object for which the request's condition holds: by ascending id, or in the order of an index
   /// that is the request's.
+  ///
+  /// - Parameter behind: tests that together say that an object is not wanted; they may change meanwhile.
   private borrowing func forEachMatch(
-    _ request: CompiledRequest, _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
+    _ request: CompiledRequest, behind: UnsafeMutablePointer<RecordTests>? = nil,
+    _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
     if let found = request.found, request.isSourceExact {
       for id in found {
@@ -113,7 +116,7 @@ extension Session {
       }
       return
     }
-    var filter = RecordFilter(request, schema)
+    var filter = RecordFilter(request, schema, behind: behind)
     if let found = request.found {
       var last: ObjectID?
       for id in found where id != last {
@@ -124,11 +127,8 @@ extension Session {
     }
     switch request.source {
     case .entity:
-      try forEachRecord(of: request.entity, includesSubentities: request.includesSubentities) {
-        (id, view) throws(StoreError) in
-        guard try filter.holds(id, view, self) else { return true }
-        return try body(id, view)
-      }
+      try forEachRecord(
+        of: request.entity, includesSubentities: request.includesSubentities, through: &filter, body)
     case .index(let scan) where scan.isInOrderOfIDs:
       for interval in scan.intervals {
         try forEachKey(interval) { (_, id) throws(StoreError) in
