@@ -35,7 +35,15 @@ struct FutureValues {
   /// Values out of long chains, one of so many that memory stays flat.
   private var landmarks: [Key: AttributeValue?] = [:]
 
-  subscript(key: Key) -> AttributeValue?? { recent[key] ?? older[key] ?? landmarks[key] }
+  /// A value that was worked out; one that is asked for stays among the recent ones.
+  mutating func value(_ key: Key) -> AttributeValue?? {
+    if let known = recent[key] { return known }
+    if let known = older[key] {
+      note(key, known)
+      return known
+    }
+    return landmarks[key]
+  }
 
   mutating func note(_ key: Key, _ value: AttributeValue?, isLandmark: Bool = false) {
     if isLandmark {
@@ -49,8 +57,11 @@ struct FutureValues {
     recent[key] = .some(value)
   }
 
-  mutating func removeAll() {
-    (recent, older, landmarks) = ([:], [:], [:])
+  /// Forgets the values of clones, for another copy; stored objects' are the same for all.
+  mutating func removeClones() {
+    recent = recent.filter { !$0.key.object.isClone }
+    older = older.filter { !$0.key.object.isClone }
+    landmarks = landmarks.filter { !$0.key.object.isClone }
   }
 }
 
@@ -78,7 +89,7 @@ extension CloneContext {
     let own = schema.derivations.entity(entity.code)?.own
     guard let derivation = own?.first(where: { $0.attribute.code == attribute.code })?.derivation else { return nil }
     let key = FutureValues.Key(object: object, derivation: derivation.index)
-    if let known = futures[key] { return known }
+    if let known = futures.value(key) { return known }
     if futures.depth == 0 { return try workOut(key, session) }
     if futures.depth >= FutureValues.depthLimit { throw FutureValues.TooDeep(key: key) }
     futures.depth += 1

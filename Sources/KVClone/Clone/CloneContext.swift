@@ -84,7 +84,7 @@ final class CloneContext: CloneNames {
     if copy == ids.copy { return }
     ids.select(copy: copy)
     landmarks.removeAll()
-    futures.removeAll()
+    futures.removeClones()
   }
 
   /// The value that an attribute has on the clone of a source (R15 to R19).

@@ -323,7 +323,9 @@ struct ClonePlanner {
       case .attribute(let index):
         // A rebuilt UUID is like no other: nothing to look up, and nothing to remember for every object (R26).
         let rule = plan.rules[index]
-        if rule.rebuild == .uuid, !rule.isExcluded, rule.followParent == nil { isUnique = true }
+        if rule.rebuild == .uuid, !rule.isExcluded, rule.followParent == nil, !plan.entity.attributes[index].isDerived {
+          isUnique = true
+        }
         do {
           values.append(try context.value(of: index, plan, view, id, session))
         } catch is CloneError {

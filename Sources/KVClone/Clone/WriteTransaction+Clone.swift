@@ -1,3 +1,8 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 public import KVCloneModel
 import KVCloneRecords
 
@@ -12,6 +17,11 @@ extension WriteTransaction {
       try settle()
       let key = try CloneKey(roots, options)
       if let key, let known = try session.result(of: key) { return known }
+      // Constraints over derived attributes are looked up in what is stored, which has to be of now (R24).
+      if !session.changes.derived.isEmpty {
+        session.changes.now = session.changes.now ?? Date()
+        try session.refreshDerived()
+      }
       let context = try session.prepareClone(roots, options, CloneCancellation(progress: options.progress))
       return try runClone(context, roots, key, start)
     } catch {

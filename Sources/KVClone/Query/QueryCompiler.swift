@@ -249,7 +249,8 @@ struct QueryCompiler {
   private static func builtIn(_ name: String, of term: QueryTerm) -> QueryTerm? {
     switch term.kind {
     case .text where name == "length": QueryTerm(.function(.length, [term]), .number)
-    case .object(let entity) where name == "objectID" && entity.attributeIndex[name] == nil: term
+    case .object(let entity) where name == "objectID" && !entity.hasProperty(name): term
+    case .list(.object(let entity)) where name == "objectID" && !entity.hasProperty(name): term
     default: nil
     }
   }
@@ -363,6 +364,13 @@ struct QueryCompiler {
 
   private func wrongType(_ term: QueryTerm, _ message: String) -> StoreError {
     StoreError(.wrongType, message, entity: entity.name, property: term.path)
+  }
+}
+
+extension CompiledEntity {
+  /// Whether the model has a property of this name: an attribute, a composite one as a whole, or a relationship.
+  fileprivate func hasProperty(_ name: String) -> Bool {
+    attributeIndex[name] != nil || relationshipIndex[name] != nil || composite(at: name) != nil
   }
 }
 

@@ -141,8 +141,12 @@ enum QueryFunctions {
 
   /// A number without a fraction, as an integer.
   private static func whole(_ number: QueryNumber) -> Int64? {
-    if case .integer(let value) = number { return value }
-    return Int64(exactly: number.double)
+    switch number {
+    case .integer(let value): return value
+    // Not by way of a double, which has only 53 bits.
+    case .decimal(let value): return Int64(value.description)
+    case .double(let value): return Int64(exactly: value)
+    }
   }
 
   private static func statistics(_ function: QueryFunction, _ numbers: [QueryNumber]) -> QueryValue {

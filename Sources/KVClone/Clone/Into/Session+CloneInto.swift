@@ -32,6 +32,8 @@ extension Session {
           next = set.next(from: serial + 1)
         }
       }
+      // As within one store: a clone that has its parent's `now()` has the one of the commit.
+      if attributes.futures.tellTheTime, changes.now == nil { changes.now = attributes.now }
     }
     try context.cancellation.check(.publish, 0, of: nil)
     try publishOutside(&state)
