@@ -17,6 +17,9 @@ package struct LMDBMapScan: ~Copyable {
   /// The leaves' level.
   private var level = 0
   private var leaf: PageView
+  /// The next leaf, as far as it is known, and the end of what nobody has asked memory for.
+  private var ahead = PageView.none
+  private var aheadEnd = 0
   private var index = 0
   private var count = 0
 
@@ -77,8 +80,13 @@ package struct LMDBMapScan: ~Copyable {
     unsafe entry.raw.value = unsafe leaf.base + start
     entry.raw.valueCount = valueLength
     index &+= 1
-    // The next entry is on its way from memory while this one is looked at.
-    if index < count { unsafe kvclone_prefetch(leaf.base + leaf.uncheckedNode(index), 256) }
+    // As many bytes of the next leaf are on their way from memory while this entry is looked at. Entries fill a page from its
+    // end.
+    let length = start &+ valueLength &- node
+    if aheadEnd > length {
+      aheadEnd &-= length
+      unsafe kvclone_prefetch(ahead.base + aheadEnd, length &+ 64)
+    }
     return true
   }
 
@@ -131,14 +139,16 @@ package struct LMDBMapScan: ~Copyable {
     }
   }
 
-  /// Asks for the beginning of the next leaf, where it says where its entries are, and for its end, where the first are.
-  private func prefetchNextLeaf() {
+  /// Asks for the beginning of the next leaf, where it says where its entries are; the rest follows with each entry of this one.
+  private mutating func prefetchNextLeaf() {
+    aheadEnd = 0
     guard level > 0, path[level - 1].index + 1 < path[level - 1].count else { return }
     let page = path[level - 1].page
     guard let node = page.checkedNode(Int(path[level - 1].index) + 1),
       let next = reader.page(PageView.child(page.word64(node)))
     else { return }
-    unsafe kvclone_prefetch(next.base, 64)
-    unsafe kvclone_prefetch(next.base + PageView.size - 256, 256)
+    unsafe kvclone_prefetch(next.base, 128)
+    ahead = next
+    aheadEnd = PageView.size
   }
 }
