@@ -47,6 +47,34 @@ extension LMDBMapReader {
     unsafe LMDBMapScan(self, dbi, from: start)
   }
 
+  /// Asks memory for the beginning of the leaf in which `key` is, if it is anywhere: it says where the entries are.
+  package func fetchLeaf(_ dbi: UInt32, _ key: UnsafeRawBufferPointer) {
+    guard UInt(bitPattern: key.count &- 1) < UInt(LMDBLimits.maximumKeyLength), let tree = tree(dbi) else { return }
+    let key = unsafe PageKey(key)
+    var number = tree.root
+    var level = 0
+    while level < Int(tree.depth) &- 1 {
+      guard let page = page(number), let count = page.count(asPage: number, PageView.branchFlag),
+        let index = page.checkedBranchIndex(key, count), let node = page.checkedNode(index)
+      else { return }
+      number = PageView.child(page.word64(node))
+      level &+= 1
+    }
+    if tree.depth > 0, let page = page(number) { unsafe kvclone_prefetch(page.base, 128) }
+  }
+
+  /// Asks memory for the entry of `key`, if there is one.
+  package func fetchEntry(_ dbi: UInt32, _ key: UnsafeRawBufferPointer) {
+    guard UInt(bitPattern: key.count &- 1) < UInt(LMDBLimits.maximumKeyLength), let tree = tree(dbi), tree.depth > 0
+    else { return }
+    let key = unsafe PageKey(key)
+    guard let leaf = leaf(tree, key, { _, _, _, _ in }),
+      let spot = leaf.view.checkedSpot(key, low: leaf.low, leaf.count), spot.isSame,
+      let node = leaf.view.checkedNode(spot.index)
+    else { return }
+    unsafe kvclone_prefetch(leaf.view.base + node, 256)
+  }
+
   /// Goes down to the leaf in which `key` is, if it is anywhere, and tells of each branch where it left it.
   @inline(__always)
   func leaf(

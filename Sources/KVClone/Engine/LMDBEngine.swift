@@ -1,4 +1,5 @@
 package import KVCloneLMDB
+package import KVCloneModel
 package import KVCloneRecords
 
 /// LMDB behind the seam.
@@ -175,6 +176,13 @@ private final class LMDBBackend: StorageBackend {
       writer?.pointee.succeedsInAppending(table.handle, entries) ?? false
     }
     if !succeeds { throw changeError() }
+  }
+
+  func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {
+    guard let map else { return }
+    // All leaves first, so that memory brings them side by side; then the entries, which the leaves lead to.
+    for id in ids { ShortKey.object(id).withUnsafeBytes { map.fetchLeaf(table.handle, $0) } }
+    for id in ids { ShortKey.object(id).withUnsafeBytes { map.fetchEntry(table.handle, $0) } }
   }
 
   func keepPlaces(in tables: [StorageTable]) {

@@ -1,3 +1,4 @@
+package import KVCloneModel
 package import KVCloneRecords
 
 /// A named table of ordered byte keys, as an engine opened it.
@@ -109,6 +110,8 @@ package protocol StorageBackend: AnyObject {
   /// A hint: from now on these tables, and no others, are read and changed in about the order of their keys. An engine may
   /// keep its place in each; the calls mean the same.
   func keepPlaces(in tables: [StorageTable])
+  /// A hint: these entries of a table are about to be read, whose keys are ids. An engine may have them brought from memory.
+  func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>)
   /// Whether there was such a key.
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool
   func commit() throws(StoreError)
@@ -128,6 +131,8 @@ extension StorageBackend {
   }
 
   package func keepPlaces(in tables: [StorageTable]) {}
+
+  package func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {}
 
   package func facts() throws(StoreError) -> StorageFacts? { nil }
 

@@ -1,4 +1,5 @@
-import KVCloneRecords
+package import KVCloneModel
+package import KVCloneRecords
 
 /// One transaction's access to the tables, in borrowed bytes.
 ///
@@ -75,6 +76,11 @@ package struct StorageTransaction: ~Copyable {
   /// engine may look for each near the one before. Empty: it is over.
   package mutating func keepPlaces(in tables: [StorageTable]) {
     backend.keepPlaces(in: tables)
+  }
+
+  /// A hint: these entries of a table are about to be read, whose keys are ids.
+  package borrowing func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {
+    backend.expectReads(table, ids)
   }
 
   /// Removes the entry; whether there was one.

@@ -110,9 +110,15 @@ extension Session {
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
     if let found = request.found, request.isSourceExact {
-      for id in found {
-        guard let view = try record(id) else { throw Self.damagedIndex }
-        if try !body(id, view) { return }
+      var start = 0
+      while start < found.count {
+        let next = found[start..<min(start + Self.readsAhead, found.count)]
+        expectReads(next)
+        for id in next {
+          guard let view = try record(id) else { throw Self.damagedIndex }
+          if try !body(id, view) { return }
+        }
+        start += next.count
       }
       return
     }
@@ -152,8 +158,24 @@ extension Session {
     case .objects, .members, .index, .union:
       var gathered = GatheredObjects()
       let isIndexed = try gather(request.source, into: &gathered)
-      try gathered.forEach { (id) throws(StoreError) in try passes(id, isIndexed: isIndexed, &filter, body) }
+      var next: [ObjectID] = []
+      var goesOn = true
+      try gathered.forEach { (id) throws(StoreError) in
+        next.append(id)
+        if next.count == Self.readsAhead { goesOn = try passAll(&next, isIndexed: isIndexed, &filter, body) }
+        return goesOn
+      }
+      if goesOn { _ = try passAll(&next, isIndexed: isIndexed, &filter, body) }
     }
+  }
+
+  /// How many objects whose ids are known are brought from memory at a time.
+  private static var readsAhead: Int { 16 }
+
+  /// A hint: these objects are about to be read, one after the other.
+  private borrowing func expectReads(_ ids: ArraySlice<ObjectID>) {
+    guard ids.count > 1, let first = ids.first, let table = schema.objectTable(rootCode: first.rootCode) else { return }
+    storage.expectReads(table, ids)
   }
 
   /// Adds the objects of a source; whether all of them are sure to exist.
@@ -196,6 +218,17 @@ extension Session {
     }
     guard try filter.isOfWantedEntity(id, view), try filter.holds(id, view, self) else { return true }
     return try body(id, view)
+  }
+
+  /// The same with some objects, which are forgotten then.
+  private borrowing func passAll(
+    _ ids: inout [ObjectID], isIndexed: Bool, _ filter: inout RecordFilter,
+    _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
+  ) throws(StoreError) -> Bool {
+    defer { ids.removeAll(keepingCapacity: true) }
+    expectReads(ids[...])
+    for id in ids where try !passes(id, isIndexed: isIndexed, &filter, body) { return false }
+    return true
   }
 
   /// The members of a relationship of an object that may be gone.
