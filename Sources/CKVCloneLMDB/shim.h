@@ -23,6 +23,7 @@
 // unrelated descriptor of the same file does not drop them, and they vanish with the process that held them.
 #define KVCLONE_F_OFD_GETLK 36
 #define KVCLONE_F_OFD_SETLK 37
+#define KVCLONE_F_OFD_SETLKW 38
 
 static inline int kvclone_ofd_lock(int fd, int exclusive) {
   struct flock range = {0};
@@ -39,6 +40,30 @@ static inline int kvclone_ofd_lock_byte(int fd, int64_t offset, int exclusive) {
   range.l_start = (off_t)offset;
   range.l_len = 1;
   return fcntl(fd, KVCLONE_F_OFD_SETLK, &range) == 0 ? 0 : errno;
+}
+
+// Waits for a share of the lock on one byte, which nobody gets while somebody has it alone.
+static inline int kvclone_ofd_wait_for_share(int fd, int64_t offset) {
+  struct flock range = {0};
+  range.l_type = F_RDLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = (off_t)offset;
+  range.l_len = 1;
+  int code;
+  do code = fcntl(fd, KVCLONE_F_OFD_SETLKW, &range) == 0 ? 0 : errno;
+  while (code == EINTR);
+  return code;
+}
+
+// 1 if another descriptor, or a process, has a share of the lock on one byte, or has it alone; 0 if nobody does.
+static inline int kvclone_ofd_is_byte_locked_elsewhere(int fd, int64_t offset) {
+  struct flock range = {0};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = (off_t)offset;
+  range.l_len = 1;
+  if (fcntl(fd, KVCLONE_F_OFD_GETLK, &range) != 0) return -errno;
+  return range.l_type == F_UNLCK ? 0 : 1;
 }
 
 // 1 if another descriptor holds a lock, 0 if nobody does, a negative errno value on failure.

@@ -70,7 +70,9 @@ struct CreationDirectory: ~Copyable {
 
   /// The lock goes last: as long as it is there, it says that somebody is at work.
   private static func remove(_ paths: StorePaths) {
-    for path in [paths.data, paths.readerLock, paths.stagerLock, paths.writerLock] { FileSystem.removeFile(path) }
+    for path in [paths.data, paths.commitLog, paths.readerLock, paths.stagerLock, paths.writerLock] {
+      FileSystem.removeFile(path)
+    }
     FileSystem.removeEmptyDirectory(paths.directory)
   }
 

@@ -54,6 +54,10 @@ final class EnvironmentCore: @unchecked Sendable {
   private(set) var directory = ""
   private(set) var options = LMDBOptions()
   private(set) var identity = FileSystem.Identity(device: 0, inode: 0)
+  /// What makes commits durable, if not LMDB does; also where only others may have one. Nil where nobody writes.
+  var commitLog: CommitLog?
+  /// For who has the right to write.
+  let scratch = PageScratch()
 
   private static let closed = Mutex<[EnvironmentCore]>([])
 
@@ -84,6 +88,7 @@ final class EnvironmentCore: @unchecked Sendable {
     core.directory = directory
     core.options = options
     core.identity = identity
+    core.commitLog = nil
     core.commitCount.store(0, ordering: .relaxed)
     core.state.withLock { state in
       state = State()
@@ -172,7 +177,11 @@ final class EnvironmentCore: @unchecked Sendable {
 
   private func close(_ state: inout State) {
     dropPooledReaders()
-    if !state.isBroken { unsafe mdb_env_close(pointer) }
+    if !state.isBroken {
+      if let descriptor { commitLog?.finish(data: descriptor) }
+      unsafe mdb_env_close(pointer)
+    }
+    commitLog = nil
     state.isClosed = true
     state.tables = [:]
     EnvironmentRegistry.release(identity)

@@ -32,10 +32,22 @@ extension LMDBEnvironment {
     do {
       core.growIfTight()
       let handle = try beginRaw(0)
+      try prepareLog(handle)
       return LMDBWriteTransaction(environment: self, handle: handle, spillBudget: options.spillBudget)
     } catch {
       releaseWriter()
       core.leave()
+      throw error
+    }
+  }
+
+  /// Readies the commit log for a transaction; aborts that if it cannot.
+  private func prepareLog(_ handle: LMDBTransactionHandle) throws(LMDBError) {
+    guard let log = core.commitLog, let descriptor = core.descriptor else { return }
+    do throws(LMDBError) {
+      try log.prepare(after: handle.commitNumber &- 1, data: descriptor)
+    } catch {
+      unsafe mdb_txn_abort(handle.pointer)
       throw error
     }
   }
@@ -60,6 +72,10 @@ extension LMDBEnvironment {
       if failure == .diskFull { core.cutFile() }
       if core.isPanicked() { failure = .commitFailed(outcome: core.recover(commit: number), errno: code) }
     } else {
+      if let log = core.commitLog, log.isOn {
+        let code = core.pageSource.map { log.makeDurable(number, $0) } ?? EBADF
+        if code != 0 { failure = .commitFailed(outcome: .unknown, errno: code) }
+      }
       core.countCommit()
     }
     releaseWriter()

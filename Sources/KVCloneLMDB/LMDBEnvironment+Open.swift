@@ -15,6 +15,7 @@ extension LMDBEnvironment {
     try NetworkFileSystems.check(given.directory, trustedFuse: options.trustedFuseFileSystems)
     guard EnvironmentRegistry.claim(identity) else { throw .alreadyOpen(path: given.data) }
     do {
+      try CommitLogRecovery.run(given)
       let found = try StoreFileCheck.inspect(given, identity)
       return try open(try given.resolved(), options, found)
     } catch {
@@ -76,8 +77,10 @@ extension LMDBEnvironment {
     unsafe mdb_env_set_maxreaders(environment, UInt32(options.maximumReaders))
     code = unsafe mdb_env_set_mapsize(environment, mapSize)
     if code == 0 {
-      let flags =
+      var flags =
         MDB_NOTLS | (options.isReadOnly ? MDB_RDONLY : 0) | (options.isReadAheadOff ? MDB_NORDAHEAD : 0)
+      // The log makes commits durable. (mdb_txn_begin takes the flag too, and 0.9.24 then forgets it.)
+      if options.commitLogLimit != nil, !options.isReadOnly { flags |= MDB_NOSYNC }
       code = unsafe mdb_env_open(environment, directory, UInt32(flags), 0o600)
     }
     if code == 0 {

@@ -33,6 +33,9 @@ package final class LMDBEnvironment: Sendable {
     self.options = options
     self.lockFile = lockFile
     self.isShorterThanLastPage = isShorterThanLastPage
+    if let lockFile, !options.isReadOnly {
+      core.commitLog = CommitLog(StorePaths(directory), lockFile, byteLimit: options.commitLogLimit)
+    }
     readsWithoutLock = unsafe options.isReadOnly && Self.hasNoReaderTable(pointer)
   }
 

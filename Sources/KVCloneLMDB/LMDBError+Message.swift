@@ -16,7 +16,7 @@ extension LMDBError: CustomStringConvertible {
       return useMessage
     case .storeExists, .noStore, .notAStore, .emptyFile, .symlink, .notRegularFile, .wrongOwner, .wrongMode,
       .hardLinked, .networkFileSystem, .unsupportedPageSize, .replacedWhileOpening, .pidNamespace, .diskFull,
-      .outOfMemory, .io:
+      .outOfMemory, .commitLog, .io:
       return fileMessage
     }
   }
@@ -122,6 +122,23 @@ extension LMDBError: CustomStringConvertible {
     case .diskFull:
       "The disk, the quota or the file size limit is used up. Make room and try again; nothing was changed."
     case .outOfMemory: "No memory or address space is left. Raise the process's limits, or reserve a smaller map."
+    case .commitLog(.foreign, let path):
+      """
+      \(path) has commits that are not those of the data.mdb beside it. If data.mdb was restored, remove the log; if not, \
+      bring back the data.mdb that belongs to it.
+      """
+    case .commitLog(.damaged, let path):
+      "\(path) is damaged. Copy the store's directory away, then restore a backup, or remove the log and check the store."
+    case .commitLog(.needsWriting, let path):
+      """
+      \(path) has commits that are to be written back into data.mdb, and that may not be written. Open the store once with \
+      the right to write.
+      """
+    case .commitLog(.broken, _):
+      """
+      A sync failed, so nothing more is written. Close the store in every process and open it again; what was committed \
+      comes from the log. See the kernel's log for the device.
+      """
     case .io(let errno, let operation):
       "\(operation) failed with error \(errno) (\(errorText(errno))). See the kernel's log for the device."
     default: ""

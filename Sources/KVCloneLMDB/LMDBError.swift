@@ -11,6 +11,19 @@ package struct WriterHolder: Sendable, Equatable {
   package let isThisProcess: Bool
 }
 
+/// Why a commit log stands in the way.
+@usableFromInline
+package enum CommitLogProblem: Sendable, Equatable {
+  /// It is in use, and not that of the `data.mdb` beside it.
+  case foreign
+  /// A record whose sum is right cannot be.
+  case damaged
+  /// It has to be written back into `data.mdb`, and this user may not, or the file system refuses.
+  case needsWriting
+  /// Neither the log nor the file could be synced, so that what is in memory is not to be relied on.
+  case broken
+}
+
 /// Everything that can go wrong between this package and LMDB or the file system.
 ///
 /// `message` says what failed and what to do about it. No case carries a stored key or value.
@@ -120,6 +133,8 @@ package enum LMDBError: Error, Sendable, Equatable {
   case diskFull
   /// The process may not have more memory or address space.
   case outOfMemory
+  /// The commit log keeps the store from being opened or written.
+  case commitLog(CommitLogProblem, path: String)
   /// A system call failed. `operation` names it.
   case io(errno: Int32, operation: String)
 }

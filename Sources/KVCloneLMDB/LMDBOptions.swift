@@ -18,5 +18,8 @@ package struct LMDBOptions: Sendable {
   /// help.
   package var isReadAheadOff = false
 
+  /// Makes commits durable by a log of at most so many bytes: see `CommitLog`. Nil: by LMDB's own two syncs.
+  package var commitLogLimit: Int?
+
   package init() {}
 }

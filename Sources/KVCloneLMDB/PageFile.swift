@@ -51,6 +51,12 @@ package final class PageFile: Sendable {
     }
     try NetworkFileSystems.check(paths.directory, trustedFuse: [])
     guard EnvironmentRegistry.claim(identity) else { throw .alreadyOpen(path: paths.data) }
+    do throws(LMDBError) {
+      try CommitLogRecovery.run(paths)
+    } catch {
+      EnvironmentRegistry.release(identity)
+      throw error
+    }
     let file = unsafe kvclone_open(paths.data, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0)
     guard file >= 0 else {
       EnvironmentRegistry.release(identity)

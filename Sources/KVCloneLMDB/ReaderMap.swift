@@ -82,6 +82,31 @@ extension EnvironmentCore {
     return unsafe start == Self.noMapStart ? nil : UnsafeRawPointer(bitPattern: start)
   }
 
+  /// The file's pages for a live user who has the right to write, and no transaction.
+  var pageSource: PageSource? {
+    guard let descriptor else { return nil }
+    var start = mapStart.load(ordering: .relaxed)
+    if start == 0 {
+      findMapStart()
+      start = mapStart.load(ordering: .relaxed)
+    }
+    let pages = unsafe start <= Self.noMapStart ? nil : UnsafeRawPointer(bitPattern: start)
+    return unsafe PageSource(descriptor, map: pages, pageCount: readablePageCount(), scratch: scratch)
+  }
+
+  /// By the address of any value that a reader is given.
+  private func findMapStart() {
+    var transaction: OpaquePointer?
+    guard unsafe mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction) == 0 else { return }
+    defer { unsafe mdb_txn_abort(transaction) }
+    var cursor: OpaquePointer?
+    guard unsafe mdb_cursor_open(transaction, LMDBEnvironment.mainDatabase, &cursor) == 0, let cursor = unsafe cursor
+    else { return }
+    defer { unsafe mdb_cursor_close(cursor) }
+    let found = unsafe rawMove(cursor, MDB_FIRST)
+    if found.code == 0, let address = unsafe found.entry.value { _ = unsafe self.start(ofMapWith: address) }
+  }
+
   /// Nobody can tell.
   static var noMapStart: UInt { 1 }
 

@@ -21,7 +21,7 @@ enum StoreFileCheck {
     try checkOwnerAndMode(directory, paths.directory, needed: 0o500)
     guard let data = try FileSystem.facts(paths.data) else { throw .noStore(path: paths.directory) }
     try checkFile(data, paths.data, needed: isReadOnly ? 0o400 : 0o600)
-    for path in [paths.readerLock, paths.writerLock, paths.stagerLock] {
+    for path in [paths.readerLock, paths.writerLock, paths.stagerLock, paths.commitLog] {
       if let lock = try FileSystem.facts(path) { try checkFile(lock, path, needed: 0o600) }
     }
     if data.byteCount == 0 { throw .emptyFile(path: paths.data) }

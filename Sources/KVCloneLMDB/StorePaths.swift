@@ -39,6 +39,7 @@ struct StorePaths: Sendable {
   var readerLock: String { directory + "/lock.mdb" }
   var writerLock: String { directory + "/writer.lock" }
   var stagerLock: String { directory + "/stagers.lock" }
+  var commitLog: String { directory + "/commit.log" }
 
   /// The directory that holds the store's directory.
   var parent: String {

@@ -96,6 +96,27 @@ final class WriterLockFile: Sendable {
     record.append(UInt8(ascii: " "))
   }
 
+  // MARK: The commit log's mark
+
+  /// What stands behind the record: whether those who write have to look at the commit log.
+  enum LogMark: UInt8 {
+    case none = 0
+    case isInUse = 0x4C
+    case isBroken = 0x42
+  }
+
+  /// It is of the running system only: after a restart nobody relies on it.
+  var logMark: LogMark {
+    var byte: UInt8 = 0
+    guard unsafe pread(descriptor, &byte, 1, Self.recordLength) == 1 else { return .none }
+    return LogMark(rawValue: byte) ?? .none
+  }
+
+  func mark(_ mark: LogMark) {
+    var byte = mark.rawValue
+    _ = unsafe pwrite(descriptor, &byte, 1, Self.recordLength)
+  }
+
   private func recordedHolder() -> WriterHolder? {
     var record = [UInt8](repeating: 0, count: Self.recordLength)
     let count = unsafe pread(descriptor, &record, record.count, 0)

@@ -35,7 +35,8 @@ final class Campaign: Sendable {
   func context(offset: Int = 0) throws -> TrialContext {
     if let known = contexts.withLock({ $0[offset] }) { return known }
     let base = try options.workload()
-    let workload = Workload(seed: base.seed + UInt64(offset), commitCount: base.commitCount)
+    let workload = Workload(
+      seed: base.seed + UInt64(offset), commitCount: base.commitCount, usesCommitLog: base.usesCommitLog)
     let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     let context = try TrialContext(
       workload: workload, executable: executable, shim: shim, directory: "\(scratch)/workload-\(workload.seed)")
@@ -80,7 +81,8 @@ final class Campaign: Sendable {
 
   private func command() throws -> String {
     let commits = try options.number("--commits").map { " --commits \($0)" } ?? ""
-    return "Tools/faults\(isQuick ? " --quick" : "") --seed \(seed)\(commits)"
+    let log = options.flags.contains("--commit-log") ? " --commit-log" : ""
+    return "Tools/faults\(isQuick ? " --quick" : "") --seed \(seed)\(commits)\(log)"
   }
 
   /// Runs the trials of a group, each thread with a lane of its own.

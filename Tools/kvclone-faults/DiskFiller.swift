@@ -31,7 +31,7 @@ struct DiskFiller {
     try insert(1, into: store, &random)
     try verify(store, "when there was space again")
     store.close()
-    let again = try ObjectStore.open(at: path, options: Workload.options())
+    let again = try ObjectStore.open(at: path, options: workload.options())
     try verify(again, "opened again")
     again.close()
     Worker.say("full after \(commits) commits")
@@ -39,7 +39,7 @@ struct DiskFiller {
 
   private func makeStore() throws -> ObjectStore? {
     do {
-      return try ObjectStore.create(at: path, model: WorkloadModel.model, options: Workload.options())
+      return try ObjectStore.create(at: path, model: WorkloadModel.model, options: workload.options())
     } catch {
       guard error.kind == .diskFull else { throw error }
       return nil

@@ -47,11 +47,12 @@ enum FullDiskFaults: FaultClass {
       let place = lane.directory + "/disk"
       try Scratch.empty(place)
       let root = place + "/root"
-      let program = "mkdir \(root)\nexec \(context.executable) fill --root \(root) --seed \(context.workload.seed)"
+      let words = [context.executable, "fill", "--root", root] + context.workload.arguments
+      let program = "mkdir \(root)\nexec " + words.joined(separator: " ")
       let ending = try shell("set -e\n" + mountScript(disk, place) + program, in: lane.directory + "/fill")
       guard ending == .exit(0) else {
-        let words = try Scratch.text(lane.directory + "/fill.err").split(separator: "\n").last.map(String.init) ?? ""
-        return "the process ended with \(ending): \(words)"
+        let last = try Scratch.text(lane.directory + "/fill.err").split(separator: "\n").last.map(String.init) ?? ""
+        return "the process ended with \(ending): \(last)"
       }
       return nil
     }

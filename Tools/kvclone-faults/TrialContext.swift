@@ -21,7 +21,7 @@ final class TrialContext: Sendable {
     let commit: Int
   }
 
-  var workloadArguments: [String] { ["--seed", "\(workload.seed)", "--commits", "\(workload.commitCount)"] }
+  var workloadArguments: [String] { workload.arguments }
 
   var environment: [String: String] {
     var variables = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("KVCLONE_FAULT_") }
@@ -102,7 +102,7 @@ struct WorkerRun: Sendable {
     let (output, errors) = (root + ".out", root + ".err")
     ending = try ChildProcess.run(
       executable,
-      ["work", "--root", root, "--seed", "\(workload.seed)", "--commits", "\(workload.commitCount)"] + arguments,
+      ["work", "--root", root] + workload.arguments + arguments,
       environment: environment, output: output, errors: errors)
     lines = try Scratch.text(output).split(separator: "\n").map(String.init)
     self.errors = try Scratch.text(errors)

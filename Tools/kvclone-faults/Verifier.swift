@@ -6,7 +6,7 @@ import KVCloneLMDB
 /// a store that is damaged badly enough may take it down.
 struct Verifier {
   /// Files that belong in a store's directory.
-  static let storeFiles: Set<String> = ["data.mdb", "lock.mdb", "writer.lock", "stagers.lock"]
+  static let storeFiles: Set<String> = ["data.mdb", "lock.mdb", "writer.lock", "stagers.lock", "commit.log"]
 
   /// Each commit's content, from 0.
   let states: [String]
@@ -41,7 +41,7 @@ struct Verifier {
   /// A creation that was cut off, or that could not tidy up, must not stand in the way of the next one, and the next one
   /// sweeps what it left.
   private func remake(_ path: String, root: String) throws {
-    let store = try ObjectStore.create(at: path, model: WorkloadModel.model, options: Workload.options())
+    let store = try ObjectStore.create(at: path, model: WorkloadModel.model, options: workload.options())
     store.close()
     try verifyFiles(root)
     let names = try FileManager.default.contentsOfDirectory(atPath: root)
@@ -51,7 +51,7 @@ struct Verifier {
   private func verifyStore(_ path: String, acknowledged: Int) throws -> Int {
     let (commit, blobCount) = try verifyContent(path, acknowledged: acknowledged)
     try verifyBlobs(path, blobCount)
-    let store = try ObjectStore.open(at: path, options: Workload.options())
+    let store = try ObjectStore.open(at: path, options: workload.options())
     defer { store.close() }
     guard try workload.knowsClone(commit, in: store) else {
       throw Finding("the clone of commit \(commit) is made again when it is repeated with its key")
@@ -69,7 +69,7 @@ struct Verifier {
   }
 
   private func verifyContent(_ path: String, acknowledged: Int) throws -> (commit: Int, blobCount: Int) {
-    let store = try ObjectStore.open(at: path, options: Workload.options())
+    let store = try ObjectStore.open(at: path, options: workload.options())
     defer { store.close() }
     try check(store, "found", readsData: true)
     let found = try StoreDigest.digest(store)

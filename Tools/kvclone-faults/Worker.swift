@@ -44,7 +44,7 @@ struct Worker {
   private func make() throws -> ObjectStore {
     for attempt in 1...Self.attempts {
       do {
-        return try ObjectStore.create(at: path, model: WorkloadModel.model, options: Workload.options())
+        return try ObjectStore.create(at: path, model: WorkloadModel.model, options: workload.options())
       } catch {
         try tell(error, 0)
         if error.kind == .storeExists, attempt > 1 { return try reopen(after: 0) }
@@ -57,7 +57,7 @@ struct Worker {
   private func open(_ number: Int) throws -> ObjectStore {
     for attempt in 1...Self.attempts {
       do {
-        return try ObjectStore.open(at: path, model: WorkloadModel.model, options: Workload.options())
+        return try ObjectStore.open(at: path, model: WorkloadModel.model, options: workload.options())
       } catch {
         try tell(error, number)
         if attempt == Self.attemptsUnderFault { Fault.clear() }

@@ -7,6 +7,8 @@ struct Workload: Sendable {
   let seed: UInt64
   /// How many commits there are, numbered from 1. The store counts more of them: it stages and sweeps in its own.
   let commitCount: Int
+  /// Whether commits are made durable by the commit log.
+  var usesCommitLog = false
 
   /// Small enough that a commit of many images spills several times.
   static let spillBudget = 32 << 10
@@ -34,10 +36,18 @@ struct Workload: Sendable {
   /// Whether the process closes the store before this commit and opens it again, so that faults meet that too.
   func opensAgain(before number: Int) -> Bool { number % 6 == 3 }
 
-  static func options() -> StoreOptions {
+  func options() -> StoreOptions {
     var options = StoreOptions()
-    options.spillBudget = spillBudget
+    options.spillBudget = Self.spillBudget
+    options.usesCommitLog = usesCommitLog
+    // So that it is full, and begins anew, in the course of the workload.
+    options.commitLogLimit = 0
     return options
+  }
+
+  /// What names the workload on the command line.
+  var arguments: [String] {
+    ["--seed", "\(seed)", "--commits", "\(commitCount)"] + (usesCommitLog ? ["--commit-log"] : [])
   }
 
   /// Performs one commit. It is durable when this returns; when it throws, it can be tried again.

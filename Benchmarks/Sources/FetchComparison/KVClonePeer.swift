@@ -43,7 +43,10 @@ struct KVClonePeer: Contestant {
   private static let itemsPerTransaction = 100_000
 
   init(making graph: ItemGraph, in folder: String) throws {
-    store = try ObjectStore.create(at: folder, model: Self.model)
+    var options = StoreOptions()
+    // As SQLite has its own one here: both keep their commits by one sync of a log.
+    options.usesCommitLog = true
+    store = try ObjectStore.create(at: folder, model: Self.model, options: options)
     requests = try ItemRequests(store)
     attributes = try ItemAttributes(store)
     (itemCode, listCode, tagCode) = try store.write { transaction in

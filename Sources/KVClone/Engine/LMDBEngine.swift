@@ -1,5 +1,5 @@
 package import KVCloneLMDB
-package import KVCloneModel
+import KVCloneModel
 package import KVCloneRecords
 
 /// LMDB behind the seam.

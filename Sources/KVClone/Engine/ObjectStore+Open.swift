@@ -181,6 +181,7 @@ extension StoreOptions {
     options.maximumReaders = maximumReaders
     options.spillBudget = spillBudget
     options.isReadAheadOff = isReadAheadOff
+    options.commitLogLimit = usesCommitLog ? commitLogLimit : nil
     return options
   }
 }

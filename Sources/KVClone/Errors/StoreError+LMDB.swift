@@ -32,7 +32,10 @@ extension StoreError {
       case .keyTooLong, .keyEmpty, .valueTooLong, .notAscending, .incompleteValue, .tablesFull, .threadStorageFull,
         .transactionFull, .cursorFull:
         .limitExceeded
-      case .commitFailed, .panic, .badTransaction, .badTable, .outOfMemory, .io: .io
+      case .commitLog(.foreign, _): .notAStore
+      case .commitLog(.damaged, _): .damaged
+      case .commitLog(.needsWriting, _): .readOnly
+      case .commitLog(.broken, _), .commitFailed, .panic, .badTransaction, .badTable, .outOfMemory, .io: .io
       }
     self.init(kind, error.message)
   }

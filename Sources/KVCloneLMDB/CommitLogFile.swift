@@ -1,0 +1,126 @@
+import CKVCloneLMDB
+import Glibc
+
+/// `commit.log`, open for reading and writing. It is written by who has the right to write the store, or recovers it.
+@safe
+final class CommitLogFile: @unchecked Sendable {
+  let descriptor: Int32
+  private let path: String
+  /// Whether both heads are known to be the same on the disk.
+  private var isCopySynced = false
+
+  /// Opens the log. Nil if there is none.
+  init?(existingAt path: String) throws(LMDBError) {
+    let file = unsafe kvclone_open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0)
+    guard file >= 0 else {
+      if -file == ENOENT { return nil }
+      if -file == ELOOP { throw .symlink(path: path) }
+      throw LMDBError(code: -file, operation: "open commit.log")
+    }
+    descriptor = file
+    self.path = path
+  }
+
+  /// Opens the log, making it (0600) if there is none: with both heads empty, and room for some records, on the disk and
+  /// under its name. The caller has the right to write.
+  init(path: String, directory: String) throws(LMDBError) {
+    let file = unsafe kvclone_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard file >= 0 else {
+      if -file == ELOOP { throw .symlink(path: path) }
+      throw LMDBError(code: -file, operation: "open commit.log")
+    }
+    descriptor = file
+    self.path = path
+    // Shorter, it was never used: the maker died.
+    if byteCount >= Self.firstLength { return }
+    let code = extend(to: Self.firstLength)
+    if code != 0 {
+      throw code == ENOSPC || code == EDQUOT ? .diskFull : LMDBError(code: code, operation: "write to commit.log")
+    }
+    if fsync(descriptor) != 0 { throw LMDBError(code: errno, operation: "fsync") }
+    try FileSystem.fsyncDirectory(directory)
+  }
+
+  deinit { close(descriptor) }
+
+  /// The heads, and room for a small commit: a disk that is almost full has that.
+  private static let firstLength = CommitLogFormat.recordsOffset + (64 << 10)
+
+  private var byteCount: Int { (try? FileSystem.facts(descriptor: descriptor))?.byteCount ?? 0 }
+
+  // MARK: Heads
+
+  /// The newest head that is whole; nil in a log that was never used.
+  func head() -> CommitLogHead? {
+    let copies = [head(at: 0), head(at: CommitLogFormat.headCopyOffset)].compactMap { $0 }
+    return copies.max { $0.sequence < $1.sequence }
+  }
+
+  private func head(at offset: Int) -> CommitLogHead? {
+    var bytes = [UInt8](repeating: 0, count: CommitLogFormat.headLength)
+    guard unsafe readAll(descriptor, &bytes, bytes.count, offset) else { return nil }
+    return CommitLogHead(bytes)
+  }
+
+  /// Whether the head is still that one, by its sequence, salt and use.
+  func isStill(_ head: CommitLogHead) -> Bool {
+    var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
+    let isRead = unsafe withUnsafeMutableBytes(of: &words) { words in
+      guard let start = words.baseAddress else { return false }
+      return unsafe readAll(descriptor, start, words.count, 0)
+    }
+    return isRead && UInt64(littleEndian: words.2) == head.sequence && UInt64(littleEndian: words.3) == head.salt
+      && UInt64(littleEndian: words.5) == (head.isInUse ? 1 : 0)
+  }
+
+  /// Writes the head and makes it durable; 0 or the error's number.
+  ///
+  /// The copy comes after, and onto the disk with whatever is synced next, at the latest before the head is written again: so
+  /// there is always one on the disk that is whole, and none that is older than the one before.
+  func replaceHead(_ head: CommitLogHead) -> Int32 {
+    if !isCopySynced, fdatasync(descriptor) != 0 { return errno }
+    let bytes = head.bytes
+    let code = unsafe writeAll(descriptor, bytes, bytes.count, 0)
+    if code != 0 { return code }
+    if fdatasync(descriptor) != 0 { return errno }
+    isCopySynced = false
+    return unsafe writeAll(descriptor, bytes, bytes.count, CommitLogFormat.headCopyOffset)
+  }
+
+  // MARK: Records
+
+  /// Writes a sealed record and makes it durable; 0 or the error's number.
+  func append(_ record: CommitLogRecord, at offset: Int) -> Int32 {
+    let end = offset + CommitLogFormat.padded(record.count)
+    // Blocks that are there already need no entry in the file system's own journal.
+    let length = byteCount
+    var code: Int32 = end > length ? extend(to: max(end, min(2 * length, length + Self.largestStep))) : 0
+    if code != 0 { return code }
+    code = unsafe writeAll(descriptor, record.base, end - offset, offset)
+    if code != 0 { return code }
+    if fdatasync(descriptor) != 0 { return errno }
+    isCopySynced = true
+    return 0
+  }
+
+  /// By which the file grows at most.
+  private static let largestStep = 16 << 20
+
+  /// Makes the file longer by bytes that are zero, and written: a hole's blocks would be found only when a commit needs them.
+  private func extend(to length: Int) -> Int32 {
+    let step = [UInt8](repeating: 0, count: 1 << 18)
+    let start = byteCount
+    var offset = start
+    while offset < length {
+      let count = min(step.count, length - offset)
+      let code = unsafe writeAll(descriptor, step, count, offset)
+      if code != 0 {
+        // What is left of the disk is for data.mdb.
+        _ = ftruncate(descriptor, start)
+        return code
+      }
+      offset += count
+    }
+    return 0
+  }
+}
