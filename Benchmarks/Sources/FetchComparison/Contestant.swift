@@ -24,6 +24,15 @@ enum Work: Sendable {
   case insertSingly([LinkedItem])
 }
 
+/// The tasks' queries of which both peers say how they answer them.
+enum PlannedQuery: String, CaseIterable {
+  case equality
+  case range
+  case twoAttributes = "two attributes"
+  case firstByName = "first 20 by name"
+  case firstByRank = "first 20 by rank"
+}
+
 /// A store of the graph, used as its best user would.
 ///
 /// Each piece of reading work is done in one read transaction, each piece of writing in as many as it says.
@@ -44,8 +53,8 @@ protocol Contestant: Sendable {
   /// The items with these numbers and their links, and how many items there are in all.
   func readBack(_ ids: Range<Int>) throws -> RowSum
 
-  /// How the peer would answer the tasks' queries, in its own words.
-  func plans() throws -> [(query: String, plan: String)]
+  /// How the peer would answer a query of the tasks, in its own words.
+  func plan(of query: PlannedQuery) throws -> String
 
   func close() throws
 }

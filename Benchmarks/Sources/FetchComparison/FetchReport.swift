@@ -89,10 +89,8 @@ struct FetchReport {
   }
 
   private var plans: String {
-    var table = MarkdownTable(["query"] + results.plans.map(\.title), wordColumns: 1 + results.plans.count)
-    for (index, query) in (results.plans.first?.plans ?? []).enumerated() {
-      table.rows.append([query.query] + results.plans.map { $0.plans[index].plan })
-    }
+    var table = MarkdownTable(["query", KVClonePeer.title, SQLitePeer.title], wordColumns: 3)
+    for plan in results.plans { table.rows.append([plan.query.rawValue, plan.kvclone, plan.sqlite]) }
     return "## What the peers say they do\n\n\(table.text)\n"
   }
 }

@@ -48,7 +48,7 @@ struct FetchResults {
   var syncs: [SyncFigures] = []
   /// How long each peer took to be filled, and the bytes of its files then.
   var stores: [(title: String, seconds: Double, bytes: Int)] = []
-  var plans: [(title: String, plans: [(query: String, plan: String)])] = []
+  var plans: [(query: PlannedQuery, kvclone: String, sqlite: String)] = []
   /// Tasks whose results were not the same: nothing else about them counts then.
   var differences: [String] = []
   /// What could not be looked at.

@@ -47,7 +47,9 @@ struct FetchRun {
       ours.close()
       try? theirs.close()
     }
-    results.plans = [(KVClonePeer.title, try ours.plans()), (SQLitePeer.title, try theirs.plans())]
+    for query in PlannedQuery.allCases {
+      results.plans.append((query, try ours.plan(of: query), try theirs.plan(of: query)))
+    }
     var next = graph.itemCount + 1
     for (index, task) in tasks.enumerated() where only?.contains(task.name) ?? true {
       var duel = Duel(

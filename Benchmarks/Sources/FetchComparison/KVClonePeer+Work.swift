@@ -101,15 +101,17 @@ extension KVClonePeer {
     }
   }
 
-  func plans() throws -> [(query: String, plan: String)] {
-    let prepared = [
-      ("equality", requests.code, ItemRequests.code(1)), ("range", requests.rank, ItemRequests.ranks(0..<1)),
-      ("two attributes", requests.match, ItemRequests.matches(below: 1)),
-    ]
-    let sorted = ["name", "rank"].map { ("first 20 by \($0)", requests.first(20, by: $0)) }
-    return try store.read { transaction in
-      try prepared.map { ($0.0, try transaction.explain($0.1, $0.2).joined(separator: "; ")) }
-        + sorted.map { ($0.0, try transaction.explain($0.1).joined(separator: "; ")) }
+  func plan(of query: PlannedQuery) throws -> String {
+    try store.read { transaction in
+      let steps =
+        switch query {
+        case .equality: try transaction.explain(requests.code, ItemRequests.code(1))
+        case .range: try transaction.explain(requests.rank, ItemRequests.ranks(0..<1))
+        case .twoAttributes: try transaction.explain(requests.match, ItemRequests.matches(below: 1))
+        case .firstByName: try transaction.explain(requests.first(20, by: "name"))
+        case .firstByRank: try transaction.explain(requests.first(20, by: "rank"))
+        }
+      return steps.joined(separator: "; ")
     }
   }
 }

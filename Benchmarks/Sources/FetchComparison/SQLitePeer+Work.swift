@@ -114,17 +114,18 @@ extension SQLitePeer {
     }
   }
 
-  func plans() throws -> [(query: String, plan: String)] {
-    let queries: [(String, String, StatementArguments)] = [
-      ("equality", Query.byCode, [1]), ("range", Query.byRank, [0, 1]),
-      ("first 20 by name", Query.firstByName, [20]), ("first 20 by rank", Query.firstByRank, [20]),
-      ("two attributes", Query.matches, [1]),
-    ]
-    return try pool.read { database in
-      try queries.map { name, sql, arguments in
-        let rows = try Row.fetchAll(database, sql: "EXPLAIN QUERY PLAN " + sql, arguments: arguments)
-        return (name, rows.map { $0["detail"] as String }.joined(separator: "; "))
+  func plan(of query: PlannedQuery) throws -> String {
+    let (sql, arguments): (String, StatementArguments) =
+      switch query {
+      case .equality: (Query.byCode, [1])
+      case .range: (Query.byRank, [0, 1])
+      case .twoAttributes: (Query.matches, [1])
+      case .firstByName: (Query.firstByName, [20])
+      case .firstByRank: (Query.firstByRank, [20])
       }
+    return try pool.read { database in
+      let rows = try Row.fetchAll(database, sql: "EXPLAIN QUERY PLAN " + sql, arguments: arguments)
+      return rows.map { $0["detail"] as String }.joined(separator: "; ")
     }
   }
 }
