@@ -50,7 +50,7 @@ struct FetchIndexStoreTests {
     }
   }
 
-  private static let searched = "search the index name_-size by name (about 25 objects)"
+  private static let searched = "look up name in the index name_-size, without planning (about 25 objects)"
   private static let scanned = "look at every object of Item and its sub-entities"
 
   @Test("indexes that a model gains are built at open, those that it loses are dropped, in one transaction each")
@@ -130,7 +130,7 @@ struct FetchIndexStoreTests {
     store.close()
     engine.reopen()
     store = try ObjectStore.assemble(engine, path: "engine", model: nil, options: StoreOptions())
-    #expect(try plan(store).hasPrefix("search the index name_-size by name"))
+    #expect(try plan(store).hasPrefix("look up name in the index name_-size"))
     #expect(try store.info().formatVersion == 4)
     #expect(try store.check().damages.isEmpty)
     store.close()
@@ -161,7 +161,7 @@ struct FetchIndexStoreTests {
     var other = try ObjectStore.assemble(
       engine, path: "engine", model: ManagedObjectModel(name: "Growing", entities: entities), options: StoreOptions())
     try old.insert("Item", ["name": "n7"])
-    #expect(try plan(old).hasPrefix("search the index"))
+    #expect(try plan(old).hasPrefix("look up name in the index"))
     other = try ObjectStore.assemble(
       engine, path: "engine", model: Self.model([fetchIndex("size")]), options: StoreOptions())
     let error = expectError(.incompatibleModel) { try old.insert("Item", ["name": "n7"]) }

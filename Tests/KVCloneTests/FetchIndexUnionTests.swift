@@ -39,7 +39,8 @@ struct FetchIndexUnionTests {
     #expect(try plan("rank == 5500 OR (note == nil AND (state == 'done' OR rank == 1))").hasPrefix(scan))
     // What is wanted bounds what is read of one index, not of several.
     #expect(try plan("state == 'done' OR rank == 5500", limit: 10).hasPrefix(scan))
-    #expect(try plan("state == 'done'", limit: 10) == "search the index state by state (about 10 objects)")
+    #expect(
+      try plan("state == 'done'", limit: 10) == "look up state in the index state, without planning (about 10 objects)")
     #expect(try plan("rank > 5400 OR rank < 599") == "join the objects of 2 searches (about 1198 objects)")
     #expect(try plan("state == 'open' OR rank == 1") == "join the objects of 2 searches (about 1001 objects)")
   }

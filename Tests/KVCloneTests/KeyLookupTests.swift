@@ -147,6 +147,42 @@ struct KeyLookupTests {
     }
   }
 
+  @Test("what is explained is what is done: few are looked up, and more are planned for")
+  func explained() throws {
+    let test = try TestStore(keyModel)
+    try test.store.write { tx in
+      for number in 0..<2000 {
+        let values: [String: AttributeValue?] = [
+          "code": .string("c\(number)"), "size": .double(Double(number / 70)), "group": .integer(Int64(number / 64)),
+        ]
+        try tx.insert("Branch", values)
+      }
+    }
+    func steps(_ entity: String, _ format: String, limit: Int = 0, sort: [QuerySortDescriptor] = []) throws
+      -> [String]
+    {
+      let predicate = try QueryPredicate(format: format)
+      let request = FetchRequest(entity, predicate: predicate, sortDescriptors: sort, fetchLimit: limit)
+      return try test.store.read { try $0.explain(request) }
+    }
+    #expect(
+      try steps("Root", "group == 3") == [
+        "look up group in the index group, without planning (about 64 objects)",
+        "take all of them: they are those for which group == 3", "in the order of ids",
+      ])
+    #expect(
+      try steps("Leaf", "group == 3", limit: 2) == [
+        "look up group in the index group, without planning (about 64 objects)",
+        "keep those of Leaf and its sub-entities: for all of them, group == 3", "in the order of ids", "stop after 2",
+      ])
+    #expect(
+      try steps("Branch", "code == 'c7' AND size == 0.0").first
+        == "look up size, code in the index size_-code, without planning (about 1 object)")
+    #expect(try steps("Branch", "size == 1.0").first == "search the index size_-code by size (about 70 objects)")
+    let sort = [QuerySortDescriptor(key: "town")]
+    #expect(try steps("Root", "group == 3", sort: sort).first == "search the index group by group (about 64 objects)")
+  }
+
   @Test("an index or a constraint that names an attribute twice tells of no other")
   func repeatedColumns() throws {
     let model = ManagedObjectModel("Repeated") {

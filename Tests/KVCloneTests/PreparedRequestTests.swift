@@ -113,7 +113,10 @@ struct PreparedRequestTests {
             return found.count < 2
           }
           #expect(found == Array(expected.prefix(2)), "\(format), \(values)")
-          #expect(try tx.explain(prepared, values) == tx.explain(filled), "\(format), \(values)")
+          // A property in a variable's place is not looked up, but planned with.
+          let others = arguments.values.contains { if case .expression = $0 { true } else { false } } ? 1 : 0
+          let steps = (try tx.explain(prepared, values), try tx.explain(filled))
+          #expect(steps.0.dropFirst(others) == steps.1.dropFirst(others), "\(format), \(values)")
           #expect(try tx.fetchIDs(filled) == expected, "\(format), \(values)")
           #expect(try tx.count(filled) == expected.count, "\(format), \(values)")
         }
@@ -129,7 +132,7 @@ struct PreparedRequestTests {
       try test.store.read { tx in try tx.explain(prepared, ["flag": .boolean(flag)])[0] }
     }
     for _ in 0..<2 {
-      #expect(try plan(true) == "search the index flag by flag (about 2 objects)")
+      #expect(try plan(true) == "look up flag in the index flag, without planning (about 2 objects)")
       #expect(try plan(false).hasPrefix("look at every object of Item and its sub-entities (at most "))
     }
   }
@@ -191,9 +194,9 @@ struct PreparedRequestTests {
     }
     #expect(try plan().hasPrefix("look at every object of Item and its sub-entities (at most "))
     try test.reopen(model: model([fetchIndex("code")]))
-    #expect(try plan() == "search the index code by code (about 10 objects)")
+    #expect(try plan() == "look up code in the index code, without planning (about 10 objects)")
     try test.reopen(model: model([fetchIndex("name"), fetchIndex("-code")]))
-    #expect(try plan() == "search the index -code by code (about 10 objects)")
+    #expect(try plan() == "look up code in the index -code, without planning (about 10 objects)")
     try test.reopen(model: model([]))
     #expect(try plan().hasPrefix("look at every object of Item and its sub-entities (at most "))
     try checked(test.store)

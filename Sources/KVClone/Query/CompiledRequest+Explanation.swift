@@ -1,15 +1,47 @@
 import KVCloneModel
 
+extension Session {
+  /// What is done for a request, a line for each step.
+  borrowing func explain(_ request: FetchRequest) throws(StoreError) -> [String] {
+    let answer = try lookUp(request)
+    let compiled = if let answer { answer.found } else { try compile(request) }
+    return compiled.explanation(
+      request.predicate, request.sortDescriptors, highest: try upperBound(compiled.entity), lookup: answer?.lookup)
+  }
+
+  /// The same for a prepared request.
+  borrowing func explain(_ prepared: PreparedRequest, _ values: QueryVariables) throws(StoreError) -> [String] {
+    let answer = try lookUp(prepared, values)
+    let compiled = if let answer { answer.found } else { try compile(prepared, values) }
+    let request = prepared.request
+    var predicate: QueryPredicate?
+    if let open = request.predicate {
+      predicate = try QueryBinder(compiler: queryCompiler(compiled.entity), values: values).predicate(open)
+    }
+    return compiled.explanation(
+      predicate, request.sortDescriptors, highest: try upperBound(compiled.entity), lookup: answer?.lookup)
+  }
+}
+
 extension CompiledRequest {
   /// What is done for the request, a line for each step.
   ///
-  /// - Parameter highest: how many objects the entity has at most.
-  func explanation(_ predicate: QueryPredicate?, _ sort: [QuerySortDescriptor], highest: Int) -> [String] {
-    var lines = explanation(of: source, estimate, highest)
+  /// - Parameters:
+  ///   - highest: how many objects the entity has at most.
+  ///   - lookup: what found the objects, where nothing was planned.
+  func explanation(
+    _ predicate: QueryPredicate?, _ sort: [QuerySortDescriptor], highest: Int, lookup: KeyLookup? = nil
+  ) -> [String] {
+    var lines = lookup.map { [explanation(of: $0)] } ?? explanation(of: source, estimate, highest)
     if let predicate {
       let text = predicate.predicateFormat
-      lines.append(
-        isSourceExact ? "take all of them: they are those for which \(text)" : "keep those for which \(text)")
+      if isSourceExact {
+        lines.append("take all of them: they are those for which \(text)")
+      } else if lookup != nil {
+        lines.append("keep those of \(kinds): for all of them, \(text)")
+      } else {
+        lines.append("keep those for which \(text)")
+      }
     }
     let keys = sort.map { "\($0.key.expressionFormat) \($0.ascending ? "ascending" : "descending")" }
     if case .ordered(let ordered) = source {
@@ -30,12 +62,15 @@ extension CompiledRequest {
     return lines
   }
 
+  private func explanation(of lookup: KeyLookup) -> String {
+    let columns = lookup.index.columns.prefix(lookup.sources.count).map(\.name).joined(separator: ", ")
+    return "look up \(columns) in \(lookup.index.title), without planning\(Self.counted(estimate))"
+  }
+
   private func explanation(of source: Source, _ estimate: Int?, _ highest: Int) -> [String] {
-    let counted = estimate.map { " (about \(Self.objects($0)))" } ?? ""
+    let counted = Self.counted(estimate)
     switch source {
-    case .entity:
-      let others = includesSubentities ? " and its sub-entities" : ""
-      return ["look at every object of \(entity.name)\(others) (at most \(Self.objects(highest)))"]
+    case .entity: return ["look at every object of \(kinds) (at most \(Self.objects(highest)))"]
     case .objects(let ids): return ["look up \(Self.objects(ids.count)) by id"]
     case .members(let owners, let link):
       return ["look at the members of \(link.name) of \(Self.objects(owners.count))\(counted)"]
@@ -55,6 +90,10 @@ extension CompiledRequest {
     let places = scan.intervals.count == 1 ? "" : " in \(scan.intervals.count) places"
     return "search \(title) by \(columns)\(places)"
   }
+
+  private var kinds: String { entity.name + (includesSubentities ? " and its sub-entities" : "") }
+
+  private static func counted(_ estimate: Int?) -> String { estimate.map { " (about \(objects($0)))" } ?? "" }
 
   private static func objects(_ count: Int) -> String { count == 1 ? "1 object" : "\(count) objects" }
 }

@@ -117,16 +117,7 @@ extension AttributeValue {
 extension Session {
   /// What `compile(_:)` gives for a request, or sooner what it finds.
   borrowing func resolve(_ request: FetchRequest, isCount: Bool = false) throws(StoreError) -> CompiledRequest {
-    if let predicate = request.predicate, request.sortDescriptors.isEmpty, request.fetchLimit >= 0,
-      request.fetchOffset >= 0
-    {
-      let entity = try schema.entity(request.entityName)
-      if let lookup = KeyLookup(predicate, entity, includesSubentities: request.includesSubentities),
-        let found = try find(lookup, QueryVariables(), RequestFrame(request, entity, order: []))
-      {
-        return found
-      }
-    }
+    if let found = try lookUp(request)?.found { return found }
     return try compile(request, isCount: isCount)
   }
 
@@ -134,13 +125,35 @@ extension Session {
   borrowing func resolve(
     _ prepared: PreparedRequest, _ values: QueryVariables, isCount: Bool = false
   ) throws(StoreError) -> CompiledRequest {
-    let template = try prepared.template(for: self)
-    if let lookup = template.lookup, template.frame.order.isEmpty || isCount,
-      let found = try find(lookup, values, template.frame)
-    {
-      return found
-    }
+    if let found = try lookUp(prepared, values, isCount: isCount)?.found { return found }
     return try compile(prepared, values, isCount: isCount)
+  }
+
+  /// The lookup that answers a request, and what it finds; nil where it takes more than that.
+  @inline(__always)
+  borrowing func lookUp(
+    _ request: FetchRequest
+  ) throws(StoreError) -> (lookup: KeyLookup, found: CompiledRequest)? {
+    guard let predicate = request.predicate, request.sortDescriptors.isEmpty, request.fetchLimit >= 0,
+      request.fetchOffset >= 0
+    else { return nil }
+    let entity = try schema.entity(request.entityName)
+    guard let lookup = KeyLookup(predicate, entity, includesSubentities: request.includesSubentities),
+      let found = try find(lookup, QueryVariables(), RequestFrame(request, entity, order: []))
+    else { return nil }
+    return (lookup, found)
+  }
+
+  /// The same for a prepared request.
+  @inline(__always)
+  borrowing func lookUp(
+    _ prepared: PreparedRequest, _ values: QueryVariables, isCount: Bool = false
+  ) throws(StoreError) -> (lookup: KeyLookup, found: CompiledRequest)? {
+    let template = try prepared.template(for: self)
+    guard let lookup = template.lookup, template.frame.order.isEmpty || isCount,
+      let found = try find(lookup, values, template.frame)
+    else { return nil }
+    return (lookup, found)
   }
 
   /// nil where more than the keys have to be asked, or where there are many of them.

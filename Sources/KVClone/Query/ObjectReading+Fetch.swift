@@ -53,10 +53,6 @@ extension ObjectReading where Self: ~Copyable {
   ///
   /// - Throws: see ``fetch(_:)``.
   public borrowing func explain(_ request: FetchRequest) throws(StoreError) -> [String] {
-    try _withSession { (session) throws(StoreError) in
-      let compiled = try session.compile(request)
-      return compiled.explanation(
-        request.predicate, request.sortDescriptors, highest: try session.upperBound(compiled.entity))
-    }
+    try _withSession { (session) throws(StoreError) in try session.explain(request) }
   }
 }

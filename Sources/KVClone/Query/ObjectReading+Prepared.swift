@@ -103,13 +103,6 @@ extension ObjectReading where Self: ~Copyable {
   public borrowing func explain(
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> [String] {
-    try _withSession { (session) throws(StoreError) in
-      let compiled = try session.compile(request, variables)
-      let binder = QueryBinder(compiler: session.queryCompiler(compiled.entity), values: variables)
-      var predicate: QueryPredicate?
-      if let open = request.request.predicate { predicate = try binder.predicate(open) }
-      return compiled.explanation(
-        predicate, request.request.sortDescriptors, highest: try session.upperBound(compiled.entity))
-    }
+    try _withSession { (session) throws(StoreError) in try session.explain(request, variables) }
   }
 }

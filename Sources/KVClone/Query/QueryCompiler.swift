@@ -42,134 +42,6 @@ struct QueryCompiler {
     return conditions
   }
 
-  // MARK: Comparisons
-
-  private mutating func test(_ comparison: QueryComparison) throws(StoreError) -> QueryTest {
-    try check(comparison.options)
-    return try test(try term(comparison.left), try term(comparison.right), comparison)
-  }
-
-  /// A comparison whose sides are compiled.
-  func test(
-    _ left: QueryTerm, _ right: QueryTerm, _ comparison: QueryComparison
-  ) throws(StoreError) -> QueryTest {
-    var (left, right) = (left, right)
-    if case .string? = left.constant, let list = ofOneKind(right), (try? adapted(left, to: list)) != nil {
-      right = list
-    }
-    right = try adapted(right, to: left)
-    left = try adapted(left, to: right)
-    try check(left, right, comparison)
-    if case .null? = right.constant { left = left.withoutLargeValues }
-    if case .null? = left.constant { right = right.withoutLargeValues }
-    if comparison.operator == .matches, case .string(let pattern)? = right.constant, TextPattern(pattern) == nil {
-      throw invalid("the regular expression of MATCHES cannot be read; check its brackets and escapes")
-    }
-    return QueryTest(left, comparison.operator, right, comparison.modifier, comparison.options)
-  }
-
-  func check(_ options: QueryComparison.Options) throws(StoreError) {
-    if options.contains(.localeSensitive) {
-      throw invalid("[l] compares by the rules of a language, which a store does not have; leave it out, or use [cd]")
-    }
-  }
-
-  private func check(_ left: QueryTerm, _ right: QueryTerm, _ comparison: QueryComparison) throws(StoreError) {
-    let isMembership = comparison.operator == .contains && left.isList && comparison.modifier == .direct
-    if comparison.modifier != .direct {
-      guard left.isList || left.isUnknown else {
-        throw invalid("ANY, ALL and NONE need many values on their left, and \(left.text) is one; leave the word out")
-      }
-    } else if left.isList, !isMembership {
-      throw invalid(
-        "\(left.text) leads to many values; write ANY, ALL or NONE before it, or a collection operator such as @count",
-        left)
-    }
-    let takesList = comparison.operator == .in || comparison.operator == .between
-    if right.isList, !takesList {
-      throw invalid(
-        "\(right.text) leads to many values; put it on the left with ANY or ALL before it, or use IN", right)
-    }
-    let (mine, its) = (left.kind.element, right.kind.element)
-    guard mine.fits(its) else {
-      throw wrongType(left.path == nil ? right : left, "\(left.text) is \(mine.name), and is compared with \(its.name)")
-    }
-    switch comparison.operator {
-    case .equal, .notEqual, .in: break
-    case .contains where isMembership: break
-    case .contains, .beginsWith, .endsWith, .like, .matches:
-      guard mine.fits(.text), its.fits(.text) else {
-        throw wrongType(left, "\(comparison.operator.rawValue) compares texts, and \(left.text) is \(mine.name)")
-      }
-    default:
-      guard mine.isOrdered, its.isOrdered else {
-        throw wrongType(left, "\(left.text) is \(mine.name), of which none is less than another; use == or IN")
-      }
-    }
-  }
-
-  /// Constants as what they are compared with: a UUID and an object may be written as text.
-  private func adapted(_ term: QueryTerm, to other: QueryTerm) throws(StoreError) -> QueryTerm {
-    if case .list(let parts) = term.node {
-      var others: [QueryTerm] = []
-      for part in parts { others.append(try adapted(part, to: other)) }
-      return QueryTerm(.list(others), others.first { !$0.isUnknown }.map { .list($0.kind.element) } ?? term.kind)
-    }
-    guard let value = term.constant else { return term }
-    switch value {
-    case .string, .list, .object: break
-    default: return term
-    }
-    let converted = try adapted(value, to: other.kind.element, other)
-    return QueryTerm(.constant(converted), QueryKind(converted))
-  }
-
-  /// A list some of whose elements are UUIDs, dates or objects, with the texts beside them as that too; nil for other terms.
-  /// A text on the other side then is compared with all of them alike.
-  private func ofOneKind(_ term: QueryTerm) -> QueryTerm? {
-    func isWrittenAsText(_ kind: QueryKind) -> Bool {
-      switch kind {
-      case .uuid, .date, .object: true
-      default: false
-      }
-    }
-    switch term.node {
-    case .list(let parts):
-      guard let model = parts.first(where: { isWrittenAsText($0.kind.element) }) else { return nil }
-      return QueryTerm(
-        .list(parts.map { (try? adapted($0, to: model)) ?? $0 }), .list(model.kind.element))
-    case .constant(.list(let values)):
-      guard let kind = values.lazy.map({ QueryKind($0) }).first(where: isWrittenAsText) else { return nil }
-      return QueryTerm(.constant(.list(values.map { (try? adapted($0, to: kind, term)) ?? $0 })), .list(kind))
-    default: return nil
-    }
-  }
-
-  private func adapted(_ value: QueryValue, to kind: QueryKind, _ other: QueryTerm) throws(StoreError) -> QueryValue {
-    switch (value, kind) {
-    case (.list(let values), _):
-      var others: [QueryValue] = []
-      for value in values { others.append(try adapted(value, to: kind, other)) }
-      return .list(others)
-    case (.string(let text), .uuid):
-      guard let uuid = UUID(uuidString: text) else {
-        throw wrongType(other, "a UUID is compared with a text that is none; write 8-4-4-4-12 hexadecimal digits")
-      }
-      return .uuid(uuid)
-    case (.string(let text), .date):
-      guard let date = try? Date(text, strategy: .iso8601) else {
-        throw wrongType(other, "a date is compared with a text that is none; write it as 2026-01-31T12:00:00Z")
-      }
-      return .date(date.timeIntervalSinceReferenceDate)
-    case (.string(let text), .object):
-      guard let (id, _) = try? schema.parse(text, storeUUID: storeUUID) else {
-        throw wrongType(other, "an object is compared with a text that names none; write Entity/serial")
-      }
-      return .object(id)
-    default: return value
-    }
-  }
-
   // MARK: Expressions
 
   mutating func term(_ expression: QueryExpression) throws(StoreError) -> QueryTerm {
@@ -362,7 +234,7 @@ struct QueryCompiler {
     StoreError(.invalidPredicate, message, entity: entity.name, property: term?.path)
   }
 
-  private func wrongType(_ term: QueryTerm, _ message: String) -> StoreError {
+  func wrongType(_ term: QueryTerm, _ message: String) -> StoreError {
     StoreError(.wrongType, message, entity: entity.name, property: term.path)
   }
 }
@@ -375,12 +247,6 @@ extension CompiledEntity {
 }
 
 extension QueryTerm {
-  /// The same term where only nil is asked for.
-  fileprivate var withoutLargeValues: QueryTerm {
-    guard case .attribute(let owner, let column) = node, column.readsLargeValues else { return self }
-    return QueryTerm(.attribute(of: owner, QueryColumn(withoutLargeValues: column)), kind)
-  }
-
   /// It gives an object, whatever is stored.
   fileprivate var isOneObject: Bool {
     switch node {
