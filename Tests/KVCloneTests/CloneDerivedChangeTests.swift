@@ -80,6 +80,39 @@ struct CloneDerivedChangeTests {
     try fixture.expectClean()
   }
 
+  private static let averages = ManagedObjectModel("Averages") {
+    EntityDescription("Album") {
+      AttributeDescription("average", .double, derivation: "photos.@avg.size")
+      RelationshipDescription("photos", toMany: "Photo", inverse: "album")
+    }
+    EntityDescription("Photo") {
+      AttributeDescription("size", .integer64)
+      AttributeDescription("title", .string)
+      AttributeDescription("folded", .string, derivation: "canonical:(title)")
+      RelationshipDescription("album", toOne: "Album", inverse: "photos")
+    }
+  }
+
+  @Test("where no constraint names a derived attribute, they wait for the commit, not for every clone")
+  func notRefreshed() throws {
+    let fixture = try CloneStore(Self.averages)
+    let album = try fixture.insert("Album")
+    let photo = try fixture.insert("Photo", ["size": 2, "title": "Zoë"], ["album": [album]])
+    let (clones, early) = try fixture.store.write { tx in
+      try tx.setAttributes(photo, ["size": 4, "title": "Ägypten"])
+      let options = CloneOptions.with { $0.rules = ["Photo.album": .reference] }
+      var clones: [ObjectID] = []
+      for _ in 0..<3 { clones.append(try tx.clone([photo], options: options).root) }
+      try tx.set(photo, "size", 8)
+      #expect(try tx.members(album, "photos") == [photo] + clones)
+      return (clones, try tx.value(album, "average"))
+    }
+    #expect(early == .double(2))
+    #expect(try fixture.value(album, "average") == .double(5))
+    for clone in clones { #expect(try fixture.value(clone, "folded") == "agypten") }
+    try fixture.expectClean()
+  }
+
   @Test("values that are asked for again and again are kept")
   func kept() {
     var futures = FutureValues()

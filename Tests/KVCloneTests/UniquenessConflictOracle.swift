@@ -2,6 +2,22 @@ import Foundation
 
 @testable import KVClone
 
+/// The first of some constraints that another object has the same values under, and the first of the others.
+///
+/// - Parameter key: an object's values under a constraint; nil where one is nil.
+func firstConflict<Object>(
+  of id: ObjectID, in objects: [ObjectID: Object], _ constraints: [[String]],
+  key: (Object, [String]) -> [AttributeValue]?
+) -> (constraint: [String], other: ObjectID)? {
+  guard let object = objects[id] else { return nil }
+  for constraint in constraints {
+    guard let values = key(object, constraint) else { continue }
+    let others = objects.filter { $0.key != id && key($0.value, constraint) == values }
+    if let other = others.keys.min() { return (constraint, other) }
+  }
+  return nil
+}
+
 /// The rules of the merge policies on dictionaries, for objects with everything that a conflict can touch: relationships of
 /// all kinds, cascades, large values, derived attributes in a constraint, and a hook that makes conflicts of its own.
 struct ConflictOracle {
@@ -184,13 +200,7 @@ struct ConflictOracle {
   private func isNew(_ id: ObjectID) -> Bool { before[id] == nil }
 
   private func conflict(of id: ObjectID) -> (constraint: [String], other: ObjectID)? {
-    guard let dot = dots[id] else { return nil }
-    for constraint in Self.constraints {
-      guard let key = dot.key(constraint) else { continue }
-      let others = dots.keys.filter { $0 != id && dots[$0]?.key(constraint) == key }
-      if let other = others.min() { return (constraint, other) }
-    }
-    return nil
+    firstConflict(of: id, in: dots, Self.constraints) { $0.key($1) }
   }
 
   /// New objects in their order, then stored ones that were changed, until nothing is left; whether there was anything.

@@ -152,13 +152,7 @@ private struct Dots {
   private func isNew(_ id: ObjectID) -> Bool { before[id] == nil }
 
   private func conflict(of id: ObjectID) -> (constraint: [String], other: ObjectID)? {
-    guard let dot = dots[id] else { return nil }
-    for constraint in Self.constraints {
-      guard let key = dot.key(constraint) else { continue }
-      let others = dots.keys.filter { $0 != id && dots[$0]?.key(constraint) == key }
-      if let other = others.min() { return (constraint, other) }
-    }
-    return nil
+    firstConflict(of: id, in: dots, Self.constraints) { $0.key($1) }
   }
 
   /// New objects in their order, then stored ones that were changed, until nothing is left.

@@ -18,4 +18,12 @@ struct OwnMemory<Value: ~Copyable>: ~Copyable {
     @inline(__always) _read { yield place.pointee }
     @inline(__always) nonmutating _modify { yield &place.pointee }
   }
+
+  /// Moves the value out.
+  consuming func take() -> Value {
+    let value = place.move()
+    place.deallocate()
+    discard self
+    return value
+  }
 }

@@ -29,6 +29,8 @@ final class Schema: Sendable {
   private let objectTables: [StorageTable?]
   /// Root entities of which, or of whose sub-entities, a commit has anything to check.
   private let validatedRoots: Set<UInt16>
+  /// Whether a uniqueness constraint names a derived attribute.
+  let hasDerivedConstraints: Bool
 
   /// The schema of a store with this catalog.
   convenience init(
@@ -68,6 +70,11 @@ final class Schema: Sendable {
     for entity in entities { objectTables[Int(entity.rootCode)] = entity.table }
     self.objectTables = objectTables
     validatedRoots = Set(entities.filter(\.isValidated).map(\.rootCode))
+    hasDerivedConstraints = entities.contains { entity in
+      entity.constraints.flatMap(\.columns).contains { column in
+        if case .attribute(let index) = column { entity.attributes[index].isDerived } else { false }
+      }
+    }
     for layout in layouts { try check(layout) }
   }
 

@@ -5,24 +5,18 @@ public import KVCloneModel
 /// It lives as long as the closure of `ObjectStore.read`; ids and ``ManagedObject``s may leave it.
 public struct ReadTransaction: ~Copyable, ObjectReading {
   /// In memory of its own: a session has some hundred bytes, which would be copied wherever the transaction is lent.
-  private let place: UnsafeMutablePointer<Session>
+  private let place: OwnMemory<Session>
 
-  var session: Session { _read { yield place.pointee } }
+  var session: Session { _read { yield place.value } }
 
   init(_ session: consuming Session) {
-    place = .allocate(capacity: 1)
-    place.initialize(to: session)
-  }
-
-  deinit {
-    place.deinitialize(count: 1)
-    place.deallocate()
+    place = OwnMemory(session)
   }
 
   /// Lends the transaction's insides to the library's own extensions.
   @_documentation(visibility: private)
   public borrowing func _withSession<R, E: Error>(_ body: (borrowing Session) throws(E) -> R) throws(E) -> R {
-    try body(place.pointee)
+    try body(place.value)
   }
 }
 
@@ -35,44 +29,33 @@ public struct ReadTransaction: ~Copyable, ObjectReading {
 public struct WriteTransaction: ~Copyable, ObjectReading {
   /// In memory of its own, because reading settles what waits, though to whoever reads nothing changes. Nobody borrows
   /// anything from the session then: nothing waits while somebody reads, because only changes make it wait.
-  private let place: UnsafeMutablePointer<Session>
+  private let place: OwnMemory<Session>
 
   var session: Session {
-    _read { yield place.pointee }
-    _modify { yield &place.pointee }
+    _read { yield place.value }
+    _modify { yield &place.value }
   }
 
   init(_ session: consuming Session) {
-    place = .allocate(capacity: 1)
-    place.initialize(to: session)
-  }
-
-  deinit {
-    place.deinitialize(count: 1)
-    place.deallocate()
+    place = OwnMemory(session)
   }
 
   /// Lends the transaction's insides to the library's own extensions.
   @_documentation(visibility: private)
   public borrowing func _withSession<R, E: Error>(_ body: (borrowing Session) throws(E) -> R) throws(E) -> R {
-    if !place.pointee.isSettled {
+    if !place.value.isSettled {
       do throws(StoreError) {
-        try place.pointee.settle()
+        try place.value.settle()
       } catch {
         // Who cannot be told reads on; the commit will tell.
         if let error = error as? E { throw error }
       }
     }
-    return try body(place.pointee)
+    return try body(place.value)
   }
 
   /// Hands on what is to be committed.
-  consuming func takeSession() -> Session {
-    let session = place.move()
-    place.deallocate()
-    discard self
-    return session
-  }
+  consuming func takeSession() -> Session { place.take() }
 
   /// Writes what new objects owe others, for those who use the session itself.
   mutating func settle() throws(StoreError) { try session.settle() }

@@ -106,23 +106,12 @@ extension Session {
     of entity: CompiledEntity, includesSubentities: Bool, from start: UInt64 = 0,
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    let wanted = includesSubentities ? entity.concreteCodes : entity.isAbstract ? [] : [entity.code]
     let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: start))
     let schema = schema
-    // Neighbours are of one entity and layout, as a rule.
-    var last: UInt32?
-    var layout: RecordLayout?
+    var known = KnownLayout(entity.wantedCodes(includesSubentities: includesSubentities))
     try storage.scan(entity.table, from: key.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
-      let names: UInt32
-      do throws(RecordError) { names = try RecordView.layoutAndEntity(of: value) } catch {
-        throw schema.damaged(id, error)
-      }
-      if names != last {
-        layout = try schema.layout(names, id, ifOf: wanted)
-        last = names
-      }
-      guard let layout else { return true }
+      guard let layout = try known.layout(of: copy value, id, schema) else { return true }
       return try body(id, try schema.view(of: copy value, layout, id: id))
     }
   }
@@ -134,25 +123,14 @@ extension Session {
     of entity: CompiledEntity, includesSubentities: Bool, through filter: inout RecordFilter,
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    let wanted = includesSubentities ? entity.concreteCodes : entity.isAbstract ? [] : [entity.code]
     let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: 0))
     let schema = schema
-    // Neighbours are of one entity and layout, as a rule.
-    var last: UInt32?
-    var layout: RecordLayout?
+    var known = KnownLayout(entity.wantedCodes(includesSubentities: includesSubentities))
     try storage.scan(entity.table, from: key.bytes) { (key, value) throws(StoreError) in
       let verdict = filter.judge(copy key, copy value)
       if case .dropped = verdict { return true }
       let id = try schema.objectID(key)
-      let names: UInt32
-      do throws(RecordError) { names = try RecordView.layoutAndEntity(of: value) } catch {
-        throw schema.damaged(id, error)
-      }
-      if names != last {
-        layout = try schema.layout(names, id, ifOf: wanted)
-        last = names
-      }
-      guard let layout else { return true }
+      guard let layout = try known.layout(of: copy value, id, schema) else { return true }
       var isIntact = false
       if case .kept = verdict { isIntact = true }
       let view =
@@ -161,6 +139,35 @@ extension Session {
       guard try filter.holds(id, view, self) else { return true }
       return try body(id, view)
     }
+  }
+}
+
+/// The layout of the record that a scan was at last: neighbours are of one entity and layout, as a rule.
+private struct KnownLayout {
+  /// Codes of the entities whose records are wanted.
+  private let wanted: Set<UInt16>
+  /// The layout and entity that the last record's header named, and what that means.
+  private var last: UInt32?
+  private var layout: RecordLayout?
+
+  init(_ wanted: Set<UInt16>) {
+    self.wanted = wanted
+  }
+
+  /// The layout of an object's record; nil where the record is not wanted.
+  @inline(__always)
+  mutating func layout(of record: borrowing RawSpan, _ id: ObjectID, _ schema: Schema) throws(StoreError)
+    -> RecordLayout?
+  {
+    let names: UInt32
+    do throws(RecordError) { names = try RecordView.layoutAndEntity(of: copy record) } catch {
+      throw schema.damaged(id, error)
+    }
+    if names != last {
+      layout = try schema.layout(names, id, ifOf: wanted)
+      last = names
+    }
+    return layout
   }
 }
 
