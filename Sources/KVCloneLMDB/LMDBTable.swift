@@ -40,6 +40,7 @@ package enum LMDBSeek: Sendable {
 }
 
 /// Sizes that LMDB itself imposes.
+@usableFromInline
 package enum LMDBLimits {
   /// The longest key, in bytes: `MDB_MAXKEYSIZE` of a stock build.
   package static let maximumKeyLength = 511

@@ -6,6 +6,7 @@ import CKVCloneLMDB
 
 /// Where a value lies, or why it does not: `code` is 0, or what `LMDBPointerReader` has a name or an error for.
 @safe
+@usableFromInline
 package struct LMDBValuePointer {
   package let code: Int32
   package let base: UnsafeRawPointer
@@ -51,6 +52,7 @@ extension LMDBEntryPointer {
 
 /// What a transaction reads, in pointers. Valid as long as the transaction, which the owner of this keeps alive.
 @safe
+@usableFromInline
 package struct LMDBPointerReader {
   /// The code for "there is no such entry" (`MDB_NOTFOUND`).
   package static var notFound: Int32 { -30798 }
@@ -144,6 +146,7 @@ extension LMDBWriteTransaction {
 
 /// One entry of a run of appends.
 @safe
+@usableFromInline
 package struct LMDBRunEntry {
   let key: UnsafeRawBufferPointer
   let value: UnsafeRawBufferPointer

@@ -1,9 +1,11 @@
-package import KVCloneModel
+public import KVCloneModel
 
 /// A key of the `links` table: owner u64 | relationship u16 | kind u8 | position u64, all big-endian.
+@usableFromInline
 package struct LinkKey: Hashable, Sendable {
-  package static let length = 19
+  @usableFromInline package static let length = 19
 
+  @usableFromInline
   package enum Kind: UInt8, Sendable {
     /// A chunk of a list. Position: the first id (unordered) or the chunk's order label (ordered).
     case chunk = 0
@@ -13,10 +15,10 @@ package struct LinkKey: Hashable, Sendable {
     case positionDirectory = 2
   }
 
-  package var owner: ObjectID
-  package var relationship: UInt16
-  package var kind: Kind
-  package var position: UInt64
+  @usableFromInline package var owner: ObjectID
+  @usableFromInline package var relationship: UInt16
+  @usableFromInline package var kind: Kind
+  @usableFromInline package var position: UInt64
 
   @inlinable
   package init(owner: ObjectID, relationship: UInt16, kind: Kind, position: UInt64) {
@@ -41,6 +43,7 @@ package struct LinkKey: Hashable, Sendable {
 }
 
 /// Reading the keys that are numbers.
+@usableFromInline
 package enum NumberKey {
   /// The id in a key of a table of objects, of `provenance` and of `redirects`.
   @inlinable

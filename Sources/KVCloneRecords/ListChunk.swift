@@ -1,13 +1,14 @@
-package import KVCloneModel
+public import KVCloneModel
 
 /// A chunk of a to-many list, borrowed: checksum u64 | count u16 | flags u16 (0) | ids u64 × count (1…128).
 ///
 /// In an unordered list the ids ascend, and the first one is the position in the chunk's key; in an ordered list
 /// they are in the list's order, and the position is the chunk's order label.
+@usableFromInline
 package struct ListChunk: ~Escapable {
   @inlinable package static var headerLength: Int { 12 }
 
-  package let ids: ObjectIDList
+  @usableFromInline package let ids: ObjectIDList
 
   /// Checks a stored chunk.
   ///
@@ -143,6 +144,7 @@ package struct ListChunkEditor: Equatable, Sendable {
 }
 
 /// Where a member of a long ordered list is: the label of its chunk.
+@usableFromInline
 package struct MemberIndexValue: ValueCodec, Hashable {
   package var label: UInt64
 

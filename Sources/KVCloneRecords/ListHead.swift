@@ -1,8 +1,9 @@
 /// What a record says of one to-many list: its count, and where its members are.
 ///
 /// In the record: u64, the count in the low 48 bits, flags in the high 16.
+@usableFromInline
 package struct ListHead: Hashable, Sendable {
-  package var rawValue: UInt64
+  @usableFromInline package var rawValue: UInt64
 
   @inlinable @inline(__always)
   package init(rawValue: UInt64) {

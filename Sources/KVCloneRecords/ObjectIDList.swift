@@ -1,9 +1,10 @@
-package import KVCloneModel
+public import KVCloneModel
 
 /// Ids as they stand in a record or a chunk (8 bytes each, little-endian), borrowed, without copying them.
+@usableFromInline
 package struct ObjectIDList: ~Escapable {
   @usableFromInline let base: UnsafeRawPointer
-  package let count: Int
+  @usableFromInline package let count: Int
 
   @inlinable
   @_lifetime(immortal)

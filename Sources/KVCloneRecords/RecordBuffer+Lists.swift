@@ -1,4 +1,4 @@
-package import KVCloneModel
+public import KVCloneModel
 
 extension RecordBuffer {
   /// Replaces the members of a list by up to 16 that stand in the record. They must not be the buffer's own.

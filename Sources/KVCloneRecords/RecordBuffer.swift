@@ -2,11 +2,13 @@
 ///
 /// Always a well-formed record of ``layout`` (its checksum and commit are only right after ``seal(commit:seed:)``).
 /// Made once and used for many records: `reset` and `load` keep the memory. Read it through ``view``.
+@usableFromInline
 package struct RecordBuffer: ~Copyable {
   @usableFromInline var base: UnsafeMutableRawPointer
   @usableFromInline var capacity: Int
   @usableFromInline var length: Int
   @usableFromInline var variableStart: Int
+  @usableFromInline
   package private(set) var layout: RecordLayout
 
   /// A buffer with the record of a layout without fields.

@@ -2,6 +2,7 @@
 ///
 /// The decoding errors mean damage or a file written by something else: run `kvclone check` and restore from a backup.
 /// No message contains stored values or keys.
+@usableFromInline
 package enum RecordError: Error, Equatable, Sendable {
   /// The value ends before what its header or kind needs.
   case tooShort
@@ -36,7 +37,7 @@ package enum RecordError: Error, Equatable, Sendable {
 }
 
 extension RecordError: CustomStringConvertible {
-  package var description: String {
+  @usableFromInline package var description: String {
     switch self {
     case .tooShort: "A stored value ends too early; check the store and restore it from a backup."
     case .trailingBytes: "A stored value has bytes after its content; check the store and restore it from a backup."

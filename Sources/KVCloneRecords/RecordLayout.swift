@@ -6,6 +6,7 @@ import Synchronization
 /// written can be read. Layouts are interned: equal ones share one immortal table, so that a layout is one pointer,
 /// is copied without reference counting, and may be used by any thread. Fields are sorted by placement (wide slots
 /// first) and then by property code; everywhere a field is meant by its index in that order.
+@usableFromInline
 package struct RecordLayout: @unchecked Sendable {
   @usableFromInline let table: UnsafePointer<LayoutTable>
 
@@ -14,10 +15,11 @@ package struct RecordLayout: @unchecked Sendable {
   }
 
   /// One property of the entity.
+  @usableFromInline
   package struct Field: Hashable, Sendable {
     /// The number of the property in the store's catalog.
-    package var propertyCode: UInt16
-    package var kind: FieldKind
+    @usableFromInline package var propertyCode: UInt16
+    @usableFromInline package var kind: FieldKind
 
     @inlinable
     package init(propertyCode: UInt16, kind: FieldKind) {

@@ -1,4 +1,4 @@
-package import KVCloneModel
+public import KVCloneModel
 
 /// A copy of a record, in memory of somebody else's, that is turned into another object's record where it stands.
 ///
@@ -6,6 +6,7 @@ package import KVCloneModel
 /// layout fixes are replaced. It is two words of a trivial type, so that a loop over records neither counts references nor
 /// allocates. Whoever makes one keeps the memory alive and to itself; what is set has to be of the layout that the bytes
 /// were checked against.
+@usableFromInline
 package struct RecordPatch {
   @usableFromInline let base: UnsafeMutableRawPointer
   /// Bytes of the record as it is now.
@@ -160,6 +161,7 @@ package struct RecordPatch {
 }
 
 /// Where an attribute of fixed width stands in the records of a layout.
+@usableFromInline
 package struct RecordPlace: BitwiseCopyable {
   @usableFromInline let offset: Int
   @usableFromInline let nullByte: Int

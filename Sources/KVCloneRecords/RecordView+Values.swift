@@ -1,9 +1,9 @@
 #if canImport(FoundationEssentials)
-  package import FoundationEssentials
+  public import FoundationEssentials
 #else
-  package import Foundation
+  public import Foundation
 #endif
-package import KVCloneModel
+public import KVCloneModel
 
 extension RecordView {
   /// The commit that last changed the object.

@@ -2,11 +2,12 @@
 ///
 /// A view exists only of bytes that were checked completely (or that a ``RecordBuffer`` built), so its accessors do not
 /// fail; asking for a field in another kind than it has is a programmer's mistake and traps. It dies with the bytes.
+@usableFromInline
 package struct RecordView: ~Escapable {
   @usableFromInline let base: UnsafeRawPointer
   /// Bytes of the record.
-  package let byteCount: Int
-  package let layout: RecordLayout
+  @usableFromInline package let byteCount: Int
+  @usableFromInline package let layout: RecordLayout
   /// Offset of the variable bytes: after the fixed slots and the inline ids.
   @usableFromInline let variableStart: Int
 

@@ -1,10 +1,11 @@
-package import KVCloneModel
+public import KVCloneModel
 
 /// A key of at most 24 bytes without heap memory. Its order is the order of its bytes.
+@usableFromInline
 package struct ShortKey: Hashable, Comparable, Sendable {
   /// The key's bytes as big-endian words, zero after ``count``: comparing words compares bytes.
   @usableFromInline var words: InlineArray<3, UInt64>
-  package let count: Int
+  @usableFromInline package let count: Int
 
   /// The bytes of the three words, the first byte in the top bits of `word0`; all after `count` must be zero.
   @inlinable @inline(__always)
@@ -68,6 +69,7 @@ package struct ShortKey: Hashable, Comparable, Sendable {
     return left.count < right.count
   }
 
+  @usableFromInline
   package func hash(into hasher: inout Hasher) {
     hasher.combine(count)
     hasher.combine(words[0])

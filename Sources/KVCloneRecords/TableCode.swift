@@ -1,7 +1,8 @@
 /// The number of a table: it seeds the checksums of the table's values and is part of pre-image keys, so it never
 /// changes.
+@usableFromInline
 package struct TableCode: RawRepresentable, Hashable, Sendable {
-  package let rawValue: UInt16
+  @usableFromInline package let rawValue: UInt16
 
   @inlinable
   package init(rawValue: UInt16) {

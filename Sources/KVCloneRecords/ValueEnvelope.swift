@@ -1,9 +1,10 @@
-package import KVCloneModel
+public import KVCloneModel
 
 /// The checksum before every value of every table: `[checksum u64][payload]`.
 ///
 /// The checksum is XXH3 of the payload, seeded with XXH3 of the key's bytes, which is seeded with the table's code:
 /// a value that is damaged, or that was moved to another key or table, is found. One value has another one: ``FormatRecord``.
+@usableFromInline
 package enum ValueEnvelope {
   /// The seed of the checksum of the value at `key`.
   @inlinable

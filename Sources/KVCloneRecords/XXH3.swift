@@ -3,8 +3,10 @@
 ///
 /// Not cryptographic: it finds damage, not forgery. The definition has a way of its own for each class of lengths. Up to
 /// 240 bytes, which keys and most records have, the code has no loop, and the secret's words are constants in it.
+@usableFromInline
 package enum XXH3 {
   /// The hash of `count` bytes at `start`.
+  @usableFromInline
   package static func hash(_ start: UnsafeRawPointer, count: Int, seed: UInt64) -> UInt64 {
     if count > 240 { return long(start, count, seed) }
     if count > 128 { return upTo240(start, count, seed) }

@@ -2,6 +2,7 @@
 ///
 /// For what others compute too: digests of blobs (`xxh64sum`), and the checksum of what a file says of its format. All other
 /// checksums are ``XXH3``. Not cryptographic: it finds damage, not forgery.
+@usableFromInline
 package enum XXH64 {
   @inlinable static var prime1: UInt64 { 0x9E37_79B1_85EB_CA87 }
   @inlinable static var prime2: UInt64 { 0xC2B2_AE3D_27D4_EB4F }

@@ -6,10 +6,7 @@ extension ObjectReading where Self: ~Copyable {
   /// - Returns: what `body` does.
   /// - Throws: `objectNotFound`, `damaged`, and what `body` throws.
   public borrowing func withObject<Result>(_ id: ObjectID, _ body: (ObjectView) throws -> Result) throws -> Result {
-    try _withSession { session in
-      try body(
-        try ObjectView(try session.existingRecord(id), id: id, session.schema, transients: session.transients(of: id)))
-    }
+    try _withSession { session in try session.withObject(id, body) }
   }
 
   /// Looks at the objects that a request asks for, one by one in its order, without copying them, until `body` answers
@@ -40,7 +37,24 @@ extension ObjectReading where Self: ~Copyable {
   }
 }
 
+extension ReadTransaction {
+  /// Looks at an object without copying it. The same as for every kind of transaction, but the compiler knows here which one
+  /// it is: this is what reads single objects most.
+  ///
+  /// - Returns: what `body` does.
+  /// - Throws: `objectNotFound`, `damaged`, and what `body` throws.
+  public borrowing func withObject<Result>(_ id: ObjectID, _ body: (ObjectView) throws -> Result) throws -> Result {
+    try _withSession { session in try session.withObject(id, body) }
+  }
+}
+
 extension Session {
+  /// Hands on an object that has to exist without copying it.
+  @inline(__always)
+  borrowing func withObject<Result>(_ id: ObjectID, _ body: (ObjectView) throws -> Result) throws -> Result {
+    try body(try ObjectView(try existingRecord(id), id: id, schema, transients: transients(of: id)))
+  }
+
   /// Hands on each result of a request without copying it, until `body` answers false.
   borrowing func forEachView(_ request: CompiledRequest, _ body: (ObjectView) throws -> Bool) throws {
     var failure: (any Error)?

@@ -170,10 +170,10 @@ extension Session {
   }
 
   /// How many objects whose ids are known are brought from memory at a time.
-  private static var readsAhead: Int { 16 }
+  static var readsAhead: Int { 16 }
 
   /// A hint: these objects are about to be read, one after the other.
-  private borrowing func expectReads(_ ids: ArraySlice<ObjectID>) {
+  borrowing func expectReads(_ ids: ArraySlice<ObjectID>) {
     guard ids.count > 1, let first = ids.first, let table = schema.objectTable(rootCode: first.rootCode) else { return }
     storage.expectReads(table, ids)
   }

@@ -58,10 +58,21 @@ struct PrefetchReader {
         let targets = try session.members(owner, try session.entity(of: owner).relationship(name))
         members[link] = targets
         next += targets
-        for target in targets where related[target] == nil { related[target] = try session.object(target) }
+        try read(targets.filter { related[$0] == nil }, session)
       }
       var seen: Set<ObjectID> = []
       level = next.filter { seen.insert($0).inserted }
+    }
+  }
+
+  /// Reads objects that are not known yet, of which memory is asked for some at a time.
+  private mutating func read(_ ids: [ObjectID], _ session: borrowing Session) throws(StoreError) {
+    var start = 0
+    while start < ids.count {
+      let end = min(start + Session.readsAhead, ids.count)
+      session.expectReads(ids[start..<end])
+      for id in ids[start..<end] where related[id] == nil { related[id] = try session.object(id) }
+      start = end
     }
   }
 }
