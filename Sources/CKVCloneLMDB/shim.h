@@ -42,10 +42,10 @@ static inline int kvclone_ofd_lock_byte(int fd, int64_t offset, int exclusive) {
   return fcntl(fd, KVCLONE_F_OFD_SETLK, &range) == 0 ? 0 : errno;
 }
 
-// Waits for a share of the lock on one byte, which nobody gets while somebody has it alone.
-static inline int kvclone_ofd_wait_for_share(int fd, int64_t offset) {
+// Waits for the lock on one byte.
+static inline int kvclone_ofd_wait_for_byte(int fd, int64_t offset) {
   struct flock range = {0};
-  range.l_type = F_RDLCK;
+  range.l_type = F_WRLCK;
   range.l_whence = SEEK_SET;
   range.l_start = (off_t)offset;
   range.l_len = 1;
@@ -84,6 +84,14 @@ static inline int kvclone_set_close_on_exec(int fd) {
 static inline int kvclone_open(const char *path, int flags, unsigned mode) {
   int fd;
   do fd = open(path, flags, (mode_t)mode);
+  while (fd < 0 && errno == EINTR);
+  return fd < 0 ? -errno : fd;
+}
+
+// The same for a name in a directory that is open.
+static inline int kvclone_open_at(int directory, const char *name, int flags, unsigned mode) {
+  int fd;
+  do fd = openat(directory, name, flags, (mode_t)mode);
   while (fd < 0 && errno == EINTR);
   return fd < 0 ? -errno : fd;
 }

@@ -19,6 +19,8 @@ import Glibc
 @safe
 final class CommitLog: @unchecked Sendable {
   private let paths: StorePaths
+  /// The store's directory as it was opened: another one may have its name by now.
+  private let directory: Int32
   private let lock: WriterLockFile
   /// Whether commits are to be logged. Without, a log that somebody else left in use is ended.
   let isOn: Bool
@@ -34,39 +36,56 @@ final class CommitLog: @unchecked Sendable {
   private var lastSum: UInt64 = 0
   private var record = CommitLogRecord()
   private var pages: ChangedPages?
+  /// A sync failed, whatever `writer.lock` says.
+  private var isBroken = false
 
-  init(_ paths: StorePaths, _ lock: WriterLockFile, byteLimit: Int?) {
+  /// Of the store whose `data.mdb` is the file `identity`, if that is what is there.
+  init(_ paths: StorePaths, _ lock: WriterLockFile, byteLimit: Int?, identity: FileSystem.Identity) throws(LMDBError) {
+    let directory = unsafe kvclone_open(paths.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
+    guard directory >= 0 else { throw LMDBError(code: -directory, operation: "open directory") }
+    self.directory = directory
     self.paths = paths
     self.lock = lock
     isOn = byteLimit != nil
     self.byteLimit = max(
       byteLimit ?? 0, CommitLogFormat.recordsOffset + CommitLogFormat.padded(CommitLogRecord.maximumLength))
+    if try FileSystem.facts("data.mdb", in: directory)?.identity != identity {
+      throw .replacedWhileOpening(path: paths.data)
+    }
   }
+
+  deinit { close(directory) }
 
   // MARK: Writing
 
   /// Before a write transaction upon the commit `number`: what `data.mdb` holds is durable, by the log or by itself.
   func prepare(after number: UInt64, data: Int32) throws(LMDBError) {
     var mark = lock.logMark
-    if mark == .isBroken {
+    if mark == .isBroken || isBroken {
       // Unless the log is gone, or was written back, by an opening of which we are not.
       if try openExisting(), file?.head()?.isInUse == true {
         throw .commitLog(.broken, path: paths.commitLog)
       }
       lock.mark(.none)
       mark = .none
+      isBroken = false
     }
     if isOn {
-      if file == nil { file = try CommitLogFile(path: paths.commitLog, directory: paths.directory) }
+      if file == nil { file = try CommitLogFile(in: directory, path: paths.commitLog) }
       follow()
-      if mark == .none { lock.mark(.isInUse) }
+      if mark == .none {
+        // Others would write, and leave a log that undoes it.
+        let code = lock.mark(.isInUse)
+        if code != 0 { throw LMDBError(code: code, operation: "write to writer.lock") }
+      }
       if head?.isInUse == true, lastCommit == number { return }
       // Nobody knows what was synced when: it was another program, or somebody died between his commit and its record.
       try settle(checkpoint(number, data, isInUse: true), wasInUse: head?.isInUse == true)
     } else if mark == .isInUse {
-      guard try openExisting() else { return lock.mark(.none) }
-      follow()
-      if head?.isInUse == true { try settle(checkpoint(number, data, isInUse: false), wasInUse: true) }
+      if try openExisting() {
+        follow()
+        if head?.isInUse == true { try settle(checkpoint(number, data, isInUse: false), wasInUse: true) }
+      }
       lock.mark(.none)
     }
   }
@@ -95,8 +114,13 @@ final class CommitLog: @unchecked Sendable {
     }
     // No record, or one that could not be written: then the file itself.
     if code != 0 { code = checkpoint(number, data, isInUse: true) }
-    if code != 0 { lock.mark(.isBroken) }
+    if code != 0 { markBroken() }
     return code
+  }
+
+  private func markBroken() {
+    isBroken = true
+    lock.mark(.isBroken)
   }
 
   /// Ends the use of the log, if nobody writes: then `data.mdb` is all that the store is. Nobody of this process is live.
@@ -106,19 +130,20 @@ final class CommitLog: @unchecked Sendable {
     guard lock.logMark == .isInUse else { return }
     follow()
     guard head?.isInUse == true, let number = newestCommit(data) else { return }
-    // Where it fails, the next opening does it.
-    if checkpoint(number, data, isInUse: false) == 0 { lock.mark(.none) }
+    // Where it fails, the next opening that is alone does it: who has the store open meanwhile could sync what the kernel
+    // has given up, and not be told.
+    if checkpoint(number, data, isInUse: false) == 0 { lock.mark(.none) } else { markBroken() }
   }
 
   private func settle(_ code: Int32, wasInUse: Bool) throws(LMDBError) {
     if code == 0 { return }
     // Without the log, LMDB had synced what there is.
-    if wasInUse { lock.mark(.isBroken) }
+    if wasInUse { markBroken() }
     throw LMDBError(code: code, operation: "sync of data.mdb or commit.log")
   }
 
   private func openExisting() throws(LMDBError) -> Bool {
-    if file == nil { file = try CommitLogFile(existingAt: paths.commitLog) }
+    if file == nil { file = try CommitLogFile(existingAt: CommitLogFile.name, in: directory) }
     return file != nil
   }
 
@@ -127,6 +152,7 @@ final class CommitLog: @unchecked Sendable {
     guard let file else { return }
     if let head, file.isStill(head) {
     } else {
+      file.distrustCopy()
       head = file.head()
       offset = CommitLogFormat.recordsOffset
       lastCommit = head?.base ?? 0
@@ -145,12 +171,20 @@ final class CommitLog: @unchecked Sendable {
   /// Syncs `data.mdb`, and begins the log anew at its last commit, or ends its use.
   private func checkpoint(_ number: UInt64, _ data: Int32, isInUse: Bool) -> Int32 {
     guard let file else { return ENOENT }
-    if fdatasync(data) != 0 { return errno }
     var random = SystemRandomNumberGenerator()
+    var tie = head?.tie ?? 0
+    // Only here, where it does not matter yet that the head has another one.
+    if head?.isInUse != true {
+      tie = random.next()
+      var bytes = tie.littleEndian
+      let code = unsafe writeAll(data, &bytes, 8, CommitLogFormat.tieOffset)
+      if code != 0 { return code }
+    }
+    if fdatasync(data) != 0 { return errno }
     let next = CommitLogHead(
       sequence: (head?.sequence ?? 0) &+ 1, salt: random.next(), base: number, isInUse: isInUse,
-      metas: [readMeta(0, data), readMeta(1, data)])
-    let code = file.replaceHead(next)
+      tie: tie, metas: [readMeta(0, data), readMeta(1, data)])
+    let code = file.replaceHead(next, after: head)
     if code != 0 { return code }
     head = next
     offset = CommitLogFormat.recordsOffset

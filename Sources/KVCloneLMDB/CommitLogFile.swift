@@ -5,43 +5,62 @@ import Glibc
 @safe
 final class CommitLogFile: @unchecked Sendable {
   let descriptor: Int32
-  private let path: String
+  private var isOpeningLocked = false
   /// Whether both heads are known to be the same on the disk.
   private var isCopySynced = false
 
-  /// Opens the log. Nil if there is none.
-  init?(existingAt path: String) throws(LMDBError) {
-    let file = unsafe kvclone_open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0)
+  static let name = "commit.log"
+
+  /// Opens the log at `path`, or in a directory that is open. Nil if there is none.
+  init?(existingAt path: String, in directory: Int32 = AT_FDCWD) throws(LMDBError) {
+    let file = unsafe kvclone_open_at(directory, path, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0)
     guard file >= 0 else {
       if -file == ENOENT { return nil }
       if -file == ELOOP { throw .symlink(path: path) }
       throw LMDBError(code: -file, operation: "open commit.log")
     }
     descriptor = file
-    self.path = path
   }
 
-  /// Opens the log, making it (0600) if there is none: with both heads empty, and room for some records, on the disk and
-  /// under its name. The caller has the right to write.
-  init(path: String, directory: String) throws(LMDBError) {
-    let file = unsafe kvclone_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+  /// Opens the log of a directory that is open, making it (0600) if there is none: with both heads empty, and room for some
+  /// records, on the disk and under its name. The caller has the right to write.
+  init(in directory: Int32, path: String) throws(LMDBError) {
+    let file = unsafe kvclone_open_at(directory, Self.name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else {
       if -file == ELOOP { throw .symlink(path: path) }
       throw LMDBError(code: -file, operation: "open commit.log")
     }
     descriptor = file
-    self.path = path
-    // Shorter, it was never used: the maker died.
-    if byteCount >= Self.firstLength { return }
+    // Without a head it was never used: the maker may have died before its bytes or its name were on the disk.
+    if byteCount >= Self.firstLength, head() != nil { return }
     let code = extend(to: Self.firstLength)
     if code != 0 {
       throw code == ENOSPC || code == EDQUOT ? .diskFull : LMDBError(code: code, operation: "write to commit.log")
     }
-    if fsync(descriptor) != 0 { throw LMDBError(code: errno, operation: "fsync") }
-    try FileSystem.fsyncDirectory(directory)
+    if fsync(descriptor) != 0 || fsync(directory) != 0 { throw LMDBError(code: errno, operation: "fsync") }
   }
 
-  deinit { close(descriptor) }
+  deinit {
+    // By name, and not only by closing: a child that was forked meanwhile has the descriptor, too.
+    if isOpeningLocked { _ = kvclone_ofd_lock_byte(descriptor, Self.openingOffset, 0) }
+    close(descriptor)
+  }
+
+  // MARK: Opening
+
+  /// Waits until no other process that knows the log recovers the store or opens LMDB's environment, and keeps them from it
+  /// until the file is closed.
+  ///
+  /// LMDB believes that who cannot have byte 0 of `lock.mdb` alone finds there what somebody else has made ready. So nobody
+  /// may open it while a recovery, which makes nothing ready, has that byte locked.
+  func lockOpening() throws(LMDBError) {
+    let code = kvclone_ofd_wait_for_byte(descriptor, Self.openingOffset)
+    if code != 0 { throw LMDBError(code: code, operation: "fcntl(F_OFD_SETLKW)") }
+    isOpeningLocked = true
+  }
+
+  /// A byte that the log never has.
+  private static let openingOffset: Int64 = 1 << 62
 
   /// The heads, and room for a small commit: a disk that is almost full has that.
   private static let firstLength = CommitLogFormat.recordsOffset + (64 << 10)
@@ -73,19 +92,31 @@ final class CommitLogFile: @unchecked Sendable {
       && UInt64(littleEndian: words.5) == (head.isInUse ? 1 : 0)
   }
 
-  /// Writes the head and makes it durable; 0 or the error's number.
+  /// Writes the head after `old` and makes it durable; 0 or the error's number.
+  ///
+  /// Where it fails, nobody knows which of the two the disk has. Then the log looks as if it were in use, because whoever
+  /// believed that it is not would write what an old head on the disk undoes; and where its use was to begin, as if it lacked a
+  /// commit, so that whoever writes next begins it again.
   ///
   /// The copy comes after, and onto the disk with whatever is synced next, at the latest before the head is written again: so
   /// there is always one on the disk that is whole, and none that is older than the one before.
-  func replaceHead(_ head: CommitLogHead) -> Int32 {
+  func replaceHead(_ head: CommitLogHead, after old: CommitLogHead?) -> Int32 {
     if !isCopySynced, fdatasync(descriptor) != 0 { return errno }
-    let bytes = head.bytes
-    let code = unsafe writeAll(descriptor, bytes, bytes.count, 0)
-    if code != 0 { return code }
-    if fdatasync(descriptor) != 0 { return errno }
     isCopySynced = false
+    let bytes = head.bytes
+    var code = unsafe writeAll(descriptor, bytes, bytes.count, 0)
+    if code == 0, fdatasync(descriptor) != 0 { code = errno }
+    if code != 0 {
+      var doubtful = head.isInUse ? nil : old
+      if head.isInUse, old?.isInUse != true { doubtful = head.lackingCommit }
+      if let bytes = doubtful?.bytes { _ = unsafe writeAll(descriptor, bytes, bytes.count, 0) }
+      return code
+    }
     return unsafe writeAll(descriptor, bytes, bytes.count, CommitLogFormat.headCopyOffset)
   }
+
+  /// Another process wrote a head since: of its copy nobody here knows whether it is on the disk.
+  func distrustCopy() { isCopySynced = false }
 
   // MARK: Records
 

@@ -6,9 +6,12 @@ import Glibc
 /// little-endian.
 ///
 ///     head    magic u64, sum u64, sequence u64, salt u64, base commit u64, 1 if the log is in use u64,
-///             meta page 0, meta page 1 (152 bytes each)
+///             tie u64, meta page 0, meta page 1 (152 bytes each)
 ///     record  magic u64, sum u64, salt u64, commit u64, bytes u64, pages u64, the commit's meta page (152 bytes), pages
 ///     page    number u64, lower u32, upper u32, the bytes before `lower`, those from `upper` on
+///
+/// The tie is a random number that stands in the last bytes of page 0 of `data.mdb`, too, where LMDB writes nothing: meta pages of
+/// different stores can be the same. Each use of the log, from a closed store on, has one of its own.
 ///
 /// A head's sum covers all that follows it; a record's, too, and begins with the sum of the record before, or with the
 /// salt. So a record that is torn, or is left from an earlier use of the log, does not count, nor does any behind it.
@@ -17,7 +20,9 @@ enum CommitLogFormat {
   static let recordMagic: UInt64 = 0x3130_4345_5243_564B
   /// The part of a meta page that LMDB uses: its header, and `MDB_meta`.
   static let metaLength = 152
-  static let headLength = 48 + 2 * metaLength
+  static let headLength = 56 + 2 * metaLength
+  /// Where the tie stands in `data.mdb`.
+  static let tieOffset = LMDBLimits.pageSize - 8
   static let headCopyOffset = LMDBLimits.pageSize
   static let recordsOffset = 2 * LMDBLimits.pageSize
   static let recordHeadLength = 48 + metaLength
@@ -62,15 +67,23 @@ struct CommitLogHead: Equatable {
   let base: UInt64
   /// Whether commits are in the log, so that `data.mdb` alone may be torn.
   let isInUse: Bool
+  /// What `data.mdb` has if the log is its.
+  let tie: UInt64
   /// Meta pages 0 and 1.
   let metas: [[UInt8]]
 
-  init(sequence: UInt64, salt: UInt64, base: UInt64, isInUse: Bool, metas: [[UInt8]]) {
+  init(sequence: UInt64, salt: UInt64, base: UInt64, isInUse: Bool, tie: UInt64, metas: [[UInt8]]) {
     self.sequence = sequence
     self.salt = salt
     self.base = base
     self.isInUse = isInUse
+    self.tie = tie
     self.metas = metas
+  }
+
+  /// The same, as if the last commit were not in the log.
+  var lackingCommit: CommitLogHead {
+    CommitLogHead(sequence: sequence, salt: salt, base: base &- 1, isInUse: isInUse, tie: tie, metas: metas)
   }
 
   /// Nil if the bytes are no head, or a torn one.
@@ -83,13 +96,14 @@ struct CommitLogHead: Equatable {
     salt = word(24)
     base = word(32)
     isInUse = word(40) == 1
-    let middle = 48 + CommitLogFormat.metaLength
-    metas = [Array(bytes[48..<middle]), Array(bytes[middle..<length])]
+    tie = word(48)
+    let middle = 56 + CommitLogFormat.metaLength
+    metas = [Array(bytes[56..<middle]), Array(bytes[middle..<length])]
   }
 
   var bytes: [UInt8] {
     var bytes: [UInt8] = []
-    for word in [CommitLogFormat.headMagic, 0, sequence, salt, base, isInUse ? 1 : 0] {
+    for word in [CommitLogFormat.headMagic, 0, sequence, salt, base, isInUse ? 1 : 0, tie] {
       for shift in stride(from: 0, to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift))) }
     }
     for meta in metas { bytes += meta }

@@ -14,23 +14,31 @@ struct CommitLogRecovery {
   /// Looks whether there is something to do, and does it. Afterwards `data.mdb` is all that the store is, unless another
   /// process has the store open: then the log is its, and the file whole. The file is claimed in the registry, and not open.
   ///
+  /// - Returns: what keeps others from recovering the store, and from opening it, as long as it lives; nil where there is no log.
+  ///   Who opens LMDB's environment holds on to it until that is open.
   /// - Throws: `commitLog` where the log is not this file's, or may not be written.
-  static func run(_ paths: StorePaths) throws(LMDBError) {
-    guard let facts = try FileSystem.facts(paths.commitLog), facts.kind == .regularFile, facts.byteCount > 0 else {
-      return
-    }
-    let file: CommitLogFile
+  static func run(_ paths: StorePaths) throws(LMDBError) -> CommitLogFile? {
     do throws(LMDBError) {
-      guard let found = try CommitLogFile(existingAt: paths.commitLog) else { return }
-      file = found
+      guard let file = try lock(paths) else { return nil }
+      if file.head()?.isInUse == true { try CommitLogRecovery(paths: paths, file: file).runAlone() }
+      return file
     } catch {
       guard case .io(let code, _) = error, Self.refusals.contains(code) else { throw error }
-      // A log that is not in use does not matter.
-      if try isInUse(readOnly: paths) { throw .commitLog(.needsWriting, path: paths.commitLog) }
-      return
+      // A log that is not in use does not matter, nor does one that a live process uses.
+      if try isInUse(readOnly: paths), !isOpenElsewhere(paths) {
+        throw .commitLog(.needsWriting, path: paths.commitLog)
+      }
+      return nil
     }
-    if file.head()?.isInUse != true { return }
-    try CommitLogRecovery(paths: paths, file: file).runAlone()
+  }
+
+  /// Keeps others from recovering the store, and from opening it. Nil where there is no log.
+  static func lock(_ paths: StorePaths) throws(LMDBError) -> CommitLogFile? {
+    guard let facts = try FileSystem.facts(paths.commitLog), facts.kind == .regularFile, facts.byteCount > 0,
+      let file = try CommitLogFile(existingAt: paths.commitLog)
+    else { return nil }
+    try file.lockOpening()
+    return file
   }
 
   /// What the system says to those who may read only.
@@ -46,6 +54,14 @@ struct CommitLogRecovery {
     }
   }
 
+  /// Whether a process has LMDB's environment open.
+  private static func isOpenElsewhere(_ paths: StorePaths) -> Bool {
+    let lock = unsafe kvclone_open(paths.readerLock, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0)
+    guard lock >= 0 else { return false }
+    defer { close(lock) }
+    return kvclone_ofd_is_byte_locked_elsewhere(lock, 0) == 1
+  }
+
   /// By the lock of which LMDB holds a share for each process that has the file open (byte 0 of `lock.mdb`).
   private func runAlone() throws(LMDBError) {
     let lock = unsafe kvclone_open(paths.readerLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -54,25 +70,25 @@ struct CommitLogRecovery {
       throw LMDBError(code: -lock, operation: "open lock.mdb")
     }
     defer { close(lock) }
-    for _ in 0..<Self.attempts {
-      if kvclone_ofd_lock_byte(lock, 0, 1) == 0 {
-        // Somebody may have done it while we waited.
-        if let head = file.head(), head.isInUse { try replay(head) }
-        return
-      }
-      // A share is had when nobody is recovering the store, or opening it as the first.
-      let code = kvclone_ofd_wait_for_share(lock, 0)
-      if code != 0 { throw LMDBError(code: code, operation: "fcntl(F_OFD_SETLKW)") }
-      if kvclone_ofd_is_byte_locked_elsewhere(lock, 0) == 1 { return }
-      _ = kvclone_ofd_lock_byte(lock, 0, 0)
-      if file.head()?.isInUse != true { return }
+    let code = kvclone_ofd_lock_byte(lock, 0, 1)
+    // Somebody has the store open: the log is his.
+    if code == EAGAIN || code == EACCES { return }
+    if code != 0 { throw LMDBError(code: code, operation: "fcntl(F_OFD_SETLK)") }
+    // By name: a child that was forked meanwhile has the descriptor, too.
+    defer { _ = kvclone_ofd_lock_byte(lock, 0, 0) }
+    guard let head = file.head(), head.isInUse else { return }
+    try replay(head) {
+      // What the lock file says of commits and readers is of another time. Who found no log, and waits in LMDB for our lock, would
+      // believe it; without the magic number it is refused, and the next to have the lock alone makes it anew.
+      var facts = stat()
+      if unsafe fstat(lock, &facts) != 0 { return errno }
+      var nothing: UInt32 = 0
+      return facts.st_size < 4 ? 0 : unsafe writeAll(lock, &nothing, 4, 0)
     }
-    throw .busy(holder: nil)
   }
 
-  private static let attempts = 1000
-
-  private func replay(_ head: CommitLogHead) throws(LMDBError) {
+  /// - Parameter invalidate: is called before anything is written, and returns 0 or an error's number.
+  private func replay(_ head: CommitLogHead, _ invalidate: () -> Int32) throws(LMDBError) {
     let data = unsafe kvclone_open(paths.data, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0)
     guard data >= 0 else {
       if Self.refusals.contains(-data) { throw .commitLog(.needsWriting, path: paths.commitLog) }
@@ -84,7 +100,8 @@ struct CommitLogRecovery {
     var found = LogEnd(head)
     try checkBelongs(data, head, found.scan(file, record))
     found = LogEnd(head)
-    var failure: Int32 = 0
+    var failure = invalidate()
+    if failure != 0 { throw LMDBError(code: failure, operation: "write to lock.mdb") }
     while found.next(file, record) {
       let isWhole = unsafe record.forEachPage { number, page in
         guard let start = page.baseAddress else { return false }
@@ -102,23 +119,37 @@ struct CommitLogRecovery {
     // Before the head: a log that is in use is looked at again, if we die here, and one that is not is not.
     if let writer = try? WriterLockFile(path: paths.writerLock) { writer.mark(.none) }
     let ended = CommitLogHead(
-      sequence: head.sequence &+ 1, salt: head.salt, base: found.commit, isInUse: false, metas: found.metas)
-    failure = file.replaceHead(ended)
+      sequence: head.sequence &+ 1, salt: head.salt, base: found.commit, isInUse: false, tie: head.tie,
+      metas: found.metas)
+    failure = file.replaceHead(ended, after: head)
     if failure != 0 { throw LMDBError(code: failure, operation: "write to commit.log") }
   }
 
-  /// Each meta page of the file is one that the log knows, or that of the commit after its last record, which was just being
-  /// written; and they cannot both be the latter.
+  /// The file has the head's tie. Its newer meta page is one that the log knows, or that of the commit after its last record,
+  /// which was just being written, and then the log knows the older one.
   private func checkBelongs(_ data: Int32, _ head: CommitLogHead, _ known: LogEnd) throws(LMDBError) {
-    var isKnown = false
+    var tie: UInt64 = 0
+    guard unsafe readAll(data, &tie, 8, CommitLogFormat.tieOffset), UInt64(littleEndian: tie) == head.tie else {
+      throw .commitLog(.foreign, path: paths.commitLog)
+    }
+    var metas: [(commit: UInt64, isKnown: Bool)] = []
     for page in 0..<2 {
       var bytes = [UInt8](repeating: 0, count: CommitLogFormat.metaLength)
       guard unsafe readAll(data, &bytes, bytes.count, page * LMDBLimits.pageSize) else { continue }
-      if known.seen[page].contains(bytes) { isKnown = true }
-      guard let commit = PageMeta(bytes: bytes, page: UInt64(page))?.commitNumber else { continue }
-      if commit > known.commit &+ 1 { throw .commitLog(.foreign, path: paths.commitLog) }
+      let isKnown = known.seen[page].contains(bytes)
+      guard let commit = PageMeta(bytes: bytes, page: UInt64(page))?.commitNumber else {
+        if isKnown { metas.append((0, true)) }
+        continue
+      }
+      // The file is of a time before the head. (The page of a commit that failed has an old number back, beside other roots;
+      // but none as old as that.)
+      if !isKnown, commit &+ 1 < head.base { throw .commitLog(.foreign, path: paths.commitLog) }
+      metas.append((commit, isKnown))
     }
-    if !isKnown { throw .commitLog(.foreign, path: paths.commitLog) }
+    metas.sort { $0.commit > $1.commit }
+    if metas.first?.isKnown == true { return }
+    if metas.first?.commit == known.commit &+ 1, metas.last?.isKnown == true { return }
+    throw .commitLog(.foreign, path: paths.commitLog)
   }
 }
 

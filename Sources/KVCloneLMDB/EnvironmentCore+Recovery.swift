@@ -47,10 +47,13 @@ extension EnvironmentCore {
   /// the caller, who has no transaction. On failure it stays fatal, and whoever begins next tries again.
   func reopen(_ state: inout State) {
     dropPooledReaders()
+    let paths = StorePaths(directory)
+    // Who recovers the store while LMDB opens it again would leave it an old lock file.
+    let lock = try? CommitLogRecovery.lock(paths)
+    defer { withExtendedLifetime(lock) {} }
     if !state.isBroken { unsafe mdb_env_close(pointer) }
     state.isBroken = true
     do throws(LMDBError) {
-      let paths = StorePaths(directory)
       if try StoreFileCheck.identify(paths, isReadOnly: options.isReadOnly) != identity { return }
       let found = try StoreFileCheck.inspect(paths, identity)
       let opened = try unsafe LMDBEnvironment.openRaw(directory, options, minimumMap: found.byteCount)

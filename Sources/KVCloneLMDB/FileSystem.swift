@@ -51,6 +51,17 @@ package enum FileSystem {
     return Facts(status)
   }
 
+  /// The same for a name in a directory that is open.
+  static func facts(_ name: String, in directory: Int32) throws(LMDBError) -> Facts? {
+    var status = stat()
+    guard unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      let code = errno
+      if code == ENOENT { return nil }
+      throw .io(errno: code, operation: "fstatat")
+    }
+    return Facts(status)
+  }
+
   /// What `fstat` says of an open file.
   static func facts(descriptor: Int32) throws(LMDBError) -> Facts {
     var status = stat()

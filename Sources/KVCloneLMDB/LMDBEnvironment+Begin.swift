@@ -70,17 +70,26 @@ extension LMDBEnvironment {
       failure = error(code, "mdb_txn_commit")
       if code == MDB_MAP_FULL { core.noteMapFull() }
       if failure == .diskFull { core.cutFile() }
-      if core.isPanicked() { failure = .commitFailed(outcome: core.recover(commit: number), errno: code) }
-    } else {
-      if let log = core.commitLog, log.isOn {
-        let code = core.pageSource.map { log.makeDurable(number, $0) } ?? EBADF
-        if code != 0 { failure = .commitFailed(outcome: .unknown, errno: code) }
+      if core.isPanicked() {
+        var outcome = core.recover(commit: number)
+        // In the file it is; without a record, the next opening would undo it.
+        if outcome == .committed, makeDurable(number) != 0 { outcome = .unknown }
+        failure = .commitFailed(outcome: outcome, errno: code)
       }
+    } else {
+      let code = makeDurable(number)
+      if code != 0 { failure = .commitFailed(outcome: .unknown, errno: code) }
       core.countCommit()
     }
     releaseWriter()
     core.leave()
     if let failure { throw failure }
+  }
+
+  /// By the commit log, where there is one; 0 or an error's number.
+  private func makeDurable(_ number: UInt64) -> Int32 {
+    guard let log = core.commitLog, log.isOn else { return 0 }
+    return core.pageSource.map { log.makeDurable(number, $0) } ?? EBADF
   }
 
   /// Aborts. `failure` is the error that made the transaction fail, if one did.

@@ -15,7 +15,9 @@ extension LMDBEnvironment {
     try NetworkFileSystems.check(given.directory, trustedFuse: options.trustedFuseFileSystems)
     guard EnvironmentRegistry.claim(identity) else { throw .alreadyOpen(path: given.data) }
     do {
-      try CommitLogRecovery.run(given)
+      // Until LMDB's environment is open, nobody else recovers the store, or opens it.
+      let lock = try CommitLogRecovery.run(given)
+      defer { withExtendedLifetime(lock) {} }
       let found = try StoreFileCheck.inspect(given, identity)
       return try open(try given.resolved(), options, found)
     } catch {
@@ -31,9 +33,13 @@ extension LMDBEnvironment {
       try options.isReadOnly
       ? WriterLockFile(readOnlyPath: paths.writerLock) : WriterLockFile(path: paths.writerLock)
     let pointer = try unsafe openRaw(paths.directory, options, minimumMap: found.byteCount)
+    var commitLog: CommitLog?
     do throws(LMDBError) {
       let opened = try unsafe descriptorIdentity(pointer)
       if opened != found.identity { throw .replacedWhileOpening(path: paths.data) }
+      if let lockFile, !options.isReadOnly {
+        commitLog = try CommitLog(paths, lockFile, byteLimit: options.commitLogLimit, identity: opened)
+      }
     } catch {
       unsafe mdb_env_close(pointer)
       throw error
@@ -42,7 +48,7 @@ extension LMDBEnvironment {
     EnvironmentRegistry.attach(others.compactMap { (try? FileSystem.facts($0))??.identity }, to: found.identity)
     return unsafe LMDBEnvironment(
       pointer: pointer, directory: paths.directory, options: options, identity: found.identity, lockFile: lockFile,
-      isShorterThanLastPage: found.isShorterThanLastPage)
+      commitLog: commitLog, isShorterThanLastPage: found.isShorterThanLastPage)
   }
 
   /// Opens LMDB's environment with the largest map up to `options.mapSize` that the process may have, and clears the
@@ -53,6 +59,7 @@ extension LMDBEnvironment {
     kvclone_fill_standard_descriptors()
     if !options.isReadOnly { kvclone_ignore_file_size_signal() }
     var mapSize = max(options.mapSize, minimumMap)
+    var attempt = 0
     while true {
       var code: Int32 = 0
       if let pointer = unsafe openRaw(directory, options, mapSize, &code) {
@@ -60,6 +67,9 @@ extension LMDBEnvironment {
         unsafe mdb_reader_check(pointer, &dead)
         return unsafe pointer
       }
+      // A recovery that did not know of us has made the lock file void while LMDB waited for it.
+      attempt += 1
+      if code == MDB_INVALID, attempt <= 3 { continue }
       // RLIMIT_AS forbids it, or an analyser that emulates the address space: less will do as long as the file fits.
       let isTooMuch = (code == ENOMEM || code == EINVAL) && mapSize / 2 >= max(minimumMap, 1 << 20)
       if !isTooMuch { throw LMDBError(code: code, operation: "mdb_env_open") }

@@ -26,16 +26,14 @@ package final class LMDBEnvironment: Sendable {
 
   init(
     pointer: OpaquePointer, directory: String, options: LMDBOptions, identity: FileSystem.Identity,
-    lockFile: WriterLockFile?, isShorterThanLastPage: Bool
+    lockFile: WriterLockFile?, commitLog: CommitLog? = nil, isShorterThanLastPage: Bool
   ) {
     core = unsafe EnvironmentCore.make(pointer, directory: directory, options: options, identity: identity)
     self.directory = directory
     self.options = options
     self.lockFile = lockFile
     self.isShorterThanLastPage = isShorterThanLastPage
-    if let lockFile, !options.isReadOnly {
-      core.commitLog = CommitLog(StorePaths(directory), lockFile, byteLimit: options.commitLogLimit)
-    }
+    core.commitLog = commitLog
     readsWithoutLock = unsafe options.isReadOnly && Self.hasNoReaderTable(pointer)
   }
 

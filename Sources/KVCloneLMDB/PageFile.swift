@@ -52,7 +52,7 @@ package final class PageFile: Sendable {
     try NetworkFileSystems.check(paths.directory, trustedFuse: [])
     guard EnvironmentRegistry.claim(identity) else { throw .alreadyOpen(path: paths.data) }
     do throws(LMDBError) {
-      try CommitLogRecovery.run(paths)
+      _ = try CommitLogRecovery.run(paths)
     } catch {
       EnvironmentRegistry.release(identity)
       throw error

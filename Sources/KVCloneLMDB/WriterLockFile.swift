@@ -112,9 +112,11 @@ final class WriterLockFile: Sendable {
     return LogMark(rawValue: byte) ?? .none
   }
 
-  func mark(_ mark: LogMark) {
+  /// 0 or the error's number.
+  @discardableResult
+  func mark(_ mark: LogMark) -> Int32 {
     var byte = mark.rawValue
-    _ = unsafe pwrite(descriptor, &byte, 1, Self.recordLength)
+    return unsafe writeAll(descriptor, &byte, 1, Self.recordLength)
   }
 
   private func recordedHolder() -> WriterHolder? {

@@ -88,7 +88,7 @@ import Testing
   // MARK: With a shim in front of the C library
 
   /// Compiles the shim once; nil where there is no compiler.
-  private static let shim: String? = {
+  static let shim: String? = {
     let path = NSTemporaryDirectory() + "/kvclone-fault-\(getpid()).so"
     let source = path + ".c"
     guard (try? shimSource.write(toFile: source, atomically: true, encoding: .utf8)) != nil else { return nil }
@@ -123,7 +123,8 @@ import Testing
 
   /// 1 fdatasync fails; 2 data pages: ENOSPC; 3 a short write; 4 the meta page is not written; 5 it is written, and the
   /// write fails; 6 as 5, and it cannot be overwritten; 7 as 5, and LMDB cannot take it back, though we can; 8 as 7,
-  /// and we can only after the reopening; 9 as 4, and nothing can be synced after that. Meta pages are written in 120
+  /// and we can only after the reopening; 9 as 4, and nothing can be synced after that; 10
+  /// the next sync after a commit log's head (360 bytes) was written fails. Meta pages are written in 120
   /// bytes, our repairs in 8, other pages in multiples of 4096 (mdb.c 0.9.24).
   private static let shimSource = """
     #define _GNU_SOURCE
@@ -132,7 +133,7 @@ import Testing
     #include <sys/uio.h>
     #include <unistd.h>
     int kvclone_fault = 0;
-    static int metas, repairs, failed_meta;
+    static int metas, repairs, failed_meta, wrote_head;
     ssize_t pwrite64(int, const void *, size_t, off_t);
     static int fail(int code) { errno = code; return -1; }
     static int data(size_t n) {
@@ -141,6 +142,7 @@ import Testing
     }
     static ssize_t meta(int fd, const void *b, size_t n, off_t o, ssize_t (*real)(int, const void *, size_t, off_t)) {
       int f = kvclone_fault;
+      if (n == 360 && o == 0) wrote_head = 1;
       if (n == 120 && f >= 4) {
         metas++;
         if (metas == 1) {
@@ -175,6 +177,11 @@ import Testing
       static int (*real)(int);
       if (!real) real = dlsym(RTLD_NEXT, "fdatasync");
       if (kvclone_fault == 1 || (kvclone_fault == 9 && failed_meta)) return fail(EIO);
+      if (wrote_head && kvclone_fault == 10) {
+        wrote_head = 0;
+        return fail(EIO);
+      }
+      wrote_head = 0;
       return real(fd);
     }
 

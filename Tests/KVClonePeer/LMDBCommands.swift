@@ -40,6 +40,8 @@ private final class LMDBPeer {
     // Options and limits, before a step that opens.
     case "map": options.mapSize = number
     case "readonly": options.isReadOnly = true
+    case "log": options.commitLogLimit = number
+    case "no-log": options.commitLogLimit = nil
     case "length": length = number
     case "budget": options.spillBudget = number
     case "limit-space": limit(RLIMIT_AS, number)
@@ -70,12 +72,14 @@ private final class LMDBPeer {
     case "end": reader = nil
     case "count": return "count \(try count())"
     case "put": try put(number, spills: false)
+    case "commits": try commits(number)
     case "delete": return "delete \(try delete(number))"
     case "spill-forever": try put(.max, spills: true)
     // What happens to processes.
     case "wait":
       say("waiting")
       _ = readLine()
+    case "die": kill(getpid(), SIGKILL)
     case "fork": return try fork()
     case "fault":
       guard let symbol = dlsym(nil, "kvclone_fault") else { return "error no shim" }
@@ -137,6 +141,18 @@ private final class LMDBPeer {
       }
     }
     try writer.commit()
+  }
+
+  /// That many transactions of one value each; the line "committed N" follows the N-th.
+  private func commits(_ count: Int) throws {
+    for index in 1...max(count, 1) {
+      var writer = try required().beginWrite(timeout: .seconds(20), label: "peer")
+      let key = withUnsafeBytes(of: UInt64(index).bigEndian) { [UInt8]($0) }
+      let value = [UInt8](repeating: UInt8(truncatingIfNeeded: index), count: length)
+      try writer.put(table, key.span.bytes, value.span.bytes)
+      try writer.commit()
+      say("committed \(index)")
+    }
   }
 
   /// Deletes the first so many keys in one transaction.

@@ -65,14 +65,27 @@ int open64(const char *path, int flags, ...) {
   return open_any(AT_FDCWD, path, flags, mode, perform_open);
 }
 
+// What is watched is known by its whole path: that of a name in a directory that is open.
+static int open_in(int directory, const char *path, int flags, mode_t mode) {
+  char whole[PATH_MAX], link[32];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
+  ssize_t length = path[0] == '/' || directory < 0 ? -1 : readlink(link, whole, sizeof whole);
+  if (length > 0 && length + strlen(path) + 2 < sizeof whole) {
+    whole[length] = '/';
+    strcpy(whole + length + 1, path);
+    if (is_watched_path(whole)) return open_watched(AT_FDCWD, whole, flags, mode, perform_openat);
+  }
+  return open_any(directory, path, flags, mode, perform_openat);
+}
+
 int openat(int directory, const char *path, int flags, ...) {
   MODE_ARGUMENT(flags)
-  return open_any(directory, path, flags, mode, perform_openat);
+  return open_in(directory, path, flags, mode);
 }
 
 int openat64(int directory, const char *path, int flags, ...) {
   MODE_ARGUMENT(flags)
-  return open_any(directory, path, flags, mode, perform_openat);
+  return open_in(directory, path, flags, mode);
 }
 
 int close(int fd) {

@@ -1,0 +1,302 @@
+import Foundation
+import Testing
+
+@testable import KVCloneLMDB
+
+extension TemporaryStore {
+  var log: String { path + "/commit.log" }
+
+  func bytes(_ path: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) }
+
+  func write(_ bytes: [UInt8], _ path: String) throws {
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+    try setMode(0o600, path)
+  }
+
+  func logText(after previous: LogText? = nil) throws -> LogText { LogText(try bytes(log), after: previous) }
+
+  /// A store whose process was killed, or that lost its power: just these two files.
+  static func found(data: [UInt8], log: [UInt8]?) throws -> TemporaryStore {
+    let store = try TemporaryStore()
+    try FileSystem.createDirectory(store.path)
+    try store.write(data, store.data)
+    if let log { try store.write(log, store.log) }
+    return store
+  }
+
+  /// The sound tree of a closed store; opening it for that recovers it.
+  func findings() throws -> [PageFinding] { try PageFile(at: path).walk().findings }
+
+  static func logging(_ limit: Int = 0) -> LMDBOptions {
+    var options = LMDBOptions()
+    options.commitLogLimit = limit
+    return options
+  }
+}
+
+/// `commit.log` as tests read it: by code that shares nothing with the library's.
+struct LogText {
+  struct Head: Equatable {
+    var sequence: UInt64, salt: UInt64, base: UInt64
+    var isInUse: Bool
+    var tie: UInt64
+    var metas: [[UInt8]]
+  }
+
+  struct Page: Equatable {
+    var number: Int, lower: Int, upper: Int
+    var bytes: [UInt8]
+  }
+
+  struct Record {
+    var commit: UInt64, sum: UInt64
+    var meta: [UInt8]
+    var pages: [Page]
+    var range: Range<Int>
+  }
+
+  let head: Head?
+  private(set) var records: [Record] = []
+  /// Where the next record would be.
+  private(set) var end = 8192
+
+  /// The commit up to which the log leads.
+  var lastCommit: UInt64 { records.last?.commit ?? head?.base ?? 0 }
+
+  /// With the log as it was earlier, only what is new is read.
+  init(_ bytes: [UInt8], after previous: LogText? = nil) {
+    let heads = [0, 4096].compactMap { Self.head(bytes, at: $0) }
+    head = heads.max { $0.sequence < $1.sequence }
+    guard let head else { return }
+    if let previous, previous.head == head { (records, end) = (previous.records, previous.end) }
+    while let record = Self.record(bytes, at: end, head.salt, lastCommit + 1, records.last?.sum ?? head.salt) {
+      records.append(record)
+      end = record.range.upperBound
+    }
+  }
+
+  private static func head(_ bytes: [UInt8], at offset: Int) -> Head? {
+    guard bytes.count >= offset + 360, word(bytes, offset) == 0x3130_474F_4C43_564B,
+      word(bytes, offset + 8) == sum(bytes, offset + 16..<offset + 360, 0), word(bytes, offset + 40) < 2
+    else { return nil }
+    return Head(
+      sequence: word(bytes, offset + 16), salt: word(bytes, offset + 24), base: word(bytes, offset + 32),
+      isInUse: word(bytes, offset + 40) == 1, tie: word(bytes, offset + 48),
+      metas: [Array(bytes[offset + 56..<offset + 208]), Array(bytes[offset + 208..<offset + 360])])
+  }
+
+  private static func record(
+    _ bytes: [UInt8], at start: Int, _ salt: UInt64, _ commit: UInt64, _ previous: UInt64
+  ) -> Record? {
+    guard bytes.count >= start + 200, word(bytes, start) == 0x3130_4345_5243_564B, word(bytes, start + 16) == salt,
+      word(bytes, start + 24) == commit, let length = Int(exactly: word(bytes, start + 32)), length >= 200,
+      length % 8 == 0, start + length <= bytes.count,
+      word(bytes, start + 8) == sum(bytes, start + 16..<start + length, previous)
+    else { return nil }
+    var pages: [Page] = []
+    var offset = start + 200
+    for _ in 0..<word(bytes, start + 40) {
+      let (lower, upper) = (Int(word(bytes, offset + 8) & 0xFFFF_FFFF), Int(word(bytes, offset + 8) >> 32))
+      let next = offset + 16 + lower + 4096 - upper
+      pages.append(
+        Page(
+          number: Int(word(bytes, offset)), lower: lower, upper: upper, bytes: Array(bytes[offset + 16..<next])))
+      offset = next
+    }
+    let end = start + (length + 4095) / 4096 * 4096
+    return Record(
+      commit: commit, sum: word(bytes, start + 8), meta: Array(bytes[start + 48..<start + 200]), pages: pages,
+      range: start..<end)
+  }
+
+  static func word(_ bytes: [UInt8], _ offset: Int) -> UInt64 {
+    bytes.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
+  }
+
+  /// The sum, as the format describes it, word by word.
+  static func sum(_ bytes: [UInt8], _ range: Range<Int>, _ seed: UInt64) -> UInt64 {
+    func mix(_ lane: UInt64, _ word: UInt64) -> UInt64 {
+      let product = (lane ^ word) &* 0x9FB2_1C65_1E98_DF25
+      return product ^ (product >> 29)
+    }
+    var lanes = [seed, ~seed, seed &+ 0x9E37_79B9_7F4A_7C15, UInt64(range.count)]
+    let words = range.count / 8
+    bytes.withUnsafeBytes { bytes in
+      for index in 0..<words {
+        let word = bytes.loadUnaligned(fromByteOffset: range.lowerBound + 8 * index, as: UInt64.self)
+        let lane = index < words / 4 * 4 ? index % 4 : 0
+        lanes[lane] = mix(lanes[lane], word)
+      }
+    }
+    return mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3])
+  }
+}
+
+/// What stands in `data.mdb`, by a walk that shares nothing with the library's and knows of sound files only.
+enum DataText {
+  /// The pages that the commit's roots lead to; true for those of large values, which have no gap.
+  static func reachable(_ data: [UInt8], _ commit: UInt64) -> [Int: Bool] {
+    var found: [Int: Bool] = [:]
+    data.withUnsafeBytes { data in
+      func half(_ offset: Int) -> Int { Int(data.loadUnaligned(fromByteOffset: offset, as: UInt16.self)) }
+      func word(_ offset: Int) -> Int {
+        Int(truncatingIfNeeded: data.loadUnaligned(fromByteOffset: offset, as: Int64.self))
+      }
+      func visit(_ page: Int, isList: Bool) {
+        found[page] = false
+        let base = page * 4096
+        for index in 0..<(half(base + 12) - 16) / 2 {
+          let node = base + half(base + 16 + 2 * index)
+          if half(base + 10) & 1 != 0 {
+            visit(half(node) | half(node + 2) << 16 | half(node + 4) << 32, isList: isList)
+            continue
+          }
+          let value = node + 8 + half(node + 6)
+          if half(node + 4) & 1 != 0 {
+            let first = word(value)
+            for page in first..<first + (half(first * 4096 + 12) | half(first * 4096 + 14) << 16) { found[page] = true }
+          } else if isList, half(node + 4) & 2 != 0, word(value + 40) != -1 {
+            visit(word(value + 40), isList: false)
+          }
+        }
+      }
+      let meta = Int(commit & 1) * 4096
+      precondition(word(meta + 144) == Int(commit))
+      if word(meta + 80) != -1 { visit(word(meta + 80), isList: false) }
+      if word(meta + 128) != -1 { visit(word(meta + 128), isList: true) }
+    }
+    return found
+  }
+
+  static func areEqual(_ a: [UInt8], _ b: [UInt8], _ range: Range<Int>) -> Bool {
+    guard range.upperBound <= a.count, range.upperBound <= b.count else { return false }
+    return a.withUnsafeBytes { a in
+      b.withUnsafeBytes { b in
+        guard let a = a.baseAddress, let b = b.baseAddress else { return false }
+        return memcmp(a + range.lowerBound, b + range.lowerBound, range.count) == 0
+      }
+    }
+  }
+}
+
+/// Random transactions of every kind, and what the store must hold after each.
+final class LogWorkload {
+  typealias Content = [String: [[UInt8]: [UInt8]]]
+  let environment: LMDBEnvironment
+  private(set) var content: Content
+  private var tables: [String: LMDBTable] = [:]
+  private var generator: SeededGenerator
+
+  init(_ environment: LMDBEnvironment, seed: UInt64) throws {
+    self.environment = environment
+    generator = SeededGenerator(seed: seed)
+    content = try Self.content(of: environment)
+    for name in content.keys { tables[name] = try environment.table(named: name) }
+  }
+
+  static func content(of environment: LMDBEnvironment) throws -> Content {
+    var content: Content = [:]
+    let names = try environment.tableNames()
+    let tables = try environment.openTables(names, create: false)
+    let reader = try environment.beginRead()
+    for (name, table) in zip(names, tables) {
+      var entries: [[UInt8]: [UInt8]] = [:]
+      try reader.scan(table) { key, value in
+        entries[key.withUnsafeBytes { [UInt8]($0) }] = value.withUnsafeBytes { [UInt8]($0) }
+        return true
+      }
+      content[name] = entries
+    }
+    return content
+  }
+
+  func pick(_ count: Int) -> Int { Int(generator.next() % UInt64(count)) }
+
+  /// One transaction. False if it committed nothing.
+  func step() throws -> Bool {
+    let before = try environment.info().commitNumber
+    let name = try #require(content.keys.sorted().randomElement(using: &generator))
+    switch pick(24) {
+    case 0: try addTables(pick(4) == 0 ? 30 : 1)
+    case 1: try write { _, _ in }
+    case 2: try write(commits: false) { writer, next in try put(&writer, &next, name, 20, length: 3000, spills: true) }
+    case 3:
+      try write { writer, next in
+        try writer.clear(try #require(tables[name]))
+        next[name] = [:]
+      }
+    case 4, 5, 6: try write { writer, next in try delete(&writer, &next, name, sparing: 4) }
+    case 7: try write { writer, next in try delete(&writer, &next, name, sparing: 1) }
+    case 8, 9: try write { writer, next in try put(&writer, &next, name, 40 + pick(60), length: 200) }
+    case 10, 11, 12: try write { writer, next in try put(&writer, &next, name, 1 + pick(3), length: 40_000) }
+    case 13: try write { writer, next in try put(&writer, &next, name, 1, length: 1 << 21) }
+    case 14: try write { writer, next in try put(&writer, &next, name, 30, length: 4000, spills: true) }
+    case 15:
+      try write { writer, next in
+        for name in content.keys.sorted() { try put(&writer, &next, name, 1, length: 100) }
+      }
+    default: try write { writer, next in try put(&writer, &next, name, 1 + pick(6), length: 300) }
+    }
+    return try environment.info().commitNumber != before
+  }
+
+  private func write(
+    commits: Bool = true, _ body: (inout LMDBWriteTransaction, inout Content) throws -> Void
+  ) throws {
+    var writer = try environment.beginWrite()
+    var next = content
+    try body(&writer, &next)
+    if !commits { return writer.abort() }
+    try writer.commit()
+    content = next
+  }
+
+  /// Long keys, so that few of them make a deep tree; some are short.
+  private func put(
+    _ writer: inout LMDBWriteTransaction, _ next: inout Content, _ name: String, _ count: Int, length: Int,
+    spills: Bool = false
+  ) throws {
+    let table = try #require(tables[name])
+    for index in 0..<count {
+      let number = pick(160)
+      let key =
+        [UInt8(number), UInt8(truncatingIfNeeded: name.utf8.count)] + [UInt8](repeating: 7, count: number % 3 * 190)
+      let value = [UInt8](repeating: UInt8(pick(256)), count: pick(length))
+      try writer.put(table, key.span.bytes, value.span.bytes)
+      next[name, default: [:]][key] = value
+      if spills, index % 10 == 5 { try writer.spill() }
+    }
+  }
+
+  /// Deletes a run of the table's keys: all but a part of them.
+  private func delete(
+    _ writer: inout LMDBWriteTransaction, _ next: inout Content, _ name: String, sparing part: Int
+  ) throws {
+    let table = try #require(tables[name])
+    let keys = (next[name] ?? [:]).keys.sorted { $0.lexicographicallyPrecedes($1) }
+    let start = pick(keys.count + 1)
+    for key in keys[start..<min(keys.count, start + keys.count / part)] {
+      _ = try writer.delete(table, key.span.bytes)
+      next[name]?[key] = nil
+    }
+  }
+
+  private func addTables(_ count: Int) throws {
+    let names = (0..<count).map { "table \(content.count + $0) of a name that is rather long" }
+    for (name, table) in zip(names, try environment.openTables(names, create: true)) {
+      tables[name] = table
+      content[name] = [:]
+    }
+  }
+}
+
+/// Whether the environment holds just that, in sound pages.
+func expectContent(
+  _ environment: LMDBEnvironment, _ content: LogWorkload.Content, _ comment: String,
+  sourceLocation: SourceLocation = #_sourceLocation
+) throws {
+  let isEqual = try LogWorkload.content(of: environment) == content
+  #expect(isEqual, "\(comment)", sourceLocation: sourceLocation)
+  let findings = try PageFile(pinning: environment).walk().findings
+  #expect(findings == [], "\(comment)", sourceLocation: sourceLocation)
+}

@@ -1,0 +1,220 @@
+import Foundation
+import Testing
+
+@testable import KVCloneLMDB
+
+/// The bytes of `commit.log`: those of the format, and none that are torn or of somebody else's.
+@Suite struct CommitLogFormatTests {
+  private static let metas = [[UInt8](1...152), [UInt8](repeating: 0xA5, count: 152)]
+  private static let head = CommitLogHead(
+    sequence: 0x0102_0304_0506_0708, salt: 0x1122_3344_5566_7788, base: 9, isInUse: true,
+    tie: 0x99AA_BBCC_DDEE_FF00, metas: metas)
+
+  private static func words(_ words: UInt64...) -> [UInt8] {
+    words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(8 * $0)) } }
+  }
+
+  /// A leaf page with a gap from 40 to 4000, and one of a large value; as LMDB has them.
+  private static let leaf: [UInt8] = {
+    var page = [UInt8](repeating: 0xEE, count: 4096)
+    page.put64(5, at: 0)
+    page.put16(2, at: 10)
+    page.put16(38, at: 12)
+    page.put16(4004, at: 14)
+    return page
+  }()
+  private static let large = (0..<4096).map { UInt8(truncatingIfNeeded: $0 / 16) }
+
+  private static func record() -> (record: CommitLogRecord, sum: UInt64) {
+    let record = CommitLogRecord()
+    add(leaf, 5, false, to: record)
+    add(large, 77, true, to: record)
+    return (record, record.seal(salt: 3, commit: 12, meta: metas[1], previousSum: 99))
+  }
+
+  private static func add(_ page: [UInt8], _ number: UInt64, _ isWhole: Bool, to record: CommitLogRecord) {
+    page.withUnsafeBytes { bytes in
+      guard let start = bytes.baseAddress else { return }
+      #expect(record.append(PageView(start), number, isWhole: isWhole))
+    }
+  }
+
+  private static func bytes(_ record: CommitLogRecord) -> [UInt8] {
+    [UInt8](UnsafeRawBufferPointer(start: record.base, count: CommitLogFormat.padded(record.count)))
+  }
+
+  // MARK: Golden bytes
+
+  @Test func theLayoutIsThatOfTheFormat() {
+    #expect(CommitLogFormat.headLength == 360 && CommitLogFormat.headCopyOffset == 4096)
+    #expect(CommitLogFormat.recordsOffset == 8192 && CommitLogFormat.recordHeadLength == 200)
+    #expect(CommitLogFormat.metaLength == 152 && CommitLogFormat.pageHeadLength == 16)
+    #expect(CommitLogRecord.maximumPages == 256 && CommitLogRecord.maximumLength == 200 + 256 * 4112)
+    #expect([0, 1, 4096, 4097].map(CommitLogFormat.padded) == [0, 4096, 4096, 8192])
+    #expect(Self.words(CommitLogFormat.headMagic, CommitLogFormat.recordMagic) == Array("KVCLOG01KVCREC01".utf8))
+  }
+
+  @Test func aHeadHasTheBytesOfTheFormat() {
+    var bytes =
+      Array("KVCLOG01".utf8) + Self.words(0, 0x0102_0304_0506_0708, 0x1122_3344_5566_7788, 9, 1, 0x99AA_BBCC_DDEE_FF00)
+    bytes += Self.metas[0] + Self.metas[1]
+    bytes.replaceSubrange(8..<16, with: Self.words(LogText.sum(bytes, 16..<360, 0)))
+    #expect(Self.head.bytes == bytes)
+    #expect(CommitLogHead(bytes) == Self.head)
+    // A number that was written down: the sum itself is of the format.
+    #expect(LogText.word(bytes, 8) == 7_216_193_953_350_769_418)
+  }
+
+  @Test func aRecordHasTheBytesOfTheFormat() {
+    let (record, sum) = Self.record()
+    let length = 200 + 16 + 40 + 96 + 16 + 4096
+    var bytes = Array("KVCREC01".utf8) + Self.words(0, 3, 12, UInt64(length), 2) + Self.metas[1]
+    // The bounds of the gap, outwards to multiples of 8.
+    bytes += Self.words(5, 40 | 4000 << 32) + Self.leaf[..<40] + Self.leaf[4000...]
+    bytes += Self.words(77, 4096 | 4096 << 32) + Self.large
+    bytes.replaceSubrange(8..<16, with: Self.words(LogText.sum(bytes, 16..<length, 99)))
+    bytes += [UInt8](repeating: 0, count: 8192 - length)
+    #expect(Self.bytes(record) == bytes)
+    #expect(sum == LogText.word(bytes, 8))
+    #expect(sum == 8_247_633_323_184_479_437)
+  }
+
+  @Test(arguments: [0, 8, 24, 32, 40, 64, 72, 4096]) func theSumIsThatOfTheFormat(length: Int) {
+    let bytes = (0..<length + 1).map { UInt8(truncatingIfNeeded: $0 &* 37) }
+    for seed in [0, 1, UInt64.max] {
+      let sum = bytes.withUnsafeBytes { bytes in
+        bytes.baseAddress.map { CommitLogFormat.sum($0, count: length, seed: seed) }
+      }
+      #expect(sum == LogText.sum(bytes, 0..<length, seed))
+    }
+  }
+
+  @Test func aNewLogHasTwoEmptyHeadsAndRoom() throws {
+    let store = try TemporaryStore()
+    let environment = try store.create(["a"])
+    #expect(!FileSystem.exists(store.log))
+    environment.close()
+    let directory = open(store.path, O_RDONLY | O_DIRECTORY)
+    defer { close(directory) }
+    _ = try CommitLogFile(in: directory, path: store.log)
+    #expect(try store.bytes(store.log) == [UInt8](repeating: 0, count: 8192 + 65536))
+    let mode = try FileManager.default.attributesOfItem(atPath: store.log)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    _ = try store.open()
+  }
+
+  // MARK: Damage
+
+  @Test func aHeadWithAnyByteChangedOrMissingIsNone() {
+    let sound = Self.head.bytes
+    for index in sound.indices {
+      for change in [0x01, 0x80, 0xFF] as [UInt8] {
+        var bytes = sound
+        bytes[index] ^= change
+        #expect(CommitLogHead(bytes) == nil, "byte \(index)")
+      }
+      #expect(CommitLogHead(Array(sound[..<index])) == nil)
+    }
+    // A use that is neither, under a sum that is right.
+    var bytes = sound
+    bytes.put64(2, at: 40)
+    bytes.replaceSubrange(8..<16, with: Self.words(LogText.sum(bytes, 16..<360, 0)))
+    #expect(CommitLogHead(bytes) == nil)
+  }
+
+  /// What can be read of the bytes, as the only record of a file.
+  private func read(
+    _ bytes: [UInt8], salt: UInt64 = 3, commit: UInt64 = 12, previousSum: UInt64 = 99
+  ) -> (sum: UInt64?, record: CommitLogRecord) {
+    guard let stream = tmpfile() else { return (nil, CommitLogRecord()) }
+    defer { fclose(stream) }
+    let file = fileno(stream)
+    _ = bytes.withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, 4096) }
+    let record = CommitLogRecord()
+    return (record.read(file, at: 4096, salt: salt, commit: commit, previousSum: previousSum), record)
+  }
+
+  @Test func aRecordComesBack() {
+    let (record, sum) = Self.record()
+    let found = read(Self.bytes(record))
+    #expect(found.sum == sum && found.record.meta == Self.metas[1])
+    var pages: [UInt64: [UInt8]] = [:]
+    let isWhole = found.record.forEachPage { number, page in
+      pages[number] = [UInt8](page)
+      return true
+    }
+    var leaf = Self.leaf
+    for index in 40..<4000 { leaf[index] = 0 }
+    #expect(isWhole && pages == [5: leaf, 77: Self.large])
+    #expect(!found.record.forEachPage { _, _ in false })
+    for other in [
+      read(Self.bytes(record), salt: 4), read(Self.bytes(record), commit: 13),
+      read(Self.bytes(record), previousSum: 98),
+    ] {
+      #expect(other.sum == nil)
+    }
+  }
+
+  @Test func aRecordWithAnyByteChangedOrMissingIsNone() {
+    let (record, _) = Self.record()
+    let sound = Self.bytes(record)
+    for index in 0..<record.count {
+      var bytes = sound
+      bytes[index] ^= UInt8(1 << (index % 8))
+      #expect(read(bytes).sum == nil, "byte \(index)")
+    }
+    for length in stride(from: 0, to: record.count, by: 7) {
+      #expect(read(Array(sound[..<length])).sum == nil, "length \(length)")
+    }
+    #expect(read(Array(sound[..<record.count])).sum != nil)
+  }
+
+  /// Lengths and counts that cannot be, under sums that are right: the sum is no proof against somebody who means it.
+  @Test(arguments: 1...3) func randomRecordsAreNoTrap(seed: Int) {
+    var generator = SeededGenerator(seed: UInt64(seed))
+    let sound = Self.bytes(Self.record().record)
+    let odd: [UInt64] = [0, 1, 2, 8, 199, 200, 208, 256, 257, 4096, 4097, 1 << 31, 1 << 32, 1 << 35, 1 << 63, .max]
+    for _ in 0..<400 {
+      var bytes = sound
+      for _ in 0..<1 + Int(generator.next() % 3) {
+        let offset = [32, 40, 200, 208, 360, 360][Int(generator.next() % 6)]
+        var word = odd[Int(generator.next() % UInt64(odd.count))]
+        if generator.next() % 2 == 0 { word |= odd[Int(generator.next() % UInt64(odd.count))] << 32 }
+        bytes.replaceSubrange(offset..<offset + 8, with: Self.words(word))
+      }
+      if generator.next() % 4 == 0 {
+        for index in 200..<500 { bytes[index] = UInt8(truncatingIfNeeded: generator.next()) }
+      }
+      let length = Int(clamping: LogText.word(bytes, 32))
+      if (16...bytes.count).contains(length) {
+        bytes.replaceSubrange(8..<16, with: Self.words(LogText.sum(bytes, 16..<length, 99)))
+      }
+      let found = read(bytes)
+      var count = 0
+      guard found.sum != nil else { continue }
+      _ = found.record.forEachPage { number, page in
+        count += 1
+        #expect(number >= 2 && page.count == 4096, "seed \(seed)")
+        return true
+      }
+      #expect(count <= 256)
+    }
+    for _ in 0..<200 {
+      let bytes = (0..<360).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+      #expect(CommitLogHead(bytes) == nil && read(bytes).sum == nil, "seed \(seed)")
+    }
+  }
+
+  @Test func aRecordHasRoomFor256PagesAndNoMore() {
+    let record = CommitLogRecord()
+    Self.large.withUnsafeBytes { bytes in
+      guard let start = bytes.baseAddress else { return }
+      for number in 0..<256 { #expect(record.append(PageView(start), UInt64(number) + 2, isWhole: true)) }
+      #expect(!record.append(PageView(start), 999, isWhole: true))
+    }
+    let sum = record.seal(salt: 3, commit: 12, meta: Self.metas[0], previousSum: 99)
+    #expect(record.count == CommitLogRecord.maximumLength)
+    let found = read(Self.bytes(record))
+    #expect(found.sum == sum && found.record.pageCount == 256)
+  }
+}
