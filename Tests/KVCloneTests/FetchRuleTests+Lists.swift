@@ -40,7 +40,7 @@ struct FetchListRuleTests {
     #expect(try f.find("ANY tags == NULL") == "")
   }
 
-  @Test("a text on the left is compared with all of a list alike, UUIDs and texts that are written as UUIDs")
+  @Test("a text beside a list is compared with all of it alike, UUIDs and texts that are written as UUIDs")
   func textsBesideOthers() throws {
     let uuid = UUID()
     let text = uuid.uuidString
@@ -49,6 +49,8 @@ struct FetchListRuleTests {
     #expect(try f.find("%@ IN {%@, '\(text)', NULL}", .string(text), .value(.uuid(UUID()))) == "a b c")
     #expect(try f.find("%@ IN {%@, NULL}", .string(text), .value(.uuid(UUID()))) == "")
     #expect(try f.find("%@ IN {'none', %@}", .string("none"), .value(.uuid(uuid))) == "a b c")
+    #expect(try f.find("{'\(text)', uid} CONTAINS %@", .string(text)) == "a b c")
+    #expect(try f.find("{%@, '\(text)', NULL} CONTAINS %@", .value(.uuid(UUID())), .string(text)) == "a b c")
   }
 
   @Test("a key path through a to-many relationship gives one value for each path, nil ones included")

@@ -16,6 +16,9 @@ extension QueryCompiler {
     if case .string? = left.constant, let list = ofOneKind(right), (try? adapted(left, to: list)) != nil {
       right = list
     }
+    if case .string? = right.constant, let list = ofOneKind(left), (try? adapted(right, to: list)) != nil {
+      left = list
+    }
     right = try adapted(right, to: left)
     left = try adapted(left, to: right)
     try check(left, right, comparison)
