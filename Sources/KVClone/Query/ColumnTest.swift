@@ -11,12 +11,17 @@ struct ColumnTest {
   /// nil where it says something else.
   init?(_ condition: QueryCondition) {
     guard case .comparison(let test) = condition, test.modifier == .direct else { return nil }
-    if let key = ColumnKey(test.left, test.options), let value = test.right.constant {
-      (self.key, `operator`, self.value) = (key, test.operator, value.folded(as: key, test.options))
-    } else if let key = ColumnKey(test.right, test.options), let value = test.left.constant,
-      let turned = test.operator.turned
-    {
-      (self.key, `operator`, self.value) = (key, turned, value.folded(as: key, test.options))
+    self.init(test.left, test.operator, test.right, test.options)
+  }
+
+  /// The same for the sides of a comparison without ANY, ALL or NONE.
+  init?(
+    _ left: QueryTerm, _ operator: QueryComparison.Operator, _ right: QueryTerm, _ options: QueryComparison.Options
+  ) {
+    if let key = ColumnKey(left, options), let value = right.constant {
+      (self.key, self.operator, self.value) = (key, `operator`, value.folded(as: key, options))
+    } else if let key = ColumnKey(right, options), let value = left.constant, let turned = `operator`.turned {
+      (self.key, self.operator, self.value) = (key, turned, value.folded(as: key, options))
     } else {
       return nil
     }

@@ -74,6 +74,10 @@ extension CompiledRequest {
     case .objects(let ids): return ["look up \(Self.objects(ids.count)) by id"]
     case .members(let owners, let link):
       return ["look at the members of \(link.name) of \(Self.objects(owners.count))\(counted)"]
+    case .linked(let search):
+      let found = "look up \(search.entity.name) by \(search.scan.index.title)\(Self.counted(search.found.count))"
+      let members = estimate.map { "about \(Self.objects($0))" } ?? "their members"
+      return ["\(found); go along \(search.inverse.name) to \(members)"]
     case .index(let scan): return [explanation(of: scan) + counted]
     case .ordered(let ordered):
       return [explanation(of: ordered.scan) + (ordered.isReversed ? ", from its end" : "") + counted]

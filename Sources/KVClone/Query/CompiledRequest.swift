@@ -23,6 +23,8 @@ struct CompiledRequest: Sendable {
     case objects([ObjectID])
     /// The members of other objects' relationships, whose inverses the condition asks for.
     case members([ObjectID], QueryLink)
+    /// The same of objects of another entity that an index tells.
+    case linked(LinkedSearch)
     /// Objects that have entries in a part of an index.
     case index(IndexScan)
     /// The same in the order of the index, which is the request's.

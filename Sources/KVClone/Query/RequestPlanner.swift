@@ -32,12 +32,20 @@ struct RequestPlanner {
     var isExact = false
     /// The objects themselves, where they are few.
     var found: [ObjectID]?
+    /// Objects of other entities that are read on the way.
+    var passed = 0
+
+    /// How many objects are read.
+    var weight: Int {
+      let (sum, overflows) = (count ?? .max).addingReportingOverflow(passed)
+      return overflows ? .max : sum
+    }
   }
 
   /// Records that a look-up of a record costs.
-  private static let lookupCost = 4
+  static let lookupCost = 4
   /// Entries that are counted of every part of an index that may be used.
-  private static let firstCount = 1000
+  static let firstCount = 1000
   /// One of so many objects is taken to meet what an index does not tell.
   private static let guessedShare = 10
 
@@ -80,7 +88,7 @@ struct RequestPlanner {
   ) throws(StoreError) -> Choice? {
     var best: Choice?
     func offer(_ choice: Choice) {
-      if choice.count ?? .max < best?.count ?? .max || best == nil { best = choice }
+      if best.map({ choice.weight < $0.weight }) ?? true { best = choice }
     }
     for part in parts {
       if case .any(let branches) = part, let union = try union(branches, session) { offer(union) }
@@ -99,20 +107,22 @@ struct RequestPlanner {
       let (count, found) = try session.fewEntries(scan.intervals, limit: Self.firstCount)
       offer(Choice(source: .index(scan), count: count, isExact: isExact(scan), found: found))
     }
+    if let choice = try linked(parts, limit: best?.weight ?? .max, session) { offer(choice) }
     return best
   }
 
   /// Objects of all branches of an OR, where each can be narrowed down.
   private func union(_ branches: [QueryCondition], _ session: borrowing Session) throws(StoreError) -> Choice? {
     var found: [CompiledRequest.Branch] = []
-    var count = 0
+    var (count, passed) = (0, 0)
     for branch in branches {
       let parts = branch.parts
       guard let choice = try narrowest(parts, parts.map { ColumnTest($0) }, session) else { return nil }
       found.append(CompiledRequest.Branch(source: choice.source, estimate: choice.count))
       count += choice.count ?? 0
+      passed += choice.passed
     }
-    return Choice(source: .union(found), count: count)
+    return Choice(source: .union(found), count: count, passed: passed)
   }
 
   /// The order that an index has, if it is the request's.
@@ -140,6 +150,8 @@ struct RequestPlanner {
   /// The same with its objects counted on, where the first counts came to their end.
   private func recounted(_ choice: Choice, limit: Int, _ session: borrowing Session) throws(StoreError) -> Choice {
     guard choice.count ?? 0 >= Self.firstCount else { return choice }
+    // Lists know how long they are.
+    if case .linked = choice.source { return choice }
     var choice = choice
     if let wanted = readInOrder(choice) {
       choice.count = wanted
@@ -163,6 +175,7 @@ struct RequestPlanner {
     case .entity: return limit
     case .objects(let ids): return ids.count
     case .members(let owners, let link): return try session.memberCount(owners, link)
+    case .linked(let search): return try session.memberCount(search.found, search.inverse, areIndexed: true)
     case .index(let scan): return try session.countEntries(scan.intervals, limit: limit)
     case .ordered(let ordered): return try session.countEntries(ordered.scan.intervals, limit: limit)
     case .union(let branches):
@@ -173,7 +186,7 @@ struct RequestPlanner {
   }
 
   private func price(_ choice: Choice) -> Int {
-    let (cost, overflows) = (choice.count ?? .max).multipliedReportingOverflow(by: Self.lookupCost)
+    let (cost, overflows) = choice.weight.multipliedReportingOverflow(by: Self.lookupCost)
     return overflows ? .max : cost
   }
 
@@ -240,17 +253,5 @@ extension QueryTest {
     if link.isToMany, modifier == .direct, asksForMember, case .object(let id)? = other.constant { return (link, [id]) }
     guard !isTurned, modifier == (link.isToMany ? .any : .direct), let targets = namedObjects else { return nil }
     return (link, targets)
-  }
-}
-
-extension CompiledEntity {
-  /// The relationship on the other side of one of this entity's, where the model has it.
-  fileprivate func inverseLink(of link: QueryLink, _ schema: Schema) -> QueryLink? {
-    guard let index = relationshipIndexByCode[link.code] else { return nil }
-    let relationship = relationships[index]
-    guard relationship.hasInverse, let target = schema.entity(code: relationship.destinationCode),
-      let inverse = target.inverse(of: relationship)
-    else { return nil }
-    return QueryLink(inverse)
   }
 }

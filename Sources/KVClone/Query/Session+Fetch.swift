@@ -25,15 +25,19 @@ extension Session {
     // Nothing is asked of the objects, so that they are counted without being read.
     if case .constant(true)? = condition { condition = nil }
     let order = isCount ? [] : frame.order
-    let hasFetchIndexes = entity.fetchIndexes.isEmpty ? false : try hasCurrentFetchIndexes()
     let planner = RequestPlanner(
-      entity: entity, schema: schema, wantedCodes: frame.wantedCodes,
-      indexes: hasFetchIndexes ? entity.requestIndexes.all : entity.requestIndexes.ofConstraints, use: use,
+      entity: entity, schema: schema, wantedCodes: frame.wantedCodes, indexes: try usableIndexes(of: entity), use: use,
       order: order, wanted: frame.wanted)
     let choice = try planner.choose(condition, self)
     return CompiledRequest(
       frame: frame, source: choice.source, estimate: choice.count, found: choice.found, condition: condition,
       isSourceExact: choice.isExact, order: order)
+  }
+
+  /// What requests for an entity's objects may use in the session's state.
+  borrowing func usableIndexes(of entity: CompiledEntity) throws(StoreError) -> [RequestIndex] {
+    let hasFetchIndexes = entity.fetchIndexes.isEmpty ? false : try hasCurrentFetchIndexes()
+    return hasFetchIndexes ? entity.requestIndexes.all : entity.requestIndexes.ofConstraints
   }
 
   /// Calls `body` with each result in the request's order, until it answers false.
@@ -155,7 +159,7 @@ extension Session {
       } _: { (id) throws(StoreError) in
         try passes(id, isIndexed: true, &filter, body)
       }
-    case .objects, .members, .index, .union:
+    case .objects, .members, .linked, .index, .union:
       var gathered = GatheredObjects()
       let isIndexed = try gather(request.source, into: &gathered)
       var next: [ObjectID] = []
@@ -189,9 +193,10 @@ extension Session {
       for id in ids { gathered.insert(id) }
       return false
     case .members(let owners, let link):
-      for owner in owners {
-        for member in try members(owner, link) { gathered.insert(member) }
-      }
+      try gatherMembers(owners, link, into: &gathered)
+      return false
+    case .linked(let search):
+      try gatherMembers(search.found, search.inverse, into: &gathered)
       return false
     case .index(let scan):
       for interval in scan.intervals {
@@ -204,6 +209,14 @@ extension Session {
     case .union(let branches):
       for branch in branches { try gather(branch.source, into: &gathered) }
       return false
+    }
+  }
+
+  private borrowing func gatherMembers(
+    _ owners: [ObjectID], _ link: QueryLink, into gathered: inout GatheredObjects
+  ) throws(StoreError) {
+    for owner in owners {
+      for member in try members(owner, link) { gathered.insert(member) }
     }
   }
 

@@ -60,6 +60,20 @@ extension Session {
     return (count, found)
   }
 
+  /// The objects of all entries by ascending id; nil where these are not fewer than `limit`.
+  borrowing func entries(_ intervals: [IndexScan.Interval], fewerThan limit: Int) throws(StoreError) -> [ObjectID]? {
+    guard limit > 0 else { return nil }
+    var found: [ObjectID] = []
+    for interval in intervals {
+      let goesOn = try forEachKey(interval) { (_, id) throws(StoreError) in
+        found.append(id)
+        return found.count < limit
+      }
+      if !goesOn { return nil }
+    }
+    return found.sorted()
+  }
+
   /// The objects, by ascending id, of the entries whose keys begin with these bytes, or so many of them; nil where there
   /// are more than a few.
   borrowing func fewEntries(beginningWith prefix: [UInt8], enough: Int) throws(StoreError) -> [ObjectID]? {
@@ -92,10 +106,17 @@ extension Session {
   }
 
   /// How many members a relationship of some objects has, as far as they exist.
-  borrowing func memberCount(_ owners: [ObjectID], _ link: QueryLink) throws(StoreError) -> Int {
+  ///
+  /// - Parameter areIndexed: whether the objects are of an index's entries, so that they have to exist.
+  borrowing func memberCount(
+    _ owners: [ObjectID], _ link: QueryLink, areIndexed: Bool = false
+  ) throws(StoreError) -> Int {
     var count = 0
     for owner in owners {
-      guard let view = try record(owner) else { continue }
+      guard let view = try record(owner) else {
+        if areIndexed { throw Self.damagedIndex }
+        continue
+      }
       guard let field = view.layout.fieldIndex(ofProperty: link.code) else { continue }
       count += link.isToMany ? view.head(field).count : view.toOne(field) == nil ? 0 : 1
     }
