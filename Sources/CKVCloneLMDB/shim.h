@@ -25,55 +25,49 @@
 #define KVCLONE_F_OFD_SETLK 37
 #define KVCLONE_F_OFD_SETLKW 38
 
-static inline int kvclone_ofd_lock(int fd, int exclusive) {
+// A lock on `length` bytes from `offset` on, 0 for all there are; the file need not have them.
+static inline struct flock kvclone_range(short type, int64_t offset, int64_t length) {
   struct flock range = {0};
-  range.l_type = exclusive ? F_WRLCK : F_UNLCK;
+  range.l_type = type;
   range.l_whence = SEEK_SET;
+  range.l_start = (off_t)offset;
+  range.l_len = (off_t)length;
+  return range;
+}
+
+// 1 if another descriptor, or a process, has a share of the lock or has it alone, 0 if nobody does, a negative errno value
+// on failure.
+static inline int kvclone_ofd_is_range_locked_elsewhere(int fd, int64_t offset, int64_t length) {
+  struct flock range = kvclone_range(F_WRLCK, offset, length);
+  if (fcntl(fd, KVCLONE_F_OFD_GETLK, &range) != 0) return -errno;
+  return range.l_type == F_UNLCK ? 0 : 1;
+}
+
+static inline int kvclone_ofd_lock(int fd, int exclusive) {
+  struct flock range = kvclone_range(exclusive ? F_WRLCK : F_UNLCK, 0, 0);
   return fcntl(fd, KVCLONE_F_OFD_SETLK, &range) == 0 ? 0 : errno;
 }
 
-// The same for one byte of a file, which need not exist.
+// The same for one byte of a file.
 static inline int kvclone_ofd_lock_byte(int fd, int64_t offset, int exclusive) {
-  struct flock range = {0};
-  range.l_type = exclusive ? F_WRLCK : F_UNLCK;
-  range.l_whence = SEEK_SET;
-  range.l_start = (off_t)offset;
-  range.l_len = 1;
+  struct flock range = kvclone_range(exclusive ? F_WRLCK : F_UNLCK, offset, 1);
   return fcntl(fd, KVCLONE_F_OFD_SETLK, &range) == 0 ? 0 : errno;
 }
 
 // Waits for the lock on one byte.
 static inline int kvclone_ofd_wait_for_byte(int fd, int64_t offset) {
-  struct flock range = {0};
-  range.l_type = F_WRLCK;
-  range.l_whence = SEEK_SET;
-  range.l_start = (off_t)offset;
-  range.l_len = 1;
+  struct flock range = kvclone_range(F_WRLCK, offset, 1);
   int code;
   do code = fcntl(fd, KVCLONE_F_OFD_SETLKW, &range) == 0 ? 0 : errno;
   while (code == EINTR);
   return code;
 }
 
-// 1 if another descriptor, or a process, has a share of the lock on one byte, or has it alone; 0 if nobody does.
 static inline int kvclone_ofd_is_byte_locked_elsewhere(int fd, int64_t offset) {
-  struct flock range = {0};
-  range.l_type = F_WRLCK;
-  range.l_whence = SEEK_SET;
-  range.l_start = (off_t)offset;
-  range.l_len = 1;
-  if (fcntl(fd, KVCLONE_F_OFD_GETLK, &range) != 0) return -errno;
-  return range.l_type == F_UNLCK ? 0 : 1;
+  return kvclone_ofd_is_range_locked_elsewhere(fd, offset, 1);
 }
 
-// 1 if another descriptor holds a lock, 0 if nobody does, a negative errno value on failure.
-static inline int kvclone_ofd_is_held_elsewhere(int fd) {
-  struct flock range = {0};
-  range.l_type = F_WRLCK;
-  range.l_whence = SEEK_SET;
-  if (fcntl(fd, KVCLONE_F_OFD_GETLK, &range) != 0) return -errno;
-  return range.l_type == F_UNLCK ? 0 : 1;
-}
+static inline int kvclone_ofd_is_held_elsewhere(int fd) { return kvclone_ofd_is_range_locked_elsewhere(fd, 0, 0); }
 
 static inline int kvclone_set_close_on_exec(int fd) {
   int flags = fcntl(fd, F_GETFD);

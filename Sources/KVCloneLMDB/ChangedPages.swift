@@ -3,8 +3,9 @@ import Glibc
 /// Finds the pages that one commit has written, and puts them into a record.
 ///
 /// LMDB copies a page before it changes it, and what one commit freed it uses again in the next but one at the earliest. So a
-/// page that the new trees have and the old ones had not is one that the commit wrote, and one that both have it did not touch. A page is as high above the leaves in both; so the trees are compared level by level, and
-/// below a page that both have nothing is looked at.
+/// page that the new trees have and the old ones had not is one that the commit wrote, and one that both have it did not
+/// touch. A page is as high above the leaves in both; so the trees are compared level by level, and below a page that both
+/// have nothing is looked at.
 ///
 /// No byte is trusted: where something is not as it should be, or there are too many pages, the answer is that it cannot be
 /// told, and the whole file is synced.

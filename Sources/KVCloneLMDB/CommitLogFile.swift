@@ -1,7 +1,7 @@
 import CKVCloneLMDB
 import Glibc
 
-/// `commit.log`, open for reading and writing. It is written by who has the right to write the store, or recovers it.
+/// `commit.log`, open. It is written by who has the right to write the store, or recovers it.
 @safe
 final class CommitLogFile: @unchecked Sendable {
   let descriptor: Int32
@@ -12,8 +12,9 @@ final class CommitLogFile: @unchecked Sendable {
   static let name = "commit.log"
 
   /// Opens the log at `path`, or in a directory that is open. Nil if there is none.
-  init?(existingAt path: String, in directory: Int32 = AT_FDCWD) throws(LMDBError) {
-    let file = unsafe kvclone_open_at(directory, path, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0)
+  init?(existingAt path: String, in directory: Int32 = AT_FDCWD, readOnly: Bool = false) throws(LMDBError) {
+    let access = readOnly ? O_RDONLY : O_RDWR
+    let file = unsafe kvclone_open_at(directory, path, access | O_NOFOLLOW | O_CLOEXEC, 0)
     guard file >= 0 else {
       if -file == ENOENT { return nil }
       if -file == ELOOP { throw .symlink(path: path) }

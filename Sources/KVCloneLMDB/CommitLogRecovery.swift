@@ -25,7 +25,8 @@ struct CommitLogRecovery {
     } catch {
       guard case .io(let code, _) = error, Self.refusals.contains(code) else { throw error }
       // A log that is not in use does not matter, nor does one that a live process uses.
-      if try isInUse(readOnly: paths), !isOpenElsewhere(paths) {
+      let isInUse = try CommitLogFile(existingAt: paths.commitLog, readOnly: true)?.head()?.isInUse ?? false
+      if isInUse, !isOpenElsewhere(paths) {
         throw .commitLog(.needsWriting, path: paths.commitLog)
       }
       return nil
@@ -43,16 +44,6 @@ struct CommitLogRecovery {
 
   /// What the system says to those who may read only.
   private static let refusals: Set<Int32> = [EACCES, EROFS, EPERM]
-
-  private static func isInUse(readOnly paths: StorePaths) throws(LMDBError) -> Bool {
-    let file = unsafe kvclone_open(paths.commitLog, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0)
-    guard file >= 0 else { throw LMDBError(code: -file, operation: "open commit.log") }
-    defer { close(file) }
-    return [0, CommitLogFormat.headCopyOffset].contains { offset in
-      var bytes = [UInt8](repeating: 0, count: CommitLogFormat.headLength)
-      return unsafe readAll(file, &bytes, bytes.count, offset) && CommitLogHead(bytes)?.isInUse == true
-    }
-  }
 
   /// Whether a process has LMDB's environment open.
   private static func isOpenElsewhere(_ paths: StorePaths) -> Bool {

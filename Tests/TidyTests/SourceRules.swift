@@ -87,6 +87,26 @@ enum SourceRules {
     return ["\(path): \(lines) lines; split it, \(greatestLineCount) is the limit"]
   }
 
+  /// The compiler silently inlines nothing of a type that is only `package` into other modules, `@inlinable` or not.
+  static func neverInlined(in path: String, _ source: String) -> [String] {
+    guard path.hasSuffix(".swift") else { return [] }
+    let lines = source.split(separator: "\n", omittingEmptySubsequences: false)
+    var broken: [String] = []
+    var type: (line: Int, name: Substring)?
+    for (index, line) in lines.enumerated() {
+      if line == "}" { type = nil }
+      if let match = line.firstMatch(of: /^package (?:final )?(?:struct|enum|class) (\w+)/) {
+        let isUsable = index > 0 && lines[index - 1].hasPrefix("@usableFromInline")
+        type = isUsable ? nil : (index + 1, match.1)
+      }
+      if let found = type, line.contains("@inlinable") {
+        broken.append("\(path):\(found.line): \(found.name) has @inlinable members, and needs @usableFromInline")
+        type = nil
+      }
+    }
+    return broken
+  }
+
   /// What is right on one machine only has no place in a repository.
   static func machinePaths(in path: String, _ source: String) -> [String] {
     // Put together, so that this file does not contain them.

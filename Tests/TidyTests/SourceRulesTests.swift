@@ -55,6 +55,14 @@ struct SourceRulesTests {
     #expect(SourceRules.tooLong("Sources/KVClone/Format.md", limit + limit).isEmpty)
   }
 
+  @Test func findsWhatIsNeverInlined() {
+    let type = "package struct A {\n  @inlinable package var b: Int { 1 }\n}\n"
+    #expect(SourceRules.neverInlined(in: "Sources/X/A.swift", type).count == 1)
+    #expect(SourceRules.neverInlined(in: "Sources/X/A.swift", "@usableFromInline\n" + type).isEmpty)
+    let beside = "package struct A {\n}\n@inlinable func b() {}\n"
+    #expect(SourceRules.neverInlined(in: "Sources/X/A.swift", beside).isEmpty)
+  }
+
   @Test(arguments: ["work", "root", "home", "Users"])
   func findsPathsOfAMachine(folder: String) {
     for line in ["/\(folder)/main", "let path = \"/\(folder)/me/x\"", "see (/\(folder)/shared)", "a:/\(folder)/b"] {

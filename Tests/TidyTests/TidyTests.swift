@@ -18,6 +18,11 @@ struct TidyTests {
     #expect(broken.isEmpty, "\(broken.joined(separator: "\n"))")
   }
 
+  @Test func whatIsInlinableCanBeInlined() {
+    let broken = check(SourceRules.neverInlined)
+    #expect(broken.isEmpty, "\(broken.joined(separator: "\n"))")
+  }
+
   @Test func noFileNamesAMachine() {
     let broken = check(SourceRules.machinePaths)
     #expect(broken.isEmpty, "\(broken.joined(separator: "\n"))")
