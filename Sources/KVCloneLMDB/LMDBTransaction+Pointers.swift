@@ -78,6 +78,14 @@ package struct LMDBPointerReader {
     return found.code
   }
 
+  /// How many entries a table has; 0 or an error's code.
+  package func countEntries(_ dbi: UInt32, _ count: inout UInt64) -> Int32 {
+    var raw = unsafe MDB_stat()
+    let code = unsafe mdb_stat(handle.pointer, dbi, &raw)
+    if code == 0 { count = UInt64(raw.ms_entries) }
+    return code
+  }
+
   /// A cursor at the first key that is not less than `start`, and that entry; nil where there is no cursor, which `code`
   /// then says why. `code` is 0 where there is an entry. Whoever gets it closes it while the transaction lives and has not
   /// written.

@@ -3,7 +3,7 @@
 @usableFromInline
 package enum FormatLimits {
   /// The newest format that this library reads and writes. *Format.*
-  @inlinable package static var formatVersion: UInt32 { 4 }
+  @inlinable package static var formatVersion: UInt32 { 5 }
 
   /// The oldest format that this library reads, and the format of a store that has nothing of a newer one. *Format.*
   @inlinable package static var oldestFormatVersion: UInt32 { 3 }
@@ -12,13 +12,17 @@ package enum FormatLimits {
   /// *Format.*
   @inlinable package static var fetchIndexFormatVersion: UInt32 { 4 }
 
+  /// The format of stores with snapshots, whose previous states whoever writes has to save: its own minimum for readers.
+  /// *Format.*
+  @inlinable package static var snapshotFormatVersion: UInt32 { 5 }
+
   /// LMDB's page size that the chunk sizes below are computed for; files with another one are refused.
   @inlinable package static var pageSize: Int { 4096 }
 
   /// Bytes of the header that LMDB puts before a value that has pages of its own.
   @inlinable package static var overflowPageHeader: Int { 16 }
 
-  /// Bytes in a key. LMDB allows 511; the rest is left for the prefix (epoch and table code) of a pre-image's key.
+  /// Bytes in a key. LMDB allows 511; the rest is left for table code and epoch in a pre-image's key.
   @inlinable package static var maximumKeyLength: Int { 480 }
 
   /// Bytes of the checksum before every value. *Format.*

@@ -68,39 +68,91 @@ package enum NumberKey {
   }
 }
 
-/// Keys of `preimages`: epoch u64 | table code u16 | the key whose previous state it is.
+/// Keys of previous states in `preimages`: table code u16 | the key whose previous state it is | epoch u64.
+///
+/// The keys of a table that is saved never begin with one another, so previous states are in the order of their keys, and
+/// those of one key in the order of their epochs.
 package enum PreimageKey {
-  package static let prefixLength = 10
+  package static let prefixLength = 2
+  package static let suffixLength = 8
 
   /// - Precondition: `key` has at most `FormatLimits.maximumKeyLength` bytes.
-  package static func encode(epoch: UInt64, table: TableCode, key: RawSpan) -> [UInt8] {
-    precondition(key.byteCount <= FormatLimits.maximumKeyLength, "a key has at most 480 bytes")
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(prefixLength + key.byteCount)
-    withUnsafeBytes(of: epoch.bigEndian) { bytes.append(contentsOf: $0) }
-    withUnsafeBytes(of: table.rawValue.bigEndian) { bytes.append(contentsOf: $0) }
-    key.withUnsafeBytes { bytes.append(contentsOf: $0) }
-    return bytes
+  package static func encode(table: TableCode, key: RawSpan, epoch: UInt64) -> [UInt8] {
+    let bytes = ReusedBytes()
+    key.withUnsafeBytes { write(table: table, key: $0, epoch: epoch, to: bytes) }
+    return Array(bytes.bytes)
+  }
+
+  /// The same in place of what `bytes` has, of which `key` may be a part.
+  package static func write(table: TableCode, key: UnsafeRawBufferPointer, epoch: UInt64, to bytes: ReusedBytes) {
+    precondition(key.count <= FormatLimits.maximumKeyLength, "a key has at most 480 bytes")
+    bytes.removeAll()
+    bytes.append(key)
+    bytes.insertAtStart(table.rawValue)
+    bytes.appendBigEndian(epoch)
   }
 
   package static func epoch(of bytes: RawSpan) throws(RecordError) -> UInt64 {
-    guard bytes.byteCount > prefixLength else { throw .badKey }
-    return bytes.bigEndian64(0)
+    try check(bytes)
+    return bytes.bigEndian64(bytes.byteCount - suffixLength)
   }
 
   package static func table(of bytes: RawSpan) throws(RecordError) -> TableCode {
-    guard bytes.byteCount > prefixLength else { throw .badKey }
-    let code = bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: 8, as: UInt16.self)
-    return TableCode(rawValue: UInt16(bigEndian: code))
+    try check(bytes)
+    return TableCode(rawValue: UInt16(bigEndian: bytes.unsafeLoadUnaligned(as: UInt16.self)))
   }
 
   /// The key whose previous state it is.
   @_lifetime(copy bytes)
   package static func key(of bytes: RawSpan) throws(RecordError) -> RawSpan {
-    guard bytes.byteCount > prefixLength, bytes.byteCount <= prefixLength + FormatLimits.maximumKeyLength else {
-      throw .badKey
-    }
-    return bytes.extracting(prefixLength..<bytes.byteCount)
+    try check(bytes)
+    return bytes.extracting(prefixLength..<bytes.byteCount - suffixLength)
+  }
+
+  /// Whether two of these keys differ in their epochs at most.
+  package static func isOfSameKey(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+    left.count == right.count && left.count >= suffixLength
+      && left.dropLast(suffixLength).elementsEqual(right.dropLast(suffixLength))
+  }
+
+  private static func check(_ bytes: RawSpan) throws(RecordError) {
+    let length = bytes.byteCount - prefixLength - suffixLength
+    guard length >= 1, length <= FormatLimits.maximumKeyLength else { throw .badKey }
+    // Lists of saved keys are in the same table, under a code that no table has.
+    guard bytes.unsafeLoadUnaligned(as: UInt16.self) != 0 else { throw .badKey }
+  }
+}
+
+/// Keys of the lists of saved keys in `preimages`: 0 u16 | epoch u64 | commit u64 | part u32.
+package struct SavedKeysKey: Hashable, Sendable {
+  package static let length = 22
+
+  package var epoch: UInt64
+  package var commit: UInt64
+  package var part: UInt32
+
+  package init(epoch: UInt64, commit: UInt64, part: UInt32) {
+    self.epoch = epoch
+    self.commit = commit
+    self.part = part
+  }
+
+  /// - Throws: `badKey`.
+  package init(_ bytes: RawSpan) throws(RecordError) {
+    guard bytes.byteCount == Self.length, Self.isOne(bytes) else { throw .badKey }
+    epoch = bytes.bigEndian64(2)
+    commit = bytes.bigEndian64(10)
+    part = UInt32(bigEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: 18, as: UInt32.self))
+  }
+
+  /// Whether a key of `preimages` is that of a list of saved keys, and not that of a previous state.
+  package static func isOne(_ bytes: RawSpan) -> Bool {
+    bytes.byteCount >= 2 && bytes.unsafeLoadUnaligned(as: UInt16.self) == 0
+  }
+
+  package var bytes: ShortKey {
+    ShortKey(
+      epoch >> 16, epoch << 48 | commit >> 16, commit << 48 | UInt64(part) << 16, count: Self.length)
   }
 }
 
@@ -109,6 +161,8 @@ package enum MetadataKey {
   package static let format = "format"
   package static let commitCounter = "commit"
   package static let epoch = "epoch"
+  /// The name of the youngest snapshot; absent where there is none.
+  package static let youngestSnapshot = "youngest-snapshot"
   package static let blobSerial = "blob-serial"
   /// The commit after which the history of changes is complete; absent where none is kept.
   package static let history = "history"
@@ -133,6 +187,10 @@ package enum MetadataKey {
 
   /// The key of `commitCounter`.
   package static let commitKey = ShortKey(0x636F_6D6D_6974_0000, 0, 0, count: 6)
+
+  /// The key of `youngestSnapshot`, which every write transaction looks for.
+  package static let youngestSnapshotKey = ShortKey(
+    0x796F_756E_6765_7374, 0x2D73_6E61_7073_686F, 0x7400_0000_0000_0000, count: 17)
 
   /// The key of `serial(rootCode:)`, without making the name.
   package static func serialKey(rootCode: UInt16) -> ShortKey {

@@ -1,7 +1,7 @@
 /// A named snapshot; its key is the name's UTF-8.
 ///
-/// flags u32 | hold count u32 | epoch u64 | commit u64 | created f64 | expires f64 (NaN: never) | next blob serial
-/// u64 | model number u16 | next layout id u16 | next index id u16 | next entity code u16 | watermarks: count u32,
+/// flags u32 | hold count u32 | epoch u64 | commit u64 | created f64 | expires f64 (NaN: never) | object count u64 | next
+/// blob serial u64 | model number u16 | next layout id u16 | next index id u16 | next entity code u16 | watermarks: count u32,
 /// (root u16, next serial u64)* | holds: (length u32, UTF-8)* | user info: length u32, JSON.
 package struct SnapshotValue: ValueCodec, Hashable {
   package struct Watermark: Hashable, Sendable {
@@ -17,7 +17,7 @@ package struct SnapshotValue: ValueCodec, Hashable {
 
   /// Made by the store itself (before a rollback or a migration), not by a user.
   package var isAutomatic = false
-  /// The epoch that making the snapshot ended: its pre-images belong to this epoch or a later one.
+  /// The epoch that began with it: the previous states that it needs are of this epoch or a later one.
   package var epoch: UInt64
   /// The last commit that it shows.
   package var commit: UInt64
@@ -25,6 +25,8 @@ package struct SnapshotValue: ValueCodec, Hashable {
   package var created: Double
   /// Seconds since 2001, or nil.
   package var expires: Double?
+  /// How many objects it shows.
+  package var objectCount: UInt64
   package var nextBlobSerial: UInt64
   /// The number of the model version in `metadata`.
   package var modelNumber: UInt16
@@ -39,13 +41,15 @@ package struct SnapshotValue: ValueCodec, Hashable {
   package var userInfo: [UInt8] = []
 
   package init(
-    epoch: UInt64, commit: UInt64, created: Double, expires: Double? = nil, nextBlobSerial: UInt64, modelNumber: UInt16,
-    nextLayoutID: UInt16, nextIndexID: UInt16, nextEntityCode: UInt16, watermarks: [Watermark]
+    epoch: UInt64, commit: UInt64, created: Double, expires: Double? = nil, objectCount: UInt64,
+    nextBlobSerial: UInt64, modelNumber: UInt16, nextLayoutID: UInt16, nextIndexID: UInt16, nextEntityCode: UInt16,
+    watermarks: [Watermark]
   ) {
     self.epoch = epoch
     self.commit = commit
     self.created = created
     self.expires = expires
+    self.objectCount = objectCount
     self.nextBlobSerial = nextBlobSerial
     self.modelNumber = modelNumber
     self.nextLayoutID = nextLayoutID
@@ -61,6 +65,7 @@ package struct SnapshotValue: ValueCodec, Hashable {
     writer.put64(commit)
     writer.putDouble(created)
     writer.putDouble(expires ?? .nan)
+    writer.put64(objectCount)
     writer.put64(nextBlobSerial)
     writer.put16(modelNumber)
     writer.put16(nextLayoutID)
@@ -84,6 +89,8 @@ package struct SnapshotValue: ValueCodec, Hashable {
     commit = try reader.get64()
     created = try reader.getDouble()
     expires = try reader.getOptionalDouble()
+    objectCount = try reader.get64()
+    guard objectCount <= UInt64(Int64.max) else { throw .outOfRange }
     nextBlobSerial = try reader.get64()
     modelNumber = try reader.get16()
     nextLayoutID = try reader.get16()
@@ -141,12 +148,36 @@ package struct PreimageView: ~Escapable {
 
   /// The pre-image of a key that had this value, or none.
   package static func encode(_ value: RawSpan?, seed: UInt64) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: 9)
+    let bytes = ReusedBytes()
     if let value {
-      bytes[8] = 1
-      value.withUnsafeBytes { bytes.append(contentsOf: $0) }
+      value.withUnsafeBytes { write($0, seed: seed, to: bytes) }
+    } else {
+      write(nil, seed: seed, to: bytes)
     }
-    bytes.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
-    return bytes
+    return Array(bytes.bytes)
+  }
+
+  /// The same in place of what `bytes` has.
+  package static func write(_ value: UnsafeRawBufferPointer?, seed: UInt64, to bytes: ReusedBytes) {
+    bytes.removeAll()
+    bytes.appendBigEndian(0 as UInt64)
+    bytes.append(value == nil ? 0 : 1)
+    if let value { bytes.append(value) }
+    ValueEnvelope.seal(bytes.mutableBytes, seed: seed)
+  }
+
+  /// The value of a stored pre-image, of which only the outer form is looked at: the value has a checksum of its own, which
+  /// whoever reads it verifies. An absent one has none, so its pre-image is verified here.
+  ///
+  /// - Returns: nil where the key did not exist.
+  package static func value(
+    of stored: UnsafeRawBufferPointer, _ seed: () -> UInt64
+  ) throws(RecordError) -> UnsafeRawBufferPointer? {
+    let header = FormatLimits.envelopeLength + 1
+    guard stored.count >= header else { throw .tooShort }
+    if stored[header - 1] == 1 { return UnsafeRawBufferPointer(rebasing: stored[header...]) }
+    guard ValueEnvelope.isIntact(stored, seed: seed()) else { throw .checksumMismatch }
+    guard stored.count == header, stored[header - 1] == 0 else { throw .badFlag }
+    return nil
   }
 }

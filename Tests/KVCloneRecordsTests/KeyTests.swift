@@ -18,8 +18,8 @@ import Testing
       hex(ShortKey.linkPrefix(owner: owner, relationship: 0x1112, kind: .positionDirectory).array)
         == "0102030405060708111202")
     let key = ShortKey.object(owner)
-    let preimage = PreimageKey.encode(epoch: 3, table: .links, key: key.bytes)
-    #expect(hex(preimage) == "000000000000000300020102030405060708")
+    let preimage = PreimageKey.encode(table: .links, key: key.bytes, epoch: 3)
+    #expect(hex(preimage) == "000201020304050607080000000000000003")
   }
 
   @Test func parsersReadWhatBuildersWrite() throws {
@@ -31,7 +31,7 @@ import Testing
     #expect(number == 9 && part == 8)
     let object = ShortKey.object(owner)
     #expect(try NumberKey.objectID(object.bytes) == owner)
-    let preimage = PreimageKey.encode(epoch: 3, table: .objects(rootCode: 2), key: key.bytes)
+    let preimage = PreimageKey.encode(table: .objects(rootCode: 2), key: key.bytes, epoch: 3)
     #expect(try PreimageKey.epoch(of: preimage.span.bytes) == 3)
     #expect(try PreimageKey.table(of: preimage.span.bytes) == .objects(rootCode: 2))
     #expect(array(try PreimageKey.key(of: preimage.span.bytes)) == key.array)

@@ -107,23 +107,50 @@ struct TableGoldenTests {
       .changes, ShortKey.change(commit: 258, part: 1).array, ChangePart.inserted([.init(first: id, count: 100)]),
       "1a6b574ed9fb3916010000000100000005000000000001006400000000000000")
     let owner = ShortKey.object(id)
-    let key = PreimageKey.encode(epoch: 3, table: .objects(rootCode: 1), key: owner.bytes)
-    #expect(hex(key) == "000000000000000380010001000000000005")
+    let key = PreimageKey.encode(table: .objects(rootCode: 1), key: owner.bytes, epoch: 3)
+    #expect(hex(key) == "800100010000000000050000000000000003")
     let seed = ValueEnvelope.seed(tableCode: .preimages, key: key)
     let previous = BytesValue(Array("xy".utf8)).encoded(
       seed: ValueEnvelope.seed(tableCode: .objects(rootCode: 1), key: owner))
     #expect(
-      hex(PreimageView.encode(previous.span.bytes, seed: seed)) == "bb476195689c1b3b016747df31fd159cda7879")
-    #expect(hex(PreimageView.encode(nil, seed: seed)) == "df1799af4ae7535d00")
+      hex(PreimageView.encode(previous.span.bytes, seed: seed)) == "8ff4197b0dade023016747df31fd159cda7879")
+    #expect(hex(PreimageView.encode(nil, seed: seed)) == "97067567bcb5d5d400")
     let snapshot = SnapshotValue(
-      epoch: 2, commit: 3, created: 1.5, expires: 9, nextBlobSerial: 4, modelNumber: 5, nextLayoutID: 6, nextIndexID: 7,
-      nextEntityCode: 8, watermarks: [])
+      epoch: 2, commit: 3, created: 1.5, expires: 9, objectCount: 11, nextBlobSerial: 4, modelNumber: 5,
+      nextLayoutID: 6, nextIndexID: 7, nextEntityCode: 8, watermarks: [])
     try check(
       .snapshots, Array("é".utf8), snapshot,
       """
-      03ab837c804cbbf2000000000000000002000000000000000300000000000000000000000000f83f0000000000002240\
-      040000000000000005000600070008000000000000000000
+      46b51b990c614d11000000000000000002000000000000000300000000000000000000000000f83f0000000000002240\
+      0b00000000000000040000000000000005000600070008000000000000000000
       """)
+  }
+
+  @Test func savedKeys() throws {
+    let place = SavedKeysKey(epoch: 3, commit: 258, part: 1)
+    #expect(hex(place.bytes.array) == "00000000000000000003000000000000010200000001")
+    #expect(try SavedKeysKey(place.bytes.bytes) == place)
+    var list = SavedKeys()
+    let owner = ShortKey.object(id)
+    owner.withUnsafeBytes { list.append(.objects(rootCode: 1), $0, byteCount: 100) }
+    Array("abc".utf8).withUnsafeBytes { list.append(.indexes, $0, byteCount: 200) }
+    let seed = ValueEnvelope.seed(tableCode: .preimages, key: place.bytes)
+    var stored: [UInt8] = []
+    list.take(seed: seed) { bytes in stored = bytes.withUnsafeBytes { Array($0) } }
+    #expect(
+      hex(stored) == "3dd2a6f28db687172c010000000000000200000001800800000100000000000505000300616263")
+    let isEmptyAgain = list.isEmpty
+    #expect(isEmptyAgain)
+    var found: [String] = []
+    let view = try SavedKeysView(stored.span.bytes, seed: seed)
+    view.forEach { table, key in found.append("\(table.rawValue) \(hex(key.withUnsafeBytes { Array($0) }))") }
+    let byteCount = view.byteCount
+    #expect(byteCount == 300)
+    #expect(found == ["32769 0001000000000005", "5 616263"])
+    for count in 8..<stored.count {
+      let cut = ValueEnvelope.encode(Array(stored[8..<count]), seed: seed)
+      #expect(throws: RecordError.self) { _ = try SavedKeysView(cut.span.bytes, seed: seed).count }
+    }
   }
 
   @Test func operations() throws {

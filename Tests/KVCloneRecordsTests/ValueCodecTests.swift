@@ -53,8 +53,8 @@ import Testing
 
   @Test func formatRecordOfAnotherVersionIsReadAndJudged() throws {
     for (version, minimum, isTooOld, isTooNew) in [
-      (1, 1, true, false), (2, 2, true, false), (3, 3, false, false), (4, 4, false, false), (9, 4, false, false),
-      (9, 5, false, true),
+      (1, 1, true, false), (2, 2, true, false), (3, 3, false, false), (4, 4, false, false), (5, 5, false, false),
+      (9, 5, false, false), (9, 6, false, true),
     ] as [(UInt32, UInt32, Bool, Bool)] {
       let record = FormatRecord(version: version, minimumReaderVersion: minimum, storeUUID: UUID(), created: 0)
       #expect(record.isTooOld == isTooOld, "version \(version)")
@@ -113,8 +113,8 @@ import Testing
 
   @Test func snapshots() throws {
     var snapshot = SnapshotValue(
-      epoch: 2, commit: 3, created: 1.5, nextBlobSerial: 4, modelNumber: 5, nextLayoutID: 6, nextIndexID: 7,
-      nextEntityCode: 8,
+      epoch: 2, commit: 3, created: 1.5, objectCount: 11, nextBlobSerial: 4, modelNumber: 5, nextLayoutID: 6,
+      nextIndexID: 7, nextEntityCode: 8,
       watermarks: [.init(rootCode: 1, nextSerial: 10), .init(rootCode: 2, nextSerial: 20)])
     snapshot.isAutomatic = true
     snapshot.holds = ["hold"]

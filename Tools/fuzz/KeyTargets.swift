@@ -27,7 +27,10 @@ let keyTargets: [FuzzTarget] = [
   if let epoch = try? PreimageKey.epoch(of: key.span.bytes), let table = try? PreimageKey.table(of: key.span.bytes),
     let inner = try? PreimageKey.key(of: key.span.bytes)
   {
-    precondition(PreimageKey.encode(epoch: epoch, table: table, key: inner) == key, "a pre-image's key differs")
+    precondition(PreimageKey.encode(table: table, key: inner, epoch: epoch) == key, "a pre-image's key differs")
+  }
+  if let list = try? SavedKeysKey(key.span.bytes) {
+    precondition(list.bytes.array == key, "the key of a list of saved keys differs")
   }
   _ = try? IndexKey.indexID(of: key.span.bytes)
   _ = try? IndexKey.objectID(of: key.span.bytes)

@@ -15,8 +15,9 @@ let valueTargets: [FuzzTarget] = [
     "snapshot", SnapshotValue.self,
     [
       SnapshotValue(
-        epoch: 2, commit: 3, created: 1.5, nextBlobSerial: 4, modelNumber: 5, nextLayoutID: 6, nextIndexID: 7,
-        nextEntityCode: 8, watermarks: [.init(rootCode: 1, nextSerial: 10), .init(rootCode: 2, nextSerial: 20)])
+        epoch: 2, commit: 3, created: 1.5, objectCount: 11, nextBlobSerial: 4, modelNumber: 5, nextLayoutID: 6,
+        nextIndexID: 7, nextEntityCode: 8,
+        watermarks: [.init(rootCode: 1, nextSerial: 10), .init(rootCode: 2, nextSerial: 20)])
     ]),
   roundTrip(
     "change-header", ChangeHeader.self,
@@ -45,6 +46,8 @@ let valueTargets: [FuzzTarget] = [
         commit: 6, time: 1.5, expires: 2.5, roots: [someID], argumentDigest: [1, 2], result: Array("{}".utf8))
     ]),
   roundTrip("redirect", RedirectValue.self, [RedirectValue(target: someID, commit: 6)]),
+  FuzzTarget(
+    name: "saved-keys", seeds: [[9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5, 0, 3, 0, 97, 98, 99]], run: savedKeys),
   FuzzTarget(name: "preimage", seeds: [[0], [1, 9, 8]], run: preimage),
   FuzzTarget(name: "envelope", seeds: [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]], run: envelope),
 ]
@@ -75,6 +78,21 @@ private func roundTrip<Value: ValueCodec>(
   guard let view = try? PreimageView(stored.span.bytes, seed: seed) else { return }
   let again = view.isPresent ? PreimageView.encode(view.value, seed: seed) : PreimageView.encode(nil, seed: seed)
   precondition(again == stored, "decoded and encoded, the bytes differ")
+}
+
+@Sendable private func savedKeys(_ bytes: UnsafeRawBufferPointer) {
+  let stored = ValueEnvelope.encode(Array(bytes), seed: seed)
+  guard let view = try? SavedKeysView(stored.span.bytes, seed: seed) else { return }
+  var again = SavedKeys()
+  var left = view.byteCount
+  view.forEach { table, key in
+    key.withUnsafeBytes { again.append(table, $0, byteCount: left) }
+    left = 0
+  }
+  if view.count == 0 { return }
+  again.take(seed: seed) { bytes in
+    precondition(bytes.withUnsafeBytes { Array($0) } == stored, "decoded and encoded, the bytes differ")
+  }
 }
 
 /// Without the right checksum nothing is accepted; with it, everything is.

@@ -29,12 +29,19 @@ extension StorageTransaction {
   {
     do throws(StoreError) {
       guard let info = try blobInfo(tables, serial) else { throw tables.damaged(serial, "It is not there.") }
-      guard info.state == .complete else { return [] }
-      return try checkChunks(tables, serial, info, readData: readData)
+      return try findProblems(tables, serial, info, readData: readData)
     } catch {
       guard error.kind == .damaged else { throw error }
       return [BlobProblem(message: error.message)]
     }
+  }
+
+  /// The same of a blob that may be described elsewhere.
+  borrowing func findProblems(_ tables: BlobTables, _ serial: UInt64, _ info: BlobInfo, readData: Bool)
+    throws(StoreError) -> [BlobProblem]
+  {
+    guard info.state == .complete else { return [] }
+    return try checkChunks(tables, serial, info, readData: readData)
   }
 
   /// The chunks that are there are those that have to be, and, where `readData` asks for it, have the bytes that they

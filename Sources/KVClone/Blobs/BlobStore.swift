@@ -103,7 +103,8 @@ extension StorageTransaction {
     for (serial, count) in counts { try addReferences(tables, serial, count: count) }
   }
 
-  /// Takes referrers away, and with the last one the blob; whether it went.
+  /// Takes referrers away, and with the last one the blob; whether it went. What a snapshot may show keeps its chunks: they go
+  /// with the last snapshot that needs them.
   ///
   /// - Throws: `damaged` when the blob has fewer referrers than are to go.
   @discardableResult
@@ -119,7 +120,7 @@ extension StorageTransaction {
       try store(tables, serial, info)
       return false
     }
-    try deleteBlobChunks(tables, serial)
+    if !keepsBlob(serial) { try deleteBlobChunks(tables, serial) }
     let key = ShortKey.blobInfo(serial)
     try delete(tables.blobinfo, key.bytes)
     return true

@@ -52,8 +52,10 @@ public struct Damage: Sendable, Hashable {
     case malformedKey
     /// A table could not be read to its end.
     case unreadableTable
-    /// A value of the history of changes, of a snapshot, or of operations that were done cannot be read.
+    /// A value of the history of changes, or of operations that were done, cannot be read.
     case history
+    /// A snapshot, or what is saved for snapshots, cannot be read, or is not what it should be.
+    case snapshot
     // Objects
     /// An object's record cannot be read.
     case record

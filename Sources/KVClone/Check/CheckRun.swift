@@ -39,6 +39,8 @@ final class CheckRun {
   var commit: UInt64?
   /// Fields of readable records that name a blob, by the blob's serial.
   var references = BlobTally()
+  /// Large values that no object has any more, and snapshots need.
+  var retained = BlobTally()
   /// Property code → name, for what no entity of the model has any more.
   let propertyNames: [UInt16: String]
   /// Damages of large values, by serial: whose values they are is looked up at the end.

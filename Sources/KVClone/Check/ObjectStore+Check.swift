@@ -168,8 +168,8 @@ extension SchemaTables {
     func table(_ code: TableCode) -> StorageTable { StorageTable(code: code, handle: 0) }
     self.init(
       metadata: table(.metadata), links: table(.links), blobs: table(.blobs), blobinfo: table(.blobInfo),
-      indexes: table(.indexes), changes: table(.changes), snapshots: table(.snapshots), provenance: table(.provenance),
-      operations: table(.operations),
+      indexes: table(.indexes), changes: table(.changes), preimages: table(.preimages),
+      snapshots: table(.snapshots), provenance: table(.provenance), operations: table(.operations),
       objects: Dictionary(
         rootCodes.map { ($0, table(.objects(rootCode: $0))) }, uniquingKeysWith: { first, _ in first }))
   }
@@ -186,6 +186,7 @@ extension Session {
   borrowing func check(_ run: CheckRun) throws(StoreError) {
     try run.reading("the metadata") { () throws(StoreError) in try checkMetadata(run) }
     try checkHistory(run)
+    try checkSnapshots(run)
     if schema.entities.isEmpty { return try checkSums(run) }
     try checkRecords(run)
     try run.reading("the lists") { () throws(StoreError) in try checkLists(run) }

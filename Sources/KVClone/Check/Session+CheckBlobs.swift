@@ -98,7 +98,8 @@ extension Session {
       if serial == last { return true }
       last = serial
       let info = ShortKey.blobInfo(serial).array
-      if !run.lost.contains(schema.tables.blobinfo, info), try !has(schema.tables.blobinfo, info) {
+      let isKnown = run.lost.contains(schema.tables.blobinfo, info) || run.lost.any(schema.tables.preimages)
+      if !isKnown, run.retained.count(serial) == 0, try !has(schema.tables.blobinfo, info) {
         run.report(.orphanBlob, "there are pieces of large value \(serial), and no description of it")
       }
       return !run.isFull

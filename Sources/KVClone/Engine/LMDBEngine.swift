@@ -214,6 +214,13 @@ private final class LMDBBackend: StorageBackend {
     }
   }
 
+  func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 {
+    var count: UInt64 = 0
+    let code = pointers.countEntries(table.handle, &count)
+    if code != 0 { throw Self.lookupError(code, 1) }
+    return count
+  }
+
   func commit() throws(StoreError) {
     do throws(LMDBError) { try writer?.pointee.commitInPlace() } catch { throw StoreError(error) }
   }

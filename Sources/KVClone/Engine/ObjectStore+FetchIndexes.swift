@@ -37,7 +37,7 @@ extension ObjectStore {
     _ catalog: StoreCatalog, replacing stored: StoreCatalog, _ engine: any StorageEngine, _ tables: SchemaTables,
     _ format: FormatRecord, _ options: StoreOptions
   ) throws(StoreError) {
-    let storage = StorageTransaction(try engine.beginWrite(label: "adopt model", timeout: options.busyTimeout))
+    var storage = StorageTransaction(try engine.beginWrite(label: "adopt model", timeout: options.busyTimeout))
     let present = try StoreCatalog(storage, tables.metadata)
     guard present.number == stored.number else {
       throw StoreError(.busy, "another process gave the store another version of its model just now; open it again")
@@ -47,11 +47,12 @@ extension ObjectStore {
     }
     let schema = try Schema(catalog, tables: tables)
     let commit = try Metadata.counter(storage, tables.metadata, MetadataKey.commitCounter)
+    let (old, new) = (stored.codes.fetchIndexIDs, catalog.codes.fetchIndexIDs)
+    try storage.record(schema, commit: commit + 1, droppedIndexes: old.subtracting(new))
     var session = Session(
       storage: storage, schema: schema, commit: commit + 1, storeUUID: format.storeUUID, serialFloor: SerialFloor(),
       engine: engine)
     try session.writeCatalog(catalog, code)
-    let (old, new) = (stored.codes.fetchIndexIDs, catalog.codes.fetchIndexIDs)
     for id in old.subtracting(new).sorted() { try session.dropIndex(id) }
     try session.buildFetchIndexes(new.subtracting(old))
     try session.writeCounters()
@@ -69,11 +70,7 @@ extension Session {
     let table = schema.tables.metadata
     try Metadata.put(&storage, table, MetadataKey.model(code), try catalog.document())
     try Metadata.put(&storage, table, MetadataKey.catalog, CounterValue(catalog.number))
-    guard catalog.codes.fetchIndexes != nil else { return }
-    guard var format = try Metadata.format(storage, table) else { throw Metadata.damaged(MetadataKey.format, .badKey) }
-    format.raise(to: FormatLimits.fetchIndexFormatVersion)
-    let (key, value) = (MetadataKey.bytes(MetadataKey.format), format.encoded())
-    try storage.put(table, key.span.bytes, value.span.bytes)
+    if catalog.codes.fetchIndexes != nil { try raiseFormat(to: FormatLimits.fetchIndexFormatVersion) }
   }
 
   /// Makes the entries that objects have in these indexes, some objects at a time.

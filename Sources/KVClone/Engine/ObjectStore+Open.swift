@@ -149,8 +149,8 @@ extension ObjectStore {
     func table(_ code: TableCode) -> StorageTable { byCode[code] ?? metadata }
     return SchemaTables(
       metadata: table(.metadata), links: table(.links), blobs: table(.blobs), blobinfo: table(.blobInfo),
-      indexes: table(.indexes), changes: table(.changes), snapshots: table(.snapshots), provenance: table(.provenance),
-      operations: table(.operations),
+      indexes: table(.indexes), changes: table(.changes), preimages: table(.preimages),
+      snapshots: table(.snapshots), provenance: table(.provenance), operations: table(.operations),
       objects: Dictionary(
         catalog.rootCodes.map { ($0, table(.objects(rootCode: $0))) }, uniquingKeysWith: { first, _ in first }))
   }

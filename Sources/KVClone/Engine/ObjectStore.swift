@@ -37,6 +37,8 @@ public final class ObjectStore: Sendable {
   let serialFloor = SerialFloor()
   /// Hooks, once some are registered.
   let lifecycle = Mutex<LifecycleTable?>(nil)
+  /// Model versions by which snapshots are read, compiled.
+  let snapshotSchemas = SnapshotSchemas()
   /// How fast clones have been written lately.
   let clonePace = ClonePace()
   /// Wakes those who wait for commits.
@@ -115,6 +117,13 @@ public final class ObjectStore: Sendable {
     }
   }
 
+  /// Runs what writes on a thread of the store's own, from asynchronous code.
+  func onWriterQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+    try await withCheckedThrowingContinuation { continuation in
+      writerQueue.async { continuation.resume(with: Result { try body() }) }
+    }
+  }
+
   func runRead<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
     let transaction = ReadTransaction(try readSession())
     return try body(transaction)
@@ -144,7 +153,7 @@ public final class ObjectStore: Sendable {
 
   func writeSession(label: String, timeout: Duration? = nil) throws(StoreError) -> Session {
     if options.isReadOnly { throw StoreError(.readOnly, "the store at \(path) was opened read-only") }
-    let storage = StorageTransaction(try engine.beginWrite(label: label, timeout: timeout ?? options.busyTimeout))
+    var storage = StorageTransaction(try engine.beginWrite(label: label, timeout: timeout ?? options.busyTimeout))
     guard try schema.fetchIndexWatch.isCurrent(schema, storage, schema.tables.metadata) else {
       throw StoreError(
         .incompatibleModel,
@@ -152,6 +161,7 @@ public final class ObjectStore: Sendable {
           + "step; close the store and open it again")
     }
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
+    try storage.record(schema, commit: commit + 1)
     var session = Session(
       storage: storage, schema: schema, commit: commit + 1, storeUUID: uuid, serialFloor: serialFloor, engine: engine,
       lifecycle: lifecycle.withLock { $0 })

@@ -31,6 +31,8 @@ final class Schema: Sendable {
   private let validatedRoots: Set<UInt16>
   /// Whether a uniqueness constraint names a derived attribute.
   let hasDerivedConstraints: Bool
+  /// The relationships whose lists have an order.
+  let orderedLists: OrderedLists
 
   /// The schema of a store with this catalog.
   convenience init(
@@ -75,6 +77,7 @@ final class Schema: Sendable {
         if case .attribute(let index) = column { entity.attributes[index].isDerived } else { false }
       }
     }
+    orderedLists = OrderedLists(entities)
     for layout in layouts { try check(layout) }
   }
 
@@ -140,6 +143,7 @@ struct SchemaTables: Sendable {
   let blobinfo: StorageTable
   let indexes: StorageTable
   let changes: StorageTable
+  let preimages: StorageTable
   let snapshots: StorageTable
   let provenance: StorageTable
   let operations: StorageTable

@@ -60,6 +60,12 @@ struct SchemaCodes: Codable, Hashable, Sendable {
     }
   }
 
+  /// Forgets the fetch indexes that others have not, and have no entries any more.
+  mutating func keepFetchIndexes(of others: SchemaCodes) {
+    let left = others.fetchIndexIDs
+    fetchIndexes = fetchIndexes?.mapValues { $0.filter { left.contains($0.value) } }
+  }
+
   /// Gives ids to the fetch indexes of `model`, and forgets those that it has not. An id that was forgotten is never given
   /// again, to an index of the same definition neither.
   ///

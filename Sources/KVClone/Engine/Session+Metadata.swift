@@ -17,6 +17,16 @@ extension Session {
     }
     try Metadata.put(&storage, table, MetadataKey.commitKey, commit)
   }
+
+  /// Says that only libraries that know a version of the format may open the file from now on. Nothing is lowered.
+  mutating func raiseFormat(to version: UInt32) throws(StoreError) {
+    let table = schema.tables.metadata
+    guard var format = try Metadata.format(storage, table) else { throw Metadata.damaged(MetadataKey.format, .badKey) }
+    if format.version >= version, format.minimumReaderVersion >= version { return }
+    format.raise(to: version)
+    let (key, value) = (MetadataKey.bytes(MetadataKey.format), format.encoded())
+    try storage.put(table, key.span.bytes, value.span.bytes)
+  }
 }
 
 /// The metadata table: a few named values that describe the store itself.

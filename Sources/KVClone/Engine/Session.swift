@@ -45,6 +45,9 @@ public struct Session: ~Copyable {
     return areCurrent
   }
 
+  /// Has requests use the schema's fetch indexes: whoever made it knows them to be those of what is read.
+  borrowing func trustFetchIndexes() { fetchIndexes.areCurrent = true }
+
   /// The object's record, checksum and form verified; nil where there is no such object.
   ///
   /// - Throws: `damaged` when the record's bytes cannot be trusted.

@@ -114,6 +114,10 @@ package protocol StorageBackend: AnyObject {
   func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>)
   /// Whether there was such a key.
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool
+  /// Whether the bytes of a blob whose last referrer goes have to stay, because a snapshot may show them.
+  func keepsBlob(_ serial: UInt64) -> Bool
+  /// How many entries a table has.
+  func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64
   func commit() throws(StoreError)
   func abort()
   /// The engine's facts, as a write transaction found them at its begin; nil where only the engine has them.
@@ -131,6 +135,20 @@ extension StorageBackend {
   }
 
   package func keepPlaces(in tables: [StorageTable]) {}
+
+  package func keepsBlob(_ serial: UInt64) -> Bool { false }
+
+  /// An engine that does not know counts them.
+  package func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 {
+    var count: UInt64 = 0
+    try withUnsafeBytes(of: UInt8(0)) { (first) throws(StoreError) in
+      try scan(table, from: first) { (_, _) throws(StoreError) in
+        count += 1
+        return true
+      }
+    }
+    return count
+  }
 
   package func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {}
 

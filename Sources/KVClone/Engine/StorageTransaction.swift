@@ -8,7 +8,7 @@ package import KVCloneRecords
 /// the database are valid only until a subsequent update operation, or the end of the transaction").
 @usableFromInline
 package struct StorageTransaction: ~Copyable {
-  @usableFromInline let backend: any StorageBackend
+  @usableFromInline private(set) var backend: any StorageBackend
   @usableFromInline var isOpen = true
   /// How many changes were made, so that an operation can tell whether it failed before or after its first.
   @usableFromInline package internal(set) var changeCount: UInt64 = 0
@@ -90,6 +90,20 @@ package struct StorageTransaction: ~Copyable {
     changeCount &+= 1
     return try backend.delete(table, unsafePointers(key))
   }
+
+  /// Whether the bytes of a blob whose last referrer goes have to stay, because a snapshot may show them.
+  borrowing func keepsBlob(_ serial: UInt64) -> Bool { backend.keepsBlob(serial) }
+
+  /// How many entries a table has.
+  package borrowing func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 {
+    try backend.entryCount(table)
+  }
+
+  /// What saves previous states in this write transaction; nil where nothing does.
+  var recorder: SnapshotRecorder? { backend as? SnapshotRecorder }
+
+  /// From now on all goes through something that stands before the engine.
+  mutating func interpose(_ make: (any StorageBackend) -> any StorageBackend) { backend = make(backend) }
 
   /// The engine's facts, where the transaction itself can tell them.
   package borrowing func facts() throws(StoreError) -> StorageFacts? {

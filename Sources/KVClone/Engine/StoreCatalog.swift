@@ -10,7 +10,7 @@ import KVCloneRecords
 /// store opens without the model's file.
 struct StoreCatalog {
   let model: ManagedObjectModel
-  let codes: SchemaCodes
+  private(set) var codes: SchemaCodes
   let layouts: [RecordLayout]
   /// Under which number the metadata table has it.
   let number: UInt64
@@ -30,9 +30,11 @@ struct StoreCatalog {
     self.layouts = layouts
   }
 
-  /// Reads the catalog of an existing store.
-  init(_ storage: borrowing StorageTransaction, _ metadata: StorageTable) throws(StoreError) {
-    number = try Metadata.counter(storage, metadata, MetadataKey.catalog)
+  /// Reads the catalog of an existing store: the current one, or an earlier one by its number.
+  init(
+    _ storage: borrowing StorageTransaction, _ metadata: StorageTable, number earlier: UInt64? = nil
+  ) throws(StoreError) {
+    if let earlier { number = earlier } else { number = try Metadata.counter(storage, metadata, MetadataKey.catalog) }
     let name = MetadataKey.model(UInt16(truncatingIfNeeded: number))
     guard let stored = try Metadata.get(storage, metadata, name, as: BytesValue.self) else {
       throw StoreError(.damaged, "the store's metadata has no model; restore it from a backup")
@@ -130,6 +132,9 @@ struct StoreCatalog {
     self.layouts = layouts
     self.number = number
   }
+
+  /// Does without the fetch indexes that a later catalog has not.
+  mutating func forgetFetchIndexes(missingIn later: StoreCatalog) { codes.keepFetchIndexes(of: later.codes) }
 
   /// Every table of a store with this model.
   var tableCodes: [TableCode] {

@@ -39,6 +39,9 @@ public struct StoreOptions: Sendable {
   /// Who the history says has written, unless the transaction says otherwise.
   public var author = ""
 
+  /// Which of the snapshots that the store makes itself are kept when it makes another one.
+  public var snapshotRetention = SnapshotRetention()
+
   /// The defaults.
   public init() {}
 }

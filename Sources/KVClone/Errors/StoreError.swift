@@ -78,6 +78,17 @@ public struct StoreError: KVCloneError, Hashable {
     case historyExpired
     /// A token is of another store, or of a state that this one never was in.
     case invalidHistoryToken
+    // Snapshots
+    /// There is no such snapshot, or not any more.
+    case snapshotNotFound
+    /// There is a snapshot with that name already.
+    case snapshotExists
+    /// A name is not one that a snapshot, or who holds one, may have.
+    case invalidSnapshotName
+    /// A snapshot cannot be deleted, because somebody holds it.
+    case snapshotHeld
+    /// Nobody holds the snapshot by that name.
+    case snapshotNotHeld
     // File
     /// A record, list, index entry or blob on disk is damaged.
     case damaged

@@ -208,10 +208,4 @@ extension ObjectStore {
       return result
     }
   }
-
-  private func onWriterQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-    try await withCheckedThrowingContinuation { continuation in
-      writerQueue.async { continuation.resume(with: Result { try body() }) }
-    }
-  }
 }

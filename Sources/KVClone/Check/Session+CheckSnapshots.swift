@@ -1,0 +1,140 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Named snapshots, and the previous states that are saved for them: each is sound, listed once, and needed by some snapshot.
+extension Session {
+  borrowing func checkSnapshots(_ run: CheckRun) throws(StoreError) {
+    guard let snapshots = run.historyTables.first(where: { $0.code == .snapshots }),
+      let preimages = run.historyTables.first(where: { $0.code == .preimages })
+    else { return }
+    var epochs: [UInt64] = []
+    var youngest: (name: String, epoch: UInt64)?
+    try run.reading("the table snapshots") { () throws(StoreError) in
+      try forEachEntry(snapshots) { (key, value) throws(StoreError) in
+        do throws(RecordError) {
+          guard let name = String(validating: key.withUnsafeBytes { Array($0) }, as: UTF8.self) else { throw .badKey }
+          let seed = ValueEnvelope.seed(tableCode: .snapshots, key: copy key)
+          let snapshot = try SnapshotValue(stored: copy value, seed: seed)
+          epochs.append(snapshot.epoch)
+          if snapshot.epoch > youngest?.epoch ?? 0 { youngest = (name, snapshot.epoch) }
+          checkSnapshot(name, snapshot, run, page: run.page(snapshots, key))
+        } catch {
+          run.report(.snapshot, page: run.page(snapshots, key), "an entry of the table snapshots: \(error.description)")
+        }
+        return !run.isFull
+      }
+    }
+    epochs.sort()
+    if zip(epochs, epochs.dropFirst()).contains(where: ==) {
+      run.report(.snapshot, "two snapshots are of the same epoch")
+    }
+    let tellsAll = !run.lost.any(snapshots) && !run.lost.any(schema.tables.metadata)
+    if tellsAll { checkYoungest(youngest?.name, run) }
+    // Which previous states are needed, only all snapshots together tell.
+    let isWhole = !run.lost.any(snapshots) && !run.lost.any(preimages)
+    try run.reading("the table preimages") { () throws(StoreError) in
+      try checkPreimages(preimages, isWhole ? epochs : nil, run)
+    }
+  }
+
+  private borrowing func checkSnapshot(_ name: String, _ snapshot: SnapshotValue, _ run: CheckRun, page: Int?) {
+    func report(_ what: String) { run.report(.snapshot, page: page, "the snapshot \(name) \(what)") }
+    if let commit = run.commit, snapshot.commit > commit {
+      report("shows commit \(snapshot.commit), and there were only \(commit)")
+    }
+    if let epoch = try? counter(MetadataKey.epoch), snapshot.epoch == 0 || snapshot.epoch > epoch {
+      report("is of epoch \(snapshot.epoch), and there were only \(epoch)")
+    }
+    for watermark in snapshot.watermarks {
+      let stored = try? Metadata.serial(storage, schema.tables.metadata, rootCode: watermark.rootCode)
+      if let stored, watermark.nextSerial > max(1, stored) {
+        report("shows serials that no object was given yet")
+      }
+    }
+    if let blobs = try? counter(MetadataKey.blobSerial), snapshot.nextBlobSerial > max(1, blobs) {
+      report("shows serials that no large value was given yet")
+    }
+  }
+
+  private borrowing func checkYoungest(_ name: String?, _ run: CheckRun) {
+    let table = schema.tables.metadata
+    let named: String?
+    do throws(StoreError) {
+      named = try Metadata.get(storage, table, MetadataKey.youngestSnapshot, as: BytesValue.self)
+        .map { String(decoding: $0.bytes, as: UTF8.self) }
+    } catch {
+      // Told with the metadata.
+      return
+    }
+    if named != name {
+      run.report(
+        .snapshot, "the metadata does not name the youngest snapshot, so that writers do not save what it shows")
+    }
+  }
+
+  /// - Parameter epochs: those of all snapshots, ascending; nil where it is not known which there are.
+  private borrowing func checkPreimages(_ table: StorageTable, _ epochs: [UInt64]?, _ run: CheckRun)
+    throws(StoreError)
+  {
+    // Sums of hashes: what is listed has to be what is there, whatever the order.
+    var listed: (count: UInt64, sum: UInt64) = (0, 0)
+    var found: (count: UInt64, sum: UInt64) = (0, 0)
+    var isReadable = true
+    var last: [UInt8] = []
+    try forEachEntry(table) { (key, value) throws(StoreError) in
+      do throws(RecordError) {
+        let seed = ValueEnvelope.seed(tableCode: .preimages, key: copy key)
+        if SavedKeysKey.isOne(copy key) {
+          let place = try SavedKeysKey(copy key)
+          let list = try SavedKeysView(copy value, seed: seed)
+          list.forEach { code, saved in
+            let preimage = PreimageKey.encode(table: code, key: saved, epoch: place.epoch)
+            listed = (listed.count + 1, listed.sum &+ XXH3.hash(preimage.span.bytes, seed: 0))
+          }
+          return !run.isFull
+        }
+        found = (found.count + 1, found.sum &+ XXH3.hash(copy key, seed: 0))
+        let view = try PreimageView(copy value, seed: seed)
+        let code = try PreimageKey.table(of: copy key)
+        let saved = try PreimageKey.key(of: copy key)
+        let epoch = try PreimageKey.epoch(of: copy key)
+        guard SnapshotHorizon.isVersioned(code) else { throw .badKey }
+        let savedSeed = ValueEnvelope.seed(tableCode: code, key: saved)
+        if view.isPresent, !ValueEnvelope.isIntact(view.value, seed: savedSeed) { throw .checksumMismatch }
+        let current = key.withUnsafeBytes { Array($0) }
+        let isSame = last.dropLast(PreimageKey.suffixLength) == current.dropLast(PreimageKey.suffixLength)
+        let earlier = isSame ? try PreimageKey.epoch(of: last.span.bytes) : 0
+        last = current
+        if let epochs, !epochs.contains(where: { earlier < $0 && $0 <= epoch }) {
+          run.report(.snapshot, page: run.page(table, key), "a previous state is saved that no snapshot needs")
+        }
+        if code == .blobInfo, view.isPresent {
+          checkRetainedBlob(try NumberKey.blobSerial(saved), try BlobInfo(stored: view.value, seed: savedSeed), run)
+        }
+      } catch {
+        isReadable = false
+        run.report(.snapshot, page: run.page(table, key), "an entry of the table preimages: \(error.description)")
+      }
+      return !run.isFull
+    }
+    if isReadable, !run.isFull, !run.lost.any(table), listed != found {
+      run.report(
+        .snapshot,
+        "\(found.count) previous states are saved, and \(listed.count) or others are listed; deleting snapshots "
+          + "would leave some, or take what is needed")
+    }
+  }
+
+  /// A large value that no object has any more, and a snapshot shows.
+  private borrowing func checkRetainedBlob(_ serial: UInt64, _ info: BlobInfo, _ run: CheckRun) {
+    run.retained.add(serial)
+    if run.lost.intersects(blobTables.blobs, prefix: ShortKey.blobInfo(serial).array) { return }
+    let problems = (try? storage.findProblems(blobTables, serial, info, readData: run.options.readData)) ?? []
+    for problem in problems {
+      let page = problem.chunk.flatMap {
+        run.pages?.page(blobTables.blobs, ShortKey.blobChunk(serial, chunk: $0).array)
+      }
+      run.reportBlob(serial, page: page, problem.message)
+    }
+  }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import KVCloneModel
+import KVCloneRecords
+
+/// The previous states that a snapshot needs: those of its own epoch and later ones, of each key the earliest.
+struct SavedStates {
+  private let inner: any StorageBackend
+  private let preimages: StorageTable
+  private let epoch: UInt64
+  /// Used again and again, so that looking takes no memory of its own.
+  private let bound = ReusedBytes()
+
+  enum State {
+    case unchanged
+    case absent
+    case present(UnsafeRawBufferPointer)
+  }
+
+  init(_ inner: any StorageBackend, _ preimages: StorageTable, epoch: UInt64) {
+    self.inner = inner
+    self.preimages = preimages
+    self.epoch = epoch
+  }
+
+  /// Whether there is any previous state of a table, of whatever epoch.
+  func hasAny(of table: TableCode) throws(StoreError) -> Bool {
+    bound.removeAll()
+    bound.appendBigEndian(table.rawValue)
+    guard let found = try inner.seek(preimages, bound.bytes, .atOrAfter) else { return false }
+    return Self.isOf(table, found.key)
+  }
+
+  /// The state of a key. The bytes are the engine's.
+  func state(of table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) -> State {
+    PreimageKey.write(table: table, key: key, epoch: epoch, to: bound)
+    let wanted = bound.bytes
+    guard let found = try inner.seek(preimages, wanted, .atOrAfter), PreimageKey.isOfSameKey(found.key, wanted) else {
+      return .unchanged
+    }
+    return try Self.value(found).map { .present($0) } ?? .absent
+  }
+
+  /// The nearest key with a state at or after another, or at or before it; `value` is nil for one that was not there. The bytes are
+  /// the engine's.
+  func entry(_ table: TableCode, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
+    -> (key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer?)?
+  {
+    mode == .atOrAfter ? try firstEntry(table, key, epoch: 0) : try lastEntry(table, key)
+  }
+
+  /// The first state at or after a key. A bound need not be a key that a store has, so what is found from it may be the state of
+  /// another key: of one that it begins with, or that begins with it.
+  private func firstEntry(_ table: TableCode, _ key: UnsafeRawBufferPointer, epoch start: UInt64) throws(StoreError)
+    -> (key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer?)?
+  {
+    PreimageKey.write(table: table, key: key, epoch: start, to: bound)
+    while let found = try inner.seek(preimages, bound.bytes, .atOrAfter), Self.isOf(table, found.key) {
+      let place = try Self.place(found.key)
+      let order = KeyBound.compare(place.key, key)
+      let isBefore = start == .max ? order <= 0 : order < 0
+      if !isBefore, place.epoch >= epoch { return (place.key, try Self.value(found)) }
+      // No state has the greatest epoch, so that is behind all states of the key.
+      PreimageKey.write(table: table, key: place.key, epoch: isBefore ? .max : epoch, to: bound)
+    }
+    return nil
+  }
+
+  private func lastEntry(_ table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError)
+    -> (key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer?)?
+  {
+    PreimageKey.write(table: table, key: key, epoch: .max, to: bound)
+    while let found = try inner.seek(preimages, bound.bytes, .atOrBefore), Self.isOf(table, found.key) {
+      let place = try Self.place(found.key)
+      // The last state of the key: where that is too old, there is none to be seen. No state has epoch 0.
+      if KeyBound.compare(place.key, key) <= 0, place.epoch >= epoch {
+        PreimageKey.write(table: table, key: place.key, epoch: epoch, to: bound)
+        guard let first = try inner.seek(preimages, bound.bytes, .atOrAfter) else { return nil }
+        return (try Self.place(first.key).key, try Self.value(first))
+      }
+      PreimageKey.write(table: table, key: place.key, epoch: 0, to: bound)
+    }
+    return nil
+  }
+
+  /// Copies the first state at or after a key.
+  func next(_ table: TableCode, from key: UnsafeRawBufferPointer, into state: SavedState) throws(StoreError) {
+    state.take(try firstEntry(table, key, epoch: 0))
+  }
+
+  /// Copies the state after another.
+  func next(_ table: TableCode, after state: SavedState) throws(StoreError) {
+    state.take(try firstEntry(table, state.keyBytes, epoch: .max))
+  }
+
+  private static func isOf(_ table: TableCode, _ key: UnsafeRawBufferPointer) -> Bool {
+    key.count >= 2 && UInt16(bigEndian: key.loadUnaligned(as: UInt16.self)) == table.rawValue
+  }
+
+  private static func place(_ key: UnsafeRawBufferPointer) throws(StoreError)
+    -> (key: UnsafeRawBufferPointer, epoch: UInt64)
+  {
+    let end = key.count - PreimageKey.suffixLength
+    guard end > PreimageKey.prefixLength else { throw damaged(.badKey) }
+    return (
+      UnsafeRawBufferPointer(rebasing: key[PreimageKey.prefixLength..<end]), SnapshotHorizon.number(key, at: end)
+    )
+  }
+
+  private static func value(_ found: StorageEntryPointers) throws(StoreError) -> UnsafeRawBufferPointer? {
+    do throws(RecordError) {
+      return try PreimageView.value(of: found.value) { ValueEnvelope.seed(tableCode: .preimages, key: found.key) }
+    } catch {
+      throw damaged(error)
+    }
+  }
+
+  static func damaged(_ error: RecordError) -> StoreError {
+    StoreError(.damaged, "a previous state that a snapshot needs is damaged: \(error) Run `check` to see the extent")
+  }
+}
+
+/// A key and its saved state, copied: what is looked up meanwhile may move the engine's own bytes.
+final class SavedState {
+  private(set) var isThere = false
+  /// Whether the key had a value.
+  private(set) var isPresent = false
+  private let key = ReusedBytes()
+  private let value = ReusedBytes()
+
+  fileprivate func take(_ found: (key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer?)?) {
+    isThere = found != nil
+    guard let found else { return }
+    key.removeAll()
+    key.append(found.key)
+    isPresent = found.value != nil
+    value.removeAll()
+    if let bytes = found.value { value.append(bytes) }
+  }
+
+  var keyBytes: UnsafeRawBufferPointer { key.bytes }
+  var valueBytes: UnsafeRawBufferPointer { value.bytes }
+
+  func compare(to other: UnsafeRawBufferPointer) -> Int { KeyBound.compare(keyBytes, other) }
+}

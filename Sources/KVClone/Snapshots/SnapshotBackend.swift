@@ -1,0 +1,181 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// The store as a snapshot shows it: the earliest previous state that was saved since, where there is one, else what the
+/// store has now; and nothing of what came later.
+///
+/// All that reads a store reads through this as through any other transaction.
+final class SnapshotBackend: StorageBackend {
+  let inner: any StorageBackend
+  private let preimages: SavedStates
+  private let horizon: SnapshotHorizon
+  /// By root code, and by the code of the other tables: whether any previous state of the table is saved, once it was asked.
+  private var objectTables: [Bool?] = []
+  private var otherTables = [Bool?](repeating: nil, count: 16)
+
+  init(_ inner: any StorageBackend, preimages: StorageTable, _ horizon: SnapshotHorizon) {
+    self.inner = inner
+    self.preimages = SavedStates(inner, preimages, epoch: horizon.epoch)
+    self.horizon = horizon
+  }
+
+  private func isChanged(_ table: TableCode) throws(StoreError) -> Bool {
+    if let root = table.rootCode {
+      while objectTables.count <= Int(root) { objectTables.append(nil) }
+      if let known = objectTables[Int(root)] { return known }
+      let isChanged = try preimages.hasAny(of: table)
+      objectTables[Int(root)] = isChanged
+      return isChanged
+    }
+    let place = Int(table.rawValue) % otherTables.count
+    if let known = otherTables[place] { return known }
+    let isChanged = try preimages.hasAny(of: table)
+    otherTables[place] = isChanged
+    return isChanged
+  }
+
+  func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
+    guard SnapshotHorizon.isVersioned(table.code) else { return try inner.get(table, key) }
+    guard horizon.sees(table.code, key) else { return nil }
+    if try isChanged(table.code) {
+      switch try preimages.state(of: table.code, key) {
+      case .present(let value): return value
+      case .absent: return nil
+      case .unchanged: break
+      }
+    }
+    return try inner.get(table, key)
+  }
+
+  func scan(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    let code = table.code
+    guard SnapshotHorizon.isVersioned(code) else { return try inner.scan(table, from: key, body) }
+    let isChanged = try isChanged(code)
+    let saved = SavedState()
+    if isChanged { try preimages.next(code, from: key, into: saved) }
+    var isStopped = false
+    try inner.scan(table, from: key) { (key, value) throws(StoreError) in
+      let live = unsafePointers(copy key)
+      while saved.isThere {
+        let order = saved.compare(to: live)
+        if order > 0 { break }
+        if saved.isPresent, horizon.sees(code, saved.keyBytes) {
+          isStopped = try !body(RawSpan(_unsafeBytes: saved.keyBytes), RawSpan(_unsafeBytes: saved.valueBytes))
+        }
+        try preimages.next(code, after: saved)
+        if isStopped { return false }
+        if order == 0 { return true }
+      }
+      if horizon.sees(code, live) {
+        isStopped = try !body(key, value)
+        return !isStopped
+      }
+      return !SnapshotHorizon.isInOrderOfAge(code)
+    }
+    // What is left was behind all that there is now.
+    while !isStopped, saved.isThere {
+      if saved.isPresent, horizon.sees(code, saved.keyBytes) {
+        isStopped = try !body(RawSpan(_unsafeBytes: saved.keyBytes), RawSpan(_unsafeBytes: saved.valueBytes))
+      }
+      try preimages.next(code, after: saved)
+    }
+  }
+
+  func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
+    -> StorageEntryPointers?
+  {
+    let code = table.code
+    guard SnapshotHorizon.isVersioned(code) else { return try inner.seek(table, key, mode) }
+    let isChanged = try isChanged(code)
+    let bound = ReusedBytes()
+    bound.append(key)
+    while true {
+      var live = try inner.seek(table, bound.bytes, mode)
+      if isChanged {
+        let saved = try preimages.entry(code, bound.bytes, mode)
+        if let saved, Self.isFirst(saved.key, live?.key, mode) {
+          if let value = saved.value, horizon.sees(code, saved.key) {
+            return StorageEntryPointers(key: saved.key, value: value)
+          }
+          // A key that was not there, or that came later: whatever it has now is not to be seen.
+          live = StorageEntryPointers(key: saved.key, value: saved.key)
+        } else if let live, horizon.sees(code, live.key) {
+          return live
+        }
+      } else if let live, horizon.sees(code, live.key) {
+        return live
+      }
+      guard let hidden = live else { return nil }
+      if mode == .atOrAfter {
+        if SnapshotHorizon.isInOrderOfAge(code), !horizon.sees(code, hidden.key) { return nil }
+        KeyBound.moveAfter(hidden.key, bound)
+      } else if !KeyBound.moveBefore(hidden.key, bound) {
+        return nil
+      }
+    }
+  }
+
+  /// Whether a saved key comes before a live one in the direction of a seek, or is the same.
+  private static func isFirst(
+    _ saved: UnsafeRawBufferPointer, _ live: UnsafeRawBufferPointer?, _ mode: StorageSeek
+  ) -> Bool {
+    guard let live else { return true }
+    let order = KeyBound.compare(saved, live)
+    return mode == .atOrAfter ? order <= 0 : order >= 0
+  }
+
+  func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) { inner.expectReads(table, ids) }
+
+  // MARK: Nothing is changed
+
+  private static var readOnly: StoreError {
+    StoreError(.readOnly, "a snapshot cannot be changed; roll the store back to it, or clone from it")
+  }
+
+  func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
+    throw Self.readOnly
+  }
+
+  func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
+  {
+    throw Self.readOnly
+  }
+
+  func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool { throw Self.readOnly }
+
+  func commit() throws(StoreError) {}
+
+  func abort() {}
+}
+
+/// Keys next to others.
+enum KeyBound {
+  /// In the order of bytes.
+  static func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
+    let count = min(left.count, right.count)
+    for index in 0..<count where left[index] != right[index] { return left[index] < right[index] ? -1 : 1 }
+    return left.count - right.count
+  }
+
+  /// The first key after another.
+  static func moveAfter(_ key: UnsafeRawBufferPointer, _ bound: ReusedBytes) {
+    bound.removeAll()
+    bound.append(key)
+    bound.append(0)
+  }
+
+  /// A key before another and at or after all keys before it that a store can have; false if there is none.
+  static func moveBefore(_ key: UnsafeRawBufferPointer, _ bound: ReusedBytes) -> Bool {
+    guard let last = key.last else { return false }
+    bound.removeAll()
+    bound.append(UnsafeRawBufferPointer(rebasing: key.dropLast()))
+    if last > 0 {
+      bound.append(last - 1)
+      while bound.count < FormatLimits.maximumKeyLength { bound.append(0xFF) }
+    }
+    return bound.count > 0
+  }
+}

@@ -1,0 +1,108 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// What a snapshot can see of the store, told by keys alone.
+///
+/// Serials are given in order and never again, so whatever belongs to an object with a serial at or above the snapshot's
+/// watermark came later. The writer saves no previous state of such keys, and a reader of the snapshot does not see them.
+final class SnapshotHorizon: Sendable {
+  /// The epoch that began with the snapshot.
+  let epoch: UInt64
+  /// By root code: the first serial that came later.
+  private let nextSerials: [UInt64]
+  private let nextBlobSerial: UInt64
+  private let nextIndexID: UInt16
+  private let orderedLists: OrderedLists
+
+  init(_ snapshot: SnapshotValue, _ orderedLists: OrderedLists) {
+    epoch = snapshot.epoch
+    var nextSerials = [UInt64](repeating: 0, count: 1 + Int(snapshot.watermarks.last?.rootCode ?? 0))
+    for watermark in snapshot.watermarks { nextSerials[Int(watermark.rootCode)] = watermark.nextSerial }
+    self.nextSerials = nextSerials
+    nextBlobSerial = snapshot.nextBlobSerial
+    nextIndexID = snapshot.nextIndexID
+    self.orderedLists = orderedLists
+  }
+
+  /// The tables of which previous states are saved. The others tell nothing of objects, or nothing that is ever replaced.
+  static func isVersioned(_ table: TableCode) -> Bool {
+    if table.rootCode != nil { return true }
+    return table == .links || table == .indexes || table == .provenance || table == .blobInfo
+  }
+
+  /// The first serial of a root entity that came later.
+  func nextSerial(rootCode: UInt16) -> UInt64 {
+    Int(rootCode) < nextSerials.count ? nextSerials[Int(rootCode)] : 0
+  }
+
+  /// Whether the object was given its id before.
+  func sees(_ id: ObjectID) -> Bool { id.serial < nextSerial(rootCode: id.rootCode) }
+
+  /// Whether the blob was given its serial before.
+  func sees(blob serial: UInt64) -> Bool { serial < nextBlobSerial }
+
+  /// Whether a key of a versioned table may have had a value then. A key that cannot be understood may.
+  func sees(_ table: TableCode, _ key: UnsafeRawBufferPointer) -> Bool {
+    if table.rootCode != nil || table == .provenance { return key.count != 8 || sees(Self.id(key, at: 0)) }
+    switch table {
+    case .links: return seesLink(key)
+    case .indexes:
+      guard key.count >= 10 else { return true }
+      return Self.indexID(key) < nextIndexID && sees(Self.id(key, at: key.count - 8))
+    case .blobInfo: return key.count != 8 || sees(blob: Self.number(key, at: 0))
+    default: return true
+    }
+  }
+
+  /// A chunk of an unordered list has the name of a member that is the least of it, at most; so one with the name of an
+  /// object that came later has no others. What an ordered list's chunk is called says nothing.
+  private func seesLink(_ key: UnsafeRawBufferPointer) -> Bool {
+    guard key.count == LinkKey.length else { return true }
+    guard sees(Self.id(key, at: 0)) else { return false }
+    switch key[10] {
+    case LinkKey.Kind.chunk.rawValue:
+      let code = UInt16(bigEndian: key.loadUnaligned(fromByteOffset: 8, as: UInt16.self))
+      return orderedLists.contains(code) || sees(Self.id(key, at: 11))
+    case LinkKey.Kind.memberIndex.rawValue: return sees(Self.id(key, at: 11))
+    default: return true
+    }
+  }
+
+  /// Whether a key after one of these tables that the snapshot does not see may be one that it sees.
+  static func isInOrderOfAge(_ table: TableCode) -> Bool {
+    table.rootCode != nil || table == .blobInfo
+  }
+
+  /// The index of a key of `indexes`.
+  static func indexID(_ key: UnsafeRawBufferPointer) -> UInt16 {
+    key.count < 2 ? .max : UInt16(bigEndian: key.loadUnaligned(as: UInt16.self))
+  }
+
+  static func number(_ key: UnsafeRawBufferPointer, at offset: Int) -> UInt64 {
+    UInt64(bigEndian: key.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+  }
+
+  private static func id(_ key: UnsafeRawBufferPointer, at offset: Int) -> ObjectID {
+    ObjectID(rawValue: number(key, at: offset))
+  }
+}
+
+/// The codes of ordered to-many relationships, in bits.
+struct OrderedLists: Sendable {
+  private var words: [UInt64] = []
+
+  init(_ entities: [CompiledEntity]) {
+    for entity in entities {
+      for relationship in entity.relationships where relationship.isOrdered {
+        let place = Int(relationship.code / 64)
+        while words.count <= place { words.append(0) }
+        words[place] |= 1 << UInt64(relationship.code % 64)
+      }
+    }
+  }
+
+  func contains(_ code: UInt16) -> Bool {
+    let place = Int(code / 64)
+    return place < words.count && words[place] & 1 << UInt64(code % 64) != 0
+  }
+}

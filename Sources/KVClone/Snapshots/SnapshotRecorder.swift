@@ -1,0 +1,158 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// A write transaction of a store with snapshots: before a key that the youngest snapshot sees is changed for the first time,
+/// its value goes to `preimages`. No value is one, too.
+///
+/// One previous state serves all snapshots since the one before it, so only the youngest has to be asked. Without snapshots
+/// nothing stands between the store and its engine.
+final class SnapshotRecorder: StorageBackend {
+  let inner: any StorageBackend
+  private let preimages: StorageTable
+  private let commitNumber: UInt64
+  /// Of the youngest snapshot; nil once the transaction has deleted the last.
+  private(set) var horizon: SnapshotHorizon?
+  /// Indexes that are going: what they had no snapshot looks up any more.
+  private let droppedIndexes: Set<UInt16>
+  private var saved = SavedKeys()
+  private var savedParts: UInt32 = 0
+  // Used again and again, so that saving takes no memory of its own.
+  private let preimageKey = ReusedBytes()
+  private let preimage = ReusedBytes()
+
+  init(
+    _ inner: any StorageBackend, preimages: StorageTable, commit: UInt64, _ horizon: SnapshotHorizon?,
+    droppedIndexes: Set<UInt16> = []
+  ) {
+    self.inner = inner
+    self.preimages = preimages
+    commitNumber = commit
+    self.horizon = horizon
+    self.droppedIndexes = droppedIndexes
+  }
+
+  /// From now on another snapshot is the youngest, or none is left.
+  func begin(_ horizon: SnapshotHorizon?) throws(StoreError) {
+    try flush()
+    self.horizon = horizon
+  }
+
+  /// Writes down which keys were saved so far.
+  func flush() throws(StoreError) {
+    guard let horizon, !saved.isEmpty else { return }
+    let key = SavedKeysKey(epoch: horizon.epoch, commit: commitNumber, part: savedParts).bytes
+    savedParts += 1
+    let seed = ValueEnvelope.seed(tableCode: .preimages, key: key)
+    try saved.take(seed: seed) { (list) throws(StoreError) in
+      try inner.put(preimages, unsafePointers(key.bytes), unsafePointers(list))
+    }
+  }
+
+  // MARK: Saving
+
+  /// - Parameter isDelete: a key that is not there keeps its state then.
+  @inline(__always)
+  private func save(_ table: StorageTable, _ key: UnsafeRawBufferPointer, isDelete: Bool = false) throws(StoreError) {
+    guard let horizon, SnapshotHorizon.isVersioned(table.code), horizon.sees(table.code, key) else { return }
+    // The number of a blob's referrers is nothing that a snapshot tells.
+    if table.code == .blobInfo, !isDelete { return }
+    if table.code == .indexes, !droppedIndexes.isEmpty, droppedIndexes.contains(SnapshotHorizon.indexID(key)) { return }
+    try saveSeen(table, key, horizon, isDelete: isDelete)
+  }
+
+  private func saveSeen(
+    _ table: StorageTable, _ key: UnsafeRawBufferPointer, _ horizon: SnapshotHorizon, isDelete: Bool
+  ) throws(StoreError) {
+    PreimageKey.write(table: table.code, key: key, epoch: horizon.epoch, to: preimageKey)
+    let wanted = preimageKey.bytes
+    if let found = try inner.seek(preimages, wanted, .atOrAfter), PreimageKey.isOfSameKey(found.key, wanted) {
+      return
+    }
+    let old = try inner.get(table, key)
+    var byteCount: UInt64 = 0
+    if let old {
+      if table.code == .blobInfo {
+        let seed = ValueEnvelope.seed(tableCode: .blobInfo, key: key)
+        // An upload that was given up is nobody's.
+        guard let info = try? BlobInfo(stored: RawSpan(_unsafeBytes: old), seed: seed), info.state == .complete else {
+          return
+        }
+        byteCount = info.byteCount
+      }
+    } else if isDelete {
+      return
+    }
+    PreimageView.write(old, seed: ValueEnvelope.seed(tableCode: .preimages, key: wanted), to: preimage)
+    try inner.put(preimages, wanted, preimage.bytes)
+    saved.append(table.code, key, byteCount: byteCount &+ UInt64(preimageKey.count + preimage.count))
+    if saved.isFull { try flush() }
+  }
+
+  // MARK: The transaction
+
+  func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
+    try inner.get(table, key)
+  }
+
+  func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
+    -> StorageEntryPointers?
+  {
+    try inner.seek(table, key, mode)
+  }
+
+  func scan(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    try inner.scan(table, from: key, body)
+  }
+
+  func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
+    try save(table, key)
+    try inner.put(table, key, value)
+  }
+
+  func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
+  {
+    try save(table, key)
+    try inner.append(table, key, value)
+  }
+
+  func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>) throws(StoreError) {
+    for entry in entries {
+      try save(table, entry.key)
+      // The keys ascend: all others came later, too.
+      if SnapshotHorizon.isInOrderOfAge(table.code), horizon?.sees(table.code, entry.key) != true { break }
+    }
+    try inner.appendRun(table, entries)
+  }
+
+  func keepPlaces(in tables: [StorageTable]) { inner.keepPlaces(in: tables) }
+
+  func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) { inner.expectReads(table, ids) }
+
+  func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
+    try save(table, key, isDelete: true)
+    return try inner.delete(table, key)
+  }
+
+  func keepsBlob(_ serial: UInt64) -> Bool { horizon?.sees(blob: serial) ?? false }
+
+  func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 { try inner.entryCount(table) }
+
+  func commit() throws(StoreError) {
+    do throws(StoreError) {
+      try flush()
+    } catch {
+      inner.abort()
+      throw error
+    }
+    try inner.commit()
+  }
+
+  func abort() { inner.abort() }
+
+  func facts() throws(StoreError) -> StorageFacts? { try inner.facts() }
+
+  func makeRoom(for byteCount: UInt64) throws(StoreError) { try inner.makeRoom(for: byteCount) }
+}

@@ -1,0 +1,59 @@
+/// Bytes in memory that is used again and again: it grows, and is given back with the object.
+///
+/// Unlike an array's, they stay where they are until the next change, so an engine's call can be given them as they are.
+package final class ReusedBytes {
+  private var start: UnsafeMutableRawPointer
+  private var capacity: Int
+  package private(set) var count = 0
+
+  package init(capacity: Int = 64) {
+    self.capacity = max(1, capacity)
+    start = .allocate(byteCount: self.capacity, alignment: 8)
+  }
+
+  deinit { start.deallocate() }
+
+  /// Valid until the next change.
+  package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
+
+  var mutableBytes: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: start, count: count) }
+
+  package func removeAll() { count = 0 }
+
+  /// - Parameter bytes: may be some of these bytes, of before a `removeAll`.
+  package func append(_ bytes: UnsafeRawBufferPointer) {
+    guard let source = bytes.baseAddress, !bytes.isEmpty else { return }
+    let old = reserve(count + bytes.count)
+    (start + count).copyMemory(from: source, byteCount: bytes.count)
+    old?.deallocate()
+    count += bytes.count
+  }
+
+  package func append(_ byte: UInt8) {
+    reserve(count + 1)?.deallocate()
+    start.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+    count += 1
+  }
+
+  package func appendBigEndian(_ number: some FixedWidthInteger) {
+    withUnsafeBytes(of: number.bigEndian) { append($0) }
+  }
+
+  /// Puts a number before all that is there.
+  func insertAtStart(_ number: UInt16) {
+    append(0)
+    append(0)
+    (start + 2).copyMemory(from: start, byteCount: count - 2)
+    start.storeBytes(of: number.bigEndian, as: UInt16.self)
+  }
+
+  /// Makes room; the memory of before, where it is not used any more.
+  private func reserve(_ wanted: Int) -> UnsafeMutableRawPointer? {
+    if wanted <= capacity { return nil }
+    capacity = max(wanted, 2 * capacity)
+    let old = start
+    start = .allocate(byteCount: capacity, alignment: 8)
+    start.copyMemory(from: old, byteCount: count)
+    return old
+  }
+}
