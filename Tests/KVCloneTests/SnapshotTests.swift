@@ -32,6 +32,7 @@ struct SnapshotTests {
         var line = object.name
         for name in ["number", "title", "cover", "text", "name"] {
           if let value = try? object.value(name) { line += " \(name)=\(value)" }
+          if name == "cover", let data = try? tx.data(object.id, name) { line += " \(data.first ?? 0)" }
         }
         for name in ["tags", "pages", "book", "books"] {
           guard let members = try? tx.members(object.id, name) else { continue }

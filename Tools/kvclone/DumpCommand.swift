@@ -21,24 +21,33 @@ struct DumpCommand: ToolCommand {
   @Option(help: ArgumentHelp("Only what a clone of this object would copy (may be repeated).", valueName: "id"))
   var from: [String] = []
 
+  @Option(help: ArgumentHelp("What this snapshot shows, and not what there is now.", valueName: "name"))
+  var snapshot: String?
+
   func run() throws {
     let store = try global.openStore(isReadOnly: true)
     defer { store.close() }
     var options = DumpOptions()
     options.entities = entities
     let from = self.from
+    let past = try snapshot.map { try store.snapshot(named: $0) }
     if !from.isEmpty {
-      options.roots = try store.read { transaction in try from.map { try transaction.objectID(named: $0) } }
+      func ids(_ transaction: borrowing ReadTransaction) throws -> [ObjectID] {
+        try from.map { try transaction.objectID(named: $0) }
+      }
+      options.roots = try past.map { try $0.read(ids) } ?? (try store.read(ids))
     }
     if let blobs {
       options.blobsDirectory = blobs
       options.blobsPath = DumpCommand.path(to: blobs)
     }
-    let total = from.isEmpty && entities.isEmpty ? UInt64(try store.info().objectCount) : nil
+    let total = from.isEmpty && entities.isEmpty ? UInt64(try past?.info.objectCount ?? store.info().objectCount) : nil
     let progress = ProgressBar("dump", unit: "objects", total: total, global)
     options.progress = { progress.update(UInt64($0)) }
     let output = Output()
-    let result = try store.dump(options) { try output.write($0) }
+    let result =
+      try past.map { try $0.dump(options) { try output.write($0) } }
+      ?? (try store.dump(options) { try output.write($0) })
     try output.flush()
     progress.finish()
     global.detail("dumped \(Text.count(result.objectCount, "object"))")

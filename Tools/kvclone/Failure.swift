@@ -7,6 +7,7 @@ struct Failure: Error {
   enum Code {
     static let failure: Int32 = 1
     static let damaged: Int32 = 4
+    static let different: Int32 = 5
     static let noStore: Int32 = 10
     static let busy: Int32 = 11
     static let usage: Int32 = 64

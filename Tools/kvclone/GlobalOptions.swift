@@ -59,7 +59,7 @@ enum CommandLineOrder {
   ]
   private static let optionsWithValue: Set<String> = ["-s", "--store"]
   /// Commands whose next word is a command as well.
-  private static let groups: Set<String> = ["model", "blob"]
+  private static let groups: Set<String> = ["model", "blob", "snapshot"]
 
   static func globalsAfterCommand(_ arguments: [String]) -> [String] {
     var globals: [String] = []

@@ -10,7 +10,7 @@ struct KVCloneTool: ParsableCommand {
       A store is a directory, given with --store or in the environment variable KVCLONE_STORE. Objects are written \
       Entity/serial, as in Note/12. Begin with `kvclone demo`.
 
-      Exit codes: 0 success, 1 failure, 4 check found damage, 10 no store there, 11 store busy, 64 wrong usage, \
+      Exit codes: 0 success, 1 failure, 4 check found damage, 5 differences found, 10 no store there, 11 store busy, 64 wrong usage, \
       130 interrupted.
       """,
     version: "kvclone \(ToolVersion.current)",
@@ -18,7 +18,7 @@ struct KVCloneTool: ParsableCommand {
       DemoCommand.self, InitCommand.self, LoadCommand.self, DumpCommand.self, InfoCommand.self, ModelCommand.self,
       ListCommand.self, GetCommand.self, QueryCommand.self, InsertCommand.self, SetCommand.self, LinkCommand.self,
       UnlinkCommand.self, DeleteCommand.self, BlobCommand.self, CloneCommand.self, CheckCommand.self,
-      HistoryCommand.self, WatchCommand.self,
+      SnapshotCommand.self, HistoryCommand.self, WatchCommand.self,
     ])
 }
 

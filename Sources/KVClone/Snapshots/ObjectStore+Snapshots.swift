@@ -166,12 +166,16 @@ extension Session {
   }
 
   /// Deletes the automatic snapshots that a policy does not want any more.
-  mutating func deleteSuperfluousSnapshots(_ retention: SnapshotRetention) throws(StoreError) {
+  mutating func deleteSuperfluousSnapshots(
+    _ retention: SnapshotRetention, sparing kept: String? = nil
+  ) throws(StoreError) {
     let automatic = try Snapshots.all(storage, schema.tables).filter(\.value.isAutomatic)
     let superfluous = Set(retention.superfluous(automatic.map { ($0.name, $0.value.created) }))
     // What is held stays, and what was made just now.
     let youngest = automatic.last?.name
     try deleteSnapshots(
-      automatic.filter { superfluous.contains($0.name) && $0.value.holds.isEmpty && $0.name != youngest }.map(\.name))
+      automatic.filter {
+        superfluous.contains($0.name) && $0.value.holds.isEmpty && $0.name != youngest && $0.name != kept
+      }.map(\.name))
   }
 }

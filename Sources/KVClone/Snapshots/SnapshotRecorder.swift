@@ -16,6 +16,8 @@ final class SnapshotRecorder: StorageBackend {
   private let droppedIndexes: Set<UInt16>
   private var saved = SavedKeys()
   private var savedParts: UInt32 = 0
+  /// Bytes of all previous states that the transaction has saved, and of the blobs that they keep.
+  private(set) var savedByteCount: UInt64 = 0
   // Used again and again, so that saving takes no memory of its own.
   private let preimageKey = ReusedBytes()
   private let preimage = ReusedBytes()
@@ -84,7 +86,9 @@ final class SnapshotRecorder: StorageBackend {
     }
     PreimageView.write(old, seed: ValueEnvelope.seed(tableCode: .preimages, key: wanted), to: preimage)
     try inner.put(preimages, wanted, preimage.bytes)
-    saved.append(table.code, key, byteCount: byteCount &+ UInt64(preimageKey.count + preimage.count))
+    byteCount &+= UInt64(preimageKey.count + preimage.count)
+    saved.append(table.code, key, byteCount: byteCount)
+    savedByteCount &+= byteCount
     if saved.isFull { try flush() }
   }
 

@@ -32,13 +32,13 @@ package struct ObjectLineWriter {
   }
 
   /// The first line of a dump.
-  mutating func writeHeader(_ info: StoreInfo) {
+  mutating func writeHeader(_ model: ManagedObjectModel, _ store: UUID) {
     json.beginObject()
     json.member("kvclone", 1)
-    json.member("model", info.modelName)
-    json.member("modelVersion", info.modelVersion)
-    json.member("modelHash", info.modelHash)
-    json.member("store", info.uuid.uuidString)
+    json.member("model", model.name)
+    json.member("modelVersion", model.versionIdentifier)
+    json.member("modelHash", model.modelHash.hex)
+    json.member("store", store.uuidString)
     json.endObject()
     json.newLine()
   }

@@ -10,39 +10,41 @@ extension ObjectStore {
   ///   what `sink` throws.
   @available(*, noasync)
   public func dump(_ options: DumpOptions = DumpOptions(), to sink: (RawSpan) throws -> Void) throws -> DumpResult {
-    let info = try self.info()
-    let model = self.model
+    try Self.dump(ReadTransaction(try readSession()), options, to: sink)
+  }
+
+  fileprivate static func dump(
+    _ transaction: borrowing ReadTransaction, _ options: DumpOptions, to sink: (RawSpan) throws -> Void
+  ) throws -> DumpResult {
+    let (model, uuid) = transaction._withSession { session in (session.schema.model, session.storeUUID) }
     for name in options.entities where model.entity(named: name) == nil {
       throw StoreError(.unknownEntity, "the model has no entity \(name); `model show` lists them", entity: name)
     }
-    let wanted = concreteEntities(options.entities)
-    return try read { transaction in
-      var ids: [ObjectID]?
-      if !options.roots.isEmpty {
-        ids = try transaction.cloneSet(of: options.roots, options: options.cloneOptions).sorted()
-      }
-      var writer = ObjectLineWriter(model: model, options: options, insideIDs: ids)
-      var result = DumpResult()
-      writer.writeHeader(info)
-      if let ids {
-        try ObjectStore.dump(ids, of: Set(wanted), transaction, &writer, &result, options.progress, sink)
-      } else {
-        for entity in wanted {
-          try transaction.forEachObject(of: entity, includesSubentities: false) { object in
-            try writer.writeLine(object, in: transaction, to: sink)
-            result.add(entity, options.progress)
-            return true
-          }
+    let wanted = concreteEntities(of: model, options.entities)
+    var ids: [ObjectID]?
+    if !options.roots.isEmpty {
+      ids = try transaction.cloneSet(of: options.roots, options: options.cloneOptions).sorted()
+    }
+    var writer = ObjectLineWriter(model: model, options: options, insideIDs: ids)
+    var result = DumpResult()
+    writer.writeHeader(model, uuid)
+    if let ids {
+      try dump(ids, of: Set(wanted), transaction, &writer, &result, options.progress, sink)
+    } else {
+      for entity in wanted {
+        try transaction.forEachObject(of: entity, includesSubentities: false) { object in
+          try writer.writeLine(object, in: transaction, to: sink)
+          result.add(entity, options.progress)
+          return true
         }
       }
-      try writer.flush(to: sink)
-      return result
     }
+    try writer.flush(to: sink)
+    return result
   }
 
   /// Concrete entities below the named ones, sorted by name.
-  private func concreteEntities(_ names: [String]) -> [String] {
-    let model = self.model
+  private static func concreteEntities(of model: ManagedObjectModel, _ names: [String]) -> [String] {
     let all = model.entities.filter { entity in
       !entity.isAbstract && (names.isEmpty || names.contains { model.entity(entity.name, isKindOf: $0) })
     }
@@ -63,6 +65,16 @@ extension ObjectStore {
         result.add(entity, progress)
       }
     }
+  }
+}
+
+extension Snapshot {
+  /// Writes the objects that the snapshot shows as NDJSON; see ``ObjectStore/dump(_:to:)``.
+  ///
+  /// - Throws: `snapshotNotFound`, and what the store's own `dump` throws.
+  @available(*, noasync)
+  public func dump(_ options: DumpOptions = DumpOptions(), to sink: (RawSpan) throws -> Void) throws -> DumpResult {
+    try read { transaction in try ObjectStore.dump(transaction, options, to: sink) }
   }
 }
 

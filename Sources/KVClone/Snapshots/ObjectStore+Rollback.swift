@@ -1,0 +1,149 @@
+public import KVCloneModel
+import KVCloneRecords
+
+/// What rolling back does, or did.
+public struct RollbackResult: Sendable, Hashable {
+  /// Objects that were changed, and are again what they were.
+  public let updatedCount: Int
+  /// Objects that were deleted, and are there again, under their ids.
+  public let recreatedCount: Int
+  /// Objects that came later, and are gone.
+  public let deletedCount: Int
+  /// Bytes of what is replaced or deleted, as they are in the store. As much is saved for the automatic snapshot, in the same
+  /// transaction, so the rollback writes at least that, and about twice as much.
+  public let replacedByteCount: UInt64
+  /// The snapshot of what the store showed before; nil in a plan.
+  public let automaticSnapshot: SnapshotInfo?
+}
+
+/// Bringing back what a snapshot shows.
+extension ObjectStore {
+  /// Brings the whole store, or some objects with all that belongs to them, back to what a snapshot shows, in one write
+  /// transaction. First an automatic snapshot is made, to which the store can be rolled back in turn.
+  ///
+  /// The whole store: what was changed or deleted since is again what it was, under its ids, and what came since is deleted,
+  /// whatever the delete rules say. Neither hooks nor validation are asked: all was so before. The history tells of it.
+  ///
+  /// Some objects: what a clone of them would have copied then (``ObjectReading/cloneSet(of:options:)``) is brought back, with its
+  /// links, as far as the objects outside are there. What a clone would copy now, and came since, is deleted. The
+  /// transaction is validated like any other.
+  ///
+  /// Ids are never given again, nor is anything else that is counted.
+  ///
+  /// - Parameters:
+  ///   - snapshot: where to go back to.
+  ///   - objects: the objects; nil is the whole store.
+  /// - Throws: `snapshotNotFound`; `incompatibleModel` where the store has another version of its model by now;
+  ///   `objectNotFound` for objects that the snapshot does not show; ``ValidationError`` (some objects only); `busy`, `diskFull` …
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public func rollback(to snapshot: Snapshot, objects: [ObjectID]? = nil) throws -> RollbackResult {
+    try runRollback(snapshot, objects)
+  }
+
+  /// Brings back what a snapshot shows, from asynchronous code.
+  @discardableResult
+  public func rollback(to snapshot: Snapshot, objects: [ObjectID]? = nil) async throws -> RollbackResult {
+    try await onWriterQueue { try self.runRollback(snapshot, objects) }
+  }
+
+  /// What ``rollback(to:objects:)`` would do, and what it would cost. Writes nothing. Time follows what was changed since.
+  public func planRollback(to snapshot: Snapshot, objects: [ObjectID]? = nil) throws -> RollbackResult {
+    let session = try readSession()
+    let value = try session.existingSnapshot(snapshot.info.name, epoch: snapshot.info.epoch)
+    try session.requireSameModel(as: value, snapshotSchemas)
+    var tally = RollbackTally()
+    if let objects {
+      let sets = try rollbackSets(snapshot, objects)
+      try diff(from: snapshot) { difference in
+        if sets.contains(difference.id) { tally.note(difference) }
+        return true
+      }
+      for id in sets.doomed { tally.replacedByteCount += try session.storedByteCount(of: id) }
+    } else {
+      try diff(from: snapshot) { difference in
+        tally.note(difference)
+        return true
+      }
+      try session.addReplacedBytes(since: value, to: &tally)
+    }
+    return tally.result(nil)
+  }
+
+  private func runRollback(_ snapshot: Snapshot, _ objects: [ObjectID]?) throws -> RollbackResult {
+    let retention = options.snapshotRetention
+    return try onceMoreIfMapFull {
+      try runWrite(label: "rollback", timeout: nil) { tx in
+        tx.operation = "rollback"
+        let name = snapshot.info.name
+        let (value, automatic) = try tx.changeObjects { (session) throws(StoreError) in
+          let value = try session.existingSnapshot(name, epoch: snapshot.info.epoch)
+          try session.requireSameModel(as: value, snapshotSchemas)
+          return (value, try session.createAutomaticSnapshot("rollback", userInfo: ["rollback": name]))
+        }
+        let result: RollbackResult
+        if let objects {
+          let sets = try rollbackSets(snapshot, objects)
+          result = try tx.changeObjects { (session) throws(StoreError) in
+            try session.rollBack(to: value, sets, automatic)
+          }
+        } else {
+          result = try tx.changeObjects { (session) throws(StoreError) in try session.rollBack(to: value, automatic) }
+        }
+        try tx.changeObjects { (session) throws(StoreError) in
+          try session.deleteSuperfluousSnapshots(retention, sparing: name)
+        }
+        return result
+      }
+    }
+  }
+
+  /// What belongs to some objects, then and now. Nobody else writes meanwhile, where this is called in a write transaction.
+  private func rollbackSets(_ snapshot: Snapshot, _ objects: [ObjectID]) throws -> RollbackSets {
+    let past = try snapshotSession(snapshot.info.name, epoch: snapshot.info.epoch)
+    let value = try past.existingSnapshot(snapshot.info.name, epoch: snapshot.info.epoch)
+    let then = try ReadTransaction(past).cloneSet(of: objects)
+    let reader = ReadTransaction(try readSession())
+    let left = try objects.filter { try reader.exists($0) }
+    let now = left.isEmpty ? [] : try reader.cloneSet(of: left)
+    let horizon = SnapshotHorizon(value, schema.orderedLists)
+    return RollbackSets(past: then, doomed: now.filter { !horizon.sees($0) })
+  }
+}
+
+/// The objects that are brought back, and those that came since and go.
+struct RollbackSets {
+  let past: [ObjectID]
+  let doomed: [ObjectID]
+  private let all: ObjectSet
+
+  init(past: [ObjectID], doomed: [ObjectID]) {
+    self.past = past
+    self.doomed = doomed
+    all = ObjectSet(past + doomed)
+  }
+
+  func contains(_ id: ObjectID) -> Bool { all.contains(id) }
+}
+
+/// Counts what a rollback does.
+struct RollbackTally {
+  var updatedCount = 0
+  var recreatedCount = 0
+  var deletedCount = 0
+  var replacedByteCount: UInt64 = 0
+
+  mutating func note(_ difference: SnapshotDifference) {
+    switch difference.kind {
+    case .inserted: deletedCount += 1
+    case .updated: updatedCount += 1
+    case .deleted: recreatedCount += 1
+    }
+  }
+
+  func result(_ automatic: SnapshotInfo?) -> RollbackResult {
+    RollbackResult(
+      updatedCount: updatedCount, recreatedCount: recreatedCount, deletedCount: deletedCount,
+      replacedByteCount: replacedByteCount, automaticSnapshot: automatic)
+  }
+}

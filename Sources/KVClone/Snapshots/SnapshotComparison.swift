@@ -1,0 +1,257 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Finds the objects that differ between a snapshot and a later state: those of which something was saved meanwhile are looked
+/// at in both, and those with later serials came.
+struct SnapshotComparison {
+  private let store: ObjectStore
+  private let from: Snapshot
+  private let to: Snapshot?
+
+  /// - Parameter to: not older than `from`; nil is what the store shows now.
+  init(_ store: ObjectStore, _ from: Snapshot, _ to: Snapshot?) {
+    self.store = store
+    self.from = from
+    self.to = to
+  }
+
+  func forEach(_ body: (SnapshotDifference) throws -> Bool) throws {
+    // What a snapshot shows does not change, so the two need not be of one transaction; what was saved is of the later one.
+    let old = try store.snapshotSession(from.info.name, epoch: from.info.epoch)
+    let new =
+      if let to { try store.snapshotSession(to.info.name, epoch: to.info.epoch) } else { try store.readSession() }
+    let first = try new.existingSnapshot(from.info.name, epoch: from.info.epoch)
+    let changes = try Self.changes(in: first.epoch..<(to?.info.epoch ?? .max), first, new)
+    for rootCode in Set(old.schema.rootCodes + new.schema.rootCodes).sorted() {
+      var next = changes.objects.set(rootCode: rootCode)?.next(from: 0)
+      while let serial = next {
+        let id = ObjectID(rootCode: rootCode, serial: serial)
+        if let difference = try Self.difference(id, old, new, changes), try !body(difference) { return }
+        next = changes.objects.set(rootCode: rootCode)?.next(from: serial + 1)
+      }
+      var position: UInt64? = first.watermarks.first { $0.rootCode == rootCode }?.nextSerial ?? 0
+      while let start = position {
+        let batch = try Self.objects(rootCode, from: start, new)
+        for (id, entityName) in batch {
+          let difference = SnapshotDifference(
+            id: id, entityName: entityName, kind: .inserted, attributes: [], relationships: [])
+          if try !body(difference) { return }
+        }
+        position = batch.last.map { $0.id.serial + 1 }
+      }
+    }
+  }
+
+  // MARK: What was changed
+
+  /// The objects of which something was saved, and the pieces of lists.
+  struct Changes {
+    var objects = ObjectSet()
+    /// Sorted, each once.
+    var chunks: [ChunkPlace] = []
+    /// What came later than the first state.
+    let horizon: SnapshotHorizon
+  }
+
+  struct ChunkPlace: Comparable {
+    let owner: ObjectID
+    let relationship: UInt16
+    let position: UInt64
+
+    static func < (left: Self, right: Self) -> Bool {
+      (left.owner, left.relationship, left.position) < (right.owner, right.relationship, right.position)
+    }
+  }
+
+  static func changes(
+    in epochs: Range<UInt64>, _ first: SnapshotValue, _ session: borrowing Session
+  ) throws(StoreError) -> Changes {
+    var changes = Changes(horizon: SnapshotHorizon(first, session.schema.orderedLists))
+    try session.forEachSavedKey(in: epochs) { (table, key, _) throws(StoreError) in
+      if table.rootCode != nil, let id = try? NumberKey.objectID(key.span.bytes) {
+        // Snapshots between may have saved what came later than the first.
+        if changes.horizon.sees(id) { _ = changes.objects.insert(id) }
+      } else if table == .links, let link = try? LinkKey(key.span.bytes), changes.horizon.sees(link.owner) {
+        _ = changes.objects.insert(link.owner)
+        guard link.kind == .chunk else { return }
+        changes.chunks.append(
+          ChunkPlace(owner: link.owner, relationship: link.relationship, position: link.position))
+      }
+    }
+    changes.chunks.sort()
+    changes.chunks.removeDuplicates()
+    return changes
+  }
+
+  private static let batchCount = 1000
+
+  /// The next objects of a root entity, copied.
+  private static func objects(_ rootCode: UInt16, from serial: UInt64, _ session: borrowing Session)
+    throws(StoreError) -> [(id: ObjectID, entityName: String)]
+  {
+    guard let table = session.schema.objectTable(rootCode: rootCode) else { return [] }
+    var found: [(id: ObjectID, entityName: String)] = []
+    let key = ShortKey.object(ObjectID(rootCode: rootCode, serial: serial))
+    let schema = session.schema
+    try session.storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
+      let id = try schema.objectID(key)
+      let view = try schema.view(of: copy value, id: id)
+      found.append((id, try schema.entity(of: view, id: id).name))
+      return found.count < batchCount
+    }
+    return found
+  }
+
+  // MARK: One object
+
+  private static func difference(
+    _ id: ObjectID, _ old: borrowing Session, _ new: borrowing Session, _ changes: Changes
+  ) throws(StoreError) -> SnapshotDifference? {
+    // Bound to names, so that both are there at once.
+    let before = try old.record(id)
+    let after = try new.record(id)
+    guard let before else {
+      guard let after else { return nil }
+      let entity = try new.schema.entity(of: after, id: id)
+      return SnapshotDifference(id: id, entityName: entity.name, kind: .inserted, attributes: [], relationships: [])
+    }
+    let oldEntity = try old.schema.entity(of: before, id: id)
+    guard let after else {
+      return SnapshotDifference(
+        id: id, entityName: oldEntity.name, kind: .deleted, attributes: [], relationships: [])
+    }
+    let newEntity = try new.schema.entity(of: after, id: id)
+    var attributes: [SnapshotDifference.Attribute] = []
+    for attribute in newEntity.attributes where attribute.field != nil {
+      let value = try newEntity.value(of: attribute, in: after, id: id, schema: new.schema)
+      let known = oldEntity.attributes.first { $0.code == attribute.code }
+      let previous =
+        try known.map { known throws(StoreError) in
+          try oldEntity.value(of: known, in: before, id: id, schema: old.schema)
+        } ?? attribute.description.defaultValue
+      if try !isSame(previous, old, value, new) {
+        attributes.append(.init(name: attribute.path, old: previous, new: value))
+      }
+    }
+    var relationships: [SnapshotDifference.Relationship] = []
+    for relationship in newEntity.relationships {
+      let known = oldEntity.relationships.first { $0.code == relationship.code }
+      let was =
+        try known.map { known throws(StoreError) in
+          try members(id, known, before, oldEntity, old, changes)
+        } ?? Members()
+      let now = try members(id, relationship, after, newEntity, new, changes)
+      var difference = was.difference(to: now, relationship)
+      if difference == nil, was.isUnsure(against: now, relationship) {
+        let isSame = try old.members(id, relationship) == new.members(id, relationship)
+        difference = isSame ? nil : .init(name: relationship.name, added: [], removed: [], isReordered: true)
+      }
+      if let difference { relationships.append(difference) }
+    }
+    if attributes.isEmpty && relationships.isEmpty { return nil }
+    return SnapshotDifference(
+      id: id, entityName: newEntity.name, kind: .updated, attributes: attributes, relationships: relationships)
+  }
+
+  /// Whether two values are the same; of large ones, whether their bytes are.
+  private static func isSame(
+    _ before: AttributeValue?, _ old: borrowing Session, _ after: AttributeValue?, _ new: borrowing Session
+  ) throws(StoreError) -> Bool {
+    guard case .blob(let first)? = before, case .blob(let second)? = after else { return before == after }
+    if first.id == second.id { return true }
+    guard first.byteCount == second.byteCount, first.isTransformable == second.isTransformable,
+      let one = try old.storage.blobInfo(old.blobTables, first.id),
+      let other = try new.storage.blobInfo(new.blobTables, second.id)
+    else { return false }
+    return one.digest == other.digest
+  }
+
+  /// The members of a relationship in one state, of a long list those of the pieces alone that differ.
+  private struct Members {
+    var ids: [ObjectID] = []
+    /// The pieces of an ordered list that they are in.
+    var labels: [UInt64] = []
+
+    func difference(to other: Members, _ relationship: CompiledRelationship) -> SnapshotDifference.Relationship? {
+      if ids == other.ids { return nil }
+      let (mine, others) = (Set(ids), Set(other.ids))
+      let added = others.subtracting(mine).sorted()
+      let removed = mine.subtracting(others).sorted()
+      let isReordered =
+        relationship.isOrdered && ids.filter { others.contains($0) } != other.ids.filter { mine.contains($0) }
+      if added.isEmpty, removed.isEmpty, !isReordered { return nil }
+      return .init(name: relationship.name, added: added, removed: removed, isReordered: isReordered)
+    }
+
+    /// Whether pieces of an ordered list with the same members in the same order may stand elsewhere among the others.
+    func isUnsure(against other: Members, _ relationship: CompiledRelationship) -> Bool {
+      relationship.isOrdered && labels != other.labels
+    }
+  }
+
+  private static func members(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ view: borrowing RecordView, _ entity: CompiledEntity,
+    _ session: borrowing Session, _ changes: Changes
+  ) throws(StoreError) -> Members {
+    var members = Members()
+    guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return members }
+    guard relationship.isToMany else {
+      members.ids = view.toOne(field).map { [$0] } ?? []
+      return members
+    }
+    guard view.head(field).isChunked else {
+      members.ids = view.inlineIDs(field).array
+      return members
+    }
+    let list = session.address(id, relationship.code)
+    for place in changes.chunks(of: id, relationship.code) {
+      let key = list.key(.chunk, place.position)
+      guard let value = try session.storage.get(list.links, key.bytes) else { continue }
+      let ids = try list.chunk(value, at: place.position, isOrdered: relationship.isOrdered)
+      for index in 0..<ids.count { members.ids.append(ids[index]) }
+      members.labels.append(place.position)
+    }
+    if relationship.isOrdered { return members }
+    // Pieces that begin with an object that came later are never saved.
+    let rootCode = relationship.destinationRootCode
+    let first = ObjectID(rootCode: rootCode, serial: changes.horizon.nextSerial(rootCode: rootCode))
+    try session.storage.forEachChunk(list, from: first.rawValue) { (ids) throws(StoreError) in
+      for index in 0..<ids.count { members.ids.append(ids[index]) }
+      return true
+    }
+    return members
+  }
+}
+
+extension SnapshotComparison.Changes {
+  /// The pieces of a list of which something was saved.
+  func chunks(of owner: ObjectID, _ relationship: UInt16) -> ArraySlice<SnapshotComparison.ChunkPlace> {
+    let start = SnapshotComparison.ChunkPlace(owner: owner, relationship: relationship, position: 0)
+    let lower = chunks.partitioningIndex { $0 >= start }
+    var upper = lower
+    while upper < chunks.count, chunks[upper].owner == owner, chunks[upper].relationship == relationship { upper += 1 }
+    return chunks[lower..<upper]
+  }
+}
+
+extension Array where Element: Equatable {
+  /// Keeps of equal neighbours the first.
+  fileprivate mutating func removeDuplicates() {
+    var last: Element?
+    removeAll { element in
+      defer { last = element }
+      return element == last
+    }
+  }
+
+  /// The first index whose element fulfils what all after it fulfil.
+  fileprivate func partitioningIndex(where isBehind: (Element) -> Bool) -> Int {
+    var low = 0
+    var high = count
+    while low < high {
+      let middle = (low + high) / 2
+      if isBehind(self[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}

@@ -1,0 +1,229 @@
+import ArgumentParser
+import Foundation
+import KVClone
+
+struct SnapshotCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "snapshot", abstract: "Keeps what a store shows under a name, compares, and goes back.",
+    discussion: """
+      A snapshot costs what is changed afterwards. Names have 1 to 128 characters out of A-Z, a-z, 0-9, point, underscore and \
+      hyphen; those that begin with auto- are made by the store itself.
+      """,
+    subcommands: [
+      Create.self, List.self, SnapshotDiffCommand.self, SnapshotRollbackCommand.self, Hold.self, Release.self,
+      Delete.self,
+    ])
+
+  struct Create: ToolCommand {
+    static let configuration = CommandConfiguration(commandName: "create", abstract: "Makes a snapshot.")
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: ArgumentHelp("Its name.", valueName: "name"))
+    var name: String
+
+    @Option(
+      help: ArgumentHelp(
+        "When it may go (RFC 3339): `snapshot delete --expired` deletes it then, unless it is held.", valueName: "date"),
+      transform: SnapshotCommand.date)
+    var expires: Date?
+
+    func run() throws {
+      let store = try global.openStore(isReadOnly: false)
+      defer { store.close() }
+      let snapshot = try store.createSnapshot(named: name, expiresAt: expires)
+      let output = Output()
+      if global.json {
+        try output.json { $0.snapshot(snapshot.info, retainedBytes: 0) }
+      } else if !global.quiet {
+        try output.line("made \(name), with \(Text.count(snapshot.info.objectCount, "object"))")
+        try output.flush()
+      }
+    }
+  }
+
+  struct List: ToolCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "Lists snapshots, oldest first.",
+      discussion:
+        "RETAINED is what deleting that one alone would give back; it is counted, which takes time where much was changed."
+    )
+
+    @OptionGroup var global: GlobalOptions
+
+    func run() throws {
+      let store = try global.openStore(isReadOnly: true)
+      defer { store.close() }
+      let found = try store.snapshots().map { info in
+        (info: info, retained: try store.snapshot(named: info.name).retainedBytes())
+      }
+      let output = Output()
+      if global.json {
+        return try output.json { json in
+          json.beginObject()
+          json.key("snapshots")
+          json.beginArray()
+          for entry in found { json.snapshot(entry.info, retainedBytes: entry.retained) }
+          json.endArray()
+          json.endObject()
+        }
+      }
+      let rows = found.map { info, retained in
+        [
+          info.name, info.created.formatted(.iso8601), "\(info.objectCount)", Text.bytes(retained),
+          info.holds.joined(separator: ","), info.expires?.formatted(.iso8601) ?? "",
+        ]
+      }
+      if !rows.isEmpty {
+        for line in Text.table(["NAME", "CREATED", "OBJECTS", "RETAINED", "HELD BY", "EXPIRES"], rows) {
+          try output.line(line)
+        }
+      } else if !global.quiet {
+        try output.line("no snapshots")
+      }
+      try output.flush()
+    }
+  }
+
+  struct Hold: ToolCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "hold", abstract: "Forbids the deletion of a snapshot, until it is released.")
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: ArgumentHelp("The snapshot.", valueName: "name"))
+    var name: String
+
+    @Argument(help: ArgumentHelp("In whose name.", valueName: "tag"))
+    var tag: String
+
+    func run() throws {
+      let store = try global.openStore(isReadOnly: false)
+      defer { store.close() }
+      try store.snapshot(named: name).hold(tag: tag)
+      try SnapshotCommand.report(store, name, global)
+    }
+  }
+
+  struct Release: ToolCommand {
+    static let configuration = CommandConfiguration(commandName: "release", abstract: "Ends a hold.")
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: ArgumentHelp("The snapshot.", valueName: "name"))
+    var name: String
+
+    @Argument(help: ArgumentHelp("In whose name it is held.", valueName: "tag"))
+    var tag: String
+
+    func run() throws {
+      let store = try global.openStore(isReadOnly: false)
+      defer { store.close() }
+      try store.snapshot(named: name).release(tag: tag)
+      try SnapshotCommand.report(store, name, global)
+    }
+  }
+
+  struct Delete: ToolCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "delete", abstract: "Deletes snapshots, all that are named or none.")
+
+    @OptionGroup var global: GlobalOptions
+
+    @Argument(help: ArgumentHelp("The snapshots.", valueName: "name"))
+    var names: [String] = []
+
+    @Flag(help: "Delete those whose time is over, and that nobody holds.")
+    var expired = false
+
+    func validate() throws {
+      if names.isEmpty != expired { throw ValidationError("name the snapshots, or give --expired alone") }
+    }
+
+    func run() throws {
+      let store = try global.openStore(isReadOnly: false)
+      defer { store.close() }
+      let deleted: [String]
+      if expired {
+        deleted = try store.deleteExpiredSnapshots()
+      } else {
+        try store.deleteSnapshots(named: names)
+        deleted = names
+      }
+      let output = Output()
+      if global.json {
+        try output.json { json in
+          json.beginObject()
+          json.key("deleted")
+          json.beginArray()
+          for name in deleted { json.string(name) }
+          json.endArray()
+          json.endObject()
+        }
+      } else if !global.quiet {
+        try output.line("deleted \(Text.count(deleted.count, "snapshot"))")
+        try output.flush()
+      }
+    }
+  }
+
+  static func date(_ text: String) throws -> Date {
+    guard let date = try? Date(text, strategy: .iso8601) else {
+      throw ValidationError("\(text) is no date like 2027-01-31T00:00:00Z")
+    }
+    return date
+  }
+
+  private static func report(_ store: ObjectStore, _ name: String, _ global: GlobalOptions) throws {
+    let snapshot = try store.snapshot(named: name)
+    let output = Output()
+    if global.json {
+      try output.json { $0.snapshot(snapshot.info, retainedBytes: try snapshot.retainedBytes()) }
+    } else if !global.quiet {
+      let holds = snapshot.info.holds
+      try output.line("\(name) is held by \(holds.isEmpty ? "nobody" : holds.joined(separator: ", "))")
+      try output.flush()
+    }
+  }
+}
+
+extension JSONWriter {
+  /// One entry of the document of `snapshot list`.
+  mutating func snapshot(_ info: SnapshotInfo, retainedBytes: UInt64) {
+    beginObject()
+    member("name", info.name)
+    key("created")
+    AttributeJSON.write(.date(info.created), to: &self)
+    member("commit", info.commit)
+    member("objects", info.objectCount)
+    member("retainedBytes", retainedBytes)
+    key("holds")
+    beginArray()
+    for hold in info.holds { string(hold) }
+    endArray()
+    key("expires")
+    if let expires = info.expires { AttributeJSON.write(.date(expires), to: &self) } else { null() }
+    member("automatic", info.isAutomatic)
+    nullable("modelVersion", info.modelVersion)
+    key("userInfo")
+    beginObject()
+    for (name, value) in info.userInfo.sorted(by: { $0.key < $1.key }) { member(name, value) }
+    endObject()
+    endObject()
+  }
+}
+
+extension Text {
+  /// Rows under headings, in columns as wide as they need to be.
+  static func table(_ headings: [String], _ rows: [[String]]) -> [String] {
+    let widths = headings.indices.map { column in
+      ([headings] + rows).map { $0[column].count }.max() ?? 0
+    }
+    return ([headings] + rows).map { row in
+      var line = ""
+      for (cell, width) in zip(row, widths) { line += padded(cell, width + 2) }
+      while line.last == " " { line.removeLast() }
+      return line
+    }
+  }
+}

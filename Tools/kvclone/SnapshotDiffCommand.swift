@@ -1,0 +1,130 @@
+import ArgumentParser
+import KVClone
+
+struct SnapshotDiffCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "diff", abstract: "Lists what has become of objects since a snapshot, or until another one.",
+    discussion: """
+      A line per object: + for one that came, - for one that went, M with the properties that differ. With --json, a document \
+      with old and new values and with the members that came and went.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The snapshot to begin with.", valueName: "from"))
+  var from: String
+
+  @Argument(help: ArgumentHelp("The snapshot to end with (default: what the store has now).", valueName: "to"))
+  var to: String?
+
+  @Flag(name: .customLong("exit-code"), help: "Exit code 5 if anything differs.")
+  var tellsByCode = false
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: true)
+    defer { store.close() }
+    let first = try store.snapshot(named: from)
+    let second = try to.map { try store.snapshot(named: $0) }
+    let output = Output()
+    var count = 0
+    if global.json {
+      // Written piece by piece: a document may be as long as the store.
+      try output.write("{\"differences\":[")
+      func write(_ old: borrowing ReadTransaction, _ new: borrowing ReadTransaction) throws {
+        try store.diff(from: first, to: second) { difference in
+          var json = JSONWriter()
+          try json.difference(difference, old, new)
+          try output.write((count == 0 ? "" : ",") + json.text)
+          count += 1
+          return true
+        }
+      }
+      try first.read { old in
+        if let second { try second.read { try write(old, $0) } } else { try store.read { try write(old, $0) } }
+      }
+      try output.write("]}\n")
+    } else {
+      try store.diff(from: first, to: second) { difference in
+        count += 1
+        let names = difference.propertyNames
+        try output.line(
+          "\(difference.kind.sign) \(difference.name)" + (names.isEmpty ? "" : " " + names.joined(separator: " ")))
+        return true
+      }
+    }
+    try output.flush()
+    if tellsByCode, count > 0 { throw ExitCode(Failure.Code.different) }
+  }
+}
+
+extension SnapshotDifference.Kind {
+  fileprivate var sign: String {
+    switch self {
+    case .inserted: "+"
+    case .updated: "M"
+    case .deleted: "-"
+    }
+  }
+
+  fileprivate var word: String {
+    switch self {
+    case .inserted: "inserted"
+    case .updated: "updated"
+    case .deleted: "deleted"
+    }
+  }
+}
+
+extension JSONWriter {
+  fileprivate mutating func difference(
+    _ difference: SnapshotDifference, _ old: borrowing ReadTransaction, _ new: borrowing ReadTransaction
+  ) throws {
+    beginObject()
+    member(difference.kind.word, difference.name)
+    if difference.kind == .updated {
+      key("attributes")
+      beginObject()
+      for attribute in difference.attributes.sorted(by: { $0.name < $1.name }) {
+        key(attribute.name)
+        beginObject()
+        key("old")
+        value(attribute.old)
+        key("new")
+        value(attribute.new)
+        endObject()
+      }
+      endObject()
+      key("relationships")
+      beginObject()
+      for relationship in difference.relationships.sorted(by: { $0.name < $1.name }) {
+        key(relationship.name)
+        beginObject()
+        try members("added", relationship.added, new)
+        try members("removed", relationship.removed, old)
+        member("reordered", relationship.isReordered)
+        endObject()
+      }
+      endObject()
+    }
+    endObject()
+  }
+
+  /// A value; of a large one, how long it is.
+  private mutating func value(_ value: AttributeValue?) {
+    switch value {
+    case nil: null()
+    case .blob(let blob)?:
+      beginObject()
+      member("size", blob.byteCount)
+      endObject()
+    case let value?: AttributeJSON.write(value, to: &self)
+    }
+  }
+
+  private mutating func members(_ name: String, _ ids: [ObjectID], _ state: borrowing ReadTransaction) throws {
+    key(name)
+    beginArray()
+    for id in ids { string(try state.name(of: id)) }
+    endArray()
+  }
+}
