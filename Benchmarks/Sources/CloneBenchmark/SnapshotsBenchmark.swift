@@ -1,0 +1,185 @@
+import BenchmarkSupport
+import Foundation
+import KVClone
+
+/// What named snapshots cost: making, keeping, reading, comparing and deleting them.
+enum SnapshotsBenchmark {
+  static func run(in directory: String, quick: Bool) throws {
+    let sizes = quick ? [1_000, 100_000] : [1_000, 100_000, 1_000_000, 10_000_000]
+    let workspace = try Workspace(in: directory)
+    defer { workspace.remove() }
+    report("snapshots: libraries of albums of 100 photos, 5 attributes and 2 of 1,000 shared tags each")
+    var stores: [(size: Int, root: ObjectID, store: ObjectStore)] = []
+    defer { for entry in stores { entry.store.close() } }
+    for size in sizes {
+      let path = "\(workspace.path)/source-\(size)"
+      let root = try PhotoGraph.make(at: path, objects: size)
+      stores.append((size, root, try ObjectStore.open(at: path)))
+    }
+    try creation(stores, rounds: quick ? 20 : 200)
+    guard let large = stores.last, let middle = stores.dropLast().last, let small = stores.first else { return }
+    try comparison(large, rounds: quick ? 3 : 9)
+    try deletion(large, rounds: quick ? 3 : 5)
+    try writing(small, rounds: quick ? 200 : 2000)
+    let measured = quick ? large : middle
+    try reading(measured, rounds: quick ? 3 : 9)
+    try cloning(measured)
+  }
+
+  private typealias Measured = (size: Int, root: ObjectID, store: ObjectStore)
+
+  private static func seconds(_ body: () throws -> Void) rethrows -> Double {
+    try ContinuousClock().measure(body).seconds
+  }
+
+  /// Some photos, anywhere, ascending.
+  private static func photos(_ of: Measured, _ count: Int, seed: UInt64) throws -> [ObjectID] {
+    var random = SeededGenerator(seed: seed)
+    let all = try of.store.read { tx in try tx.fetchIDs(FetchRequest("Photo")) }
+    return Set((0..<count).map { _ in Int.random(in: 0..<all.count, using: &random) }).sorted().map { all[$0] }
+  }
+
+  private static func change(_ photos: [ObjectID], _ store: ObjectStore, to title: String) throws {
+    try store.write { tx in for photo in photos { try tx.set(photo, "title", .string(title)) } }
+  }
+
+  // MARK: Making
+
+  private static func creation(_ stores: [Measured], rounds: Int) throws {
+    var times = [[Double]](repeating: [], count: stores.count)
+    // Round by round, so that a slow minute of the disk meets all sizes.
+    for round in 0..<rounds {
+      for (index, entry) in stores.enumerated() {
+        times[index].append(try seconds { try entry.store.createSnapshot(named: "round-\(round)") })
+        try entry.store.deleteSnapshot(named: "round-\(round)")
+      }
+    }
+    report("  making one, microseconds (median, least), the commit's two syncs included:")
+    for (entry, times) in zip(stores, times) {
+      report(
+        "    \("\(entry.size)".right(10)) objects \(fixed(Measuring.median(times) * 1e6, 1).right(10)) "
+          + "\(fixed((times.min() ?? 0) * 1e6, 1).right(10))")
+    }
+    let medians = times.map { Measuring.median($0) }
+    report("    the greatest median is \(fixed((medians.max() ?? 0) / (medians.min() ?? 1), 2)) × the least")
+  }
+
+  // MARK: Comparing and deleting
+
+  private static func comparison(_ of: Measured, rounds: Int) throws {
+    let photos = try photos(of, 1_000, seed: 1)
+    let snapshot = try of.store.createSnapshot(named: "before")
+    try change(photos, of.store, to: "changed")
+    var times: [Double] = []
+    var count = 0
+    for _ in 0..<rounds { times.append(try seconds { count = try of.store.diff(from: snapshot).count }) }
+    report(
+      "  diff of \(count) changes in \(of.size) objects: \(fixed(Measuring.median(times) * 1e3, 2)) ms "
+        + "(least \(fixed((times.min() ?? 0) * 1e3, 2)))")
+    let took = try seconds { try of.store.rollback(to: snapshot) }
+    report("  rollback of them, in one durable transaction: \(fixed(took * 1e3, 2)) ms")
+    try of.store.deleteSnapshots(named: try of.store.snapshots().map(\.name))
+  }
+
+  private static func deletion(_ of: Measured, rounds: Int) throws {
+    report("  deleting one in \(of.size) objects, by what it alone retains (median):")
+    for count in [0, 100, 1_000, 10_000, 100_000] where count <= of.size / 2 {
+      let photos = count == 0 ? [] : try photos(of, count, seed: 2)
+      var times: [Double] = []
+      var retained: UInt64 = 0
+      for round in 0..<rounds {
+        let snapshot = try of.store.createSnapshot(named: "retaining")
+        if count > 0 { try change(photos, of.store, to: "round \(round) of \(count)") }
+        retained = try snapshot.retainedBytes()
+        times.append(try seconds { try of.store.deleteSnapshot(named: "retaining") })
+      }
+      report(
+        "    \("\(photos.count)".right(8)) objects, \("\(retained)".right(12)) B: "
+          + "\(fixed(Measuring.median(times) * 1e3, 2).right(10)) ms")
+    }
+  }
+
+  // MARK: Writing
+
+  private static func writing(_ of: Measured, rounds: Int) throws {
+    let photos = try photos(of, 500, seed: 3)
+    func each(_ name: String, _ prepare: (Int) throws -> Void) throws {
+      var times: [Double] = []
+      for round in 0..<rounds {
+        try prepare(round)
+        times.append(try seconds { try change([photos[round % photos.count]], of.store, to: "\(name) \(round)") })
+      }
+      report("    \(name.right(34)): \(fixed(Measuring.median(times) * 1e6, 1).right(8)) µs")
+    }
+    report("  setting one attribute, in a durable transaction (median):")
+    try each("without snapshots") { _ in }
+    try of.store.createSnapshot(named: "alive")
+    try each("with one, the first change") { round in
+      guard round % photos.count == 0, round > 0 else { return }
+      try of.store.deleteSnapshot(named: "alive")
+      try of.store.createSnapshot(named: "alive")
+    }
+    try each("with one, a change after the first") { _ in }
+    try of.store.deleteSnapshot(named: "alive")
+  }
+
+  // MARK: Reading
+
+  private static func reading(_ of: Measured, rounds: Int) throws {
+    let snapshot = try of.store.createSnapshot(named: "read")
+    try change(try photos(of, of.size / 100, seed: 4), of.store, to: "changed for reading")
+    var random = SeededGenerator(seed: 5)
+    let all = try of.store.read { tx in try tx.fetchIDs(FetchRequest("Photo")) }
+    let asked = (0..<100_000).map { _ in all[Int.random(in: 0..<all.count, using: &random)] }
+    let tags = try of.store.read { tx in try tx.fetchIDs(FetchRequest("Tag")) }
+    let wide = FetchRequest("Photo", predicate: try QueryPredicate(format: "width > 5998"))
+    let tasks: [(String, (borrowing ReadTransaction) throws -> Int)] = [
+      (
+        "by id, anywhere",
+        { tx in
+          var sum = 0
+          for id in asked where try tx.value(id, "title") != nil { sum += 1 }
+          return sum
+        }
+      ),
+      ("scan with a predicate", { tx in try tx.count(for: wide) }),
+      (
+        "members of long lists",
+        { tx in
+          var sum = 0
+          for tag in tags { sum += try tx.members(tag, "photos").count }
+          return sum
+        }
+      ),
+    ]
+    report("  reading at a snapshot of \(of.size) objects, a hundredth of which has changed, beside the store itself:")
+    for (name, task) in tasks {
+      var live: [Double] = []
+      var past: [Double] = []
+      var results: Set<Int> = []
+      for _ in 0..<rounds {
+        live.append(try seconds { results.insert(try of.store.read { try task($0) }) })
+        past.append(try seconds { results.insert(try snapshot.read { try task($0) }) })
+      }
+      report(
+        "    \(name.right(24)): live \(fixed(Measuring.median(live) * 1e3, 1).right(9)) ms, snapshot "
+          + "\(fixed(Measuring.median(past) * 1e3, 1).right(9)) ms, \(fixed(Measuring.median(past) / Measuring.median(live), 2)) ×"
+          + (results.count == 1 ? "" : " (the results differ)"))
+    }
+    try of.store.deleteSnapshot(named: "read")
+  }
+
+  // MARK: Cloning
+
+  private static func cloning(_ of: Measured) throws {
+    let before = try of.store.clone([of.root])
+    try of.store.write { tx in _ = try tx.delete(before.roots) }
+    let snapshot = try of.store.createSnapshot(named: "clone")
+    let result = try of.store.clone([of.root])
+    let retained = try snapshot.retainedBytes()
+    report(
+      "  a clone of \(result.objectCount) objects under a snapshot: \(fixed(before.duration.seconds, 3)) s before, "
+        + "\(fixed(result.duration.seconds, 3)) s; \(result.bytesWritten) B written, \(retained) B of previous states "
+        + "(\(fixed(Double(retained) / Double(max(1, result.bytesWritten)) * 100, 3)) %)")
+  }
+}
