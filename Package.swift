@@ -78,7 +78,7 @@ let package = Package(
       exclude: ["Notebook.xcdatamodeld", "Golden"], swiftSettings: common, plugins: ["KVCloneModelPlugin"]),
     .testTarget(name: "TidyTests", swiftSettings: common),
     .testTarget(
-      name: "KVCloneToolTests", dependencies: ["KVCloneTool", "KVClone", "KVCloneTestSupport"],
+      name: "KVCloneToolTests", dependencies: ["KVCloneTool", "KVClone", "KVCloneTestSupport", "KVClonePeer"],
       swiftSettings: common),
   ]
 )

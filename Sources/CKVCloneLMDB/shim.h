@@ -69,6 +69,13 @@ static inline int kvclone_ofd_is_byte_locked_elsewhere(int fd, int64_t offset) {
 
 static inline int kvclone_ofd_is_held_elsewhere(int fd) { return kvclone_ofd_is_range_locked_elsewhere(fd, 0, 0); }
 
+// 1 if another process has a record lock (of POSIX) on one byte, 0 if none has, a negative errno value on failure.
+static inline int kvclone_is_byte_locked_by_others(int fd, int64_t offset) {
+  struct flock range = kvclone_range(F_WRLCK, offset, 1);
+  if (fcntl(fd, F_GETLK, &range) != 0) return -errno;
+  return range.l_type == F_UNLCK ? 0 : 1;
+}
+
 static inline int kvclone_set_close_on_exec(int fd) {
   int flags = fcntl(fd, F_GETFD);
   if (flags < 0) return errno;

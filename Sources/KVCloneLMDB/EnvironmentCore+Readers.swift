@@ -13,7 +13,9 @@ extension EnvironmentCore {
         if unsafe !slot.pointee.claim() { continue }
         if unsafe !slot.pointee.needsAttention, let transaction = unsafe slot.pointee.transaction {
           if unsafe mdb_txn_renew(transaction) == 0 {
-            return unsafe LMDBReadTransaction(slot: slot, handle: LMDBTransactionHandle(pointer: transaction))
+            let handle = unsafe LMDBTransactionHandle(pointer: transaction)
+            unsafe slot.pointee.noteBegin(handle)
+            return unsafe LMDBReadTransaction(slot: slot, handle: handle)
           }
         }
         return try unsafe beginRead(claimed: slot)
@@ -26,6 +28,7 @@ extension EnvironmentCore {
   static func endRead(_ slot: UnsafeMutablePointer<ReaderSlot>, _ handle: LMDBTransactionHandle) {
     // In a forked child the slot in the reader table is the parent's.
     if unsafe slot.pointee.core._withUnsafeGuaranteedRef({ $0.forkGuard.isForked }) { return }
+    unsafe slot.pointee.noteEnd()
     unsafe mdb_txn_reset(handle.pointer)
     if unsafe slot.pointee.isPooled {
       if unsafe !slot.pointee.release() { return }
@@ -50,13 +53,24 @@ extension EnvironmentCore {
     return try beginReadUnpooled()
   }
 
-  /// Beyond the slots, or while something waits: counted under the lock, and freed at its end.
-  private func beginReadUnpooled() throws(LMDBError) -> LMDBReadTransaction {
+  /// Begins a reader that is to stay open for long. It takes none of the slots, which are for those that come and go.
+  func beginPinnedRead(owner: String) throws(LMDBError) -> LMDBReadTransaction {
+    try beginReadUnpooled(owner: owner)
+  }
+
+  /// Beyond the slots, or while something waits: counted under the lock, and freed at its end. With an owner's name it is a
+  /// pinned one.
+  private func beginReadUnpooled(owner: String? = nil) throws(LMDBError) -> LMDBReadTransaction {
     try enter()
     let slot = UnsafeMutablePointer<ReaderSlot>.allocate(capacity: 1)
     unsafe slot.initialize(to: ReaderSlot(core: Unmanaged.passUnretained(self), isPooled: false))
     do throws(LMDBError) {
-      return try unsafe beginRead(in: slot)
+      let transaction = try unsafe beginRead(in: slot)
+      let reader = UnpooledReader(
+        commitNumber: transaction.commitNumber, since: monotonicNanoseconds(), thread: Threads.currentID, owner: owner)
+      let place = UInt(bitPattern: slot)
+      state.withLock { $0.unpooled[place] = reader }
+      return transaction
     } catch {
       unsafe slot.pointee.map.forget()
       unsafe slot.deinitialize(count: 1)
@@ -95,7 +109,9 @@ extension EnvironmentCore {
       throw failure
     }
     unsafe slot.pointee.transaction = begun
-    return unsafe LMDBReadTransaction(slot: slot, handle: LMDBTransactionHandle(pointer: begun))
+    let handle = unsafe LMDBTransactionHandle(pointer: begun)
+    unsafe slot.pointee.noteBegin(handle)
+    return unsafe LMDBReadTransaction(slot: slot, handle: handle)
   }
 
   /// Follows a map that another process grew. LMDB allows it only while no transaction of this process is active; the
@@ -124,7 +140,17 @@ extension EnvironmentCore {
     if let transaction = unsafe slot.pointee.transaction { unsafe mdb_txn_abort(transaction) }
     unsafe slot.pointee.map.forget()
     unsafe slot.deinitialize(count: 1)
+    core.leave(UInt(bitPattern: slot))
+    // Not before: another reader's slot may lie here then, and what is noted of it must stay.
     unsafe slot.deallocate()
-    core.leave()
   }
+}
+
+/// A reader beyond the slots, as those see it who list readers.
+struct UnpooledReader {
+  let commitNumber: UInt64
+  let since: UInt64
+  let thread: UInt
+  /// Nil for one that is not pinned.
+  let owner: String?
 }

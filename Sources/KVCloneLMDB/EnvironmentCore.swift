@@ -30,6 +30,8 @@ final class EnvironmentCore: @unchecked Sendable {
     /// How large the map should become then; zero for twice what it is.
     var wantedMapSize = 0
     var tables: [String: LMDBTable] = [:]
+    /// Readers beyond the slots, by where their own slot is.
+    var unpooled: [UInt: UnpooledReader] = [:]
 
     var wantsAttention: Bool { isClosing || isFatal || wantsGrowth }
   }
@@ -63,7 +65,9 @@ final class EnvironmentCore: @unchecked Sendable {
 
   private init(pointer: OpaquePointer) {
     unsafe self.pointer = pointer
-    unsafe slots = .allocate(capacity: Self.slotCount)
+    let byteCount = Self.slotCount * MemoryLayout<ReaderSlot>.stride
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 64)
+    unsafe slots = unsafe memory.bindMemory(to: ReaderSlot.self, capacity: Self.slotCount)
     let core = unsafe Unmanaged.passUnretained(self)
     for index in 0..<Self.slotCount { unsafe (slots + index).initialize(to: ReaderSlot(core: core, isPooled: true)) }
   }
@@ -112,10 +116,11 @@ final class EnvironmentCore: @unchecked Sendable {
     if let failure { throw failure }
   }
 
-  /// Counts one live user less.
-  func leave() {
+  /// Counts one live user less; with the place of its slot if it is a reader.
+  func leave(_ reader: UInt? = nil) {
     state.withLock { state in
       state.live -= 1
+      if let reader { state.unpooled[reader] = nil }
       if state.wantsAttention { settle(&state) }
     }
   }

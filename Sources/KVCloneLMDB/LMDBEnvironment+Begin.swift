@@ -144,7 +144,7 @@ extension LMDBEnvironment {
 
 extension Duration {
   /// Not less than zero, and at most about 146 years, so that it can be added to a clock's reading.
-  var clampedNanoseconds: UInt64 {
+  package var clampedNanoseconds: UInt64 {
     let (seconds, attoseconds) = components
     if seconds < 0 || attoseconds < 0 { return 0 }
     if seconds >= Int64.max / 2_000_000_000 { return UInt64(Int64.max / 2) }

@@ -35,14 +35,6 @@ package struct LMDBStatistics: Sendable, Equatable {
   }
 }
 
-/// One reader slot in use, of any process.
-package struct LMDBReader: Sendable, Equatable {
-  /// Its process, as numbered in that process's PID namespace.
-  package let pid: Int32
-  /// The commit that it sees, and that keeps pages from being reused; nil for an idle reader.
-  package let commitNumber: UInt64?
-}
-
 /// Where the file's pages are.
 package struct LMDBPageAudit: Sendable, Equatable {
   /// Pages of the trees, and the two meta pages.
@@ -110,33 +102,6 @@ extension LMDBEnvironment {
     return LMDBPageAudit(used: used, free: try freePageCount(transaction.handle), total: try info().lastPage + 1)
   }
 
-  /// The reader slots in use.
-  package func readers() throws(LMDBError) -> [LMDBReader] {
-    try whileOpen { () throws(LMDBError) in
-      let lines = ReaderLines()
-      let code = unsafe mdb_reader_list(
-        pointer,
-        { text, context in
-          guard let text = unsafe text, let context = unsafe context else { return 0 }
-          unsafe Unmanaged<ReaderLines>.fromOpaque(context).takeUnretainedValue().text += String(cString: text)
-          return 0
-        }, Unmanaged.passUnretained(lines).toOpaque())
-      if code < 0 { throw error(code, "mdb_reader_list") }
-      return lines.parsed
-    }
-  }
-
-  /// Frees the slots of readers whose process is gone, and says how many there were.
-  @discardableResult
-  package func clearDeadReaders() throws(LMDBError) -> Int {
-    try whileOpen { () throws(LMDBError) in
-      var dead: Int32 = 0
-      let code = unsafe mdb_reader_check(pointer, &dead)
-      if code != 0 { throw error(code, "mdb_reader_check") }
-      return Int(dead)
-    }
-  }
-
   /// Makes the file durable. A commit does that by itself.
   package func sync() throws(LMDBError) {
     try whileOpen { () throws(LMDBError) in
@@ -194,22 +159,9 @@ extension LMDBEnvironment {
   }
 
   /// How many page numbers a value of the free list has: it begins with their count, which damage may have changed.
-  private static func length(ofIDList value: RawSpan) -> Int {
+  static func length(ofIDList value: RawSpan) -> Int {
     if value.byteCount < 8 { return 0 }
     let length = unsafe value.withUnsafeBytes { unsafe $0.loadUnaligned(as: Int.self) }
     return min(max(0, length), value.byteCount / 8 - 1)
-  }
-}
-
-/// What `mdb_reader_list` prints: a heading, then "pid thread txnid" a line, with "-" for an idle reader.
-private final class ReaderLines {
-  var text = ""
-
-  var parsed: [LMDBReader] {
-    text.split(separator: "\n").compactMap { line in
-      let fields = line.split(separator: " ")
-      guard fields.count == 3, let pid = Int32(fields[0]) else { return nil }
-      return LMDBReader(pid: pid, commitNumber: UInt64(fields[2]))
-    }
   }
 }

@@ -64,7 +64,7 @@ extension LMDBEnvironment {
       var code: Int32 = 0
       if let pointer = unsafe openRaw(directory, options, mapSize, &code) {
         var dead: Int32 = 0
-        unsafe mdb_reader_check(pointer, &dead)
+        if !options.keepsDeadReaders { unsafe mdb_reader_check(pointer, &dead) }
         return unsafe pointer
       }
       // A recovery that did not know of us has made the lock file void while LMDB waited for it.

@@ -21,5 +21,8 @@ package struct LMDBOptions: Sendable {
   /// Makes commits durable by a log of at most so many bytes: see `CommitLog`. Nil: by LMDB's own two syncs.
   package var commitLogLimit: Int?
 
+  /// Leaves the slots of dead readers as they are when it opens, for who wants to see them.
+  package var keepsDeadReaders = false
+
   package init() {}
 }

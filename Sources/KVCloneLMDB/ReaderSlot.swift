@@ -4,7 +4,7 @@ import Synchronization
 
 /// One reader: a read transaction of LMDB's that is renewed and reset, and whether it is in use.
 ///
-/// As long as a cache line, so that two threads do not write into one.
+/// As long as two cache lines, so that two threads do not write into one.
 @safe
 struct ReaderSlot: ~Copyable {
   static let idle: UInt32 = 0
@@ -21,6 +21,11 @@ struct ReaderSlot: ~Copyable {
   let isOneSided = Barrier.isOneSided
   /// Belongs to whoever has set `state`, as the transaction does.
   var map = ReaderMap()
+  /// When the transaction began, for whoever lists readers; 0 while there is none.
+  private let since = Atomic<UInt64>(0)
+  /// The commit that it sees.
+  private let commit = Atomic<UInt64>(0)
+  private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
 
   init(core: Unmanaged<EnvironmentCore>, isPooled: Bool) {
     state = Atomic(isPooled ? Self.idle : Self.busy)
@@ -39,6 +44,27 @@ struct ReaderSlot: ~Copyable {
   func release() -> Bool {
     state.store(Self.idle, ordering: .releasing)
     return needsAttention
+  }
+
+  /// Says that a transaction began. By the clock of the kernel's last tick, some milliseconds ago, which costs a seventh of
+  /// the exact one: transactions begin in some ten nanoseconds.
+  @inline(__always)
+  func noteBegin(_ handle: LMDBTransactionHandle) {
+    commit.store(handle.commitNumber, ordering: .relaxed)
+    since.store(coarseMonotonicNanoseconds(), ordering: .releasing)
+  }
+
+  @inline(__always)
+  func noteEnd() {
+    since.store(0, ordering: .relaxed)
+  }
+
+  /// The transaction that is open, for another thread than its own: it may have ended when the answer arrives.
+  var open: (commit: UInt64, since: UInt64)? {
+    let before = since.load(ordering: .acquiring)
+    let commit = commit.load(ordering: .acquiring)
+    let after = since.load(ordering: .relaxed)
+    return before != 0 && before == after ? (commit, before) : nil
   }
 
   /// Whether whoever begins or ends must take the slow way. To be asked after `state` was changed.

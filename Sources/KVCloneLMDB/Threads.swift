@@ -62,6 +62,14 @@ package func monotonicNanoseconds() -> UInt64 {
   return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
 }
 
+/// The same as of the kernel's last tick: up to some milliseconds ago, at a seventh of the cost. Never 0.
+@inline(__always)
+func coarseMonotonicNanoseconds() -> UInt64 {
+  var time = timespec()
+  unsafe clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+  return max(1, UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec))
+}
+
 /// Nanoseconds since 1970-01-01T00:00:00Z.
 func wallClockNanoseconds() -> Int64 {
   var time = timespec()

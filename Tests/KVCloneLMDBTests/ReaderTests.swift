@@ -18,6 +18,10 @@ import Testing
     #expect(try environment.readers().count == 1)
   }
 
+  @Test func aSlotIsTwoCacheLines() {
+    #expect(MemoryLayout<ReaderSlot>.stride == 128)
+  }
+
   @Test func readersBeyondThePoolGiveTheirSlotBack() throws {
     let environment = try store.create()
     try withReaders(environment, 40)

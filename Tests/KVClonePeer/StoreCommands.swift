@@ -7,6 +7,8 @@ let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "wander": { try wander(in: $0[0]) },
   "clone": { try clone(at: $0[0], ObjectID(rawValue: UInt64($0[1]) ?? 0), key: $0[2], killedAt: $0[3]) },
   "insert": { try insert(at: $0[0], entity: $0[1]) },
+  "pin": { try pin(at: $0[0], owner: $0[1]) },
+  "fork-pin": { try forkWithPin(at: $0[0]) },
   "large": { try writeLarge(at: $0[0], mebibytes: $0.dropFirst().compactMap { Int($0) }) },
 ]
 
@@ -105,6 +107,48 @@ private func insert(at path: String, entity: String) throws {
   defer { store.close() }
   say("open")
   while readLine() != nil { say("\(try store.write { transaction in try transaction.insert(entity) }.serial)") }
+}
+
+/// Pins a snapshot, and keeps it until a line comes.
+private func pin(at path: String, owner: String) throws {
+  let store = try ObjectStore.open(at: path)
+  defer { store.close() }
+  let snapshot = try store.pinnedSnapshot(owner: owner)
+  say("\(snapshot.commit)")
+  _ = readLine()
+  snapshot.close()
+}
+
+/// A child that has its parent's store, with a snapshot and its timer: it may use and close neither, and does not hang.
+private func forkWithPin(at path: String) throws {
+  var store: ObjectStore? = try ObjectStore.open(at: path)
+  var snapshot: PinnedSnapshot? = try store?.pinnedSnapshot(maximumAge: .seconds(600))
+  guard let symbol = dlsym(nil, "fork") else { return say("no fork") }
+  let fork = unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)
+  let child = fork()
+  if child == 0 {
+    var code: Int32 = 0
+    func isForked(_ body: () throws -> Void) -> Bool {
+      do { try body() } catch { return (error as? StoreError)?.kind == .forked }
+      return false
+    }
+    if isForked({ try snapshot?.read { _ in } }) { code += 1 }
+    if isForked({ _ = try store?.pinnedSnapshot() }) { code += 2 }
+    if isForked({ _ = try store?.activeReaders() }) { code += 4 }
+    if isForked({ _ = try store?.clearStaleReaders() }) { code += 8 }
+    snapshot?.close()
+    snapshot = nil
+    store?.close()
+    store = nil
+    _exit(code)
+  }
+  var status: Int32 = 0
+  waitpid(child, &status, 0)
+  say("child \(status & 0x7F) \(status >> 8 & 0xFF)")
+  // The parent's is as it was.
+  try snapshot?.read { _ in say("parent") }
+  snapshot?.close()
+  store?.close()
 }
 
 /// Stages data piece by piece: a line is read before each mebibyte and before the end, and one is printed after each.

@@ -51,7 +51,8 @@ struct SnapshotCommandTests {
     #expect(entries.first?["name"] as? String == "one" && entries.first?["objects"] as? Int == 2)
     #expect(entries.allSatisfy { $0["retainedBytes"] is Int && $0["holds"] is [String] && $0["expires"] is NSNull })
     #expect(entries.count == 3)
-    try scratch.succeed(["snapshot", "delete"] + entries.compactMap { $0["name"] as? String })
+    let names = entries.compactMap { $0["name"] as? String }
+    #expect(try scratch.run(["--store", scratch.store, "snapshot", "delete"] + names).code == 0)
     #expect(try scratch.succeed("check").code == 0)
   }
 
@@ -64,13 +65,13 @@ struct SnapshotCommandTests {
       (["delete", "none"], "snapshotNotFound"), (["diff", "none"], "snapshotNotFound"),
       (["rollback", "none"], "snapshotNotFound"), (["hold", "none", "x"], "snapshotNotFound"),
     ] {
-      let refused = try scratch.tool(["snapshot"] + arguments + ["--json"])
+      let refused = try scratch.run(["--store", scratch.store, "snapshot"] + arguments + ["--json"])
       #expect(refused.code == 1, "\(arguments)")
       #expect(try refused.error()["kind"] as? String == kind, "\(arguments)")
     }
     #expect(try scratch.tool("dump", "--snapshot", "none").code == 1)
     for arguments in [["create"], ["delete"], ["delete", "a", "--expired"], ["create", "a", "--expires", "soon"]] {
-      #expect(try scratch.tool(["snapshot"] + arguments).code == 64, "\(arguments)")
+      #expect(try scratch.run(["--store", scratch.store, "snapshot"] + arguments).code == 64, "\(arguments)")
     }
     let readOnly = try scratch.tool("snapshot", "list", "--json").json()
     #expect((readOnly["snapshots"] as? [Any])?.isEmpty == true)

@@ -21,6 +21,36 @@ package final class LMDBEngine: StorageEngine {
     do throws(LMDBError) { return LMDBBackend(try environment.beginRead()) } catch { throw StoreError(error) }
   }
 
+  package func beginPinnedRead(owner: String) throws(StoreError) -> any StorageBackend {
+    do throws(LMDBError) {
+      return LMDBBackend(try environment.beginPinnedRead(owner: owner))
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  package func readers() throws(StoreError) -> [StorageReader]? {
+    try storeErrors { () throws(LMDBError) in
+      let readers = try environment.activeReaders()
+      guard let oldest = readers.first else { return [] }
+      // Begun after the readers were listed: it is none of them.
+      let retained = try environment.retainedPages(since: oldest.commitNumber)
+      let last = if let retained { retained.lastCommit } else { try environment.info().commitNumber }
+      return readers.map { reader in
+        StorageReader(
+          processID: reader.pid, thread: reader.thread, isThisProcess: reader.isThisProcess, pinOwner: reader.pinOwner,
+          processName: reader.isStale ? "" : ProcessNames.name(reader.pid), age: reader.age,
+          lag: last > reader.commitNumber ? last - reader.commitNumber : 0,
+          retainedBytes: retained.map { UInt64($0.count(for: reader.commitNumber)) * UInt64(LMDBLimits.pageSize) },
+          isStale: reader.isStale)
+      }
+    }
+  }
+
+  package func clearStaleReaders() throws(StoreError) -> Int {
+    try storeErrors { () throws(LMDBError) in try environment.clearDeadReaders() }
+  }
+
   package func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend {
     do throws(LMDBError) {
       return LMDBBackend(try environment.beginWrite(timeout: timeout, label: label))

@@ -179,6 +179,7 @@ extension StoreOptions {
     var options = LMDBOptions()
     options.isReadOnly = isReadOnly
     options.maximumReaders = maximumReaders
+    options.keepsDeadReaders = keepsStaleReaders
     options.spillBudget = spillBudget
     options.isReadAheadOff = isReadAheadOff
     options.commitLogLimit = usesCommitLog ? commitLogLimit : nil

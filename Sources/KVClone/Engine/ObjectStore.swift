@@ -45,6 +45,8 @@ public final class ObjectStore: Sendable {
   let commitSignal = CommitSignal()
   /// Uploads of this process that are under way.
   let stagers: Stagers
+  /// Snapshots that are pinned.
+  let pinned: PinnedSnapshots
   /// Asynchronous writes wait and sync here, one after the other, and never on the cooperative pool.
   let writerQueue = DispatchQueue(label: "KVClone.writer")
 
@@ -57,12 +59,15 @@ public final class ObjectStore: Sendable {
     self.engine = engine
     self.schema = schema
     self.formatVersion = formatVersion
+    pinned = PinnedSnapshots(limit: options.pinnedSnapshotLimit)
     let environment = (engine as? LMDBEngine)?.environment
     stagers = Stagers(directory: environment?.directory, beside: environment?.identity, isReadOnly: options.isReadOnly)
   }
 
-  /// Lets go of the file, as soon as the last transaction has ended. Every later call throws `closed`.
+  /// Lets go of the file, as soon as the last transaction has ended. Every later call throws `closed`. Pinned snapshots end
+  /// with their store.
   public func close() {
+    pinned.close()
     commitSignal.close()
     stagers.close()
     engine.close()

@@ -43,6 +43,13 @@ package protocol StorageEngine: AnyObject, Sendable {
   func openTables(_ tables: [TableCode], create: Bool) throws(StoreError) -> [StorageTable]
   /// Begins a read transaction on the last committed state.
   func beginRead() throws(StoreError) -> any StorageBackend
+  /// The same for a reader that stays open for long, with a name that `readers` tells.
+  func beginPinnedRead(owner: String) throws(StoreError) -> any StorageBackend
+  /// Every reader of the storage, of whatever process, that has a transaction open, oldest state first; nil for an engine
+  /// that knows of none but its own.
+  func readers() throws(StoreError) -> [StorageReader]?
+  /// Frees what readers held whose process is gone; how many there were.
+  func clearStaleReaders() throws(StoreError) -> Int
   /// Begins the write transaction; waits at most `timeout` for another writer, then `busy`.
   func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend
   /// Facts for `info`, `stat` and `check`.
@@ -61,6 +68,32 @@ extension StorageEngine {
   package func makeRoom(for byteCount: UInt64) throws(StoreError) {}
 
   package func lastFreedByteCount() throws(StoreError) -> UInt64 { 0 }
+
+  package func beginPinnedRead(owner: String) throws(StoreError) -> any StorageBackend { try beginRead() }
+
+  package func readers() throws(StoreError) -> [StorageReader]? { nil }
+
+  package func clearStaleReaders() throws(StoreError) -> Int { 0 }
+}
+
+/// A reader that an engine reports.
+package struct StorageReader: Sendable {
+  /// Its process, and the thread that took its place, where that is known.
+  package var processID: Int32
+  package var thread: UInt?
+  package var isThisProcess: Bool
+  /// The name under which it was pinned; nil where it was not, and of other processes.
+  package var pinOwner: String?
+  /// The process's name; empty where it cannot be told.
+  package var processName: String
+  /// How long it has been open; nil of other processes.
+  package var age: Duration?
+  /// How many commits there were since the one that it sees.
+  package var lag: UInt64
+  /// Bytes that could be used again without it; nil where that could not be looked at.
+  package var retainedBytes: UInt64?
+  /// Whether its process is gone.
+  package var isStale: Bool
 }
 
 /// Sizes that an engine reports.

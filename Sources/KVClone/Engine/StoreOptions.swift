@@ -27,6 +27,14 @@ public struct StoreOptions: Sendable {
   public var commitLogLimit = 64 << 20
   /// How many read transactions all processes together may have open.
   public var maximumReaders = 126
+  /// How many ``PinnedSnapshot``s of this store may be alive at once; one more is refused with `tooManySnapshots`. About half
+  /// of ``maximumReaders``, so that a leak of snapshots leaves places for others who read.
+  public var pinnedSnapshotLimit = 64
+  /// How long a ``PinnedSnapshot`` lives at most; nil for as long as it is kept. An hour is more than exports and reports of
+  /// large stores take, and little enough that a snapshot that was forgotten does not let the file grow overnight.
+  public var pinnedSnapshotMaximumAge: Duration? = .seconds(3600)
+  /// Leaves the places of dead readers as they are when the store opens, for who wants to see them.
+  package var keepsStaleReaders = false
   /// Walks over every page of the file before it is opened, for files that were restored, or come from elsewhere: a file
   /// with a damaged page is refused with `damaged`. Without it, only a file that ends too early is walked over.
   public var verifiesPagesAtOpen = false

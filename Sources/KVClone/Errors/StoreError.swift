@@ -34,6 +34,10 @@ public struct StoreError: KVCloneError, Hashable {
     case forked
     /// All reader slots are taken.
     case readersFull
+    /// As many snapshots are pinned as the store allows.
+    case tooManySnapshots
+    /// A pinned snapshot was kept for longer than the store allows, and was let go.
+    case snapshotExpired
     /// The commit failed, and yet it may have happened: reopen the store and look at its commit counter before the
     /// write is repeated. What it shows then is safe from a loss of power once a later commit has returned. After an error
     /// of any other kind, nothing was changed.

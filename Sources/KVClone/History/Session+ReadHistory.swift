@@ -1,3 +1,8 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 import KVCloneModel
 import KVCloneRecords
 
@@ -120,6 +125,12 @@ extension Session {
       }
       return true
     }
+  }
+
+  /// When a commit happened, by the clock of the process that wrote; nil where that is not known any more.
+  borrowing func date(ofCommit commit: UInt64) throws(StoreError) -> Date? {
+    guard let start = try historyStart(), commit > start else { return nil }
+    return try entry(commit, 0, as: ChangeHeader.self).map { Date(timeIntervalSinceReferenceDate: $0.time) }
   }
 
   private borrowing func entry<Value: ValueCodec>(

@@ -1,0 +1,117 @@
+import KVCloneLMDB
+import Synchronization
+
+/// A pinned snapshot's transaction, as long as there is one, and why there is none any more.
+///
+/// It is let go of by dropping the one reference to it: who reads has another one, so nothing is pulled from under a read.
+final class PinnedReader: Sendable {
+  /// Why a snapshot cannot be read any more.
+  enum End: Sendable {
+    case closed, expired, storeClosed
+  }
+
+  private enum State {
+    case open(PinnedTransaction)
+    case over(End)
+  }
+
+  let owner: String
+  /// The last commit that it shows.
+  let commit: UInt64
+  /// When it was pinned, and when it is let go, by a clock that counts from the machine's start.
+  let began: UInt64
+  let deadline: UInt64?
+  /// Readers take turns: LMDB allows a transaction to be used by any thread, but by one at a time.
+  private let turn = TurnLock()
+  private let state: Mutex<State>
+
+  init(_ transaction: PinnedTransaction, owner: String, commit: UInt64, began: UInt64, deadline: UInt64?) {
+    self.owner = owner
+    self.commit = commit
+    self.began = began
+    self.deadline = deadline
+    state = Mutex(.open(transaction))
+  }
+
+  var age: Duration { .nanoseconds(Int64(clamping: monotonicNanoseconds() &- began)) }
+
+  var isPastDeadline: Bool { deadline.map { monotonicNanoseconds() >= $0 } ?? false }
+
+  /// Nil while it can be read.
+  var end: End? {
+    state.withLock { state in
+      if case .over(let end) = state { return end }
+      return nil
+    }
+  }
+
+  /// Lets go of the transaction, at once or as soon as the read ends that is under way. The first reason stays.
+  func end(_ end: End) {
+    // What ends with the transaction ends outside of the lock.
+    let ended = state.withLock { state -> PinnedTransaction? in
+      guard case .open(let transaction) = state else { return nil }
+      state = .over(end)
+      return transaction
+    }
+    _ = consume ended
+  }
+
+  /// Runs `body` when it is the caller's turn. A read within a read of the same thread has its turn already.
+  func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+    turn.lock()
+    defer { turn.unlock() }
+    // Whoever waited for a turn may have waited for too long.
+    let transaction = try openTransaction()
+    return try body(transaction.transaction)
+  }
+
+  private func openTransaction() throws(StoreError) -> PinnedTransaction {
+    if isPastDeadline { end(.expired) }
+    let (transaction, end) = state.withLock { state -> (PinnedTransaction?, End) in
+      switch state {
+      case .open(let transaction): (transaction, .closed)
+      case .over(let end): (nil, end)
+      }
+    }
+    guard let transaction else { throw error(end) }
+    return transaction
+  }
+
+  private func error(_ end: End) -> StoreError {
+    let name = owner.isEmpty ? "" : " “\(owner)”"
+    switch end {
+    case .closed: return StoreError(.closed, "the pinned snapshot\(name) was closed; pin a new one")
+    case .storeClosed:
+      return StoreError(
+        .closed, "the pinned snapshot\(name) ended when its store was closed; open the store, and pin a new one")
+    case .expired:
+      let limit = deadline.map { Duration.nanoseconds(Int64(clamping: $0 &- began)) } ?? .zero
+      return StoreError(
+        .snapshotExpired,
+        "the pinned snapshot\(name) of commit \(commit) was kept for longer than its \(limit.inWords), and was let go so that "
+          + "the file need not grow; pin a new one, and close it sooner, or give it and the store's options a longer "
+          + "maximum age")
+    }
+  }
+}
+
+/// The transaction itself, which ends with the last reference to it.
+///
+/// Sendable, because it is used in turns.
+final class PinnedTransaction: @unchecked Sendable {
+  let transaction: ReadTransaction
+
+  init(_ session: consuming Session) {
+    transaction = ReadTransaction(session)
+  }
+}
+
+extension Duration {
+  /// For messages: `250 ms`, `90 s`, `15 min`, `1 h`.
+  var inWords: String {
+    let (seconds, attoseconds) = components
+    if seconds < 10 { return "\(seconds * 1000 + attoseconds / 1_000_000_000_000_000) ms" }
+    if seconds < 600 { return "\(seconds) s" }
+    return seconds < 36_000 && seconds % 3600 != 0 ? "\(seconds / 60) min" : "\(seconds / 3600) h"
+  }
+}
