@@ -86,10 +86,7 @@ package enum PreimageKey {
   /// The same in place of what `bytes` has, of which `key` may be a part.
   package static func write(table: TableCode, key: UnsafeRawBufferPointer, epoch: UInt64, to bytes: ReusedBytes) {
     precondition(key.count <= FormatLimits.maximumKeyLength, "a key has at most 480 bytes")
-    bytes.removeAll()
-    bytes.append(key)
-    bytes.insertAtStart(table.rawValue)
-    bytes.appendBigEndian(epoch)
+    bytes.set(table.rawValue, key, epoch)
   }
 
   package static func epoch(of bytes: RawSpan) throws(RecordError) -> UInt64 {
@@ -111,8 +108,19 @@ package enum PreimageKey {
 
   /// Whether two of these keys differ in their epochs at most.
   package static func isOfSameKey(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
-    left.count == right.count && left.count >= suffixLength
-      && left.dropLast(suffixLength).elementsEqual(right.dropLast(suffixLength))
+    guard left.count == right.count, left.count >= suffixLength else { return false }
+    let length = left.count - suffixLength
+    var offset = 0
+    while offset + 8 <= length {
+      let word = left.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+      if word != right.loadUnaligned(fromByteOffset: offset, as: UInt64.self) { return false }
+      offset += 8
+    }
+    while offset < length {
+      if left[offset] != right[offset] { return false }
+      offset += 1
+    }
+    return true
   }
 
   private static func check(_ bytes: RawSpan) throws(RecordError) {

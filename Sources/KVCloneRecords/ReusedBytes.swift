@@ -39,12 +39,16 @@ package final class ReusedBytes {
     withUnsafeBytes(of: number.bigEndian) { append($0) }
   }
 
-  /// Puts a number before all that is there.
-  func insertAtStart(_ number: UInt16) {
-    append(0)
-    append(0)
-    (start + 2).copyMemory(from: start, byteCount: count - 2)
-    start.storeBytes(of: number.bigEndian, as: UInt16.self)
+  /// A number, bytes and a number, in place of what is there, of which `bytes` may be a part.
+  func set(_ prefix: UInt16, _ bytes: UnsafeRawBufferPointer, _ suffix: UInt64) {
+    let length = 2 + bytes.count + 8
+    count = 0
+    let old = reserve(length)
+    if let source = bytes.baseAddress { (start + 2).copyMemory(from: source, byteCount: bytes.count) }
+    old?.deallocate()
+    start.storeBytes(of: prefix.bigEndian, as: UInt16.self)
+    start.storeBytes(of: suffix.bigEndian, toByteOffset: length - 8, as: UInt64.self)
+    count = length
   }
 
   /// Makes room; the memory of before, where it is not used any more.

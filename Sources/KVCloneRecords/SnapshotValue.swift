@@ -99,6 +99,7 @@ package struct SnapshotValue: ValueCodec, Hashable {
     watermarks = []
     for _ in 0..<(try reader.getCount(width: 10)) {
       let watermark = Watermark(rootCode: try reader.get16(), nextSerial: try reader.get64())
+      guard watermark.nextSerial <= FormatLimits.maximumSerial + 1 else { throw .outOfRange }
       if let last = watermarks.last, last.rootCode >= watermark.rootCode { throw .badOrder }
       watermarks.append(watermark)
     }

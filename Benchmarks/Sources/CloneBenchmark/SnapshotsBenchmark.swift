@@ -142,7 +142,7 @@ enum SnapshotsBenchmark {
           return sum
         }
       ),
-      ("scan with a predicate", { tx in try tx.count(for: wide) }),
+      ("scan with a predicate", { tx in try tx.count(wide) }),
       (
         "members of long lists",
         { tx in

@@ -130,7 +130,7 @@ extension Session {
     }
     for rootCode in schema.rootCodes {
       guard let table = schema.objectTable(rootCode: rootCode) else { continue }
-      let first = ShortKey.object(ObjectID(rootCode: rootCode, serial: horizon.nextSerial(rootCode: rootCode)))
+      let first = ShortKey.object(horizon.firstLater(rootCode: rootCode))
       try storage.scan(table, from: first.bytes) { (key, value) throws(StoreError) in
         byteCount += UInt64(key.byteCount + value.byteCount)
         return true

@@ -20,7 +20,7 @@ extension Session {
     let schema = schema
     for rootCode in schema.rootCodes {
       guard let table = schema.objectTable(rootCode: rootCode) else { continue }
-      let first = ShortKey.object(ObjectID(rootCode: rootCode, serial: horizon.nextSerial(rootCode: rootCode)))
+      let first = ShortKey.object(horizon.firstLater(rootCode: rootCode))
       try storage.scan(table, from: first.bytes) { (key, _) throws(StoreError) in
         _ = found.insert(try schema.objectID(key))
         return true

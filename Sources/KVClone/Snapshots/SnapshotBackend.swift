@@ -57,8 +57,15 @@ final class SnapshotBackend: StorageBackend {
     let saved = SavedState()
     if isChanged { try preimages.next(code, from: key, into: saved) }
     var isStopped = false
+    // Most objects are as they were: one comparison tells.
+    var firstOther = firstOtherNumber(code, saved)
     try inner.scan(table, from: key) { (key, value) throws(StoreError) in
       let live = unsafePointers(copy key)
+      if live.count == 8, SnapshotHorizon.number(live, at: 0) < firstOther {
+        isStopped = try !body(key, value)
+        return !isStopped
+      }
+      defer { firstOther = firstOtherNumber(code, saved) }
       while saved.isThere {
         let order = saved.compare(to: live)
         if order > 0 { break }
@@ -82,6 +89,14 @@ final class SnapshotBackend: StorageBackend {
       }
       try preimages.next(code, after: saved)
     }
+  }
+
+  /// Objects with ids below it are shown as they are in the store.
+  private func firstOtherNumber(_ table: TableCode, _ saved: SavedState) -> UInt64 {
+    guard let rootCode = table.rootCode else { return 0 }
+    let limit = horizon.firstLater(rootCode: rootCode).rawValue
+    guard saved.isThere else { return limit }
+    return saved.keyBytes.count == 8 ? min(limit, SnapshotHorizon.number(saved.keyBytes, at: 0)) : 0
   }
 
   func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
@@ -154,9 +169,20 @@ final class SnapshotBackend: StorageBackend {
 /// Keys next to others.
 enum KeyBound {
   /// In the order of bytes.
+  @inline(__always)
   static func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
     let count = min(left.count, right.count)
-    for index in 0..<count where left[index] != right[index] { return left[index] < right[index] ? -1 : 1 }
+    var offset = 0
+    // Most keys are short, and differ early.
+    while offset + 8 <= count {
+      let (one, other) = (SnapshotHorizon.number(left, at: offset), SnapshotHorizon.number(right, at: offset))
+      if one != other { return one < other ? -1 : 1 }
+      offset += 8
+    }
+    while offset < count {
+      if left[offset] != right[offset] { return left[offset] < right[offset] ? -1 : 1 }
+      offset += 1
+    }
     return left.count - right.count
   }
 

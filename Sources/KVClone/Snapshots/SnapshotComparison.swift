@@ -89,7 +89,9 @@ struct SnapshotComparison {
   private static func objects(_ rootCode: UInt16, from serial: UInt64, _ session: borrowing Session)
     throws(StoreError) -> [(id: ObjectID, entityName: String)]
   {
-    guard let table = session.schema.objectTable(rootCode: rootCode) else { return [] }
+    guard let table = session.schema.objectTable(rootCode: rootCode), serial <= ObjectID.maximumSerial else {
+      return []
+    }
     var found: [(id: ObjectID, entityName: String)] = []
     let key = ShortKey.object(ObjectID(rootCode: rootCode, serial: serial))
     let schema = session.schema
@@ -214,7 +216,7 @@ struct SnapshotComparison {
     if relationship.isOrdered { return members }
     // Pieces that begin with an object that came later are never saved.
     let rootCode = relationship.destinationRootCode
-    let first = ObjectID(rootCode: rootCode, serial: changes.horizon.nextSerial(rootCode: rootCode))
+    let first = changes.horizon.firstLater(rootCode: rootCode)
     try session.storage.forEachChunk(list, from: first.rawValue) { (ids) throws(StoreError) in
       for index in 0..<ids.count { members.ids.append(ids[index]) }
       return true

@@ -35,6 +35,13 @@ final class SnapshotHorizon: Sendable {
     Int(rootCode) < nextSerials.count ? nextSerials[Int(rootCode)] : 0
   }
 
+  /// The id that the first object of a root entity that came later has, at least.
+  func firstLater(rootCode: UInt16) -> ObjectID {
+    // All serials may be used up.
+    let serial = min(nextSerial(rootCode: rootCode), ObjectID.maximumSerial + 1)
+    return ObjectID(rawValue: (UInt64(rootCode) << 48).addingReportingOverflow(serial).partialValue)
+  }
+
   /// Whether the object was given its id before.
   func sees(_ id: ObjectID) -> Bool { id.serial < nextSerial(rootCode: id.rootCode) }
 
@@ -42,9 +49,15 @@ final class SnapshotHorizon: Sendable {
   func sees(blob serial: UInt64) -> Bool { serial < nextBlobSerial }
 
   /// Whether a key of a versioned table may have had a value then. A key that cannot be understood may.
+  @inline(__always)
   func sees(_ table: TableCode, _ key: UnsafeRawBufferPointer) -> Bool {
-    if table.rootCode != nil || table == .provenance { return key.count != 8 || sees(Self.id(key, at: 0)) }
+    if table.rootCode != nil { return key.count != 8 || sees(Self.id(key, at: 0)) }
+    return seesOther(table, key)
+  }
+
+  private func seesOther(_ table: TableCode, _ key: UnsafeRawBufferPointer) -> Bool {
     switch table {
+    case .provenance: return key.count != 8 || sees(Self.id(key, at: 0))
     case .links: return seesLink(key)
     case .indexes:
       guard key.count >= 10 else { return true }
@@ -78,6 +91,7 @@ final class SnapshotHorizon: Sendable {
     key.count < 2 ? .max : UInt16(bigEndian: key.loadUnaligned(as: UInt16.self))
   }
 
+  @inline(__always)
   static func number(_ key: UnsafeRawBufferPointer, at offset: Int) -> UInt64 {
     UInt64(bigEndian: key.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
   }
