@@ -30,6 +30,16 @@ struct SavedStates {
     return Self.isOf(table, found.key)
   }
 
+  /// Calls `body` with the key of each state of a table, of whatever epoch, until it answers false.
+  func forEachKey(of table: TableCode, _ body: (UnsafeRawBufferPointer) -> Bool) throws(StoreError) {
+    bound.removeAll()
+    bound.appendBigEndian(table.rawValue)
+    try inner.scan(preimages, from: bound.bytes) { (key, _) throws(StoreError) in
+      let key = unsafePointers(copy key)
+      return Self.isOf(table, key) ? body(try Self.place(key).key) : false
+    }
+  }
+
   /// The state of a key. The bytes are the engine's.
   func state(of table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) -> State {
     PreimageKey.write(table: table, key: key, epoch: epoch, to: bound)

@@ -11,6 +11,7 @@ final class SnapshotBackend: StorageBackend {
   private let horizon: SnapshotHorizon
   /// By root code, and by the code of the other tables: whether any previous state of the table is saved, once it was asked.
   private var objectTables: [Bool?] = []
+  private var changedObjects: [ChangedObjects] = []
   private var otherTables = [Bool?](repeating: nil, count: 16)
 
   init(_ inner: any StorageBackend, preimages: StorageTable, _ horizon: SnapshotHorizon) {
@@ -21,7 +22,10 @@ final class SnapshotBackend: StorageBackend {
 
   private func isChanged(_ table: TableCode) throws(StoreError) -> Bool {
     if let root = table.rootCode {
-      while objectTables.count <= Int(root) { objectTables.append(nil) }
+      while objectTables.count <= Int(root) {
+        objectTables.append(nil)
+        changedObjects.append(ChangedObjects())
+      }
       if let known = objectTables[Int(root)] { return known }
       let isChanged = try preimages.hasAny(of: table)
       objectTables[Int(root)] = isChanged
@@ -34,10 +38,17 @@ final class SnapshotBackend: StorageBackend {
     return isChanged
   }
 
+  @inline(__always)
+  private func isUnchanged(_ table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
+    guard let root = table.rootCode, key.count == 8 else { return false }
+    let serial = SnapshotHorizon.number(key, at: 0) & ObjectID.maximumSerial
+    return try changedObjects[Int(root)].isUnchanged(serial, table, preimages)
+  }
+
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
     guard SnapshotHorizon.isVersioned(table.code) else { return try inner.get(table, key) }
     guard horizon.sees(table.code, key) else { return nil }
-    if try isChanged(table.code) {
+    if try isChanged(table.code), try !isUnchanged(table.code, key) {
       switch try preimages.state(of: table.code, key) {
       case .present(let value): return value
       case .absent: return nil
