@@ -291,6 +291,39 @@ struct DerivationModelTests {
     expectError(.invalidModel) { _ = try TestStore(indirect) }
   }
 
+  @Test("lists of a sub-entity whose records have them in another place")
+  func subentityLists() throws {
+    let test = try TestStore(
+      ManagedObjectModel("Lists") {
+        EntityDescription("Owner") {
+          AttributeDescription("count", .integer64, derivation: "parts.@count")
+          AttributeDescription("sum", .integer64, derivation: "parts.@sum.weight")
+          RelationshipDescription("parts", toMany: "Part", inverse: "owner")
+          RelationshipDescription("others", toMany: "Part")
+        }
+        // A uuid comes before all lists in a record.
+        EntityDescription("Below", parent: "Owner") {
+          AttributeDescription("key", .uuid)
+          RelationshipDescription("more", toMany: "Part")
+        }
+        EntityDescription("Part") {
+          AttributeDescription("weight", .integer64)
+          RelationshipDescription("owner", toOne: "Owner", inverse: "parts")
+        }
+      })
+    for entity in ["Owner", "Below"] {
+      let parts = try test.store.write { tx in try (1...5).map { try tx.insert("Part", ["weight": $0.asValue]) } }
+      let links = ["parts": Array(parts[..<2]), "others": Array(parts[1...])]
+      let owner = try test.store.insert(entity, relationships: links)
+      #expect(try test.store.value(owner, "count") == 2.asValue)
+      #expect(try test.store.value(owner, "sum") == 3.asValue)
+      try test.store.unlink(owner, "parts", [parts[0]])
+      #expect(try test.store.value(owner, "count") == 1.asValue)
+      #expect(try test.store.value(owner, "sum") == 2.asValue)
+    }
+    try checked(test.store)
+  }
+
   @Test("a sub-entity may derive an inherited attribute in another way")
   func redeclared() throws {
     let test = try TestStore(

@@ -2,45 +2,6 @@ import Foundation
 
 @testable import KVClone
 
-/// What the random operations work on: relationships of every shape and delete rule, inheritance, a constraint, blobs.
-let randomModel = ManagedObjectModel("Random") {
-  EntityDescription("Named", abstract: true, unique: [["code"]]) {
-    AttributeDescription("code", .integer32)
-    AttributeDescription("name", .string, default: "nobody")
-    AttributeDescription("data", .binary)
-  }
-  EntityDescription("Person", parent: "Named") {
-    RelationshipDescription("spouse", toOne: "Person", inverse: "spouse")
-    RelationshipDescription("friends", toMany: "Person", inverse: "friends")
-    RelationshipDescription("boss", toOne: "Person", inverse: "reports")
-    RelationshipDescription("reports", toMany: "Person", inverse: "boss", ordered: true)
-    RelationshipDescription("next", toOne: "Person", inverse: "previous", deleteRule: .noAction)
-    RelationshipDescription("previous", toOne: "Person", inverse: "next")
-    RelationshipDescription("clubs", toMany: "Club", inverse: "members", ordered: true)
-    RelationshipDescription("tags", toMany: "Tag", inverse: "people")
-    RelationshipDescription("notes", toMany: "Note", inverse: "author", ordered: true, deleteRule: .cascade)
-    RelationshipDescription("idol", toOne: "Named")
-    RelationshipDescription("favourites", toMany: "Named", ordered: true)
-    RelationshipDescription("seen", toMany: "Named", deleteRule: .noAction)
-  }
-  EntityDescription("Employee", parent: "Person") {
-    AttributeDescription("badge", .integer64, optional: false, default: 1)
-  }
-  EntityDescription("Club", parent: "Named", unique: [["motto", "sponsor"]]) {
-    AttributeDescription("motto", .integer16)
-    RelationshipDescription("members", toMany: "Person", inverse: "clubs", ordered: true)
-    RelationshipDescription("sponsor", toOne: "Person", deleteRule: .deny)
-    RelationshipDescription("mascot", toOne: "Note", deleteRule: .cascade)
-  }
-  EntityDescription("Tag") { RelationshipDescription("people", toMany: "Person", inverse: "tags") }
-  EntityDescription("Note") {
-    AttributeDescription("text", .string)
-    RelationshipDescription("author", toOne: "Person", inverse: "notes")
-    RelationshipDescription("answers", toMany: "Note", inverse: "question", deleteRule: .cascade)
-    RelationshipDescription("question", toOne: "Note", inverse: "answers")
-  }
-}
-
 /// What a store should hold, in plain dictionaries, by the rules of relationships written as directly as possible.
 struct StoreOracle: Equatable {
   struct Object: Equatable {
@@ -52,7 +13,9 @@ struct StoreOracle: Equatable {
   struct DeleteDenied: Error {}
 
   private(set) var objects: [ObjectID: Object] = [:]
-  private let model: ManagedObjectModel
+  /// What clones were made from, where they remember.
+  private(set) var sources: [ObjectID: ObjectID] = [:]
+  let model: ManagedObjectModel
   /// Entity → its name and those of all entities below it.
   private let kinds: [String: Set<String>]
 
@@ -87,11 +50,42 @@ struct StoreOracle: Equatable {
     objects[id].flatMap { model.inverse(of: name, in: $0.entity)?.relationship }
   }
 
+  /// What a derived attribute of ``RandomModel`` has to be.
+  func derived(_ id: ObjectID, _ name: String) -> AttributeValue? {
+    switch name {
+    case "noteCount": .integer(Int64(links(id, "notes").count))
+    case "crowd": .integer(Int64(links(id, "people").count))
+    default: links(id, "author").first.flatMap { objects[$0]?.values["name"] }
+    }
+  }
+
   mutating func insert(_ id: ObjectID, _ entity: String, _ values: [String: AttributeValue?]) {
     var object = Object(entity: entity)
-    for attribute in model.attributes(of: entity) { object.values[attribute.name] = attribute.defaultValue }
+    for attribute in model.attributes(of: entity) where !attribute.isDerived {
+      object.values[attribute.name] = attribute.defaultValue
+    }
     objects[id] = object
     for (name, value) in values { objects[id]?.values[name] = value }
+  }
+
+  /// Believes a transaction, after an operation whose rules are tested elsewhere.
+  mutating func reload<Reader: ObjectReading & ~Copyable>(_ tx: borrowing Reader) throws {
+    (objects, sources) = ([:], [:])
+    for entity in model.entities where entity.superentityName == nil {
+      for object in try tx.fetch(FetchRequest(entity.name)) {
+        var copy = Object(entity: object.entityName)
+        for attribute in model.attributes(of: object.entityName) where !attribute.isDerived {
+          let isLarge = attribute.type == .binary
+          copy.values[attribute.name] =
+            isLarge ? try tx.data(object.id, attribute.name).map { .binary($0) } : object[attribute.name]
+        }
+        for relationship in model.relationships(of: object.entityName) {
+          copy.links[relationship.name] = try tx.members(object.id, relationship.name)
+        }
+        objects[object.id] = copy
+        sources[object.id] = try tx.provenance(of: object.id)?.source
+      }
+    }
   }
 
   mutating func set(_ id: ObjectID, _ attribute: String, _ value: AttributeValue?) {

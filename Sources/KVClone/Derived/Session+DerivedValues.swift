@@ -18,12 +18,15 @@ extension Session {
     case .text(let function):
       return (Derivation.text(function, try sourceValue(derivation, id, view, entity)), true)
     case .aggregate(.count):
-      let count = Self.memberCount(derivation.hops[0], view, entity)
+      let count = Self.memberCount(derivation.hops[0], view)
       return (derivation.type.derived(from: .integer(Int64(count))), true)
     case .aggregate(let function):
-      guard let source = derivation.source else { return (nil, true) }
+      guard let source = derivation.source,
+        // Its own: in records of a sub-entity the list may be in another place than in those of the entity that declares it.
+        let index = entity.relationshipIndexByCode[derivation.hops[0].code]
+      else { return (nil, true) }
       var aggregate = DerivedAggregate(function)
-      try forEachMember(id, derivation.hops[0], in: view, entity) { (member) throws(StoreError) in
+      try forEachMember(id, entity.relationships[index], in: view, entity) { (member) throws(StoreError) in
         aggregate.add(try storedValue(source, member, try existingRecord(member)))
         return true
       }
@@ -64,10 +67,8 @@ extension Session {
     view.layout.fieldIndex(ofProperty: relationship.code).flatMap { view.toOne($0) }
   }
 
-  private static func memberCount(
-    _ relationship: CompiledRelationship, _ view: borrowing RecordView, _ entity: CompiledEntity
-  ) -> Int {
-    entity.field(relationship.field, code: relationship.code, in: view).map { view.head($0).count } ?? 0
+  private static func memberCount(_ relationship: CompiledRelationship, _ view: borrowing RecordView) -> Int {
+    view.layout.fieldIndex(ofProperty: relationship.code).map { view.head($0).count } ?? 0
   }
 }
 

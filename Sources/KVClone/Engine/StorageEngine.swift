@@ -135,6 +135,13 @@ package protocol StorageBackend: AnyObject {
     _ table: StorageTable, from key: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError)
+  /// As `scan`, for who stops at `end` at the latest: where entries are hidden from the caller, nobody looks for more behind it.
+  func scan(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer?,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError)
+  /// Whether there are entries that the transaction does not show.
+  var hidesEntries: Bool { get }
   func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
   /// As `put`, for a key above every other of the table.
   func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
@@ -161,6 +168,15 @@ package protocol StorageBackend: AnyObject {
 }
 
 extension StorageBackend {
+  package func scan(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer?,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    try scan(table, from: key, body)
+  }
+
+  package var hidesEntries: Bool { false }
+
   package func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>)
     throws(StoreError)
   {

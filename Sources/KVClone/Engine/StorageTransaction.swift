@@ -50,6 +50,38 @@ package struct StorageTransaction: ~Copyable {
     try backend.scan(table, from: unsafePointers(key), body)
   }
 
+  /// As `scan`, for a `body` that stops at `end` at the latest.
+  @inlinable @inline(__always)
+  package borrowing func scan(
+    _ table: StorageTable, from key: RawSpan, before end: RawSpan,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    try backend.scan(table, from: unsafePointers(key), before: unsafePointers(end), body)
+  }
+
+  /// As `scan`, for a `body` that stops at the first key that does not begin with `prefix`.
+  @inlinable @inline(__always)
+  package borrowing func scan(
+    _ table: StorageTable, within prefix: RawSpan,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    guard backend.hidesEntries else { return try backend.scan(table, from: unsafePointers(prefix), body) }
+    try scanHiding(table, within: prefix, body)
+  }
+
+  @usableFromInline @inline(never)
+  borrowing func scanHiding(
+    _ table: StorageTable, within prefix: RawSpan,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    // The first key behind all that begin so.
+    var end = prefix.withUnsafeBytes { Array($0) }
+    while end.last == .max { end.removeLast() }
+    guard let last = end.indices.last else { return try scan(table, from: prefix, body) }
+    end[last] += 1
+    try scan(table, from: prefix, before: end.span.bytes, body)
+  }
+
   /// Stores `value` under `key`, in place of what was there.
   @inlinable @inline(__always)
   package mutating func put(_ table: StorageTable, _ key: RawSpan, _ value: RawSpan) throws(StoreError) {

@@ -10,7 +10,9 @@ extension Session {
     _ interval: IndexScan.Interval, _ body: (borrowing RawSpan, ObjectID) throws(StoreError) -> Bool
   ) throws(StoreError) -> Bool {
     var goesOn = true
-    try storage.scan(schema.tables.indexes, from: interval.start.span.bytes) { (key, value) throws(StoreError) in
+    try storage.scan(
+      schema.tables.indexes, from: interval.start.span.bytes, before: interval.end.span.bytes
+    ) { (key, value) throws(StoreError) in
       guard key.precedes(interval.end) else { return false }
       guard Self.isIntact(key, value), let id = try? IndexKey.objectID(of: copy key) else { throw Self.damagedIndex }
       goesOn = try body(key, id)
@@ -79,7 +81,7 @@ extension Session {
   borrowing func fewEntries(beginningWith prefix: [UInt8], enough: Int) throws(StoreError) -> [ObjectID]? {
     var found: [ObjectID] = []
     var ascends = true
-    try storage.scan(schema.tables.indexes, from: prefix.span.bytes) { (key, value) throws(StoreError) in
+    try storage.scan(schema.tables.indexes, within: prefix.span.bytes) { (key, value) throws(StoreError) in
       guard key.begins(with: prefix) else { return false }
       guard Self.isIntact(key, value), let id = try? IndexKey.objectID(of: copy key) else { throw Self.damagedIndex }
       if let last = found.last {

@@ -92,7 +92,8 @@ extension StorageTransaction {
     _ list: ListAddress, from position: UInt64 = 0, _ body: (ObjectIDList) throws(StoreError) -> Bool
   ) throws(StoreError) {
     let key = list.key(.chunk, position)
-    try scan(list.links, from: key.bytes) { (key, value) throws(StoreError) in
+    let end = list.key(.memberIndex, 0)
+    try scan(list.links, from: key.bytes, before: end.bytes) { (key, value) throws(StoreError) in
       guard let position = try list.position(in: key, .chunk) else { return false }
       return try body(try list.chunk(value, at: position, isOrdered: true))
     }
@@ -117,7 +118,8 @@ extension StorageTransaction {
     var chunkCount = 0
     var last: UInt64 = 0
     let key = list.key(.chunk, position)
-    try scan(list.links, from: key.bytes) { (key, value) throws(StoreError) in
+    let end = list.key(.memberIndex, 0)
+    try scan(list.links, from: key.bytes, before: end.bytes) { (key, value) throws(StoreError) in
       guard let position = try list.position(in: key, .chunk) else { return false }
       let ids = try list.chunk(value, at: position, isOrdered: true)
       for index in 0..<ids.count { members.append(ids[index]) }

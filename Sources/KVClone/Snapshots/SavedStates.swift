@@ -50,56 +50,77 @@ struct SavedStates {
     return try Self.value(found).map { .present($0) } ?? .absent
   }
 
-  /// The nearest key with a state at or after another, or at or before it; `value` is nil for one that was not there. The bytes are
-  /// the engine's.
-  func entry(_ table: TableCode, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
-    -> (key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer?)?
+  /// A key with a state, or, where it is not certain, one that may have a state that the snapshot needs. The bytes are the engine's.
+  struct Entry {
+    let key: UnsafeRawBufferPointer
+    /// Nil for a key that was not there.
+    let value: UnsafeRawBufferPointer?
+    var isCertain = true
+  }
+
+  /// The nearest key with a state at or after another, or at or before it; nil where there is none, or none nearer than `limit`.
+  func entry(_ table: TableCode, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek, limit: UnsafeRawBufferPointer?)
+    throws(StoreError) -> Entry?
   {
-    mode == .atOrAfter ? try firstEntry(table, key, epoch: 0) : try lastEntry(table, key)
+    guard mode == .atOrAfter else { return try lastEntry(table, key, limit: limit) }
+    guard let found = try firstEntry(table, key, epoch: 0, limit: limit), found.isCertain else { return nil }
+    return found
   }
 
   /// The first state at or after a key. A bound need not be a key that a store has, so what is found from it may be the state of
   /// another key: of one that it begins with, or that begins with it.
-  private func firstEntry(_ table: TableCode, _ key: UnsafeRawBufferPointer, epoch start: UInt64) throws(StoreError)
-    -> (key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer?)?
-  {
+  ///
+  /// - Parameter limit: where to stop passing over states that are too old, of which earlier snapshots may have any number: at the
+  ///   first key behind it, which is answered as not certain.
+  private func firstEntry(
+    _ table: TableCode, _ key: UnsafeRawBufferPointer, epoch start: UInt64, limit: UnsafeRawBufferPointer?
+  ) throws(StoreError) -> Entry? {
     PreimageKey.write(table: table, key: key, epoch: start, to: bound)
     while let found = try inner.seek(preimages, bound.bytes, .atOrAfter), Self.isOf(table, found.key) {
       let place = try Self.place(found.key)
       let order = KeyBound.compare(place.key, key)
       let isBefore = start == .max ? order <= 0 : order < 0
-      if !isBefore, place.epoch >= epoch { return (place.key, try Self.value(found)) }
+      if !isBefore {
+        if place.epoch >= epoch { return Entry(key: place.key, value: try Self.value(found)) }
+        if let limit, KeyBound.compare(place.key, limit) > 0 {
+          return Entry(key: place.key, value: nil, isCertain: false)
+        }
+      }
       // No state has the greatest epoch, so that is behind all states of the key.
       PreimageKey.write(table: table, key: place.key, epoch: isBefore ? .max : epoch, to: bound)
     }
     return nil
   }
 
-  private func lastEntry(_ table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError)
-    -> (key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer?)?
+  private func lastEntry(_ table: TableCode, _ key: UnsafeRawBufferPointer, limit: UnsafeRawBufferPointer?)
+    throws(StoreError) -> Entry?
   {
     PreimageKey.write(table: table, key: key, epoch: .max, to: bound)
     while let found = try inner.seek(preimages, bound.bytes, .atOrBefore), Self.isOf(table, found.key) {
       let place = try Self.place(found.key)
+      if let limit, KeyBound.compare(place.key, limit) < 0 { return nil }
       // The last state of the key: where that is too old, there is none to be seen. No state has epoch 0.
       if KeyBound.compare(place.key, key) <= 0, place.epoch >= epoch {
         PreimageKey.write(table: table, key: place.key, epoch: epoch, to: bound)
         guard let first = try inner.seek(preimages, bound.bytes, .atOrAfter) else { return nil }
-        return (try Self.place(first.key).key, try Self.value(first))
+        return Entry(key: try Self.place(first.key).key, value: try Self.value(first))
       }
       PreimageKey.write(table: table, key: place.key, epoch: 0, to: bound)
     }
     return nil
   }
 
-  /// Copies the first state at or after a key.
-  func next(_ table: TableCode, from key: UnsafeRawBufferPointer, into state: SavedState) throws(StoreError) {
-    state.take(try firstEntry(table, key, epoch: 0))
+  /// Copies the first state at or after a key; where none is at or before the limit, a key behind it that may have one.
+  func next(
+    _ table: TableCode, from key: UnsafeRawBufferPointer, limit: UnsafeRawBufferPointer?, into state: SavedState
+  ) throws(StoreError) {
+    state.take(try firstEntry(table, key, epoch: 0, limit: limit))
   }
 
-  /// Copies the state after another.
-  func next(_ table: TableCode, after state: SavedState) throws(StoreError) {
-    state.take(try firstEntry(table, state.keyBytes, epoch: .max))
+  /// Copies the state after another one, or, where that is not certain, finds out.
+  func next(_ table: TableCode, after state: SavedState, limit: UnsafeRawBufferPointer?) throws(StoreError) {
+    state.take(
+      try firstEntry(table, state.keyBytes, epoch: state.isCertain ? .max : epoch, limit: limit))
   }
 
   private static func isOf(_ table: TableCode, _ key: UnsafeRawBufferPointer) -> Bool {
@@ -132,14 +153,17 @@ struct SavedStates {
 /// A key and its saved state, copied: what is looked up meanwhile may move the engine's own bytes.
 final class SavedState {
   private(set) var isThere = false
+  /// Whether the snapshot needs the state. Else the key is one to go on from, and has no value.
+  private(set) var isCertain = true
   /// Whether the key had a value.
   private(set) var isPresent = false
   private let key = ReusedBytes()
   private let value = ReusedBytes()
 
-  fileprivate func take(_ found: (key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer?)?) {
+  fileprivate func take(_ found: SavedStates.Entry?) {
     isThere = found != nil
     guard let found else { return }
+    isCertain = found.isCertain
     key.removeAll()
     key.append(found.key)
     isPresent = found.value != nil

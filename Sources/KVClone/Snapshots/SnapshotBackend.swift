@@ -62,16 +62,28 @@ final class SnapshotBackend: StorageBackend {
     _ table: StorageTable, from key: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
+    try scan(table, from: key, before: nil, body)
+  }
+
+  var hidesEntries: Bool { true }
+
+  /// The caller only sees, and can only stop at, what the snapshot shows. Between two of these there may be any number of
+  /// entries and previous states of other times, so whoever knows where to stop has to say so.
+  func scan(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer?,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
     let code = table.code
     guard SnapshotHorizon.isVersioned(code) else { return try inner.scan(table, from: key, body) }
     let isChanged = try isChanged(code)
     let saved = SavedState()
-    if isChanged { try preimages.next(code, from: key, into: saved) }
+    if isChanged { try preimages.next(code, from: key, limit: key, into: saved) }
     var isStopped = false
     // Most objects are as they were: one comparison tells.
     var firstOther = firstOtherNumber(code, saved)
     try inner.scan(table, from: key) { (key, value) throws(StoreError) in
       let live = unsafePointers(copy key)
+      if let end, KeyBound.compare(live, end) >= 0 { return false }
       if live.count == 8, SnapshotHorizon.number(live, at: 0) < firstOther {
         isStopped = try !body(key, value)
         return !isStopped
@@ -80,11 +92,15 @@ final class SnapshotBackend: StorageBackend {
       while saved.isThere {
         let order = saved.compare(to: live)
         if order > 0 { break }
+        guard saved.isCertain else {
+          try preimages.next(code, after: saved, limit: live)
+          continue
+        }
         if saved.isPresent, horizon.sees(code, saved.keyBytes) {
           isStopped = try !body(RawSpan(_unsafeBytes: saved.keyBytes), RawSpan(_unsafeBytes: saved.valueBytes))
         }
-        try preimages.next(code, after: saved)
         if isStopped { return false }
+        try preimages.next(code, after: saved, limit: live)
         if order == 0 { return true }
       }
       if horizon.sees(code, live) {
@@ -95,10 +111,11 @@ final class SnapshotBackend: StorageBackend {
     }
     // What is left was behind all that there is now.
     while !isStopped, saved.isThere {
+      if let end, saved.compare(to: end) >= 0 { break }
       if saved.isPresent, horizon.sees(code, saved.keyBytes) {
         isStopped = try !body(RawSpan(_unsafeBytes: saved.keyBytes), RawSpan(_unsafeBytes: saved.valueBytes))
       }
-      try preimages.next(code, after: saved)
+      if !isStopped { try preimages.next(code, after: saved, limit: end) }
     }
   }
 
@@ -121,7 +138,7 @@ final class SnapshotBackend: StorageBackend {
     while true {
       var live = try inner.seek(table, bound.bytes, mode)
       if isChanged {
-        let saved = try preimages.entry(code, bound.bytes, mode)
+        let saved = try preimages.entry(code, bound.bytes, mode, limit: live?.key)
         if let saved, Self.isFirst(saved.key, live?.key, mode) {
           if let value = saved.value, horizon.sees(code, saved.key) {
             return StorageEntryPointers(key: saved.key, value: value)
@@ -138,6 +155,9 @@ final class SnapshotBackend: StorageBackend {
       if mode == .atOrAfter {
         if SnapshotHorizon.isInOrderOfAge(code), !horizon.sees(code, hidden.key) { return nil }
         KeyBound.moveAfter(hidden.key, bound)
+      } else if SnapshotHorizon.isInOrderOfAge(code), !horizon.sees(code, hidden.key) {
+        // However many came later: not one after the other.
+        guard horizon.moveToLast(code, bound) else { return nil }
       } else if !KeyBound.moveBefore(hidden.key, bound) {
         return nil
       }

@@ -81,7 +81,16 @@ final class SnapshotHorizon: Sendable {
     }
   }
 
-  /// Whether a key after one of these tables that the snapshot does not see may be one that it sees.
+  /// Sets a bound to the last key that may be seen of a table in the order of age; false where there is none.
+  func moveToLast(_ table: TableCode, _ bound: ReusedBytes) -> Bool {
+    let next = table.rootCode.map { nextSerial(rootCode: $0) } ?? nextBlobSerial
+    guard next > 1 else { return false }
+    bound.removeAll()
+    bound.appendBigEndian(UInt64(table.rootCode ?? 0) << 48 | min(next - 1, ObjectID.maximumSerial))
+    return true
+  }
+
+  /// Whether the keys of a table ascend as the snapshot ages: behind one that it does not see is none that it sees.
   static func isInOrderOfAge(_ table: TableCode) -> Bool {
     table.rootCode != nil || table == .blobInfo
   }
