@@ -119,7 +119,7 @@ extension ReferenceClone {
   }
 
   /// The graph with values in place of those that are known by name only.
-  fileprivate var filled: ReferenceGraph {
+  var filled: ReferenceGraph {
     var graph = after
     for (label, values) in symbols {
       for (path, symbol) in values where symbol != .computed {

@@ -60,6 +60,12 @@ struct CloneCommand: ToolCommand {
   var recordsProvenance = false
 
   @Option(
+    name: .customLong("from-snapshot"),
+    help: ArgumentHelp(
+      "Clone what this snapshot shows, also of objects that were changed or deleted since.", valueName: "name"))
+  var fromSnapshot: String?
+
+  @Option(
     help: ArgumentHelp("Clone into this other store, which has to exist, not the objects' own.", valueName: "path"))
   var into: String?
 
@@ -91,6 +97,10 @@ struct CloneCommand: ToolCommand {
   func validate() throws {
     if outside != nil, into == nil { throw ValidationError("--outside needs --into") }
     if into?.isEmpty == true { throw ValidationError("--into is given, and empty; give a path") }
+    if fromSnapshot?.isEmpty == true { throw ValidationError("--from-snapshot is given, and empty; give a name") }
+    if fromSnapshot != nil, into != nil {
+      throw ValidationError("--from-snapshot clones within its own store; leave out --into")
+    }
     if count < 1 { throw ValidationError("--count needs a number from 1") }
     if let idempotencyKey, !(1...255).contains(idempotencyKey.utf8.count) {
       throw ValidationError("--idempotency-key needs 1 to 255 bytes of UTF-8")
@@ -136,10 +146,18 @@ struct CloneCommand: ToolCommand {
     defer { store.close() }
     let other = try destination(beside: store)
     defer { if let other { other.close() } }
-    let roots = try store.read { transaction in try self.roots(transaction) }
+    let snapshot = try fromSnapshot.map { try store.snapshot(named: $0) }
+    let roots: [ObjectID]
+    if let snapshot {
+      roots = try snapshot.read { transaction in try self.roots(transaction) }
+    } else {
+      roots = try store.read { transaction in try self.roots(transaction) }
+    }
     if isDryRun {
       let plan: ClonePlan
-      if let other {
+      if let snapshot {
+        plan = try store.planClone(roots, from: snapshot, options: options)
+      } else if let other {
         plan = try store.planClone(roots, into: other, options: options)
       } else {
         plan = try store.planClone(roots, options: options)
@@ -150,7 +168,9 @@ struct CloneCommand: ToolCommand {
     } else {
       let result: CloneResult
       do {
-        if let other {
+        if let snapshot {
+          result = try store.clone(roots, from: snapshot, options: options)
+        } else if let other {
           result = try store.clone(roots, into: other, options: options)
         } else {
           result = try store.clone(roots, options: options)

@@ -15,8 +15,8 @@ struct FutureValues {
     let derivation: Int
   }
 
-  /// The value is not to be known before the commit: in another store, which has objects of its own outside the clones, and
-  /// of UUIDs that are others in every copy.
+  /// The value is not to be known before the commit: in another store, or in a later state, which has objects of its own
+  /// outside the clones, and of UUIDs that are others in every copy.
   struct Unknown: Error {}
 
   /// The value of another attribute is wanted first: the call stack is no place for long chains (R3).
@@ -74,7 +74,7 @@ extension CloneContext {
   /// The value that a derived attribute will have on the clone of a source; nil where its expression gives none.
   ///
   /// - Throws: `CloneError` `parentUnavailable` where a value is made of itself by way of the clone's rules;
-  ///   `FutureValues.Unknown` across stores.
+  ///   `FutureValues.Unknown` across stores, and from a snapshot, where it depends on objects outside.
   func derivedValue(of attribute: CompiledAttribute, _ id: ObjectID, _ session: borrowing Session) throws
     -> AttributeValue?
   {
@@ -240,7 +240,7 @@ extension CloneContext {
         }
         guard let target, !isSorted || target.isClone == (round > 0) else { return true }
         do {
-          // Objects of the other store, which nobody has looked for yet.
+          // Objects of the other store or state, which nobody has looked for yet.
           if bridge != nil, !target.isClone { throw FutureValues.Unknown() }
           goesOn = try body(target)
         } catch {

@@ -98,7 +98,7 @@ final class CloneContext: CloneNames {
     case .value(let value): return value
     case .derived:
       // The other store computes its own; and what is not to be known before, so does this one.
-      if bridge != nil { return nil }
+      if let bridge, !bridge.isWithinStore { return nil }
       do {
         return try derivedValue(of: plan.entity.attributes[index], id, session)
       } catch is FutureValues.Unknown {

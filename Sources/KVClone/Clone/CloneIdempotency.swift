@@ -17,14 +17,18 @@ struct CloneKey {
 
   /// Nil where the call has no key.
   ///
-  /// - Parameter sourceStore: of a clone into another store, which is where the key is kept.
+  /// - Parameters:
+  ///   - sourceStore: of a clone into another store, which is where the key is kept.
+  ///   - epoch: of a clone from a snapshot: which one. No two of a store ever have the same, and names come again.
   /// - Throws: `invalidConfiguration`.
-  init?(_ roots: [ObjectID], _ options: CloneOptions, sourceStore: UUID? = nil) throws(CloneError) {
+  init?(_ roots: [ObjectID], _ options: CloneOptions, sourceStore: UUID? = nil, epoch: UInt64? = nil)
+    throws(CloneError)
+  {
     guard let key = options.idempotencyKey else { return nil }
     if let error = options.keyError { throw error }
     bytes = Array(key.utf8)
     expires = options.idempotencyExpiresAt
-    digest = options.digest(roots, sourceStore: sourceStore)
+    digest = options.digest(roots, sourceStore: sourceStore, epoch: epoch)
   }
 }
 
@@ -49,7 +53,7 @@ extension CloneOptions {
 
   /// SHA-256 of everything that the call says, except the key itself and when it expires, and what cannot be compared.
   /// Where order says nothing, there is one order.
-  fileprivate func digest(_ roots: [ObjectID], sourceStore: UUID?) -> [UInt8] {
+  fileprivate func digest(_ roots: [ObjectID], sourceStore: UUID?, epoch: UInt64?) -> [UInt8] {
     var writer = ByteWriter()
     writer.putString("clone 1")
     writer.put32(UInt32(roots.count))
@@ -75,6 +79,10 @@ extension CloneOptions {
     writer.put8(recordsProvenance ? 1 : 0)
     writer.putString(sourceStore?.uuidString ?? "")
     if sourceStore != nil { writer.putString(String(describing: outsideObjects)) }
+    if let epoch {
+      writer.putString("snapshot")
+      writer.put64(epoch)
+    }
     return SHA256.hash(writer.bytes).bytes
   }
 }

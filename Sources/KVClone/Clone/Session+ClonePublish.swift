@@ -64,6 +64,11 @@ extension Session {
 
   /// Adds a referrer to the blob of each serial, and forgets the serials.
   mutating func countReferrers(_ serials: inout [UInt64]) throws(StoreError) {
+    try storage.addReferences(blobTables, Self.tally(&serials))
+  }
+
+  /// How often each serial is there; the serials are forgotten.
+  static func tally(_ serials: inout [UInt64]) -> [(serial: UInt64, count: UInt64)] {
     serials.sort()
     var counts: [(serial: UInt64, count: UInt64)] = []
     for serial in serials {
@@ -73,8 +78,8 @@ extension Session {
         counts.append((serial, 1))
       }
     }
-    try storage.addReferences(blobTables, counts)
     serials.removeAll(keepingCapacity: true)
+    return counts
   }
 
   /// Counts the new referrers of shared blobs.

@@ -45,8 +45,8 @@ public struct Session: ~Copyable {
     return areCurrent
   }
 
-  /// Has requests use the schema's fetch indexes: whoever made it knows them to be those of what is read.
-  borrowing func trustFetchIndexes() { fetchIndexes.areCurrent = true }
+  /// Has requests use the schema's fetch indexes, or none: whoever made it knows whether they are those of what is read.
+  borrowing func trustFetchIndexes(_ areCurrent: Bool) { fetchIndexes.areCurrent = areCurrent }
 
   /// The object's record, checksum and form verified; nil where there is no such object.
   ///

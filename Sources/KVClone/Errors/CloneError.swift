@@ -17,7 +17,8 @@ public struct CloneError: KVCloneError, Hashable {
     case parentUnavailable
     /// A name that is no relationship reachable from the roots (R5, R7).
     case unknownRelationship
-    /// A required relationship, or a minimum count, that exclusions leave unmet (R14).
+    /// A required relationship, or a minimum count, that exclusions leave unmet (R14), or objects that are gone since the
+    /// snapshot that is cloned from.
     case requiredRelationshipExcluded
     /// A value that a clone has from a rule and not from its source breaks bounds or a pattern of the model (R36).
     case invalidValue

@@ -85,19 +85,22 @@ public final class Snapshot: Sendable {
 extension ObjectStore {
   /// A transaction that sees what a snapshot shows.
   ///
-  /// - Parameter epoch: nil: whatever snapshot has the name.
-  func snapshotSession(_ name: String, epoch: UInt64?) throws(StoreError) -> Session {
+  /// - Parameters:
+  ///   - epoch: nil: whatever snapshot has the name.
+  ///   - byPresentModel: it is read by the store's own model, which has the same hash, and not by its own.
+  func snapshotSession(_ name: String, epoch: UInt64?, byPresentModel: Bool = false) throws(StoreError) -> Session {
     var storage = StorageTransaction(try engine.beginRead())
     guard let value = try Snapshots.find(storage, schema.tables, name), epoch == nil || epoch == value.epoch else {
       throw Snapshots.notFound(name)
     }
-    let schema = try snapshotSchemas.schema(of: value, storage, schema)
+    let own = try snapshotSchemas.schema(of: value, storage, schema)
+    let schema = byPresentModel ? schema : own
     // By the store's own, as the writer does.
     let horizon = SnapshotHorizon(value, self.schema.orderedLists)
     storage.interpose { SnapshotBackend($0, preimages: schema.tables.preimages, horizon) }
     let session = Session(
       storage: storage, schema: schema, commit: 0, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
-    session.trustFetchIndexes()
+    session.trustFetchIndexes(schema.codes.fetchIndexes == own.codes.fetchIndexes)
     return session
   }
 }

@@ -3,25 +3,34 @@ import KVCloneRecords
 
 /// How objects of one store become objects of another one with a model of its own (R35): by names, worked out once per
 /// concrete entity. Codes, layouts and the order of declarations may differ.
+///
+/// A clone from a snapshot goes this way too: what the snapshot shows is another state, to which the store's own objects are
+/// the others. Ids, large values and derived attributes mean the same there.
 final class CloneBridge {
   let source: Schema
   let destination: Schema
+  /// Both are one store, of which the source is a snapshot.
+  let isWithinStore: Bool
   /// By the source's entity code, made when an object of the entity is met.
   private var entities: [EntityBridge?]
 
-  init(source: Schema, destination: Schema) {
+  init(source: Schema, destination: Schema, isWithinStore: Bool = false) {
     self.source = source
     self.destination = destination
+    self.isWithinStore = isWithinStore
     entities = Array(repeating: nil, count: Int(source.codes.lastEntity) + 1)
   }
 
   /// The bridge of a concrete entity of the source.
   func entity(_ entity: CompiledEntity) -> EntityBridge {
     if let known = entities[Int(entity.code)] { return known }
-    let made = EntityBridge(entity, source: source, destination: destination)
+    let made = EntityBridge(entity, source: source, destination: destination, isWithinStore: isWithinStore)
     entities[Int(entity.code)] = made
     return made
   }
+
+  /// Where objects are that are not cloned, for what a message says of them.
+  var elsewhere: String { isWithinStore ? "" : " of the other store" }
 
   /// The root entity whose serials clones of a root entity's objects get; nil where the destination lacks the name.
   func rootCode(of rootCode: UInt16) -> UInt16? {
@@ -56,9 +65,10 @@ final class EntityBridge {
     let composite: [Int]
   }
 
-  init(_ entity: CompiledEntity, source: Schema, destination schema: Schema) {
+  init(_ entity: CompiledEntity, source: Schema, destination schema: Schema, isWithinStore: Bool) {
     self.source = entity
-    var compiler = EntityBridgeCompiler(source: entity, sourceSchema: source, schema: schema)
+    var compiler = EntityBridgeCompiler(
+      source: entity, sourceSchema: source, schema: schema, takesDerived: isWithinStore)
     compiler.compile()
     destination = compiler.destination ?? entity
     errors = compiler.errors

@@ -25,6 +25,8 @@ final class CloneIntoContext: CloneNames {
   private(set) var serials: [UInt16: SerialRange] = [:]
   private let now = Date()
   var sourceSchema: Schema { bridge.source }
+  /// Whether the source's values may be such as the destination's model does not allow: it has been adopted since.
+  let validatesCopies: Bool
 
   struct Place {
     let rootCode: UInt16
@@ -39,7 +41,11 @@ final class CloneIntoContext: CloneNames {
     var count: UInt64
   }
 
-  init(bridge: CloneBridge, book: CloneRuleBook, mark: CloneMark, cancellation: CloneCancellation) {
+  init(
+    bridge: CloneBridge, book: CloneRuleBook, mark: CloneMark, cancellation: CloneCancellation,
+    validatesCopies: Bool = false
+  ) {
+    self.validatesCopies = validatesCopies
     self.bridge = bridge
     self.book = book
     self.mark = mark
@@ -140,7 +146,14 @@ extension Session {
   borrowing func prepareCloneInto(
     _ destination: Schema, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation
   ) throws -> CloneIntoContext {
-    let bridge = CloneBridge(source: schema, destination: destination)
+    try prepareClone(across: CloneBridge(source: schema, destination: destination), roots, book, cancellation)
+  }
+
+  /// Finds what is to be cloned into another store, or from a snapshot.
+  borrowing func prepareClone(
+    across bridge: CloneBridge, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation,
+    validatesCopies: Bool = false
+  ) throws -> CloneIntoContext {
     let mark = try mark(roots, book, cancellation)
     let (total, overflow) = mark.count.multipliedReportingOverflow(by: book.options.count)
     if let most = book.options.maxObjects, overflow || total > most {
@@ -154,7 +167,8 @@ extension Session {
       guard let set, schema.objectTable(rootCode: UInt16(root)) == nil else { continue }
       throw schema.notFound(ObjectID(rootCode: UInt16(root), serial: set.next(from: 0) ?? 0))
     }
-    return CloneIntoContext(bridge: bridge, book: book, mark: mark, cancellation: cancellation)
+    return CloneIntoContext(
+      bridge: bridge, book: book, mark: mark, cancellation: cancellation, validatesCopies: validatesCopies)
   }
 
   /// The next members of a relationship from a position on, so few that memory stays flat, and where to go on; nil at

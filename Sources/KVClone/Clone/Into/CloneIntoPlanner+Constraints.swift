@@ -26,7 +26,7 @@ extension CloneIntoPlanner {
     if !isNew, let holder = try destination.holder(of: constraint, builder, values: values, otherThan: nil),
       !context.isClone(holder)
     {
-      return report(conflict("\(try destination.name(of: holder)) of the other store"))
+      return report(conflict(try destination.name(of: holder) + context.bridge.elsewhere))
     }
     if !isNew, attributes.count > 1,
       let (others, _, _) = try self.values(constraint.columns, bridge, id, view, plan, 1, source, destination),

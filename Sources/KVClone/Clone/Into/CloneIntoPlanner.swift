@@ -1,7 +1,8 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// Checks a clone into another store object by object, against that store, before anything is written (R1, R35).
+/// Checks a clone into another store, or from a snapshot, object by object, against what that store has now, before anything is
+/// written (R1, R35).
 struct CloneIntoPlanner {
   let context: CloneIntoContext
   let matcher: OutsideMatcher
@@ -12,6 +13,7 @@ struct CloneIntoPlanner {
   /// Large binary values that clones refer to, by the source's serials.
   private(set) var blobs = SerialSet()
   private var reported: Set<UInt16> = []
+  private var patterns = PatternCache()
   private var unmatched: Set<ObjectID> = []
   /// What clones' constraint values are, where the models do not say already that they differ.
   var values = CloneValueTable()
@@ -46,6 +48,7 @@ struct CloneIntoPlanner {
     errors = context.book.errors
   }
 
+  private var bridge: CloneBridge { context.bridge }
   var isFull: Bool { errors.count >= ClonePlanner.errorLimit }
 
   mutating func report(_ error: CloneError) {
@@ -66,7 +69,7 @@ struct CloneIntoPlanner {
       tally = counted
     }
     if context.book.options.recordsProvenance {
-      tally.bytesWritten += UInt64(tally.objects) * CloneTally.provenanceBytes(isForeign: true)
+      tally.bytesWritten += UInt64(tally.objects) * CloneTally.provenanceBytes(isForeign: !bridge.isWithinStore)
     }
     try checkGains(destination)
     multiplyTally()
@@ -113,6 +116,7 @@ struct CloneIntoPlanner {
     let added = bridge.layout(view.layout).addedByteCount(to: view, replaced: plan.replacedCodes)
     tally.bytesWritten += UInt64(max(0, try attributes[0].recordByteCount(plan, view, id, source) + added) + 8)
     try checkAttributes(plan, view, id, name, source)
+    if self.bridge.isWithinStore { try validate(plan, view, id, name, source) }
     for (index, step) in plan.relationships.enumerated() {
       try check(step, bridge.relationships[index], id, view, plan, source, destination)
     }
@@ -120,6 +124,11 @@ struct CloneIntoPlanner {
       try check(constraint, bridge, id, view, plan, source, destination)
     }
     try countIndexEntries(bridge, id, view, plan, source, destination)
+    for code in entity.referrerCodes where bridge.referrers[code] != nil {
+      try source.forEachClonedReferrers(code, id, 0, attributes[0], context) { clones throws(StoreError) in
+        tally.bytesWritten += UInt64(clones.count) * 8
+      }
+    }
     for field in view.layout.variableFields where view.isBlob(field) {
       let code = view.layout[field].propertyCode
       if plan.replacedCodes.contains(code) { continue }
@@ -147,9 +156,34 @@ struct CloneIntoPlanner {
     }
   }
 
+  /// Holds values against the model's bounds and patterns that clones do not have from their sources, or that the snapshot's
+  /// model may have allowed. Another store's commit looks at all of them.
+  private mutating func validate(
+    _ plan: CloneRuleBook.EntityPlan, _ view: borrowing RecordView, _ id: ObjectID, _ name: String,
+    _ source: borrowing Session
+  ) throws {
+    let all = plan.entity.attributes.indices.filter { plan.entity.attributes[$0].field != nil }
+    for index in context.validatesCopies ? all : plan.validatedAttributes {
+      let attribute = plan.entity.attributes[index]
+      if attribute.isDerived { continue }
+      let value: AttributeValue?
+      do {
+        value = try attributes[0].value(of: index, plan, view, id, source)
+      } catch is CloneError {
+        // Reported where the attribute's own rules are checked.
+        continue
+      }
+      guard value != nil, let (_, text) = attribute.brokenRule(value, &patterns) else { continue }
+      report(
+        CloneError(
+          .invalidValue, "\(attribute.path) of a clone of \(name) \(text); change its clone rule",
+          entity: plan.entity.name, property: attribute.path, object: name))
+    }
+  }
+
   /// A value is written once in the destination, however many sources have it; with `copy`, once per clone.
   private mutating func count(_ blob: BlobReference) {
-    if context.book.options.blobs == .share, !blobs.insert(blob.id) {
+    if context.book.options.blobs == .share, bridge.isWithinStore || !blobs.insert(blob.id) {
       tally.share(byteCount: blob.byteCount)
     } else {
       tally.bytesCopied = tally.bytesCopied.saturatingAdd(blob.byteCount)
@@ -158,7 +192,7 @@ struct CloneIntoPlanner {
 
   /// What was counted for one copy, for all of them.
   private mutating func multiplyTally() {
-    guard context.book.options.blobs == .share else { return tally.multiply(by: context.copies) }
+    guard context.book.options.blobs == .share, !bridge.isWithinStore else { return tally.multiply(by: context.copies) }
     // The first copy writes a shared value, and every further one refers to it.
     let (byteCount, count) = (tally.bytesCopied, blobs.count)
     tally.bytesShared = tally.bytesShared.saturatingAdd(byteCount)
@@ -177,9 +211,11 @@ struct CloneIntoPlanner {
   ) throws {
     let name = "\(plan.entity.name)/\(id.serial)"
     var links = 0
+    var members = 0
     var lost: String?
     var matches: Set<ObjectID> = []
     try source.forEachMember(id, step.relationship, in: view, plan.entity) { (target) throws(StoreError) in
+      members += 1
       switch try context.link(step, id, target, attributes[0], source) {
       case .clone: links += 1
       case .none:
@@ -192,7 +228,7 @@ struct CloneIntoPlanner {
             if unmatched.insert(target).inserted { report(error) }
             links += 1
           } else {
-            lost = lost ?? "left without outside objects (R35)"
+            if lost == nil { lost = try matcher.reason(for: target, source) }
           }
           return !isFull
         }
@@ -203,7 +239,16 @@ struct CloneIntoPlanner {
       }
       return true
     }
-    if relationship.isToMany, links > FormatLimits.inlineIDLimit { tally.bytesWritten += UInt64(links) * 8 }
+    if let field = plan.entity.field(step.relationship.field, code: step.relationship.code, in: view),
+      relationship.isToMany
+    {
+      if links > FormatLimits.inlineIDLimit || view.head(field).isChunked {
+        tally.bytesWritten += UInt64(links) * 8
+      } else {
+        // The source's record has them all.
+        tally.bytesWritten -= UInt64(members - links) * 8
+      }
+    }
     if let lost, let (_, text) = relationship.brokenRule(links) {
       report(
         CloneError(
@@ -237,7 +282,7 @@ struct CloneIntoPlanner {
         report(
           CloneError(
             .inverseTaken,
-            "\(relationship.name) of \(name) in the other store can have one object, and "
+            "\(relationship.name) of \(name)\(bridge.elsewhere) can have one object, and "
               + (count > 0 ? "has one already" : "\(total) clones link to it")
               + ", as the clone of \(gain.source) does (R13); exclude the relationship", entity: entity.name,
             property: relationship.name, object: name))
@@ -245,7 +290,7 @@ struct CloneIntoPlanner {
         report(
           CloneError(
             .maxCountExceeded,
-            "\(relationship.name) of \(name) in the other store has \(count) members and would gain \(total), more "
+            "\(relationship.name) of \(name)\(bridge.elsewhere) has \(count) members and would gain \(total), more "
               + "than its maximum of \(relationship.description.maxCount) (R13)", entity: entity.name,
             property: relationship.name, object: name))
       }

@@ -6,6 +6,9 @@ struct EntityBridgeCompiler {
   let source: CompiledEntity
   let sourceSchema: Schema
   let schema: Schema
+  /// Whether derived attributes have a place, too: their values are then worked out as within one store, as far as they are
+  /// to be known before the commit computes them.
+  let takesDerived: Bool
   private(set) var destination: CompiledEntity?
   private(set) var errors: [CloneError] = []
   private(set) var relationships: [CompiledRelationship] = []
@@ -14,10 +17,11 @@ struct EntityBridgeCompiler {
   private(set) var defaults: [EntityBridge.Default] = []
   private(set) var referrers: [UInt16: UInt16] = [:]
 
-  init(source: CompiledEntity, sourceSchema: Schema, schema: Schema) {
+  init(source: CompiledEntity, sourceSchema: Schema, schema: Schema, takesDerived: Bool) {
     self.source = source
     self.sourceSchema = sourceSchema
     self.schema = schema
+    self.takesDerived = takesDerived
   }
 
   mutating func compile() {
@@ -55,7 +59,7 @@ struct EntityBridgeCompiler {
 
   private mutating func take(_ attribute: CompiledAttribute, _ index: Int, _ entity: CompiledEntity) {
     // What is derived is computed by each store itself (R19).
-    if attribute.description.isDerived { return }
+    if attribute.description.isDerived, !takesDerived { return }
     let type = attribute.description.type
     guard let other = entity.attributeIndex[attribute.path], let field = entity.attributes[other].field else {
       return refuse(attribute.path, "\(source.name) does not store an attribute \(attribute.path)")
@@ -64,7 +68,7 @@ struct EntityBridgeCompiler {
       let found = entity.attributes[other].description.type.rawValue
       return refuse(attribute.path, "\(source.name).\(attribute.path) is \(found), not \(type.rawValue)")
     }
-    if entity.attributes[other].description.isDerived { return }
+    if entity.attributes[other].description.isDerived, !takesDerived { return }
     attributes[other] = index
     if let preset = attribute.field { fields[preset] = field }
   }

@@ -8,6 +8,8 @@ import KVCloneRecords
 /// with the same attributes; the first one whose values are all there, and under which some object has them, decides. A
 /// to-one relationship in a constraint counts by what stands for its target.
 ///
+/// In a clone from a snapshot, an object stands for itself, as long as it exists.
+///
 /// A class, and not a part of the planner or the stream: it is asked while these are being changed.
 final class OutsideMatcher {
   /// Answers that are remembered: links to the same few shared objects are the rule.
@@ -37,9 +39,22 @@ final class OutsideMatcher {
   func match(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ source: borrowing Session, _ destination: borrowing Session
   ) throws(StoreError) -> ObjectID? {
+    if context.bridge.isWithinStore { return try survivor(id, source, destination) }
     guard policy == .match || policy == .matchOrLeaveEmpty else { return nil }
     guard let found = try find(id, source, destination, depth: 0) else { return nil }
     return try destination.entity(of: found).isKind(of: relationship.destinationCode) ? found : nil
+  }
+
+  /// An object that a snapshot shows, if the store has it now.
+  private func survivor(
+    _ id: ObjectID, _ source: borrowing Session, _ destination: borrowing Session
+  ) throws(StoreError) -> ObjectID? {
+    if let known = cache[id] { return known }
+    var found: ObjectID?
+    if let now = try destination.record(id), try source.entity(of: id).code == now.layout.entityCode { found = id }
+    if cache.count >= Self.cacheLimit { cache.removeAll(keepingCapacity: true) }
+    cache[id] = .some(found)
+    return found
   }
 
   private func find(
@@ -110,11 +125,17 @@ final class OutsideMatcher {
     return found
   }
 
+  /// Why a link is left out, where that is no error by itself, to follow "because it is".
+  func reason(for id: ObjectID, _ source: borrowing Session) throws(StoreError) -> String {
+    guard context.bridge.isWithinStore else { return "left without outside objects (R35)" }
+    return "left without \(try source.name(of: id)), which does not exist any more"
+  }
+
   /// Why a clone may not leave out a link to an outside object that nothing stands for; nil where it may.
   func refusal(
     of id: ObjectID, _ relationship: CompiledRelationship, linkedFrom name: String, _ source: borrowing Session
   ) throws(StoreError) -> CloneError? {
-    if policy == .leaveEmpty || policy == .matchOrLeaveEmpty { return nil }
+    if context.bridge.isWithinStore || policy == .leaveEmpty || policy == .matchOrLeaveEmpty { return nil }
     let entity = try source.entity(of: id)
     let target = "\(entity.name)/\(id.serial)"
     let constraints = pairs(of: entity).map(\.source.name)

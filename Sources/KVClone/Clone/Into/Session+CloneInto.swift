@@ -27,7 +27,7 @@ extension Session {
           if state.tally.objects & 1023 == 0 {
             try context.cancellation.check(.copy, state.tally.objects, of: context.objectCount)
             if state.outside.isFull { try publishOutside(&state) }
-            if state.blobs.count >= CloneStream.blobLimit { try publishBlobs(&state) }
+            if state.blobs.count >= CloneStream.blobLimit { try publishBlobs(source, &state) }
           }
           next = set.next(from: serial + 1)
         }
@@ -38,8 +38,8 @@ extension Session {
     try context.cancellation.check(.publish, 0, of: nil)
     try publishOutside(&state)
     try publishOrdered(source, &state)
-    try publishBlobs(&state)
-    if context.book.options.blobs == .share {
+    try publishBlobs(source, &state)
+    if context.book.options.blobs == .share, !context.bridge.isWithinStore {
       // The first clone that refers to a value is the one that it was written for.
       state.tally.bytesCopied = blobBytes
       state.tally.blobsShared -= min(context.blobs.count, state.tally.blobsShared)

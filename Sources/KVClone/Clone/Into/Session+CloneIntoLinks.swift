@@ -126,21 +126,31 @@ extension Session {
     _ code: UInt16, _ other: UInt16, _ id: ObjectID, _ newID: ObjectID, _ copy: Int, _ attributes: CloneContext,
     _ source: borrowing Session, _ state: inout CloneIntoStream
   ) throws(StoreError) {
-    let context = state.context
+    try source.forEachClonedReferrers(code, id, copy, attributes, state.context) { (clones) throws(StoreError) in
+      try storage.appendUnordered(address(newID, other), clones)
+      state.tally.bytesWritten += UInt64(clones.count) * 8
+    }
+  }
+
+  /// Of those who refer to an object of the source, the clones that will refer to its clone, so many at a time that memory
+  /// stays flat, and never none.
+  borrowing func forEachClonedReferrers(
+    _ code: UInt16, _ id: ObjectID, _ copy: Int, _ attributes: CloneContext, _ context: CloneIntoContext,
+    _ body: ([ObjectID]) throws(StoreError) -> Void
+  ) throws(StoreError) {
     var position: UInt64? = 0
-    while let from = position, let batch = try source.storage.memberBatch(source.address(id, code), from: from) {
+    while let from = position, let batch = try storage.memberBatch(address(id, code), from: from) {
       var clones: [ObjectID] = []
       for referrer in batch.members {
         guard let clone = context.cloneID(of: referrer, copy: copy) else { continue }
-        guard let plan = context.book.plan(try source.entity(of: referrer).code),
+        guard let plan = context.book.plan(try entity(of: referrer).code),
           let step = plan.relationships.first(where: {
             !$0.relationship.hasInverse && $0.relationship.inverseCode == code
           })
-        else { throw source.schema.damaged(referrer, .wrongLayout) }
-        if case .clone = try context.link(step, referrer, id, attributes, source) { clones.append(clone) }
+        else { throw schema.damaged(referrer, .wrongLayout) }
+        if case .clone = try context.link(step, referrer, id, attributes, self) { clones.append(clone) }
       }
-      if !clones.isEmpty { try storage.appendUnordered(address(newID, other), clones) }
-      state.tally.bytesWritten += UInt64(clones.count) * 8
+      if !clones.isEmpty { try body(clones) }
       position = batch.next
     }
   }

@@ -77,6 +77,7 @@ extension Session {
   mutating func writeBlobs(_ source: borrowing Session, _ context: CloneIntoContext) throws
     -> (first: UInt64, byteCount: UInt64)
   {
+    if context.bridge.isWithinStore { return (0, 0) }
     let first = try nextBlobSerial()
     guard context.book.options.blobs == .share else {
       // Nobody got the serial: every clone writes values of its own.
@@ -106,6 +107,10 @@ extension Session {
       guard let blob = scratch.view.blobReference(field) else { continue }
       let serial: UInt64
       switch state.context.book.options.blobs {
+      case .share where state.context.bridge.isWithinStore:
+        state.blobs.append(blob.id)
+        state.tally.share(byteCount: blob.byteCount)
+        continue
       case .share:
         guard let known = state.blobSerial(of: blob.id) else { throw source.blobTables.missing(blob.id) }
         serial = known
@@ -127,9 +132,19 @@ extension Session {
     }
   }
 
-  /// Counts the referrers of large values.
-  mutating func publishBlobs(_ state: inout CloneIntoStream) throws(StoreError) {
-    try countReferrers(&state.blobs)
+  /// Counts the referrers of large values. Of one that only snapshots show, the bytes are there still: it is described again.
+  mutating func publishBlobs(_ source: borrowing Session, _ state: inout CloneIntoStream) throws(StoreError) {
+    guard state.context.bridge.isWithinStore else { return try countReferrers(&state.blobs) }
+    for (serial, count) in Self.tally(&state.blobs) {
+      if try storage.blobInfo(blobTables, serial) != nil {
+        try storage.addReferences(blobTables, serial, count: count)
+        continue
+      }
+      var info = try source.storage.existingBlobInfo(blobTables, serial)
+      guard info.state == .complete else { throw blobTables.missing(serial) }
+      info.referenceCount = count
+      try storage.store(blobTables, serial, info)
+    }
   }
 }
 

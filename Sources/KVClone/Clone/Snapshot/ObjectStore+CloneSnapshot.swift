@@ -1,0 +1,211 @@
+public import KVCloneModel
+import KVCloneRecords
+
+/// Clones from snapshots: the source is what a snapshot shows, the destination the same store as it is now.
+///
+/// They go the way of clones into another store, from one session to another one. What is different there, the `CloneBridge` says:
+/// an object that is not cloned stands for itself, and large values are shared.
+extension ObjectStore {
+  /// Deep clone from a snapshot: brings back, under new ids, objects and everything below them as the snapshot shows them, in
+  /// a write transaction of its own. They may have been changed or deleted since.
+  ///
+  /// The rules are those of a clone of what the store has now, by the store's present model. Which objects belong to the clone, and their
+  /// values, lists and order, the snapshot says; everything outside is what the store has now:
+  ///
+  /// - A link to an object that is not cloned leads to the same object, whose other side gains the clone. If it does not exist any
+  ///   more, the link is left out; that is a `requiredRelationshipExcluded` where the model requires it.
+  /// - Maximum counts, to-one inverses that are taken, and uniqueness constraints are looked at in the store as it is now.
+  /// - Large values are shared, also with nobody: of one that only snapshots show, the bytes are there still, and stay when the
+  ///   snapshot is deleted.
+  ///
+  /// - Returns: the clones of the roots, and what it took.
+  /// - Throws: ``CloneError`` for what the plan refuses, as `objectNotFound` for what the snapshot does not show;
+  ///   `snapshotNotFound`; ``ValidationError``; `busy`, `diskFull`, `mapFull`. Nothing was written then.
+  @available(*, noasync, message: "use the asynchronous form")
+  public func clone(_ roots: [ObjectID], from snapshot: Snapshot, options: CloneOptions = CloneOptions()) throws
+    -> CloneResult
+  {
+    try runClone(roots, from: snapshot, options, CloneCancellation(progress: options.progress))
+  }
+
+  /// Deep clone from a snapshot from asynchronous code, on a thread of the store's own. Cancelling the task ends it with
+  /// `cancelled` and nothing written.
+  public func clone(_ roots: [ObjectID], from snapshot: Snapshot, options: CloneOptions = CloneOptions()) async throws
+    -> CloneResult
+  {
+    let cancellation = CloneCancellation(progress: options.progress)
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        writerQueue.async {
+          continuation.resume(with: Result { try self.runClone(roots, from: snapshot, options, cancellation) })
+        }
+      }
+    } onCancel: {
+      cancellation.cancel()
+    }
+  }
+
+  /// The dry run of a clone from a snapshot (R36): what it would make, share and touch in the store as it is now, and everything
+  /// that stands in the way. Writes nothing.
+  public func planClone(_ roots: [ObjectID], from snapshot: Snapshot, options: CloneOptions = CloneOptions()) throws
+    -> ClonePlan
+  {
+    try checkOwns(snapshot)
+    let source = try cloneSource(snapshot)
+    let reader = try readSession()
+    let start = ContinuousClock.now
+    var refusal: CloneError?
+    do {
+      if let key = try CloneKey(roots, options, epoch: snapshot.info.epoch), try reader.result(of: key) != nil {
+        return .repeated(ContinuousClock.now - start)
+      }
+    } catch let error as CloneError {
+      refusal = error
+    }
+    let book = schema.cloneRules.book(schema, options, rootEntities: try source.rootEntities(roots))
+    var tally = CloneTally(entityCount: Int(schema.codes.lastEntity))
+    var errors = book.errors
+    if errors.isEmpty {
+      do {
+        let context = try source.prepareClone(
+          from: snapshot, roots, book, CloneCancellation(progress: options.progress))
+        try context.place(in: reader)
+        var planner = try CloneIntoPlanner(context: context, source)
+        try planner.check(source, reader)
+        tally = planner.tally
+        errors = planner.errors
+      } catch let error as CloneError {
+        errors = [error]
+      } catch let error as StoreError {
+        guard error.kind == .limitExceeded else { throw error }
+        errors = [CloneError(.limitExceeded, error.message, entity: error.entity)]
+      }
+    }
+    var plan = ClonePlan(
+      objectCount: tally.objects, counts: tally.countsByName(schema), touchedCount: tally.touched.count,
+      touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
+      bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: ContinuousClock.now - start,
+      rules: book.appliedRules(tally), errors: Array(errors.prefix(ClonePlanner.errorLimit)))
+    if let refusal { plan.refuse(refusal) }
+    plan.estimatedLockDuration = clonePace.lockDuration(of: plan)
+    return plan
+  }
+
+  private func checkOwns(_ snapshot: Snapshot) throws(CloneError) {
+    guard snapshot.store === self else { throw Self.foreignSnapshot(snapshot) }
+  }
+
+  static func foreignSnapshot(_ snapshot: Snapshot) -> CloneError {
+    CloneError(
+      .invalidConfiguration,
+      "the snapshot \(snapshot.name) is one of another store; clone within the store that it was asked of")
+  }
+
+  /// A transaction that sees what the snapshot shows, by the store's present model: its rules are those that count.
+  func cloneSource(_ snapshot: Snapshot) throws(StoreError) -> Session {
+    try snapshotSession(snapshot.name, epoch: snapshot.info.epoch, byPresentModel: true)
+  }
+
+  private func runClone(
+    _ roots: [ObjectID], from snapshot: Snapshot, _ options: CloneOptions, _ cancellation: CloneCancellation
+  ) throws -> CloneResult {
+    try checkOwns(snapshot)
+    let key = try CloneKey(roots, options, epoch: snapshot.info.epoch)
+    return try onceMoreIfMapFull {
+      let start = ContinuousClock.now
+      // A call that is made again needs no snapshot any more.
+      if let key, let known = try readSession().result(of: key) { return known }
+      // As within the store: planned without the lock, and again if somebody committed before the lock was ours; the last
+      // time under the lock.
+      for attempt in 1...3 {
+        let planned = attempt < 3 ? try prepareClone(roots, from: snapshot, options, cancellation) : nil
+        if let result = try write(planned, roots, snapshot, options, key, cancellation, start) { return result }
+      }
+      throw CloneError(.cancelled, "the clone found no quiet moment")
+    }
+  }
+
+  private struct PreparedClone {
+    let commit: UInt64
+    let context: CloneIntoContext
+  }
+
+  private func prepareClone(
+    _ roots: [ObjectID], from snapshot: Snapshot, _ options: CloneOptions, _ cancellation: CloneCancellation
+  ) throws -> PreparedClone {
+    // A snapshot shows the same to whoever begins to read it; of what the store has now the later transaction decides.
+    let source = try cloneSource(snapshot)
+    let context = try source.prepareClone(from: snapshot, roots, options, cancellation)
+    let reader = try readSession()
+    try context.check(source, reader)
+    return PreparedClone(commit: try reader.counter(MetadataKey.commitCounter), context: context)
+  }
+
+  /// Writes what was planned, or, without a plan, plans under the lock. Nil where the plan is not true any more.
+  private func write(
+    _ planned: PreparedClone?, _ roots: [ObjectID], _ snapshot: Snapshot, _ options: CloneOptions, _ key: CloneKey?,
+    _ cancellation: CloneCancellation, _ start: ContinuousClock.Instant
+  ) throws -> CloneResult? {
+    // While no transaction of ours is open: the map can grow.
+    if let planned { try engine.makeRoom(for: planned.context.byteCount) }
+    try cancellation.check(.wait, 0, of: nil)
+    let commits = try planned.map { try makeFreedPagesUsable(for: $0.context.byteCount) } ?? 0
+    var transaction = WriteTransaction(try writeSession(label: "clone"))
+    transaction.operation = "clone"
+    let locked = ContinuousClock.now
+    if let key, let known = try transaction.session.result(of: key) { return known }
+    // Begun after the write transaction, so both are of one state: nobody has deleted the snapshot, with the bytes of the
+    // large values that it alone shows, in the one and not in the other.
+    let source = try cloneSource(snapshot)
+    let context: CloneIntoContext
+    if let planned {
+      // A writer who gave up meanwhile leaves the commit as it was, but not the serials.
+      context = planned.context
+      guard transaction.session.commit == planned.commit + commits + 1,
+        try context.hasFreeSerials(transaction.session)
+      else { return nil }
+    } else {
+      context = try source.prepareClone(from: snapshot, roots, options, cancellation)
+      try context.check(source, transaction.session)
+    }
+    var result: CloneResult
+    do {
+      result = try transaction.runClone(context, source, snapshot, roots, key, start)
+      try cancellation.check(.commit, 0, of: result.objectCount)
+    } catch {
+      // The hook may have shown ids to somebody: they are not given out again.
+      serialFloor.note(transaction.session.changes)
+      throw error
+    }
+    let written = ContinuousClock.now
+    try commit(transaction.takeSession())
+    if planned != nil, options.didClone == nil {
+      clonePace.note(result, writing: written - locked, commit: ContinuousClock.now - written)
+    }
+    cancellation.report(.commit, result.objectCount, of: result.objectCount)
+    result.duration = ContinuousClock.now - start
+    return result
+  }
+}
+
+extension Session {
+  /// Finds what belongs to a clone of what a snapshot shows, which this session sees.
+  ///
+  /// - Throws: the first `CloneError` that stands in the way of finding it; `StoreError`.
+  borrowing func prepareClone(
+    from snapshot: Snapshot, _ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation
+  ) throws -> CloneIntoContext {
+    let book = schema.cloneRules.book(schema, options, rootEntities: try rootEntities(roots))
+    if let error = book.errors.first { throw error }
+    return try prepareClone(from: snapshot, roots, book, cancellation)
+  }
+
+  fileprivate borrowing func prepareClone(
+    from snapshot: Snapshot, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation
+  ) throws -> CloneIntoContext {
+    let value = try existingSnapshot(snapshot.name, epoch: snapshot.info.epoch)
+    return try prepareClone(
+      across: CloneBridge(source: schema, destination: schema, isWithinStore: true), roots, book, cancellation,
+      validatesCopies: try counter(MetadataKey.catalog) != UInt64(value.modelNumber))
+  }
+}
