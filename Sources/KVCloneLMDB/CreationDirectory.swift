@@ -48,6 +48,21 @@ struct CreationDirectory: ~Copyable {
     isPublished = true
   }
 
+  /// The same without `writer.lock`: what gets the name is `data.mdb` alone, on the disk.
+  ///
+  /// - Parameter data: a descriptor of `data.mdb` that has been marked (`markBuilding`) since the file was made, which says in
+  ///   the lock's place that somebody is at work.
+  consuming func publishAlone(as store: StorePaths, data: Int32) throws(LMDBError) {
+    if FileSystem.exists(store.directory) { throw .storeExists(path: store.directory) }
+    FileSystem.removeFile(paths.writerLock)
+    try FileSystem.fsyncDirectory(paths.directory)
+    try FileSystem.renameWithoutReplacing(paths.directory, to: store.directory)
+    isPublished = true
+  }
+
+  /// Marks a `data.mdb` as one that is being built, as long as the descriptor is open; false if somebody else has.
+  static func markBuilding(_ data: Int32) -> Bool { kvclone_ofd_lock_byte(data, 1 << 62, 1) == 0 }
+
   deinit {
     if !isPublished { Self.remove(paths) }
   }
@@ -60,12 +75,32 @@ struct CreationDirectory: ~Copyable {
     for name in FileSystem.names(inDirectory: store.parent) where name.hasPrefix(prefix) {
       if name.utf8.count != prefix.utf8.count + 6 { continue }
       let paths = StorePaths(store.parent + "/" + name)
-      guard let facts = try? FileSystem.facts(paths.directory), facts.kind == .directory, facts.owner == geteuid(),
-        let lock = try? WriterLockFile(path: paths.writerLock), lock.claim(label: "sweep"),
+      guard let facts = try? FileSystem.facts(paths.directory), facts.kind == .directory, facts.owner == geteuid()
+      else { continue }
+      // Never made here: a maker may just be about to publish without one.
+      if FileSystem.kind(paths.writerLock) == nil {
+        sweepWithoutLock(paths)
+        continue
+      }
+      guard let lock = try? WriterLockFile(existingAt: paths.writerLock), lock.claim(label: "sweep"),
         lock.isStill(at: paths.writerLock)
       else { continue }
       remove(paths)
     }
+  }
+
+  /// A maker that ended before it had its lock leaves an empty directory; one that ended after it had removed the lock, to
+  /// publish, a `data.mdb` that nobody has marked any more.
+  private static func sweepWithoutLock(_ paths: StorePaths) {
+    let data = unsafe kvclone_open(paths.data, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0)
+    guard data >= 0 else { return FileSystem.removeEmptyDirectory(paths.directory) }
+    defer { close(data) }
+    guard markBuilding(data), let own = try? FileSystem.facts(descriptor: data), own.kind == .regularFile,
+      (try? FileSystem.facts(paths.data))?.identity == own.identity,
+      // A maker makes the lock before it makes the file, and removes it with the file marked.
+      FileSystem.kind(paths.writerLock) == nil
+    else { return }
+    remove(paths)
   }
 
   /// The lock goes last: as long as it is there, it says that somebody is at work.

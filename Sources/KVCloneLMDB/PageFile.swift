@@ -15,21 +15,23 @@ package final class PageFile: Sendable {
   let descriptor: Int32
   /// Keeps the pages, the descriptor or the right to write.
   private let hold: any PageHold
+  /// Who follows the reading, and may stop it.
+  let watch: PageWatch?
 
   /// The state that the environment's next read transaction would see, read through the environment's own descriptor:
   /// closing another one would drop LMDB's locks. Writers go on meanwhile.
-  package convenience init(pinning environment: LMDBEnvironment) throws(LMDBError) {
+  package convenience init(pinning environment: LMDBEnvironment, watch: PageWatch? = nil) throws(LMDBError) {
     var attempt = 0
     while true {
       attempt += 1
-      let pin = try ReadPin(try environment.beginRead())
+      let pin = try ReadPin(try environment.beginRead(), keepsPages: !environment.readsWithoutLock)
       let found = MetaPair(pin.descriptor, pinned: pin.commitNumber)
       // The other page is just being written, or two commits were faster than we were.
       if (found.meta?.commitNumber != pin.commitNumber || !found.findings.isEmpty) && attempt < 20 {
         if attempt > 3 { usleep(500) }
         continue
       }
-      try self.init(pin.descriptor, found, pin)
+      try self.init(pin.descriptor, found, pin, watch)
       return
     }
   }
@@ -40,7 +42,9 @@ package final class PageFile: Sendable {
   /// over. Ask `isStillCurrent` in the end.
   ///
   /// - Throws: what keeps the file from being looked at: `noStore`, `alreadyOpen`, `symlink`, `wrongMode` …
-  package convenience init(at directory: String, lockTimeout: Duration? = nil) throws(LMDBError) {
+  package convenience init(at directory: String, lockTimeout: Duration? = nil, watch: PageWatch? = nil)
+    throws(LMDBError)
+  {
     let paths = StorePaths(directory)
     let identity: FileSystem.Identity
     do throws(LMDBError) {
@@ -70,12 +74,15 @@ package final class PageFile: Sendable {
       usleep(1000)
       found = MetaPair(file, pinned: nil)
     }
-    try self.init(file, found, hold)
+    try self.init(file, found, hold, watch)
   }
 
-  private init(_ descriptor: Int32, _ found: MetaPair, _ hold: any PageHold) throws(LMDBError) {
+  private init(
+    _ descriptor: Int32, _ found: MetaPair, _ hold: any PageHold, _ watch: PageWatch?
+  ) throws(LMDBError) {
     self.descriptor = descriptor
     self.hold = hold
+    self.watch = watch
     meta = found.meta
     metaFindings = found.findings
     byteCount = UInt64(max(0, try FileSystem.facts(descriptor: descriptor).byteCount))
@@ -108,6 +115,7 @@ package final class PageFile: Sendable {
   /// Reads bytes of a page and those that follow it.
   func read(_ page: UInt64, _ offset: Int = 0, into buffer: UnsafeMutableRawBufferPointer) throws(PageError) {
     guard var base = buffer.baseAddress else { return }
+    if let watch, !watch.allows(reading: buffer.count) { throw PageError(page: page, problem: .unreadable(ECANCELED)) }
     var rest = buffer.count
     var position = Int(page) * LMDBLimits.pageSize + offset
     while rest > 0 {
@@ -198,9 +206,11 @@ private final class ReadPin: PageHold, @unchecked Sendable {
   private let transaction: LMDBReadTransaction
   let commitNumber: UInt64
   let descriptor: Int32
-  let keepsPages = true
+  /// Not on a medium where readers cannot register.
+  let keepsPages: Bool
 
-  init(_ transaction: consuming LMDBReadTransaction) throws(LMDBError) {
+  init(_ transaction: consuming LMDBReadTransaction, keepsPages: Bool) throws(LMDBError) {
+    self.keepsPages = keepsPages
     commitNumber = transaction.commitNumber
     descriptor = try transaction.descriptor()
     self.transaction = transaction

@@ -107,4 +107,9 @@ package struct LostRange: Sendable, Equatable {
 package struct PageError: Error, Sendable, Equatable {
   package let page: UInt64
   package let problem: PageProblem
+
+  package init(page: UInt64, problem: PageProblem) {
+    self.page = page
+    self.problem = problem
+  }
 }

@@ -76,6 +76,13 @@ final class PageWalk {
     return map
   }
 
+  /// The list of tables alone.
+  func listTables() -> PageMap {
+    for finding in file.metaFindings { note(finding.page, finding.problem) }
+    walk(meta.mainTree, .tables, from: meta.page)
+    return map
+  }
+
   var isFull: Bool { map.findings.count >= maximumFindings }
 
   func note(_ page: UInt64, _ problem: PageProblem, key: [UInt8]? = nil) {

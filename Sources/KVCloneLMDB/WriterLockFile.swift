@@ -10,8 +10,13 @@ final class WriterLockFile: Sendable {
   private let descriptor: Int32
 
   /// Opens `writer.lock`, making it (0600) if there is none.
-  init(path: String) throws(LMDBError) {
-    let file = unsafe kvclone_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+  convenience init(path: String) throws(LMDBError) { try self.init(path, O_CREAT) }
+
+  /// Opens `writer.lock`, which has to be there.
+  convenience init(existingAt path: String) throws(LMDBError) { try self.init(path, 0) }
+
+  private init(_ path: String, _ flags: Int32) throws(LMDBError) {
+    let file = unsafe kvclone_open(path, O_RDWR | flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else {
       if -file == ELOOP { throw .symlink(path: path) }
       throw LMDBError(code: -file, operation: "open writer.lock")
@@ -28,10 +33,21 @@ final class WriterLockFile: Sendable {
   }
 
   /// Takes the lock, trying until `deadline` (nil: without end), and writes who we are.
-  func acquire(deadline: UInt64?, label: String) throws(LMDBError) {
+  ///
+  /// - Parameter isEager: Tries without a pause most of the time. Who writes one transaction after the other lets go of the lock
+  ///   for some microseconds only, which one who looks every few milliseconds meets once in a thousand times.
+  func acquire(deadline: UInt64?, label: String, isEager: Bool = false) throws(LMDBError) {
     var pause: UInt64 = 200_000
     while true {
-      let code = kvclone_ofd_lock(descriptor, 1)
+      var code = kvclone_ofd_lock(descriptor, 1)
+      if isEager {
+        pause = 100_000
+        var tries = 2000
+        while tries > 0, code == EAGAIN || code == EACCES {
+          code = kvclone_ofd_lock(descriptor, 1)
+          tries -= 1
+        }
+      }
       if code == 0 { break }
       guard code == EAGAIN || code == EACCES || code == EINTR else {
         throw LMDBError(code: code, operation: "fcntl(F_OFD_SETLK)")

@@ -9,6 +9,7 @@ let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "insert": { try insert(at: $0[0], entity: $0[1]) },
   "pin": { try pin(at: $0[0], owner: $0[1]) },
   "fork-pin": { try forkWithPin(at: $0[0]) },
+  "backup": { try backUp(in: $0[0]) },
   "large": { try writeLarge(at: $0[0], mebibytes: $0.dropFirst().compactMap { Int($0) }) },
 ]
 
@@ -54,6 +55,28 @@ private func wander(in root: String) throws {
   }
   try manager.moveItem(atPath: root + "/store", toPath: root + "/elsewhere")
   work()
+}
+
+/// Makes a store of some mebibytes, and copies it onto a disk that is too small for it, and then onto its own.
+private func backUp(in root: String) throws {
+  let store = try ObjectStore.create(at: root + "/store", model: peerModel)
+  defer { store.close() }
+  try store.write { transaction in
+    for _ in 0..<4 { try transaction.insert("Item", ["data": .binary(Data(count: 1 << 20))]) }
+  }
+  func attempt(_ step: String, _ body: () throws -> Void) {
+    do {
+      try body()
+      say("\(step) ok")
+    } catch {
+      say("\(step) error \((error as? StoreError)?.kind.rawValue ?? "\(error)")")
+    }
+  }
+  attempt("backup") { try store.backup(to: root + "/small/b") }
+  try store.backup(to: root + "/b")
+  attempt("restore") { try ObjectStore.restore(from: root + "/b", to: root + "/small/b") }
+  attempt("snapshot") { try store.snapshotFile(to: root + "/small/b") }
+  attempt("backup") { try store.backup(to: root + "/c") }
 }
 
 /// Makes a store and sets one value after the other, of so many mebibytes each.

@@ -74,7 +74,7 @@ struct StoragePlaceTests {
 }
 
 /// `KVClonePeer` on file systems that a test mounts, in a mount namespace of its own.
-private enum MountedPeer {
+enum MountedPeer {
   static let canMount = (try? run("mount -t tmpfs none /mnt && echo yes", "/mnt")) == ["yes"]
 
   /// Runs a shell script. `$1` is the peer, `$2` an empty directory. Returns the lines it prints.

@@ -11,6 +11,8 @@ enum Interruption {
   private static let unfinished = Mutex<Set<String>>([])
   private static let steady = Mutex<Void>(())
   private static let load = LoadState()
+  /// What ends the running command, where that is done by the command itself; and the signal's exit code, once there was one.
+  private static let cancellation = Mutex<(cancel: @Sendable () -> Void, code: Int32?)?>(nil)
   /// Kept alive for the process's life; written once, before any command runs.
   nonisolated(unsafe) private static var sources: [any DispatchSourceSignal] = []
 
@@ -25,6 +27,12 @@ enum Interruption {
   }
 
   private static func end(_ code: Int32, isJSON: Bool) {
+    let cancel = cancellation.withLock { state in
+      if state?.code == nil { state?.code = code }
+      return state?.cancel
+    }
+    // The command removes what it has begun, and ends the process.
+    if let cancel { return cancel() }
     // No batch is committed from here on.
     load.whileNotCommitting { outcome in
       steady.withLock { _ in
@@ -48,6 +56,18 @@ enum Interruption {
   static func uninterrupted<R>(_ body: () throws -> R) rethrows -> R {
     // The lock is taken for the signal's sake only: commands run on one thread.
     try steady.withLock { _ in try body() }
+  }
+
+  /// Runs something long that can be cancelled, and then throws and leaves nothing: an interrupt cancels it.
+  static func cancelling<R>(_ cancel: @escaping @Sendable () -> Void, _ body: () throws -> R) throws -> R {
+    cancellation.withLock { $0 = (cancel, nil) }
+    defer { cancellation.withLock { $0 = nil } }
+    do {
+      return try body()
+    } catch {
+      guard let code = cancellation.withLock({ $0?.code }) else { throw error }
+      throw Failure("interrupted", "interrupted; nothing is half done", code: code)
+    }
   }
 
   /// Writes a file that appears under its name only when it is complete.

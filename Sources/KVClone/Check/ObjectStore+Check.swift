@@ -67,7 +67,7 @@ extension ObjectStore {
   }
 
   /// Everything that the file alone tells.
-  private static func check(_ file: PageFile, _ map: PageMap, _ options: CheckOptions, _ path: String)
+  static func check(_ file: PageFile, _ map: PageMap, _ options: CheckOptions, _ path: String)
     throws(StoreError) -> CheckReport
   {
     let engine = PageFileEngine(file, map)
@@ -98,7 +98,7 @@ extension ObjectStore {
     error.kind == .damaged || error.kind == .notAStore && !map.findings.isEmpty
   }
 
-  private static func check(_ file: PageFile, _ map: PageMap, _ run: CheckRun) throws(StoreError) -> CheckReport {
+  static func check(_ file: PageFile, _ map: PageMap, _ run: CheckRun) throws(StoreError) -> CheckReport {
     let expected = TableCode.fixed + run.schema.rootCodes.map { TableCode.objects(rootCode: $0) }
     run.begin([], lost: LostKeys(map, expected: expected))
     run.take(map)
@@ -130,7 +130,7 @@ extension ObjectStore {
   }
 
   /// What a file says of itself.
-  private static func readFormat(_ engine: PageFileEngine, _ path: String) throws(StoreError) -> FormatRecord {
+  static func readFormat(_ engine: PageFileEngine, _ path: String) throws(StoreError) -> FormatRecord {
     guard let metadata = try engine.openTables([.metadata], create: false).first else {
       throw StoreError(.notAStore, "\(path) is no store of this library")
     }

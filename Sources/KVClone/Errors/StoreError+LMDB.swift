@@ -1,7 +1,7 @@
 import KVCloneLMDB
 
 /// Runs calls of the LMDB layer and turns its errors into the store's.
-func storeErrors<R>(_ body: () throws(LMDBError) -> R) throws(StoreError) -> R {
+func storeErrors<R: ~Copyable>(_ body: () throws(LMDBError) -> R) throws(StoreError) -> R {
   do throws(LMDBError) { return try body() } catch { throw StoreError(error) }
 }
 

@@ -102,6 +102,8 @@ public struct StoreError: KVCloneError, Hashable {
     case diskFull
     /// The operating system refused.
     case io
+    /// A backup, a restoration or a file snapshot was cancelled; nothing is left of it.
+    case cancelled
   }
 
   /// What happened.

@@ -1,0 +1,118 @@
+import Foundation
+import KVCloneLMDB
+import Testing
+
+@testable import KVClone
+
+/// What is wrong with the store, the backup or the disk.
+@Suite("Backups of damaged stores, and on full disks")
+struct BackupFaultTests {
+  @Test("a damaged source is refused, and nothing is left")
+  func damagedSource() throws {
+    let file = try DamagedFile()
+    let root = (file.path as NSString).deletingLastPathComponent
+    let before = try FileManager.default.contentsOfDirectory(atPath: root)
+    let roles = PageRoles(file.sound, readsData: true)
+    var refused = 0
+    for seed in 0..<60 as Range<UInt64> {
+      var generator = SplitMix(seed: seed)
+      var bytes = file.sound
+      if seed % 10 == 0 {
+        bytes.removeLast(Int(generator.next() % UInt64(bytes.count / 2)))
+      } else {
+        let page = roles.treePages[Int(generator.next() % UInt64(roles.treePages.count))]
+        bytes[page * 4096 + Int(generator.next() % 4096)] ^= UInt8(1 + generator.next() % 255)
+      }
+      let report = try file.check(bytes, CheckOptions(readData: true))
+      let isSound = report.damages.allSatisfy { $0.kind == .pageLeak }
+      do {
+        try ObjectStore.restore(from: file.path, to: root + "/restored")
+        #expect(isSound, "seed \(seed)")
+        #expect(try ObjectStore.check(at: root + "/restored", options: CheckOptions(readData: true)).isClean)
+        try FileManager.default.removeItem(atPath: root + "/restored")
+      } catch let error as StoreError {
+        #expect(
+          !isSound && [.damaged, .notAStore].contains(error.kind), "seed \(seed): \(error.kind) \(error.message)")
+        refused += 1
+      }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: root).sorted() == before.sorted(), "seed \(seed)")
+    }
+    #expect(refused > 20)
+  }
+
+  @Test("a value that is damaged is in no backup, and what else is wrong only where nobody looks")
+  func damagedValue() throws {
+    let fixture = try CheckFixture()
+    let root = fixture.files.root
+    // An index without an entry: every byte is as it was stored.
+    try fixture.delete(fixture.tables.indexes, try #require(try fixture.entries(fixture.tables.indexes).first).key)
+    try fixture.store.backup(to: root + "/sound")
+    #expect(try ObjectStore.check(at: root + "/sound").damages == (try fixture.store.check().damages))
+    expectError(.damaged) {
+      try fixture.store.backup(to: root + "/b", options: BackupOptions(verification: .everything))
+    }
+    try fixture.tamper(record: fixture.items[5], sealed: false) { $0[40] ^= 1 }
+    for verification in [BackupOptions.Verification.values, .everything] {
+      let error = expectError(.damaged) {
+        try fixture.store.backup(to: root + "/b", options: BackupOptions(verification: verification))
+      }
+      #expect(error?.message.contains("check") == true)
+    }
+    #expect(!FileSystem.exists(root + "/b"))
+    try fixture.store.backup(to: root + "/unread", options: BackupOptions(verification: .none))
+    expectError(.damaged) { try ObjectStore.restore(from: root + "/unread", to: root + "/b") }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: root).sorted() == ["sound", "test.kvclone", "unread"])
+  }
+
+  @Test("sources that are open, linked, or of other modes are refused")
+  func strangeSources() throws {
+    let fixture = try BackupFixture()
+    let (root, manager) = (fixture.root, FileManager.default)
+    expectError(.alreadyOpen) { try ObjectStore.restore(from: fixture.test.path, to: root + "/c") }
+    expectError(.noStore) { try ObjectStore.restore(from: root + "/nothing", to: root + "/c") }
+    try fixture.store.backup(to: root + "/b")
+    try manager.createSymbolicLink(atPath: root + "/link", withDestinationPath: root + "/b")
+    expectError(.notAStore) { try ObjectStore.restore(from: root + "/link", to: root + "/c") }
+    try manager.setAttributes([.posixPermissions: 0o644], ofItemAtPath: root + "/b/data.mdb")
+    expectError(.notAStore) { try ObjectStore.restore(from: root + "/b", to: root + "/c") }
+    #expect(try fixture.names() == ["b", "link"])
+  }
+
+  @Test("a full disk is told before it is full, and nothing is left", .enabled(if: MountedPeer.canMount))
+  func fullDisk() throws {
+    let lines = try MountedPeer.script(
+      """
+      mount -t tmpfs -o size=24m none "$2"; chmod 700 "$2"
+      mkdir "$2/small"; mount -t tmpfs -o size=1m none "$2/small"
+      "$1" backup "$2" ; ls -A "$2/small"
+      """)
+    #expect(lines == ["backup error diskFull", "restore error diskFull", "snapshot error diskFull", "backup ok"])
+  }
+
+  @Test("the commit log's pages are in it, and no log is the copy's")
+  func commitLog() throws {
+    var options = StoreOptions()
+    options.usesCommitLog = true
+    let fixture = try BackupFixture(options)
+    try fixture.store.backup(to: fixture.root + "/b")
+    try fixture.store.snapshotFile(to: fixture.root + "/s")
+    // With the store's log beside them, both are refused: the log would undo them, or be undone.
+    for name in ["b", "s"] {
+      let copy = "\(fixture.root)/\(name)"
+      #expect(try ObjectStore.check(at: copy).isClean)
+      try FileManager.default.copyItem(atPath: fixture.test.path + "/commit.log", toPath: copy + "/commit.log")
+      expectError(.notAStore) { try ObjectStore.open(at: copy).close() }
+    }
+  }
+}
+
+/// Small, seedable, the same everywhere.
+private struct SplitMix {
+  var seed: UInt64
+
+  mutating func next() -> UInt64 {
+    seed &+= 0x9E37_79B9_7F4A_7C15
+    let mixed = (seed ^ (seed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    return mixed ^ (mixed >> 31)
+  }
+}

@@ -1,0 +1,201 @@
+import ArgumentParser
+import KVClone
+
+struct BackupCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "backup", abstract: "Makes a compact, verified copy of the store while others use it.",
+    discussion: """
+      DEST is a complete store: `kvclone --store DEST check` checks it, and `kvclone restore DEST --to STORE` makes a \
+      store of it. There must be nothing at DEST.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The directory to make.", valueName: "dest"))
+  var destination: String
+
+  @Flag(
+    help: """
+      Share blocks with the store instead, where the file system can (XFS, btrfs): done in a moment, and not verified. \
+      Elsewhere the store is copied.
+      """)
+  var reflink = false
+
+  @Option(
+    help: ArgumentHelp(
+      "What is read again: every value's bytes, everything that `check --read-data` looks at, or nothing.",
+      valueName: "values|everything|none"))
+  var verify: Verify?
+
+  enum Verify: String, ExpressibleByArgument {
+    case values, everything, none
+
+    fileprivate var verification: BackupOptions.Verification {
+      switch self {
+      case .values: .values
+      case .everything: .everything
+      case .none: .none
+      }
+    }
+  }
+
+  func validate() throws {
+    if destination.isEmpty { throw ValidationError("the destination is empty; give a path") }
+    if reflink, verify != nil { throw ValidationError("--reflink verifies nothing; leave out --verify") }
+  }
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: !reflink)
+    defer { store.close() }
+    let cancellation = BackupCancellation()
+    let bar = BackupBar("backup", global)
+    if reflink {
+      let result = try Interruption.cancelling(cancellation.cancel) {
+        defer { bar.finish() }
+        return try store.snapshotFile(to: destination, progress: bar.update, cancellation: cancellation)
+      }
+      return try BackupReport(destination, result).write(global)
+    }
+    var options = BackupOptions()
+    if let verify { options.verification = verify.verification }
+    let result = try Interruption.cancelling(cancellation.cancel) {
+      defer { bar.finish() }
+      return try store.backup(to: destination, options: options, progress: bar.update, cancellation: cancellation)
+    }
+    try BackupReport("backed up to", destination, result).write(global)
+  }
+}
+
+struct RestoreCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "restore", abstract: "Makes a store of a backup: checks it, copies it, and verifies the copy.",
+    discussion: "There must be nothing at the path given with --to. The backup stays as it is.")
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The backup's directory.", valueName: "src"))
+  var source: String
+
+  @Option(name: .customLong("to"), help: ArgumentHelp("The store to make.", valueName: "store"))
+  var target: String
+
+  func validate() throws {
+    if source.isEmpty || target.isEmpty { throw ValidationError("a path is given, and empty") }
+    if global.store != nil { throw ValidationError("the store to make is given with --to, not with --store") }
+  }
+
+  func run() throws {
+    let cancellation = BackupCancellation()
+    let bar = BackupBar("restore", global)
+    let result = try Interruption.cancelling(cancellation.cancel) {
+      defer { bar.finish() }
+      return try ObjectStore.restore(from: source, to: target, progress: bar.update, cancellation: cancellation)
+    }
+    try BackupReport("restored to", target, result).write(global)
+  }
+}
+
+struct CompactCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "compact", abstract: "Makes a copy of the store without free pages and deleted bytes.",
+    discussion: """
+      The copy is verified; the store stays as it is. To use the copy in its place, see that nobody has the store open, \
+      and rename both.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Option(name: [.customShort("o"), .long], help: ArgumentHelp("The directory to make.", valueName: "dest"))
+  var output: String
+
+  func validate() throws {
+    if output.isEmpty { throw ValidationError("--output is given, and empty; give a path") }
+  }
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: true)
+    defer { store.close() }
+    let cancellation = BackupCancellation()
+    let bar = BackupBar("compact", global)
+    let before = try store.info().fileBytes
+    let result = try Interruption.cancelling(cancellation.cancel) {
+      defer { bar.finish() }
+      return try store.backup(to: output, progress: bar.update, cancellation: cancellation)
+    }
+    try BackupReport("compacted from \(Text.bytes(before)) to", output, result).write(global)
+  }
+}
+
+/// Shows how far a backup has come.
+private struct BackupBar: Sendable {
+  private let bar: ProgressBar
+
+  init(_ title: String, _ global: GlobalOptions) {
+    bar = ProgressBar(title, unit: "bytes", total: nil, global)
+  }
+
+  @Sendable func update(_ progress: BackupProgress) {
+    bar.update(progress.completed, phase: progress.phase.rawValue, of: progress.total)
+  }
+
+  func finish() { bar.finish() }
+}
+
+/// What was made, for people and programs.
+private struct BackupReport {
+  let path: String
+  let verb: String
+  let byteCount: UInt64
+  let commit: UInt64
+  let isReflink: Bool
+  let duration: Duration
+  var pageCount: Int?
+  var copyReason: FileSnapshotResult.CopyReason?
+  var lockDuration: Duration?
+
+  init(_ verb: String, _ path: String, _ result: BackupResult) {
+    self.verb = verb
+    self.path = path
+    byteCount = result.byteCount
+    pageCount = result.pageCount
+    commit = result.commit
+    isReflink = false
+    duration = result.duration
+  }
+
+  init(_ path: String, _ result: FileSnapshotResult) {
+    verb = result.isReflink ? "sharing blocks with" : "copied to"
+    self.path = path
+    byteCount = result.byteCount
+    commit = result.commit
+    isReflink = result.isReflink
+    duration = result.duration
+    copyReason = result.copyReason
+    lockDuration = result.lockDuration
+  }
+
+  func write(_ global: GlobalOptions) throws {
+    let output = Output()
+    if global.json {
+      return try output.json { json in
+        json.beginObject()
+        json.member("path", path)
+        json.member("bytes", byteCount)
+        if let pageCount { json.member("pages", pageCount) }
+        json.member("commit", commit)
+        json.member("reflink", isReflink)
+        if let copyReason { json.member("copyReason", copyReason.rawValue) }
+        json.member("seconds", duration.inSeconds)
+        if let lockDuration { json.member("lockSeconds", lockDuration.inSeconds) }
+        json.endObject()
+      }
+    }
+    if copyReason == .fileSystem {
+      global.note("kvclone: the file system cannot share blocks from there to here, so the store was copied")
+    }
+    if global.quiet { return }
+    try output.line(
+      "\(verb) \(path): commit \(commit), \(Text.bytes(byteCount)) in \(Text.seconds(duration.inSeconds))")
+    try output.flush()
+  }
+}
