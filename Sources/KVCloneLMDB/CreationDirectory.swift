@@ -93,7 +93,7 @@ struct CreationDirectory: ~Copyable {
   /// publish, a `data.mdb` that nobody has marked any more.
   private static func sweepWithoutLock(_ paths: StorePaths) {
     let data = unsafe kvclone_open(paths.data, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0)
-    guard data >= 0 else { return FileSystem.removeEmptyDirectory(paths.directory) }
+    guard data >= 0 else { return sweepWithoutData(paths) }
     defer { close(data) }
     guard markBuilding(data), let own = try? FileSystem.facts(descriptor: data), own.kind == .regularFile,
       (try? FileSystem.facts(paths.data))?.identity == own.identity,
@@ -101,6 +101,19 @@ struct CreationDirectory: ~Copyable {
       FileSystem.kind(paths.writerLock) == nil
     else { return }
     remove(paths)
+  }
+
+  /// After a power loss anything may be missing, the lock too. A maker has its lock before any other file, so others that are there
+  /// without it are nobody's.
+  private static func sweepWithoutData(_ paths: StorePaths) {
+    let names = FileSystem.names(inDirectory: paths.directory)
+    if FileSystem.kind(paths.writerLock) == nil {
+      for path in [paths.commitLog, paths.readerLock, paths.stagerLock]
+      where names.contains(where: { path.hasSuffix("/" + $0) }) {
+        FileSystem.removeFile(path)
+      }
+    }
+    FileSystem.removeEmptyDirectory(paths.directory)
   }
 
   /// The lock goes last: as long as it is there, it says that somebody is at work.
