@@ -30,6 +30,8 @@ public struct ModelWarning: Hashable, Sendable {
     case currentVersion
     /// A fetch index is of a form that stores do not keep; it is ignored.
     case unusableIndex
+    /// Something in a mapping model cannot be computed or read; a migration that needs it is refused.
+    case unusableMapping
   }
 
   /// What is odd.

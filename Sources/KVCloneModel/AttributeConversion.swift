@@ -1,0 +1,116 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// How values of one type become values of another, when a new version of a model changes an attribute's type.
+///
+/// Nothing is ever rounded or cut off: a type is turned into one that has all of its values, or each single value is looked at,
+/// and one that has no equal in the new type is an error.
+package struct AttributeConversion: Sendable, Hashable {
+  package let source: AttributeType
+  package let destination: AttributeType
+
+  /// Nil where values of `source` mean nothing as `destination`, or would lose something; the identity is a conversion.
+  package init?(from source: AttributeType, to destination: AttributeType) {
+    guard source == destination || Self.isDefined(source, destination) else { return nil }
+    self.source = source
+    self.destination = destination
+  }
+
+  /// Whether every value has an equal one, so that no object can stand in the way.
+  package var isTotal: Bool { source == destination || source != .string }
+
+  /// What the conversion means, for people.
+  package var meaning: String {
+    switch (source, destination) {
+    case (.date, _): "seconds since 2001-01-01 00:00 UTC"
+    case (_, .date): "as seconds since 2001-01-01 00:00 UTC"
+    case (.string, _): "as the text says; a text that says no \(destination.rawValue) is an error"
+    case (_, .string): "as text"
+    default: "the same \(source == .boolean ? "as 0 or 1" : "value")"
+    }
+  }
+
+  private static func isDefined(_ source: AttributeType, _ destination: AttributeType) -> Bool {
+    switch source {
+    case .boolean: destination.isInteger
+    case .integer16: [.integer32, .integer64, .float, .double, .decimal, .string, .date].contains(destination)
+    case .integer32: [.integer64, .double, .decimal, .string, .date].contains(destination)
+    case .integer64: [.decimal, .string].contains(destination)
+    case .float: [.double, .string, .date].contains(destination)
+    case .double: [.string, .date].contains(destination)
+    case .decimal: destination == .string
+    case .date: destination == .double
+    case .string:
+      destination.isInteger || [.decimal, .double, .float, .uuid, .uri].contains(destination)
+    case .uuid, .uri: destination == .string
+    default: false
+    }
+  }
+
+  /// The value in the new type; nil where it has no equal there.
+  package func convert(_ value: AttributeValue) -> AttributeValue? {
+    if source == destination { return value }
+    switch (value, destination) {
+    case (.boolean(let flag), _): return destination.coerce(.integer(flag ? 1 : 0))
+    case (.date(let date), .double): return .double(date.timeIntervalSinceReferenceDate)
+    case (.string(let text), .uuid), (.string(let text), .uri): return destination.coerce(.string(text))
+    case (.string(let text), _): return number(text)
+    case (_, .date): return seconds(value).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
+    case (.uuid(let uuid), .string): return .string(uuid.uuidString)
+    case (.uri(let text), .string): return .string(text)
+    case (.integer(let number), .string): return .string(String(number))
+    // A number's own text: the shortest one that reads back equal.
+    case (.double(let number), .string): return .string(number.description)
+    case (.float(let number), .string): return .string(number.description)
+    case (.decimal(let number), .string): return .string(number.description)
+    default: return destination.coerce(value)
+    }
+  }
+
+  private func seconds(_ value: AttributeValue) -> Double? {
+    guard case .double(let seconds)? = AttributeType.double.coerce(value) else { return nil }
+    return seconds
+  }
+
+  private func number(_ text: String) -> AttributeValue? {
+    // What is around a number in texts that people typed; `Double` and `Int64` take none of it.
+    let start = text.drop { $0.isWhitespace }
+    let text = String(start.prefix { !$0.isWhitespace })
+    guard start.dropFirst(text.count).allSatisfy(\.isWhitespace) else { return nil }
+    switch destination {
+    case .integer16, .integer32, .integer64: return Int64(text).flatMap { destination.coerce(.integer($0)) }
+    case .double: return Double(text).map { .double($0) }
+    case .float: return Float(text).map { .float($0) }
+    case .decimal: return Self.isDecimal(text) ? Decimal(string: text).map { .decimal($0) } : nil
+    default: return nil
+    }
+  }
+
+  /// `Decimal(string:)` reads as far as it understands, so that the form is looked at before.
+  private static func isDecimal(_ text: String) -> Bool {
+    if text == "NaN" { return true }
+    var digits = 0
+    var mantissa = 0
+    var hasPoint = false
+    var exponent: Substring?
+    for (offset, character) in text.utf8.enumerated() {
+      switch character {
+      case 0x30...0x39: digits += 1
+      case 0x2B, 0x2D: if offset > 0 { return false }
+      case 0x2E:
+        if hasPoint { return false }
+        hasPoint = true
+      case 0x45, 0x65:
+        exponent = text.dropFirst(offset + 1)
+        mantissa = digits
+      default: return false
+      }
+      if exponent != nil { break }
+    }
+    if let exponent { return mantissa > 0 && mantissa <= 38 && Int8(exponent) != nil }
+    return digits > 0 && digits <= 38
+  }
+}
