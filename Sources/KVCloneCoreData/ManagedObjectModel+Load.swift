@@ -28,6 +28,18 @@ extension ManagedObjectModel {
     return LoadedModel(model: loaded.model, warnings: bundle.warnings + loaded.warnings)
   }
 
+  /// Reads all versions in a bundle that can be read, from the earliest to the latest as their names count: `Model`, `Model 2`,
+  /// `Model 10`. Versions that cannot be read are left out.
+  public static func loadVersions(contentsOf path: String) throws(ModelFileError) -> [LoadedModel] {
+    let bundle = try ModelBundle(at: path)
+    let sorted = bundle.versions.sorted { left, right in
+      // A bundle's first version has the bundle's name, whatever the later ones are called.
+      if (left.name == bundle.name) != (right.name == bundle.name) { return left.name == bundle.name }
+      return left.name.compare(right.name, options: .numeric) == .orderedAscending
+    }
+    return sorted.compactMap { try? load(contentsOf: path, version: $0.name) }
+  }
+
   /// The versions in a bundle, none of which is read.
   public static func modelVersions(at path: String) throws(ModelFileError) -> ModelVersions {
     let bundle = try ModelBundle(at: path)

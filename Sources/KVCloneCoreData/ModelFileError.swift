@@ -1,6 +1,6 @@
 public import KVCloneModel
 
-/// Why a model's files cannot be read; each case names the file, and its description says what to do.
+/// Why the files of a model or a mapping model cannot be read; each case names the file, and its description says what to do.
 public enum ModelFileError: Error, Hashable, Sendable {
   /// There is nothing at the path.
   case notFound(path: String)
@@ -32,6 +32,10 @@ public enum ModelFileError: Error, Hashable, Sendable {
   case unknownAttributeType(path: String, entity: String, property: String, type: String)
   /// The model was read, but no store can use it.
   case invalidModel(path: String, ModelError)
+  /// The path is no `.xcmappingmodel` folder, or the file in it is no mapping model.
+  case notAMapping(path: String)
+  /// The parts of a mapping model do not fit together; `reason` says which and how.
+  case brokenMapping(path: String, line: Int, reason: String)
 
   /// The file or bundle that is wrong.
   public var path: String {
@@ -40,7 +44,7 @@ public enum ModelFileError: Error, Hashable, Sendable {
       .noVersion(let path), .currentVersionUnknown(let path, _), .unknownVersion(let path, _, _),
       .tooLarge(let path, _), .notUTF8(let path), .malformed(let path, _, _), .forbiddenDeclaration(let path),
       .limitExceeded(let path, _, _), .missingAttribute(let path, _, _, _), .unknownAttributeType(let path, _, _, _),
-      .invalidModel(let path, _):
+      .invalidModel(let path, _), .notAMapping(let path), .brokenMapping(let path, _, _):
       path
     }
   }
@@ -81,6 +85,8 @@ public enum ModelFileError: Error, Hashable, Sendable {
     case .missingAttribute: "missingAttribute"
     case .unknownAttributeType: "unknownAttributeType"
     case .invalidModel(_, let error): error.kind
+    case .notAMapping: "notAMapping"
+    case .brokenMapping: "brokenMapping"
     }
   }
 }
@@ -111,6 +117,8 @@ extension ModelFileError: CustomStringConvertible {
     case .unknownAttributeType(_, let entity, let property, let type):
       "\(entity).\(property) has the unknown type '\(type)'; use one of Core Data's types"
     case .invalidModel(_, let error): error.description
+    case .notAMapping: "is no mapping model; give the path of a .xcmappingmodel folder with a file 'xcmapping.xml'"
+    case .brokenMapping(_, let line, let reason): "line \(line): \(reason); make the mapping model anew with Xcode"
     }
   }
 

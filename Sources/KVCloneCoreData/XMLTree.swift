@@ -10,6 +10,17 @@ struct XMLNode {
   var attributes: [String: String]
   var line: Int
   var children: [XMLNode] = []
+  /// What stands between the tags, where the form of the file has it; see ``XMLForm``.
+  var text = ""
+}
+
+/// What a file may have besides elements and their attributes.
+enum XMLForm {
+  /// Nothing, as in a model.
+  case model
+  /// What Core Data writes into its XML stores: one fixed document type, which is overlooked, and texts in elements called
+  /// `attribute`.
+  case store
 }
 
 /// How much a file may hold. The largest of a thousand public models has 300 KB and nests five elements deep.
@@ -21,13 +32,22 @@ enum XMLLimits {
 }
 
 /// Reads a small, plain XML file into a tree, and refuses everything else a file can do: other encodings, document
-/// types, entities (and with them, expansion and other files), processing instructions, and sizes that no model has.
+/// types (but one), entities (and with them, expansion and other files), processing instructions, and sizes that no model has.
 enum XMLTree {
-  static func parse(_ bytes: Data, path: String) throws(ModelFileError) -> XMLNode {
+  /// The document type of Core Data's XML stores. No one looks it up.
+  private static let storeDocumentType = Data(
+    "<!DOCTYPE database SYSTEM \"file:///System/Library/DTDs/CoreData.dtd\">".utf8)
+
+  static func parse(_ given: Data, path: String, form: XMLForm = .model) throws(ModelFileError) -> XMLNode {
+    var bytes = given
     guard bytes.count <= XMLLimits.bytes else { throw .tooLarge(path: path, limit: XMLLimits.bytes) }
     // A byte 0 is valid UTF-8, but no XML: UTF-16 would look like that.
     guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil, declaresUTF8(bytes) else {
       throw .notUTF8(path: path)
+    }
+    // It becomes as many spaces, so that the parser never sees it, and what is left is checked as every file is.
+    if form == .store, let range = bytes.prefix(1_024).range(of: storeDocumentType) {
+      bytes.replaceSubrange(range, with: Data(repeating: UInt8(ascii: " "), count: range.count))
     }
     // Refused wherever the text stands, even in a comment: a scanner that tells where a comment ends could be led to
     // disagree with the parser.
@@ -35,7 +55,7 @@ enum XMLTree {
       throw .forbiddenDeclaration(path: path)
     }
     guard !hasInstructions(bytes) else { throw .forbiddenDeclaration(path: path) }
-    let builder = TreeBuilder(path: path)
+    let builder = TreeBuilder(path: path, form: form)
     let parser = XMLParser(data: bytes)
     parser.shouldResolveExternalEntities = false
     parser.delegate = builder
@@ -80,10 +100,12 @@ private final class TreeBuilder: NSObject, XMLParserDelegate {
   var open: [XMLNode] = []
   var root: XMLNode?
   var failure: ModelFileError?
+  private let form: XMLForm
   private var count = 0
 
-  init(path: String) {
+  init(path: String, form: XMLForm) {
     self.path = path
+    self.form = form
   }
 
   private func fail(_ error: ModelFileError, _ parser: XMLParser) {
@@ -117,6 +139,15 @@ private final class TreeBuilder: NSObject, XMLParserDelegate {
   ) {
     guard failure == nil, let node = open.popLast() else { return }
     if open.isEmpty { root = root ?? node } else { open[open.count - 1].children.append(node) }
+  }
+
+  func parser(_ parser: XMLParser, foundCharacters string: String) {
+    guard form == .store, failure == nil, open.last?.name == "attribute" else { return }
+    open[open.count - 1].text += string
+  }
+
+  func parser(_ parser: XMLParser, foundCDATA CDATABlock: Data) {
+    self.parser(parser, foundCharacters: String(decoding: CDATABlock, as: UTF8.self))
   }
 
   func parser(_ parser: XMLParser, foundInternalEntityDeclarationWithName name: String, value: String?) {

@@ -12,6 +12,7 @@ struct FuzzTarget: Sendable {
 
   static let all: [FuzzTarget] =
     valueTargets + recordTargets + keyTargets + textTargets + storeTargets + predicateTargets
+    + mappingTargets
 }
 
 /// The target that this run is of: KVCLONE_FUZZ_TARGET.

@@ -45,6 +45,13 @@ let valueTargets: [FuzzTarget] = [
       OperationValue(
         commit: 6, time: 1.5, expires: 2.5, roots: [someID], argumentDigest: [1, 2], result: Array("{}".utf8))
     ]),
+  roundTrip(
+    "increment", IncrementValue.self,
+    [
+      IncrementValue(
+        commit: 9, created: 1.5, sinceName: "mon", sinceEpoch: 2, sinceCommit: 3, sinceCreated: 0.5,
+        counts: [.init(table: .metadata, entries: 12), .init(table: .objects(rootCode: 1), entries: 4)])
+    ]),
   roundTrip("redirect", RedirectValue.self, [RedirectValue(target: someID, commit: 6)]),
   FuzzTarget(
     name: "saved-keys", seeds: [[9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5, 0, 3, 0, 97, 98, 99]], run: savedKeys),

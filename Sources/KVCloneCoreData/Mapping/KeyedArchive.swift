@@ -1,0 +1,130 @@
+import Foundation
+
+/// What Foundation's keyed archiver wrote: objects with fields, which refer to each other.
+///
+/// Nothing is made of any class; an object's class is a text.
+struct KeyedArchive {
+  /// An archived object, or a value that stands in its place.
+  enum Node {
+    case null
+    case boolean(Bool)
+    case integer(Int64)
+    case real(Double)
+    case string(String)
+    case data([UInt8])
+    case object(Object)
+  }
+
+  /// An object of a class that this reader does not know as a value.
+  struct Object {
+    /// The name of the object's class.
+    var className: String
+    fileprivate var fields: [String: BinaryPropertyList.Value]
+  }
+
+  private var list: BinaryPropertyList
+  private var objects: [Int] = []
+  private var root: BinaryPropertyList.Value = .null
+
+  init(_ bytes: [UInt8]) throws(BinaryPropertyList.Damage) {
+    list = try BinaryPropertyList(bytes)
+    let top = try indexes(at: list.top)
+    guard let objects = top["$objects"], let roots = top["$top"], case .array(let members) = try list.value(at: objects)
+    else { throw .init() }
+    self.objects = members
+    guard let index = try indexes(at: roots)["root"] else { throw .init() }
+    root = try list.value(at: index)
+  }
+
+  /// The outermost object.
+  mutating func rootNode() throws(BinaryPropertyList.Damage) -> Node { try node(root) }
+
+  /// The object's field of that name; null where there is none.
+  mutating func field(_ name: String, of object: Object) throws(BinaryPropertyList.Damage) -> Node {
+    guard let value = object.fields[name] else { return .null }
+    return try node(value)
+  }
+
+  /// The object's field of that name where it is a text.
+  mutating func text(_ name: String, of object: Object) throws(BinaryPropertyList.Damage) -> String? {
+    guard case .string(let text) = try field(name, of: object) else { return nil }
+    return text
+  }
+
+  /// The object's field of that name where it is a whole number.
+  mutating func integer(_ name: String, of object: Object) throws(BinaryPropertyList.Damage) -> Int64? {
+    guard case .integer(let number) = try field(name, of: object) else { return nil }
+    return number
+  }
+
+  /// The members of an array's or dictionary's field; nil where the object has no such list.
+  mutating func members(_ name: String, of object: Object) throws(BinaryPropertyList.Damage) -> [Node]? {
+    guard case .array(let indexes)? = object.fields[name] else { return nil }
+    var result: [Node] = []
+    for index in indexes { result.append(try node(try list.value(at: index))) }
+    return result
+  }
+
+  /// The members of an array or a set that an object is; nil where it is neither.
+  mutating func items(of node: Node) throws(BinaryPropertyList.Damage) -> [Node]? {
+    guard case .object(let object) = node, Self.listClasses.contains(object.className) else { return nil }
+    return try members("NS.objects", of: object)
+  }
+
+  private static let listClasses: Set<String> = [
+    "NSArray", "NSMutableArray", "NSSet", "NSMutableSet", "NSOrderedSet", "NSMutableOrderedSet",
+  ]
+
+  private mutating func node(_ value: BinaryPropertyList.Value) throws(BinaryPropertyList.Damage) -> Node {
+    switch value {
+    case .reference(let reference):
+      // The object 0 stands for nil.
+      if reference == 0 { return .null }
+      guard objects.indices.contains(reference) else { throw .init() }
+      let target = try list.value(at: objects[reference])
+      switch target {
+      case .dictionary: return try object(target)
+      case .reference: throw .init()
+      default: return try node(target)
+      }
+    case .null: return .null
+    case .boolean(let flag): return .boolean(flag)
+    case .integer(let number): return .integer(number)
+    case .real(let number): return .real(number)
+    case .string(let text): return .string(text)
+    case .data(let bytes): return .data(bytes)
+    // An archiver writes them as objects.
+    case .date, .array, .dictionary: throw .init()
+    }
+  }
+
+  private mutating func object(_ value: BinaryPropertyList.Value) throws(BinaryPropertyList.Damage) -> Node {
+    var fields: [String: BinaryPropertyList.Value] = [:]
+    for (name, index) in try indexes(value) { fields[name] = try list.value(at: index) }
+    guard case .reference(let reference)? = fields["$class"], objects.indices.contains(reference) else { throw .init() }
+    guard let index = try indexes(at: objects[reference])["$classname"],
+      case .string(let name) = try list.value(at: index)
+    else { throw .init() }
+    if name == "NSString" || name == "NSMutableString" {
+      guard case .string(let text)? = fields["NS.string"] else { throw .init() }
+      return .string(text)
+    }
+    if name == "NSNull" { return .null }
+    return .object(Object(className: name, fields: fields))
+  }
+
+  /// The values of a dictionary, as indexes.
+  private mutating func indexes(at index: Int) throws(BinaryPropertyList.Damage) -> [String: Int] {
+    try indexes(try list.value(at: index))
+  }
+
+  private mutating func indexes(_ value: BinaryPropertyList.Value) throws(BinaryPropertyList.Damage) -> [String: Int] {
+    guard case .dictionary(let pairs) = value else { throw .init() }
+    var result: [String: Int] = [:]
+    for (key, value) in pairs {
+      guard case .string(let name) = try list.value(at: key) else { throw .init() }
+      result[name] = value
+    }
+    return result
+  }
+}

@@ -1,0 +1,267 @@
+import Foundation
+import KVCloneModel
+
+/// Turns the tree of a `xcmapping.xml` file into a mapping model, noticing everything that it does not understand.
+struct MappingReader {
+  private let file: String
+  private var context: ReadContext
+  private var objects: [String: MappingObject] = [:]
+  /// How many bytes of archives may still be read: the embedded models are not among them, and expressions are short.
+  private var archiveBudget = MappingLimits.archiveBytes
+
+  private init(file: String) {
+    self.file = file
+    context = ReadContext(file: file)
+  }
+
+  static func read(
+    _ root: XMLNode, file: String, name: String
+  ) throws(ModelFileError) -> (mapping: MappingModel, warnings: [ModelWarning]) {
+    guard root.name == "database" else { throw .notAMapping(path: file) }
+    var reader = MappingReader(file: file)
+    let mapping = try reader.mapping(root, name: name)
+    return (mapping, reader.context.warnings)
+  }
+
+  private mutating func mapping(_ root: XMLNode, name: String) throws(ModelFileError) -> MappingModel {
+    let element = ElementReader(root, file: file)
+    var model: MappingObject?
+    for child in root.children {
+      // The version of Xcode's own format.
+      if child.name == "databaseInfo" { continue }
+      guard child.name == "object" else {
+        element.warnUnknown(child: child, &context)
+        continue
+      }
+      let object = try MappingObject(child, file: file, &context)
+      if objects[object.id] != nil { throw broken(child.line, "there are two objects '\(object.id)'") }
+      objects[object.id] = object
+      guard object.kind == .mappingModel else { continue }
+      if model != nil { throw broken(child.line, "there are two mapping models") }
+      model = object
+    }
+    element.finish(&context)
+    guard var model else { throw .notAMapping(path: file) }
+    objects[model.id] = nil
+    var result = MappingModel([], name: name)
+    result.sourceModelPath = model.text("sourcemodelpath")
+    result.destinationModelPath = model.text("destinationmodelpath")
+    // The models in Xcode's own form; the versions themselves say the same.
+    model.ignore("sourcemodeldata", "destinationmodeldata")
+    result.entityMappings = try entityMappings(&model)
+    model.finish(&context)
+    noticeUnused()
+    return result
+  }
+
+  private mutating func entityMappings(_ model: inout MappingObject) throws(ModelFileError) -> [EntityMapping] {
+    var found: [(number: Int, mapping: EntityMapping)] = []
+    for id in model.references("entitymappings") {
+      var object = try take(id, .entityMapping, from: model)
+      guard found.count < MappingLimits.entityMappings else {
+        throw .limitExceeded(
+          path: file, line: object.line, what: "entity mappings (\(MappingLimits.entityMappings))")
+      }
+      let number = object.text("mappingnumber")
+      if number != nil && number.flatMap({ Int($0) }) == nil {
+        context.warn(.unreadableValue, "the 'mappingnumber' in line \(object.line) is no number, and is overlooked")
+      }
+      found.append((number.flatMap { Int($0) } ?? Int.max, try entityMapping(&object)))
+    }
+    // Those with the same number, or none, stay in the file's order.
+    let order = found.indices.sorted { (found[$0].number, $0) < (found[$1].number, $1) }
+    let mappings = order.map { found[$0].mapping }
+    var names: Set<String> = []
+    for mapping in mappings where !names.insert(mapping.name).inserted {
+      context.entity = mapping.name
+      context.warn(.unusableMapping, "is the name of two entity mappings, and has to be changed before a migration")
+    }
+    context.entity = nil
+    return mappings
+  }
+
+  private mutating func entityMapping(_ object: inout MappingObject) throws(ModelFileError) -> EntityMapping {
+    let (source, destination) = (object.text("sourcename"), object.text("destinationname"))
+    guard source != nil || destination != nil else {
+      throw broken(object.line, "an entity mapping names neither a source nor a destination entity")
+    }
+    var mapping = EntityMapping(
+      from: source, to: destination, name: object.text("name"), mapsUnlistedProperties: false)
+    context.entity = mapping.name
+    defer { context.entity = nil }
+    mapping.mappingType = type(&object)
+    mapping.entityMigrationPolicyClassName = object.text("migrationpolicyclassname")
+    if mapping.mappingType == .undefined { mapping.mappingType = Self.inferredType(of: mapping) }
+    mapping.sourceObjects = try sourceObjects(&object, entity: source)
+    mapping.userInfo = try userInfo(&object)
+    for id in object.references("attributemappings") {
+      var property = try take(id, .attributeMapping, from: object)
+      mapping.attributeMappings.append(try propertyMapping(&property))
+    }
+    for id in object.references("relationshipmappings") {
+      var property = try take(id, .relationshipMapping, from: object)
+      mapping.relationshipMappings.append(try propertyMapping(&property))
+    }
+    object.ignore("mappingmodel")
+    object.finish(&context)
+    return mapping
+  }
+
+  /// Xcode writes "Undefined" for every type, whatever its editor shows.
+  private mutating func type(_ object: inout MappingObject) -> EntityMappingType {
+    switch object.text("mappingtypename") {
+    case nil, "Undefined": return .undefined
+    case "Custom": return .custom
+    case "Add": return .add
+    case "Remove": return .remove
+    case "Copy": return .copy
+    case "Transform": return .transform
+    case let name?:
+      context.warn(.unreadableValue, "the type '\(name)' is unknown; it is inferred")
+      return .undefined
+    }
+  }
+
+  /// The type as far as the mapping alone says it; whether two entities are the same is seen in the models only.
+  private static func inferredType(of mapping: EntityMapping) -> EntityMappingType {
+    if mapping.entityMigrationPolicyClassName != nil { return .custom }
+    if mapping.sourceEntityName == nil { return .add }
+    return mapping.destinationEntityName == nil ? .remove : .undefined
+  }
+
+  // MARK: Expressions
+
+  private mutating func sourceObjects(
+    _ object: inout MappingObject, entity: String?
+  ) throws(ModelFileError) -> EntityMapping.SourceObjects {
+    let format = object.text("sourcefilterpredicatestring")
+    let archive = object.text("sourceexpressiondata")
+    let isGenerated = object.flag("autogenerateexpression", &context) ?? (archive == nil)
+    var result: EntityMapping.SourceObjects = .all
+    if !isGenerated, let archive {
+      do {
+        let found = try ExpressionArchive.sourceObjects(in: try bytes(of: archive, line: object.line) ?? [])
+        result = found.objects
+        if let name = found.entity, name != entity { result = .unsupported("FETCH of \(name)") }
+      } catch {
+        if let error = error as? ModelFileError { throw error }
+        result = .unsupported("an archive that is damaged")
+      }
+    } else if let format {
+      result = ExpressionArchive.sourceObjects(format: format)
+    }
+    if case .unsupported(let text) = result {
+      context.warn(
+        .unusableMapping, "which objects are read is said in a way that cannot be asked for (\(Self.shown(text)))")
+    }
+    return result
+  }
+
+  private mutating func propertyMapping(_ object: inout MappingObject) throws(ModelFileError) -> PropertyMapping {
+    var property = PropertyMapping(try object.required("name"), nil)
+    context.property = property.name
+    defer { context.property = nil }
+    property.userInfo = try userInfo(&object)
+    let archive = object.text("valueexpressiondata")
+    let keyPath = object.text("sourcekeypath")
+    let mapping = object.text("sourcemappingname")
+    let isGenerated = object.flag("autogenerateexpression", &context)
+    if let archive, isGenerated != true {
+      property.valueExpression = try expression(archive, line: object.line)
+    } else if keyPath != nil || mapping != nil {
+      property.valueExpression = expression(
+        keyPath: keyPath ?? property.name, mapping: mapping, isRelationship: object.kind == .relationshipMapping)
+    } else if isGenerated != false {
+      // Xcode shows `$source.name` in its editor, and leaves it out of the file.
+      property.valueExpression = .automatic
+    }
+    if case .unsupported(let text)? = property.valueExpression {
+      context.warn(.unusableMapping, "has an expression that cannot be computed (\(Self.shown(text)))")
+    }
+    object.ignore("entitymapping")
+    object.finish(&context)
+    return property
+  }
+
+  private mutating func expression(_ archive: String, line: Int) throws(ModelFileError) -> MappingExpression {
+    do {
+      return try ExpressionArchive.expression(in: try bytes(of: archive, line: line) ?? [])
+    } catch {
+      if let error = error as? ModelFileError { throw error }
+      return .unsupported("an archive that is damaged")
+    }
+  }
+
+  /// What is meant where the file has the parts of an expression: a key path, and the mapping that a relationship's objects
+  /// go through.
+  private func expression(keyPath: String, mapping: String?, isRelationship: Bool) -> MappingExpression {
+    guard
+      let value = try? QueryExpression(format: "%@.%K", .expression(.variable("source")), .string(keyPath))
+    else { return .unsupported(keyPath) }
+    guard isRelationship else { return .value(value) }
+    if let mapping { return .destinationInstances(mapping: mapping, of: .value(value)) }
+    let relationship = keyPath.split(separator: ".").last.map(String.init) ?? keyPath
+    return .destinationInstancesForRelationship(relationship, of: .value(value))
+  }
+
+  private mutating func userInfo(_ object: inout MappingObject) throws(ModelFileError) -> [String: String] {
+    guard let archive = object.text("userinfodata") else { return [:] }
+    do {
+      let info = try ExpressionArchive.userInfo(in: try bytes(of: archive, line: object.line) ?? [])
+      if !info.isWhole {
+        context.warn(.unreadableValue, "the user info has entries that are no texts; they are left out")
+      }
+      return info.texts
+    } catch {
+      if let error = error as? ModelFileError { throw error }
+      context.warn(.unreadableValue, "the user info cannot be read, and is left out")
+      return [:]
+    }
+  }
+
+  /// The bytes of base 64 with line breaks; nil where it is none.
+  private mutating func bytes(of text: String, line: Int) throws(ModelFileError) -> [UInt8]? {
+    archiveBudget -= text.utf8.count
+    guard archiveBudget >= 0 else {
+      throw .limitExceeded(path: file, line: line, what: "bytes of expressions (\(MappingLimits.archiveBytes))")
+    }
+    let digits = Data(text.utf8.filter { !" \t\r\n".utf8.contains($0) })
+    return Data(base64Encoded: digits).map { [UInt8]($0) }
+  }
+
+  private static func shown(_ text: String) -> String { text.utf8.count <= 200 ? text : String(text.prefix(200)) + "…" }
+
+  // MARK: Objects
+
+  /// The object that a reference names. Each belongs to one other, as in Xcode's model of mappings.
+  private mutating func take(
+    _ id: String, _ kind: MappingObject.Kind, from owner: MappingObject
+  ) throws(ModelFileError) -> MappingObject {
+    guard let object = objects[id] else {
+      throw broken(owner.line, "object '\(owner.id)' needs '\(id)', which is missing, or part of another one")
+    }
+    guard object.kind == kind else {
+      throw broken(owner.line, "object '\(owner.id)' takes '\(id)' for something that it is not")
+    }
+    objects[id] = nil
+    return object
+  }
+
+  private mutating func noticeUnused() {
+    for object in objects.values.sorted(by: { $0.line < $1.line }) where object.kind != nil {
+      context.warn(.unknownContent, "the mapping in line \(object.line) is part of no other one, and is ignored")
+    }
+  }
+
+  private func broken(_ line: Int, _ reason: String) -> ModelFileError {
+    .brokenMapping(path: file, line: line, reason: reason)
+  }
+}
+
+/// How much a mapping model may hold. The largest known one has 16 entity mappings.
+enum MappingLimits {
+  /// As many as a model may have entities.
+  static let entityMappings = ModelLimits.entities
+  /// Base 64 of all expressions and user infos together; real ones have some hundred bytes each.
+  static let archiveBytes = 8 << 20
+}
