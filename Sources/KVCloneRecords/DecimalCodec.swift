@@ -31,6 +31,17 @@ package enum DecimalCodec {
     return Parts(mantissa: mantissa, exponent: exponent, isNegative: value.isSignMinus)
   }
 
+  /// The same of an integer, without a `Decimal`, whose digits only texts tell.
+  static func parts(of value: Int64) -> Parts {
+    var mantissa = value.magnitude
+    var exponent = 0
+    while mantissa != 0, mantissa.isMultiple(of: 10) {
+      mantissa /= 10
+      exponent += 1
+    }
+    return Parts(mantissa: UInt128(mantissa), exponent: exponent, isNegative: value < 0)
+  }
+
   static func decimal(from parts: Parts) -> Decimal {
     if parts.isNaN { return .nan }
     let low = Decimal(UInt64(truncatingIfNeeded: parts.mantissa))
@@ -41,8 +52,7 @@ package enum DecimalCodec {
 
   private static let twoTo64 = Decimal(UInt64.max) + 1
 
-  package static func store(_ value: Decimal, to address: UnsafeMutableRawPointer) {
-    let parts = parts(of: value)
+  static func store(_ parts: Parts, to address: UnsafeMutableRawPointer) {
     address.storeBytes(of: parts.mantissa.littleEndian, as: UInt128.self)
     address.storeBytes(of: Int8(parts.exponent), toByteOffset: 16, as: Int8.self)
     let flags: UInt8 = (parts.isNegative ? 1 : 0) | (parts.isNaN ? 2 : 0)

@@ -3,7 +3,7 @@
 @usableFromInline
 package enum FormatLimits {
   /// The newest format that this library reads and writes. *Format.*
-  @inlinable package static var formatVersion: UInt32 { 5 }
+  @inlinable package static var formatVersion: UInt32 { 6 }
 
   /// The oldest format that this library reads, and the format of a store that has nothing of a newer one. *Format.*
   @inlinable package static var oldestFormatVersion: UInt32 { 3 }
@@ -15,6 +15,10 @@ package enum FormatLimits {
   /// The format of stores with snapshots, whose previous states whoever writes has to save: its own minimum for readers.
   /// *Format.*
   @inlinable package static var snapshotFormatVersion: UInt32 { 5 }
+
+  /// The format of stores that were migrated: records of several layouts live side by side in them, and the model's document says what
+  /// older ones mean. Its own minimum for readers. *Format.*
+  @inlinable package static var migrationFormatVersion: UInt32 { 6 }
 
   /// LMDB's page size that the chunk sizes below are computed for; files with another one are refused.
   @inlinable package static var pageSize: Int { 4096 }

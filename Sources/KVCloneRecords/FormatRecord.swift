@@ -73,6 +73,26 @@ package struct FormatRecord: Hashable, Sendable {
     minimumReaderVersion = max(minimumReaderVersion, version)
   }
 
+  /// The bit of the minimum version that tells an increment, and keeps libraries that do not know it from opening one as a store.
+  private static let incrementBit: UInt32 = 1 << 31
+
+  /// Whether the file is no store, but an increment, which has what changed in one.
+  package var isIncrement: Bool { minimumReaderVersion & Self.incrementBit != 0 }
+
+  /// The record of an increment of this store.
+  package var ofIncrement: FormatRecord {
+    var record = self
+    record.minimumReaderVersion |= Self.incrementBit
+    return record
+  }
+
+  /// The record of the store that an increment is of.
+  package var ofStore: FormatRecord {
+    var record = self
+    record.minimumReaderVersion &= ~Self.incrementBit
+    return record
+  }
+
   /// Whether the file needs a newer library.
   package var isTooNew: Bool { minimumReaderVersion > FormatLimits.formatVersion }
 

@@ -176,6 +176,8 @@ package enum MetadataKey {
   package static let history = "history"
   /// The catalog: codes of entities, properties, layouts and indexes (JSON of the store).
   package static let catalog = "catalog"
+  /// Of an increment, and of no store: what it is.
+  package static let increment = "increment"
   /// Which expressions the derived attributes were computed by.
   package static let derivations = "derivations"
 

@@ -54,7 +54,14 @@ extension RecordBuffer {
   package mutating func setDecimal(_ field: Int, _ value: Decimal) {
     precondition(layout.kind(field) == .decimal, "the field is of another kind")
     clearNull(field)
-    DecimalCodec.store(value, to: base + layout.offset(field))
+    DecimalCodec.store(DecimalCodec.parts(of: value), to: base + layout.offset(field))
+  }
+
+  /// A decimal that is an integer: many times as fast.
+  package mutating func setDecimal(_ field: Int, integer value: Int64) {
+    precondition(layout.kind(field) == .decimal, "the field is of another kind")
+    clearNull(field)
+    DecimalCodec.store(DecimalCodec.parts(of: value), to: base + layout.offset(field))
   }
 
   @inlinable

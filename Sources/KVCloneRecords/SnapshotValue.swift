@@ -17,6 +17,8 @@ package struct SnapshotValue: ValueCodec, Hashable {
 
   /// Made by the store itself (before a rollback or a migration), not by a user.
   package var isAutomatic = false
+  /// Made within a transaction that had changed something before: no commit has checked the model's rules for what it shows.
+  package var isUnfinished = false
   /// The epoch that began with it: the previous states that it needs are of this epoch or a later one.
   package var epoch: UInt64
   /// The last commit that it shows.
@@ -59,7 +61,7 @@ package struct SnapshotValue: ValueCodec, Hashable {
   }
 
   package func write(to writer: inout ByteWriter) {
-    writer.put32(isAutomatic ? 1 : 0)
+    writer.put32((isAutomatic ? 1 : 0) | (isUnfinished ? 2 : 0))
     writer.put32(UInt32(holds.count))
     writer.put64(epoch)
     writer.put64(commit)
@@ -82,8 +84,9 @@ package struct SnapshotValue: ValueCodec, Hashable {
 
   package init(from reader: inout ByteReader) throws(RecordError) {
     let flags = try reader.get32()
-    guard flags <= 1 else { throw .badFlag }
-    isAutomatic = flags == 1
+    guard flags <= 3 else { throw .badFlag }
+    isAutomatic = flags & 1 != 0
+    isUnfinished = flags & 2 != 0
     let holdCount = try reader.getCount(width: 4)
     epoch = try reader.get64()
     commit = try reader.get64()

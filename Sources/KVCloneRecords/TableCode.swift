@@ -22,6 +22,8 @@ package struct TableCode: RawRepresentable, Hashable, Sendable {
   @inlinable package static var operations: Self { Self(rawValue: 10) }
   /// Object ids that a migration moved.
   @inlinable package static var redirects: Self { Self(rawValue: 11) }
+  /// Of an increment, and of no store: keys that are gone.
+  @inlinable package static var deletions: Self { Self(rawValue: 12) }
 
   /// The tables that every store has, in the order of their codes.
   package static let fixed: [TableCode] = [
@@ -58,6 +60,7 @@ package struct TableCode: RawRepresentable, Hashable, Sendable {
     case 9: "provenance"
     case 10: "operations"
     case 11: "redirects"
+    case 12: "deletions"
     default: rootCode.map { "objects-" + hexadecimal($0) }
     }
   }
@@ -66,6 +69,8 @@ package struct TableCode: RawRepresentable, Hashable, Sendable {
   package init?(name: String) {
     if let code = Self.fixed.first(where: { $0.name == name }) {
       self = code
+    } else if name == Self.deletions.name {
+      self = .deletions
     } else if name.hasPrefix("objects-"), let root = UInt16(name.dropFirst(8), radix: 16),
       (1...FormatLimits.maximumRootCode).contains(root), name == "objects-" + hexadecimal(root)
     {

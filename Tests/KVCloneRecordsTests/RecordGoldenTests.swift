@@ -139,6 +139,22 @@ enum Example {
     #expect(bytes(Decimal(sign: .plus, exponent: -3, significand: 1)) == "0100" + zeros + "fd000000")
   }
 
+  @Test func integersAreDecimalsWithTheSameBytes() {
+    let layout = RecordLayout(id: 1, entityCode: 1, fields: [.init(propertyCode: 1, kind: .decimal)])
+    var generator = SeededGenerator(5)
+    var samples: [Int64] = [0, 1, -1, 10, -150, 1_000_000_000_000_000_000, .max, .min, .min + 8, 9_999_999_999]
+    for _ in 0..<300 {
+      samples.append(Int64.random(in: .min ... .max, using: &generator) >> Int64.random(in: 0...62, using: &generator))
+    }
+    for value in samples {
+      var one = RecordBuffer(layout: layout)
+      var other = RecordBuffer(layout: layout)
+      one.setDecimal(0, integer: value)
+      other.setDecimal(0, Decimal(value))
+      #expect(array(one.bytes) == array(other.bytes), "seed 5: \(value)")
+    }
+  }
+
   @Test func decimalsComeBack() throws {
     let layout = RecordLayout(id: 1, entityCode: 1, fields: [.init(propertyCode: 1, kind: .decimal)])
     var buffer = RecordBuffer(layout: layout)

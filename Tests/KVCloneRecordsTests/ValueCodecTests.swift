@@ -54,7 +54,7 @@ import Testing
   @Test func formatRecordOfAnotherVersionIsReadAndJudged() throws {
     for (version, minimum, isTooOld, isTooNew) in [
       (1, 1, true, false), (2, 2, true, false), (3, 3, false, false), (4, 4, false, false), (5, 5, false, false),
-      (9, 5, false, false), (9, 6, false, true),
+      (6, 6, false, false), (9, 6, false, false), (9, 7, false, true),
     ] as [(UInt32, UInt32, Bool, Bool)] {
       let record = FormatRecord(version: version, minimumReaderVersion: minimum, storeUUID: UUID(), created: 0)
       #expect(record.isTooOld == isTooOld, "version \(version)")
