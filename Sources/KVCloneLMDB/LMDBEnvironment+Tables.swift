@@ -53,7 +53,7 @@ extension LMDBEnvironment {
     return names
   }
 
-  private func openTables(
+  func openTables(
     _ names: [String], _ handle: LMDBTransactionHandle, _ flags: UInt32
   ) throws(LMDBError) -> [(name: String, table: LMDBTable)] {
     var opened: [(name: String, table: LMDBTable)] = []
@@ -68,10 +68,23 @@ extension LMDBEnvironment {
     return opened
   }
 
+  /// Makes tables known that a transaction made and has committed.
+  func registerMade(_ made: [(name: String, table: LMDBTable)]) { _ = register(made) }
+
   private func register(_ opened: [(name: String, table: LMDBTable)]) -> [LMDBTable] {
     core.state.withLock { state in
       for (name, table) in opened { state.tables[name] = table }
     }
+    return opened.map(\.table)
+  }
+}
+
+extension LMDBWriteTransaction {
+  /// Makes tables that do not exist, or opens those that do: for this transaction at once, for all others when it is committed.
+  /// If it is not, there are none. Tables that are open already stay so.
+  package mutating func makeTables(_ names: [String]) throws(LMDBError) -> [LMDBTable] {
+    let opened = try environment.openTables(names, handle, UInt32(MDB_CREATE))
+    madeTables += opened
     return opened.map(\.table)
   }
 }

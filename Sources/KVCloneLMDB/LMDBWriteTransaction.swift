@@ -18,6 +18,8 @@ public struct LMDBWriteTransaction: ~Copyable {
   package internal(set) var spillCount = 0
   /// Cursors that are kept for now (`keepPlaces`). They end with the transaction, if not before.
   var places: [LMDBPlace] = []
+  /// Tables that were made, and are not known yet to others.
+  var madeTables: [(name: String, table: LMDBTable)] = []
   private let thread: UInt
   private var isLive = true
 
@@ -48,6 +50,7 @@ public struct LMDBWriteTransaction: ~Copyable {
       throw .transactionFailed
     }
     try environment.commitWrite(handle)
+    if !madeTables.isEmpty { environment.registerMade(madeTables) }
   }
 
   /// Forgets every write.

@@ -120,7 +120,7 @@ extension StorageTransaction {
       try store(tables, serial, info)
       return false
     }
-    if !keepsBlob(serial) { try deleteBlobChunks(tables, serial) }
+    if try !keepsBlob(serial) { try deleteBlobChunks(tables, serial) }
     let key = ShortKey.blobInfo(serial)
     try delete(tables.blobinfo, key.bytes)
     return true

@@ -130,6 +130,7 @@ extension Session {
         return try set(id, [name: isTransformable ? .transformable(data) : .binary(data)])
       }
       if isPending {
+        try storage.recorder?.noteCompletion(of: blob.serial, blobTables)
         try storage.store(blobTables, blob.serial, blob.info)
         let key = MetadataKey.bytes(StagingKey.name(blobSerial: blob.serial))
         try storage.delete(schema.tables.metadata, key.span.bytes)

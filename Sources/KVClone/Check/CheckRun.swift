@@ -55,6 +55,9 @@ final class CheckRun {
         for (name, code) in properties { names[code] = name }
       }
     }
+    for (code, name) in schema.codes.former?.properties ?? [:] {
+      if let code = UInt16(code) { names[code] = name }
+    }
     propertyNames = names
   }
 

@@ -149,7 +149,7 @@ extension ObjectStore {
   private static func readSchema(_ engine: PageFileEngine) throws(StoreError) -> Schema {
     let tables = try engine.openTables([.metadata], create: false)
     let catalog = try StoreCatalog(StorageTransaction(try engine.beginReading()), tables[0])
-    return try Schema(catalog, tables: SchemaTables(rootCodes: catalog.rootCodes))
+    return try Schema(catalog, tables: SchemaTables(rootCodes: catalog.allRootCodes))
   }
 }
 
@@ -170,6 +170,7 @@ extension SchemaTables {
       metadata: table(.metadata), links: table(.links), blobs: table(.blobs), blobinfo: table(.blobInfo),
       indexes: table(.indexes), changes: table(.changes), preimages: table(.preimages),
       snapshots: table(.snapshots), provenance: table(.provenance), operations: table(.operations),
+      redirects: table(.redirects),
       objects: Dictionary(
         rootCodes.map { ($0, table(.objects(rootCode: $0))) }, uniquingKeysWith: { first, _ in first }))
   }
@@ -189,6 +190,7 @@ extension Session {
     try checkSnapshots(run)
     if schema.entities.isEmpty { return try checkSums(run) }
     try checkRecords(run)
+    try checkRetiredRecords(run)
     try run.reading("the lists") { () throws(StoreError) in try checkLists(run) }
     try checkLinks(run)
     try run.reading("the indexes") { () throws(StoreError) in try checkIndexes(run) }

@@ -25,6 +25,32 @@ extension Session {
     }
   }
 
+  /// Objects of entities that the model has no more: snapshots show them still, so their bytes and their large values count.
+  borrowing func checkRetiredRecords(_ run: CheckRun) throws(StoreError) {
+    for rootCode in schema.codes.former?.rootCodes ?? [] {
+      guard let table = schema.tables.objects[rootCode] else { continue }
+      try run.reading("the objects of removed entities") { () throws(StoreError) in
+        try forEachEntry(table) { (key, value) throws(StoreError) in
+          guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
+            run.report(
+              .malformedKey, page: run.page(table, key), "the table of a removed entity has a key that is no id of it")
+            return !run.isFull
+          }
+          do throws(StoreError) {
+            let view = try schema.view(of: copy value, id: id)
+            for field in 0..<view.layout.fieldCount where view.layout.kind(field).mayBeBlob && !view.isNull(field) {
+              if let blob = view.blobReference(field) { run.references.add(blob.id) }
+            }
+          } catch {
+            guard error.kind == .damaged || error.kind == .incompatibleModel else { throw error }
+            run.reportUnreadable(id, page: run.page(id), error.message)
+          }
+          return !run.isFull
+        }
+      }
+    }
+  }
+
   static func objectID(_ key: borrowing RawSpan) -> ObjectID? {
     try? NumberKey.objectID(copy key)
   }
@@ -35,7 +61,10 @@ extension Session {
       guard !run.badLayouts.contains(view.layout.id) else { throw schema.damaged(id, .wrongLayout) }
       try checkReadable(view, id, try schema.entity(of: view, id: id), run)
     } catch {
-      guard error.kind == .damaged, let problem = problem(of: value, id, run) else { throw error }
+      // Of a layout that nobody knows: the metadata have all that there are.
+      guard error.kind == .damaged || error.kind == .incompatibleModel, let problem = problem(of: value, id, run) else {
+        throw error
+      }
       run.reportUnreadable(id, page: run.page(id), problem)
     }
   }

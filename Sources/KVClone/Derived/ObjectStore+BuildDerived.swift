@@ -53,7 +53,7 @@ extension Session {
   }
 
   /// Notes every object that has derived attributes.
-  fileprivate mutating func noteAllDerived() throws(StoreError) {
+  mutating func noteAllDerived() throws(StoreError) {
     for entity in schema.entities where !entity.isAbstract {
       guard let own = schema.derivations.entity(entity.code)?.own, !own.isEmpty else { continue }
       var found = PendingDerivations()

@@ -53,9 +53,7 @@ extension Session {
   borrowing func storedValue(_ attribute: CompiledAttribute, _ id: ObjectID, _ view: borrowing RecordView)
     throws(StoreError) -> AttributeValue?
   {
-    guard let field = view.layout.fieldIndex(ofProperty: attribute.code) else {
-      return attribute.description.defaultValue
-    }
+    guard let field = view.layout.fieldIndex(ofProperty: attribute.code) else { return attribute.fill }
     do throws(RecordError) {
       return try view.value(field)
     } catch {

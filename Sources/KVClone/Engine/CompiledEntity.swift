@@ -17,8 +17,11 @@ final class CompiledAttribute: Sendable {
   let isDerived: Bool
   /// Whether a commit has anything to check of it. Derived attributes are the store's own business.
   let isValidated: Bool
+  /// What objects have whose records are older than the attribute.
+  let fill: AttributeValue?
 
-  init(path: String, description: AttributeDescription, field: Int?, code: UInt16) {
+  init(path: String, description: AttributeDescription, field: Int?, code: UInt16, fill: AttributeValue? = nil) {
+    self.fill = fill
     isDerived = description.isDerived
     isValidated =
       field != nil && !description.isDerived

@@ -86,16 +86,18 @@ package final class LMDBEngine: StorageEngine {
 /// transaction is held by a pointer, where no check for overlapping accesses is made: who used a transaction from two
 /// places at once would be stopped by `StorageTransaction`, which cannot be copied and is borrowed. `Benchmarks/seam`
 /// counts the instructions.
-private final class LMDBBackend: StorageBackend {
+private final class LMDBBackend: StorageBackend, TableMaker {
   private let pointers: LMDBPointerReader
   private let reader: LMDBReadTransaction?
   /// How a read transaction reads as long as the pages allow it. LMDB's own calls say the rest, and all errors.
   private let map: LMDBMapReader?
   private let writer: UnsafeMutablePointer<LMDBWriteTransaction>?
+  let stateNumber: UInt64
   private var hasFailed = false
   private var keepsPlaces = false
 
   init(_ transaction: consuming LMDBReadTransaction) {
+    stateNumber = transaction.commitNumber
     pointers = transaction.pointers
     map = transaction.map
     reader = consume transaction
@@ -106,6 +108,8 @@ private final class LMDBBackend: StorageBackend {
     pointers = transaction.pointers
     map = nil
     reader = nil
+    // What it reads changes as it writes.
+    stateNumber = 0
     let writer = UnsafeMutablePointer<LMDBWriteTransaction>.allocate(capacity: 1)
     writer.initialize(to: transaction)
     self.writer = writer
@@ -238,6 +242,17 @@ private final class LMDBBackend: StorageBackend {
     guard let writer else { throw changeError() }
     do throws(LMDBError) {
       return try writer.pointee.delete(LMDBTable(dbi: table.handle), RawSpan(_unsafeBytes: key))
+    } catch {
+      hasFailed = true
+      throw StoreError(error)
+    }
+  }
+
+  func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] {
+    guard let writer else { throw changeError() }
+    do throws(LMDBError) {
+      let made = try writer.pointee.makeTables(tables.map { $0.name ?? "" })
+      return zip(tables, made).map { StorageTable(code: $0, handle: $1.dbi) }
     } catch {
       hasFailed = true
       throw StoreError(error)

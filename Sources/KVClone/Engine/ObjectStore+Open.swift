@@ -43,7 +43,8 @@ extension ObjectStore {
   ///   - path: the store's directory.
   ///   - model: nil opens what is there with the model it holds. With a model, a store that is not there is made,
   ///     and one that is there has to hold objects of this model: one with the same hash. What the hash leaves out (userInfo,
-  ///     defaults, bounds, the order of declarations) is taken from the model given, and kept.
+  ///     defaults, bounds, the order of declarations) is taken from the model given, and kept. A store of another version is
+  ///     migrated if ``StoreOptions/automaticMigration`` says so.
   ///   - options: how to open it.
   /// - Throws: `noStore`, `incompatibleModel`, `newerFormat`, `olderFormat`, `notAStore`, `alreadyOpen`, `damaged`, and
   ///   what the file system has to say.
@@ -98,14 +99,15 @@ extension ObjectStore {
     try format.requireReadable(at: path)
     var catalog = try StoreCatalog(storage, metadata)
     _ = consume storage
-    if let model, model.modelHash != catalog.model.modelHash {
-      throw StoreError(
-        .incompatibleModel,
-        "the store at \(path) holds another version of the model (\(catalog.model.modelHash.hex.prefix(12))…) than the "
-          + "one given (\(model.modelHash.hex.prefix(12))…); open it with the model it was made with")
+    if let model, catalog.needsMigration(to: model) {
+      guard let migration = options.automaticMigration, !options.isReadOnly else {
+        throw incompatible(catalog.model, model, path)
+      }
+      try migrate(engine, path: path, to: model, migration, options)
+      catalog = try StoreCatalog(StorageTransaction(try engine.beginRead()), metadata)
     }
     let stored = catalog
-    if let model, model != catalog.model { catalog = try catalog.adopting(model, path: path) }
+    if let model, model != catalog.model { catalog = try catalog.adopting(model) }
     let tables = try openTables(engine, metadata, catalog)
     if !options.isReadOnly {
       catalog = try update(catalog, replacing: stored, engine, tables, format, options)
@@ -121,6 +123,25 @@ extension ObjectStore {
       formatVersion: format.version)
     if let tracksHistory = options.tracksHistory, !options.isReadOnly { try store.turnHistory(on: tracksHistory) }
     return store
+  }
+
+  /// The error for a store that holds another version of a model, with what differs.
+  private static func incompatible(_ held: ManagedObjectModel, _ given: ManagedObjectModel, _ path: String)
+    -> StoreError
+  {
+    let difference = ModelDifference(from: held, to: given)
+    let real = difference.changes.filter { $0.work != .none }
+    let told = real.prefix(10).map(\.description).joined(separator: "; ")
+    let more = real.count > 10 ? "; and \(real.count - 10) more" : ""
+    let advice =
+      difference.refusals.isEmpty
+      ? "migrate it (StoreOptions.automaticMigration, or kvclone migrate)"
+      : "no migration can be inferred for all of them (kvclone migrate --plan tells why)"
+    return StoreError(
+      .incompatibleModel,
+      "the store at \(path) holds another version of the model, \(held.versionIdentifier) and not "
+        + "\(given.versionIdentifier): \(told)\(more); \(advice), or open it with the version that it holds",
+      entity: real.first?.entity, property: real.first?.property)
   }
 
   /// Tells the operator what is odd about the library or the file, and yet no reason to refuse it.
@@ -141,7 +162,7 @@ extension ObjectStore {
     }
   }
 
-  private static func openTables(_ engine: any StorageEngine, _ metadata: StorageTable, _ catalog: StoreCatalog)
+  static func openTables(_ engine: any StorageEngine, _ metadata: StorageTable, _ catalog: StoreCatalog)
     throws(StoreError) -> SchemaTables
   {
     let tables = try engine.openTables(catalog.tableCodes, create: false)
@@ -151,8 +172,9 @@ extension ObjectStore {
       metadata: table(.metadata), links: table(.links), blobs: table(.blobs), blobinfo: table(.blobInfo),
       indexes: table(.indexes), changes: table(.changes), preimages: table(.preimages),
       snapshots: table(.snapshots), provenance: table(.provenance), operations: table(.operations),
+      redirects: table(.redirects),
       objects: Dictionary(
-        catalog.rootCodes.map { ($0, table(.objects(rootCode: $0))) }, uniquingKeysWith: { first, _ in first }))
+        catalog.allRootCodes.map { ($0, table(.objects(rootCode: $0))) }, uniquingKeysWith: { first, _ in first }))
   }
 
   /// Cheap facts. Objects are counted by their headers.

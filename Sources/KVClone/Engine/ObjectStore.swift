@@ -152,6 +152,12 @@ public final class ObjectStore: Sendable {
 
   func readSession() throws(StoreError) -> Session {
     let storage = StorageTransaction(try engine.beginRead())
+    guard try schema.catalogWatch.isReadable(schema, storage, schema.tables.metadata) else {
+      throw StoreError(
+        .incompatibleModel,
+        "another process has migrated the store at \(path) to another version of its model; close the store and open it again"
+      )
+    }
     return Session(
       storage: storage, schema: schema, commit: 0, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
   }
@@ -159,11 +165,11 @@ public final class ObjectStore: Sendable {
   func writeSession(label: String, timeout: Duration? = nil) throws(StoreError) -> Session {
     if options.isReadOnly { throw StoreError(.readOnly, "the store at \(path) was opened read-only") }
     var storage = StorageTransaction(try engine.beginWrite(label: label, timeout: timeout ?? options.busyTimeout))
-    guard try schema.fetchIndexWatch.isCurrent(schema, storage, schema.tables.metadata) else {
+    guard try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata) else {
       throw StoreError(
         .incompatibleModel,
-        "another process gave the store at \(path) other fetch indexes or derived attributes, which this one does not keep in "
-          + "step; close the store and open it again")
+        "another process gave the store at \(path) another version of its model, or other fetch indexes or derived attributes, "
+          + "which this one does not keep in step; close the store and open it again")
     }
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
     try storage.record(schema, commit: commit + 1)

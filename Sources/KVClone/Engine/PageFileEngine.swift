@@ -69,7 +69,8 @@ final class PageFileBackend: StorageBackend {
   init(_ reader: PageReader, _ tables: [TableCode: Int]) {
     self.reader = reader
     tableCodes = tables.keys.sorted { $0.rawValue < $1.rawValue }
-    fixed = Array(repeating: Self.noTable, count: 1 + Int(TableCode.fixed.map(\.rawValue).max() ?? 0))
+    let others = tables.keys.filter { $0.rootCode == nil }
+    fixed = Array(repeating: Self.noTable, count: 1 + Int(others.map(\.rawValue).max() ?? 0))
     objects = Array(repeating: Self.noTable, count: 1 + Int(tables.keys.compactMap(\.rootCode).max() ?? 0))
     for (code, index) in tables {
       if let root = code.rootCode { objects[Int(root)] = index } else { fixed[Int(code.rawValue)] = index }

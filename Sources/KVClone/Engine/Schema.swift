@@ -14,7 +14,11 @@ final class Schema: Sendable {
   /// In the model's order.
   let entities: [CompiledEntity]
   let entitiesByName: [String: CompiledEntity]
-  let fetchIndexWatch: FetchIndexWatch
+  let catalogWatch: CatalogWatch
+  /// The number of its catalog in the store.
+  let catalogNumber: UInt64
+  /// What the store had before.
+  let formerCatalogs: FormerCatalogs
   let derivations: DerivationPlan
   /// Rules of clones that were asked for before.
   let cloneRules = CloneRuleCache()
@@ -36,24 +40,30 @@ final class Schema: Sendable {
 
   /// The schema of a store with this catalog.
   convenience init(
-    _ catalog: StoreCatalog, tables: SchemaTables, transformers: ValueTransformerRegistry = ValueTransformerRegistry()
+    _ catalog: StoreCatalog, tables: SchemaTables, transformers: ValueTransformerRegistry = ValueTransformerRegistry(),
+    formerCatalogs: FormerCatalogs = FormerCatalogs()
   ) throws(StoreError) {
     try self.init(
       model: catalog.model, codes: catalog.codes, layouts: catalog.layouts, tables: tables,
-      catalogNumber: catalog.number, transformers: transformers)
+      catalogNumber: catalog.number, transformers: transformers, formerCatalogs: formerCatalogs)
   }
 
   init(
     model: ManagedObjectModel, codes: SchemaCodes, layouts: [RecordLayout], tables: SchemaTables,
-    catalogNumber: UInt64 = 0, transformers: ValueTransformerRegistry = ValueTransformerRegistry()
+    catalogNumber: UInt64 = 0, transformers: ValueTransformerRegistry = ValueTransformerRegistry(),
+    formerCatalogs: FormerCatalogs = FormerCatalogs()
   ) throws(StoreError) {
-    fetchIndexWatch = FetchIndexWatch(catalogNumber: catalogNumber)
+    catalogWatch = CatalogWatch(catalogNumber: catalogNumber)
+    self.catalogNumber = catalogNumber
+    self.formerCatalogs = formerCatalogs
     self.model = model
     self.transformers = transformers
     self.codes = codes
     self.tables = tables
+    let former = (codes.former?.properties ?? [:]).compactMap { code, name in UInt16(code).map { ($0, name) } }
     propertyNames = Dictionary(
-      codes.properties.values.flatMap { $0.map { ($0.value, $0.key) } }, uniquingKeysWith: { first, _ in first })
+      codes.properties.values.flatMap { $0.map { ($0.value, $0.key) } } + former,
+      uniquingKeysWith: { first, _ in first })
     var layoutsByID = [RecordLayout?](repeating: nil, count: Int(codes.lastLayout) + 1)
     for layout in layouts where Int(layout.id) < layoutsByID.count { layoutsByID[Int(layout.id)] = layout }
     self.layoutsByID = layoutsByID
@@ -77,7 +87,7 @@ final class Schema: Sendable {
         if case .attribute(let index) = column { entity.attributes[index].isDerived } else { false }
       }
     }
-    orderedLists = OrderedLists(entities)
+    orderedLists = OrderedLists(entities, former: codes.former?.orderedLists ?? [])
     for layout in layouts { try check(layout) }
   }
 
@@ -128,6 +138,9 @@ final class Schema: Sendable {
     Int(rootCode) < objectTables.count ? objectTables[Int(rootCode)] : nil
   }
 
+  /// Whether a property code is of something that an earlier version of the model had, and this one has not.
+  func isFormer(property code: UInt16) -> Bool { codes.former?.properties[String(code)] != nil }
+
   /// Whether a commit has anything to check of an object of a root entity, or of one below it.
   func isValidated(rootCode: UInt16) -> Bool { validatedRoots.contains(rootCode) }
 
@@ -147,8 +160,9 @@ struct SchemaTables: Sendable {
   let snapshots: StorageTable
   let provenance: StorageTable
   let operations: StorageTable
-  /// By root-entity code.
-  let objects: [UInt16: StorageTable]
+  let redirects: StorageTable
+  /// By root-entity code; of those, too, that only snapshots show.
+  var objects: [UInt16: StorageTable]
 }
 
 /// How the model's sides fit together, before any code is given.

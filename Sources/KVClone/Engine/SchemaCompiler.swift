@@ -98,7 +98,9 @@ struct SchemaCompiler {
         }
         let code = try code(of: leaf.path, top: attribute.name, entity)
         compiled.append(
-          .init(path: leaf.path, description: leaf.description, field: layout.fieldIndex(ofProperty: code), code: code))
+          .init(
+            path: leaf.path, description: leaf.description, field: layout.fieldIndex(ofProperty: code), code: code,
+            fill: codes.fill(ofProperty: code)))
       }
     }
     return compiled

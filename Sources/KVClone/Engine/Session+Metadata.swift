@@ -116,8 +116,14 @@ enum Metadata {
 extension FormatRecord {
   /// Refuses the file at `path` if it is of a format that this library does not read.
   ///
-  /// - Throws: `newerFormat`, `olderFormat`.
+  /// - Throws: `incrementalBackup`, `newerFormat`, `olderFormat`.
   func requireReadable(at path: String) throws(StoreError) {
+    if isIncrement {
+      throw StoreError(
+        .incrementalBackup,
+        "\(path) is an incremental backup, which has only what changed since a snapshot; restore it with the backup that has "
+          + "that snapshot before it (kvclone restore BACKUP \(path) --to STORE)")
+    }
     if isTooNew {
       throw StoreError(
         .newerFormat,

@@ -15,9 +15,14 @@ public struct Session: ~Copyable {
   let schema: Schema
   /// The record that is being edited; one at a time.
   var scratch = RecordBuffer()
+  /// Large values of the record that `scratch` was loaded from, in attributes that its entity has no more: they go when it is
+  /// stored.
+  var outlived = OutlivedBlobs()
   private let pending = OwnMemory(PendingChanges())
   /// The commit counter: of the last commit in a read transaction, of the coming one in a write transaction.
   let commit: UInt64
+  /// The last commit all of which a named snapshot shows; nil in other transactions.
+  var shownCommit: UInt64?
   /// The store's identity, for URIs.
   let storeUUID: UUID
   /// Serials that were given out before, in transactions that were given up too.
@@ -40,7 +45,7 @@ public struct Session: ~Copyable {
   /// Whether requests may use fetch indexes: those of the state that the transaction sees are the schema's.
   borrowing func hasCurrentFetchIndexes() throws(StoreError) -> Bool {
     if let known = fetchIndexes.areCurrent { return known }
-    let areCurrent = try schema.fetchIndexWatch.isCurrent(schema, storage, schema.tables.metadata)
+    let areCurrent = try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata)
     fetchIndexes.areCurrent = areCurrent
     return areCurrent
   }
@@ -88,23 +93,28 @@ public struct Session: ~Copyable {
 
   /// Puts the object's record into `scratch`, in the entity's present layout, and answers its entity.
   mutating func load(_ id: ObjectID) throws(StoreError) -> CompiledEntity {
-    try Self.load(id, storage, schema, into: &scratch)
+    try Self.load(id, storage, schema, into: &scratch, &outlived)
   }
 
   private static func load(
-    _ id: ObjectID, _ storage: borrowing StorageTransaction, _ schema: Schema, into buffer: inout RecordBuffer
+    _ id: ObjectID, _ storage: borrowing StorageTransaction, _ schema: Schema, into buffer: inout RecordBuffer,
+    _ outlived: inout OutlivedBlobs
   ) throws(StoreError) -> CompiledEntity {
+    if !outlived.blobs.isEmpty { outlived.blobs.removeAll() }
     guard let table = schema.objectTable(rootCode: id.rootCode) else { throw schema.notFound(id) }
     let key = ShortKey.object(id)
     guard let bytes = try storage.get(table, key.bytes) else { throw schema.notFound(id) }
     let view = try schema.view(of: bytes, id: id)
     let entity = try schema.entity(of: view, id: id)
     try load(&buffer, view, entity, id)
+    if view.layout != entity.layout {
+      outlived = OutlivedBlobs(owner: id, blobs: view.blobs(missingIn: entity.layout))
+    }
     return entity
   }
 
   /// Copies a record into a buffer, in the entity's present layout. Attributes that the record's own layout lacks get
-  /// their defaults: it is from before they were added.
+  /// what their defaults were then: it is from before they were added.
   static func load(
     _ buffer: inout RecordBuffer, _ view: borrowing RecordView, _ entity: CompiledEntity, _ id: ObjectID
   ) throws(StoreError) {
@@ -113,7 +123,7 @@ public struct Session: ~Copyable {
       let missing = try buffer.convert(view, to: entity.layout)
       for attribute in entity.attributes {
         guard let field = attribute.field, missing.contains(field) else { continue }
-        try buffer.set(field, attribute.description.defaultValue)
+        try buffer.set(field, attribute.fill)
       }
     } catch {
       throw StoreError(
@@ -126,6 +136,13 @@ public struct Session: ~Copyable {
   mutating func store(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
     scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
     try Self.put(&storage, entity.table, id, scratch)
+    if !outlived.blobs.isEmpty { try releaseOutlived(id) }
+  }
+
+  /// Lets go of the large values of an object, whose record was loaded, in attributes that there are no more.
+  mutating func releaseOutlived(_ id: ObjectID) throws(StoreError) {
+    if outlived.owner == id { for blob in outlived.blobs { try releaseBlob(blob) } }
+    outlived.blobs.removeAll()
   }
 
   private static func put(
@@ -149,16 +166,56 @@ public struct Session: ~Copyable {
   }
 }
 
+/// Large values of one object that no attribute of its entity has any more.
+struct OutlivedBlobs {
+  var owner = ObjectID(rawValue: 0)
+  var blobs: [BlobReference] = []
+}
+
+extension RecordView {
+  /// The large values in attributes that another layout of the entity has not.
+  ///
+  /// - Parameter taken: codes of attributes that have become others.
+  func blobs(missingIn layout: RecordLayout, taken: Set<UInt16> = []) -> [BlobReference] {
+    var found: [BlobReference] = []
+    for field in 0..<self.layout.fieldCount where self.layout.kind(field).mayBeBlob && !isNull(field) {
+      let code = self.layout[field].propertyCode
+      guard layout.fieldIndex(ofProperty: code) == nil, !taken.contains(code), let blob = blobReference(field) else {
+        continue
+      }
+      found.append(blob)
+    }
+    return found
+  }
+}
+
 extension Schema {
   /// Verifies and opens a record's bytes by the layout that they name.
   @_lifetime(copy bytes)
   func view(of bytes: RawSpan, id: ObjectID) throws(StoreError) -> RecordView {
     do throws(RecordError) {
-      guard let layout = layout(id: try RecordView.layoutID(of: bytes)) else { throw .wrongLayout }
-      return try RecordView(bytes, layout: layout, seed: ValueEnvelope.seed(object: id))
+      if let layout = layout(id: try RecordView.layoutID(of: bytes)) {
+        return try RecordView(bytes, layout: layout, seed: ValueEnvelope.seed(object: id))
+      }
     } catch {
       throw damaged(id, error)
     }
+    throw unknownLayout(of: bytes, id)
+  }
+
+  /// The error for a record of a layout, or an entity, that this version of the model does not know: bytes that are as they were
+  /// stored are those of another process, which has migrated the store since.
+  func unknownLayout(of bytes: RawSpan, _ id: ObjectID) -> StoreError {
+    guard ValueEnvelope.isIntact(bytes, seed: ValueEnvelope.seed(object: id)) else {
+      return damaged(id, .checksumMismatch)
+    }
+    guard let layout = try? RecordView.layoutID(of: bytes), layout > codes.lastLayout else {
+      return damaged(id, .wrongLayout)
+    }
+    return StoreError(
+      .incompatibleModel,
+      "\(rootName(of: id)) was written by a newer version of the model: another process has migrated the store; close it and open it "
+        + "again", object: rootName(of: id))
   }
 
   /// The same by a layout that the caller has looked up.

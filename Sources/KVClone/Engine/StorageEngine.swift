@@ -155,7 +155,9 @@ package protocol StorageBackend: AnyObject {
   /// Whether there was such a key.
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool
   /// Whether the bytes of a blob whose last referrer goes have to stay, because a snapshot may show them.
-  func keepsBlob(_ serial: UInt64) -> Bool
+  func keepsBlob(_ serial: UInt64) throws(StoreError) -> Bool
+  /// A number of the state that the transaction reads, another one after each commit; 0 where the engine has none.
+  var stateNumber: UInt64 { get }
   /// How many entries a table has.
   func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64
   func commit() throws(StoreError)
@@ -165,6 +167,12 @@ package protocol StorageBackend: AnyObject {
   /// Says that the transaction cannot write so many bytes more, where that is certain: `mapFull`, `diskFull`. Nothing was
   /// written then, and it goes on.
   func makeRoom(for byteCount: UInt64) throws(StoreError)
+}
+
+/// A write transaction of an engine that can make tables, which a migration does.
+package protocol TableMaker {
+  /// Makes tables that are missing, and opens them: for others, if the transaction is committed.
+  func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable]
 }
 
 extension StorageBackend {
@@ -185,7 +193,9 @@ extension StorageBackend {
 
   package func keepPlaces(in tables: [StorageTable]) {}
 
-  package func keepsBlob(_ serial: UInt64) -> Bool { false }
+  package var stateNumber: UInt64 { 0 }
+
+  package func keepsBlob(_ serial: UInt64) throws(StoreError) -> Bool { false }
 
   /// An engine that does not know counts them.
   package func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 {

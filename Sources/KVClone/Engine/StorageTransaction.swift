@@ -17,6 +17,12 @@ package struct StorageTransaction: ~Copyable {
     self.backend = backend
   }
 
+  /// A second look at what another transaction sees, with its changes. It must not outlive that one, and ends nothing.
+  init(lookingInto other: borrowing StorageTransaction) {
+    backend = other.backend
+    isOpen = false
+  }
+
   deinit {
     if isOpen { backend.abort() }
   }
@@ -123,8 +129,19 @@ package struct StorageTransaction: ~Copyable {
     return try backend.delete(table, unsafePointers(key))
   }
 
+  /// Makes tables that are missing, and opens them: for others, if the transaction is committed.
+  package mutating func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] {
+    guard let maker = backend as? any TableMaker else {
+      throw StoreError(.readOnly, "tables are made by write transactions")
+    }
+    return try maker.makeTables(tables)
+  }
+
   /// Whether the bytes of a blob whose last referrer goes have to stay, because a snapshot may show them.
-  borrowing func keepsBlob(_ serial: UInt64) -> Bool { backend.keepsBlob(serial) }
+  /// A number of the state that is read, another one after each commit; 0 where nobody knows.
+  var stateNumber: UInt64 { backend.stateNumber }
+
+  borrowing func keepsBlob(_ serial: UInt64) throws(StoreError) -> Bool { try backend.keepsBlob(serial) }
 
   /// How many entries a table has.
   package borrowing func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 {

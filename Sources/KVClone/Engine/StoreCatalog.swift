@@ -93,26 +93,25 @@ struct StoreCatalog {
     }
   }
 
-  /// The catalog with another model of the same hash, for the same records.
+  /// Whether more than writing a model down is needed before the store's objects are that model's: it has another hash, or
+  /// differs in what decides how a value is kept or found.
+  func needsMigration(to other: ManagedObjectModel) -> Bool {
+    if other.modelHash != model.modelHash { return true }
+    return other.entities.contains { entity in
+      let mine = model.entity(named: entity.name)
+      return mine?.uniquenessConstraints != entity.uniquenessConstraints
+        || mine?.attributes.filter(\.isDerived).map(\.name) != entity.attributes.filter(\.isDerived).map(\.name)
+    }
+  }
+
+  /// The catalog with another model, for the same records.
   ///
-  /// - Throws: `incompatibleModel` where the other one has constraints that the store has no index for, or differs in
-  ///   what decides how a value is kept.
-  func adopting(_ other: ManagedObjectModel, path: String) throws(StoreError) -> StoreCatalog {
+  /// - Throws: `invalidModel`.
+  func adopting(_ other: ManagedObjectModel) throws(StoreError) -> StoreCatalog {
     do {
       _ = try other.validate()
     } catch {
       throw StoreError(.invalidModel, "\(error)")
-    }
-    for entity in other.entities {
-      let mine = model.entity(named: entity.name)
-      guard mine?.uniquenessConstraints == entity.uniquenessConstraints,
-        mine?.attributes.filter(\.isDerived).map(\.name) == entity.attributes.filter(\.isDerived).map(\.name)
-      else {
-        throw StoreError(
-          .incompatibleModel,
-          "the store at \(path) holds another version of the model: the uniqueness constraints or derived attributes of "
-            + "\(entity.name) differ; open it with the model it was made with", entity: entity.name)
-      }
     }
     return StoreCatalog(model: other, codes: codes, layouts: layouts, number: number)
   }
@@ -126,6 +125,22 @@ struct StoreCatalog {
     return StoreCatalog(model: model, codes: codes, layouts: layouts, number: stored.number + 1)
   }
 
+  /// The catalog of the next version of the model: what is stored as it was keeps its codes.
+  func migrated(_ matching: ModelMatching) throws(StoreError) -> StoreCatalog {
+    let model = matching.destination
+    var codes = try CodeMigration(matching: matching, old: codes).codes(number: number + 1)
+    let compiler = SchemaCompiler(model: model, codes: codes, tables: nil)
+    var layouts = layouts
+    for entity in model.entities where !entity.isAbstract {
+      let wanted = try compiler.layout(for: entity)
+      let known = layouts.last { $0.entityCode == wanted.entityCode && $0.fields == wanted.fields }
+      try codes.assignLayout(known?.id, to: entity.name)
+      guard known == nil, let id = codes.layouts[entity.name] else { continue }
+      layouts.append(RecordLayout(id: id, entityCode: wanted.entityCode, fields: wanted.fields))
+    }
+    return StoreCatalog(model: model, codes: codes, layouts: layouts, number: number + 1)
+  }
+
   private init(model: ManagedObjectModel, codes: SchemaCodes, layouts: [RecordLayout], number: UInt64) {
     self.model = model
     self.codes = codes
@@ -133,13 +148,16 @@ struct StoreCatalog {
     self.number = number
   }
 
-  /// Does without the fetch indexes that a later catalog has not.
-  mutating func forgetFetchIndexes(missingIn later: StoreCatalog) { codes.keepFetchIndexes(of: later.codes) }
+  /// Does without the indexes that a later catalog has not.
+  mutating func forgetIndexes(missingIn later: StoreCatalog) { codes.keepIndexes(of: later.codes) }
 
   /// Every table of a store with this model.
   var tableCodes: [TableCode] {
-    TableCode.fixed + rootCodes.map { TableCode.objects(rootCode: $0) }
+    TableCode.fixed + allRootCodes.map { TableCode.objects(rootCode: $0) }
   }
+
+  /// Codes of the entities at the top, and of those that were there and have tables still, for snapshots.
+  var allRootCodes: [UInt16] { (rootCodes + (codes.former?.rootCodes ?? [])).sorted() }
 
   /// Codes of the entities at the top, ascending.
   var rootCodes: [UInt16] {

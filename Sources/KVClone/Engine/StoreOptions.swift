@@ -38,6 +38,10 @@ public struct StoreOptions: Sendable {
   /// Walks over every page of the file before it is opened, for files that were restored, or come from elsewhere: a file
   /// with a damaged page is refused with `damaged`. Without it, only a file that ends too early is walked over.
   public var verifiesPagesAtOpen = false
+  /// How a store that holds another version of the model than the one it is opened with is migrated; nil: it is not, and opening it
+  /// throws `incompatibleModel`. Such a migration rewrites what has to be rewritten before the store is open: look at
+  /// ``ObjectStore/planMigration(at:to:migration:options:)`` before you leave it to a service that starts.
+  public var automaticMigration: MigrationOptions?
   /// What values of transformable attributes are in Swift.
   public var transformers = ValueTransformerRegistry()
 

@@ -93,6 +93,22 @@ public struct StoreError: KVCloneError, Hashable {
     case snapshotHeld
     /// Nobody holds the snapshot by that name.
     case snapshotNotHeld
+    // Backups
+    /// What is at the path is an incremental backup, and no store by itself.
+    case incrementalBackup
+    /// Backups that are to be restored one after the other do not belong together, or not in this order.
+    case brokenChain
+    // Migration
+    /// Nobody can know what becomes of the objects in the new version of the model: a mapping has to say it.
+    case notInferable
+    /// A value has no equal in the type that its attribute has in the new version of the model.
+    case notConvertible
+    /// Two objects have the same values under a uniqueness constraint that is new.
+    case notUnique
+    /// A mapping model does not fit its two versions, or asks for something that cannot be done here.
+    case invalidMapping
+    /// An object that a mapping model has made breaks a rule of the new version of the model.
+    case invalidObject
     // File
     /// A record, list, index entry or blob on disk is damaged.
     case damaged

@@ -6,7 +6,8 @@
 import KVCloneRecords
 
 extension ObjectReading where Self: ~Copyable {
-  /// The place behind the last commit that this transaction sees; a write transaction's own is not committed yet.
+  /// The place behind the last commit that this transaction sees; a write transaction's own is not committed yet. At a
+  /// named snapshot: behind the last one all of which it shows, so that the history after it leads on from the snapshot.
   public borrowing func currentToken() throws(StoreError) -> HistoryToken {
     try _withSession { (session) throws(StoreError) in try session.currentToken() }
   }

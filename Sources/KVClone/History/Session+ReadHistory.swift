@@ -8,9 +8,10 @@ import KVCloneRecords
 
 /// Reads the history of changes.
 extension Session {
-  /// The place behind the last commit.
+  /// The place behind the last commit that is seen.
   borrowing func currentToken() throws(StoreError) -> HistoryToken {
-    HistoryToken(store: storeUUID, commit: try counter(MetadataKey.commitCounter))
+    if let shownCommit { return HistoryToken(store: storeUUID, commit: shownCommit) }
+    return HistoryToken(store: storeUUID, commit: try counter(MetadataKey.commitCounter))
   }
 
   /// The commit to go on from after a token; nil is the beginning.

@@ -8,12 +8,12 @@ extension CompiledEntity {
     view.layout == layout ? field : view.layout.fieldIndex(ofProperty: code)
   }
 
-  /// A stored leaf's value; a record from before the attribute was added answers its default.
+  /// A stored leaf's value; a record from before the attribute was added answers what its default was then.
   func value(of attribute: CompiledAttribute, in view: borrowing RecordView, id: ObjectID, schema: Schema)
     throws(StoreError) -> AttributeValue?
   {
     guard let preset = attribute.field else { return nil }
-    guard let field = field(preset, code: attribute.code, in: view) else { return attribute.description.defaultValue }
+    guard let field = field(preset, code: attribute.code, in: view) else { return attribute.fill }
     do throws(RecordError) {
       return try view.value(field)
     } catch {

@@ -101,6 +101,7 @@ extension Session {
     where relationship.isToMany && scratch.view.head(relationship.field).isChunked {
       chunked.append(relationship.code)
     }
+    try releaseOutlived(id)
     for blob in blobs { try releaseBlob(blob) }
     for relationship in entity.relationships { try letGo(id, relationship, doomed) }
     for code in entity.referrerCodes { try dropReferrers(id, code, doomed) }

@@ -56,12 +56,46 @@ extension Session {
 
   /// `Note/12`, or `x-kvclone://STORE-UUID/Note/p12`. The entity may be the concrete one or one above it.
   borrowing func objectID(named text: String) throws(StoreError) -> ObjectID {
-    let id = try parse(text)
-    let view = try existingRecord(id.id)
-    guard try schema.entity(of: view, id: id.id).isKind(of: id.entity.code) else {
-      throw StoreError(.objectNotFound, "there is no object \(text); it was deleted, or never was", object: text)
+    let id: ObjectID
+    do throws(StoreError) {
+      let entity: CompiledEntity
+      (id, entity) = try parse(text)
+      if try isObject(id, of: entity) { return id }
+      if let moved = try formerObject(named: text) { return moved }
+    } catch {
+      guard error.kind == .unknownEntity, let moved = try formerObject(named: text) else { throw error }
+      return moved
     }
-    return id.id
+    if try !exists(id) { throw schema.notFound(id) }
+    throw StoreError(.objectNotFound, "there is no object \(text); it was deleted, or never was", object: text)
+  }
+
+  /// The object that had the name in an earlier version of the model, the latest one first.
+  private borrowing func formerObject(named text: String) throws(StoreError) -> ObjectID? {
+    let (name, serial) = try schema.split(text, storeUUID: storeUUID)
+    guard schema.codes.former != nil else { return nil }
+    var number = schema.catalogNumber
+    while number > 1 {
+      number -= 1
+      let then = try schema.formerCatalogs.catalog(number, storage, schema.tables.metadata)
+      guard let rootCode = then.model.rootEntity(of: name).flatMap({ then.codes.entities[$0] }) else { continue }
+      let id = ObjectID(rootCode: rootCode, serial: serial)
+      let now = try redirected(id) ?? id
+      guard try exists(now) else { continue }
+      // One that a mapping model made is of an entity that there was not yet.
+      let code = try entity(of: now).code
+      let before = then.codes.entities.first { $0.value == code }?.key
+      if let before, !then.model.entity(before, isKindOf: name) { continue }
+      return now
+    }
+    return nil
+  }
+
+  private borrowing func isObject(_ id: ObjectID, of entity: CompiledEntity) throws(StoreError) -> Bool {
+    guard let table = schema.objectTable(rootCode: id.rootCode) else { return false }
+    let key = ShortKey.object(id)
+    guard let bytes = try storage.get(table, key.bytes) else { return false }
+    return try schema.entity(of: try schema.view(of: bytes, id: id), id: id).isKind(of: entity.code)
   }
 
   borrowing func parse(_ text: String) throws(StoreError) -> (id: ObjectID, entity: CompiledEntity) {
@@ -164,7 +198,7 @@ private struct KnownLayout {
       throw schema.damaged(id, error)
     }
     if names != last {
-      layout = try schema.layout(names, id, ifOf: wanted)
+      layout = try schema.layout(names, of: copy record, id, ifOf: wanted)
       last = names
     }
     return layout
@@ -175,6 +209,13 @@ extension Schema {
   /// An object's name, `Note/12` or its URI: the id and the entity that the name gives. Whether there is such an object is not
   /// looked up.
   func parse(_ text: String, storeUUID: UUID) throws(StoreError) -> (id: ObjectID, entity: CompiledEntity) {
+    let (name, serial) = try split(text, storeUUID: storeUUID)
+    let entity = try self.entity(nowOrBefore: name)
+    return (ObjectID(rootCode: entity.rootCode, serial: serial), entity)
+  }
+
+  /// The two parts of an object's name.
+  fileprivate func split(_ text: String, storeUUID: UUID) throws(StoreError) -> (entity: String, serial: UInt64) {
     let prefix = "x-kvclone://"
     var rest = text[...]
     var serialPrefix = ""
@@ -194,8 +235,15 @@ extension Schema {
     guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }), let serial = UInt64(digits),
       serial > 0, serial <= ObjectID.maximumSerial
     else { throw invalidName(text) }
-    let entity = try entity(String(rest[..<slash]))
-    return (ObjectID(rootCode: entity.rootCode, serial: serial), entity)
+    return (String(rest[..<slash]), serial)
+  }
+
+  /// The entity with a name, or that had the name in an earlier version of the model and none has now.
+  private func entity(nowOrBefore name: String) throws(StoreError) -> CompiledEntity {
+    if entitiesByName[name] == nil, let code = codes.former?.entities[name], let entity = entity(code: code) {
+      return entity
+    }
+    return try entity(name)
   }
 
   private func invalidName(_ text: String) -> StoreError {
@@ -204,14 +252,15 @@ extension Schema {
 
   /// The layout of records whose headers say this (`RecordView.layoutAndEntity`); nil for those of entities that are not
   /// among `codes`.
-  fileprivate func layout(_ names: UInt32, _ id: ObjectID, ifOf codes: Set<UInt16>) throws(StoreError) -> RecordLayout?
-  {
+  fileprivate func layout(
+    _ names: UInt32, of record: RawSpan, _ id: ObjectID, ifOf codes: Set<UInt16>
+  ) throws(StoreError) -> RecordLayout? {
     let code = UInt16(truncatingIfNeeded: names >> 16)
     guard codes.contains(code) else {
-      guard entity(code: code) != nil else { throw damaged(id, .wrongLayout) }
+      guard entity(code: code) != nil else { throw unknownLayout(of: record, id) }
       return nil
     }
-    guard let layout = layout(id: UInt16(truncatingIfNeeded: names)) else { throw damaged(id, .wrongLayout) }
+    guard let layout = layout(id: UInt16(truncatingIfNeeded: names)) else { throw unknownLayout(of: record, id) }
     return layout
   }
 

@@ -69,7 +69,7 @@ final class QueryColumn: Sendable {
     name = attribute.path
     code = attribute.code
     type = attribute.description.type
-    defaultValue = QueryValue(attribute.description.defaultValue)
+    defaultValue = QueryValue(attribute.fill)
     composite = nil
   }
 

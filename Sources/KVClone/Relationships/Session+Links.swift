@@ -56,7 +56,7 @@ extension Session {
 
   /// Sets a to-one relationship.
   mutating func setToOne(_ id: ObjectID, _ relationship: CompiledRelationship, _ target: ObjectID?) throws(StoreError) {
-    let old = try existingRecord(id).toOne(relationship.field)
+    let old = try toOne(id, relationship)
     guard old != target else { return }
     if let old {
       _ = try detach(id, relationship.code, old)
@@ -86,7 +86,7 @@ extension Session {
       return
     }
     let inverse = try entity(of: target).relationship(code: relationship.inverseCode, target, schema)
-    if let previous = try existingRecord(target).toOne(inverse.field) {
+    if let previous = try toOne(target, inverse) {
       if previous == id { return }
       _ = try detach(target, inverse.code, previous)
       _ = try detach(previous, relationship.code, target)

@@ -62,6 +62,12 @@ extension Session {
     return view.toOne(field) == nil ? 0 : 1
   }
 
+  /// The target of an object's to-one relationship, by whatever layout its record has.
+  borrowing func toOne(_ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> ObjectID? {
+    let view = try existingRecord(id)
+    return view.layout.fieldIndex(ofProperty: relationship.code).flatMap { view.toOne($0) }
+  }
+
   /// Objects that refer to `id` through a relationship without an inverse, by its hidden code.
   borrowing func referrers(_ id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
     try storage.members(address(id, code))

@@ -110,7 +110,7 @@ struct LayoutBridge {
       if let stored = layout.fieldIndex(ofProperty: attribute.code) {
         fields.append((stored, field))
       } else {
-        missing.append((field, attribute.description.defaultValue))
+        missing.append((field, attribute.fill))
       }
     }
     self.fields = fields.sorted { $0.destination < $1.destination }

@@ -1,0 +1,96 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Expressions of a mapping model, made ready once, and the types of what they are for.
+final class MappingExpressions {
+  private let source: Schema
+  private let destination: Schema
+  private var terms: [QueryExpression: [String: QueryTerm]] = [:]
+  private let evaluator: QueryEvaluator
+
+  init(from source: Schema, to destination: Schema) {
+    self.source = source
+    self.destination = destination
+    evaluator = QueryEvaluator(source)
+  }
+
+  /// What a value expression gives for a source object.
+  func value(
+    of expression: QueryExpression, _ id: ObjectID, _ mapping: EntityMapping, _ reader: borrowing ReadTransaction
+  ) throws -> MigrationValue {
+    let name = mapping.sourceEntityName ?? ""
+    // What most are: the object's own attribute, in its own type, a large value by its reference.
+    if case .keyPath(.variable("source"), let names) = expression, let entity = try? source.entity(name) {
+      let path = names.joined(separator: ".")
+      if entity.attributeIndex[path] != nil || entity.composite(at: path) != nil {
+        return try reader._withSession { (session) throws(StoreError) in
+          try session.value(id, path).map { .value($0) } ?? .null
+        }
+      }
+    }
+    let term = try term(expression, name, reader)
+    let value = try reader._withSession { (session) throws(StoreError) in
+      try evaluator.value(term, id, try session.existingRecord(id), session)
+    }
+    return Self.migrationValue(QueryConstant(value, term))
+  }
+
+  private static func migrationValue(_ constant: QueryConstant) -> MigrationValue {
+    switch constant {
+    case .null: return .null
+    case .value(let value): return .value(value)
+    case .object(let id): return .objects([id])
+    case .list(let items):
+      return .objects(items.compactMap { item in if case .object(let id) = item { id } else { nil } })
+    }
+  }
+
+  private func term(
+    _ expression: QueryExpression, _ entity: String, _ reader: borrowing ReadTransaction
+  ) throws -> QueryTerm {
+    if let known = terms[expression]?[entity] { return known }
+    let own = try expression.substituting(["source": .expression(.`self`)])
+    let term = try reader._withSession { (session) throws(StoreError) in
+      var compiler = session.queryCompiler(try source.entity(entity))
+      if own.isTooDeep { throw compiler.tooDeep }
+      return try compiler.term(own)
+    }
+    terms[expression, default: [:]][entity] = term
+    return term
+  }
+
+  /// A value as an attribute of the destination takes it.
+  ///
+  /// - Throws: `notConvertible`.
+  func attribute(
+    _ value: MigrationValue, _ name: String, _ mapping: EntityMapping, _ id: ObjectID
+  ) throws(StoreError) -> AttributeValue? {
+    guard case .value(let value) = value else { return nil }
+    let entity = try destination.entity(mapping.destinationEntityName ?? "")
+    guard let index = entity.attributeIndex[name] else { return value }
+    let type = entity.attributes[index].description.type
+    if let accepted = type.coerce(value) { return accepted }
+    let conversions = AttributeType.allCases.compactMap { AttributeConversion(from: $0, to: type) }
+    for conversion in conversions where conversion.source.coerce(value) == value {
+      if let converted = conversion.convert(value) { return converted }
+    }
+    throw StoreError(
+      .notConvertible,
+      "\(name) of entity mapping \(mapping.name) gives for \(source.rootName(of: id)) what no \(type.rawValue) is equal to; use another "
+        + "expression, or a policy", entity: entity.name, property: name, object: source.rootName(of: id))
+  }
+
+  func relationship(_ name: String, _ mapping: EntityMapping) throws(StoreError) -> CompiledRelationship {
+    try destination.entity(mapping.destinationEntityName ?? "").relationship(name)
+  }
+
+  /// Whether an object of the destination is one that a relationship may lead to.
+  func isObject(
+    _ id: ObjectID, of relationship: CompiledRelationship, _ transaction: borrowing WriteTransaction
+  ) throws(StoreError) -> Bool {
+    try transaction._withSession { (session) throws(StoreError) in
+      guard id.rootCode == relationship.destinationRootCode else { return false }
+      return try session.entity(of: id).isKind(of: relationship.destinationCode)
+    }
+  }
+}

@@ -1,0 +1,139 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Making the objects of a new version by a mapping model.
+extension Session {
+  /// Makes and links all objects, by the old ones, which are still in tables of their own; the session that goes on.
+  ///
+  /// - Parameter source: the schema of the version that the objects are of.
+  consuming func mapped(
+    by model: MappingModel, from source: Schema, _ policies: [String: any EntityMigrationPolicy], _ run: MigrationRun,
+    _ tally: inout MigrationTally
+  ) throws(StoreError) -> Session {
+    let look = Session(
+      storage: StorageTransaction(lookingInto: storage), schema: source, commit: commit, storeUUID: storeUUID,
+      serialFloor: serialFloor, engine: engine)
+    // Serials that no object had before, of whatever entity: so no old name is ever another object's.
+    var next: UInt64 = 1
+    for rootCode in source.rootCodes { next = max(next, try nextSerial(rootCode: rootCode)) }
+    for rootCode in schema.rootCodes { changes.nextSerials[rootCode] = max(next, try nextSerial(rootCode: rootCode)) }
+    // What is there of indexes is the new version's.
+    look.trustFetchIndexes(false)
+    let expressions = MappingExpressions(from: source, to: schema)
+    var manager = MigrationManager(
+      source: ReadTransaction(look), destination: WriteTransaction(self), model.entityMappings, expressions, policies)
+    do {
+      try Self.map(&manager, model.entityMappings, source, expressions, run, &tally)
+    } catch let error as StoreError {
+      throw error
+    } catch {
+      let reason = (error as? any KVCloneError)?.message ?? "\(type(of: error))"
+      throw StoreError(.hookFailed, "a migration policy failed: \(reason)")
+    }
+    var transaction = manager.finish()
+    try transaction.settle()
+    var session = transaction.takeSession()
+    let issues = try session.validationIssues()
+    if let issue = issues.first {
+      let more = issues.count > 1 ? " (and \(issues.count - 1) more)" : ""
+      throw StoreError(
+        .invalidObject, "an object that the mapping has made is not valid: \(issue.message)\(more)",
+        entity: issue.entity, property: issue.property, object: issue.object)
+    }
+    return session
+  }
+
+  private static func map(
+    _ manager: inout MigrationManager, _ mappings: [EntityMapping], _ source: Schema, _ expressions: MappingExpressions,
+    _ run: MigrationRun, _ tally: inout MigrationTally
+  ) throws {
+    for mapping in mappings { _ = try manager.policy(of: mapping) }
+    try run.begin(.rewrite)
+    for mapping in mappings {
+      let policy = try manager.policy(of: mapping)
+      try policy.begin(mapping, with: &manager)
+      if let name = mapping.sourceEntityName {
+        try create(&manager, mapping, policy, try source.entity(name), run)
+      }
+      try policy.endInstanceCreation(mapping, with: &manager)
+      tally.createdCount += manager.pairCount(mapping)
+    }
+    try run.begin(.link)
+    for mapping in mappings {
+      let policy = try manager.policy(of: mapping)
+      for index in 0..<manager.pairCount(mapping) {
+        guard let pair = manager.pair(mapping, index) else { continue }
+        try policy.createRelationships(for: pair.destination, in: mapping, with: &manager)
+        if index % 1024 == 1023 { try run.advance(by: 1024) }
+      }
+      try policy.endRelationshipCreation(mapping, with: &manager)
+    }
+    for mapping in mappings {
+      let policy = try manager.policy(of: mapping)
+      try policy.performCustomValidation(mapping, with: &manager)
+      try policy.end(mapping, with: &manager)
+    }
+    try manager.leaveRedirects(mappings)
+  }
+
+  /// Makes what the objects of one entity become.
+  private static func create(
+    _ manager: inout MigrationManager, _ mapping: EntityMapping, _ policy: any EntityMigrationPolicy,
+    _ entity: CompiledEntity, _ run: MigrationRun
+  ) throws {
+    var request = FetchRequest(entity.name)
+    request.includesSubentities = false
+    request.fetchLimit = 1024
+    switch mapping.sourceObjects {
+    case .all: break
+    case .matching(let predicate): request.predicate = predicate
+    case .unsupported(let text):
+      throw StoreError(
+        .invalidMapping, "entity mapping \(mapping.name) asks for its objects in a way that is not known here: \(text)",
+        entity: entity.name)
+    }
+    guard mapping.destinationEntityName != nil || mapping.entityMigrationPolicyClassName != nil else { return }
+    var start: UInt64 = 0
+    while true {
+      let ids = try manager.reader._withSession { (session) throws(StoreError) in
+        try session.mappedIDs(request, entity, from: start, limit: 1024)
+      }
+      for id in ids { try policy.createDestinationInstances(for: id, in: mapping, with: &manager) }
+      try run.advance(by: ids.count)
+      guard let last = ids.last, ids.count == 1024 else { return }
+      start = last.serial + 1
+    }
+  }
+
+  /// The next objects of an entity that a mapping reads, by ascending serial.
+  private borrowing func mappedIDs(
+    _ request: FetchRequest, _ entity: CompiledEntity, from start: UInt64, limit: Int
+  ) throws(StoreError) -> [ObjectID] {
+    var compiler = queryCompiler(entity)
+    var condition: QueryCondition?
+    if let predicate = request.predicate {
+      if predicate.isTooDeep { throw compiler.tooDeep }
+      condition = try compiler.condition(predicate)
+    }
+    let evaluator = QueryEvaluator(schema)
+    var ids: [ObjectID] = []
+    try forEachRecord(of: entity, includesSubentities: false, from: start) { (id, view) throws(StoreError) in
+      if let condition, try !evaluator.holds(condition, id, view, self) { return true }
+      ids.append(id)
+      return ids.count < limit
+    }
+    return ids
+  }
+}
+
+extension MigrationManager {
+  /// Leaves word under each old id of the first object that it has become.
+  fileprivate mutating func leaveRedirects(_ mappings: [EntityMapping]) throws {
+    for mapping in mappings {
+      for index in 0..<pairCount(mapping) {
+        guard let pair = pair(mapping, index) else { continue }
+        try destination { tx in try tx.session.redirect(pair.source, to: pair.destination) }
+      }
+    }
+  }
+}

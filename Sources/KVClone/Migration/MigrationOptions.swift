@@ -1,0 +1,96 @@
+public import KVCloneModel
+
+/// How a store is migrated to another version of its model.
+public struct MigrationOptions: Sendable {
+  /// Versions of the model from the earliest to the latest. Where the store's and the wanted one are among them, the migration goes
+  /// from each to the next, all in one transaction; else it goes there at once.
+  public var versions: [ManagedObjectModel] = []
+  /// Makes a snapshot of the store first, by which everything can be read as it was. It costs what is rewritten or deleted once
+  /// more, and nothing where no object has to be touched.
+  public var takesSnapshot = true
+
+  /// Mapping models. One whose versions' names are those of a step does that step; one without names does a step that cannot be
+  /// inferred, or the only one.
+  public var mappings: [MappingModel] = []
+  /// What mapping models name as their policies' classes.
+  public var policies: [String: any EntityMigrationPolicy] = [:]
+
+  /// The defaults.
+  public init(
+    versions: [ManagedObjectModel] = [], mappings: [MappingModel] = [],
+    policies: [String: any EntityMigrationPolicy] = [:], takesSnapshot: Bool = true
+  ) {
+    self.versions = versions
+    self.mappings = mappings
+    self.policies = policies
+    self.takesSnapshot = takesSnapshot
+  }
+}
+
+/// What a migration would do.
+public struct MigrationPlan: Sendable {
+  /// From one version to the next.
+  public struct Step: Sendable {
+    /// What a step asks of a store.
+    public enum Kind: String, Sendable {
+      /// The model is written down, and no object is touched.
+      case metadata
+      /// Indexes are made or dropped.
+      case indexes
+      /// Objects are rewritten.
+      case objects
+      /// A mapping model makes all objects anew.
+      case mapping
+      /// It cannot be done without being told how; see ``refusals``.
+      case refused
+    }
+
+    /// The name of the version that it begins with.
+    public let from: String
+    /// The name of the version that the store has afterwards.
+    public let to: String
+    /// How much there is to be done.
+    public let kind: Kind
+    /// What differs between them.
+    public let changes: [ModelDifference.Change]
+    /// The differences that stand in the way: those of entities that have no objects do not.
+    public let refusals: [ModelDifference.Change]
+    /// Objects that are rewritten, about.
+    public let rewrittenCount: Int
+    /// Objects that get ids under another root entity.
+    public let movedCount: Int
+    /// Objects that go with their entities.
+    public let deletedCount: Int
+    /// Bytes that are written, about: what is saved for the snapshot included.
+    public let byteCount: UInt64
+  }
+
+  /// One after the other; empty where the store has the model already.
+  public let steps: [Step]
+  /// Whether it can be done.
+  public var isPossible: Bool { steps.allSatisfy { $0.refusals.isEmpty } }
+  /// Bytes that are written, about.
+  public var byteCount: UInt64 { steps.reduce(0) { $0 + $1.byteCount } }
+  /// Seconds that it takes, about: as on the machine that it was measured on.
+  public var seconds: Double {
+    steps.reduce(0) { $0 + Double($1.rewrittenCount + 2 * $1.movedCount + 2 * $1.deletedCount) * 2e-6 }
+  }
+}
+
+/// What a migration did.
+public struct MigrationReport: Sendable {
+  /// The versions that the store had, one after the other, and the one that it has now.
+  public let versions: [String]
+  /// The snapshot that was made first, to be read as it was before; nil where none was asked for.
+  public let snapshot: String?
+  /// Objects that were rewritten or looked at.
+  public let rewrittenCount: Int
+  /// Objects that have ids under another root entity now.
+  public let movedCount: Int
+  /// Objects that mapping models have made.
+  public let createdCount: Int
+  /// Objects that went with their entities.
+  public let deletedCount: Int
+  /// From the write lock to the durable commit.
+  public let duration: Duration
+}

@@ -1,0 +1,196 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Finds out what a migration will do, by the models and by how many objects there are of those entities that it concerns.
+struct MigrationPlanner {
+  /// What a step does, without numbers.
+  private struct Work {
+    let step: MigrationStep
+    let difference: ModelDifference
+    let refused: Set<UInt16>
+    let rewritten: Set<UInt16>
+    let moved: Set<UInt16>
+    let removed: Set<UInt16>
+    /// How many indexes are made that objects of an entity are in.
+    let indexed: [UInt16: Int]
+
+    var concerned: Set<UInt16> { refused.union(rewritten).union(moved).union(removed).union(indexed.keys) }
+
+    init(_ step: MigrationStep) throws(StoreError) {
+      self.step = step
+      difference = ModelDifference(from: step.old.model, to: step.new.model)
+      let schema = try Schema(step.new, tables: SchemaTables(rootCodes: step.new.allRootCodes))
+      let indexes = step.new.codes.indexIDs.subtracting(step.old.codes.indexIDs)
+      var rewritten: Set<UInt16> = []
+      var indexed: [UInt16: Int] = [:]
+      for entity in schema.entities where !entity.isAbstract && step.matching.entities[entity.name] != nil {
+        if !RecordMigration(entity, step.matching, old: step.old.codes).isNothing { rewritten.insert(entity.code) }
+        let made =
+          entity.constraints.filter { indexes.contains($0.indexID) }.count
+          + entity.fetchIndexes.filter { indexes.contains($0.indexID) }.count
+        if made > 0 { indexed[entity.code] = made }
+      }
+      self.rewritten = rewritten
+      self.indexed = indexed
+      refused = Set(difference.refusals.flatMap { Self.codes(below: $0.entity, step) })
+      removed = step.removedEntities
+      moved = Set(step.moves.map(\.entity))
+    }
+
+    /// Whether a difference asks something of objects of an entity of the destination.
+    func concerns(_ change: ModelDifference.Change, _ entity: EntityDescription) -> Bool {
+      if change.aspect == "abstract" { return entity.name == change.entity }
+      guard step.new.model.entity(entity.name, isKindOf: change.entity) else { return false }
+      guard change.kind == .added, let property = change.property?.split(separator: ".").first else { return true }
+      // What is new above need not be new below. An element of a composite that is not is one that was added to it.
+      return change.property != String(property) || !step.matching.isStored(String(property), in: entity.name)
+    }
+
+    /// The codes of an entity of the destination and those below it.
+    static func codes(below entity: String, _ step: MigrationStep) -> [UInt16] {
+      ([entity] + step.new.model.subentities(of: entity)).compactMap { step.new.codes.entities[$0] }
+    }
+  }
+
+  /// Bytes that an object costs besides its record: its key, its part of a page that is not full.
+  private static let objectByteCount: UInt64 = 64
+
+  private let options: MigrationOptions
+  private let works: [Work]
+
+  init(from catalog: StoreCatalog, to model: ManagedObjectModel, _ options: MigrationOptions) throws(StoreError) {
+    self.options = options
+    let path = try MigrationPath(from: catalog.model, to: model, options)
+    var works: [Work] = []
+    var current = catalog
+    for next in path.models {
+      let mapping = try Self.mapping(from: current.model, to: next, options, isOnly: path.models.count == 1)
+      let step = try MigrationStep(from: current, to: next, by: mapping)
+      works.append(try Work(step))
+      current = step.new
+    }
+    self.works = works
+  }
+
+  /// The mapping model that does a step, held against its two versions; nil where the step is inferred.
+  private static func mapping(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, _ options: MigrationOptions, isOnly: Bool
+  ) throws(StoreError) -> MappingModel? {
+    let named = options.mappings.first { mapping in
+      mapping.sourceVersionName == source.versionIdentifier
+        && mapping.destinationVersionName == destination.versionIdentifier
+    }
+    let unnamed = options.mappings.first { $0.sourceVersionName == nil && $0.destinationVersionName == nil }
+    let isRefused = !ModelDifference(from: source, to: destination).refusals.isEmpty
+    guard let mapping = named ?? (isOnly || isRefused ? unnamed : nil) else { return nil }
+    do throws(MappingModelError) {
+      return try mapping.resolved(from: source, to: destination)
+    } catch {
+      throw StoreError(
+        .invalidMapping, "the mapping model \(mapping.name ?? "") does not fit: \(error)", property: error.property)
+    }
+  }
+
+  /// The steps to be done.
+  var steps: [MigrationStep] { works.map(\.step) }
+
+  /// The plan. Takes time for the objects of the tables that are concerned, and none where no object is.
+  ///
+  /// - Parameter session: by the version that the store has.
+  func plan(_ session: borrowing Session) throws(StoreError) -> MigrationPlan {
+    var concerned: Set<UInt16> = []
+    for work in works { concerned.formUnion(work.concerned) }
+    let tally = try EntityTally(session, concerned)
+    return MigrationPlan(steps: works.map { plan($0, tally) })
+  }
+
+  private func plan(_ work: Work, _ tally: EntityTally) -> MigrationPlan.Step {
+    if let mapping = work.step.mapping { return plan(work, mapping, tally) }
+    let refusals = work.difference.refusals.filter { refusal in
+      work.step.new.model.entities.contains { entity in
+        guard work.concerns(refusal, entity), let code = work.step.new.codes.entities[entity.name] else { return false }
+        return tally.counts[code] ?? 0 > 0
+      }
+    }
+    func count(_ codes: Set<UInt16>) -> Int { codes.reduce(0) { $0 + (tally.counts[$1] ?? 0) } }
+    func bytes(_ codes: Set<UInt16>) -> UInt64 {
+      codes.reduce(0) { $0 + (tally.byteCounts[$1] ?? 0) + UInt64(tally.counts[$1] ?? 0) * Self.objectByteCount }
+    }
+    let indexed = work.indexed.reduce(0) { $0 + $1.value * (tally.counts[$1.key] ?? 0) }
+    let touched = work.rewritten.union(work.moved).union(work.removed)
+    let kind: MigrationPlan.Step.Kind =
+      if !refusals.isEmpty {
+        .refused
+      } else if count(touched) > 0 {
+        .objects
+      } else if indexed > 0 {
+        .indexes
+      } else {
+        .metadata
+      }
+    let copies: UInt64 = options.takesSnapshot ? 2 : 1
+    return MigrationPlan.Step(
+      from: work.step.old.model.versionIdentifier, to: work.step.new.model.versionIdentifier, kind: kind,
+      changes: work.difference.changes, refusals: refusals, rewrittenCount: count(work.rewritten),
+      movedCount: count(work.moved), deletedCount: count(work.removed),
+      byteCount: bytes(touched) * copies + UInt64(indexed) * Self.objectByteCount)
+  }
+}
+
+/// Objects of some entities, with the bytes of their records.
+private struct EntityTally {
+  private(set) var counts: [UInt16: Int] = [:]
+  private(set) var byteCounts: [UInt16: UInt64] = [:]
+
+  /// - Parameter codes: codes of entities; those that the store does not know yet have no objects.
+  init(_ session: borrowing Session, _ codes: Set<UInt16>) throws(StoreError) {
+    let schema = session.schema
+    for rootCode in Set(codes.compactMap { schema.entity(code: $0)?.rootCode }).sorted() {
+      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
+      var counts: [UInt16: Int] = [:]
+      var byteCounts: [UInt16: UInt64] = [:]
+      let key = ShortKey.object(ObjectID(rootCode: rootCode, serial: 0))
+      try session.storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
+        do throws(RecordError) {
+          let code = try RecordView.entityCode(of: copy value)
+          counts[code, default: 0] += 1
+          byteCounts[code, default: 0] += UInt64(value.byteCount)
+        } catch {
+          throw schema.damaged(try schema.objectID(key), error)
+        }
+        return true
+      }
+      self.counts.merge(counts) { $0 + $1 }
+      self.byteCounts.merge(byteCounts) { $0 + $1 }
+    }
+  }
+}
+
+extension MigrationPlanner {
+  /// The plan of a step that a mapping model does: every object that it reads is written anew.
+  private func plan(_ work: Work, _ mapping: MappingModel, _ tally: EntityTally) -> MigrationPlan.Step {
+    let read = mapping.entityMappings.filter { $0.destinationEntityName != nil }.compactMap(\.sourceEntityName)
+      .compactMap { work.step.old.codes.entities[$0] }
+    let left = Set(work.removed).subtracting(read)
+    return MigrationPlan.Step(
+      from: work.step.old.model.versionIdentifier, to: work.step.new.model.versionIdentifier, kind: .mapping,
+      changes: work.difference.changes, refusals: [], rewrittenCount: read.reduce(0) { $0 + (tally.counts[$1] ?? 0) },
+      movedCount: 0, deletedCount: left.reduce(0) { $0 + (tally.counts[$1] ?? 0) },
+      byteCount: read.reduce(0) {
+        $0 + (tally.byteCounts[$1] ?? 0) + UInt64(tally.counts[$1] ?? 0) * Self.objectByteCount
+      })
+  }
+}
+
+extension MigrationPlan {
+  /// - Throws: `notInferable`.
+  func requirePossible() throws(StoreError) {
+    guard let step = steps.first(where: { !$0.refusals.isEmpty }), let first = step.refusals.first else { return }
+    let reasons = step.refusals.prefix(20).map { "\($0.description) (\($0.work.reason ?? ""))" }
+    let more = step.refusals.count > 20 ? "; and \(step.refusals.count - 20) more" : ""
+    throw StoreError(
+      .notInferable,
+      "no migration from \(step.from) to \(step.to) can be inferred: \(reasons.joined(separator: "; "))\(more)",
+      entity: first.entity, property: first.property)
+  }
+}

@@ -1,0 +1,173 @@
+import KVCloneLMDB
+public import KVCloneModel
+import KVCloneRecords
+
+/// Migrating stores: to another version of the model, in one write transaction.
+extension ObjectStore {
+  /// Whether a store holds objects of exactly this version of the model, so that it can be opened with it.
+  ///
+  /// - Throws: `noStore`, `damaged`, and what opening throws.
+  public static func isCompatible(at path: String, with model: ManagedObjectModel) throws(StoreError) -> Bool {
+    var options = StoreOptions()
+    options.isReadOnly = true
+    let store = try open(at: path, options: options)
+    defer { store.close() }
+    return store.model.modelHash == model.modelHash
+  }
+
+  /// What a migration of a store would do, and what stands in its way. Nothing is changed.
+  ///
+  /// - Throws: `invalidModel`, and what opening throws.
+  public static func planMigration(
+    at path: String, to model: ManagedObjectModel, migration: MigrationOptions = MigrationOptions(),
+    options: StoreOptions = StoreOptions()
+  ) throws(StoreError) -> MigrationPlan {
+    var options = options
+    options.isReadOnly = true
+    let store = try open(at: path, options: options)
+    defer { store.close() }
+    let session = try store.readSession()
+    let catalog = try StoreCatalog(session.storage, session.schema.tables.metadata)
+    return try MigrationPlanner(from: catalog, to: model, migration).plan(session)
+  }
+
+  /// Migrates a store: every object that the new version has a place for is there afterwards, and everything happens or nothing.
+  ///
+  /// The store must not be open in this process. Other processes that have it open go on reading what they see; when they write, or
+  /// meet what the new version wrote, they are told to open it again.
+  ///
+  /// - Parameters:
+  ///   - path: the store's directory.
+  ///   - model: the version that the store is to have.
+  ///   - migration: how.
+  ///   - options: how the store is opened meanwhile.
+  ///   - progress: is told how far it has come, on this thread.
+  ///   - cancellation: ends it from another thread.
+  /// - Throws: `notInferable` (with every difference that stands in the way), `notConvertible`, `notUnique`, `cancelled`, `busy`,
+  ///   `diskFull`, and what opening throws.
+  @discardableResult
+  public static func migrate(
+    at path: String, to model: ManagedObjectModel, migration: MigrationOptions = MigrationOptions(),
+    options: StoreOptions = StoreOptions(), progress: (@Sendable (MigrationProgress) -> Void)? = nil,
+    cancellation: MigrationCancellation? = nil
+  ) throws(StoreError) -> MigrationReport {
+    var options = options
+    options.isReadOnly = false
+    if options.verifiesPagesAtOpen { try verifyPages(at: path) }
+    let environment = try storeErrors { () throws(LMDBError) in
+      try LMDBEnvironment.open(at: path, options: options.lmdb)
+    }
+    defer { environment.close() }
+    return try migrate(
+      LMDBEngine(environment), path: path, to: model, migration, options, progress, cancellation)
+  }
+
+  /// The same for any engine that holds a store.
+  static func migrate(
+    _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
+    _ options: StoreOptions, _ progress: (@Sendable (MigrationProgress) -> Void)? = nil,
+    _ cancellation: MigrationCancellation? = nil
+  ) throws(StoreError) -> MigrationReport {
+    try onceMoreIfMapFull { () throws(StoreError) in
+      for _ in 0..<Self.attempts {
+        if let report = try runMigration(engine, path: path, to: model, migration, options, progress, cancellation) {
+          return report
+        }
+      }
+      throw StoreError(.busy, "other processes give the store one version of its model after the other; try again")
+    }
+  }
+
+  /// How often a migration begins anew because another process has finished one meanwhile.
+  private static var attempts: Int { 5 }
+
+  /// Nil where another process has given the store another version of its model while this one waited for the lock.
+  private static func runMigration(
+    _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
+    _ options: StoreOptions, _ progress: (@Sendable (MigrationProgress) -> Void)?,
+    _ cancellation: MigrationCancellation?
+  ) throws(StoreError) -> MigrationReport? {
+    guard let metadata = try engine.openTables([.metadata], create: false).first else {
+      throw StoreError(.notAStore, "\(path) is no store of this library")
+    }
+    let storage = StorageTransaction(try engine.beginRead())
+    guard let format = try Metadata.format(storage, metadata) else {
+      throw StoreError(.notAStore, "\(path) is an LMDB file, but no store of this library")
+    }
+    try format.requireReadable(at: path)
+    let catalog = try StoreCatalog(storage, metadata)
+    _ = consume storage
+    let tables = try openTables(engine, metadata, catalog)
+    let start = ContinuousClock.now
+    let schema = try Schema(catalog, tables: tables, transformers: options.transformers)
+    var writing = StorageTransaction(try engine.beginWrite(label: "migration", timeout: options.busyTimeout))
+    guard try Metadata.counter(writing, metadata, MetadataKey.catalog) == catalog.number else { return nil }
+    let commit = try Metadata.counter(writing, metadata, MetadataKey.commitCounter)
+    try writing.record(schema, commit: commit + 1)
+    var session = Session(
+      storage: writing, schema: schema, commit: commit + 1, storeUUID: format.storeUUID, serialFloor: SerialFloor(),
+      engine: engine)
+    let planner = try MigrationPlanner(from: catalog, to: model, migration)
+    let steps = planner.steps
+    try planner.plan(session).requirePossible()
+    if steps.isEmpty {
+      return MigrationReport(
+        versions: [catalog.model.versionIdentifier], snapshot: nil, rewrittenCount: 0, movedCount: 0, createdCount: 0,
+        deletedCount: 0,
+        duration: ContinuousClock.now - start)
+    }
+    var snapshot: String?
+    if migration.takesSnapshot {
+      snapshot = try session.createAutomaticSnapshot("migration", userInfo: ["migration": model.versionIdentifier]).name
+    }
+    let run = MigrationRun(stepCount: steps.count, progress, cancellation)
+    var tally = MigrationTally()
+    for (index, step) in steps.enumerated() {
+      run.begin(step: index)
+      session = try session.migrating(by: step, migration.policies, run, &tally)
+    }
+    if migration.takesSnapshot {
+      try session.deleteSuperfluousSnapshots(options.snapshotRetention, sparing: snapshot)
+    }
+    let shown = try Snapshots.all(session.storage, session.schema.tables).map(\.value.modelNumber)
+    try session.purgeRetired(shownBy: shown)
+    try session.writeCounters()
+    try session.storage.commit()
+    return MigrationReport(
+      versions: [catalog.model.versionIdentifier] + steps.map(\.new.model.versionIdentifier), snapshot: snapshot,
+      rewrittenCount: tally.rewrittenCount, movedCount: tally.movedCount, createdCount: tally.createdCount,
+      deletedCount: tally.deletedCount,
+      duration: ContinuousClock.now - start)
+  }
+}
+
+/// The versions of a model that a migration goes through.
+struct MigrationPath {
+  /// Those that the store is to have, one after the other; empty where it has the wanted one.
+  let models: [ManagedObjectModel]
+
+  init(from source: ManagedObjectModel, to destination: ManagedObjectModel, _ options: MigrationOptions)
+    throws(StoreError)
+  {
+    for model in [destination] + options.versions {
+      do {
+        _ = try model.validate()
+      } catch {
+        throw StoreError(.invalidModel, "\(error)")
+      }
+    }
+    if source == destination {
+      models = []
+      return
+    }
+    let hashes = options.versions.map(\.modelHash)
+    guard let start = hashes.lastIndex(of: source.modelHash), let end = hashes.lastIndex(of: destination.modelHash),
+      start != end
+    else {
+      models = [destination]
+      return
+    }
+    let between = start < end ? Array(options.versions[start + 1..<end]) : options.versions[end + 1..<start].reversed()
+    models = between + [destination]
+  }
+}

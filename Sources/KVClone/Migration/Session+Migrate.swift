@@ -1,0 +1,232 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// A step of a migration: from one version of the model to the next, in a transaction that other steps share.
+struct MigrationStep {
+  let matching: ModelMatching
+  let old: StoreCatalog
+  let new: StoreCatalog
+  /// What makes the objects of the destination, resolved; nil where it is inferred what becomes of them.
+  let mapping: MappingModel?
+
+  init(from old: StoreCatalog, to model: ManagedObjectModel, by mapping: MappingModel? = nil) throws(StoreError) {
+    matching =
+      mapping == nil
+      ? ModelMatching(from: old.model, to: model) : ModelMatching(unrelated: old.model, to: model)
+    self.old = old
+    self.mapping = mapping
+    new = try old.migrated(matching)
+  }
+
+  /// Codes of the concrete entities that the destination has not.
+  var removedEntities: Set<UInt16> {
+    Set(
+      old.model.entities.filter { !$0.isAbstract && matching.laterEntities[$0.name] == nil }
+        .compactMap { old.codes.entities[$0.name] })
+  }
+
+  /// Root codes of tables whose entities are all gone: they are kept for snapshots as they are. Where one of them goes on, under
+  /// another root or as one, others may be linked to those that go.
+  func isRetired(rootCode: UInt16) -> Bool {
+    !new.rootCodes.contains(rootCode)
+      && old.model.entities.allSatisfy { entity in
+        matching.laterEntities[entity.name] == nil
+          || old.model.rootEntity(of: entity.name).flatMap { old.codes.entities[$0] } != rootCode
+      }
+  }
+
+  /// Concrete entities that come under another root: their code, and the old and the new root's.
+  var moves: [(entity: UInt16, from: UInt16, to: UInt16)] {
+    matching.entities.compactMap { later, earlier in
+      guard let code = old.codes.entities[earlier], old.model.entity(named: earlier)?.isAbstract == false,
+        let from = old.model.rootEntity(of: earlier).flatMap({ old.codes.entities[$0] }),
+        let to = matching.destination.rootEntity(of: later).flatMap({ new.codes.entities[$0] }), from != to
+      else { return nil }
+      return (code, from, to)
+    }.sorted { $0.entity < $1.entity }
+  }
+}
+
+/// What a step did.
+struct MigrationTally {
+  var deletedCount = 0
+  var movedCount = 0
+  var rewrittenCount = 0
+  /// Objects that mapping models have made.
+  var createdCount = 0
+}
+
+extension Session {
+  /// Does a step; the session that goes on by the new version of the model.
+  consuming func migrating(
+    by step: MigrationStep, _ policies: [String: any EntityMigrationPolicy], _ run: MigrationRun,
+    _ tally: inout MigrationTally
+  ) throws(StoreError) -> Session {
+    guard let number = UInt16(exactly: step.new.number) else {
+      throw StoreError(.limitExceeded, "a store remembers at most 65,535 versions of its model")
+    }
+    let source = schema
+    if step.mapping == nil { tally.deletedCount += try deleteObjects(removedBy: step, run) }
+    tally.movedCount += try moveObjects(by: step, run)
+    forgetChanges()
+    var session = try reopened(by: step)
+    try session.writeCatalog(step.new, number, after: step.old)
+    try session.keepOldNames()
+    try session.resumeRecording()
+    let (oldIndexes, newIndexes) = (step.old.codes.indexIDs, step.new.codes.indexIDs)
+    session.storage.recorder?.drop(indexes: oldIndexes.subtracting(newIndexes))
+    for id in oldIndexes.subtracting(newIndexes).sorted() { try session.dropIndex(id) }
+    var migrations: [UInt16: RecordMigration] = [:]
+    for entity in session.schema.entities where !entity.isAbstract && step.matching.entities[entity.name] != nil {
+      let migration = RecordMigration(entity, step.matching, old: step.old.codes)
+      if !migration.isNothing { migrations[entity.code] = migration }
+    }
+    let roots = Set(migrations.values.map(\.entity.rootCode)).sorted()
+    let rewritten = migrations.filter { !$0.value.steps.isEmpty }
+    if !rewritten.isEmpty {
+      try run.begin(.rewrite)
+      for root in roots { tally.rewrittenCount += try session.migrateRecords(rootCode: root, rewritten, run) }
+    }
+    if migrations.values.contains(where: { !$0.oneSided.isEmpty }) {
+      try run.begin(.link)
+      for root in roots { try session.buildOtherSides(rootCode: root, migrations, run) }
+    }
+    if step.mapping == nil { try session.sweepLists(LostLists(from: source, to: session.schema), run) }
+    let made = newIndexes.subtracting(oldIndexes)
+    if !made.isEmpty {
+      try run.begin(.index)
+      try session.buildIndexes(made) { (count) throws(StoreError) in try run.advance(by: count) }
+      try session.requireUnique(made)
+    }
+    if let mapping = step.mapping {
+      session = try session.mapped(by: mapping, from: source, policies, run, &tally)
+    }
+    try session.rebuildDerived()
+    session.forgetChanges()
+    return session
+  }
+
+  /// The same transaction by the schema of the new version, with tables for entities that are new at the top.
+  private consuming func reopened(by step: MigrationStep) throws(StoreError) -> Session {
+    let old = schema
+    let missing = step.new.allRootCodes.filter { old.tables.objects[$0] == nil }
+    let made = missing.isEmpty ? [] : try storage.makeTables(missing.map { TableCode.objects(rootCode: $0) })
+    var tables = old.tables
+    for (root, table) in zip(missing, made) { tables.objects[root] = table }
+    let schema = try Schema(
+      step.new, tables: tables, transformers: old.transformers, formerCatalogs: old.formerCatalogs)
+    let (serials, blob) = (changes.nextSerials, changes.nextBlobSerial)
+    let (commit, uuid, floor, engine) = (commit, storeUUID, serialFloor, engine)
+    var session = Session(
+      storage: storage, schema: schema, commit: commit, storeUUID: uuid, serialFloor: floor, engine: engine)
+    session.changes.nextSerials = serials
+    session.changes.nextBlobSerial = blob
+    session.changes.isEmpty = false
+    return session
+  }
+
+  /// Has new objects of entities whose names others had before, under another root, get serials that those never had: so an old
+  /// name is never another object's.
+  private mutating func keepOldNames() throws(StoreError) {
+    for number in 1..<schema.catalogNumber {
+      let then = try schema.formerCatalogs.catalog(number, storage, schema.tables.metadata)
+      for entity in schema.entities {
+        guard let root = then.model.rootEntity(of: entity.name).flatMap({ then.codes.entities[$0] }),
+          root != entity.rootCode
+        else { continue }
+        let first = try nextSerial(rootCode: root)
+        if first > (try nextSerial(rootCode: entity.rootCode)) { changes.nextSerials[entity.rootCode] = first }
+      }
+    }
+  }
+
+  /// What is saved for snapshots from here on knows of the lists that the new version has.
+  private mutating func resumeRecording() throws(StoreError) {
+    guard storage.recorder != nil else { return }
+    try beginEpoch(try Snapshots.youngest(storage, schema.tables))
+  }
+
+  // MARK: Deleting
+
+  /// Deletes the objects of entities that are gone; how many there were.
+  ///
+  /// Those of a root entity are in tables that nobody reads any more. They are left where they are for as long as a snapshot
+  /// shows them; the others are in tables that go on, and others may be linked to them.
+  private mutating func deleteObjects(removedBy step: MigrationStep, _ run: MigrationRun) throws(StoreError) -> Int {
+    let removed = step.removedEntities
+    if removed.isEmpty { return 0 }
+    try run.begin(.delete)
+    var count = 0
+    for rootCode in schema.rootCodes {
+      let isRetired = step.isRetired(rootCode: rootCode)
+      try forEachBatch(rootCode: rootCode, { removed.contains($0) }) { (session, batch) throws(StoreError) in
+        count += batch.count
+        if !isRetired {
+          _ = try session.deleteAll(ObjectSet(batch.map(\.id)))
+          session.forgetChanges()
+        }
+        try run.advance(by: batch.count)
+      }
+    }
+    return count
+  }
+
+  // MARK: Constraints
+
+  /// Looks for objects with the same values in indexes of constraints that were just made.
+  private borrowing func requireUnique(_ made: Set<UInt16>) throws(StoreError) {
+    for entity in schema.entities {
+      for constraint in entity.constraints where made.contains(constraint.indexID) {
+        try requireUnique(constraint)
+      }
+    }
+  }
+
+  private borrowing func requireUnique(_ constraint: CompiledConstraint) throws(StoreError) {
+    let prefix = IndexKey.prefix(indexID: constraint.indexID)
+    var last: [UInt8] = []
+    var suspects: [(ObjectID, ObjectID)] = []
+    var lastID = ObjectID(rawValue: 0)
+    try storage.scan(schema.tables.indexes, within: prefix.span.bytes) { (key, _) throws(StoreError) in
+      guard key.withUnsafeBytes({ $0.starts(with: prefix) }) else { return false }
+      let id: ObjectID
+      let isSame: Bool
+      do throws(RecordError) {
+        let values = try IndexKey.values(of: copy key)
+        isSame = values.isEqual(to: last)
+        if !isSame { last = values.withUnsafeBytes { Array($0) } }
+        id = try IndexKey.objectID(of: copy key)
+      } catch {
+        throw StoreError(.damaged, "an index has a malformed key; run `check` to see the extent")
+      }
+      if isSame { suspects.append((lastID, id)) }
+      lastID = id
+      return suspects.count < 1000
+    }
+    for (_, id) in suspects {
+      let view = try existingRecord(id)
+      let entity = try schema.entity(of: view, id: id)
+      guard let other = try conflict(constraint, entity, view, id) else { continue }
+      throw StoreError(
+        .notUnique,
+        "\(constraint.name) of \(entity.name)/\(id.serial) must be unique in the new version of the model, and "
+          + "\(try name(of: other)) has the same values; change one of them before",
+        entity: entity.name, property: constraint.name, object: "\(entity.name)/\(id.serial)")
+    }
+  }
+
+  // MARK: Derived attributes
+
+  /// Computes the derived attributes, if they are not what they were.
+  private mutating func rebuildDerived() throws(StoreError) {
+    let table = schema.tables.metadata
+    guard let fingerprint = schema.derivations.fingerprint else {
+      try storage.delete(table, MetadataKey.bytes(MetadataKey.derivations).span.bytes)
+      return
+    }
+    if hasDerivedValues() { return }
+    try noteAllDerived()
+    try refreshDerived()
+    try Metadata.put(&storage, table, MetadataKey.derivations, Metadata.derivations(fingerprint))
+  }
+}

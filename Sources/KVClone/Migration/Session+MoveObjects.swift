@@ -1,0 +1,189 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// The new ids of objects that come under another root entity, without a map: by the rank that each has among those that move
+/// from one root to one other.
+struct MovedObjects {
+  private struct Move {
+    let to: UInt16
+    let first: UInt64
+    let set: SerialSet
+    let ranks: SerialRanks
+  }
+
+  /// By the old root code.
+  private var moves: [UInt16: [Move]] = [:]
+
+  /// - Parameter set: those that move; it does not change any more.
+  mutating func add(_ set: SerialSet, from: UInt16, to: UInt16, first: UInt64) {
+    moves[from, default: []].append(Move(to: to, first: first, set: set, ranks: SerialRanks(set)))
+  }
+
+  /// The new id of an object; nil for one that stays.
+  func newID(of id: ObjectID) -> ObjectID? {
+    guard let moves = moves[id.rootCode] else { return nil }
+    for move in moves where move.set.contains(id.serial) {
+      guard let rank = move.ranks.rank(of: id.serial) else { continue }
+      return ObjectID(rootCode: move.to, serial: move.first + rank)
+    }
+    return nil
+  }
+}
+
+extension Session {
+  /// Gives ids under their new root to the objects of entities that have another one in the new version, and tells all who refer
+  /// to them; how many they are. The old ids lead to the new ones from then on.
+  mutating func moveObjects(by step: MigrationStep, _ run: MigrationRun) throws(StoreError) -> Int {
+    let moves = step.moves
+    if moves.isEmpty { return 0 }
+    try run.begin(.move)
+    // Before anybody has a new id.
+    var ends: [UInt16: UInt64] = [:]
+    for rootCode in schema.rootCodes { ends[rootCode] = try nextSerial(rootCode: rootCode) }
+    let tables = try tablesOfRoots(Set(moves.map(\.to)))
+    let (moved, count) = try newIDs(moves, run)
+    if count == 0 { return 0 }
+    let removed = step.removedEntities
+    let from = Set(moves.map(\.from))
+    let concerned = Set(
+      schema.entities.filter { entity in
+        !removed.contains(entity.code)
+          && (moves.contains { $0.entity == entity.code }
+            || entity.relationships.contains { from.contains($0.destinationRootCode) } || !entity.referrerCodes.isEmpty)
+      }.map(\.code))
+    for rootCode in schema.rootCodes {
+      try forEachBatch(rootCode: rootCode, below: ends[rootCode] ?? 0, { concerned.contains($0) }) {
+        (session, batch) throws(StoreError) in
+        for (id, _) in batch { try session.move(id, moved, tables) }
+        try run.advance(by: batch.count)
+      }
+    }
+    return count
+  }
+
+  private mutating func tablesOfRoots(_ roots: Set<UInt16>) throws(StoreError) -> [UInt16: StorageTable] {
+    var tables = schema.tables.objects
+    let missing = roots.filter { tables[$0] == nil }.sorted()
+    if missing.isEmpty { return tables }
+    let made = try storage.makeTables(missing.map { TableCode.objects(rootCode: $0) })
+    for (root, table) in zip(missing, made) { tables[root] = table }
+    return tables
+  }
+
+  private mutating func newIDs(
+    _ moves: [(entity: UInt16, from: UInt16, to: UInt16)], _ run: MigrationRun
+  ) throws(StoreError) -> (MovedObjects, Int) {
+    var moved = MovedObjects()
+    var count = 0
+    for from in Set(moves.map(\.from)).sorted() {
+      for to in Set(moves.filter { $0.from == from }.map(\.to)).sorted() {
+        let entities = Set(moves.filter { $0.from == from && $0.to == to }.map(\.entity))
+        let set = SerialSet()
+        try forEachBatch(rootCode: from, { entities.contains($0) }) { (_, batch) throws(StoreError) in
+          for (id, _) in batch { _ = set.insert(id.serial) }
+          try run.advance(by: 0)
+        }
+        if set.count == 0 { continue }
+        // Above the old root's, too: so no name that an object had before is ever another's.
+        let first = max(try nextSerial(rootCode: to), try nextSerial(rootCode: from))
+        changes.nextSerials[to] = first
+        _ = try reserveSerials(rootCode: to, count: UInt64(set.count))
+        moved.add(set, from: from, to: to, first: first)
+        count += set.count
+      }
+    }
+    return (moved, count)
+  }
+
+  /// Rewrites one object with the new ids of those that it refers to, under its own new one.
+  private mutating func move(_ id: ObjectID, _ moved: MovedObjects, _ tables: [UInt16: StorageTable]) throws(StoreError)
+  {
+    let newID = moved.newID(of: id)
+    let owner = newID ?? id
+    let entity = try load(id)
+    let lastCommit = scratch.view.commit
+    var isChanged = newID != nil
+    for relationship in entity.relationships {
+      let field = relationship.field
+      if !relationship.isToMany {
+        guard let target = scratch.view.toOne(field), let new = moved.newID(of: target) else { continue }
+        scratch.setToOne(field, new)
+        isChanged = true
+        continue
+      }
+      let head = scratch.view.head(field)
+      let list = address(id, relationship.code)
+      let members = head.isChunked ? try storage.members(list) : scratch.view.inlineIDs(field).array
+      var news = members.map { moved.newID(of: $0) ?? $0 }
+      guard news != members || newID != nil && head.isChunked else { continue }
+      if !relationship.isOrdered { news.sort() }
+      if head.isChunked { try storage.deleteList(list) }
+      try writeList(address(owner, relationship.code), news, relationship, field)
+      isChanged = true
+    }
+    for code in entity.referrerCodes {
+      let list = address(id, code)
+      let members = try storage.members(list)
+      if members.isEmpty { continue }
+      let news = members.map { moved.newID(of: $0) ?? $0 }.sorted()
+      guard news != members || newID != nil else { continue }
+      try storage.deleteList(list)
+      try storage.writeUnordered(address(owner, code), news)
+    }
+    guard isChanged else { return }
+    guard let table = newID == nil ? entity.table : tables[owner.rootCode] else { throw schema.notFound(owner) }
+    scratch.seal(commit: lastCommit, seed: ValueEnvelope.seed(object: owner))
+    try Self.putMoved(&storage, table, owner, scratch)
+    try releaseOutlived(id)
+    if newID != nil { try leave(id, for: owner, entity) }
+  }
+
+  private static func putMoved(
+    _ storage: inout StorageTransaction, _ table: StorageTable, _ id: ObjectID, _ record: borrowing RecordBuffer
+  ) throws(StoreError) {
+    let key = ShortKey.object(id)
+    try storage.put(table, key.bytes, record.bytes)
+  }
+
+  /// Takes away what an object has under its old id, and leaves word there of the new one.
+  private mutating func leave(_ id: ObjectID, for newID: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
+    let key = ShortKey.object(id)
+    try storage.delete(entity.table, key.bytes)
+    var source: ProvenanceValue?
+    if let value = try storage.get(schema.tables.provenance, key.bytes) {
+      // What cannot be read is left where it is, for `check` to tell.
+      source = try? ProvenanceValue(stored: value, seed: ValueEnvelope.seed(tableCode: .provenance, objectID: id))
+    }
+    if let source {
+      try storage.delete(schema.tables.provenance, key.bytes)
+      try noteProvenance(newID, source, isHighest: false)
+    }
+    try redirect(id, to: newID)
+  }
+
+  /// Leaves word under an old id of the object that has become of it, if there is none yet.
+  mutating func redirect(_ id: ObjectID, to newID: ObjectID) throws(StoreError) {
+    let key = ShortKey.object(id)
+    if try storage.get(schema.tables.redirects, key.bytes) != nil { return }
+    let redirect = RedirectValue(target: newID, commit: commit)
+    let value = redirect.encoded(seed: ValueEnvelope.seed(tableCode: .redirects, objectID: id))
+    try storage.put(schema.tables.redirects, key.bytes, value.span.bytes)
+  }
+
+  /// The object that one with an old id has become, over as many migrations as there were; nil where no word was left.
+  borrowing func redirected(_ id: ObjectID) throws(StoreError) -> ObjectID? {
+    var current = id
+    // A file may say anything: nobody goes round in circles.
+    for _ in 0..<1000 {
+      let key = ShortKey.object(current)
+      guard let value = try storage.get(schema.tables.redirects, key.bytes) else { break }
+      do throws(RecordError) {
+        let seed = ValueEnvelope.seed(tableCode: .redirects, objectID: current)
+        current = try RedirectValue(stored: value, seed: seed).target
+      } catch {
+        throw schema.damaged(current, error)
+      }
+    }
+    return current == id ? nil : current
+  }
+}

@@ -1,0 +1,38 @@
+import CKVCloneLMDB
+import Glibc
+
+extension StoreCopy {
+  /// Opens what was copied, or an empty file, for writing with LMDB: how a copy is changed, and how what comes in no order is sorted,
+  /// before anybody knows of it.
+  ///
+  /// Nothing is synced: `sync` does that in the end, and without a name nobody misses it. Close the environment, and then call
+  /// `removeReaderLock`, before the copy is read otherwise, or published.
+  package borrowing func openEnvironment(tables: [String]) throws(LMDBError) -> LMDBEnvironment {
+    var options = LMDBOptions()
+    // Only the flag that it stands for: no log is made for an environment that is opened like this.
+    options.commitLogLimit = 0
+    let byteCount = Int(clamping: byteCount)
+    let pointer = try unsafe LMDBEnvironment.openRaw(directory, options, minimumMap: byteCount)
+    let environment: LMDBEnvironment
+    do throws(LMDBError) {
+      let identity = try unsafe LMDBEnvironment.descriptorIdentity(pointer)
+      _ = EnvironmentRegistry.claim(identity)
+      environment = unsafe LMDBEnvironment(
+        pointer: pointer, directory: directory, options: options, identity: identity, lockFile: nil,
+        isShorterThanLastPage: false)
+    } catch {
+      unsafe mdb_env_close(pointer)
+      throw error
+    }
+    do throws(LMDBError) {
+      try environment.openTables(tables, create: true)
+    } catch {
+      environment.close()
+      throw error
+    }
+    return environment
+  }
+
+  /// Removes what the environment leaves beside the file.
+  package borrowing func removeReaderLock() { FileSystem.removeFile(StorePaths(directory).readerLock) }
+}
