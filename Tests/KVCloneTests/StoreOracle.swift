@@ -169,13 +169,37 @@ struct StoreOracle: Equatable {
       for member in members(of: id, rule: .cascade) where doomed.insert(member).inserted { queue.append(member) }
     }
     for id in doomed where !members(of: id, rule: .deny).allSatisfy(doomed.contains) { throw DeleteDenied() }
-    for id in doomed { objects[id] = nil }
-    objects = objects.mapValues { object in
-      var object = object
-      object.links = object.links.mapValues { list in list.filter { !doomed.contains($0) } }
-      return object
-    }
+    remove(doomed)
     return doomed.count
+  }
+
+  /// Takes objects away, whatever the delete rules say. What nobody linked to them stays shared with copies of this one.
+  mutating func remove(_ doomed: Set<ObjectID>) {
+    for id in doomed { objects[id] = nil }
+    for (id, object) in objects {
+      for (name, list) in object.links where list.contains(where: doomed.contains) {
+        objects[id]?.links[name] = list.filter { !doomed.contains($0) }
+      }
+    }
+  }
+
+  /// Brings back some objects as they were, `doomed` gone before: what is there of their links, and each with its values.
+  mutating func rollBack(_ ids: [ObjectID], to past: StoreOracle, doomed: Set<ObjectID>) {
+    remove(doomed)
+    for id in ids {
+      guard let then = past.objects[id] else { continue }
+      if objects[id] == nil {
+        objects[id] = Object(entity: then.entity)
+        sources[id] = past.sources[id]
+      }
+      objects[id]?.values = then.values
+    }
+    for id in ids {
+      for relationship in model.relationships(of: past.objects[id]?.entity ?? "") {
+        let members = past.links(id, relationship.name).filter { objects[$0] != nil }
+        if members != links(id, relationship.name) { setMembers(id, relationship.name, members) }
+      }
+    }
   }
 
   private func members(of id: ObjectID, rule: DeleteRule) -> [ObjectID] {

@@ -22,7 +22,8 @@ extension ObjectStore {
   /// transaction. First an automatic snapshot is made, to which the store can be rolled back in turn.
   ///
   /// The whole store: what was changed or deleted since is again what it was, under its ids, and what came since is deleted,
-  /// whatever the delete rules say. Neither hooks nor validation are asked: all was so before. The history tells of it.
+  /// whatever the delete rules say. Neither hooks nor validation are asked: all was so before. Only a snapshot that was made
+  /// within a transaction, of what that had changed so far, is validated. The history tells of it.
   ///
   /// Some objects: what a clone of them would have copied then (``ObjectReading/cloneSet(of:options:)``) is brought back, with its
   /// links, as far as the objects outside are there. What a clone would copy now, and came since, is deleted. The
@@ -34,7 +35,8 @@ extension ObjectStore {
   ///   - snapshot: where to go back to.
   ///   - objects: the objects; nil is the whole store.
   /// - Throws: `snapshotNotFound`; `incompatibleModel` where the store has another version of its model by now;
-  ///   `objectNotFound` for objects that the snapshot does not show; ``ValidationError`` (some objects only); `busy`, `diskFull` …
+  ///   `objectNotFound` for objects that the snapshot does not show; ``ValidationError`` (some objects, or a snapshot made
+  ///   within a transaction); `busy`, `diskFull` …
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func rollback(to snapshot: Snapshot, objects: [ObjectID]? = nil) throws -> RollbackResult {
@@ -49,37 +51,43 @@ extension ObjectStore {
 
   /// What ``rollback(to:objects:)`` would do, and what it would cost. Writes nothing. Time follows what was changed since.
   public func planRollback(to snapshot: Snapshot, objects: [ObjectID]? = nil) throws -> RollbackResult {
+    try requireOwn(snapshot)
     let session = try readSession()
     let value = try session.existingSnapshot(snapshot.info.name, epoch: snapshot.info.epoch)
-    try session.requireSameModel(as: value, snapshotSchemas)
-    var tally = RollbackTally()
-    if let objects {
-      let sets = try rollbackSets(snapshot, objects)
-      try diff(from: snapshot) { difference in
-        if sets.contains(difference.id) { tally.note(difference) }
-        return true
-      }
-      for id in sets.doomed { tally.replacedByteCount += try session.storedByteCount(of: id) }
-    } else {
-      try diff(from: snapshot) { difference in
-        tally.note(difference)
-        return true
-      }
+    _ = try session.requireSameModel(as: value, snapshotSchemas)
+    guard let objects else {
+      var tally = try wholeTally(snapshot)
       try session.addReplacedBytes(since: value, to: &tally)
+      return tally.result(nil)
     }
+    let sets = try rollbackSets(snapshot, objects)
+    var tally = sets.tally
+    for id in sets.doomed + sets.changed { tally.replacedByteCount += try session.storedByteCount(of: id) }
     return tally.result(nil)
   }
 
+  /// Counts what is to be done in the whole store.
+  private func wholeTally(_ snapshot: Snapshot) throws -> RollbackTally {
+    var tally = RollbackTally()
+    try diff(from: snapshot) { difference in
+      tally.note(difference)
+      return true
+    }
+    return tally
+  }
+
   private func runRollback(_ snapshot: Snapshot, _ objects: [ObjectID]?) throws -> RollbackResult {
+    try requireOwn(snapshot)
     let retention = options.snapshotRetention
-    return try onceMoreIfMapFull {
+    // What is saved and what is replaced may each be as large as the store.
+    return try onceMoreIfMapFull(times: 2) {
       try runWrite(label: "rollback", timeout: nil) { tx in
         tx.operation = "rollback"
         let name = snapshot.info.name
-        let (value, automatic) = try tx.changeObjects { (session) throws(StoreError) in
+        let (value, past, automatic) = try tx.changeObjects { (session) throws(StoreError) in
           let value = try session.existingSnapshot(name, epoch: snapshot.info.epoch)
-          try session.requireSameModel(as: value, snapshotSchemas)
-          return (value, try session.createAutomaticSnapshot("rollback", userInfo: ["rollback": name]))
+          let past = try session.requireSameModel(as: value, snapshotSchemas)
+          return (value, past, try session.createAutomaticSnapshot("rollback", userInfo: ["rollback": name]))
         }
         let result: RollbackResult
         if let objects {
@@ -88,7 +96,13 @@ extension ObjectStore {
             try session.rollBack(to: value, sets, automatic)
           }
         } else {
-          result = try tx.changeObjects { (session) throws(StoreError) in try session.rollBack(to: value, automatic) }
+          // Readers see what the transaction began with.
+          let tally = try wholeTally(snapshot)
+          result = try tx.changeObjects { (session) throws(StoreError) in
+            try session.rollBack(to: value, automatic, tally)
+          }
+          if value.isUnfinished { try tx.validateRollback() }
+          try tx.changeObjects { (session) throws(StoreError) in try session.endRollback(from: past) }
         }
         try tx.changeObjects { (session) throws(StoreError) in
           try session.deleteSuperfluousSnapshots(retention, sparing: name)
@@ -100,14 +114,30 @@ extension ObjectStore {
 
   /// What belongs to some objects, then and now. Nobody else writes meanwhile, where this is called in a write transaction.
   private func rollbackSets(_ snapshot: Snapshot, _ objects: [ObjectID]) throws -> RollbackSets {
-    let past = try snapshotSession(snapshot.info.name, epoch: snapshot.info.epoch)
-    let value = try past.existingSnapshot(snapshot.info.name, epoch: snapshot.info.epoch)
-    let then = try ReadTransaction(past).cloneSet(of: objects)
+    let past = ReadTransaction(try snapshotSession(snapshot.info.name, epoch: snapshot.info.epoch))
+    let then = try past.cloneSet(of: objects)
     let reader = ReadTransaction(try readSession())
     let left = try objects.filter { try reader.exists($0) }
     let now = left.isEmpty ? [] : try reader.cloneSet(of: left)
-    let horizon = SnapshotHorizon(value, schema.orderedLists)
-    return RollbackSets(past: then, doomed: now.filter { !horizon.sees($0) })
+    // Not those with later serials: a rollback may have brought back what the snapshot does not show.
+    let sets = RollbackSets(past: then, doomed: try now.filter { try !past.exists($0) })
+    let source = try snapshotSession(snapshot.info.name, epoch: snapshot.info.epoch, byPresentModel: true)
+    return try sets.compared(source, reader.session)
+  }
+
+  /// - Throws: `snapshotNotFound` for a snapshot of another store, of which this one may have a namesake.
+  func requireOwn(_ snapshot: Snapshot) throws(StoreError) {
+    if snapshot.store.uuid == uuid { return }
+    throw StoreError(
+      .snapshotNotFound, "the snapshot \(snapshot.name) is one of another store; ask this one for its own")
+  }
+}
+
+extension WriteTransaction {
+  /// Refuses to bring back what broke the model's rules when a transaction was half way.
+  fileprivate borrowing func validateRollback() throws {
+    let issues = try session.validationIssues()
+    guard issues.isEmpty else { throw ValidationError(issues: issues) }
   }
 }
 
@@ -115,15 +145,30 @@ extension ObjectStore {
 struct RollbackSets {
   let past: [ObjectID]
   let doomed: [ObjectID]
-  private let all: ObjectSet
+  /// Those that are there, and are not what they were.
+  private(set) var changed: [ObjectID] = []
+  private(set) var tally = RollbackTally()
 
   init(past: [ObjectID], doomed: [ObjectID]) {
     self.past = past
     self.doomed = doomed
-    all = ObjectSet(past + doomed)
   }
 
-  func contains(_ id: ObjectID) -> Bool { all.contains(id) }
+  /// With what is to be done.
+  func compared(_ past: borrowing Session, _ now: borrowing Session) throws(StoreError) -> RollbackSets {
+    var result = self
+    let all = ObjectSet(self.past)
+    for id in self.past {
+      if try !now.exists(id) {
+        result.tally.recreatedCount += 1
+      } else if try now.isChanged(id, since: past, all) {
+        result.changed.append(id)
+      }
+    }
+    result.tally.updatedCount = result.changed.count
+    result.tally.deletedCount = doomed.count
+    return result
+  }
 }
 
 /// Counts what a rollback does.

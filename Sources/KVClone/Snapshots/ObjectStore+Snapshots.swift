@@ -33,8 +33,10 @@ extension ObjectStore {
   }
 
   private func makeSnapshot(_ name: String, _ expires: Date?, _ userInfo: [String: String]) throws -> Snapshot {
-    let info = try runWrite(label: "snapshot", timeout: nil) { tx in
-      try tx.createSnapshot(named: name, expiresAt: expires, userInfo: userInfo)
+    let info = try onceMoreIfMapFull {
+      try runWrite(label: "snapshot", timeout: nil) { tx in
+        try tx.createSnapshot(named: name, expiresAt: expires, userInfo: userInfo)
+      }
     }
     return Snapshot(info, self)
   }
@@ -55,11 +57,13 @@ extension ObjectStore {
 
   private func makeAutomaticSnapshot(_ userInfo: [String: String]) throws -> Snapshot {
     let retention = options.snapshotRetention
-    let info = try runWrite(label: "snapshot", timeout: nil) { tx in
-      try tx.changeObjects { (session) throws(StoreError) in
-        let info = try session.createAutomaticSnapshot("", userInfo: userInfo)
-        try session.deleteSuperfluousSnapshots(retention)
-        return info
+    let info = try onceMoreIfMapFull {
+      try runWrite(label: "snapshot", timeout: nil) { tx in
+        try tx.changeObjects { (session) throws(StoreError) in
+          let info = try session.createAutomaticSnapshot("", userInfo: userInfo)
+          try session.deleteSuperfluousSnapshots(retention)
+          return info
+        }
       }
     }
     return Snapshot(info, self)
@@ -106,8 +110,10 @@ extension ObjectStore {
   public func deleteSnapshot(named name: String) async throws { try await onWriterQueue { try self.drop([name]) } }
 
   private func drop(_ names: [String]) throws {
-    try runWrite(label: "snapshot", timeout: nil) { tx in
-      try tx.changeObjects { (session) throws(StoreError) in try session.deleteSnapshots(names) }
+    try onceMoreIfMapFull {
+      try runWrite(label: "snapshot", timeout: nil) { tx in
+        try tx.changeObjects { (session) throws(StoreError) in try session.deleteSnapshots(names) }
+      }
     }
   }
 
@@ -123,13 +129,15 @@ extension ObjectStore {
   private func dropExpired() throws -> [String] {
     // Most of the time there is none, and no need to keep others from writing.
     guard try snapshots().contains(where: { $0.isExpired() && $0.holds.isEmpty }) else { return [] }
-    return try runWrite(label: "snapshot", timeout: nil) { tx in
-      try tx.changeObjects { (session) throws(StoreError) in
-        let now = Date().timeIntervalSinceReferenceDate
-        let expired = try Snapshots.all(session.storage, session.schema.tables)
-          .filter { $0.value.holds.isEmpty && ($0.value.expires ?? .infinity) <= now }.map(\.name)
-        try session.deleteSnapshots(expired)
-        return expired
+    return try onceMoreIfMapFull {
+      try runWrite(label: "snapshot", timeout: nil) { tx in
+        try tx.changeObjects { (session) throws(StoreError) in
+          let now = Date().timeIntervalSinceReferenceDate
+          let expired = try Snapshots.all(session.storage, session.schema.tables)
+            .filter { $0.value.holds.isEmpty && ($0.value.expires ?? .infinity) <= now }.map(\.name)
+          try session.deleteSnapshots(expired)
+          return expired
+        }
       }
     }
   }

@@ -7,12 +7,13 @@ extension Session {
   mutating func rollBack(
     to snapshot: SnapshotValue, _ sets: RollbackSets, _ automatic: SnapshotInfo
   ) throws(StoreError) -> RollbackResult {
-    var tally = RollbackTally()
+    var tally = sets.tally
     guard let recorder = storage.recorder else { return tally.result(automatic) }
     let horizon = SnapshotHorizon(snapshot, schema.orderedLists)
-    tally.deletedCount = try deleteAll(ObjectSet(sets.doomed))
+    _ = try deleteAll(ObjectSet(sets.doomed))
     let past = Session(
-      storage: StorageTransaction(SnapshotBackend(recorder.inner, preimages: schema.tables.preimages, horizon)),
+      storage: StorageTransaction(
+        SnapshotBackend(recorder.inner, preimages: schema.tables.preimages, horizon, isWritten: true)),
       schema: schema, commit: 0, storeUUID: storeUUID, serialFloor: serialFloor)
     // First all objects, then the links between them.
     var recreated = ObjectSet()
@@ -21,18 +22,8 @@ extension Session {
       _ = recreated.insert(id)
     }
     noteRecreated(recreated)
-    for id in sets.past where !recreated.contains(id) {
-      let before = storage.changeCount
-      try restoreAttributes(of: id, past)
-      if storage.changeCount != before { tally.updatedCount += 1 }
-    }
-    for id in sets.past {
-      let before = storage.changeCount
-      try restoreLinks(of: id, past)
-      if storage.changeCount != before, !recreated.contains(id) { tally.updatedCount += 1 }
-    }
-    tally.updatedCount = min(tally.updatedCount, sets.past.count - recreated.count)
-    tally.recreatedCount = recreated.count
+    for id in sets.past where !recreated.contains(id) { try restoreAttributes(of: id, past) }
+    for id in sets.past { try restoreLinks(of: id, past) }
     try recorder.flush()
     tally.replacedByteCount = recorder.savedByteCount
     return tally.result(automatic)
@@ -65,20 +56,20 @@ extension Session {
     changes.noteInsert(id)
     try addIndexEntries(id, entity)
     noteDerivedInsert(id, entity)
+    try restoreProvenance(of: id, past)
+  }
+
+  private mutating func restoreProvenance(of id: ObjectID, _ past: borrowing Session) throws(StoreError) {
+    let key = ShortKey.object(id)
+    guard let value = try past.storage.get(schema.tables.provenance, key.bytes) else { return }
+    let bytes = value.withUnsafeBytes { Array($0) }
+    try storage.put(schema.tables.provenance, key.bytes, bytes.span.bytes)
+    changes.hasProvenance = true
   }
 
   /// Sets the attributes that differ, derived ones aside.
   private mutating func restoreAttributes(of id: ObjectID, _ past: borrowing Session) throws(StoreError) {
-    var values: [(attribute: CompiledAttribute, value: AttributeValue?)] = []
-    let entity = try load(id)
-    do {
-      let then = try past.existingRecord(id)
-      for attribute in entity.attributes where attribute.field != nil && !attribute.isDerived {
-        let value = try entity.value(of: attribute, in: then, id: id, schema: schema)
-        let present = try entity.value(of: attribute, in: scratch.view, id: id, schema: schema)
-        if value != present { values.append((attribute, value)) }
-      }
-    }
+    let values = try changedAttributes(of: id, since: past)
     if values.isEmpty { return }
     // Setting a large value counts its referrers itself; it only has to be described.
     var described: [BlobReference] = []
@@ -86,7 +77,7 @@ extension Session {
       try addReference(to: blob, describedIn: past.storage)
       described.append(blob)
     }
-    _ = try load(id)
+    let entity = try load(id)
     try write(values, to: id, entity)
     for blob in described { try releaseBlob(blob) }
   }
@@ -95,11 +86,54 @@ extension Session {
   private mutating func restoreLinks(of id: ObjectID, _ past: borrowing Session) throws(StoreError) {
     let entity = try entity(of: id)
     for relationship in entity.relationships {
-      let then = try past.members(id, relationship)
-      var members: [ObjectID] = []
-      for member in then where try exists(member) { members.append(member) }
-      if try members != self.members(id, relationship) { try setMembers(id, relationship.name, members) }
+      if let members = try changedMembers(of: id, relationship, since: past, ObjectSet()) {
+        try setMembers(id, relationship.name, members)
+      }
     }
+  }
+
+  // MARK: What is to be done
+
+  /// Whether an object that is there is not what it was, derived attributes and links to what is gone aside.
+  ///
+  /// - Parameter coming: the objects that are brought back with it.
+  borrowing func isChanged(_ id: ObjectID, since past: borrowing Session, _ coming: ObjectSet) throws(StoreError)
+    -> Bool
+  {
+    if try !changedAttributes(of: id, since: past).isEmpty { return true }
+    for relationship in try entity(of: id).relationships {
+      if try changedMembers(of: id, relationship, since: past, coming) != nil { return true }
+    }
+    return false
+  }
+
+  /// The attributes that differ, derived ones aside, with what they were.
+  private borrowing func changedAttributes(of id: ObjectID, since past: borrowing Session) throws(StoreError)
+    -> [(attribute: CompiledAttribute, value: AttributeValue?)]
+  {
+    var values: [(attribute: CompiledAttribute, value: AttributeValue?)] = []
+    let then = try past.existingRecord(id)
+    let now = try existingRecord(id)
+    let entity = try schema.entity(of: now, id: id)
+    for attribute in entity.attributes where attribute.field != nil && !attribute.isDerived {
+      let value = try entity.value(of: attribute, in: then, id: id, schema: schema)
+      let present = try entity.value(of: attribute, in: now, id: id, schema: schema)
+      if value != present { values.append((attribute, value)) }
+    }
+    return values
+  }
+
+  /// The members that a relationship had, as far as they are there or are `coming`; nil where it has them.
+  private borrowing func changedMembers(
+    of id: ObjectID, _ relationship: CompiledRelationship, since past: borrowing Session, _ coming: ObjectSet
+  ) throws(StoreError) -> [ObjectID]? {
+    var members: [ObjectID] = []
+    for member in try past.members(id, relationship) {
+      let isThere = try exists(member)
+      if isThere || coming.contains(member) { members.append(member) }
+    }
+    let present = try self.members(id, relationship)
+    return members == present ? nil : members
   }
 
   // MARK: The cost
@@ -122,10 +156,10 @@ extension Session {
   borrowing func addReplacedBytes(since snapshot: SnapshotValue, to tally: inout RollbackTally) throws(StoreError) {
     let horizon = SnapshotHorizon(snapshot, schema.orderedLists)
     var byteCount: UInt64 = 0
-    try forEachSavedKey(in: snapshot.epoch..<UInt64.max) { (code, key, _) throws(StoreError) in
-      guard code != .blobInfo, let table = schema.table(code), key.withUnsafeBytes({ horizon.sees(code, $0) }) else {
-        return
-      }
+    try forEachSavedKey(in: snapshot.epoch..<UInt64.max) { (code, key, epoch) throws(StoreError) in
+      guard code != .blobInfo, let table = schema.table(code) else { return }
+      // Once for each key, however many epochs have a state of it.
+      guard try isNeeded(code, key, epoch: epoch, since: horizon) else { return }
       byteCount += UInt64(key.count + (try storage.get(table, key.span.bytes)?.byteCount ?? 0))
     }
     for rootCode in schema.rootCodes {

@@ -4,10 +4,12 @@ import KVCloneRecords
 /// Rolling a whole store back: what came since is deleted as objects are deleted, so that nobody refers to it any more; then every
 /// key that has a previous state gets that state back, byte for byte.
 extension Session {
+  /// The schema of a snapshot whose model means the same to stored data as the store's.
+  ///
   /// - Throws: `incompatibleModel` where what a snapshot shows is not for the store's model.
-  borrowing func requireSameModel(as snapshot: SnapshotValue, _ schemas: SnapshotSchemas) throws(StoreError) {
+  borrowing func requireSameModel(as snapshot: SnapshotValue, _ schemas: SnapshotSchemas) throws(StoreError) -> Schema {
     let past = try schemas.schema(of: snapshot, storage, schema)
-    if past.model.modelHash == schema.model.modelHash { return }
+    if past.model.modelHash == schema.model.modelHash { return past }
     throw StoreError(
       .incompatibleModel,
       "the snapshot is of another version of the model (\(past.model.modelHash.hex.prefix(12))…) than the store has now "
@@ -30,31 +32,61 @@ extension Session {
   }
 
   /// Brings back what a snapshot shows, in a transaction that has made the snapshot `automatic` and nothing else.
-  mutating func rollBack(to snapshot: SnapshotValue, _ automatic: SnapshotInfo) throws(StoreError) -> RollbackResult {
+  ///
+  /// - Parameter tally: what is to be done, counted before.
+  mutating func rollBack(to snapshot: SnapshotValue, _ automatic: SnapshotInfo, _ tally: RollbackTally)
+    throws(StoreError) -> RollbackResult
+  {
+    var tally = tally
     let horizon = SnapshotHorizon(snapshot, schema.orderedLists)
     let born = try objects(since: horizon)
     var run = RollbackRun(horizon, snapshot, schema)
-    run.tally.deletedCount = try deleteAll(born)
-    guard let recorder = storage.recorder else { return run.tally.result(automatic) }
+    _ = try deleteAll(born)
+    guard let recorder = storage.recorder else { return tally.result(automatic) }
     try recorder.flush()
     // A view of the same transaction, which sees through what is written meanwhile: that is saved before.
-    let past = StorageTransaction(SnapshotBackend(recorder.inner, preimages: schema.tables.preimages, horizon))
+    let past = StorageTransaction(
+      SnapshotBackend(recorder.inner, preimages: schema.tables.preimages, horizon, isWritten: true))
     var next = SavedKeysKey(epoch: snapshot.epoch, commit: 0, part: 0)
     while let list = try savedKeys(from: next, before: .max) {
       for (table, key) in list.keys { try restore(table, key, past, &run) }
       next = list.place
       next.part += 1
     }
-    run.tally.replacedByteCount = recorder.savedByteCount
+    tally.replacedByteCount = recorder.savedByteCount
     noteRecreated(run.recreated)
-    run.tally.recreatedCount = run.recreated.count
-    run.tally.updatedCount = run.updated.count
-    // All was like this before: derived values, valid, and without conflicts.
+    try noteRestoredLists(&run)
     changes.isEmpty = false
+    changes.inserted = run.recreated
+    changes.updated = run.updated
+    changes.derived.removeAll()
+    return tally.result(automatic)
+  }
+
+  /// What is left when everything is there again: all was like this before, derived values too, unless they were computed by
+  /// other expressions then. Nobody is asked about it.
+  mutating func endRollback(from past: Schema) throws(StoreError) {
+    if past.derivations.fingerprint != schema.derivations.fingerprint {
+      try noteAllDerived()
+      try refreshDerived()
+    }
     changes.inserted = ObjectSet()
     changes.updated = ObjectSet()
-    changes.derived.removeAll()
-    return run.tally.result(automatic)
+  }
+
+  /// Tells the history which lists were brought back, of objects that were there all the time.
+  private mutating func noteRestoredLists(_ run: inout RollbackRun) throws(StoreError) {
+    for (code, owners) in run.lists.sorted(by: { $0.key < $1.key }) {
+      var next = owners.first(from: ObjectID(rawValue: 0))
+      while let owner = next {
+        let isThere = try exists(owner)
+        if isThere, !run.recreated.contains(owner) {
+          _ = run.updated.insert(owner)
+          changes.history?.noteUpdate(owner, property: code)
+        }
+        next = owners.first(from: ObjectID(rawValue: owner.rawValue + 1))
+      }
+    }
   }
 
   /// Tells the history of objects that are there again, in the order of their ids.
@@ -84,7 +116,9 @@ extension Session {
       let id = key.withUnsafeBytes { SnapshotHorizon.indexID($0) }
       guard run.indexes.contains(id) else { return }
     }
-    if code == .links { noteRestoredList(key, &run) }
+    if code == .links, let link = try? LinkKey(key.span.bytes), schema.propertyNames[link.relationship] != nil {
+      _ = run.lists[link.relationship, default: ObjectSet()].insert(link.owner)
+    }
     try Self.put(&storage, table, key, then)
   }
 
@@ -101,13 +135,6 @@ extension Session {
     } else {
       try storage.delete(table, key.span.bytes)
     }
-  }
-
-  /// Tells the history which list was brought back.
-  private mutating func noteRestoredList(_ key: [UInt8], _ run: inout RollbackRun) {
-    guard let link = try? LinkKey(key.span.bytes), schema.propertyNames[link.relationship] != nil else { return }
-    _ = run.updated.insert(link.owner)
-    changes.history?.noteUpdate(link.owner, property: link.relationship)
   }
 
   /// Gives an object the record that it had then, with the entries of indexes that came later.
@@ -128,7 +155,6 @@ extension Session {
         // It was there under its old id because a rollback had brought it back.
         let entity = try load(id)
         if changes.history != nil { try noteDeletion(id, entity) }
-        run.tally.deletedCount += 1
       }
       for blob in oldBlobs { try releaseBlob(blob) }
       for key in oldKeys { try storage.delete(schema.tables.indexes, key.span.bytes) }
@@ -198,7 +224,8 @@ struct RollbackRun {
   private let nextIndexID: UInt16
   var updated = ObjectSet()
   var recreated = ObjectSet()
-  var tally = RollbackTally()
+  /// By property: objects of whose long lists pieces were brought back.
+  var lists: [UInt16: ObjectSet] = [:]
 
   init(_ horizon: SnapshotHorizon, _ snapshot: SnapshotValue, _ schema: Schema) {
     self.horizon = horizon

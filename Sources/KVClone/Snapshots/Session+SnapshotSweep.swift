@@ -25,21 +25,31 @@ extension Session {
       let key = Array(name.utf8)
       try storage.delete(schema.tables.snapshots, key.span.bytes)
     }
+    try sweepPreviousStates(of: doomed, among: all.map(\.value))
+    try nameYoungest(all.last { !doomed.contains($0.value.epoch) })
+    try purgeRetired(shownBy: all.filter { !doomed.contains($0.value.epoch) }.map(\.value.modelNumber))
+  }
+
+  /// Drops the previous states that no snapshot needs any more once some of them are gone.
+  ///
+  /// - Parameters:
+  ///   - doomed: the epochs of those that go.
+  ///   - snapshots: all, those that go included, in the order of their epochs.
+  mutating func sweepPreviousStates(of doomed: Set<UInt64>, among snapshots: [SnapshotValue]) throws(StoreError) {
     // What comes between two that stay was needed by the older one of them, or by those that go.
-    var older: UInt64?
+    var older: SnapshotHorizon?
     var first: UInt64?
-    for snapshot in all {
-      let epoch = snapshot.value.epoch
+    for snapshot in snapshots {
+      let epoch = snapshot.epoch
       if doomed.contains(epoch) {
         if first == nil { first = epoch }
         continue
       }
       if let start = first { try sweep(start..<epoch, neededSince: older) }
       first = nil
-      older = epoch
+      older = SnapshotHorizon(snapshot, schema.orderedLists)
     }
     if let start = first { try sweep(start..<UInt64.max, neededSince: older) }
-    try nameYoungest(all.last { !doomed.contains($0.value.epoch) })
   }
 
   private mutating func nameYoungest(_ youngest: (name: String, value: SnapshotValue)?) throws(StoreError) {
@@ -54,9 +64,9 @@ extension Session {
 
   /// Drops the previous states of some epochs that no snapshot needs any more.
   ///
-  /// - Parameter older: the epoch of the youngest snapshot before them, which is the only one that may need them still; nil where
-  ///   there is none.
-  private mutating func sweep(_ epochs: Range<UInt64>, neededSince older: UInt64?) throws(StoreError) {
+  /// - Parameter older: the youngest snapshot before them, which is the only one that may need them still; nil where there is
+  ///   none.
+  private mutating func sweep(_ epochs: Range<UInt64>, neededSince older: SnapshotHorizon?) throws(StoreError) {
     var next = SavedKeysKey(epoch: epochs.lowerBound, commit: 0, part: 0)
     while let list = try savedKeys(from: next, before: epochs.upperBound) {
       var kept = SavedKeys()
@@ -146,16 +156,19 @@ extension Session {
     }
   }
 
-  /// Whether the snapshot of an epoch before needs a previous state: it has none of its own epoch or one between.
-  private borrowing func isNeeded(_ table: TableCode, _ key: [UInt8], epoch: UInt64, since older: UInt64)
+  /// Whether a snapshot of an epoch before needs a previous state: it sees the key, which has no state of that snapshot's epoch
+  /// or one between. A key that came later is nothing to it; of a large value that did, nobody would keep the bytes.
+  borrowing func isNeeded(_ table: TableCode, _ key: [UInt8], epoch: UInt64, since older: SnapshotHorizon)
     throws(StoreError) -> Bool
   {
+    let isSeen = key.withUnsafeBytes { older.sees(table, $0) }
+    guard isSeen else { return false }
     let before = PreimageKey.encode(table: table, key: key.span.bytes, epoch: epoch - 1)
     guard let entry = try storage.seek(schema.tables.preimages, before.span.bytes, .atOrBefore),
       PreimageKey.isOfSameKey(unsafePointers(entry.key), unsafePointers(before.span.bytes))
     else { return true }
     do throws(RecordError) {
-      return try PreimageKey.epoch(of: entry.key) < older
+      return try PreimageKey.epoch(of: entry.key) < older.epoch
     } catch {
       throw SavedStates.damaged(error)
     }
@@ -180,7 +193,7 @@ extension Session {
   /// What deleting a snapshot would give back, in bytes: previous states that it alone needs, and the blobs that they keep.
   borrowing func retainedByteCount(of snapshot: SnapshotValue, among all: [SnapshotValue]) throws(StoreError) -> UInt64
   {
-    let older = all.last { $0.epoch < snapshot.epoch }?.epoch
+    let older = all.last { $0.epoch < snapshot.epoch }.map { SnapshotHorizon($0, schema.orderedLists) }
     let end = all.first { $0.epoch > snapshot.epoch }?.epoch ?? .max
     var sum: UInt64 = 0
     var next = SavedKeysKey(epoch: snapshot.epoch, commit: 0, part: 0)

@@ -106,6 +106,7 @@ extension Session {
       nextLayoutID: schema.codes.lastLayout &+ 1, nextIndexID: schema.codes.lastIndex &+ 1,
       nextEntityCode: schema.codes.lastEntity &+ 1, watermarks: [])
     value.isAutomatic = isAutomatic
+    value.isUnfinished = hasChanges
     for rootCode in schema.rootCodes {
       let next = try coming(changes.nextSerials[rootCode], MetadataKey.serial(rootCode: rootCode))
       value.watermarks.append(.init(rootCode: rootCode, nextSerial: next))

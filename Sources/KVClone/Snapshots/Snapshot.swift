@@ -76,8 +76,10 @@ public final class Snapshot: Sendable {
   }
 
   private func change(_ body: (inout Session) throws(StoreError) -> Void) throws {
-    try store.runWrite(label: "snapshot", timeout: nil) { tx in
-      try tx.changeObjects { (session) throws(StoreError) in try body(&session) }
+    try onceMoreIfMapFull {
+      try store.runWrite(label: "snapshot", timeout: nil) { tx in
+        try tx.changeObjects { (session) throws(StoreError) in try body(&session) }
+      }
     }
   }
 }
@@ -98,8 +100,10 @@ extension ObjectStore {
     // By the store's own, as the writer does.
     let horizon = SnapshotHorizon(value, self.schema.orderedLists)
     storage.interpose { SnapshotBackend($0, preimages: schema.tables.preimages, horizon) }
-    let session = Session(
+    var session = Session(
       storage: storage, schema: schema, commit: 0, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
+    // Of the last commit that it shows only a part, where that went on afterwards.
+    session.shownCommit = value.isUnfinished ? value.commit - min(1, value.commit) : value.commit
     session.trustFetchIndexes(schema.codes.fetchIndexes == own.codes.fetchIndexes)
     return session
   }

@@ -9,18 +9,24 @@ final class SnapshotBackend: StorageBackend {
   let inner: any StorageBackend
   private let preimages: SavedStates
   private let horizon: SnapshotHorizon
+  /// Whether states are saved while it is read: then that there are none is not to be kept in mind.
+  private let isWritten: Bool
   /// By root code, and by the code of the other tables: whether any previous state of the table is saved, once it was asked.
   private var objectTables: [Bool?] = []
   private var changedObjects: [ChangedObjects] = []
   private var otherTables = [Bool?](repeating: nil, count: 16)
 
-  init(_ inner: any StorageBackend, preimages: StorageTable, _ horizon: SnapshotHorizon) {
+  init(
+    _ inner: any StorageBackend, preimages: StorageTable, _ horizon: SnapshotHorizon, isWritten: Bool = false
+  ) {
     self.inner = inner
+    self.isWritten = isWritten
     self.preimages = SavedStates(inner, preimages, epoch: horizon.epoch)
     self.horizon = horizon
   }
 
   private func isChanged(_ table: TableCode) throws(StoreError) -> Bool {
+    if isWritten { return true }
     if let root = table.rootCode {
       while objectTables.count <= Int(root) {
         objectTables.append(nil)
@@ -40,7 +46,7 @@ final class SnapshotBackend: StorageBackend {
 
   @inline(__always)
   private func isUnchanged(_ table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
-    guard let root = table.rootCode, key.count == 8 else { return false }
+    guard !isWritten, let root = table.rootCode, key.count == 8 else { return false }
     let serial = SnapshotHorizon.number(key, at: 0) & ObjectID.maximumSerial
     return try changedObjects[Int(root)].isUnchanged(serial, table, preimages)
   }

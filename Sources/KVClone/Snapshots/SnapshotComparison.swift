@@ -130,25 +130,21 @@ struct SnapshotComparison {
       let previous =
         try known.map { known throws(StoreError) in
           try oldEntity.value(of: known, in: before, id: id, schema: old.schema)
-        } ?? attribute.description.defaultValue
+        } ?? attribute.fill
       if try !isSame(previous, old, value, new) {
         attributes.append(.init(name: attribute.path, old: previous, new: value))
       }
     }
     var relationships: [SnapshotDifference.Relationship] = []
     for relationship in newEntity.relationships {
+      let gaps = relationship.isOrdered ? try Self.gaps(id, relationship, new, changes) : []
       let known = oldEntity.relationships.first { $0.code == relationship.code }
       let was =
         try known.map { known throws(StoreError) in
-          try members(id, known, before, oldEntity, old, changes)
+          try members(id, known, before, oldEntity, old, changes, gaps)
         } ?? Members()
-      let now = try members(id, relationship, after, newEntity, new, changes)
-      var difference = was.difference(to: now, relationship)
-      if difference == nil, was.isUnsure(against: now, relationship) {
-        let isSame = try old.members(id, relationship) == new.members(id, relationship)
-        difference = isSame ? nil : .init(name: relationship.name, added: [], removed: [], isReordered: true)
-      }
-      if let difference { relationships.append(difference) }
+      let now = try members(id, relationship, after, newEntity, new, changes, gaps)
+      if let difference = was.difference(to: now, relationship) { relationships.append(difference) }
     }
     if attributes.isEmpty && relationships.isEmpty { return nil }
     return SnapshotDifference(
@@ -171,29 +167,55 @@ struct SnapshotComparison {
   /// The members of a relationship in one state, of a long list those of the pieces alone that differ.
   private struct Members {
     var ids: [ObjectID] = []
-    /// The pieces of an ordered list that they are in.
-    var labels: [UInt64] = []
+    /// Of an ordered list in pieces: behind how many stretches of unchanged pieces each of them stands.
+    var gaps: [Int] = []
 
     func difference(to other: Members, _ relationship: CompiledRelationship) -> SnapshotDifference.Relationship? {
-      if ids == other.ids { return nil }
+      if ids == other.ids, gaps == other.gaps { return nil }
       let (mine, others) = (Set(ids), Set(other.ids))
       let added = others.subtracting(mine).sorted()
       let removed = mine.subtracting(others).sorted()
       let isReordered =
-        relationship.isOrdered && ids.filter { others.contains($0) } != other.ids.filter { mine.contains($0) }
+        relationship.isOrdered
+        && (ids.filter { others.contains($0) } != other.ids.filter { mine.contains($0) }
+          || gaps(ofMembersIn: others) != other.gaps(ofMembersIn: mine))
       if added.isEmpty, removed.isEmpty, !isReordered { return nil }
       return .init(name: relationship.name, added: added, removed: removed, isReordered: isReordered)
     }
 
-    /// Whether pieces of an ordered list with the same members in the same order may stand elsewhere among the others.
-    func isUnsure(against other: Members, _ relationship: CompiledRelationship) -> Bool {
-      relationship.isOrdered && labels != other.labels
+    private func gaps(ofMembersIn others: Set<ObjectID>) -> [Int] {
+      ids.indices.lazy.filter { others.contains(ids[$0]) }.map { $0 < gaps.count ? gaps[$0] : 0 }
     }
+  }
+
+  /// Of an ordered list's pieces that were changed: behind how many stretches of unchanged ones each stands. In these nothing
+  /// moves, so two members have changed places with them only if they are behind another number of them.
+  private static func gaps(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ session: borrowing Session, _ changes: Changes
+  ) throws(StoreError) -> [Int] {
+    let list = session.address(id, relationship.code)
+    var gaps: [Int] = []
+    var gap = 0
+    var last: UInt64?
+    for place in changes.chunks(of: id, relationship.code) {
+      if let last, last + 1 < place.position {
+        let key = list.key(.chunk, last + 1)
+        // Whatever lies between two neighbours is not among the changed ones, and so the same in both states.
+        if let entry = try session.storage.seek(list.links, key.bytes, .atOrAfter),
+          let position = try list.position(in: entry.key, .chunk), position < place.position
+        {
+          gap += 1
+        }
+      }
+      gaps.append(gap)
+      last = place.position
+    }
+    return gaps
   }
 
   private static func members(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ view: borrowing RecordView, _ entity: CompiledEntity,
-    _ session: borrowing Session, _ changes: Changes
+    _ session: borrowing Session, _ changes: Changes, _ gaps: [Int]
   ) throws(StoreError) -> Members {
     var members = Members()
     guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return members }
@@ -206,12 +228,14 @@ struct SnapshotComparison {
       return members
     }
     let list = session.address(id, relationship.code)
-    for place in changes.chunks(of: id, relationship.code) {
+    for (place, gap) in zip(changes.chunks(of: id, relationship.code), 0...) {
       let key = list.key(.chunk, place.position)
       guard let value = try session.storage.get(list.links, key.bytes) else { continue }
       let ids = try list.chunk(value, at: place.position, isOrdered: relationship.isOrdered)
-      for index in 0..<ids.count { members.ids.append(ids[index]) }
-      members.labels.append(place.position)
+      for index in 0..<ids.count {
+        members.ids.append(ids[index])
+        if gap < gaps.count { members.gaps.append(gaps[gap]) }
+      }
     }
     if relationship.isOrdered { return members }
     // Pieces that begin with an object that came later are never saved.

@@ -77,6 +77,8 @@ extension ObjectStore {
   public func diff(
     from: Snapshot, to: Snapshot? = nil, _ body: (SnapshotDifference) throws -> Bool
   ) throws {
+    try requireOwn(from)
+    if let to { try requireOwn(to) }
     guard let to else {
       return try SnapshotComparison(self, from, nil).forEach(body)
     }

@@ -6,14 +6,14 @@ import KVCloneRecords
 ///
 /// One previous state serves all snapshots since the one before it, so only the youngest has to be asked. Without snapshots
 /// nothing stands between the store and its engine.
-final class SnapshotRecorder: StorageBackend {
+final class SnapshotRecorder: StorageBackend, TableMaker {
   let inner: any StorageBackend
   private let preimages: StorageTable
   private let commitNumber: UInt64
   /// Of the youngest snapshot; nil once the transaction has deleted the last.
   private(set) var horizon: SnapshotHorizon?
   /// Indexes that are going: what they had no snapshot looks up any more.
-  private let droppedIndexes: Set<UInt16>
+  private var droppedIndexes: Set<UInt16>
   private var saved = SavedKeys()
   private var savedParts: UInt32 = 0
   /// Bytes of all previous states that the transaction has saved, and of the blobs that they keep.
@@ -38,6 +38,9 @@ final class SnapshotRecorder: StorageBackend {
     try flush()
     self.horizon = horizon
   }
+
+  /// From now on nothing is saved of these indexes: they are going.
+  func drop(indexes: Set<UInt16>) { droppedIndexes.formUnion(indexes) }
 
   /// Writes down which keys were saved so far.
   func flush() throws(StoreError) {
@@ -92,6 +95,24 @@ final class SnapshotRecorder: StorageBackend {
     if saved.isFull { try flush() }
   }
 
+  /// Notes that an upload is about to become a value that the youngest snapshot does not show, though its serial was given before:
+  /// from the lists of saved keys alone, whoever looks for what came later learns of the blob.
+  func noteCompletion(of blob: UInt64, _ tables: BlobTables) throws(StoreError) {
+    guard let horizon, horizon.sees(blob: blob) else { return }
+    let key = ShortKey.blobInfo(blob)
+    PreimageKey.write(table: .blobInfo, key: unsafePointers(key.bytes), epoch: horizon.epoch, to: preimageKey)
+    let wanted = preimageKey.bytes
+    if let found = try inner.seek(preimages, wanted, .atOrAfter), PreimageKey.isOfSameKey(found.key, wanted) {
+      return
+    }
+    PreimageView.write(nil, seed: ValueEnvelope.seed(tableCode: .preimages, key: wanted), to: preimage)
+    try inner.put(preimages, wanted, preimage.bytes)
+    let byteCount = UInt64(preimageKey.count + preimage.count)
+    saved.append(.blobInfo, unsafePointers(key.bytes), byteCount: byteCount)
+    savedByteCount &+= byteCount
+    if saved.isFull { try flush() }
+  }
+
   // MARK: The transaction
 
   func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
@@ -140,7 +161,26 @@ final class SnapshotRecorder: StorageBackend {
     return try inner.delete(table, key)
   }
 
-  func keepsBlob(_ serial: UInt64) -> Bool { horizon?.sees(blob: serial) ?? false }
+  func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] {
+    guard let maker = inner as? any TableMaker else {
+      throw StoreError(.readOnly, "tables are made by write transactions")
+    }
+    return try maker.makeTables(tables)
+  }
+
+  /// A blob that was an upload yet when the youngest snapshot was made is shown by none.
+  func keepsBlob(_ serial: UInt64) throws(StoreError) -> Bool {
+    guard let horizon, horizon.sees(blob: serial) else { return false }
+    let states = SavedStates(inner, preimages, epoch: horizon.epoch)
+    let key = ShortKey.blobInfo(serial)
+    do throws(StoreError) {
+      if case .absent = try states.state(of: .blobInfo, unsafePointers(key.bytes)) { return false }
+    } catch {
+      // A state that is damaged keeps its bytes; storage that fails is nothing to go on from.
+      guard error.kind == .damaged else { throw error }
+    }
+    return true
+  }
 
   func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 { try inner.entryCount(table) }
 

@@ -6,7 +6,7 @@ import Synchronization
 final class SnapshotSchemas: Sendable {
   private struct Key: Hashable {
     let model: UInt64
-    /// The store's model now, which decides which fetch indexes are there still.
+    /// The store's model now, which decides which indexes are there still.
     let current: UInt64
   }
 
@@ -24,7 +24,7 @@ final class SnapshotSchemas: Sendable {
     var catalog = try StoreCatalog(storage, schema.tables.metadata, number: key.model)
     if key.model != current {
       let now = try StoreCatalog(storage, schema.tables.metadata)
-      catalog.forgetFetchIndexes(missingIn: now)
+      catalog.forgetIndexes(missingIn: now)
     }
     let compiled = try Schema(catalog, tables: schema.tables, transformers: schema.transformers)
     known.withLock { known in
