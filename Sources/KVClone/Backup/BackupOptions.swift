@@ -13,12 +13,21 @@ public struct BackupOptions: Sendable, Hashable {
     case everything
   }
 
-  /// What is verified.
+  /// What is verified. In an increment, all that is not ``Verification/none`` reads every page and value of the increment.
   public var verification: Verification
+  /// The name of a snapshot: the backup is an increment then, which has only what changed since, see <doc:Backups>. Nil: it is the whole
+  /// store.
+  public var since: String?
+  /// Whether the copy finishes what a migration left: records that no one has written since are in layouts of earlier versions of the
+  /// model, and are written in the present one. Those that a snapshot of an earlier version shows stay as they are. It is done in a
+  /// first copy, so it takes room for two. An increment cannot have it.
+  public var finishesMigration: Bool
 
   /// The defaults, changed where an argument says so.
-  public init(verification: Verification = .values) {
+  public init(verification: Verification = .values, since: String? = nil, finishesMigration: Bool = false) {
     self.verification = verification
+    self.since = since
+    self.finishesMigration = finishesMigration
   }
 }
 
@@ -26,12 +35,20 @@ public struct BackupOptions: Sendable, Hashable {
 public struct BackupResult: Sendable, Hashable {
   /// Bytes of the new data file.
   public let byteCount: UInt64
-  /// Pages of the new data file, all in use: of 4,096 bytes each.
+  /// Pages of the new data file, of 4,096 bytes each: all in use, but where increments were restored.
   public let pageCount: Int
   /// The commit whose state it is.
   public let commit: UInt64
   /// How long it took, with syncs and verification.
   public let duration: Duration
+  /// The snapshot since which an increment has what changed; nil for a whole store.
+  public var since: String?
+  /// How many entries of tables an increment puts or deletes, or the increments of a restoration did; nil where there were none.
+  public var entryCount: UInt64?
+  /// How many records were brought to the layout of the present model (``BackupOptions/finishesMigration``).
+  public var renewedCount: UInt64 = 0
+  /// How many of them stay in an earlier one, because snapshots of earlier versions show them.
+  public var keptCount: UInt64 = 0
 }
 
 /// What ``ObjectStore/snapshotFile(to:progress:cancellation:)`` made.
@@ -64,8 +81,14 @@ public struct BackupProgress: Sendable, Hashable {
   public enum Phase: String, Sendable {
     /// Looking for damage in what is restored.
     case check
+    /// Looking for what changed since a snapshot, for an increment.
+    case gather
     /// Writing the new file.
     case copy
+    /// Bringing records to the layouts of the present model.
+    case renew
+    /// Putting an increment into what was restored before it.
+    case apply
     /// Waiting for the disk.
     case sync
     /// Reading the new file.

@@ -41,6 +41,8 @@ final class BackupRun: Sendable {
 
   func complete(_ byteCount: UInt64) { report { $0.completed = byteCount } }
 
+  func advance(_ byteCount: Int) { report { $0.completed &+= UInt64(byteCount) } }
+
   private func report(isDue: Bool = false, _ change: (inout State) -> Void) {
     let now = ContinuousClock.now
     let news = state.withLock { state -> BackupProgress? in
@@ -56,6 +58,17 @@ final class BackupRun: Sendable {
   func check() throws(StoreError) {
     if cancellation?.isCancelled == true {
       throw StoreError(.cancelled, "it was cancelled; nothing is left of it")
+    }
+  }
+
+  /// Runs a reading of a file. What it throws may follow from the cancellation, or from somebody who writes the file.
+  func reading<R>(_ file: PageFile, _ path: String, _ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    do throws(StoreError) {
+      return try body()
+    } catch {
+      try check()
+      try requireCurrent(file, path)
+      throw error
     }
   }
 

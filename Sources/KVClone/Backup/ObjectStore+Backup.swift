@@ -9,13 +9,17 @@ extension ObjectStore {
   ///
   /// Memory stays flat. Pages that writers free are not used again while the pages are copied.
   ///
+  /// With ``BackupOptions/since`` it is an increment, and no store: ``restore(from:to:progress:cancellation:)`` puts it into a
+  /// backup that has the snapshot.
+  ///
   /// - Parameters:
   ///   - path: the directory to make; its parent is there, and nothing else at the path.
-  ///   - options: what is verified.
+  ///   - options: what is backed up, and verified.
   ///   - progress: is told how far the backup has come, on the thread that makes it.
   ///   - cancellation: ends it from another thread.
   /// - Throws: `storeExists`, `diskFull`, `damaged` (a page or value of the store is, so that there is nothing
-  ///   to rely on; salvage it), `cancelled`, `readersFull`, `closed`, and what the file system has to say.
+  ///   to rely on; salvage it), `cancelled`, `readersFull`, `closed`,
+  ///   `snapshotNotFound` (an increment's), and what the file system has to say.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func backup(
@@ -41,16 +45,51 @@ extension ObjectStore {
   private func makeBackup(
     _ path: String, _ options: BackupOptions, _ run: BackupRun
   ) throws(StoreError) -> BackupResult {
+    if let since = options.since {
+      if options.finishesMigration {
+        throw StoreError(
+          .incrementalBackup, "an increment has records as they are stored; finish the migration in a whole backup")
+      }
+      return try makeIncrement(path, since, options, run)
+    }
     let environment = try fileEnvironment()
-    let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
+    var copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
     try run.copyState(of: environment, to: copy, self.path)
+    var (renewedCount, keptCount): (UInt64, UInt64) = (0, 0)
+    if options.finishesMigration {
+      (renewedCount, keptCount) = try renewRecords(of: copy, run)
+      // What was written has left free pages.
+      if renewedCount > 0 { copy = try copied(copy, to: path, run) }
+    }
     try run.sync(copy)
     let verified = try run.verify(copy, options.verification, of: self.path)
     let byteCount = copy.byteCount
     try run.publish(copy)
     return BackupResult(
       byteCount: byteCount, pageCount: verified.pageCount, commit: verified.commit,
-      duration: ContinuousClock.now - run.start)
+      duration: ContinuousClock.now - run.start, renewedCount: renewedCount, keptCount: keptCount)
+  }
+
+  /// Brings the records of a copy to the layouts of the present model: how many, and how many stay as they were.
+  private func renewRecords(
+    of copy: borrowing StoreCopy, _ run: BackupRun
+  ) throws(StoreError) -> (renewed: UInt64, kept: UInt64) {
+    defer { copy.removeReaderLock() }
+    let environment = try storeErrors { () throws(LMDBError) in try copy.openEnvironment(tables: []) }
+    defer { environment.close() }
+    run.begin(.renew, of: copy.byteCount)
+    guard var renewal = try RecordRenewal(environment, path, run) else { return (0, 0) }
+    try renewal.renew()
+    return (renewal.renewedCount, renewal.keptCount)
+  }
+
+  /// A copy of a copy that was changed, without the pages that are free in it now.
+  private func copied(_ copy: borrowing StoreCopy, to path: String, _ run: BackupRun) throws(StoreError) -> StoreCopy {
+    let directory = copy.directory
+    let file = try storeErrors { () throws(LMDBError) in try PageFile(at: directory, watch: run.watch()) }
+    let next = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
+    try run.copy(file, to: next, of: self.path)
+    return next
   }
 
   /// The open file, which the engines of tests have not.
