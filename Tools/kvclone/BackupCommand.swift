@@ -7,6 +7,15 @@ struct BackupCommand: ToolCommand {
     discussion: """
       DEST is a complete store: `kvclone --store DEST check` checks it, and `kvclone restore DEST --to STORE` makes a \
       store of it. There must be nothing at DEST.
+
+      With --since, DEST is an increment, with only what changed since a snapshot. It is restored after a backup that has the \
+      snapshot, so hold that for as long:
+
+        kvclone snapshot create mon && kvclone snapshot hold mon --tag backup
+        kvclone backup full-mon
+        kvclone snapshot create tue && kvclone snapshot hold tue --tag backup
+        kvclone backup tue.inc --since mon
+        kvclone restore full-mon tue.inc --to restored
       """)
 
   @OptionGroup var global: GlobalOptions
@@ -27,6 +36,12 @@ struct BackupCommand: ToolCommand {
       valueName: "values|everything|none"))
   var verify: Verify?
 
+  @Option(
+    help: ArgumentHelp(
+      "Back up what changed since this snapshot, and no more: an increment, which is no store by itself.",
+      valueName: "snapshot"))
+  var since: String?
+
   enum Verify: String, ExpressibleByArgument {
     case values, everything, none
 
@@ -41,6 +56,10 @@ struct BackupCommand: ToolCommand {
 
   func validate() throws {
     if destination.isEmpty { throw ValidationError("the destination is empty; give a path") }
+    if reflink, since != nil {
+      throw ValidationError("--reflink shares the blocks of the whole store; leave out --since, or --reflink")
+    }
+    if let since, since.isEmpty { throw ValidationError("--since is given, and empty; give a snapshot's name") }
     if reflink, verify != nil { throw ValidationError("--reflink verifies nothing; leave out --verify") }
   }
 
@@ -56,31 +75,39 @@ struct BackupCommand: ToolCommand {
       }
       return try BackupReport(destination, result).write(global)
     }
-    var options = BackupOptions()
+    var options = BackupOptions(since: since)
     if let verify { options.verification = verify.verification }
     let result = try Interruption.cancelling(cancellation.cancel) {
       defer { bar.finish() }
       return try store.backup(to: destination, options: options, progress: bar.update, cancellation: cancellation)
     }
-    try BackupReport("backed up to", destination, result).write(global)
+    let verb = since.map { "backed up what changed since \($0) to" } ?? "backed up to"
+    try BackupReport(verb, destination, result).write(global)
   }
 }
 
 struct RestoreCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore", abstract: "Makes a store of a backup: checks it, copies it, and verifies the copy.",
-    discussion: "There must be nothing at the path given with --to. The backup stays as it is.")
+    discussion: """
+      There must be nothing at the path given with --to. The backup stays as it is.
+
+      Increments (`backup --since`) follow the backup, in the order in which they were made. The store is checked as a whole \
+      before it gets its name:
+
+        kvclone restore full-mon tue.inc wed.inc --to restored
+      """)
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The backup's directory.", valueName: "src"))
-  var source: String
+  @Argument(help: ArgumentHelp("The backup's directory, and those of the increments after it.", valueName: "src"))
+  var sources: [String]
 
   @Option(name: .customLong("to"), help: ArgumentHelp("The store to make.", valueName: "store"))
   var target: String
 
   func validate() throws {
-    if source.isEmpty || target.isEmpty { throw ValidationError("a path is given, and empty") }
+    if sources.contains("") || target.isEmpty { throw ValidationError("a path is given, and empty") }
     if global.store != nil { throw ValidationError("the store to make is given with --to, not with --store") }
   }
 
@@ -89,7 +116,7 @@ struct RestoreCommand: ToolCommand {
     let bar = BackupBar("restore", global)
     let result = try Interruption.cancelling(cancellation.cancel) {
       defer { bar.finish() }
-      return try ObjectStore.restore(from: source, to: target, progress: bar.update, cancellation: cancellation)
+      return try ObjectStore.restore(from: sources, to: target, progress: bar.update, cancellation: cancellation)
     }
     try BackupReport("restored to", target, result).write(global)
   }
@@ -101,6 +128,9 @@ struct CompactCommand: ToolCommand {
     discussion: """
       The copy is verified; the store stays as it is. To use the copy in its place, see that nobody has the store open, \
       and rename both.
+
+      After a migration it writes the records that nobody has written since in the layout of the present model. Those that a \
+      snapshot of an earlier version shows stay as they are; delete it before, if it is not needed any more.
       """)
 
   @OptionGroup var global: GlobalOptions
@@ -120,7 +150,8 @@ struct CompactCommand: ToolCommand {
     let before = try store.info().fileBytes
     let result = try Interruption.cancelling(cancellation.cancel) {
       defer { bar.finish() }
-      return try store.backup(to: output, progress: bar.update, cancellation: cancellation)
+      return try store.backup(
+        to: output, options: BackupOptions(finishesMigration: true), progress: bar.update, cancellation: cancellation)
     }
     try BackupReport("compacted from \(Text.bytes(before)) to", output, result).write(global)
   }
@@ -152,6 +183,10 @@ private struct BackupReport {
   var pageCount: Int?
   var copyReason: FileSnapshotResult.CopyReason?
   var lockDuration: Duration?
+  var since: String?
+  var entryCount: UInt64?
+  var renewedCount: UInt64 = 0
+  var keptCount: UInt64 = 0
 
   init(_ verb: String, _ path: String, _ result: BackupResult) {
     self.verb = verb
@@ -161,6 +196,10 @@ private struct BackupReport {
     commit = result.commit
     isReflink = false
     duration = result.duration
+    since = result.since
+    entryCount = result.entryCount
+    renewedCount = result.renewedCount
+    keptCount = result.keptCount
   }
 
   init(_ path: String, _ result: FileSnapshotResult) {
@@ -183,6 +222,12 @@ private struct BackupReport {
         json.member("bytes", byteCount)
         if let pageCount { json.member("pages", pageCount) }
         json.member("commit", commit)
+        if let since { json.member("since", since) }
+        if let entryCount { json.member("entries", entryCount) }
+        if renewedCount + keptCount > 0 {
+          json.member("renewedRecords", renewedCount)
+          json.member("keptRecords", keptCount)
+        }
         json.member("reflink", isReflink)
         if let copyReason { json.member("copyReason", copyReason.rawValue) }
         json.member("seconds", duration.inSeconds)
@@ -196,6 +241,10 @@ private struct BackupReport {
     if global.quiet { return }
     try output.line(
       "\(verb) \(path): commit \(commit), \(Text.bytes(byteCount)) in \(Text.seconds(duration.inSeconds))")
+    if renewedCount > 0 { try output.line("\(renewedCount) records written in the layout of the present model") }
+    if keptCount > 0 {
+      try output.line("\(keptCount) stay in an earlier layout, because snapshots of an earlier version show them")
+    }
     try output.flush()
   }
 }

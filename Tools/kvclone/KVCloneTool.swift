@@ -18,7 +18,8 @@ struct KVCloneTool: ParsableCommand {
       DemoCommand.self, InitCommand.self, LoadCommand.self, DumpCommand.self, InfoCommand.self, ModelCommand.self,
       ListCommand.self, GetCommand.self, QueryCommand.self, InsertCommand.self, SetCommand.self, LinkCommand.self,
       UnlinkCommand.self, DeleteCommand.self, BlobCommand.self, CloneCommand.self, CheckCommand.self,
-      SnapshotCommand.self, BackupCommand.self, RestoreCommand.self, CompactCommand.self, HistoryCommand.self,
+      SnapshotCommand.self, MigrateCommand.self, BackupCommand.self, RestoreCommand.self, CompactCommand.self,
+      HistoryCommand.self,
       WatchCommand.self, ReadersCommand.self,
     ])
 }

@@ -3,7 +3,8 @@ import KVClone
 
 struct ModelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "model", abstract: "Shows and examines models.", subcommands: [Show.self, Lint.self, Generate.self])
+    commandName: "model", abstract: "Shows, examines and compares models.",
+    subcommands: [Show.self, ModelDiffCommand.self, Lint.self, Generate.self])
 
   struct Show: ToolCommand {
     static let configuration = CommandConfiguration(

@@ -1,0 +1,155 @@
+import ArgumentParser
+import Foundation
+import KVClone
+
+struct MigrateCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "migrate", abstract: "Migrates the store to another version of its model.",
+    discussion: """
+      Everything happens in one transaction, or nothing. A snapshot of the store as it was is made first; its name is told. Where the \
+      store's version is one of the bundle's, the migration goes from each version to the next.
+
+      kvclone migrate --model Notes.xcdatamodeld --plan
+      kvclone migrate --model Notes.xcdatamodeld --to "Notes 3"
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Option(help: ArgumentHelp("The model: a .xcdatamodeld or .xcdatamodel folder.", valueName: "path"))
+  var model: String
+
+  @Option(help: ArgumentHelp("The version to migrate to (default: the model's current one).", valueName: "version"))
+  var to: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "A mapping model, a .xcmappingmodel folder, for the step between its two versions; may be given several times.",
+      valueName: "path"))
+  var mapping: [String] = []
+
+  @Flag(help: "Tell what would be done, and do nothing.")
+  var plan = false
+
+  @Flag(name: .customLong("no-snapshot"), help: "Make no snapshot first.")
+  var makesNoSnapshot = false
+
+  func run() throws {
+    let path = try global.storePath()
+    let loaded = try ManagedObjectModel.load(contentsOf: model, version: to)
+    for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
+    let versions = try ManagedObjectModel.loadVersions(contentsOf: model).map(\.model)
+    var mappings: [MappingModel] = []
+    for path in mapping {
+      let loaded = try MappingModel.load(contentsOf: path)
+      for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
+      mappings.append(loaded.mapping)
+    }
+    let options = MigrationOptions(versions: versions, mappings: mappings, takesSnapshot: !makesNoSnapshot)
+    if plan { return try tell(try ObjectStore.planMigration(at: path, to: loaded.model, migration: options)) }
+    let cancellation = MigrationCancellation()
+    let bar = ProgressBar("migrate", unit: "objects", total: nil, global)
+    let report = try Interruption.cancelling(cancellation.cancel) {
+      defer { bar.finish() }
+      return try ObjectStore.migrate(
+        at: path, to: loaded.model, migration: options,
+        progress: { bar.update(UInt64($0.completed), phase: $0.phase.rawValue) }, cancellation: cancellation)
+    }
+    try tell(report)
+  }
+
+  private func tell(_ plan: MigrationPlan) throws {
+    let output = Output()
+    if global.json {
+      try output.json { $0.plan(plan) }
+    } else {
+      if plan.steps.isEmpty { try output.line("nothing to do: the store has this version") }
+      for step in plan.steps {
+        try output.line("\(step.from) → \(step.to): \(step.summary)")
+        for change in step.changes where change.work != .none {
+          try output.line("  " + change.line)
+          if step.refusals.contains(change), let reason = change.work.reason {
+            try output.line("      cannot be inferred: \(reason)")
+          }
+        }
+      }
+      if !plan.steps.isEmpty, plan.isPossible {
+        try output.line("writes about \(Text.bytes(plan.byteCount)), in about \(Text.seconds(plan.seconds))")
+      }
+      try output.flush()
+    }
+    if !plan.isPossible { throw ExitCode(Failure.Code.failure) }
+  }
+
+  private func tell(_ report: MigrationReport) throws {
+    let output = Output()
+    if global.json {
+      try output.json { json in
+        json.beginObject()
+        json.key("versions")
+        json.beginArray()
+        for version in report.versions { json.string(version) }
+        json.endArray()
+        json.nullable("snapshot", report.snapshot)
+        json.member("rewritten", report.rewrittenCount)
+        json.member("moved", report.movedCount)
+        json.member("created", report.createdCount)
+        json.member("deleted", report.deletedCount)
+        json.member("seconds", report.duration.inSeconds)
+        json.endObject()
+      }
+    } else if !global.quiet {
+      let counts = [
+        (report.rewrittenCount, "rewritten"), (report.movedCount, "moved"),
+        (report.createdCount, "made by the mapping"), (report.deletedCount, "deleted"),
+      ].filter { $0.0 > 0 }.map { "\($0.0) objects \($0.1)" }
+      try output.line(
+        "migrated \(report.versions.joined(separator: " → ")): "
+          + (counts.isEmpty ? "no object touched" : counts.joined(separator: ", ")))
+      if let snapshot = report.snapshot { try output.line("as it was before: snapshot \(snapshot)") }
+      try output.flush()
+    }
+  }
+}
+
+extension MigrationPlan.Step {
+  /// What is done, in a few words.
+  fileprivate var summary: String {
+    switch kind {
+    case .metadata: "no object is touched"
+    case .indexes: "indexes are made"
+    case .refused: "cannot be inferred"
+    case .mapping: "\(rewrittenCount) objects read by the mapping model"
+    case .objects:
+      [(rewrittenCount, "rewritten"), (movedCount, "moved"), (deletedCount, "deleted")]
+        .filter { $0.0 > 0 }.map { "\($0.0) objects \($0.1)" }.joined(separator: ", ")
+    }
+  }
+}
+
+extension JSONWriter {
+  fileprivate mutating func plan(_ plan: MigrationPlan) {
+    beginObject()
+    member("possible", plan.isPossible)
+    key("steps")
+    beginArray()
+    for step in plan.steps {
+      beginObject()
+      member("from", step.from)
+      member("to", step.to)
+      member("kind", step.kind.rawValue)
+      member("rewritten", step.rewrittenCount)
+      member("moved", step.movedCount)
+      member("deleted", step.deletedCount)
+      member("bytes", step.byteCount)
+      key("changes")
+      beginArray()
+      for item in step.changes { change(item) }
+      endArray()
+      endObject()
+    }
+    endArray()
+    member("bytes", plan.byteCount)
+    member("seconds", plan.seconds)
+    endObject()
+  }
+}

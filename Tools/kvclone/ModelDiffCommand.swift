@@ -1,0 +1,93 @@
+import ArgumentParser
+import Foundation
+import KVClone
+
+struct ModelDiffCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "diff", abstract: "Lists what differs between two versions of a model, and what it asks of a store.",
+    discussion: """
+      Each of the two is a .xcdatamodeld folder (its current version), a .xcdatamodel folder (one version) or a store.
+
+      A line per difference: + for what came, - for what went, R for what has another name, M for what changed. Under a \
+      difference that no migration can be inferred for stands why.
+
+      kvclone model diff Notes.xcdatamodeld/Notes.xcdatamodel "Notes.xcdatamodeld/Notes 2.xcdatamodel"
+      kvclone model diff notes.kvclone Notes.xcdatamodeld --exit-code
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The earlier version.", valueName: "from"))
+  var from: String
+
+  @Argument(help: ArgumentHelp("The later version.", valueName: "to"))
+  var to: String
+
+  @Flag(name: .customLong("exit-code"), help: "Exit code 5 if anything differs.")
+  var tellsByCode = false
+
+  func run() throws {
+    let difference = ModelDifference(from: try model(at: from), to: try model(at: to))
+    let output = Output()
+    if global.json {
+      try output.json { json in
+        json.beginObject()
+        json.member("isInferable", difference.refusals.isEmpty)
+        json.key("changes")
+        json.beginArray()
+        for change in difference.changes { json.change(change) }
+        json.endArray()
+        json.endObject()
+      }
+    } else {
+      for change in difference.changes {
+        try output.line(change.line)
+        if let reason = change.work.reason { try output.line("    cannot be inferred: \(reason)") }
+      }
+      try output.flush()
+    }
+    if tellsByCode, !difference.isEmpty { throw ExitCode(Failure.Code.different) }
+  }
+
+  private func model(at path: String) throws -> ManagedObjectModel {
+    let folder = URL(fileURLWithPath: path)
+    if folder.pathExtension.hasPrefix("xcdatamodel") { return try ManagedObjectModel.load(contentsOf: path).model }
+    var options = StoreOptions()
+    options.isReadOnly = true
+    let store = try ObjectStore.open(at: path, options: options)
+    defer { store.close() }
+    return store.model
+  }
+}
+
+extension ModelDifference.Change {
+  /// A line as `model diff` writes it.
+  var line: String {
+    let place = property.map { "\(entity).\($0)" } ?? entity
+    switch kind {
+    case .added: return "+ \(place)" + (new.map { "  \($0)" } ?? "")
+    case .removed: return "- \(place)"
+    case .renamed: return "R \(place)  was \(formerName ?? "")"
+    case .changed:
+      // Values that are told by nothing but that they differ.
+      if old == "…" { return "M \(place)  \(aspect ?? "")" }
+      return "M \(place)  \(aspect ?? "") \(old ?? "none") → \(new ?? "none")"
+    }
+  }
+}
+
+extension JSONWriter {
+  mutating func change(_ change: ModelDifference.Change) {
+    beginObject()
+    member("kind", change.kind.rawValue)
+    member("entity", change.entity)
+    nullable("property", change.property)
+    nullable("formerName", change.formerName)
+    nullable("aspect", change.aspect)
+    nullable("old", change.old)
+    nullable("new", change.new)
+    member("work", change.work.name)
+    nullable("reason", change.work.reason)
+    endObject()
+  }
+}
