@@ -7,9 +7,12 @@ let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "wander": { try wander(in: $0[0]) },
   "clone": { try clone(at: $0[0], ObjectID(rawValue: UInt64($0[1]) ?? 0), key: $0[2], killedAt: $0[3]) },
   "insert": { try insert(at: $0[0], entity: $0[1]) },
+  "snapshots": { try takeSnapshots(at: $0[0]) },
+  "migrate": { try migrate(at: $0[0]) },
   "pin": { try pin(at: $0[0], owner: $0[1]) },
   "fork-pin": { try forkWithPin(at: $0[0]) },
   "backup": { try backUp(in: $0[0]) },
+  "increment": { try increment(in: $0[0]) },
   "large": { try writeLarge(at: $0[0], mebibytes: $0.dropFirst().compactMap { Int($0) }) },
 ]
 
@@ -79,6 +82,55 @@ private func backUp(in root: String) throws {
   attempt("backup") { try store.backup(to: root + "/c") }
 }
 
+/// Makes a store with a backup and some mebibytes of changes since, backs these up onto a disk that is too small, and restores onto that
+/// one, and then onto its own.
+private func increment(in root: String) throws {
+  let store = try ObjectStore.create(at: root + "/store", model: peerModel)
+  defer { store.close() }
+  try store.createSnapshot(named: "a")
+  try store.backup(to: root + "/b")
+  try store.write { transaction in
+    for _ in 0..<4 { try transaction.insert("Item", ["data": .binary(Data(count: 1 << 20))]) }
+  }
+  func attempt(_ step: String, _ body: () throws -> Void) {
+    do {
+      try body()
+      say("\(step) ok")
+    } catch {
+      say("\(step) error \((error as? StoreError)?.kind.rawValue ?? "\(error)")")
+    }
+  }
+  let options = BackupOptions(since: "a")
+  attempt("increment") { try store.backup(to: root + "/small/i", options: options) }
+  try store.backup(to: root + "/i", options: options)
+  let sources = [root + "/b", root + "/i"]
+  attempt("restore") { try ObjectStore.restore(from: sources, to: root + "/small/r") }
+  attempt("restore") { try ObjectStore.restore(from: sources, to: root + "/r") }
+}
+
+/// Migrates a store to a version in which its Notes' `x` is a text, and waits for a line in the middle of it.
+private func migrate(at path: String) throws {
+  let store = try ObjectStore.open(at: path)
+  let entities = store.model.entities.map { entity in
+    var entity = entity
+    for place in entity.attributes.indices where entity.attributes[place].name == "x" {
+      entity.attributes[place].type = .string
+    }
+    return entity
+  }
+  let model = ManagedObjectModel(
+    name: store.model.name, versionIdentifier: "2", entities: entities, composites: store.model.composites)
+  store.close()
+  let report = try ObjectStore.migrate(
+    at: path, to: model,
+    progress: { progress in
+      guard progress.phase == .rewrite, progress.completed == 0 else { return }
+      say("migrating")
+      _ = readLine()
+    })
+  say("rewritten \(report.rewrittenCount)")
+}
+
 /// Makes a store and sets one value after the other, of so many mebibytes each.
 private func writeLarge(at path: String, mebibytes: [Int]) throws {
   let store = try ObjectStore.create(at: path, model: peerModel)
@@ -130,6 +182,25 @@ private func insert(at path: String, entity: String) throws {
   defer { store.close() }
   say("open")
   while readLine() != nil { say("\(try store.write { transaction in try transaction.insert(entity) }.serial)") }
+}
+
+/// Keeps a store open, and does what the lines say: `create NAME`, `delete NAME`, or `set Note/1 title text`.
+private func takeSnapshots(at path: String) throws {
+  let store = try ObjectStore.open(at: path)
+  defer { store.close() }
+  say("open")
+  while let line = readLine() {
+    let words = line.split(separator: " ").map(String.init)
+    switch words.first {
+    case "create": try store.createSnapshot(named: words[1])
+    case "delete": try store.deleteSnapshot(named: words[1])
+    default:
+      try store.write { transaction in
+        try transaction.set(try transaction.objectID(named: words[1]), words[2], .string(words[3]))
+      }
+    }
+    say("done")
+  }
 }
 
 /// Pins a snapshot, and keeps it until a line comes.

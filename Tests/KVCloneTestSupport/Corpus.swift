@@ -37,9 +37,21 @@ public enum Corpus {
     return FileManager.default.fileExists(atPath: path) ? path : nil
   }
 
-  private static func paths(where isWanted: (URL) -> Bool) -> [String] {
+  /// The paths of all `.xcmappingmodel` folders, sorted; empty where there is no corpus.
+  public static func mappingModels() -> [String] {
+    paths(in: "mappings") { $0.pathExtension == "xcmappingmodel" }
+  }
+
+  /// The path of one project's mapping model; nil where there is none.
+  public static func mappingModel(_ relativePath: String) -> String? {
+    guard let root else { return nil }
+    let path = "\(root)/mappings/\(relativePath)"
+    return FileManager.default.fileExists(atPath: path) ? path : nil
+  }
+
+  private static func paths(in folder: String = "models", where isWanted: (URL) -> Bool) -> [String] {
     guard let root else { return [] }
-    let models = URL(fileURLWithPath: root + "/models")
+    let models = URL(fileURLWithPath: root + "/" + folder)
     let items = FileManager.default.enumerator(at: models, includingPropertiesForKeys: nil)
     var result: [String] = []
     while let url = items?.nextObject() as? URL {

@@ -88,7 +88,7 @@ package final class FaultyEngine: StorageEngine {
 }
 
 /// One transaction of `FaultyEngine`.
-private final class FaultyTransaction: StorageBackend {
+private final class FaultyTransaction: StorageBackend, TableMaker {
   private let engine: FaultyEngine
   private let inner: any StorageBackend
   private var hasFailed = false
@@ -131,6 +131,12 @@ private final class FaultyTransaction: StorageBackend {
   {
     try passChange(.append)
     try inner.append(table, key, value)
+  }
+
+  func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] {
+    try passChange(.put)
+    guard let maker = inner as? any TableMaker else { throw StoreError(.readOnly, "no tables can be made") }
+    return try maker.makeTables(tables)
   }
 
   func keepPlaces(in tables: [StorageTable]) { inner.keepPlaces(in: tables) }

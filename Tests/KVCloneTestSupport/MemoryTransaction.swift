@@ -1,9 +1,9 @@
 import Foundation
 package import KVClone
-import KVCloneRecords
+package import KVCloneRecords
 
 /// One transaction of `MemoryStorage`.
-package final class MemoryTransaction: StorageBackend {
+package final class MemoryTransaction: StorageBackend, TableMaker {
   private let engine: MemoryStorage
   private var tables: [MemoryStorage.Table]
   private let isWriting: Bool
@@ -49,6 +49,13 @@ package final class MemoryTransaction: StorageBackend {
     for entry in entries[Self.lowerBound(entries, key)...] {
       if try !body(entry.key.span.bytes, entry.value.span.bytes) { return }
     }
+  }
+
+  package func makeTables(_ codes: [TableCode]) throws(StoreError) -> [StorageTable] {
+    // The engine may have them from now on, empty: nobody can tell.
+    let opened = try engine.openTables(codes, create: true)
+    while tables.count <= opened.map({ Int($0.handle) }).max() ?? 0 { tables.append([]) }
+    return opened
   }
 
   package func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)

@@ -116,9 +116,13 @@ struct FetchScanTests {
     let encoded = String(decoding: try JSONEncoder().encode(own.codes), as: UTF8.self)
     let last = own.codes.lastLayout
     let grown = encoded.replacingOccurrences(of: "\"lastLayout\":\(last)", with: "\"lastLayout\":\(last + 1)")
-    let codes = try JSONDecoder().decode(SchemaCodes.self, from: Data(grown.utf8))
+    var codes = try JSONDecoder().decode(SchemaCodes.self, from: Data(grown.utf8))
     let thing = try own.entity("Thing")
-    let late = Set(thing.attributes.filter { ["amount", "label"].contains($0.path) }.map(\.code))
+    let lateAttributes = thing.attributes.filter { ["amount", "label"].contains($0.path) }
+    for attribute in lateAttributes {
+      if let value = attribute.description.defaultValue { codes.setFill(value, ofProperty: attribute.code) }
+    }
+    let late = Set(lateAttributes.map(\.code))
     let fields = thing.layout.fields.filter { !late.contains($0.propertyCode) }
     #expect(fields.count == thing.layout.fieldCount - 2 && codes.lastLayout == last + 1)
     schema = try Schema(

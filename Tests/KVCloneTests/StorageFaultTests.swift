@@ -104,13 +104,38 @@ struct StorageFaultTests {
       let (albums, _, _) = try store.cast()
       _ = try store.write { tx in try tx.delete([albums[0]]) }
     },
+    Step(name: "snapshot") { store in try store.createSnapshot(named: "one") },
+    Step(name: "change under a snapshot, and another one") { store in
+      let (albums, photos, tags) = try store.cast()
+      try store.write { tx in
+        try tx.set(albums[0], "title", "changed")
+        try tx.setMembers(albums[0], "tags", tags)
+        for photo in photos { try tx.setData(photo, "image") { try $0.append(Data(repeating: 3, count: 5000)) } }
+        try tx.createSnapshot(named: "two")
+        try tx.delete([albums[1], photos[photos.count - 1]])
+        try tx.insert("Album", relationships: ["tags": tags])
+      }
+    },
+    Step(name: "clone from a snapshot") { store in
+      let one = try store.snapshot(named: "one")
+      let albums = try one.read { tx in try tx.fetchIDs(FetchRequest("Album")) }
+      _ = try store.clone([albums[1]], from: one)
+    },
+    Step(name: "rollback of an object") { store in
+      let one = try store.snapshot(named: "one")
+      let albums = try one.read { tx in try tx.fetchIDs(FetchRequest("Album")) }
+      try store.rollback(to: one, objects: [albums[1]])
+    },
+    Step(name: "rollback") { store in try store.rollback(to: try store.snapshot(named: "one")) },
+    Step(name: "delete a snapshot") { store in try store.deleteSnapshot(named: "two") },
+    Step(name: "delete the others") { store in try store.deleteSnapshots(named: try store.snapshots().map(\.name)) },
   ]
 
   @Test("each call of each operation, in memory")
   func memory() throws {
     let inner = MemoryStorage()
     let sound = try ObjectStore.create(in: inner, model: faultModel)
-    try run(sound, FaultyEngine(inner), every: 1, upTo: 60, then: 9)
+    try run(sound, FaultyEngine(inner), every: 1, upTo: 60, then: 29)
   }
 
   @Test("a sample of the calls, on LMDB")
@@ -120,7 +145,7 @@ struct StorageFaultTests {
     let inner = LMDBEngine(try LMDBEnvironment.create(at: root + "/store", tables: []))
     let sound = try ObjectStore.create(in: inner, model: faultModel)
     defer { sound.close() }
-    try run(sound, FaultyEngine(inner, kind: .diskFull), every: 11, upTo: 200, then: 37)
+    try run(sound, FaultyEngine(inner, kind: .diskFull), every: 11, upTo: 200, then: 97)
   }
 
   private func run(_ sound: ObjectStore, _ faulty: FaultyEngine, every: Int, upTo: Int, then: Int) throws {

@@ -52,16 +52,28 @@ final class StorageRoomTests {
     #expect(try environment.info().mapSize == 2 * mapSize)
   }
 
-  @Test("whichever call meets the map's end, a clone of its own and a staged upload get there")
+  @Test("whichever call meets the map's end, clones, a staged upload and what is done with snapshots get there")
   func anyCall() throws {
     let folder = try store.insert("Folder", ["name": "f"])
     try store.setMembers(folder, "items", try store.insert("Item", count: 20))
     let faulty = FaultyEngine(engine, kind: .mapFull)
     let store = try Self.open(faulty)
     let data = Data(repeating: 7, count: 5000)
+    let kept = try store.createSnapshot(named: "kept")
     let writes: [@Sendable () throws -> Void] = [
       { _ = try store.clone([folder]) },
       { _ = try store.stageData { writer in try writer.append(data) } },
+      {
+        try store.createSnapshot(named: "one", expiresAt: Date(timeIntervalSinceNow: -1))
+        try store.deleteSnapshot(named: "one")
+      },
+      { try store.createAutomaticSnapshot() },
+      {
+        try kept.hold(tag: "test")
+        try kept.release(tag: "test")
+      },
+      { try store.rollback(to: kept) },
+      { try store.rollback(to: kept, objects: [folder]) },
     ]
     for write in writes {
       var number = 0
@@ -73,6 +85,24 @@ final class StorageRoomTests {
       #expect(number > 10)
     }
     faulty.arm(nil)
+    try expectSound()
+  }
+
+  @Test("a rollback past an import that fills the map gets there")
+  func rollback() throws {
+    let snapshot = try store.createSnapshot(named: "empty")
+    let mapSize = try environment.info().mapSize
+    let text = String(repeating: "x", count: 900)
+    for _ in 0..<110 where try engine.facts().freeMapBytes > 400_000 {
+      try store.write { tx in for _ in 0..<50 { try tx.insert("Item", ["text": .string(text)]) } }
+    }
+    let result = try store.rollback(to: snapshot)
+    #expect(result.deletedCount > 3000)
+    #expect(try store.objects("Item").isEmpty)
+    #expect(try environment.info().mapSize > mapSize)
+    try store.rollback(to: try store.snapshot(named: try #require(result.automaticSnapshot?.name)))
+    #expect(try store.objects("Item").count == result.deletedCount)
+    try store.deleteSnapshots(named: try store.snapshots().map(\.name))
     try expectSound()
   }
 

@@ -70,6 +70,46 @@ struct BackupCommandTests {
     #expect(try names(scratch) == ["b", "store"])
   }
 
+  @Test("increments since snapshots, and a chain of them restored")
+  func increments() throws {
+    let scratch = try filled()
+    try scratch.succeed("snapshot", "create", "mon")
+    try scratch.succeed("snapshot", "hold", "mon", "backup")
+    try scratch.succeed("backup", scratch.file("full"))
+    try scratch.succeed("delete", "Note/1", "Note/2")
+    try scratch.succeed("snapshot", "create", "tue")
+    let made = try scratch.succeed("backup", scratch.file("tue"), "--since", "mon", "--json").json()
+    #expect(made["since"] as? String == "mon")
+    #expect((made["entries"] as? Int ?? 0) > 0)
+    #expect(made["reflink"] as? Bool == false)
+    #expect(try made["commit"] as? Int == scratch.succeed("info", "--json").json()["commit"] as? Int)
+    #expect(try made["bytes"] as? Int == scratch.read("tue/data.mdb").count)
+    try scratch.succeed("load", "-", input: #"{"id":"Note/1","attributes":{"name":"late"}}"# + "\n")
+    let plain = try scratch.succeed("backup", scratch.file("wed"), "--since", "tue")
+    #expect(plain.text.hasPrefix("backed up what changed since tue to "), "\(plain.text)")
+    let sources = ["full", "tue", "wed"].map(scratch.file)
+    let restored = try scratch.run(["restore"] + sources + ["--to", scratch.file("r"), "--json"])
+    #expect(restored.code == 0, "\(restored.errors)")
+    #expect((try restored.json()["entries"] as? Int ?? 0) > 0)
+    #expect(try scratch.run(["-s", scratch.file("r"), "dump"]).text == scratch.succeed("dump").text)
+    #expect(try scratch.run(["-s", scratch.file("r"), "check", "--read-data"]).code == 0)
+    let lists = try [scratch.store, scratch.file("r")].map { try scratch.run(["-s", $0, "snapshot", "list"]).text }
+    #expect(lists[0] == lists[1] && lists[0].contains("tue"))
+    for wrong in [["tue"], ["full", "wed"], ["full", "tue", "full"], ["full", "wed", "tue"]] {
+      let run = try scratch.run(["restore"] + wrong.map(scratch.file) + ["--to", scratch.file("x"), "--json"])
+      #expect(run.code == 1)
+      #expect(try run.error()["kind"] as? String == "brokenChain", "\(wrong)")
+    }
+    let opened = try scratch.run(["-s", scratch.file("tue"), "info", "--json"])
+    #expect(try opened.code == 1 && opened.error()["kind"] as? String == "incrementalBackup")
+    #expect(try scratch.tool("backup", scratch.file("x"), "--since", "mon", "--reflink").code == 64)
+    #expect(try scratch.tool("backup", scratch.file("x"), "--since", "").code == 64)
+    #expect(try scratch.run(["restore", "--to", scratch.file("x")]).code == 64)
+    let missing = try scratch.tool("backup", scratch.file("x"), "--since", "nothing", "--json")
+    #expect(try missing.error()["kind"] as? String == "snapshotNotFound")
+    #expect(try names(scratch) == ["full", "r", "store", "tue", "wed"])
+  }
+
   @Test("an interrupt ends it (130), and nothing is left")
   func interrupt() throws {
     let scratch = try filled()

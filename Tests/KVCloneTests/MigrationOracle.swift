@@ -1,0 +1,262 @@
+import Foundation
+import KVClone
+import KVCloneTestSupport
+
+/// What a migration has to make of a store's objects, found from the two models alone: by the rules as people know them, with
+/// nothing of the code that migrates.
+///
+/// Objects keep their serials in what it answers; one that comes under another root entity has another one in the store.
+struct MigrationOracle {
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+  /// Later → earlier name.
+  let entities: [String: String]
+  /// Earlier → later name.
+  let laterEntities: [String: String]
+
+  /// A text that says no number.
+  struct NotConvertible: Error {
+    let property: String
+  }
+
+  init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+    self.source = source
+    self.destination = destination
+    entities = Self.match(
+      source.entities.map { ($0.name, $0.renamingIdentifier) },
+      destination.entities.map { ($0.name, $0.renamingIdentifier) })
+    laterEntities = Dictionary(uniqueKeysWithValues: entities.map { ($0.value, $0.key) })
+  }
+
+  // MARK: Which is which
+
+  /// Later → earlier name. Who says which one it was is believed first.
+  static func match(
+    _ earlier: [(name: String, id: String?)], _ later: [(name: String, id: String?)]
+  ) -> [String: String] {
+    var result: [String: String] = [:]
+    var taken: Set<String> = []
+    typealias Named = (name: String, id: String?)
+    func pass(_ isOne: (Named, Named) -> Bool) {
+      for new in later where result[new.name] == nil {
+        guard let old = earlier.first(where: { !taken.contains($0.name) && isOne($0, new) }) else { continue }
+        result[new.name] = old.name
+        taken.insert(old.name)
+      }
+    }
+    pass { $1.id != nil && $0.id == $1.id && $0.name == $1.name }
+    pass { $1.id != nil && $0.id == $1.id }
+    pass { $1.id == $0.name && $0.id == nil }
+    pass { $1.id == nil && $0.id == nil && $0.name == $1.name }
+    pass { $1.id == nil && $0.id == $1.name }
+    pass { $1.id == $0.name }
+    pass { $0.name == $1.name }
+    return result
+  }
+
+  private func attributes(_ later: String, _ earlier: String) -> [(AttributeDescription, AttributeDescription?)] {
+    let (old, new) = (source.attributes(of: earlier), destination.attributes(of: later))
+    let names = Self.match(old.map { ($0.name, $0.renamingIdentifier) }, new.map { ($0.name, $0.renamingIdentifier) })
+    return new.map { attribute in (attribute, old.first { $0.name == names[attribute.name] && !$0.isTransient }) }
+  }
+
+  private func relationships(
+    _ later: String, _ earlier: String
+  ) -> [(RelationshipDescription, RelationshipDescription?)] {
+    let old = source.relationships(of: earlier)
+    let new = destination.relationships(of: later)
+    let names = Self.match(old.map { ($0.name, $0.renamingIdentifier) }, new.map { ($0.name, $0.renamingIdentifier) })
+    return new.map { relationship in
+      (relationship, old.first { $0.name == names[relationship.name] && !$0.isTransient })
+    }
+  }
+
+  private func isConcrete(_ entity: String, _ model: ManagedObjectModel) -> Bool {
+    model.entity(named: entity)?.isAbstract == false
+  }
+
+  /// Whether objects of an entity, by its later name, keep their ids.
+  func keepsIDs(_ later: String) -> Bool {
+    guard let earlier = entities[later], let root = destination.rootEntity(of: later) else { return false }
+    return entities[root] == source.rootEntity(of: earlier)
+  }
+
+  // MARK: Refusals
+
+  /// `Entity.property` of all that nobody can infer, by concrete entities of which there are objects.
+  func refusals(_ graph: ReferenceGraph) -> Set<String> {
+    var refused: Set<String> = []
+    for (earlier, count) in graph.counts where count > 0 {
+      guard let later = laterEntities[earlier] else { continue }
+      if !isConcrete(later, destination) { refused.insert(later) }
+      for (new, old) in attributes(later, earlier) where isRefused(new, old) { refused.insert("\(later).\(new.name)") }
+      for (new, old) in relationships(later, earlier) where !new.isTransient && isRefused(new, old, later, earlier) {
+        refused.insert("\(later).\(new.name)")
+      }
+    }
+    return refused
+  }
+
+  private func isRefused(_ new: AttributeDescription, _ old: AttributeDescription?) -> Bool {
+    if new.isTransient { return false }
+    guard let old else { return isMandatory(new) && initial(new) == nil }
+    if old.type != new.type {
+      return !Self.isConvertible(old.type, new.type) || isMandatory(new) && old.isOptional && initial(new) == nil
+    }
+    if new.type == .composite {
+      for element in new.elements where isRefused(element, old.elements.first { $0.name == element.name }) {
+        return true
+      }
+    }
+    return isMandatory(new) && old.isOptional && initial(new) == nil
+  }
+
+  private func isMandatory(_ attribute: AttributeDescription) -> Bool {
+    !attribute.isOptional && !attribute.isDerived
+  }
+
+  private func isMandatory(_ relationship: RelationshipDescription) -> Bool {
+    !relationship.isOptional && (!relationship.isToMany || relationship.minCount > 0)
+  }
+
+  private func isRefused(
+    _ new: RelationshipDescription, _ old: RelationshipDescription?, _ later: String, _ earlier: String
+  ) -> Bool {
+    guard let old else { return isMandatory(new) }
+    if old.isToMany && !new.isToMany { return true }
+    if isMandatory(new) && !isMandatory(old) { return true }
+    guard laterEntities[old.destinationEntityName] != nil else { return true }
+    // Whatever it may lead to has to be something that it may lead to still.
+    for target in source.entities where source.entity(target.name, isKindOf: old.destinationEntityName) {
+      guard let now = laterEntities[target.name] else { continue }
+      if !destination.entity(now, isKindOf: new.destinationEntityName) { return true }
+    }
+    guard let after = destination.inverse(of: new.name, in: later) else { return false }
+    let names = Self.match(
+      entities[after.entityName].map { source.relationships(of: $0) }?.map { ($0.name, $0.renamingIdentifier) } ?? [],
+      destination.relationships(of: after.entityName).map { ($0.name, $0.renamingIdentifier) })
+    guard let former = names[after.relationship.name] else { return false }
+    return source.inverse(of: old.name, in: earlier)?.relationship.name != former
+  }
+
+  static func isConvertible(_ old: AttributeType, _ new: AttributeType) -> Bool {
+    if old == new { return true }
+    let wider: [AttributeType: [AttributeType]] = [
+      .boolean: [.integer16, .integer32, .integer64],
+      .integer16: [.integer32, .integer64, .float, .double, .decimal, .string, .date],
+      .integer32: [.integer64, .double, .decimal, .string, .date],
+      .integer64: [.decimal, .string],
+      .float: [.double, .string, .date],
+      .double: [.string, .date],
+      .decimal: [.string],
+      .date: [.double],
+      .string: [.integer16, .integer32, .integer64, .decimal, .double, .float, .uuid, .uri],
+      .uuid: [.string],
+      .uri: [.string],
+    ]
+    return wider[old]?.contains(new) ?? false
+  }
+
+  // MARK: Objects
+
+  /// The objects afterwards, with the names of lists whose order nobody can know.
+  func migrate(_ graph: ReferenceGraph) throws -> (graph: ReferenceGraph, unordered: Set<String>) {
+    var result = ReferenceGraph()
+    var unordered: Set<String> = []
+    var labels: [Label: Label] = [:]
+    for label in graph.labels {
+      if let later = laterEntities[label.entity] { labels[label] = Label(later, label.serial) }
+    }
+    let view = ModelView(destination)
+    // Of each entity once: there are many objects.
+    let attributes = Dictionary(
+      uniqueKeysWithValues: entities.map { later, earlier in (later, self.attributes(later, earlier)) })
+    let relationships = Dictionary(
+      uniqueKeysWithValues: entities.map { later, earlier in (later, self.relationships(later, earlier)) })
+    for (label, later) in labels {
+      guard let object = graph[label] else { continue }
+      var now = ReferenceObject(later)
+      for (new, old) in attributes[later.entity] ?? [] where !new.isTransient && !new.isDerived {
+        now.attributes[new.name] = try value(new, old, old.flatMap { object.attributes[$0.name] })
+      }
+      for (new, old) in relationships[later.entity] ?? [] where !new.isTransient {
+        guard let old else { continue }
+        let members = object.targets(old.name).compactMap { labels[$0] }
+        if members.isEmpty { continue }
+        now.relationships[new.name] = members
+        if new.isOrdered && !old.isOrdered { unordered.insert("\(later).\(new.name)") }
+      }
+      result.objects[later] = now
+    }
+    // The other sides of relationships that had none.
+    for later in labels.values {
+      for (new, old) in relationships[later.entity] ?? [] where !new.isTransient && old != nil {
+        let relationship = view.relationship(new.name, of: later.entity)
+        for target in result[later]?.targets(new.name) ?? [] {
+          guard let inverse = relationship?.inverse(at: target.entity),
+            result[target]?.targets(inverse.name).contains(later) == false
+          else { continue }
+          result.objects[target]?.relationships[inverse.name, default: []].append(later)
+          unordered.insert("\(target).\(inverse.name)")
+        }
+      }
+    }
+    return (result, unordered)
+  }
+
+  /// What an object gets that never had the attribute.
+  private func initial(_ attribute: AttributeDescription) -> AttributeValue? {
+    guard attribute.type == .composite else { return attribute.defaultValue }
+    var elements: [String: AttributeValue] = [:]
+    for element in attribute.elements { elements[element.name] = initial(element) }
+    return elements.isEmpty ? nil : .composite(elements)
+  }
+
+  private func value(
+    _ new: AttributeDescription, _ old: AttributeDescription?, _ value: AttributeValue?
+  ) throws -> AttributeValue? {
+    guard let old else { return initial(new) }
+    guard let value else { return new.isOptional ? nil : initial(new) }
+    if new.type == .composite, case .composite(let elements) = value {
+      var result: [String: AttributeValue] = [:]
+      for element in new.elements {
+        let former = old.elements.first { $0.name == element.name }
+        result[element.name] = try self.value(element, former, elements[element.name])
+      }
+      return .composite(result)
+    }
+    if old.type == new.type { return value }
+    guard let converted = Self.convert(value, new.type) else { throw NotConvertible(property: new.name) }
+    return converted
+  }
+
+  private static func convert(_ value: AttributeValue, _ type: AttributeType) -> AttributeValue? {
+    switch (value, type) {
+    case (.boolean(let flag), _): return .integer(flag ? 1 : 0)
+    case (.integer(let number), .integer32), (.integer(let number), .integer64): return .integer(number)
+    case (.integer(let number), .decimal): return .decimal(Decimal(number))
+    case (.integer(let number), .double): return .double(Double(number))
+    case (.integer(let number), .float): return .float(Float(number))
+    case (.integer(let number), .date): return .date(Date(timeIntervalSinceReferenceDate: Double(number)))
+    case (.float(let number), .double): return .double(Double(number))
+    case (.float(let number), .date): return .date(Date(timeIntervalSinceReferenceDate: Double(number)))
+    case (.double(let number), .date): return .date(Date(timeIntervalSinceReferenceDate: number))
+    case (.date(let date), .double): return .double(date.timeIntervalSinceReferenceDate)
+    case (.integer(let number), .string): return .string("\(number)")
+    case (.float(let number), .string): return .string("\(number)")
+    case (.double(let number), .string): return .string("\(number)")
+    case (.decimal(let number), .string): return .string("\(number)")
+    case (.uuid(let uuid), .string): return .string(uuid.uuidString)
+    case (.uri(let text), .string): return .string(text)
+    case (.string(let text), .integer16): return Int16(text).map { .integer(Int64($0)) }
+    case (.string(let text), .integer32): return Int32(text).map { .integer(Int64($0)) }
+    case (.string(let text), .integer64): return Int64(text).map { .integer($0) }
+    case (.string(let text), .double): return Double(text).map { .double($0) }
+    case (.string(let text), .float): return Float(text).map { .float($0) }
+    case (.string(let text), .uuid): return UUID(uuidString: text).map { .uuid($0) }
+    case (.string(let text), .uri): return .uri(text)
+    case (.string(let text), .decimal): return Double(text) == nil ? nil : Decimal(string: text).map { .decimal($0) }
+    default: return nil
+    }
+  }
+}
