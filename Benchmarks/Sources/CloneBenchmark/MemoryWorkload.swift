@@ -26,6 +26,8 @@ enum MemoryWorkload: String, CaseIterable {
   case loadLines = "load-lines"
   /// Checks a store of `count` objects.
   case check
+  /// Migrates a store of `count` objects, two of whose attributes change their type.
+  case migrate
 
   static let imageLength = 100_000
 
@@ -37,7 +39,7 @@ enum MemoryWorkload: String, CaseIterable {
   func prepare(_ count: Int, in directory: String) throws {
     let path = directory + "/store"
     switch self {
-    case .clone, .check: _ = try PhotoGraph.make(at: path, objects: count)
+    case .clone, .check, .migrate: _ = try PhotoGraph.make(at: path, objects: count)
     case .images, .streams, .staged: try ObjectStore.create(at: path, model: PhotoModel.model).close()
     case .blob: try ObjectStore.create(at: path, model: PhotoModel.model).close()
     case .cascade:
@@ -75,6 +77,9 @@ enum MemoryWorkload: String, CaseIterable {
         try store.write { tx in _ = try tx.delete([try tx.objectID(named: "Owner/1")]) }
         return "\(count) members let go"
       }
+    case .migrate:
+      let migration = try ObjectStore.migrate(at: path, to: MigrationBenchmark.model(2, MigrationBenchmark.changeTypes))
+      return "\(migration.rewrittenCount) objects migrated"
     case .check:
       return try withStore(path, PhotoModel.model) { store in
         let report = try store.check()
