@@ -122,7 +122,7 @@ import Testing
     let fixture = try PageFixture(entries: 500)
     _ = try fixture.walk { _ in }
     let sound = try Self.entries(fixture.store.path)
-    for seed in 0..<400 as Range<UInt64> {
+    for seed in 0..<150 as Range<UInt64> {
       var generator = SeededGenerator(seed: seed)
       let map = try fixture.walk { bytes in
         for _ in 0..<1 + generator.next() % 3 {

@@ -164,12 +164,12 @@ struct BackupTests {
     }
     thread.start()
     var commits: Set<UInt64> = []
-    for number in 0..<5 {
+    for number in 0..<3 {
       let path = fixture.root + "/b\(number)"
       let result = try store.backup(to: path, options: BackupOptions(verification: .everything))
       commits.insert(result.commit)
       let dump = try BackupFixture.look(path) { try BackupFixture.dump($0) }
-      if number == 4 {
+      if number == 2 {
         isDone.store(true, ordering: .relaxed)
         ended.wait()
       }

@@ -10,7 +10,7 @@ import Testing
   .enabled(if: Corpus.root != nil, Comment(rawValue: Corpus.missing)))
 struct CloneIntoCorpusTests {
   static let seeds = ProcessInfo.processInfo.environment["KVCLONE_SEEDS"].flatMap(UInt64.init) ?? 1
-  static let rounds = 2
+  static let rounds = 1
 
   @Test("clones arrive as the reference makes them", arguments: CloneCorpusTests.files)
   func everyModel(file: CloneCorpusTests.File) throws {

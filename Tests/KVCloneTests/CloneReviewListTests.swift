@@ -122,7 +122,7 @@ import Testing
     }
   }
 
-  @Test("random lists with irregular chunks, several copies", arguments: 0..<24)
+  @Test("random lists with irregular chunks, several copies", arguments: 0..<10)
   func randomLists(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed) + 100)
     let fixture = try CloneStore(Self.web)
@@ -246,7 +246,7 @@ import Testing
     return (a, bs, ts)
   }
 
-  @Test("R10 random lists, several copies", arguments: 0..<16)
+  @Test("R10 random lists, several copies", arguments: 0..<8)
   func randomKeep(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed) + 1000)
     let fixture = try CloneStore(Self.web)
@@ -294,7 +294,7 @@ import Testing
     #expect(wrong.isEmpty, "\(Set(wrong))")
   }
 
-  @Test("R35 random lists, several copies", arguments: 0..<16)
+  @Test("R35 random lists, several copies", arguments: 0..<8)
   func randomInto(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed) + 2000)
     let fixture = try CloneStore(Self.web)

@@ -18,7 +18,7 @@ struct FetchPropertyTests {
   }()
 
   /// For all seeds together.
-  static let predicateCount = Int(ProcessInfo.processInfo.environment["KVCLONE_PREDICATES"] ?? "") ?? 3000
+  static let predicateCount = Int(ProcessInfo.processInfo.environment["KVCLONE_PREDICATES"] ?? "") ?? 1000
 
   @Test("random predicates, orders and limits", arguments: seeds)
   func random(_ seed: UInt64) throws {

@@ -5,7 +5,7 @@ import Testing
 /// Each kind of change alone, against ``MigrationOracle``: few objects and many, long lists, blobs, indexes and constraints.
 @Suite("Migrations, one change at a time")
 struct MigrationChangeTests {
-  @Test("each change, and ordinary work afterwards", arguments: Library.changes, [12])
+  @Test("each change, and ordinary work afterwards", arguments: Library.changes, [6])
   func change(_ change: ModelChange, size: Int) throws {
     let migrated = try MigratedStore(change.first, seed: UInt64(size), size: size)
     for version in change.versions {
@@ -19,7 +19,7 @@ struct MigrationChangeTests {
 
   @Test("without a snapshot nothing is left of what went", arguments: Library.everyThird(0))
   func withoutSnapshot(_ change: ModelChange) throws {
-    let migrated = try MigratedStore(change.first, seed: 3, size: 10)
+    let migrated = try MigratedStore(change.first, seed: 3, size: 6)
     for version in change.versions {
       guard try migrated.migrate(to: version, change.name, takesSnapshot: false) else { return }
       try migrated.test.store.expectNoPreviousStates()
@@ -30,7 +30,7 @@ struct MigrationChangeTests {
 
   @Test("there and back", arguments: Library.everyThird(1))
   func back(_ change: ModelChange) throws {
-    let migrated = try MigratedStore(change.first, seed: 9, size: 8)
+    let migrated = try MigratedStore(change.first, seed: 9, size: 4)
     let path = [change.first] + change.versions
     for version in change.versions + path.dropLast().reversed() {
       let what = "\(change.name), \(version.versionIdentifier)"

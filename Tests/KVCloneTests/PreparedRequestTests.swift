@@ -93,7 +93,8 @@ struct PreparedRequestTests {
     let orders: [(sort: [QuerySortDescriptor], limit: Int, offset: Int)] = [
       ([], 0, 0), ([], 3, 2), ([.init(key: "size", ascending: false)], 5, 1), ([.init(key: "note")], 0, 0),
     ]
-    for (sort, limit, offset) in orders {
+    // Each order with a quarter of the questions; without any with all.
+    for (sort, limit, offset) in Set([0, index % orders.count]).map({ orders[$0] }) {
       let open = try request(format, sort: sort, limit: limit, offset: offset)
       let prepared = try test.store.prepare(open)
       #expect(prepared.request == open)
