@@ -26,6 +26,38 @@ struct MigrationValueTests {
     }
   }
 
+  @Test("a sub-entity that declares a new attribute again has its own default")
+  func ownDefault() throws {
+    let model = ManagedObjectModel("Own", version: "1") {
+      EntityDescription("Thing") { AttributeDescription("name", .string) }
+      EntityDescription("Book", parent: "Thing") {}
+      EntityDescription("Comic", parent: "Book") {}
+    }
+    let migrated = try MigratedStore(model)
+    let thing = try migrated.store.insert("Thing")
+    let book = try migrated.store.insert("Book")
+    let comic = try migrated.store.insert("Comic")
+    let next = model.next("2") { draft in
+      draft["Thing"].attributes.append(AttributeDescription("stock", .integer16, default: 1))
+      draft["Thing"].indexes = [FetchIndexDescription("stock", [.init("stock")])]
+      draft["Book"].attributes.append(AttributeDescription("stock", .integer16, default: 2))
+      draft["Comic"].attributes.append(AttributeDescription("stock", .integer16))
+    }
+    migrated.store.close()
+    let report = try ObjectStore.migrate(at: migrated.test.path, to: next)
+    #expect(report.rewrittenCount == 2)
+    try migrated.test.reopen()
+    #expect(try migrated.store.value(thing, "stock") == 1)
+    #expect(try migrated.store.value(book, "stock") == 2)
+    #expect(try migrated.store.value(comic, "stock") == nil)
+    try migrated.check("migrated")
+    for (format, count) in [("stock == 1", 1), ("stock == 2", 1), ("stock == nil", 1)] {
+      let request = FetchRequest("Thing", predicate: try QueryPredicate(format: format))
+      let found = try migrated.store.read { tx in try tx.count(request) }
+      #expect(found == count, "\(format)")
+    }
+  }
+
   @Test("an old object keeps the default that the attribute had when it came")
   func firstDefault() throws {
     let migrated = try MigratedStore(Self.model("1"))

@@ -47,7 +47,10 @@ struct RecordMigration {
       guard let former = matching.formerLeaf(attribute.path, top, of: entity.name),
         let code = old.properties[former.declaringEntity]?[former.path]
       else {
-        if known.contains(attribute.code) { steps.append(.renew(attribute.code, attribute.description.defaultValue)) }
+        // Where a sub-entity declares it again, with another default than older records are said to have, these are told.
+        if known.contains(attribute.code) || attribute.fill != attribute.description.defaultValue {
+          steps.append(.renew(attribute.code, attribute.description.defaultValue))
+        }
         continue
       }
       if code != attribute.code,
