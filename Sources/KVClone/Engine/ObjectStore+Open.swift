@@ -103,7 +103,7 @@ extension ObjectStore {
       guard let migration = options.automaticMigration, !options.isReadOnly else {
         throw incompatible(catalog.model, model, path)
       }
-      try migrate(engine, path: path, to: model, migration, options)
+      _ = try migrate(engine, path: path, to: model, migration, options)
       catalog = try StoreCatalog(StorageTransaction(try engine.beginRead()), metadata)
     }
     let stored = catalog

@@ -9,6 +9,15 @@ struct RecordLeftovers {
   var blobs: [BlobReference] = []
 }
 
+/// Copies of some records, one after the other.
+private struct RecordBatch {
+  /// A batch ends with the record that reaches it.
+  static let byteLimit = 1 << 20
+
+  var records: [(id: ObjectID, entity: UInt16, place: Range<Int>)] = []
+  var bytes: [UInt8] = []
+}
+
 extension Session {
   /// How many objects are looked for at a time.
   private static var batchCount: Int { 1024 }
@@ -19,17 +28,53 @@ extension Session {
   ) throws(StoreError) -> Int {
     guard let table = schema.objectTable(rootCode: rootCode) else { return 0 }
     var count = 0
-    storage.keepPlaces(in: [table])
+    // Previous states come in the order of the objects, too.
+    storage.keepPlaces(in: storage.recorder == nil ? [table] : [table, schema.tables.preimages])
     defer { storage.keepPlaces(in: []) }
-    try forEachBatch(rootCode: rootCode, { migrations[$0] != nil }) { (session, batch) throws(StoreError) in
-      for (id, code) in batch {
-        guard let migration = migrations[code] else { continue }
-        try session.migrateRecord(id, migration)
+    var batch = RecordBatch()
+    var next: ObjectID? = ObjectID(rootCode: rootCode, serial: 0)
+    while let start = next {
+      next = try Self.gather(storage, schema, table, from: start, { migrations[$0] != nil }, into: &batch)
+      for record in batch.records {
+        guard let migration = migrations[record.entity] else { continue }
+        try migrateRecord(record.id, migration, batch.bytes.span.bytes.extracting(record.place))
       }
-      count += batch.count
-      try run.advance(by: batch.count)
+      count += batch.records.count
+      try run.advance(by: batch.records.count)
     }
     return count
+  }
+
+  /// Copies the next records of some entities; where to go on.
+  private static func gather(
+    _ storage: borrowing StorageTransaction, _ schema: Schema, _ table: StorageTable, from start: ObjectID,
+    _ isWanted: (UInt16) -> Bool, into batch: inout RecordBatch
+  ) throws(StoreError) -> ObjectID? {
+    var next: ObjectID?
+    var found = RecordBatch()
+    // Taken, so that its memory is used again.
+    swap(&found, &batch)
+    found.records.removeAll(keepingCapacity: true)
+    found.bytes.removeAll(keepingCapacity: true)
+    let key = ShortKey.object(start)
+    try storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
+      let id = try schema.objectID(key)
+      if found.records.count == batchCount || found.bytes.count >= RecordBatch.byteLimit {
+        next = id
+        return false
+      }
+      let code: UInt16
+      do throws(RecordError) { code = try RecordView.entityCode(of: copy value) } catch {
+        throw schema.damaged(id, error)
+      }
+      guard isWanted(code) else { return true }
+      let start = found.bytes.count
+      value.withUnsafeBytes { found.bytes.append(contentsOf: $0) }
+      found.records.append((id, code, start..<found.bytes.count))
+      return true
+    }
+    swap(&found, &batch)
+    return next
   }
 
   /// Calls `body` with the objects of some entities of a root's table, some at a time; it may change everything.
@@ -82,9 +127,8 @@ extension Session {
   mutating func renewRecord(_ id: ObjectID, sparingBlobs spares: Bool) throws(StoreError) -> Bool {
     let entity = try load(id)
     var leftovers = RecordLeftovers()
-    guard
-      let commit = try Self.migrate(id, storage, schema, RecordMigration(layoutOf: entity), into: &scratch, &leftovers)
-    else { return false }
+    let commit = try Self.renewed(id, storage, schema, entity, into: &scratch, &leftovers)
+    guard let commit else { return false }
     if spares, !leftovers.blobs.isEmpty { return false }
     scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
     try Self.put(&storage, entity.table, id, scratch)
@@ -92,9 +136,20 @@ extension Session {
     return true
   }
 
-  private mutating func migrateRecord(_ id: ObjectID, _ migration: RecordMigration) throws(StoreError) {
+  private static func renewed(
+    _ id: ObjectID, _ storage: borrowing StorageTransaction, _ schema: Schema, _ entity: CompiledEntity,
+    into buffer: inout RecordBuffer, _ leftovers: inout RecordLeftovers
+  ) throws(StoreError) -> UInt64? {
+    let key = ShortKey.object(id)
+    guard let bytes = try storage.get(entity.table, key.bytes) else { throw schema.notFound(id) }
+    return try migrate(id, bytes, schema, RecordMigration(layoutOf: entity), into: &buffer, &leftovers)
+  }
+
+  private mutating func migrateRecord(
+    _ id: ObjectID, _ migration: RecordMigration, _ bytes: RawSpan
+  ) throws(StoreError) {
     var leftovers = RecordLeftovers()
-    let changed = try Self.migrate(id, storage, schema, migration, into: &scratch, &leftovers)
+    let changed = try Self.migrate(id, bytes, schema, migration, into: &scratch, &leftovers)
     for (relationship, from, members) in leftovers.lists {
       var ids: [ObjectID]
       if let members {
@@ -122,12 +177,10 @@ extension Session {
 
   /// Puts the record into `buffer` as the new version has it; the commit that it is of, or nil where nothing is to be written.
   private static func migrate(
-    _ id: ObjectID, _ storage: borrowing StorageTransaction, _ schema: Schema, _ migration: RecordMigration,
-    into buffer: inout RecordBuffer, _ leftovers: inout RecordLeftovers
+    _ id: ObjectID, _ bytes: RawSpan, _ schema: Schema, _ migration: RecordMigration, into buffer: inout RecordBuffer,
+    _ leftovers: inout RecordLeftovers
   ) throws(StoreError) -> UInt64? {
     let entity = migration.entity
-    let key = ShortKey.object(id)
-    guard let bytes = try storage.get(entity.table, key.bytes) else { throw schema.notFound(id) }
     let view = try schema.view(of: bytes, id: id)
     try load(&buffer, view, entity, id)
     var isChanged = view.layout != entity.layout

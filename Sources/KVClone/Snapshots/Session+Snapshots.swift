@@ -117,7 +117,7 @@ extension Session {
     try Metadata.put(&storage, table, MetadataKey.epoch, CounterValue(value.epoch))
     try Metadata.put(&storage, table, MetadataKey.youngestSnapshot, BytesValue(Array(name.utf8)))
     try raiseFormat(to: FormatLimits.snapshotFormatVersion)
-    try beginEpoch(value)
+    try beginEpoch(value, isNew: true)
     changes.isEmpty = false
     return value
   }
@@ -129,11 +129,13 @@ extension Session {
   }
 
   /// Has previous states saved for a snapshot from now on; for none where it is nil.
-  mutating func beginEpoch(_ snapshot: SnapshotValue?) throws(StoreError) {
+  ///
+  /// - Parameter isNew: whether this transaction has made it, just now.
+  mutating func beginEpoch(_ snapshot: SnapshotValue?, isNew: Bool = false) throws(StoreError) {
     let horizon = snapshot.map { SnapshotHorizon($0, schema.orderedLists) }
-    if let recorder = storage.recorder { return try recorder.begin(horizon) }
+    if let recorder = storage.recorder { return try recorder.begin(horizon, isNew: isNew) }
     let (preimages, commit) = (schema.tables.preimages, commit)
-    storage.interpose { SnapshotRecorder($0, preimages: preimages, commit: commit, horizon) }
+    storage.interpose { SnapshotRecorder($0, preimages: preimages, commit: commit, horizon, isNew: isNew) }
   }
 
   private static func encode(_ userInfo: [String: String]) throws(StoreError) -> [UInt8] {

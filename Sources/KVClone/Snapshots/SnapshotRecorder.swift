@@ -21,22 +21,59 @@ final class SnapshotRecorder: StorageBackend, TableMaker {
   // Used again and again, so that saving takes no memory of its own.
   private let preimageKey = ReusedBytes()
   private let preimage = ReusedBytes()
+  /// Whether the youngest snapshot was made by this very transaction, so that nobody else has saved anything for it.
+  private var isNew: Bool
+  /// The greatest key of a previous state that this transaction has saved for the youngest snapshot.
+  private let greatest = ReusedBytes()
 
+  /// - Parameter isNew: whether the youngest snapshot was made by this transaction, just now.
   init(
     _ inner: any StorageBackend, preimages: StorageTable, commit: UInt64, _ horizon: SnapshotHorizon?,
-    droppedIndexes: Set<UInt16> = []
+    droppedIndexes: Set<UInt16> = [], isNew: Bool = false
   ) {
     self.inner = inner
     self.preimages = preimages
     commitNumber = commit
     self.horizon = horizon
+    self.isNew = isNew
     self.droppedIndexes = droppedIndexes
   }
 
   /// From now on another snapshot is the youngest, or none is left.
-  func begin(_ horizon: SnapshotHorizon?) throws(StoreError) {
+  ///
+  /// - Parameter isNew: whether it was made by this transaction, just now.
+  func begin(_ horizon: SnapshotHorizon?, isNew: Bool) throws(StoreError) {
     try flush()
+    if horizon?.epoch != self.horizon?.epoch {
+      self.isNew = isNew
+      greatest.removeAll()
+    }
     self.horizon = horizon
+  }
+
+  /// Whether the state of `preimageKey` was saved before.
+  private func isSaved() throws(StoreError) -> Bool {
+    let wanted = preimageKey.bytes
+    // Who goes through a table in its order saves each for the first time.
+    if isNew, greatest.bytes.lexicographicallyPrecedes(wanted) { return false }
+    guard let found = try inner.seek(preimages, wanted, .atOrAfter) else { return false }
+    return PreimageKey.isOfSameKey(found.key, wanted)
+  }
+
+  /// Saves the state of `preimageKey`.
+  private func putPreimage(
+    _ table: TableCode, _ key: UnsafeRawBufferPointer, byteCount: UInt64
+  ) throws(StoreError) {
+    let wanted = preimageKey.bytes
+    try inner.put(preimages, wanted, preimage.bytes)
+    if isNew, greatest.bytes.lexicographicallyPrecedes(wanted) {
+      greatest.removeAll()
+      greatest.append(wanted)
+    }
+    let byteCount = byteCount &+ UInt64(preimageKey.count + preimage.count)
+    saved.append(table, key, byteCount: byteCount)
+    savedByteCount &+= byteCount
+    if saved.isFull { try flush() }
   }
 
   /// From now on nothing is saved of these indexes: they are going.
@@ -69,10 +106,7 @@ final class SnapshotRecorder: StorageBackend, TableMaker {
     _ table: StorageTable, _ key: UnsafeRawBufferPointer, _ horizon: SnapshotHorizon, isDelete: Bool
   ) throws(StoreError) {
     PreimageKey.write(table: table.code, key: key, epoch: horizon.epoch, to: preimageKey)
-    let wanted = preimageKey.bytes
-    if let found = try inner.seek(preimages, wanted, .atOrAfter), PreimageKey.isOfSameKey(found.key, wanted) {
-      return
-    }
+    if try isSaved() { return }
     let old = try inner.get(table, key)
     var byteCount: UInt64 = 0
     if let old {
@@ -87,12 +121,8 @@ final class SnapshotRecorder: StorageBackend, TableMaker {
     } else if isDelete {
       return
     }
-    PreimageView.write(old, seed: ValueEnvelope.seed(tableCode: .preimages, key: wanted), to: preimage)
-    try inner.put(preimages, wanted, preimage.bytes)
-    byteCount &+= UInt64(preimageKey.count + preimage.count)
-    saved.append(table.code, key, byteCount: byteCount)
-    savedByteCount &+= byteCount
-    if saved.isFull { try flush() }
+    PreimageView.write(old, seed: ValueEnvelope.seed(tableCode: .preimages, key: preimageKey.bytes), to: preimage)
+    try putPreimage(table.code, key, byteCount: byteCount)
   }
 
   /// Notes that an upload is about to become a value that the youngest snapshot does not show, though its serial was given before:
@@ -101,16 +131,9 @@ final class SnapshotRecorder: StorageBackend, TableMaker {
     guard let horizon, horizon.sees(blob: blob) else { return }
     let key = ShortKey.blobInfo(blob)
     PreimageKey.write(table: .blobInfo, key: unsafePointers(key.bytes), epoch: horizon.epoch, to: preimageKey)
-    let wanted = preimageKey.bytes
-    if let found = try inner.seek(preimages, wanted, .atOrAfter), PreimageKey.isOfSameKey(found.key, wanted) {
-      return
-    }
-    PreimageView.write(nil, seed: ValueEnvelope.seed(tableCode: .preimages, key: wanted), to: preimage)
-    try inner.put(preimages, wanted, preimage.bytes)
-    let byteCount = UInt64(preimageKey.count + preimage.count)
-    saved.append(.blobInfo, unsafePointers(key.bytes), byteCount: byteCount)
-    savedByteCount &+= byteCount
-    if saved.isFull { try flush() }
+    if try isSaved() { return }
+    PreimageView.write(nil, seed: ValueEnvelope.seed(tableCode: .preimages, key: preimageKey.bytes), to: preimage)
+    try putPreimage(.blobInfo, unsafePointers(key.bytes), byteCount: 0)
   }
 
   // MARK: The transaction

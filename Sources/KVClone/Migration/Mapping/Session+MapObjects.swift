@@ -32,7 +32,7 @@ extension Session {
     }
     var transaction = manager.finish()
     try transaction.settle()
-    var session = transaction.takeSession()
+    let session = transaction.takeSession()
     let issues = try session.validationIssues()
     if let issue = issues.first {
       let more = issues.count > 1 ? " (and \(issues.count - 1) more)" : ""
