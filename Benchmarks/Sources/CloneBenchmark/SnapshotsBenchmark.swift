@@ -23,6 +23,7 @@ enum SnapshotsBenchmark {
     try writing(small, rounds: quick ? 200 : 2000)
     let measured = quick ? large : middle
     try reading(measured, rounds: quick ? 3 : 9)
+    try incrementing(measured, workspace.path, rounds: quick ? 3 : 5)
     try cloning(measured)
   }
 
@@ -167,6 +168,39 @@ enum SnapshotsBenchmark {
           + (results.count == 1 ? "" : " (the results differ)"))
     }
     try of.store.deleteSnapshot(named: "read")
+  }
+
+  // MARK: Backing up
+
+  private static func incrementing(_ of: Measured, _ directory: String, rounds: Int) throws {
+    let (full, part, restored) = (directory + "/full", directory + "/part", directory + "/restored")
+    func removed<R>(_ path: String, _ body: () throws -> R) throws -> R {
+      try? FileManager.default.removeItem(atPath: path)
+      return try body()
+    }
+    let since = try of.store.createSnapshot(named: "since")
+    var whole = 0.0
+    var bytes: UInt64 = 0
+    whole = try seconds { bytes = try of.store.backup(to: full).byteCount }
+    report(
+      "  backing up \(of.size) objects, verified and on the disk: \(fixed(whole * 1e3, 1)) ms, \(bytes) B; "
+        + "since a snapshot:")
+    for count in [0, 1_000, 10_000] {
+      if count > 0 { try change(try photos(of, count, seed: 6), of.store, to: "increment of \(count)") }
+      var times: [Double] = []
+      for _ in 0..<rounds {
+        times.append(
+          try removed(part) {
+            try seconds { bytes = try of.store.backup(to: part, options: BackupOptions(since: since.name)).byteCount }
+          })
+      }
+      let back = try removed(restored) { try seconds { try ObjectStore.restore(from: [full, part], to: restored) } }
+      report(
+        "    \("\(count)".right(8)) changes: \(fixed(Measuring.median(times) * 1e3, 1).right(8)) ms, \("\(bytes)".right(10)) B; "
+          + "both restored, and all of it checked: \(fixed(back, 2)) s")
+    }
+    for path in [full, part, restored] { try FileManager.default.removeItem(atPath: path) }
+    try of.store.deleteSnapshot(named: "since")
   }
 
   // MARK: Cloning
