@@ -158,6 +158,13 @@ package struct SavedKeysKey: Hashable, Sendable {
     bytes.byteCount >= 2 && bytes.unsafeLoadUnaligned(as: UInt16.self) == 0
   }
 
+  /// Where to look for the next list; nil behind the last that there can be. A file may say any number.
+  package var following: SavedKeysKey? {
+    if part < .max { return SavedKeysKey(epoch: epoch, commit: commit, part: part + 1) }
+    if commit < .max { return SavedKeysKey(epoch: epoch, commit: commit + 1, part: 0) }
+    return epoch < .max ? SavedKeysKey(epoch: epoch + 1, commit: 0, part: 0) : nil
+  }
+
   package var bytes: ShortKey {
     ShortKey(
       epoch >> 16, epoch << 48 | commit >> 16, commit << 48 | UInt64(part) << 16, count: Self.length)

@@ -73,6 +73,7 @@ struct ChainStep: ~Copyable {
     try goBack()
     try dropBorn()
     try dropLater()
+    try dropPurged()
     try putIncrement()
     try dropUnreferenced()
     let count = sink.entryCount
@@ -86,14 +87,13 @@ struct ChainStep: ~Copyable {
   private mutating func goBack() throws(StoreError) {
     let states = SavedStates(before.storage.backend, oldSchema.tables.preimages, epoch: since.epoch)
     for isBlobs in [true, false] {
-      var next = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
-      while let list = try before.savedKeys(from: next, before: .max) {
+      var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
+      while let start = next, let list = try before.savedKeys(from: start, before: .max) {
         for (table, key) in list.keys
         where (table == .blobInfo) == isBlobs && key.withUnsafeBytes({ horizon.sees(table, $0) }) {
           try goBack(table, unsafePointers(key.span.bytes), states)
         }
-        next = list.place
-        next.part += 1
+        next = list.place.following
       }
     }
   }
@@ -142,16 +142,15 @@ struct ChainStep: ~Copyable {
 
   /// Deletes the rest of what is younger than the snapshot, or replaced as a whole.
   private func dropLater() throws(StoreError) {
-    var next = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
-    while let list = try before.savedKeys(from: next, before: .max) {
+    var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
+    while let start = next, let list = try before.savedKeys(from: start, before: .max) {
       for (table, key) in list.keys {
         let state = PreimageKey.encode(table: table, key: key.span.bytes, epoch: list.place.epoch)
         try sink.delete(.preimages, unsafePointers(state.span.bytes))
       }
       let place = list.place.bytes
       try sink.delete(.preimages, unsafePointers(place.bytes))
-      next = list.place
-      next.part += 1
+      next = list.place.following
     }
     // Uploads that began before the snapshot: those that are under way still are in the increment.
     try before.forEachStaged { (serial, _) throws(StoreError) in
@@ -176,6 +175,29 @@ struct ChainStep: ~Copyable {
     for id in oldSchema.codes.indexIDs.subtracting(newSchema.codes.indexIDs).sorted() {
       let prefix = IndexKey.prefix(indexID: id)
       try sink.deleteAll(.indexes, from: unsafePointers(prefix.span.bytes)) { SnapshotHorizon.indexID($0) == id }
+    }
+  }
+
+  /// Deletes the objects of root entities that are gone, where no snapshot of the increment shows them: they went with the last
+  /// that did, and nothing was saved of them.
+  private mutating func dropPurged() throws(StoreError) {
+    let shown = try Snapshots.all(reader, SchemaTables(rootCodes: newSchema.rootCodes)).map(\.value.modelNumber)
+    for (root, number) in (newSchema.codes.former?.roots ?? [:]).sorted(by: { $0.key < $1.key }) {
+      guard let rootCode = UInt16(root), !shown.contains(where: { UInt64($0) < number }) else { continue }
+      let code = TableCode.objects(rootCode: rootCode)
+      guard let table = oldSchema.tables.objects[rootCode] else { continue }
+      let first = ShortKey.object(ObjectID(rootCode: rootCode, serial: 0))
+      let bound = unsafePointers(first.bytes)
+      while let found = try sink.backend.seek(table, bound, .atOrAfter) {
+        let key = Array(found.key)
+        try count(unsafePointers(key.span.bytes), nil, oldSchema)
+        try sink.delete(code, unsafePointers(key.span.bytes))
+      }
+      for other in [TableCode.links, .provenance] {
+        try sink.deleteAll(other, from: bound) { key in
+          key.count >= 8 && SnapshotHorizon.number(key, at: 0) >> 48 == UInt64(rootCode)
+        }
+      }
     }
   }
 
@@ -289,12 +311,8 @@ struct ChainStep: ~Copyable {
         continue
       }
       try sink.delete(.blobInfo, pointers)
-      let first = PreimageKey.encode(table: .blobInfo, key: key.bytes, epoch: 0)
-      let bound = unsafePointers(first.span.bytes)
-      let preimages = try sink.table(.preimages)
-      if let found = try sink.backend.seek(preimages, bound, .atOrAfter), PreimageKey.isOfSameKey(found.key, bound) {
-        continue
-      }
+      let states = SavedStates(sink.backend, try sink.table(.preimages), epoch: 0)
+      if try states.hasValue(of: .blobInfo, pointers) { continue }
       try sink.deleteChunks(of: serial)
     }
   }

@@ -68,8 +68,8 @@ struct IncrementGathering: ~Copyable {
   /// All that was saved since, as it was saved, and what the saved keys have now.
   private borrowing func gatherSaved() throws(StoreError) {
     let preimages = session.schema.tables.preimages
-    var next = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
-    while let list = try session.savedKeys(from: next, before: .max) {
+    var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
+    while let start = next, let list = try session.savedKeys(from: start, before: .max) {
       let place = list.place.bytes
       if let value = try session.storage.get(preimages, place.bytes) {
         try sink.put(.preimages, unsafePointers(place.bytes), unsafePointers(value))
@@ -84,8 +84,7 @@ struct IncrementGathering: ~Copyable {
         if key.withUnsafeBytes({ horizon.sees(table, $0) }) { try gatherPresent(table, key) }
         if table == .blobInfo, try !isPresent(value, state) { try gatherChunks(key) }
       }
-      next = list.place
-      next.part += 1
+      next = list.place.following
     }
   }
 

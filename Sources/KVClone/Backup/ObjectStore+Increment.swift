@@ -66,7 +66,12 @@ extension ObjectStore {
   private func requireNoMigration(_ since: String, _ session: borrowing Session) throws(StoreError) {
     let snapshot = try session.existingSnapshot(since)
     let then = try StoreCatalog(session.storage, schema.tables.metadata, number: UInt64(snapshot.modelNumber))
-    if then.codes.former == session.schema.codes.former { return }
+    let now = session.schema
+    if then.codes.former == now.codes.former, then.model.modelHash == now.model.modelHash,
+      SchemaCodes.storeAlike(then.codes, then.model, as: now.codes, now.model)
+    {
+      return
+    }
     throw StoreError(
       .incompatibleModel,
       "the store was migrated to another version of its model after the snapshot \(since) was made; make a full backup, and go on from a "

@@ -30,6 +30,21 @@ struct SavedStates {
     return Self.isOf(table, found.key)
   }
 
+  /// Whether a key has a state, of whatever epoch, in which it had a value. One that is damaged may be.
+  func hasValue(of table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
+    PreimageKey.write(table: table, key: key, epoch: 0, to: bound)
+    let wanted = bound.bytes
+    var isFound = false
+    try inner.scan(preimages, from: wanted) { (key, value) throws(StoreError) in
+      let key = unsafePointers(copy key)
+      guard PreimageKey.isOfSameKey(key, wanted) else { return false }
+      let entry = StorageEntryPointers(key: key, value: unsafePointers(copy value))
+      do throws(StoreError) { isFound = try Self.value(entry) != nil } catch { isFound = true }
+      return !isFound
+    }
+    return isFound
+  }
+
   /// Calls `body` with the key of each state of a table, of whatever epoch, until it answers false.
   func forEachKey(of table: TableCode, _ body: (UnsafeRawBufferPointer) -> Bool) throws(StoreError) {
     bound.removeAll()

@@ -67,8 +67,8 @@ extension Session {
   /// - Parameter older: the youngest snapshot before them, which is the only one that may need them still; nil where there is
   ///   none.
   private mutating func sweep(_ epochs: Range<UInt64>, neededSince older: SnapshotHorizon?) throws(StoreError) {
-    var next = SavedKeysKey(epoch: epochs.lowerBound, commit: 0, part: 0)
-    while let list = try savedKeys(from: next, before: epochs.upperBound) {
+    var next: SavedKeysKey? = SavedKeysKey(epoch: epochs.lowerBound, commit: 0, part: 0)
+    while let start = next, let list = try savedKeys(from: start, before: epochs.upperBound) {
       var kept = SavedKeys()
       var keptCount = 0
       for (table, key) in list.keys {
@@ -89,8 +89,7 @@ extension Session {
           try Self.put(&storage, preimages, place, bytes)
         }
       }
-      next = list.place
-      next.part += 1
+      next = list.place.following
     }
   }
 
@@ -107,12 +106,9 @@ extension Session {
     try storage.delete(preimages, preimage.span.bytes)
     guard table == .blobInfo, let serial = try? NumberKey.blobSerial(key.span.bytes) else { return }
     if try storage.get(schema.tables.blobinfo, key.span.bytes) != nil { return }
-    let first = PreimageKey.encode(table: table, key: key.span.bytes, epoch: 0)
-    if let other = try storage.seek(preimages, first.span.bytes, .atOrAfter),
-      PreimageKey.isOfSameKey(unsafePointers(other.key), unsafePointers(first.span.bytes))
-    {
-      return
-    }
+    // A snapshot of a time when it was an upload yet does not keep it.
+    let states = SavedStates(storage.backend, preimages, epoch: 0)
+    if try states.hasValue(of: table, unsafePointers(key.span.bytes)) { return }
     try storage.deleteBlobChunks(blobTables, serial)
   }
 }
@@ -148,11 +144,10 @@ extension Session {
   borrowing func forEachSavedKey(
     in epochs: Range<UInt64>, _ body: (TableCode, [UInt8], UInt64) throws(StoreError) -> Void
   ) throws(StoreError) {
-    var next = SavedKeysKey(epoch: epochs.lowerBound, commit: 0, part: 0)
-    while let list = try savedKeys(from: next, before: epochs.upperBound) {
+    var next: SavedKeysKey? = SavedKeysKey(epoch: epochs.lowerBound, commit: 0, part: 0)
+    while let start = next, let list = try savedKeys(from: start, before: epochs.upperBound) {
       for (table, key) in list.keys { try body(table, key, list.place.epoch) }
-      next = list.place
-      next.part += 1
+      next = list.place.following
     }
   }
 
@@ -196,10 +191,9 @@ extension Session {
     let older = all.last { $0.epoch < snapshot.epoch }.map { SnapshotHorizon($0, schema.orderedLists) }
     let end = all.first { $0.epoch > snapshot.epoch }?.epoch ?? .max
     var sum: UInt64 = 0
-    var next = SavedKeysKey(epoch: snapshot.epoch, commit: 0, part: 0)
-    while let list = try savedKeys(from: next, before: end) {
-      next = list.place
-      next.part += 1
+    var next: SavedKeysKey? = SavedKeysKey(epoch: snapshot.epoch, commit: 0, part: 0)
+    while let start = next, let list = try savedKeys(from: start, before: end) {
+      next = list.place.following
       guard let older else {
         sum = sum.addingReportingOverflow(list.byteCount).partialValue
         continue
