@@ -22,6 +22,29 @@ final class DerivationPlan: Sendable {
     self.entities = byCode
   }
 
+  /// Whether every entity's attributes are made of what another plan's are made of, by code.
+  func isSame(as other: DerivationPlan) -> Bool {
+    Set(parts) == Set(other.parts)
+  }
+
+  private struct Part: Hashable {
+    let entity: Int
+    let attribute: UInt16
+    let function: DerivedExpression.Function
+    let source: UInt16?
+    let hops: [UInt16]
+  }
+
+  private var parts: [Part] {
+    entities.indices.flatMap { code in
+      (entities[code]?.own ?? []).map { derivation, attribute in
+        Part(
+          entity: code, attribute: attribute.code, function: derivation.function, source: derivation.source?.code,
+          hops: derivation.hops.map(\.code))
+      }
+    }
+  }
+
   /// What changes of an entity's objects mean; nil where they mean nothing.
   @inline(__always)
   func entity(_ code: UInt16) -> EntityDerivations? {

@@ -58,9 +58,11 @@ final class CatalogWatch: Sendable {
       if last.known == number { return last }
       // Most models that come later differ in other things.
       let catalog = try StoreCatalog(storage, metadata)
+      let isReadable = SchemaCodes.storeAlike(catalog.codes, catalog.model, as: schema.codes, schema.model)
       let isCurrent =
-        catalog.codes == schema.codes && Self.derivations(catalog.model) == Self.derivations(schema.model)
-      let found = State(known: number, isCurrent: isCurrent, isReadable: catalog.codes.storesAs(schema.codes))
+        isReadable && catalog.codes == schema.codes && catalog.model.modelHash == schema.model.modelHash
+        && Self.derivations(catalog.model) == Self.derivations(schema.model)
+      let found = State(known: number, isCurrent: isCurrent, isReadable: isReadable)
       state.withLock { $0 = found }
       return found
     } catch {

@@ -137,6 +137,17 @@ struct SchemaCodes: Codable, Hashable, Sendable {
       && layouts == others.layouts && fills == others.fills
   }
 
+  /// The same, with entities at the same places: an entity that comes under another root keeps its code.
+  static func storeAlike(
+    _ codes: SchemaCodes, _ model: ManagedObjectModel, as others: SchemaCodes, _ other: ManagedObjectModel
+  ) -> Bool {
+    codes.storesAs(others)
+      && model.entities.allSatisfy { entity in
+        let same = other.entity(named: entity.name)
+        return same?.superentityName == entity.superentityName && same?.isAbstract == entity.isAbstract
+      }
+  }
+
   /// Whether no code was given twice, and none beyond the last one: what `assign` keeps, and a file may not.
   var isConsistent: Bool {
     func areDistinct(_ codes: [UInt16], upTo last: UInt16) -> Bool {

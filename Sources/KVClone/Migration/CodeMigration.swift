@@ -36,7 +36,8 @@ struct CodeMigration {
       for attribute in entity.attributes {
         let resolved = destination.attribute(attribute.name, of: entity.name) ?? attribute
         for leaf in CompiledAttribute.leaves(of: resolved) where !leaf.description.isDerived {
-          guard let code = codes.properties[entity.name]?[leaf.path], code > old.lastProperty,
+          // An element of a composite that is nil has no value, whatever its default is.
+          guard !leaf.path.contains("."), let code = codes.properties[entity.name]?[leaf.path], code > old.lastProperty,
             let value = leaf.description.defaultValue
           else { continue }
           codes.setFill(value, ofProperty: code)

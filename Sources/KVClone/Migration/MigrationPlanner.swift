@@ -101,15 +101,22 @@ struct MigrationPlanner {
     var concerned: Set<UInt16> = []
     for work in works { concerned.formUnion(work.concerned) }
     let tally = try EntityTally(session, concerned)
-    return MigrationPlan(steps: works.map { plan($0, tally) })
+    var isMapped = false
+    var steps: [MigrationPlan.Step] = []
+    for work in works {
+      steps.append(plan(work, tally, afterMapping: isMapped))
+      if work.step.mapping != nil { isMapped = true }
+    }
+    return MigrationPlan(steps: steps)
   }
 
-  private func plan(_ work: Work, _ tally: EntityTally) -> MigrationPlan.Step {
+  /// - Parameter afterMapping: whether a mapping model does a step before, so that nobody knows yet which entities have objects.
+  private func plan(_ work: Work, _ tally: EntityTally, afterMapping: Bool) -> MigrationPlan.Step {
     if let mapping = work.step.mapping { return plan(work, mapping, tally) }
     let refusals = work.difference.refusals.filter { refusal in
       work.step.new.model.entities.contains { entity in
         guard work.concerns(refusal, entity), let code = work.step.new.codes.entities[entity.name] else { return false }
-        return tally.counts[code] ?? 0 > 0
+        return afterMapping || tally.counts[code] ?? 0 > 0
       }
     }
     func count(_ codes: Set<UInt16>) -> Int { codes.reduce(0) { $0 + (tally.counts[$1] ?? 0) } }

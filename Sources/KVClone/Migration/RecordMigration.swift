@@ -12,6 +12,9 @@ struct RecordMigration {
     /// What new objects have, in a field that older records of the entity have not, or with values from another time: others have had
     /// the attribute already.
     case renew(UInt16, AttributeValue?)
+    /// A value for an element that is new, or nil where it may not be, in composites of which another element has one: what was nil
+    /// stays nil.
+    case complete(UInt16, AttributeValue, siblings: [UInt16])
     /// Nobody, in a field of the same kind.
     case clear(CompiledRelationship)
     /// The members of a list, or the target of a to-one relationship, in another relationship.
@@ -47,6 +50,11 @@ struct RecordMigration {
       guard let former = matching.formerLeaf(attribute.path, top, of: entity.name),
         let code = old.properties[former.declaringEntity]?[former.path]
       else {
+        if let siblings = Self.siblings(of: attribute, in: entity), let value = attribute.description.defaultValue {
+          if known.contains(attribute.code) { steps.append(.renew(attribute.code, nil)) }
+          steps.append(.complete(attribute.code, value, siblings: siblings))
+          continue
+        }
         // Where a sub-entity declares it again, with another default than older records are said to have, these are told.
         if known.contains(attribute.code) || attribute.fill != attribute.description.defaultValue {
           steps.append(.renew(attribute.code, attribute.description.defaultValue))
@@ -62,7 +70,11 @@ struct RecordMigration {
       if former.description.isOptional, !attribute.description.isOptional,
         let value = attribute.description.defaultValue
       {
-        steps.append(.fill(attribute.code, value))
+        if let siblings = Self.siblings(of: attribute, in: entity) {
+          steps.append(.complete(attribute.code, value, siblings: siblings))
+        } else {
+          steps.append(.fill(attribute.code, value))
+        }
       }
     }
     for relationship in entity.relationships {
@@ -83,6 +95,14 @@ struct RecordMigration {
     self.steps = steps
     self.oneSided = oneSided
     self.fills = fills
+  }
+
+  /// The other elements of the composite that an attribute is one of; nil where it is none.
+  private static func siblings(of attribute: CompiledAttribute, in entity: CompiledEntity) -> [UInt16]? {
+    guard let dot = attribute.path.firstIndex(of: ".") else { return nil }
+    let prefix = attribute.path[...dot]
+    return entity.attributes.filter { $0.field != nil && $0.path != attribute.path && $0.path.hasPrefix(prefix) }
+      .map(\.code)
   }
 
   /// Whether the other side has the members' links already: it is what the other side was, or the same hidden lists.

@@ -66,6 +66,7 @@ extension Session {
       throw StoreError(.limitExceeded, "a store remembers at most 65,535 versions of its model")
     }
     let source = schema
+    let before = tally
     if step.mapping == nil { tally.deletedCount += try deleteObjects(removedBy: step, run) }
     tally.movedCount += try moveObjects(by: step, run)
     forgetChanges()
@@ -96,13 +97,17 @@ extension Session {
     if !made.isEmpty {
       try run.begin(.index)
       try session.buildIndexes(made) { (count) throws(StoreError) in try run.advance(by: count) }
-      try session.requireUnique(made)
     }
     if let mapping = step.mapping {
       session = try session.mapped(by: mapping, from: source, policies, run, &tally)
     }
-    try session.rebuildDerived()
+    // What they are made of may be gone, or have other values, with the same expressions.
+    let isOther =
+      !session.schema.derivations.isSame(as: source.derivations) || tally.deletedCount != before.deletedCount
+      || tally.rewrittenCount != before.rewrittenCount || tally.createdCount != before.createdCount
+    let isRebuilt = try session.rebuildDerived(evenIfSame: isOther)
     session.forgetChanges()
+    try session.requireUnique(made, withDerived: isRebuilt)
     return session
   }
 
@@ -174,10 +179,16 @@ extension Session {
   // MARK: Constraints
 
   /// Looks for objects with the same values in indexes of constraints that were just made.
-  private borrowing func requireUnique(_ made: Set<UInt16>) throws(StoreError) {
+  ///
+  /// - Parameter withDerived: also in those of derived attributes, which were computed anew.
+  private borrowing func requireUnique(_ made: Set<UInt16>, withDerived: Bool) throws(StoreError) {
+    var done: Set<UInt16> = []
     for entity in schema.entities {
-      for constraint in entity.constraints where made.contains(constraint.indexID) {
-        try requireUnique(constraint)
+      for constraint in entity.constraints {
+        let isNew =
+          made.contains(constraint.indexID)
+          || withDerived && constraint.columns.contains { entity.isDerived($0) }
+        if isNew, done.insert(constraint.indexID).inserted { try requireUnique(constraint) }
       }
     }
   }
@@ -185,48 +196,65 @@ extension Session {
   private borrowing func requireUnique(_ constraint: CompiledConstraint) throws(StoreError) {
     let prefix = IndexKey.prefix(indexID: constraint.indexID)
     var last: [UInt8] = []
-    var suspects: [(ObjectID, ObjectID)] = []
-    var lastID = ObjectID(rawValue: 0)
-    try storage.scan(schema.tables.indexes, within: prefix.span.bytes) { (key, _) throws(StoreError) in
-      guard key.withUnsafeBytes({ $0.starts(with: prefix) }) else { return false }
-      let id: ObjectID
-      let isSame: Bool
-      do throws(RecordError) {
-        let values = try IndexKey.values(of: copy key)
-        isSame = values.isEqual(to: last)
-        if !isSame { last = values.withUnsafeBytes { Array($0) } }
-        id = try IndexKey.objectID(of: copy key)
-      } catch {
-        throw StoreError(.damaged, "an index has a malformed key; run `check` to see the extent")
+    var suspects: [ObjectID] = []
+    var next: [UInt8]? = prefix
+    // Some at a time: long texts are cut off in an index, so the same key need not be the same value.
+    while let start = next {
+      suspects.removeAll(keepingCapacity: true)
+      next = nil
+      try storage.scan(schema.tables.indexes, from: start.span.bytes) { (key, _) throws(StoreError) in
+        guard key.withUnsafeBytes({ $0.starts(with: prefix) }) else { return false }
+        if suspects.count == 100 {
+          next = key.withUnsafeBytes { Array($0) }
+          return false
+        }
+        do throws(RecordError) {
+          let values = try IndexKey.values(of: copy key)
+          if values.isEqual(to: last) {
+            suspects.append(try IndexKey.objectID(of: copy key))
+          } else {
+            last = values.withUnsafeBytes { Array($0) }
+          }
+        } catch {
+          throw StoreError(.damaged, "an index has a malformed key; run `check` to see the extent")
+        }
+        return true
       }
-      if isSame { suspects.append((lastID, id)) }
-      lastID = id
-      return suspects.count < 1000
+      for id in suspects { try requireUnique(constraint, id) }
     }
-    for (_, id) in suspects {
-      let view = try existingRecord(id)
-      let entity = try schema.entity(of: view, id: id)
-      guard let other = try conflict(constraint, entity, view, id) else { continue }
-      throw StoreError(
-        .notUnique,
-        "\(constraint.name) of \(entity.name)/\(id.serial) must be unique in the new version of the model, and "
-          + "\(try name(of: other)) has the same values; change one of them before",
-        entity: entity.name, property: constraint.name, object: "\(entity.name)/\(id.serial)")
-    }
+  }
+
+  private borrowing func requireUnique(_ constraint: CompiledConstraint, _ id: ObjectID) throws(StoreError) {
+    let view = try existingRecord(id)
+    let entity = try schema.entity(of: view, id: id)
+    guard let other = try conflict(constraint, entity, view, id) else { return }
+    throw StoreError(
+      .notUnique,
+      "\(constraint.name) of \(entity.name)/\(id.serial) must be unique in the new version of the model, and "
+        + "\(try name(of: other)) has the same values; change one of them before",
+      entity: entity.name, property: constraint.name, object: "\(entity.name)/\(id.serial)")
   }
 
   // MARK: Derived attributes
 
-  /// Computes the derived attributes, if they are not what they were.
-  private mutating func rebuildDerived() throws(StoreError) {
+  /// Computes the derived attributes, if they are not what they were; whether it did.
+  private mutating func rebuildDerived(evenIfSame isForced: Bool) throws(StoreError) -> Bool {
     let table = schema.tables.metadata
     guard let fingerprint = schema.derivations.fingerprint else {
       try storage.delete(table, MetadataKey.bytes(MetadataKey.derivations).span.bytes)
-      return
+      return false
     }
-    if hasDerivedValues() { return }
+    if !isForced, hasDerivedValues() { return false }
     try noteAllDerived()
     try refreshDerived()
     try Metadata.put(&storage, table, MetadataKey.derivations, Metadata.derivations(fingerprint))
+    return true
+  }
+}
+
+extension CompiledEntity {
+  fileprivate func isDerived(_ column: CompiledConstraint.Column) -> Bool {
+    guard case .attribute(let index) = column else { return false }
+    return attributes[index].isDerived
   }
 }

@@ -210,6 +210,14 @@ extension Session {
         guard let field = entity.layout.fieldIndex(ofProperty: code), buffer.view.isNull(field) else { continue }
         try set(&buffer, field, value, id, schema)
         isChanged = true
+      case .complete(let code, let value, let siblings):
+        guard let field = entity.layout.fieldIndex(ofProperty: code), buffer.view.isNull(field) else { continue }
+        let isThere = siblings.contains { sibling in
+          entity.layout.fieldIndex(ofProperty: sibling).map { !buffer.view.isNull($0) } ?? false
+        }
+        if !isThere { continue }
+        try set(&buffer, field, value, id, schema)
+        isChanged = true
       case .renew(let code, let value):
         guard let field = entity.layout.fieldIndex(ofProperty: code) else { continue }
         if let old = view.layout.fieldIndex(ofProperty: code), view.layout.kind(old).mayBeBlob, !view.isNull(old),

@@ -41,8 +41,9 @@ extension Session {
     }
     let view = try schema.view(of: bytes.span.bytes, id: id)
     let entity = try schema.entity(of: view, id: id)
-    for blob in entity.blobs(in: view) { try addReference(to: blob, describedIn: past.storage) }
     try Self.load(&scratch, view, entity, id)
+    // Those that the record has by the present layout, in which it is stored.
+    for blob in entity.blobs(in: scratch.view) { try addReference(to: blob, describedIn: past.storage) }
     for relationship in entity.relationships {
       if relationship.isToMany {
         scratch.setHead(relationship.field, ListHead(count: 0, isChunked: true))

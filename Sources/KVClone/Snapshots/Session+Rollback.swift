@@ -9,11 +9,16 @@ extension Session {
   /// - Throws: `incompatibleModel` where what a snapshot shows is not for the store's model.
   borrowing func requireSameModel(as snapshot: SnapshotValue, _ schemas: SnapshotSchemas) throws(StoreError) -> Schema {
     let past = try schemas.schema(of: snapshot, storage, schema)
-    if past.model.modelHash == schema.model.modelHash { return past }
+    // A version that came back after another one stores what it has under other codes.
+    if past.model.modelHash == schema.model.modelHash,
+      SchemaCodes.storeAlike(past.codes, past.model, as: schema.codes, schema.model)
+    {
+      return past
+    }
     throw StoreError(
       .incompatibleModel,
-      "the snapshot is of another version of the model (\(past.model.modelHash.hex.prefix(12))…) than the store has now "
-        + "(\(schema.model.modelHash.hex.prefix(12))…); clone from it, or dump it and load that into a new store")
+      "the store was migrated since the snapshot was made (by version \(past.model.versionIdentifier), "
+        + "\(past.model.modelHash.hex.prefix(12))…); clone from it, or dump it and load that into a new store")
   }
 
   /// The objects of a root entity that came after a snapshot.
@@ -47,11 +52,10 @@ extension Session {
     // A view of the same transaction, which sees through what is written meanwhile: that is saved before.
     let past = StorageTransaction(
       SnapshotBackend(recorder.inner, preimages: schema.tables.preimages, horizon, isWritten: true))
-    var next = SavedKeysKey(epoch: snapshot.epoch, commit: 0, part: 0)
-    while let list = try savedKeys(from: next, before: .max) {
+    var next: SavedKeysKey? = SavedKeysKey(epoch: snapshot.epoch, commit: 0, part: 0)
+    while let start = next, let list = try savedKeys(from: start, before: .max) {
       for (table, key) in list.keys { try restore(table, key, past, &run) }
-      next = list.place
-      next.part += 1
+      next = list.place.following
     }
     tally.replacedByteCount = recorder.savedByteCount
     noteRecreated(run.recreated)
@@ -147,7 +151,9 @@ extension Session {
     var oldKeys: [[UInt8]] = []
     if wasThere {
       let entity = try load(id)
-      oldBlobs = entity.blobs(in: scratch.view)
+      // Also those of attributes that the record has from an earlier version of the model.
+      oldBlobs = entity.blobs(in: scratch.view) + outlived.blobs
+      outlived.blobs.removeAll()
       oldKeys = try entity.indexKeys(id, scratch.view, schema).filter { run.isYounger($0) }
     }
     guard let then else {

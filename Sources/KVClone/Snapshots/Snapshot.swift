@@ -96,6 +96,7 @@ extension ObjectStore {
       throw Snapshots.notFound(name)
     }
     let own = try snapshotSchemas.schema(of: value, storage, schema)
+    if byPresentModel { try schema.requireReading(own, of: name) }
     let schema = byPresentModel ? schema : own
     // By the store's own, as the writer does.
     let horizon = SnapshotHorizon(value, self.schema.orderedLists)

@@ -29,6 +29,11 @@ struct SnapshotComparison {
         if let difference = try Self.difference(id, old, new, changes), try !body(difference) { return }
         next = changes.objects.set(rootCode: rootCode)?.next(from: serial + 1)
       }
+      if !new.schema.rootCodes.contains(rootCode) {
+        // The later model has no such entity: its objects are left where they were, and nothing was saved of them.
+        if try !forEachRetired(rootCode, old, changes, body) { return }
+        continue
+      }
       var position: UInt64? = first.watermarks.first { $0.rootCode == rootCode }?.nextSerial ?? 0
       while let start = position {
         let batch = try Self.objects(rootCode, from: start, new)
@@ -40,6 +45,24 @@ struct SnapshotComparison {
         position = batch.last.map { $0.id.serial + 1 }
       }
     }
+  }
+
+  /// The objects that were there under a root entity that is gone, but for those that were told already; false where `body` has
+  /// enough.
+  private func forEachRetired(
+    _ rootCode: UInt16, _ old: borrowing Session, _ changes: Changes, _ body: (SnapshotDifference) throws -> Bool
+  ) throws -> Bool {
+    var position: UInt64? = 0
+    while let start = position {
+      let batch = try Self.objects(rootCode, from: start, old)
+      for (id, entityName) in batch where !changes.objects.contains(id) {
+        let difference = SnapshotDifference(
+          id: id, entityName: entityName, kind: .deleted, attributes: [], relationships: [])
+        if try !body(difference) { return false }
+      }
+      position = batch.last.map { $0.id.serial + 1 }
+    }
+    return true
   }
 
   // MARK: What was changed

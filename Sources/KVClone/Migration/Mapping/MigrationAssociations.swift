@@ -9,13 +9,21 @@ final class MigrationAssociations {
 
   /// In the order in which they came.
   private var pairs: [Pair] = []
-  /// The same, by source and by destination; made when somebody asks.
+  /// The same, by source and by destination, where they do not come so; made when somebody asks.
   private var bySource: [Pair] = []
   private var byDestination: [Pair] = []
+
+  // As they come in most mappings: then nothing has to be sorted, and those who ask between two additions cost nothing.
+  private var isBySource = true
+  private var isByDestination = true
 
   var count: Int { pairs.count }
 
   func add(_ source: ObjectID, _ destination: ObjectID) {
+    if let last = pairs.last {
+      if source.rawValue < last.source { isBySource = false }
+      if destination.rawValue < last.destination { isByDestination = false }
+    }
     pairs.append(Pair(source: source.rawValue, destination: destination.rawValue))
   }
 
@@ -25,21 +33,20 @@ final class MigrationAssociations {
   }
 
   func destinations(of source: ObjectID) -> [ObjectID] {
-    if bySource.count != pairs.count {
-      // Mostly they come in this order, and those of one source stay in theirs.
-      bySource = pairs
-      let isSorted = zip(pairs, pairs.dropFirst()).allSatisfy { $0.source <= $1.source }
-      if !isSorted {
-        bySource = pairs.enumerated().sorted { ($0.element.source, $0.offset) < ($1.element.source, $1.offset) }
-          .map(\.element)
-      }
+    if !isBySource, bySource.count != pairs.count {
+      // Those of one source stay in their order.
+      bySource = pairs.enumerated().sorted { ($0.element.source, $0.offset) < ($1.element.source, $1.offset) }
+        .map(\.element)
     }
-    return Self.run(bySource, \.source, source.rawValue).map { ObjectID(rawValue: $0.destination) }
+    return Self.run(isBySource ? pairs : bySource, \.source, source.rawValue).map { ObjectID(rawValue: $0.destination) }
   }
 
   func sources(of destination: ObjectID) -> [ObjectID] {
-    if byDestination.count != pairs.count { byDestination = pairs.sorted { $0.destination < $1.destination } }
-    return Self.run(byDestination, \.destination, destination.rawValue).map { ObjectID(rawValue: $0.source) }
+    if !isByDestination, byDestination.count != pairs.count {
+      byDestination = pairs.sorted { $0.destination < $1.destination }
+    }
+    return Self.run(isByDestination ? pairs : byDestination, \.destination, destination.rawValue)
+      .map { ObjectID(rawValue: $0.source) }
   }
 
   private static func run(_ pairs: [Pair], _ key: KeyPath<Pair, UInt64>, _ wanted: UInt64) -> ArraySlice<Pair> {
