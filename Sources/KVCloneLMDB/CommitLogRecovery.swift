@@ -117,7 +117,8 @@ struct CommitLogRecovery {
   }
 
   /// The file has the head's tie. Its newer meta page is one that the log knows, or that of the commit after its last record,
-  /// which was just being written, and then the log knows the older one.
+  /// which was just being written, and then the log knows the older one. A page that is none was being written when the power went, and
+  /// has anything: it says nothing against the log, and of two, the tie speaks alone.
   private func checkBelongs(_ data: Int32, _ head: CommitLogHead, _ known: LogEnd) throws(LMDBError) {
     var tie: UInt64 = 0
     guard unsafe readAll(data, &tie, 8, CommitLogFormat.tieOffset), UInt64(littleEndian: tie) == head.tie else {
@@ -138,8 +139,8 @@ struct CommitLogRecovery {
       metas.append((commit, isKnown))
     }
     metas.sort { $0.commit > $1.commit }
-    if metas.first?.isKnown == true { return }
-    if metas.first?.commit == known.commit &+ 1, metas.last?.isKnown == true { return }
+    guard let newest = metas.first, !newest.isKnown else { return }
+    if newest.commit == known.commit &+ 1, metas.count == 1 || metas.last?.isKnown == true { return }
     throw .commitLog(.foreign, path: paths.commitLog)
   }
 }
