@@ -283,6 +283,23 @@ struct IncrementTests {
     try fixture.expectSame("full", "i")
   }
 
+  /// A process that is killed between the two would leave it for ever: nobody makes an increment of this name again.
+  @Test("the file that sorts it is gone before it has its name")
+  func scratchFile() throws {
+    let fixture = try IncrementFixture()
+    try fixture.change()
+    let root = fixture.root
+    let counts = Mutex<[BackupProgress.Phase: Int]>([:])
+    try fixture.store.backup(to: fixture.path("i"), options: BackupOptions(since: "a")) { news in
+      let names = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
+      counts.withLock { $0[news.phase] = names.count { $0.hasPrefix(".i.") } }
+    }
+    let found = counts.withLock { $0 }
+    #expect(found[.gather] == 2)
+    #expect(found[.sync] == 1)
+    #expect(found[.verify] == 1)
+  }
+
   @Test("while others write, it is the state of one commit")
   func hot() throws {
     let fixture = try IncrementFixture()

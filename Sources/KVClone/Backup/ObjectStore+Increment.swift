@@ -18,10 +18,14 @@ extension ObjectStore {
   ) throws(StoreError) -> BackupResult {
     guard engine is LMDBEngine else { throw StoreError(.io, "this store has no file that could be copied") }
     let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
-    let scratch = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
-    try run.check()
-    run.begin(.gather)
-    let increment = try gather(since, into: scratch, copy, run)
+    let increment: (commit: UInt64, entryCount: UInt64)
+    do {
+      // Gone before the increment has its name: once it has, nobody would sweep what is left of this.
+      let scratch = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
+      try run.check()
+      run.begin(.gather)
+      increment = try gather(since, into: scratch, copy, run)
+    }
     try run.sync(copy)
     let pageCount = try run.verifyIncrement(copy, options.verification, of: self.path)
     let byteCount = copy.byteCount
