@@ -7,7 +7,7 @@ final class Campaign: Sendable {
   static var classes: [any FaultClass.Type] {
     [
       KillFaults.self, ErrorFaults.self, FullDiskFaults.self, PowerLossFaults.self, LostSyncFaults.self,
-      SelfTestFaults.self,
+      BackupFaults.self, SelfTestFaults.self,
     ]
   }
 
@@ -18,7 +18,8 @@ final class Campaign: Sendable {
   let scratch: String
   private let shim: String
   private let lanes: Int
-  private let contexts = Mutex<[Int: TrialContext]>([:])
+  /// By their directories.
+  private let contexts = Mutex<[String: TrialContext]>([:])
 
   init(_ options: Options) throws {
     self.options = options
@@ -33,14 +34,34 @@ final class Campaign: Sendable {
 
   /// The workload of this seed, or of one of the next ones.
   func context(offset: Int = 0) throws -> TrialContext {
-    if let known = contexts.withLock({ $0[offset] }) { return known }
     let base = try options.workload()
-    let workload = Workload(
-      seed: base.seed + UInt64(offset), commitCount: base.commitCount, usesCommitLog: base.usesCommitLog)
+    return try context(
+      of: Workload(
+        seed: base.seed + UInt64(offset), commitCount: base.commitCount, usesCommitLog: base.usesCommitLog))
+  }
+
+  /// All of them; in the quick form one of so many, others for each seed.
+  func sample<T>(_ all: [T], oneOf part: Int) -> [T] {
+    if !isQuick { return all }
+    let first = Int(seed % UInt64(part))
+    return stride(from: first, to: all.count, by: part).map { all[$0] }
+  }
+
+  /// The short workload that makes copies.
+  func contextWithCopies() throws -> TrialContext {
+    let base = try options.workload()
+    return try context(
+      of: Workload(
+        seed: base.seed, commitCount: Copies.commitCount, usesCommitLog: base.usesCommitLog, makesCopies: true))
+  }
+
+  private func context(of workload: Workload) throws -> TrialContext {
+    let directory = "\(scratch)/workload-\(workload.seed)\(workload.makesCopies ? "-copies" : "")"
+    if let known = contexts.withLock({ $0[directory] }) { return known }
     let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     let context = try TrialContext(
-      workload: workload, executable: executable, shim: shim, directory: "\(scratch)/workload-\(workload.seed)")
-    contexts.withLock { $0[offset] = context }
+      workload: workload, executable: executable, shim: shim, directory: directory)
+    contexts.withLock { $0[directory] = context }
     return context
   }
 

@@ -15,7 +15,7 @@ struct DiskFiller {
   func run() throws {
     let isBallastMade = FileManager.default.createFile(
       atPath: ballast, contents: Data(repeating: 1, count: Self.ballastSize))
-    guard isBallastMade, let store = try makeStore() else {
+    guard isBallastMade, var store = try makeStore() else {
       // Too small for a store: it must not be there then, not even a part of it.
       try? FileManager.default.removeItem(atPath: ballast)
       let left = try FileManager.default.contentsOfDirectory(atPath: root)
@@ -23,8 +23,18 @@ struct DiskFiller {
       return Worker.say("too small for a store")
     }
     var random = SeededGenerator(seed: workload.seed)
+    let hasSnapshot = try attempt("a snapshot", store) { try store.createSnapshot(named: "empty") }
     let commits = try fill(store, &random)
     try verify(store, "on the full disk")
+    if hasSnapshot {
+      try attempt("a rollback", store) { try store.rollback(to: try store.snapshot(named: "empty")) }
+      try verify(store, "after a rollback on the full disk")
+    }
+    store = try migrated(store)
+    try verify(store, "after a migration on the full disk")
+    // As long as there are snapshots, a delete saves what it deletes, for which there may be no room.
+    try store.deleteSnapshots(named: try store.snapshots().map(\.name))
+    try verify(store, "after its snapshots were deleted on the full disk")
     try deleteSome(store)
     try verify(store, "after deletes on the full disk")
     try FileManager.default.removeItem(atPath: ballast)
@@ -39,7 +49,7 @@ struct DiskFiller {
 
   private func makeStore() throws -> ObjectStore? {
     do {
-      return try ObjectStore.create(at: path, model: WorkloadModel.model, options: workload.options())
+      return try ObjectStore.create(at: path, model: WorkloadModel.versions[0], options: workload.options())
     } catch {
       guard error.kind == .diskFull else { throw error }
       return nil
@@ -50,14 +60,15 @@ struct DiskFiller {
   private func fill(_ store: ObjectStore, _ random: inout SeededGenerator) throws -> Int {
     var size = 20
     for number in 0..<Self.attempts {
-      let before = try StoreDigest.digest(store)
+      let before = try StoreDigest.content(of: store)
       do {
         try insert(size, into: store, &random)
       } catch let error as any KVCloneError {
         guard error.kindName == StoreError.Kind.diskFull.rawValue else {
           throw Finding("the full disk was reported as \(error.kindName): \(error.message)")
         }
-        guard try StoreDigest.digest(store) == before else { throw Finding("a write that did not fit left something") }
+        let isSame = try StoreDigest.content(of: store) == before
+        if !isSame { throw Finding("a write that did not fit left something") }
         // Down to the last page: small commits still fit where large ones do not.
         if size == 1 { return number }
         size /= 4
@@ -68,12 +79,49 @@ struct DiskFiller {
   }
 
   private func insert(_ count: Int, into store: ObjectStore, _ random: inout SeededGenerator) throws {
+    let title = store.model.modelHash == WorkloadModel.versions[0].modelHash ? "title" : "name"
     try store.write { transaction in
       for _ in 0..<count {
         let image = Workload.bytes(2_000 + random.below(20_000), &random)
-        try transaction.insert("Photo", ["title": "fill", "image": .binary(image)])
+        try transaction.insert("Photo", [title: "fill", "image": .binary(image)])
       }
     }
+  }
+
+  /// Does something that may be too large for the disk; whether it was done. If not, nothing has changed.
+  @discardableResult
+  private func attempt(_ what: String, _ store: ObjectStore, _ body: () throws -> Void) throws -> Bool {
+    let before = try StoreDigest.content(of: store)
+    do {
+      try body()
+      return true
+    } catch let error as any KVCloneError {
+      guard error.kindName == StoreError.Kind.diskFull.rawValue else {
+        throw Finding("\(what) on the full disk was reported as \(error.kindName): \(error.message)")
+      }
+    }
+    let isSame = try StoreDigest.content(of: store) == before
+    if !isSame { throw Finding("\(what) that did not fit left something") }
+    return false
+  }
+
+  /// The store, opened again, in whatever version it is then.
+  private func migrated(_ store: ObjectStore) throws -> ObjectStore {
+    let before = try StoreDigest.content(of: store)
+    store.close()
+    var isDone = true
+    do {
+      try ObjectStore.migrate(at: path, to: WorkloadModel.versions[1], options: workload.options())
+    } catch {
+      guard error.kind == .diskFull else {
+        throw Finding("a migration on the full disk was reported as \(error.kind): \(error.message)")
+      }
+      isDone = false
+    }
+    let again = try ObjectStore.open(at: path, options: workload.options())
+    let isOld = try StoreDigest.content(of: again) == before
+    if isOld == isDone { throw Finding("a migration on the full disk \(isDone ? "did nothing" : "left something")") }
+    return again
   }
 
   private func deleteSome(_ store: ObjectStore) throws {
@@ -89,7 +137,7 @@ struct DiskFiller {
   }
 
   private func verify(_ store: ObjectStore, _ when: String) throws {
-    _ = try StoreDigest.digest(store)
+    _ = try StoreDigest.content(of: store)
     if let damage = try store.check(CheckOptions(readData: true)).damages.first {
       throw Finding("\(when), check says \(damage.kind.rawValue): \(damage.message)")
     }

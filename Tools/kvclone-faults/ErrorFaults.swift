@@ -4,7 +4,7 @@ import Foundation
 ///
 /// What has to hold: no signal; an error of a fitting kind, and no acknowledgement before it; the state before the failed
 /// commit is intact, unless the error says that the outcome is unknown; the same process repeats the commit when the
-/// fault is gone, and goes on to the end.
+/// fault is gone, and goes on for some commits more.
 enum ErrorFaults: FaultClass {
   static let name = "error"
 
@@ -60,34 +60,44 @@ enum ErrorFaults: FaultClass {
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     let context = try campaign.context()
-    // The quick form meets each call with one variant, another one for each seed; the whole form with all of them.
+    // The quick form meets an eighth of the calls with one variant each, others for each seed; the whole form all of them
+    // with each.
     return variants.enumerated().map { index, variant in
       let calls = context.calls.indices.filter { call in
         let isWrite = ["write", "meta", "label"].contains(context.calls[call].operation)
-        let isChosen = !campaign.isQuick || (call + Int(context.workload.seed)) % variants.count == index
+        let isChosen = !campaign.isQuick || (call + Int(context.workload.seed)) % (8 * variants.count) == 8 * index
         return isChosen && (isWrite || !variant.onlyWrites)
       }
       return TrialGroup(title: variant.title, trials: calls.map { trial(context, variant, call: $0 + 1) })
     }
   }
 
+  /// How many commits come after the one that the fault meets.
+  private static let commitsAfter = 6
+
   static func trial(_ context: TrialContext, _ variant: Variant, call: Int, arguments: [String] = []) -> Trial {
-    Trial(id: "\(variant.name):\(call)") { lane in
+    let last = min(context.calls[call - 1].commit + commitsAfter, context.workload.commitCount)
+    let arguments = ["--commits", "\(last)"] + arguments
+    return Trial(id: "\(variant.name):\(call)") { lane in
       let run = try WorkerRun(context, root: lane.root, faults: variant.variables(call), arguments: arguments)
-      if let reason = complaint(run, variant, context) { return reason }
-      return try lane.verify(context, root: lane.root, acknowledged: run.acknowledged)
+      if let reason = complaint(run, variant, context, last) { return reason }
+      return try lane.verify(context, root: lane.root, acknowledged: run.acknowledged, copied: run.copied)
     }
   }
 
   /// What is wrong with how the process took the fault.
-  private static func complaint(_ run: WorkerRun, _ variant: Variant, _ context: TrialContext) -> String? {
+  private static func complaint(_ run: WorkerRun, _ variant: Variant, _ context: TrialContext, _ last: Int)
+    -> String?
+  {
     let lastWords = run.errors.split(separator: "\n").last.map(String.init) ?? ""
     guard run.ending == .exit(0) else { return "the process ended with \(run.ending): \(lastWords)" }
     var unreported: Substring?
     var hasStruck = false
     var isUnknown = false
-    // A second creation first looks for what the first one left. What it cannot open stays there for the next one.
+    // A second creation first looks for what the first one left, and so does whoever makes a copy. What it cannot open stays
+    // there for the next one.
     var maySweep = false
+    var isCopying = false
     var number = 0
     for line in run.lines {
       let parts = line.split(separator: " ")
@@ -96,9 +106,15 @@ enum ErrorFaults: FaultClass {
         hasStruck = true
         let isQuiet = quietOperations.contains(String(parts[1])) || maySweep && parts[1] == "open"
         // Where the log fails, the file itself is synced, and where that fails at the end, the next opening does it: then
-        // there is nothing to report. That nothing was lost, the content tells, and `LostSyncFaults`.
-        if !isQuiet, !context.workload.usesCommitLog { unreported = parts[1] }
-      case "ack", "done":
+        // there is nothing to report. That nothing was lost, the content tells, and `LostSyncFaults`. Who writes a copy writes
+        // on where a write has stopped.
+        let isMended = context.workload.usesCommitLog || isCopying && variant.onlyWrites
+        if !isQuiet, !isMended { unreported = parts[1] }
+      case "copying":
+        isCopying = true
+        maySweep = true
+      case "ack", "done", "copied":
+        isCopying = false
         maySweep = false
         if let unreported { return "\(line), although \(unreported) had failed and nothing had been reported" }
       case "error":
@@ -106,9 +122,11 @@ enum ErrorFaults: FaultClass {
         let kind = String(parts[2])
         let isSame = number == Int(parts[1])
         number = Int(parts[1]) ?? 0
-        maySweep = number == 0
-        isUnknown = kind == kindOfDecision || isSame && isUnknown
-        let isLeftover = kind == "storeExists" && parts[1] == "0"
+        maySweep = number == 0 || isCopying
+        // Where opening the store migrates it, that can be done and the rest of the opening fail.
+        let isOpening = context.workload.kind(number) == .automaticMigration
+        isUnknown = kind == kindOfDecision || isOpening || isSame && isUnknown
+        let isLeftover = kind == "storeExists" && maySweep
         if !isLeftover && !variant.allowedKinds.contains(kind) {
           return "\(variant.name) was reported as \(kind): \(lastWords)"
         }
@@ -123,6 +141,6 @@ enum ErrorFaults: FaultClass {
       }
     }
     if !hasStruck { return "the fault did not strike" }
-    return run.lines.last == "done \(context.workload.commitCount)" ? nil : "the process stopped early: \(lastWords)"
+    return run.lines.last == "done \(last)" ? nil : "the process stopped early: \(lastWords)"
   }
 }

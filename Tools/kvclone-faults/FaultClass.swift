@@ -29,7 +29,8 @@ struct Trial: Sendable {
 final class Lane {
   /// Where its trials take place.
   let directory: String
-  private var servers: [UInt64: VerifyServer] = [:]
+  /// By their workloads' directories.
+  private var servers: [String: VerifyServer] = [:]
 
   init(directory: String) {
     self.directory = directory
@@ -39,10 +40,14 @@ final class Lane {
   var root: String { directory + "/root" }
 
   /// Verifies a store that a trial left.
-  func verify(_ context: TrialContext, root: String, acknowledged: Int) throws -> String? {
-    let server = servers[context.workload.seed] ?? VerifyServer(context, errors: directory + "/verify.err")
-    servers[context.workload.seed] = server
-    switch try server.verify(root: root, acknowledged: acknowledged) {
+  ///
+  /// - Parameters:
+  ///   - acknowledged: the last commit that was, −1 when not even the creation was.
+  ///   - copied: the copies whose making was acknowledged, by their names.
+  func verify(_ context: TrialContext, root: String, acknowledged: Int, copied: [String] = []) throws -> String? {
+    let server = servers[context.directory] ?? VerifyServer(context, errors: directory + "/verify.err")
+    servers[context.directory] = server
+    switch try server.verify(root: root, acknowledged: acknowledged, copied: copied) {
     case .sound: return nil
     case .unsound(let reason): return reason
     case .crashed(let ending): return "the process that opened the store ended: \(ending)"

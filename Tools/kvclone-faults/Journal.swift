@@ -44,6 +44,15 @@ struct Journal: Sendable {
     return ends
   }
 
+  /// Where the power can go while a copy is made, or when one was: how many entries are before it.
+  var endsAmongCopies: [Int] {
+    let first = entries.firstIndex { entry in
+      if case .acknowledge(let line) = entry { return line.hasPrefix("copying ") }
+      return false
+    }
+    return first.map { Array($0...entries.count) } ?? []
+  }
+
   private static func parse(_ bytes: UnsafeRawBufferPointer) throws -> [Entry] {
     var entries: [Entry] = []
     var position = 0

@@ -2,25 +2,51 @@
 enum KillFaults: FaultClass {
   static let name = "kill"
 
-  static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
-    let context = try campaign.context()
-    let create = context.calls.indices.filter { context.calls[$0].commit == 0 }
-    let clone = context.calls.indices.filter { context.workload.kind(context.calls[$0].commit) == .clone }
-    let write = context.calls.indices.filter { !create.contains($0) && !clone.contains($0) }
-    return [("create", create), ("write", write), ("clone", clone)].map { phase, calls in
-      TrialGroup(
-        title: "killed before an I/O call of \(phase), each in turn",
-        trials: calls.map { trial(context, call: $0 + 1) })
+  /// What a commit is counted with, one row of the table each.
+  private enum Phase: String, CaseIterable {
+    case create = "create", write = "write", clone = "clone", snapshot = "making and deleting snapshots"
+    case rollback = "rollback", migration = "migration"
+
+    init(_ commit: Int, _ workload: Workload) {
+      self =
+        switch commit == 0 ? nil : workload.kind(commit) {
+        case nil: .create
+        case .clone: .clone
+        case .snapshot, .someSnapshots, .allSnapshots: .snapshot
+        case .rollback, .objectRollback: .rollback
+        case .migration, .automaticMigration, .mappingMigration: .migration
+        case .base, .changes, .spilling, .cleaning, .staged, .large: .write
+        }
     }
   }
 
-  private static func trial(_ context: TrialContext, call: Int) -> Trial {
+  /// In the quick form, one call of so many: there are many of some kinds.
+  private static func quickPart(_ phase: Phase) -> Int {
+    switch phase {
+    case .clone: 1
+    case .create, .migration: 4
+    case .snapshot, .rollback: 6
+    case .write: 10
+    }
+  }
+
+  static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
+    let context = try campaign.context()
+    return Phase.allCases.map { phase in
+      let calls = context.calls.indices.filter { Phase(context.calls[$0].commit, context.workload) == phase }
+      return TrialGroup(
+        title: "killed before an I/O call of \(phase.rawValue), each in turn",
+        trials: campaign.sample(calls, oneOf: quickPart(phase)).map { trial(context, call: $0 + 1) })
+    }
+  }
+
+  static func trial(_ context: TrialContext, call: Int, arguments: [String] = []) -> Trial {
     Trial(id: "\(call)") { lane in
-      let run = try WorkerRun(context, root: lane.root, faults: ["KILL": "\(call)"])
+      let run = try WorkerRun(context, root: lane.root, faults: ["KILL": "\(call)"], arguments: arguments)
       guard run.ending == .signal(9) else {
         return "the process was not killed but ended with \(run.ending): \(run.errors)"
       }
-      return try lane.verify(context, root: lane.root, acknowledged: run.acknowledged)
+      return try lane.verify(context, root: lane.root, acknowledged: run.acknowledged, copied: run.copied)
     }
   }
 }

@@ -8,7 +8,7 @@ struct Options: Sendable {
     "--seed", "--class", "--trial", "--report", "--jobs", "--scratch", "--shim", "--root", "--commits", "--states-file",
     "--planted",
   ]
-  static let flagNames: Set<String> = ["--quick", "--self-test", "--keep", "--commit-log"]
+  static let flagNames: Set<String> = ["--quick", "--self-test", "--keep", "--commit-log", "--copies"]
 
   private(set) var values: [String: String] = [:]
   private(set) var flags: Set<String> = []
@@ -53,7 +53,7 @@ struct Options: Sendable {
   func workload() throws -> Workload {
     Workload(
       seed: UInt64(try number("--seed") ?? 1),
-      commitCount: try number("--commits", from: 1) ?? (isQuick ? 6 : 18),
-      usesCommitLog: flags.contains("--commit-log"))
+      commitCount: try number("--commits", from: 1) ?? (isQuick ? Workload.quickCount : Workload.fullCount),
+      usesCommitLog: flags.contains("--commit-log"), makesCopies: flags.contains("--copies"))
   }
 }

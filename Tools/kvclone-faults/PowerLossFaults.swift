@@ -4,7 +4,7 @@ enum PowerLossFaults: FaultClass {
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     // Several workloads, because one journal has only so many places at which it can end.
-    let (journals, images) = campaign.isQuick ? (1, 60) : (4, 1000)
+    let (journals, images) = campaign.isQuick ? (1, 36) : (4, 1000)
     var anywhere: [Trial] = []
     var afterSpills: [Trial] = []
     for index in 0..<journals {
@@ -50,7 +50,7 @@ enum PowerLossFaults: FaultClass {
       try Scratch.empty(lane.root)
       let loss = PowerLoss(&random)
       try disk.write(to: lane.root, after: loss, &random)
-      return try lane.verify(context, root: lane.root, acknowledged: disk.acknowledged)
+      return try lane.verify(context, root: lane.root, acknowledged: disk.acknowledged, copied: disk.copied)
     }
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneLMDB
 
 /// The tool's own test: mistakes are planted, and each has to be found. A row passes when at least one of its trials
 /// found the mistake.
@@ -8,7 +9,7 @@ enum SelfTestFaults: FaultClass {
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     let context = try campaign.context()
-    let images = campaign.isQuick ? 12 : 60
+    let images = campaign.isQuick ? 8 : 60
     var groups: [TrialGroup] = []
     for (swallowed, title) in [
       ("sync", "syncs that do nothing"), ("meta", "meta pages written without a sync"),
@@ -22,8 +23,11 @@ enum SelfTestFaults: FaultClass {
     let early = Worker.PlantedBug.earlyAcknowledgement.rawValue
     let journal = try PowerLossFaults.record(context, faults: [:], arguments: ["--planted", early])
     groups.append(planted("acknowledged before the commit", powerLosses(context, journal, "early", images)))
+    groups.append(earlyMigrations(context, images))
     groups.append(ignoredErrors(context, images))
     groups.append(flippedBits(context, images))
+    groups.append(forgottenStates(context, images))
+    groups.append(lateSnapshot(context))
     groups.append(wrongAcknowledgement(context))
     return groups
   }
@@ -37,6 +41,18 @@ enum SelfTestFaults: FaultClass {
   private static func powerLosses(_ context: TrialContext, _ journal: Journal, _ name: String, _ count: Int) -> [Trial]
   {
     (0..<count).map { PowerLossFaults.trial(context, journal, id: "\(name):\($0)", stream: 500_000 + UInt64($0)) }
+  }
+
+  private static func earlyMigrations(_ context: TrialContext, _ count: Int) -> TrialGroup {
+    let calls = context.calls.indices.filter {
+      context.calls[$0].commit > 0 && context.workload.kind(context.calls[$0].commit).isMigration
+    }
+    let trials = calls.prefix(count).map { call in
+      let trial = KillFaults.trial(
+        context, call: call + 1, arguments: ["--planted", Worker.PlantedBug.earlyMigration.rawValue])
+      return Trial(id: "early-migration:\(trial.id)", run: trial.run)
+    }
+    return planted("a migration is acknowledged before it is done", trials)
   }
 
   private static func ignoredErrors(_ context: TrialContext, _ count: Int) -> TrialGroup {
@@ -88,6 +104,53 @@ enum SelfTestFaults: FaultClass {
       rest = found.upperBound..<data.endIndex
     }
     try data.write(to: URL(fileURLWithPath: path))
+  }
+
+  /// Something that was saved for a snapshot is forgotten: each time that has to be found.
+  private static func forgottenStates(_ context: TrialContext, _ count: Int) -> TrialGroup {
+    // The last commit before all snapshots go.
+    let numbers = 1...context.workload.commitCount
+    let last = (numbers.first { context.workload.kind($0) == .allSnapshots } ?? numbers.upperBound + 1) - 1
+    let arguments = ["--commits", "\(last)"]
+    let trials = (0..<(last < 4 ? 0 : count)).map { index in
+      Trial(id: "forget:\(index)") { lane in
+        _ = try WorkerRun(context, root: lane.root, faults: [:], arguments: arguments)
+        var random = SeededGenerator(seed: context.workload.seed, stream: 3_000_000 + UInt64(index))
+        try forget(lane.root, &random)
+        return try lane.verify(context, root: lane.root, acknowledged: last)
+      }
+    }
+    return TrialGroup(title: "planted: a forgotten previous state", trials: trials) { failures, trials in
+      failures == trials ? nil : "\(trials - failures) of \(trials) forgotten states were not found"
+    }
+  }
+
+  /// A snapshot that is sound, and shows a later commit than it should: nothing but its content tells.
+  private static func lateSnapshot(_ context: TrialContext) -> TrialGroup {
+    // Before anything is done with it.
+    let last = 4
+    let arguments = ["--commits", "\(last)", "--planted", Worker.PlantedBug.lateSnapshot.rawValue]
+    let trial = Trial(id: "late-snapshot") { lane in
+      let run = try WorkerRun(context, root: lane.root, faults: [:], arguments: arguments)
+      return try lane.verify(context, root: lane.root, acknowledged: run.acknowledged)
+    }
+    return planted(
+      "a snapshot shows what came after it", context.workload.commitCount < last ? [] : [trial])
+  }
+
+  private static func forget(_ root: String, _ random: inout SeededGenerator) throws {
+    let environment = try LMDBEnvironment.open(at: root + "/store")
+    defer { environment.close() }
+    guard let table = try environment.openTables(["preimages"], create: false).first else { return }
+    var transaction = try environment.beginWrite(label: "forget")
+    var keys: [[UInt8]] = []
+    try transaction.scan(table) { key, _ in
+      keys.append(key.withUnsafeBytes { Array($0) })
+      return true
+    }
+    guard let key = random.element(keys) else { throw Finding("nothing was saved for a snapshot") }
+    _ = try transaction.delete(table, key.span.bytes)
+    try transaction.commit()
   }
 
   private static func wrongAcknowledgement(_ context: TrialContext) -> TrialGroup {

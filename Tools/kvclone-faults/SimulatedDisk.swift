@@ -34,6 +34,8 @@ final class SimulatedDisk {
   private var nameChanges: [NameChange] = []
   /// The last commit that was acknowledged, −1 for none.
   private(set) var acknowledged = -1
+  /// The copies that were, by their names.
+  private(set) var copied: [String] = []
 
   /// Follows the journal's first `count` entries. Chance decides only about what a failed sync loses.
   init(_ journal: Journal, upTo count: Int, _ random: inout SeededGenerator) {
@@ -65,6 +67,7 @@ final class SimulatedDisk {
     case .spill: break
     case .acknowledge(let line):
       if line.hasPrefix("ack "), let number = Int(line.dropFirst(4).prefix { $0.isNumber }) { acknowledged = number }
+      if line.hasPrefix("copied ") { copied.append(line.dropFirst(7).trimmingCharacters(in: .newlines)) }
     }
   }
 

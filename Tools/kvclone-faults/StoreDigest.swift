@@ -1,59 +1,119 @@
 import Foundation
 import KVClone
 
-/// A number for everything that a store holds, the same for equal contents whatever their ids are.
+/// What a store holds, in a form that can be compared.
+struct StoreContent: Equatable {
+  /// A number for all of it, in hexadecimal.
+  let digest: String
+  /// How many large values there are: those of the objects, and at most those of a removed entity's besides, for as long
+  /// as a snapshot shows them.
+  let blobCount: ClosedRange<Int>
+}
+
+/// A number for everything that a store holds and its snapshots show, the same for equal contents whatever their ids are.
 ///
 /// An object stands for its rank among its entity's objects: a transaction that failed and was repeated leaves a gap in
-/// the serials, but not in the ranks.
-enum StoreDigest {
-  /// - Returns: the content's digest, in hexadecimal, and how many large values the objects have between them.
-  static func digest(_ store: ObjectStore) throws -> (digest: String, blobCount: Int) {
-    let entities = store.model.entities.filter { !$0.isAbstract }.sorted { $0.name < $1.name }
-    return try store.read { transaction in
-      var ranks: [ObjectID: UInt64] = [:]
-      for entity in entities {
-        for id in try Workload.ids(of: entity.name, in: transaction) { ranks[id] = UInt64(ranks.count) }
+/// the serials, but not in the ranks. Of a snapshot that the store has named, the name counts as little: it tells the time.
+struct StoreDigest {
+  private var hash = ContentHash()
+  /// Their bytes never change, so each is read once: by whoever has it first.
+  private var hashOfBlob: [UInt64: UInt64] = [:]
+
+  static func content(of store: ObjectStore) throws -> StoreContent {
+    var run = StoreDigest()
+    let now = try store.read { try run.add(store.model, $0) }
+    var blobs = now.blobs
+    for info in try store.snapshots() {
+      guard let model = WorkloadModel.version(named: info.modelVersion) else {
+        throw Finding("the snapshot \(info.name) is of no version of the model")
       }
-      var hash = ContentHash()
-      var blobs: Set<UInt64> = []
-      for entity in entities {
-        hash.add(entity.name)
-        try transaction.forEachObject(of: entity.name) { object in
-          hash.add(ranks[object.id] ?? .max)
-          try add(object, entity, transaction, ranks, &hash, &blobs)
-          return true
+      run.hash.add(info.isAutomatic ? "automatic" : info.name)
+      run.hash.add(UInt64(info.objectCount))
+      let snapshot = try store.snapshot(named: info.name)
+      let then = try snapshot.read { try run.add(model, $0) }
+      if model.modelHash == store.model.modelHash { continue }
+      blobs.formUnion(then.blobs)
+      try store.read { try run.addRedirects(then.names, $0, now.ranks) }
+    }
+    return StoreContent(
+      digest: String(run.hash.value, radix: 16), blobCount: now.blobs.count...blobs.count)
+  }
+
+  private struct View {
+    var ranks: [ObjectID: UInt64] = [:]
+    var blobs: Set<UInt64> = []
+    /// Of those that get other ids.
+    var names: [String] = []
+  }
+
+  private mutating func add(_ model: ManagedObjectModel, _ transaction: borrowing ReadTransaction) throws -> View {
+    hash.add(model.modelHash.hex)
+    let entities = model.entities.filter { !$0.isAbstract }.sorted { $0.name < $1.name }
+    var view = View()
+    for entity in entities {
+      for id in try Workload.ids(of: entity.name, in: transaction) {
+        view.ranks[id] = UInt64(view.ranks.count)
+        if WorkloadModel.movingEntities.contains(entity.name) { view.names.append(try transaction.name(of: id)) }
+      }
+    }
+    for entity in entities {
+      hash.add(entity.name)
+      let attributes = entity.attributes.map(\.name).sorted()
+      let relationships = entity.relationships.map(\.name).sorted()
+      try transaction.forEachObject(of: entity.name) { object in
+        hash.add(view.ranks[object.id] ?? .max)
+        for name in attributes {
+          hash.add(name)
+          try add(try object.value(name), of: object.id, name, transaction, &view.blobs)
         }
+        for name in relationships {
+          hash.add(name)
+          let members = try transaction.members(object.id, name)
+          hash.add(UInt64(members.count))
+          for member in members { hash.add(view.ranks[member] ?? .max) }
+        }
+        return true
       }
-      return (String(hash.value, radix: 16), blobs.count)
+    }
+    return view
+  }
+
+  private mutating func add(
+    _ value: AttributeValue?, of id: ObjectID, _ name: String, _ transaction: borrowing ReadTransaction,
+    _ blobs: inout Set<UInt64>
+  ) throws {
+    switch value {
+    case nil: hash.add("nil")
+    case .integer(let value): hash.add(UInt64(bitPattern: value))
+    case .date(let date): hash.add(date.timeIntervalSinceReferenceDate.bitPattern)
+    case .string(let text): hash.add(text)
+    case .binary(let data): data.withUnsafeBytes { hash.add($0) }
+    case .blob(let blob):
+      blobs.insert(blob.id)
+      if hashOfBlob[blob.id] == nil {
+        var content = ContentHash()
+        content.add(blob.byteCount)
+        // The pieces in which the bytes come are the store's business; their lengths are multiples of eight but for
+        // the last.
+        _ = try transaction.readData(id, name) { span in span.withUnsafeBytes { content.add($0) } }
+        hashOfBlob[blob.id] = content.value
+      }
+      hash.add(hashOfBlob[blob.id] ?? 0)
+    case .some(let other): hash.add("\(other)")
     }
   }
 
-  private static func add(
-    _ object: ManagedObject, _ entity: EntityDescription, _ transaction: borrowing ReadTransaction,
-    _ ranks: [ObjectID: UInt64], _ hash: inout ContentHash, _ blobs: inout Set<UInt64>
+  /// Where the names lead now that objects had in an earlier version.
+  private mutating func addRedirects(
+    _ names: [String], _ transaction: borrowing ReadTransaction, _ ranks: [ObjectID: UInt64]
   ) throws {
-    for name in entity.attributes.map(\.name).sorted() {
-      hash.add(name)
-      switch try object.value(name) {
-      case nil: hash.add(0)
-      case .integer(let value): hash.add(UInt64(bitPattern: value))
-      case .date(let date): hash.add(date.timeIntervalSinceReferenceDate.bitPattern)
-      case .string(let text): hash.add(text)
-      case .binary(let data): data.withUnsafeBytes { hash.add($0) }
-      case .blob(let blob):
-        blobs.insert(blob.id)
-        hash.add(blob.byteCount)
-        // The pieces in which the bytes come are the store's business; their lengths are multiples of eight but for
-        // the last.
-        _ = try transaction.readData(object.id, name) { span in span.withUnsafeBytes { hash.add($0) } }
-      case .some(let other): hash.add("\(other)")
+    for name in names {
+      do {
+        hash.add(ranks[try transaction.objectID(named: name)] ?? .max)
+      } catch {
+        guard error.kind == .objectNotFound else { throw error }
+        hash.add("gone")
       }
-    }
-    for name in entity.relationships.map(\.name).sorted() {
-      hash.add(name)
-      let members = try transaction.members(object.id, name)
-      hash.add(UInt64(members.count))
-      for member in members { hash.add(ranks[member] ?? .max) }
     }
   }
 }

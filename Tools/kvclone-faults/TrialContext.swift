@@ -19,6 +19,8 @@ final class TrialContext: Sendable {
     let operation: String
     /// The commit in whose course the call came; 0 is the creation.
     let commit: Int
+    /// The copy in whose course it came, by its name.
+    var copy: String?
   }
 
   var workloadArguments: [String] { workload.arguments }
@@ -46,7 +48,7 @@ final class TrialContext: Sendable {
     }
     states = run.lines.filter { $0.hasPrefix("state ") }.map { String($0.dropFirst(6)) }
     guard states.count == workload.commitCount + 1, Set(states).count == states.count else {
-      throw Finding("the workload has not one content for each commit")
+      throw Finding("the workload has not one content for each commit: \(states)")
     }
     try states.joined(separator: "\n").write(toFile: statesFile, atomically: false, encoding: .utf8)
     let trace = try String(contentsOfFile: directory + "/trace", encoding: .utf8)
@@ -54,19 +56,24 @@ final class TrialContext: Sendable {
     try FileManager.default.removeItem(atPath: root)
   }
 
-  /// Lines are "NUMBER OPERATION PATH", "spill", and what the worker said, "ack N" among it.
+  /// Lines are "NUMBER OPERATION PATH", "spill", and what the worker said, "ack N" and "copying NAME" among it.
   private static func parse(_ trace: String) -> ([TracedCall], spilling: Set<Int>) {
     var calls: [TracedCall] = []
     var spilling: Set<Int> = []
     var commit = 0
+    var copy: String?
     for line in trace.split(separator: "\n") {
       let parts = line.split(separator: " ")
       if parts.first == "ack", parts.count > 1 {
         commit = (Int(parts[1]) ?? 0) + 1
+      } else if parts.first == "copying", parts.count > 1 {
+        copy = String(parts[1])
+      } else if parts.first == "copied" {
+        copy = nil
       } else if parts == ["spill"] {
         spilling.insert(commit)
       } else if parts.count > 1, Int(parts[0]) != nil {
-        calls.append(TracedCall(operation: String(parts[1]), commit: commit))
+        calls.append(TracedCall(operation: String(parts[1]), commit: commit, copy: copy))
       }
     }
     return (calls, spilling)
@@ -84,6 +91,9 @@ struct WorkerRun: Sendable {
   var acknowledged: Int {
     lines.compactMap { line in line.hasPrefix("ack ") ? Int(line.dropFirst(4)) : nil }.max() ?? -1
   }
+
+  /// The copies that it acknowledged, by their names.
+  var copied: [String] { lines.compactMap { $0.hasPrefix("copied ") ? String($0.dropFirst(7)) : nil } }
 
   /// - Parameters:
   ///   - root: is emptied first; the store is made in it.

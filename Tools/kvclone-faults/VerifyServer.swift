@@ -25,10 +25,12 @@ final class VerifyServer {
   deinit { _ = stop() }
 
   /// - Parameter acknowledged: the last commit that was acknowledged, −1 for none, not even the creation.
-  func verify(root: String, acknowledged: Int) throws -> Verdict {
+  /// - Parameter copied: the copies that were.
+  func verify(root: String, acknowledged: Int, copied: [String]) throws -> Verdict {
     let connection = try connection ?? start()
     self.connection = connection
-    let question = Array("\(acknowledged) \(root)\n".utf8)
+    let names = copied.isEmpty ? "-" : copied.joined(separator: ",")
+    let question = Array("\(acknowledged) \(names) \(root)\n".utf8)
     let sent = question.withUnsafeBytes { write(connection.toChild, $0.baseAddress, $0.count) }
     guard sent == question.count, let answer = readLine(connection.fromChild) else { return .crashed(stop()) }
     let parts = answer.split(separator: " ", maxSplits: 1)

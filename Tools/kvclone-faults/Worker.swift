@@ -5,16 +5,20 @@ import KVClone
 ///
 /// A line a fact on standard output, unbuffered, in the order in which things happened:
 /// `ack N` (0: the store was made), `error N KIND`, `state DIGEST` (after an error, or after each commit where asked),
-/// `reopened N`, `done N`. The shim adds `fault OPERATION CALL` in between. It exits with 0 when it came to its end.
+/// `reopened N`, `done N`, and around each copy of the store `copying NAME` and `copied NAME`. The shim adds
+/// `fault OPERATION CALL` in between. It exits with 0 when it came to its end.
 struct Worker {
   /// Mistakes that the campaign must find; see `SelfTest`.
-  enum PlantedBug: String, CaseIterable { case earlyAcknowledgement, ignoredError }
+  enum PlantedBug: String, CaseIterable {
+    case earlyAcknowledgement, ignoredError, earlyMigration, lateSnapshot
+  }
 
   struct Stuck: Error, CustomStringConvertible {
     let description: String
   }
 
-  let path: String
+  /// The directory that the store's is in.
+  let root: String
   let workload: Workload
   var plantedBug: PlantedBug?
   /// Each commit's content, from 0, by which a commit that failed is known to have happened or not. Without, the
@@ -25,6 +29,8 @@ struct Worker {
   private static let attemptsUnderFault = 2
   private static let attempts = 5
 
+  private var path: String { root + "/store" }
+
   func run() throws {
     var store = try make()
     Self.say("ack 0")
@@ -32,10 +38,13 @@ struct Worker {
     for number in 1...workload.commitCount {
       if workload.opensAgain(before: number) {
         store.close()
-        store = try open(number)
+        store = try open(number, expecting: workload.version(after: number - 1))
       }
       try perform(number, &store)
       if states == nil { try tellState(store) }
+      if workload.makesCopies {
+        for copy in Copies.Copy.allCases where copy.commit == number { try make(copy, number, store) }
+      }
     }
     store.close()
     Self.say("done \(workload.commitCount)")
@@ -44,7 +53,7 @@ struct Worker {
   private func make() throws -> ObjectStore {
     for attempt in 1...Self.attempts {
       do {
-        return try ObjectStore.create(at: path, model: WorkloadModel.model, options: workload.options())
+        return try ObjectStore.create(at: path, model: WorkloadModel.versions[0], options: workload.options())
       } catch {
         try tell(error, 0)
         if error.kind == .storeExists, attempt > 1 { return try reopen(after: 0) }
@@ -54,10 +63,11 @@ struct Worker {
     throw Stuck(description: "the store could not be made, although the fault is gone")
   }
 
-  private func open(_ number: Int) throws -> ObjectStore {
+  /// - Parameter version: the one that it has to have; nil where a commit's outcome is to be found out.
+  private func open(_ number: Int, expecting version: WorkloadVersion?) throws -> ObjectStore {
     for attempt in 1...Self.attempts {
       do {
-        return try ObjectStore.open(at: path, model: WorkloadModel.model, options: workload.options())
+        return try ObjectStore.open(at: path, model: version?.model, options: workload.options())
       } catch {
         try tell(error, number)
         if attempt == Self.attemptsUnderFault { Fault.clear() }
@@ -67,11 +77,19 @@ struct Worker {
   }
 
   private func perform(_ number: Int, _ store: inout ObjectStore) throws {
-    if plantedBug == .earlyAcknowledgement { Self.say("ack \(number)") }
+    if plantedBug == .lateSnapshot, workload.kind(number) == .snapshot { return Self.say("ack \(number)") }
+    let isMigration = workload.kind(number).isMigration
+    let isEarly = plantedBug == .earlyAcknowledgement || plantedBug == .earlyMigration && isMigration
+    if isEarly { Self.say("ack \(number)") }
     for attempt in 1...Self.attempts {
       do {
-        try workload.perform(number, on: store)
-        if plantedBug != .earlyAcknowledgement { Self.say("ack \(number)") }
+        try workload.perform(number, on: store, at: path)
+        if plantedBug == .lateSnapshot, workload.kind(number - 1) == .snapshot {
+          try store.createSnapshot(named: Workload.snapshotName(number - 1))
+        }
+        if !isEarly { Self.say("ack \(number)") }
+        // What the opening may have to report is no matter of this commit any more.
+        if isMigration { store = try open(number + 1, expecting: workload.version(after: number)) }
         return
       } catch {
         if plantedBug == .ignoredError { return Self.say("ack \(number)") }
@@ -89,20 +107,38 @@ struct Worker {
     if (error as? StoreError)?.kind == .commitUnknown {
       store.close()
       store = try reopen(after: number)
+    } else if workload.kind(number).isMigration {
+      store = try open(number, expecting: nil)
     }
     let state = try tellState(store)
     return states?.indices.contains(number) == true && states?[number] == state
   }
 
+  private func make(_ copy: Copies.Copy, _ number: Int, _ store: ObjectStore) throws {
+    Self.say("copying \(copy)")
+    for attempt in 1...Self.attempts {
+      do {
+        try Copies(root: root).make(copy, of: store)
+        return Self.say("copied \(copy)")
+      } catch {
+        try tell(error, number)
+        // It had its name already when something failed.
+        if (error as? StoreError)?.kind == .storeExists, attempt > 1 { return Self.say("copied \(copy)") }
+        if attempt == Self.attemptsUnderFault { Fault.clear() }
+      }
+    }
+    throw Stuck(description: "the \(copy) cannot be made, although the fault is gone")
+  }
+
   private func reopen(after number: Int) throws -> ObjectStore {
     Self.say("reopened \(number)")
     Fault.clear()
-    return try open(number)
+    return try open(number, expecting: nil)
   }
 
   @discardableResult
   private func tellState(_ store: ObjectStore) throws -> String {
-    let state = try StoreDigest.digest(store).digest
+    let state = try StoreDigest.content(of: store).digest
     Self.say("state \(state)")
     return state
   }

@@ -9,6 +9,8 @@ struct Workload: Sendable {
   let commitCount: Int
   /// Whether commits are made durable by the commit log.
   var usesCommitLog = false
+  /// Whether copies of the store are made on the way.
+  var makesCopies = false
 
   /// Small enough that a commit of many images spills several times.
   static let spillBudget = 32 << 10
@@ -18,23 +20,44 @@ struct Workload: Sendable {
   /// More than one chunk at once.
   private static let largeLength = 1_300_000
 
-  enum Kind: Sendable { case base, changes, spilling, clone, cleaning, staged, large }
+  enum Kind: Sendable {
+    case base, changes, spilling, clone, cleaning, staged, large
+    /// A snapshot is made; the store, or one project with all that is its, is rolled back to the youngest one; snapshots
+    /// are deleted, some from between others, or all.
+    case snapshot, rollback, objectRollback, someSnapshots, allSnapshots
+    /// To the next version of the model: by a call of its own, by opening the store with it, and by a mapping model.
+    case migration, automaticMigration, mappingMigration
+
+    var isMigration: Bool { [.migration, .automaticMigration, .mappingMigration].contains(self) }
+  }
+
+  /// What each commit does, from 1. The quick form has the first twelve. The large one is late, because every later trial
+  /// carries these bytes along.
+  private static let schedule: [Kind] = [
+    .base, .snapshot, .clone, .changes, .objectRollback, .rollback, .spilling, .staged, .migration, .someSnapshots,
+    .allSnapshots, .cleaning,
+    .changes, .snapshot, .clone, .spilling, .rollback, .spilling, .automaticMigration, .changes, .staged, .snapshot,
+    .large, .objectRollback, .mappingMigration, .changes, .allSnapshots, .cleaning,
+  ]
+  static let quickCount = 12
+  static var fullCount: Int { schedule.count }
+  /// What comes after those, again and again.
+  private static let later: [Kind] = [
+    .changes, .snapshot, .clone, .spilling, .rollback, .staged, .objectRollback, .changes, .allSnapshots, .cleaning,
+  ]
 
   func kind(_ number: Int) -> Kind {
-    if number == 1 { return .base }
-    // Late, because every later trial carries these bytes along, and beyond the end of the quick form.
-    if number == 17 { return .large }
-    switch number % 6 {
-    case 2: return .clone
-    case 4: return .spilling
-    case 5: return .staged
-    case 0: return .cleaning
-    default: return .changes
-    }
+    if number <= Self.schedule.count { return Self.schedule[max(0, number - 1)] }
+    return Self.later[(number - Self.schedule.count - 1) % Self.later.count]
+  }
+
+  /// The model's version that the store has after a commit.
+  func version(after number: Int) -> WorkloadVersion {
+    WorkloadVersion(index: (0..<max(0, number)).count { kind($0 + 1).isMigration })
   }
 
   /// Whether the process closes the store before this commit and opens it again, so that faults meet that too.
-  func opensAgain(before number: Int) -> Bool { number % 6 == 3 }
+  func opensAgain(before number: Int) -> Bool { number % 6 == 4 }
 
   func options() -> StoreOptions {
     var options = StoreOptions()
@@ -42,40 +65,31 @@ struct Workload: Sendable {
     options.usesCommitLog = usesCommitLog
     // So that it is full, and begins anew, in the course of the workload.
     options.commitLogLimit = 0
+    // So that some go when another one is made; and whatever day it is.
+    options.snapshotRetention = SnapshotRetention(last: 2, hourly: 0, daily: 0, weekly: 0)
     return options
   }
 
   /// What names the workload on the command line.
   var arguments: [String] {
     ["--seed", "\(seed)", "--commits", "\(commitCount)"] + (usesCommitLog ? ["--commit-log"] : [])
+      + (makesCopies ? ["--copies"] : [])
   }
 
-  /// Performs one commit. It is durable when this returns; when it throws, it can be tried again.
-  func perform(_ number: Int, on store: ObjectStore) throws {
+  /// Performs one commit. It is durable when this returns; when it throws, it can be tried again. A migration closes the
+  /// store, and leaves it closed.
+  func perform(_ number: Int, on store: ObjectStore, at path: String) throws {
     var random = SeededGenerator(seed: seed, stream: UInt64(number))
     switch kind(number) {
     case .clone:
       // The clone's own entry, which plans without the lock and writes in a transaction of its own.
       let projects = try store.read { try Workload.ids(of: "Project", in: $0) }
-      guard let project = random.element(projects) else { return try changes(number, store, &random) }
+      guard let project = random.element(projects) else { return try changes(number, store, random) }
       _ = try store.clone([project], options: Workload.cloneOptions(number))
-    case .base:
-      try store.write(label: "base") { transaction in
-        var step = WorkloadStep(random, number: number)
-        try step.makeBase(&transaction)
-      }
-    case .spilling:
-      try store.write(label: "spilling") { transaction in
-        var step = WorkloadStep(random, number: number)
-        try step.read(transaction)
-        try step.insertManyPhotos(&transaction)
-      }
-    case .cleaning:
-      try store.write(label: "cleaning") { transaction in
-        var step = WorkloadStep(random, number: number)
-        try step.read(transaction)
-        try step.clean(&transaction)
-      }
+    case .base: try write("base", number, store, random) { try $0.makeBase(&$1) }
+    case .spilling: try write("spilling", number, store, random) { try $0.insertManyPhotos(&$1) }
+    case .cleaning: try write("cleaning", number, store, random) { try $0.clean(&$1) }
+    case .changes: try changes(number, store, random)
     case .staged:
       try stage(number, (0..<3).map { _ in 5_000 + random.below(30_000) }, store, &random)
     case .large:
@@ -87,10 +101,31 @@ struct Workload: Sendable {
         let image = Workload.bytes(Workload.largeLength + random.below(100_000), &random)
         try transaction.set(photo, "image", .binary(image))
       }
-    case .changes:
-      try changes(number, store, &random)
+    case .snapshot: try store.createSnapshot(named: Workload.snapshotName(number))
+    case .rollback: try rollBack(number, store, &random)
+    case .objectRollback: try rollBackObject(number, store, &random)
+    case .someSnapshots: try deleteSnapshots(number, store, &random, onlyInner: true)
+    case .allSnapshots: try deleteSnapshots(number, store, &random, onlyInner: false)
+    case .migration, .automaticMigration, .mappingMigration: try migrate(number, store, at: path)
     }
   }
+
+  private func write(
+    _ label: String, _ number: Int, _ store: ObjectStore, _ random: SeededGenerator,
+    _ body: (inout WorkloadStep, inout WriteTransaction) throws -> Void
+  ) throws {
+    try store.write(label: label) { transaction in
+      var step = WorkloadStep(random, number: number, version(after: number))
+      try step.read(transaction)
+      try body(&step, &transaction)
+    }
+  }
+
+  func changes(_ number: Int, _ store: ObjectStore, _ random: SeededGenerator) throws {
+    try write("changes", number, store, random) { try $0.changeSome(&$1) }
+  }
+
+  static func snapshotName(_ number: Int) -> String { "commit-\(number)" }
 
   private static func cloneOptions(_ number: Int) -> CloneOptions {
     var options = CloneOptions()
@@ -126,7 +161,7 @@ struct Workload: Sendable {
     and body: (inout WriteTransaction, inout SeededGenerator) throws -> Void = { _, _ in }
   ) throws {
     let projects = try store.read { try Workload.ids(of: "Project", in: $0) }
-    guard let project = random.element(projects) else { return try changes(number, store, &random) }
+    guard let project = random.element(projects) else { return try changes(number, store, random) }
     var later = random
     let staged = try store.stageData { writer in
       for length in lengths { try writer.append(Workload.bytes(length, &later)) }
@@ -136,15 +171,6 @@ struct Workload: Sendable {
       try transaction.setData(project, "notes", staged)
       try transaction.set(project, "number", .integer(Int64(number)))
       try body(&transaction, &random)
-    }
-  }
-
-  private func changes(_ number: Int, _ store: ObjectStore, _ random: inout SeededGenerator) throws {
-    let start = random
-    try store.write(label: "changes") { transaction in
-      var step = WorkloadStep(start, number: number)
-      try step.read(transaction)
-      try step.changeSome(&transaction)
     }
   }
 

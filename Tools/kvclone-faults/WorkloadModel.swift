@@ -1,9 +1,21 @@
+import Foundation
 import KVClone
 
-/// What the workload stores: something of every kind of list, link and value that is written in a way of its own.
+/// What the workload stores: something of every kind of list, link and value that is written in a way of its own. Its
+/// versions differ in everything that a migration does in a way of its own.
 enum WorkloadModel {
-  /// Nothing in it depends on the clock or on chance, so that a state is a function of the seed and the commit.
-  static let model = ManagedObjectModel("Faults") {
+  /// From the earliest to the latest. Nothing in them depends on the clock or on chance, so that a state is a function of
+  /// the seed and the commit.
+  static let versions = [first, second, third, fourth]
+
+  static func version(named name: String?) -> ManagedObjectModel? {
+    versions.first { $0.versionIdentifier == name }
+  }
+
+  /// Entities whose objects get new ids by a migration.
+  static let movingEntities = ["Tag", "Album"]
+
+  private static let first = ManagedObjectModel("Faults", version: "1") {
     EntityDescription("Project") {
       AttributeDescription("title", .string, optional: false)
       AttributeDescription("number", .integer64, optional: false, default: .integer(0))
@@ -11,7 +23,7 @@ enum WorkloadModel {
       RelationshipDescription("albums", toMany: "Album", inverse: "project", ordered: true, deleteRule: .cascade)
       RelationshipDescription("cover", toOne: "Photo", inverse: "coverOf")
     }
-    EntityDescription("Album") {
+    EntityDescription("Album", indexes: [FetchIndexDescription("title", [.init("title")])]) {
       AttributeDescription("title", .string, optional: false)
       RelationshipDescription("project", toOne: "Project", inverse: "albums")
       RelationshipDescription("photos", toMany: "Photo", inverse: "album", ordered: true, deleteRule: .cascade)
@@ -21,13 +33,137 @@ enum WorkloadModel {
       AttributeDescription("rating", .integer32)
       AttributeDescription("taken", .date)
       AttributeDescription("image", .binary)
+      AttributeDescription("draft", .binary)
       RelationshipDescription("album", toOne: "Album", inverse: "photos")
       RelationshipDescription("tags", toMany: "Tag", inverse: "photos")
       RelationshipDescription("coverOf", toOne: "Project", inverse: "cover")
+      RelationshipDescription("remarks", toMany: "Remark", inverse: "photo", deleteRule: .cascade)
     }
     EntityDescription("Tag", unique: [["name"]]) {
       AttributeDescription("name", .string, optional: false)
       RelationshipDescription("photos", toMany: "Photo", inverse: "tags")
+    }
+    EntityDescription("Remark") {
+      AttributeDescription("text", .string)
+      AttributeDescription("scan", .binary)
+      RelationshipDescription("photo", toOne: "Photo", inverse: "remarks")
+    }
+  }
+
+  /// Objects move (tags come under another root), are rewritten (ratings), and go (remarks, whose table stays for
+  /// snapshots); large values go (drafts); a to-one becomes to-many (covers); names change (a photo's title); attributes
+  /// come (caption, width); indexes are dropped, made (rating), and made anew (of the tags' constraint).
+  private static let second = ManagedObjectModel("Faults", version: "2") {
+    EntityDescription("Project") {
+      AttributeDescription("title", .string, optional: false)
+      AttributeDescription("number", .integer64, optional: false, default: .integer(0))
+      AttributeDescription("notes", .binary)
+      RelationshipDescription("albums", toMany: "Album", inverse: "project", ordered: true, deleteRule: .cascade)
+      RelationshipDescription("covers", toMany: "Photo", inverse: "coverOf", renamingIdentifier: "cover")
+    }
+    EntityDescription("Album") {
+      AttributeDescription("title", .string, optional: false)
+      RelationshipDescription("project", toOne: "Project", inverse: "albums")
+      RelationshipDescription("photos", toMany: "Photo", inverse: "album", ordered: true, deleteRule: .cascade)
+    }
+    EntityDescription("Photo", indexes: [FetchIndexDescription("rating", [.init("rating")])]) {
+      AttributeDescription("name", .string, optional: false, renamingIdentifier: "title")
+      AttributeDescription("rating", .decimal)
+      AttributeDescription("taken", .date)
+      AttributeDescription("image", .binary)
+      AttributeDescription("caption", .string)
+      AttributeDescription("width", .integer32, optional: false, default: .integer(640))
+      RelationshipDescription("album", toOne: "Album", inverse: "photos")
+      RelationshipDescription("tags", toMany: "Tag", inverse: "photos")
+      RelationshipDescription("coverOf", toOne: "Project", inverse: "covers")
+    }
+    EntityDescription("Label", abstract: true) {
+      AttributeDescription("colour", .string)
+    }
+    EntityDescription("Tag", parent: "Label", unique: [["name"]]) {
+      AttributeDescription("name", .string, optional: false)
+      RelationshipDescription("photos", toMany: "Photo", inverse: "tags")
+    }
+  }
+
+  /// Tags move back and albums elsewhere, who have ordered lists on both of their sides; ratings are rewritten once more;
+  /// unordered lists get an order (tags, covers); remarks come again, which are others than those of the first version.
+  private static let third = ManagedObjectModel("Faults", version: "3") {
+    EntityDescription("Project", indexes: [FetchIndexDescription("number", [.init("number"), .init("title")])]) {
+      AttributeDescription("title", .string, optional: false)
+      AttributeDescription("number", .integer64, optional: false, default: .integer(0))
+      AttributeDescription("notes", .binary)
+      RelationshipDescription("albums", toMany: "Album", inverse: "project", ordered: true, deleteRule: .cascade)
+      RelationshipDescription("covers", toMany: "Photo", inverse: "coverOf", ordered: true, renamingIdentifier: "cover")
+    }
+    EntityDescription("Section", abstract: true) {}
+    EntityDescription("Album", parent: "Section") {
+      AttributeDescription("title", .string, optional: false)
+      RelationshipDescription("project", toOne: "Project", inverse: "albums")
+      RelationshipDescription("photos", toMany: "Photo", inverse: "album", ordered: true, deleteRule: .cascade)
+    }
+    EntityDescription("Photo", indexes: [FetchIndexDescription("rating", [.init("rating")])]) {
+      AttributeDescription("heading", .string, optional: false, renamingIdentifier: "title")
+      AttributeDescription("rating", .string)
+      AttributeDescription("taken", .date)
+      AttributeDescription("image", .binary)
+      AttributeDescription("width", .integer64, optional: false, default: .integer(640))
+      RelationshipDescription("album", toOne: "Album", inverse: "photos")
+      RelationshipDescription("tags", toMany: "Tag", inverse: "photos", ordered: true)
+      RelationshipDescription("coverOf", toOne: "Project", inverse: "covers")
+      RelationshipDescription("remarks", toMany: "Remark", inverse: "photo", deleteRule: .cascade)
+    }
+    EntityDescription("Tag", unique: [["name"]]) {
+      AttributeDescription("name", .string, optional: false)
+      RelationshipDescription("photos", toMany: "Photo", inverse: "tags")
+    }
+    EntityDescription("Remark") {
+      AttributeDescription("text", .string)
+      AttributeDescription("scan", .binary)
+      RelationshipDescription("photo", toOne: "Photo", inverse: "remarks")
+    }
+  }
+
+  /// What cannot be inferred, and takes a mapping model, by which all objects are made anew.
+  private static let fourth: ManagedObjectModel = {
+    var entities = third.entities
+    for index in entities.indices where entities[index].name == "Photo" {
+      entities[index].attributes.removeAll { $0.name == "heading" }
+      entities[index].attributes += [
+        AttributeDescription("text", .string, optional: false),
+        AttributeDescription("origin", .string, optional: false),
+      ]
+    }
+    return ManagedObjectModel(name: "Faults", versionIdentifier: "4", entities: entities)
+  }()
+
+  /// From the third version to the fourth.
+  static let mapping = MappingModel(
+    ["Project", "Album", "Tag", "Remark"].map { EntityMapping(from: $0, to: $0) } + [
+      EntityMapping(
+        from: "Photo", to: "Photo",
+        attributes: [PropertyMapping("text", .source("heading")), PropertyMapping("origin", .constant("mapped"))])
+    ])
+}
+
+/// What the workload's steps have to know of a version: what it calls things, and how it stores them.
+struct WorkloadVersion: Sendable {
+  /// From 0 on, among ``WorkloadModel/versions``.
+  let index: Int
+
+  var model: ManagedObjectModel { WorkloadModel.versions[index] }
+  var photoTitle: String { ["title", "name", "heading", "text"][index] }
+  var hasRemarks: Bool { index != 1 }
+  var hasDrafts: Bool { index == 0 }
+  var hasOrigins: Bool { index == 3 }
+  /// The relationship of covers; nil where it is to-many, and called covers.
+  var cover: String? { index == 0 ? "cover" : nil }
+
+  func rating(_ number: Int) -> AttributeValue {
+    switch index {
+    case 0: .integer(Int64(number))
+    case 1: .decimal(Decimal(number))
+    default: .string("\(number)")
     }
   }
 }

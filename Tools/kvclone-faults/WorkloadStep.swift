@@ -6,14 +6,17 @@ import KVClone
 struct WorkloadStep {
   private var random: SeededGenerator
   private let number: Int
+  private let version: WorkloadVersion
   private var projects: [ObjectID] = []
   private var albums: [ObjectID] = []
   private var photos: [ObjectID] = []
   private var tags: [ObjectID] = []
+  private var remarks: [ObjectID] = []
 
-  init(_ random: SeededGenerator, number: Int) {
+  init(_ random: SeededGenerator, number: Int, _ version: WorkloadVersion) {
     self.random = random
     self.number = number
+    self.version = version
   }
 
   mutating func read(_ transaction: borrowing WriteTransaction) throws {
@@ -21,6 +24,7 @@ struct WorkloadStep {
     albums = try Workload.ids(of: "Album", in: transaction)
     photos = try Workload.ids(of: "Photo", in: transaction)
     tags = try Workload.ids(of: "Tag", in: transaction)
+    if version.hasRemarks { remarks = try Workload.ids(of: "Remark", in: transaction) }
   }
 
   mutating func makeBase(_ transaction: inout WriteTransaction) throws {
@@ -30,6 +34,9 @@ struct WorkloadStep {
       for _ in 0..<2 { albums.append(try insertAlbum(of: project, &transaction)) }
     }
     for _ in 0..<10 { try insertPhoto(&transaction) }
+    // More than a record has room for, so that they are in a list of its own.
+    for _ in 0..<20 { try insertRemark(on: photos[0], &transaction) }
+    for photo in photos.prefix(3) { try insertRemark(on: photo, scanLength: 2_000 + random.below(5_000), &transaction) }
   }
 
   /// Enough images that dirty pages are written before the commit, and lists that outgrow the record.
@@ -64,8 +71,8 @@ struct WorkloadStep {
     for _ in 0..<6 {
       guard let photo = random.element(photos), let album = random.element(albums), let tag = random.element(tags)
       else { return }
-      switch random.below(8) {
-      case 0: try transaction.set(photo, "title", .string(title("renamed")))
+      switch random.below(9) {
+      case 0: try transaction.set(photo, version.photoTitle, .string(title("renamed")))
       case 1:
         let image = Workload.bytes(5_000 + random.below(40_000), &random)
         try transaction.set(photo, "image", random.chance(20) ? nil : .binary(image))
@@ -76,7 +83,10 @@ struct WorkloadStep {
       case 5:
         photos.removeAll { $0 == photo }
         try transaction.delete([photo])
-      case 6: if let project = random.element(projects) { try transaction.setToOne(project, "cover", photo) }
+        // Its remarks are gone with it.
+        try read(transaction)
+      case 6: if let project = random.element(projects) { try cover(project, photo, &transaction) }
+      case 7: try remark(on: photo, &transaction)
       default: try streamNotes(&transaction)
       }
     }
@@ -89,6 +99,32 @@ struct WorkloadStep {
     try transaction.setData(project, "notes") { writer in
       for piece in pieces { try writer.append(piece) }
     }
+  }
+
+  private func cover(_ project: ObjectID, _ photo: ObjectID, _ transaction: inout WriteTransaction) throws {
+    if let cover = version.cover {
+      try transaction.setToOne(project, cover, photo)
+    } else {
+      try transaction.link(project, "covers", [photo])
+    }
+  }
+
+  /// One more, or one less.
+  private mutating func remark(on photo: ObjectID, _ transaction: inout WriteTransaction) throws {
+    guard version.hasRemarks else { return }
+    guard let old = random.element(remarks), random.chance(50) else {
+      return try insertRemark(on: photo, scanLength: 1_500 + random.below(3_000), &transaction)
+    }
+    remarks.removeAll { $0 == old }
+    try transaction.delete([old])
+  }
+
+  private mutating func insertRemark(
+    on photo: ObjectID, scanLength: Int? = nil, _ transaction: inout WriteTransaction
+  ) throws {
+    var values: [String: AttributeValue?] = ["text": .string(title("remark"))]
+    if let scanLength { values["scan"] = .binary(Workload.bytes(scanLength, &random)) }
+    remarks.append(try transaction.insert("Remark", values, relationships: ["photo": [photo]]))
   }
 
   private mutating func insertProject(_ transaction: inout WriteTransaction) throws -> ObjectID {
@@ -109,11 +145,15 @@ struct WorkloadStep {
     var links: [String: [ObjectID]] = [:]
     if let album = album ?? random.element(albums) { links["album"] = [album] }
     if let tag = tag ?? random.element(tags) { links["tags"] = [tag] }
-    let values: [String: AttributeValue?] = [
-      "title": .string(title("photo")), "rating": .integer(Int64(random.below(6))),
+    var values: [String: AttributeValue?] = [
+      version.photoTitle: .string(title("photo")), "rating": version.rating(random.below(6)),
       "taken": .date(Date(timeIntervalSinceReferenceDate: Double(random.below(800_000_000)))),
       "image": .binary(Workload.bytes(count, &random)),
     ]
+    if version.hasOrigins { values["origin"] = .string("workload") }
+    if version.hasDrafts, random.chance(40) {
+      values["draft"] = .binary(Workload.bytes(1_500 + random.below(4_000), &random))
+    }
     photos.append(try transaction.insert("Photo", values, relationships: links))
   }
 

@@ -6,7 +6,7 @@ func run(_ arguments: [String]) throws -> Int32 {
   case "work":
     let options = try Options(Array(arguments.dropFirst()))
     alarm(ChildProcess.secondsPerTrial)
-    var worker = Worker(path: try options.text("--root") + "/store", workload: try options.workload())
+    var worker = Worker(root: try options.text("--root"), workload: try options.workload())
     worker.plantedBug = options.values["--planted"].flatMap(Worker.PlantedBug.init)
     if options.values["--states-file"] != nil { worker.states = try options.states() }
     try worker.run()

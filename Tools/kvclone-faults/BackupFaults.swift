@@ -1,0 +1,38 @@
+/// Faults while a store is copied: a backup, an increment, what is restored of them, a file snapshot. A copy is there,
+/// whole, or not at all; the store stays what it was; and the copy can be made again at the same place.
+enum BackupFaults: FaultClass {
+  static let name = "backup"
+
+  /// One row of the table each.
+  private static let phases: [(name: String, copies: [Copies.Copy])] = [
+    ("backups and file snapshots", [.backup, .file]), ("increments", [.increment]),
+    ("restores", [.restored, .chained]),
+  ]
+
+  static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
+    let context = try campaign.contextWithCopies()
+    var groups = phases.map { name, copies in
+      let calls = context.calls.indices.filter { call in copies.contains { $0.rawValue == context.calls[call].copy } }
+      return TrialGroup(
+        title: "killed before an I/O call of \(name), each in turn",
+        trials: campaign.sample(calls, oneOf: 12).map { KillFaults.trial(context, call: $0 + 1) })
+    }
+    let copying = context.calls.indices.filter { context.calls[$0].copy != nil }
+    for variant in ErrorFaults.variants where ["EIO", "ENOSPC-sticky", "short"].contains(variant.name) {
+      let calls = copying.filter { !variant.onlyWrites || context.calls[$0].operation == "write" }
+      groups.append(
+        TrialGroup(
+          title: "\(variant.title), of all copies",
+          trials: campaign.sample(calls, oneOf: 25).map { ErrorFaults.trial(context, variant, call: $0 + 1) }))
+    }
+    let journal = try PowerLossFaults.record(context, faults: [:])
+    let ends = journal.endsAmongCopies
+    groups.append(
+      TrialGroup(
+        title: "power loss while a store is copied, or later",
+        trials: (0..<(campaign.isQuick ? 4 : 300)).map {
+          PowerLossFaults.trial(context, journal, id: "power:\($0)", stream: 4_000_000 + UInt64($0), ends: ends)
+        }))
+    return groups
+  }
+}

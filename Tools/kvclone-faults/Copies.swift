@@ -1,0 +1,113 @@
+import Foundation
+import KVClone
+
+/// The copies of a store that a workload can make on its way: each is a directory beside the store.
+struct Copies: Sendable {
+  enum Copy: String, CaseIterable, Sendable {
+    case backup, increment, restored, chained, file
+
+    /// The commit after which it is made.
+    var commit: Int { self == .backup ? 3 : 5 }
+    /// The commit that it shows.
+    var content: Int { self == .restored ? 3 : commit }
+  }
+
+  /// The snapshot that the increment begins at, which the backup has.
+  private static let base = Workload.snapshotName(2)
+  /// Enough commits for all of them.
+  static let commitCount = 5
+
+  let root: String
+
+  func path(_ copy: Copy) -> String { "\(root)/\(copy.rawValue)" }
+
+  func exists(_ copy: Copy) -> Bool { FileManager.default.fileExists(atPath: path(copy)) }
+
+  /// Whether a name is a copy's, or of one in the making.
+  static func isOwn(_ name: String) -> Bool {
+    Copy.allCases.contains { name == $0.rawValue || name.hasPrefix(".\($0).creating-") }
+  }
+
+  /// Makes one. Those before it are there.
+  func make(_ copy: Copy, of store: ObjectStore) throws {
+    switch copy {
+    case .backup: try store.backup(to: path(copy))
+    case .increment: try store.backup(to: path(copy), options: BackupOptions(since: Self.base))
+    case .restored: try ObjectStore.restore(from: path(.backup), to: path(copy))
+    case .chained: try ObjectStore.restore(from: [path(.backup), path(.increment)], to: path(copy))
+    case .file: try store.snapshotFile(to: path(copy))
+    }
+  }
+}
+
+/// What has to hold of the copies after a fault.
+struct CopyVerifier {
+  let copies: Copies
+  let states: [String]
+  let workload: Workload
+
+  /// - Parameters:
+  ///   - acknowledged: those whose calls had returned.
+  ///   - store: the store itself, at `commit`.
+  func verify(acknowledged: Set<String>, _ store: ObjectStore, at commit: Int) throws {
+    for copy in Copies.Copy.allCases {
+      guard copies.exists(copy) else {
+        if acknowledged.contains(copy.rawValue) { throw Finding("the \(copy) was made, and is not there") }
+        continue
+      }
+      try verify(copy, shows: copy.content)
+    }
+    // What is missing can be made, at the same places, whatever the one before left there.
+    var contents: [Copies.Copy: Int] = [:]
+    for copy in Copies.Copy.allCases {
+      contents[copy] = copy.content
+      if copies.exists(copy) { continue }
+      guard let wanted = content(of: copy, contents, commit) else { return }
+      contents[copy] = wanted
+      try copies.make(copy, of: store)
+      try verify(copy, shows: wanted)
+      try verifyTidiness(copy)
+    }
+  }
+
+  /// What a copy shows that is made now; nil where it cannot be made yet.
+  private func content(of copy: Copies.Copy, _ contents: [Copies.Copy: Int], _ commit: Int) -> Int? {
+    switch copy {
+    case .backup, .increment, .file: commit < 2 ? nil : commit
+    case .restored: contents[.backup]
+    case .chained: contents[.increment]
+    }
+  }
+
+  private func verify(_ copy: Copies.Copy, shows commit: Int) throws {
+    if copy == .increment {
+      // It is no store; what is in it, `chained` shows.
+      do {
+        try ObjectStore.open(at: copies.path(copy), options: workload.options()).close()
+      } catch {
+        if error.kind == .incrementalBackup { return }
+        throw error
+      }
+      throw Finding("an increment was opened as a store")
+    }
+    let report = try ObjectStore.check(at: copies.path(copy), options: CheckOptions(readData: true))
+    if let damage = report.damages.first {
+      throw Finding("check of the \(copy) says \(damage.kind.rawValue): \(damage.message)")
+    }
+    let store = try ObjectStore.open(
+      at: copies.path(copy), model: workload.version(after: commit).model, options: workload.options())
+    defer { store.close() }
+    if try StoreDigest.content(of: store).digest != states[commit] {
+      throw Finding("the \(copy) does not show commit \(commit)")
+    }
+  }
+
+  /// Nothing is left of an earlier attempt. (What could not be removed beside a copy that has its name stays: nobody makes
+  /// that again.)
+  private func verifyTidiness(_ copy: Copies.Copy) throws {
+    let names = try FileManager.default.contentsOfDirectory(atPath: copies.root)
+    for name in names where name.hasPrefix(".\(copy).") {
+      throw Finding("what an earlier copy left was not swept: \(name)")
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import KVClone
+
+/// The workload's commits that have to do with what the store showed before: snapshots, and other versions of the model.
+extension Workload {
+  /// The youngest snapshot that was asked for, of the version that the store has.
+  private func youngestSnapshot(_ store: ObjectStore) throws -> Snapshot? {
+    let version = store.model.versionIdentifier
+    guard let found = try store.snapshots().last(where: { !$0.isAutomatic && $0.modelVersion == version }) else {
+      return nil
+    }
+    return try store.snapshot(named: found.name)
+  }
+
+  func rollBack(_ number: Int, _ store: ObjectStore, _ random: inout SeededGenerator) throws {
+    guard let snapshot = try youngestSnapshot(store) else { return try changes(number, store, random) }
+    try store.rollback(to: snapshot)
+  }
+
+  func rollBackObject(_ number: Int, _ store: ObjectStore, _ random: inout SeededGenerator) throws {
+    guard let snapshot = try youngestSnapshot(store),
+      let project = random.element(try snapshot.read { try Workload.ids(of: "Project", in: $0) })
+    else { return try changes(number, store, random) }
+    try store.rollback(to: snapshot, objects: [project])
+  }
+
+  /// Deletes all snapshots, or those that have an older and a younger one.
+  func deleteSnapshots(
+    _ number: Int, _ store: ObjectStore, _ random: inout SeededGenerator, onlyInner: Bool
+  ) throws {
+    let names = try store.snapshots().map(\.name)
+    let doomed = onlyInner ? Array(names.dropFirst().dropLast()) : names
+    if doomed.isEmpty { return try changes(number, store, random) }
+    try store.deleteSnapshots(named: doomed)
+  }
+
+  func migrate(_ number: Int, _ store: ObjectStore, at path: String) throws {
+    store.close()
+    let model = version(after: number).model
+    var options = options()
+    switch kind(number) {
+    case .mappingMigration:
+      let mapping = MigrationOptions(mappings: [WorkloadModel.mapping])
+      try ObjectStore.migrate(at: path, to: model, migration: mapping, options: options)
+    case .automaticMigration:
+      options.automaticMigration = MigrationOptions()
+      try ObjectStore.open(at: path, model: model, options: options).close()
+    default:
+      let report = try ObjectStore.migrate(at: path, to: model, options: options)
+      guard report.rewrittenCount > 0, report.movedCount > 0, report.deletedCount > 0 else {
+        throw Finding("the migration of commit \(number) has too little to do: \(report)")
+      }
+    }
+  }
+}
