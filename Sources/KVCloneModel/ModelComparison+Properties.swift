@@ -88,7 +88,8 @@ extension ModelComparison {
         work =
           new.hasDefault
           ? .objects
-          : .refused("objects in which it is nil would have no value; give it a default value")
+          : .refused(
+            "objects in which it is nil would have no value; give it a default value, or set it in them before")
       }
       change(entity, path, "optional", "\(old.isOptional)", "\(new.isOptional)", isStored ? work : .none)
     }
@@ -184,7 +185,7 @@ extension ModelComparison {
       let isRefused = Self.isMandatory(new) && !Self.isMandatory(old)
       change(
         entity, new.name, "optional", "\(old.isOptional)", "\(new.isOptional)",
-        work(isRefused ? .refused("objects that have nobody in it would break the rule") : .metadata))
+        work(isRefused ? .refused("objects that have nobody in it would break the rule; link them before") : .metadata))
     }
     if old.versionHashModifier != new.versionHashModifier {
       change(entity, new.name, "hash modifier", old.versionHashModifier, new.versionHashModifier, .metadata)
@@ -254,5 +255,5 @@ extension ModelComparison {
 
 extension AttributeDescription {
   /// Whether a new object has a value in it that nobody gave.
-  var hasDefault: Bool { defaultValue != nil || elements.contains { $0.hasDefault } }
+  package var hasDefault: Bool { defaultValue != nil || elements.contains { $0.hasDefault } }
 }

@@ -32,6 +32,11 @@ public struct ModelWarning: Hashable, Sendable {
     case unusableIndex
     /// Something in a mapping model cannot be computed or read; a migration that needs it is refused.
     case unusableMapping
+    /// Something new in a version looks like something that the version before had by another name, and no renaming identifier says
+    /// so: what is stored of that one will be lost.
+    case unidentifiedRename
+    /// A migration from the version before cannot be inferred for stores with objects that a change concerns.
+    case notInferable
   }
 
   /// What is odd.

@@ -35,6 +35,9 @@ public enum MappingModelError: Error, Hashable, Sendable {
     }
   }
 
+  /// The entity that is not there; nil for other mistakes.
+  public var entity: String? { if case .unknownEntity(_, let entity, _) = self { entity } else { nil } }
+
   /// The property that is wrong, where one is.
   public var property: String? {
     switch self {

@@ -1,0 +1,75 @@
+extension ManagedObjectModel {
+  /// What somebody wants to know who is about to ship this version after another one: objects that would be lost because nothing says
+  /// what was renamed, and what no migration can be inferred for.
+  ///
+  /// - Parameter previous: the version that stores have.
+  public func versionWarnings(since previous: ManagedObjectModel) -> [ModelWarning] {
+    let difference = ModelDifference(from: previous, to: self)
+    var warnings = lostEntities(difference, previous) + lostProperties(difference, previous)
+    for refusal in difference.refusals {
+      warnings.append(
+        ModelWarning(
+          .notInferable, entity: refusal.entity, property: refusal.property,
+          message: "a migration from \(previous.versionIdentifier) is refused for stores that it concerns: "
+            + "\(refusal.aspect ?? refusal.kind.rawValue)\(refusal.old.map { " \($0)" } ?? "")\(refusal.new.map { " → \($0)" } ?? ""), "
+            + "\(refusal.work.reason ?? ""); or give a mapping model, or a stage with a version in between"))
+    }
+    return warnings
+  }
+
+  /// Entities that look like ones that are gone.
+  private func lostEntities(_ difference: ModelDifference, _ previous: ManagedObjectModel) -> [ModelWarning] {
+    let removed = difference.changes.filter { $0.kind == .removed && $0.property == nil }.map(\.entity)
+    var warnings: [ModelWarning] = []
+    for added in difference.changes where added.kind == .added && added.property == nil {
+      let names = propertyNames(of: added.entity)
+      // Half of the properties, and not by chance.
+      let former = removed.map { ($0, previous.propertyNames(of: $0)) }
+        .filter { 2 * $0.1.intersection(names).count >= max(2, max($0.1.count, names.count)) }
+        .max { $0.1.intersection(names).count < $1.1.intersection(names).count }
+      guard let former = former?.0 else { continue }
+      warnings.append(
+        ModelWarning(
+          .unidentifiedRename, entity: added.entity,
+          message:
+            "is taken for a new entity, and the objects of \(former) in \(previous.versionIdentifier) are deleted; if it is what "
+            + "\(former) was, give it the renaming identifier '\(former)'"))
+    }
+    return warnings
+  }
+
+  /// Properties that may be what the only one of their kind was that is gone.
+  private func lostProperties(_ difference: ModelDifference, _ previous: ManagedObjectModel) -> [ModelWarning] {
+    var warnings: [ModelWarning] = []
+    let matching = ModelMatching(from: previous, to: self)
+    for (entity, changes) in Dictionary(grouping: difference.changes, by: \.entity).sorted(by: { $0.key < $1.key }) {
+      guard let earlier = matching.entities[entity] else { continue }
+      let added = changes.filter { $0.kind == .added }.compactMap(\.property)
+      // What is gone is told under the entity's earlier name, or under that of the entity above that had it.
+      let removed =
+        matching.removedAttributes(of: earlier).map { ($0.name, $0.type.rawValue) }
+        + matching.removedRelationships(of: earlier).map { ($0.name, "relationship \($0.destinationEntityName)") }
+      for name in added {
+        let form =
+          attribute(name, of: entity)?.type.rawValue
+          ?? relationship(name, of: entity).map {
+            "relationship \(matching.entities[$0.destinationEntityName] ?? $0.destinationEntityName)"
+          }
+        let likely = removed.filter { $0.1 == form }
+        let rivals = added.filter { attribute($0, of: entity)?.type.rawValue == form }
+        guard let former = likely.first?.0, likely.count == 1, rivals.count <= 1 else { continue }
+        warnings.append(
+          ModelWarning(
+            .unidentifiedRename, entity: entity, property: name,
+            message:
+              "is taken for a new one, and what objects have in \(former) is lost; if it is what \(former) was, give it the "
+              + "renaming identifier '\(former)'"))
+      }
+    }
+    return warnings
+  }
+
+  private func propertyNames(of entity: String) -> Set<String> {
+    Set(attributes(of: entity).map(\.name) + relationships(of: entity).map(\.name))
+  }
+}
