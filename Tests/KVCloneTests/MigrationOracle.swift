@@ -89,26 +89,39 @@ struct MigrationOracle {
     for (earlier, count) in graph.counts where count > 0 {
       guard let later = laterEntities[earlier] else { continue }
       if !isConcrete(later, destination) { refused.insert(later) }
-      for (new, old) in attributes(later, earlier) where isRefused(new, old) { refused.insert("\(later).\(new.name)") }
-      for (new, old) in relationships(later, earlier) where !new.isTransient && isRefused(new, old, later, earlier) {
-        refused.insert("\(later).\(new.name)")
+      let objects = graph.objects.values.filter { $0.label.entity == earlier }
+      for (new, old) in attributes(later, earlier) {
+        let values = objects.map { object in old.flatMap { object.attributes[$0.name] } }
+        if isRefused(new, old, values) { refused.insert("\(later).\(new.name)") }
+      }
+      for (new, old) in relationships(later, earlier) where !new.isTransient {
+        let isEmptySomewhere = objects.contains { object in old.map { object.targets($0.name).isEmpty } ?? true }
+        if isRefused(new, old, later, earlier, isEmptySomewhere: isEmptySomewhere) {
+          refused.insert("\(later).\(new.name)")
+        }
       }
     }
     return refused
   }
 
-  private func isRefused(_ new: AttributeDescription, _ old: AttributeDescription?) -> Bool {
+  /// - Parameter values: what the objects have, and elements of composites that are there.
+  private func isRefused(
+    _ new: AttributeDescription, _ old: AttributeDescription?, _ values: [AttributeValue?]
+  ) -> Bool {
     if new.isTransient { return false }
     guard let old else { return isMandatory(new) && initial(new) == nil }
-    if old.type != new.type {
-      return !Self.isConvertible(old.type, new.type) || isMandatory(new) && old.isOptional && initial(new) == nil
-    }
+    let isMissing = isMandatory(new) && old.isOptional && initial(new) == nil && values.contains(nil)
+    if old.type != new.type { return !Self.isConvertible(old.type, new.type) || isMissing }
     if new.type == .composite {
-      for element in new.elements where isRefused(element, old.elements.first { $0.name == element.name }) {
-        return true
+      let composites = values.compactMap { value -> [String: AttributeValue]? in
+        if case .composite(let elements)? = value { elements } else { nil }
+      }
+      for element in new.elements {
+        let former = old.elements.first { $0.name == element.name }
+        if isRefused(element, former, composites.map { $0[element.name] }) { return true }
       }
     }
-    return isMandatory(new) && old.isOptional && initial(new) == nil
+    return isMissing
   }
 
   private func isMandatory(_ attribute: AttributeDescription) -> Bool {
@@ -120,11 +133,12 @@ struct MigrationOracle {
   }
 
   private func isRefused(
-    _ new: RelationshipDescription, _ old: RelationshipDescription?, _ later: String, _ earlier: String
+    _ new: RelationshipDescription, _ old: RelationshipDescription?, _ later: String, _ earlier: String,
+    isEmptySomewhere: Bool
   ) -> Bool {
     guard let old else { return isMandatory(new) }
     if old.isToMany && !new.isToMany { return true }
-    if isMandatory(new) && !isMandatory(old) { return true }
+    if isMandatory(new) && !isMandatory(old) && isEmptySomewhere { return true }
     guard laterEntities[old.destinationEntityName] != nil else { return true }
     // Whatever it may lead to has to be something that it may lead to still.
     for target in source.entities where source.entity(target.name, isKindOf: old.destinationEntityName) {

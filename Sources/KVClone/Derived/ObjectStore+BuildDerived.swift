@@ -53,9 +53,13 @@ extension Session {
   }
 
   /// Notes every object that has derived attributes.
-  mutating func noteAllDerived() throws(StoreError) {
+  ///
+  /// - Parameter includesTimes: whether `now()` is one of them.
+  mutating func noteAllDerived(includesTimes: Bool = true) throws(StoreError) {
     for entity in schema.entities where !entity.isAbstract {
-      guard let own = schema.derivations.entity(entity.code)?.own, !own.isEmpty else { continue }
+      let all = schema.derivations.entity(entity.code)?.own ?? []
+      let own = all.filter { includesTimes || $0.derivation.function != .now }
+      if own.isEmpty { continue }
       var found = PendingDerivations()
       swap(&found, &changes.derived)
       try forEachRecord(of: entity, includesSubentities: false) { (id, _) throws(StoreError) in

@@ -107,8 +107,12 @@ public struct StoreError: KVCloneError, Hashable {
     case notUnique
     /// A mapping model does not fit its two versions, or asks for something that cannot be done here.
     case invalidMapping
-    /// An object that a mapping model has made breaks a rule of the new version of the model.
+    /// An object that a mapping model or a stage's handler has made or changed breaks a rule of the model.
     case invalidObject
+    /// A stage names a version that is not known, or does not fit into the way from the store's version to the wanted one.
+    case invalidStage
+    /// A handler of a stage failed; ``StoreError/underlyingError`` is what it threw.
+    case stageFailed
     // File
     /// A record, list, index entry or blob on disk is damaged.
     case damaged
@@ -118,7 +122,7 @@ public struct StoreError: KVCloneError, Hashable {
     case diskFull
     /// The operating system refused.
     case io
-    /// A backup, a restoration or a file snapshot was cancelled; nothing is left of it.
+    /// A backup, a restoration, a file snapshot or a migration was cancelled; nothing is left of it.
     case cancelled
   }
 
@@ -132,17 +136,37 @@ public struct StoreError: KVCloneError, Hashable {
   public let object: String?
   /// What failed and what to do.
   public let message: String
+  /// What code of the app's own threw that was running when it failed, or all that a check found; nil where the message tells
+  /// everything. Two errors that differ in nothing else are equal.
+  public let underlyingError: (any Error)?
 
   /// The kind's name.
   public var kindName: String { kind.rawValue }
 
   package init(
-    _ kind: Kind, _ message: String, entity: String? = nil, property: String? = nil, object: String? = nil
+    _ kind: Kind, _ message: String, entity: String? = nil, property: String? = nil, object: String? = nil,
+    underlyingError: (any Error)? = nil
   ) {
     self.kind = kind
     self.message = message
     self.entity = entity
     self.property = property
     self.object = object
+    self.underlyingError = underlyingError
+  }
+
+  /// Whether they tell the same, whatever the app's own error is: that one need not be comparable.
+  public static func == (left: StoreError, right: StoreError) -> Bool {
+    left.kind == right.kind && left.entity == right.entity && left.property == right.property
+      && left.object == right.object && left.message == right.message
+  }
+
+  /// Hashes what is compared.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(kind)
+    hasher.combine(entity)
+    hasher.combine(property)
+    hasher.combine(object)
+    hasher.combine(message)
   }
 }

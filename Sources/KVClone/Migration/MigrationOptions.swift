@@ -14,15 +14,19 @@ public struct MigrationOptions: Sendable {
   public var mappings: [MappingModel] = []
   /// What mapping models name as their policies' classes.
   public var policies: [String: any EntityMigrationPolicy] = [:]
+  /// ``CustomMigrationStage``s and ``LightweightMigrationStage``s, in any order: their versions, which are some of ``versions``
+  /// or the wanted one, say where they belong. Those that lie behind the store's version, or beyond the wanted one, are left out.
+  public var stages: [any MigrationStage] = []
 
   /// The defaults.
   public init(
     versions: [ManagedObjectModel] = [], mappings: [MappingModel] = [],
-    policies: [String: any EntityMigrationPolicy] = [:], takesSnapshot: Bool = true
+    policies: [String: any EntityMigrationPolicy] = [:], stages: [any MigrationStage] = [], takesSnapshot: Bool = true
   ) {
     self.versions = versions
     self.mappings = mappings
     self.policies = policies
+    self.stages = stages
     self.takesSnapshot = takesSnapshot
   }
 }
@@ -49,8 +53,10 @@ public struct MigrationPlan: Sendable {
     public let from: String
     /// The name of the version that the store has afterwards.
     public let to: String
-    /// How much there is to be done.
+    /// How much there is to be done, without what the handlers of a stage do.
     public let kind: Kind
+    /// The label of the custom stage that the step is; nil for a step without handlers.
+    public let stage: String?
     /// What differs between them.
     public let changes: [ModelDifference.Change]
     /// The differences that stand in the way: those of entities that have no objects do not.
@@ -61,8 +67,10 @@ public struct MigrationPlan: Sendable {
     public let movedCount: Int
     /// Objects that go with their entities.
     public let deletedCount: Int
-    /// Bytes that are written, about: what is saved for the snapshot included.
+    /// Bytes that are written, about: what is saved for the snapshot included, what handlers write not.
     public let byteCount: UInt64
+    /// Swift that makes a mapping model for a refused step, with what is to be filled in marked; nil for one that can be done.
+    public let mappingSkeleton: String?
   }
 
   /// One after the other; empty where the store has the model already.
@@ -81,6 +89,8 @@ public struct MigrationPlan: Sendable {
 public struct MigrationReport: Sendable {
   /// The versions that the store had, one after the other, and the one that it has now.
   public let versions: [String]
+  /// The labels of the custom stages that were gone through, one after the other.
+  public let stages: [String]
   /// The snapshot that was made first, to be read as it was before; nil where none was asked for.
   public let snapshot: String?
   /// Objects that were rewritten or looked at.

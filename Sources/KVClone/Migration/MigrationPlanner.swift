@@ -6,6 +6,10 @@ struct MigrationPlanner {
   /// What a step does, without numbers.
   private struct Work {
     let step: MigrationStep
+    /// What runs before and after it.
+    let stage: CustomMigrationStage?
+    /// Whether handlers or mapping models come before the step: nobody can tell now what objects are like then.
+    let isUnforeseeable: Bool
     let difference: ModelDifference
     let refused: Set<UInt16>
     let rewritten: Set<UInt16>
@@ -16,8 +20,10 @@ struct MigrationPlanner {
 
     var concerned: Set<UInt16> { refused.union(rewritten).union(moved).union(removed).union(indexed.keys) }
 
-    init(_ step: MigrationStep) throws(StoreError) {
+    init(_ step: MigrationStep, _ stage: CustomMigrationStage?, isUnforeseeable: Bool) throws(StoreError) {
       self.step = step
+      self.stage = stage
+      self.isUnforeseeable = isUnforeseeable
       difference = ModelDifference(from: step.old.model, to: step.new.model)
       let schema = try Schema(step.new, tables: SchemaTables(rootCodes: step.new.allRootCodes))
       let indexes = step.new.codes.indexIDs.subtracting(step.old.codes.indexIDs)
@@ -63,13 +69,38 @@ struct MigrationPlanner {
     let path = try MigrationPath(from: catalog.model, to: model, options)
     var works: [Work] = []
     var current = catalog
-    for next in path.models {
-      let mapping = try Self.mapping(from: current.model, to: next, options, isOnly: path.models.count == 1)
-      let step = try MigrationStep(from: current, to: next, by: mapping)
-      works.append(try Work(step))
+    var isUnforeseeable = false
+    for leg in path.legs {
+      let mapping = try Self.mapping(from: current.model, to: leg.model, options, isOnly: path.legs.count == 1)
+      if let stage = leg.lightweight { try Self.requireInferable(current.model, leg.model, mapping, stage) }
+      let step = try MigrationStep(from: current, to: leg.model, by: mapping)
+      if leg.stage?.willMigrateHandler != nil { isUnforeseeable = true }
+      works.append(try Work(step, leg.stage, isUnforeseeable: isUnforeseeable))
+      if leg.stage?.didMigrateHandler != nil || mapping != nil { isUnforeseeable = true }
       current = step.new
     }
     self.works = works
+  }
+
+  /// Refuses a step of a lightweight stage that is not inferred.
+  private static func requireInferable(
+    _ source: ManagedObjectModel, _ destination: ManagedObjectModel, _ mapping: MappingModel?,
+    _ stage: LightweightMigrationStage
+  ) throws(StoreError) {
+    let place =
+      "the step from \(source.versionIdentifier) to \(destination.versionIdentifier) of the lightweight stage \(stage.label)"
+    if let refusal = ModelDifference(from: source, to: destination).refusals.first {
+      throw StoreError(
+        .invalidStage,
+        "\(place) cannot be inferred: \(refusal) (\(refusal.work.reason ?? "")); make it one of a custom stage, or give a version in "
+          + "between", entity: refusal.entity, property: refusal.property)
+    }
+    if let mapping {
+      throw StoreError(
+        .invalidStage,
+        "\(place) would be done by the mapping model\(mapping.name.map { " \($0)" } ?? ""); leave out the mapping model, or the stage"
+      )
+    }
   }
 
   /// The mapping model that does a step, held against its two versions; nil where the step is inferred.
@@ -87,12 +118,19 @@ struct MigrationPlanner {
       return try mapping.resolved(from: source, to: destination)
     } catch {
       throw StoreError(
-        .invalidMapping, "the mapping model \(mapping.name ?? "") does not fit: \(error)", property: error.property)
+        .invalidMapping, "the mapping model\(mapping.name.map { " \($0)" } ?? "") does not fit: \(error)",
+        entity: error.entity, property: error.property)
     }
   }
 
-  /// The steps to be done.
-  var steps: [MigrationStep] { works.map(\.step) }
+  var isEmpty: Bool { works.isEmpty }
+  var stepCount: Int { works.count }
+  /// The steps to be done, with what is done before and after them.
+  var steps: [(MigrationStep, CustomMigrationStage?)] { works.map { ($0.step, $0.stage) } }
+  /// The versions that the store has after each.
+  var versions: [String] { works.map(\.step.new.model.versionIdentifier) }
+  /// The custom stages' labels.
+  var stages: [String] { works.compactMap { $0.stage?.label } }
 
   /// The plan. Takes time for the objects of the tables that are concerned, and none where no object is.
   ///
@@ -101,24 +139,50 @@ struct MigrationPlanner {
     var concerned: Set<UInt16> = []
     for work in works { concerned.formUnion(work.concerned) }
     let tally = try EntityTally(session, concerned)
-    var isMapped = false
     var steps: [MigrationPlan.Step] = []
-    for work in works {
-      steps.append(plan(work, tally, afterMapping: isMapped))
-      if work.step.mapping != nil { isMapped = true }
-    }
+    for index in works.indices { steps.append(try plan(index, tally, session)) }
     return MigrationPlan(steps: steps)
   }
 
-  /// - Parameter afterMapping: whether a mapping model does a step before, so that nobody knows yet which entities have objects.
-  private func plan(_ work: Work, _ tally: EntityTally, afterMapping: Bool) -> MigrationPlan.Step {
-    if let mapping = work.step.mapping { return plan(work, mapping, tally) }
-    let refusals = work.difference.refusals.filter { refusal in
-      work.step.new.model.entities.contains { entity in
-        guard work.concerns(refusal, entity), let code = work.step.new.codes.entities[entity.name] else { return false }
-        return afterMapping || tally.counts[code] ?? 0 > 0
+  /// The differences of a step that stand in its way: those that concern objects.
+  ///
+  /// - Parameter isNow: whether the session is by the version that the step begins with, and not by the store's first one.
+  private func refusals(
+    _ index: Int, _ tally: EntityTally, _ session: borrowing Session, isNow: Bool
+  ) throws(StoreError) -> [ModelDifference.Change] {
+    let work = works[index]
+    var refusals: [ModelDifference.Change] = []
+    for refusal in work.difference.refusals {
+      if refusal.isAboutMissingValues, work.isUnforeseeable, !isNow { continue }
+      for entity in work.step.new.model.entities {
+        guard work.concerns(refusal, entity), let code = work.step.new.codes.entities[entity.name],
+          tally.counts[code] ?? 0 > 0
+        else { continue }
+        if refusal.isAboutMissingValues, let path = refusal.property {
+          let steps = works[(isNow ? index : 0)...index].map(\.step)
+          guard try isMissing(PropertyOrigin(of: path, in: entity.name, after: steps), session) else { continue }
+        }
+        refusals.append(refusal)
+        break
       }
     }
+    return refusals
+  }
+
+  private func isMissing(_ origin: PropertyOrigin, _ session: borrowing Session) throws(StoreError) -> Bool {
+    switch origin {
+    case .everybody: return false
+    case .nobody: return true
+    case .stored(let entity, let path): return try session.firstObject(of: entity, without: path) != nil
+    }
+  }
+
+  private func plan(_ index: Int, _ tally: EntityTally, _ session: borrowing Session) throws(StoreError)
+    -> MigrationPlan.Step
+  {
+    let work = works[index]
+    if let mapping = work.step.mapping { return plan(work, mapping, tally) }
+    let refusals = try refusals(index, tally, session, isNow: false)
     func count(_ codes: Set<UInt16>) -> Int { codes.reduce(0) { $0 + (tally.counts[$1] ?? 0) } }
     func bytes(_ codes: Set<UInt16>) -> UInt64 {
       codes.reduce(0) { $0 + (tally.byteCounts[$1] ?? 0) + UInt64(tally.counts[$1] ?? 0) * Self.objectByteCount }
@@ -138,9 +202,11 @@ struct MigrationPlanner {
     let copies: UInt64 = options.takesSnapshot ? 2 : 1
     return MigrationPlan.Step(
       from: work.step.old.model.versionIdentifier, to: work.step.new.model.versionIdentifier, kind: kind,
-      changes: work.difference.changes, refusals: refusals, rewrittenCount: count(work.rewritten),
-      movedCount: count(work.moved), deletedCount: count(work.removed),
-      byteCount: bytes(touched) * copies + UInt64(indexed) * Self.objectByteCount)
+      stage: work.stage?.label, changes: work.difference.changes, refusals: refusals,
+      rewrittenCount: count(work.rewritten), movedCount: count(work.moved), deletedCount: count(work.removed),
+      byteCount: bytes(touched) * copies + UInt64(indexed) * Self.objectByteCount,
+      mappingSkeleton: refusals.isEmpty
+        ? nil : MappingModel.skeleton(from: work.step.old.model, to: work.step.new.model))
   }
 }
 
@@ -181,11 +247,41 @@ extension MigrationPlanner {
     let left = Set(work.removed).subtracting(read)
     return MigrationPlan.Step(
       from: work.step.old.model.versionIdentifier, to: work.step.new.model.versionIdentifier, kind: .mapping,
-      changes: work.difference.changes, refusals: [], rewrittenCount: read.reduce(0) { $0 + (tally.counts[$1] ?? 0) },
-      movedCount: 0, deletedCount: left.reduce(0) { $0 + (tally.counts[$1] ?? 0) },
+      stage: work.stage?.label, changes: work.difference.changes, refusals: [],
+      rewrittenCount: read.reduce(0) { $0 + (tally.counts[$1] ?? 0) }, movedCount: 0,
+      deletedCount: left.reduce(0) { $0 + (tally.counts[$1] ?? 0) },
       byteCount: read.reduce(0) {
         $0 + (tally.byteCounts[$1] ?? 0) + UInt64(tally.counts[$1] ?? 0) * Self.objectByteCount
-      })
+      }, mappingSkeleton: nil)
+  }
+}
+
+extension MigrationPlanner {
+  /// Looks again at a step that handlers or mapping models come before: what the plan could not know is found out now.
+  ///
+  /// - Parameter session: by the version that the step begins with.
+  /// - Throws: `notInferable`, naming an object that has no value where it needs one.
+  func requirePossible(_ index: Int, _ session: borrowing Session) throws(StoreError) {
+    let work = works[index]
+    guard work.isUnforeseeable, work.step.mapping == nil, !work.difference.refusals.isEmpty else { return }
+    let refusals = try refusals(index, EntityTally(session, work.refused), session, isNow: true)
+    guard let first = refusals.first else { return }
+    let version = work.step.new.model.versionIdentifier
+    for refusal in refusals where refusal.isAboutMissingValues {
+      guard let path = refusal.property else { continue }
+      for entity in work.step.new.model.entities where work.concerns(refusal, entity) {
+        guard case .stored(let earlier, let former) = PropertyOrigin(of: path, in: entity.name, after: [work.step]),
+          let id = try session.firstObject(of: earlier, without: former)
+        else { continue }
+        throw StoreError(
+          .notInferable,
+          "\(former) of \(earlier)/\(id.serial) is nil or empty, and mandatory in the version \(version); set it in a handler before, "
+            + "or delete the object there", entity: entity.name, property: path, object: "\(earlier)/\(id.serial)")
+      }
+    }
+    throw StoreError(
+      .notInferable, "the version \(version) cannot be inferred: \(first) (\(first.work.reason ?? ""))",
+      entity: first.entity, property: first.property)
   }
 }
 

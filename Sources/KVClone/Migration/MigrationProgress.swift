@@ -4,6 +4,8 @@ import Synchronization
 public struct MigrationProgress: Sendable, Hashable {
   /// What is done, one after the other, in each step.
   public enum Phase: String, Sendable {
+    /// A stage's handler, before the step.
+    case willMigrate
     /// Deleting the objects of entities that are gone.
     case delete
     /// Giving ids to objects that come under another root entity.
@@ -14,6 +16,8 @@ public struct MigrationProgress: Sendable, Hashable {
     case link
     /// Making indexes.
     case index
+    /// A stage's handler, after the step.
+    case didMigrate
   }
 
   /// The step, from 0.

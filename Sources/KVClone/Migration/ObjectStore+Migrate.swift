@@ -17,7 +17,7 @@ extension ObjectStore {
 
   /// What a migration of a store would do, and what stands in its way. Nothing is changed.
   ///
-  /// - Throws: `invalidModel`, and what opening throws.
+  /// - Throws: `invalidModel`, `invalidMapping`, `invalidStage`, and what opening throws.
   public static func planMigration(
     at path: String, to model: ManagedObjectModel, migration: MigrationOptions = MigrationOptions(),
     options: StoreOptions = StoreOptions()
@@ -43,8 +43,8 @@ extension ObjectStore {
   ///   - options: how the store is opened meanwhile.
   ///   - progress: is told how far it has come, on this thread.
   ///   - cancellation: ends it from another thread.
-  /// - Throws: `notInferable` (with every difference that stands in the way), `notConvertible`, `notUnique`, `cancelled`, `busy`,
-  ///   `diskFull`, and what opening throws.
+  /// - Throws: `notInferable` (with every difference that stands in the way), `notConvertible`, `notUnique`, `invalidMapping`,
+  ///   `invalidStage`, `stageFailed`, `invalidObject`, `cancelled`, `busy`, `diskFull`, and what opening throws.
   @discardableResult
   public static func migrate(
     at path: String, to model: ManagedObjectModel, migration: MigrationOptions = MigrationOptions(),
@@ -108,24 +108,15 @@ extension ObjectStore {
       storage: writing, schema: schema, commit: commit + 1, storeUUID: format.storeUUID, serialFloor: SerialFloor(),
       engine: engine)
     let planner = try MigrationPlanner(from: catalog, to: model, migration)
-    let steps = planner.steps
     try planner.plan(session).requirePossible()
-    if steps.isEmpty {
-      return MigrationReport(
-        versions: [catalog.model.versionIdentifier], snapshot: nil, rewrittenCount: 0, movedCount: 0, createdCount: 0,
-        deletedCount: 0,
-        duration: ContinuousClock.now - start)
-    }
+    if planner.isEmpty { return MigrationReport(at: catalog.model, after: ContinuousClock.now - start) }
     var snapshot: String?
     if migration.takesSnapshot {
       snapshot = try session.createAutomaticSnapshot("migration", userInfo: ["migration": model.versionIdentifier]).name
     }
-    let run = MigrationRun(stepCount: steps.count, progress, cancellation)
+    let run = MigrationRun(stepCount: planner.stepCount, progress, cancellation)
     var tally = MigrationTally()
-    for (index, step) in steps.enumerated() {
-      run.begin(step: index)
-      session = try session.migrating(by: step, migration.policies, run, &tally)
-    }
+    session = try session.migrating(by: planner, migration.policies, author: options.author, run, &tally)
     if migration.takesSnapshot {
       try session.deleteSuperfluousSnapshots(options.snapshotRetention, sparing: snapshot)
     }
@@ -134,40 +125,47 @@ extension ObjectStore {
     try session.writeCounters()
     try session.storage.commit()
     return MigrationReport(
-      versions: [catalog.model.versionIdentifier] + steps.map(\.new.model.versionIdentifier), snapshot: snapshot,
+      versions: [catalog.model.versionIdentifier] + planner.versions, stages: planner.stages, snapshot: snapshot,
       rewrittenCount: tally.rewrittenCount, movedCount: tally.movedCount, createdCount: tally.createdCount,
-      deletedCount: tally.deletedCount,
-      duration: ContinuousClock.now - start)
+      deletedCount: tally.deletedCount, duration: ContinuousClock.now - start)
   }
 }
 
-/// The versions of a model that a migration goes through.
-struct MigrationPath {
-  /// Those that the store is to have, one after the other; empty where it has the wanted one.
-  let models: [ManagedObjectModel]
+extension MigrationReport {
+  /// There was nothing to be done.
+  fileprivate init(at model: ManagedObjectModel, after duration: Duration) {
+    self.init(
+      versions: [model.versionIdentifier], stages: [], snapshot: nil, rewrittenCount: 0, movedCount: 0,
+      createdCount: 0, deletedCount: 0, duration: duration)
+  }
+}
 
-  init(from source: ManagedObjectModel, to destination: ManagedObjectModel, _ options: MigrationOptions)
-    throws(StoreError)
-  {
-    for model in [destination] + options.versions {
-      do {
-        _ = try model.validate()
-      } catch {
-        throw StoreError(.invalidModel, "\(error)")
+extension Session {
+  /// Does all steps, with what handlers do before and after them; the session that goes on by the last version.
+  ///
+  /// - Parameter author: who the history says has done what handlers did.
+  consuming func migrating(
+    by planner: MigrationPlanner, _ policies: [String: any EntityMigrationPolicy], author: String, _ run: MigrationRun,
+    _ tally: inout MigrationTally
+  ) throws(StoreError) -> Session {
+    // What steps do to objects is no change of theirs, and has no history; what handlers do is, and has.
+    var history = try historyStart() == nil ? nil : HistoryRecorder()
+    var session = self
+    for (index, (step, stage)) in planner.steps.enumerated() {
+      run.begin(step: index)
+      if let stage, let handler = stage.willMigrateHandler {
+        session = try session.running(handler, of: stage, in: .willMigrate, run, &history)
+      }
+      try planner.requirePossible(index, session)
+      session = try session.migrating(by: step, policies, run, &tally)
+      if let stage, let handler = stage.didMigrateHandler {
+        session = try session.running(handler, of: stage, in: .didMigrate, run, &history)
       }
     }
-    if source == destination {
-      models = []
-      return
-    }
-    let hashes = options.versions.map(\.modelHash)
-    guard let start = hashes.lastIndex(of: source.modelHash), let end = hashes.lastIndex(of: destination.modelHash),
-      start != end
-    else {
-      models = [destination]
-      return
-    }
-    let between = start < end ? Array(options.versions[start + 1..<end]) : options.versions[end + 1..<start].reversed()
-    models = between + [destination]
+    session.changes.history = history
+    session.changes.author = author
+    session.changes.operation = "migration"
+    try session.writeHistory()
+    return session
   }
 }

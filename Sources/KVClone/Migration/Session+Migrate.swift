@@ -48,7 +48,7 @@ struct MigrationStep {
 }
 
 /// What a step did.
-struct MigrationTally {
+struct MigrationTally: Equatable {
   var deletedCount = 0
   var movedCount = 0
   var rewrittenCount = 0
@@ -88,7 +88,8 @@ extension Session {
       try run.begin(.rewrite)
       for root in roots { tally.rewrittenCount += try session.migrateRecords(rootCode: root, rewritten, run) }
     }
-    if migrations.values.contains(where: { !$0.oneSided.isEmpty }) {
+    let links = migrations.values.contains { !$0.oneSided.isEmpty }
+    if links {
       try run.begin(.link)
       for root in roots { try session.buildOtherSides(rootCode: root, migrations, run) }
     }
@@ -102,10 +103,8 @@ extension Session {
       session = try session.mapped(by: mapping, from: source, policies, run, &tally)
     }
     // What they are made of may be gone, or have other values, with the same expressions.
-    let isOther =
-      !session.schema.derivations.isSame(as: source.derivations) || tally.deletedCount != before.deletedCount
-      || tally.rewrittenCount != before.rewrittenCount || tally.createdCount != before.createdCount
-    let isRebuilt = try session.rebuildDerived(evenIfSame: isOther)
+    let isOther = links || tally != before || !session.schema.derivations.isSame(as: source.derivations)
+    let isRebuilt = try session.rebuildDerived(sourcesHaveChanged: isOther)
     session.forgetChanges()
     try session.requireUnique(made, withDerived: isRebuilt)
     return session
@@ -237,16 +236,19 @@ extension Session {
 
   // MARK: Derived attributes
 
-  /// Computes the derived attributes, if they are not what they were; whether it did.
-  private mutating func rebuildDerived(evenIfSame isForced: Bool) throws(StoreError) -> Bool {
+  /// Computes the derived attributes, if they are not what they were, or are made of what has changed; whether it did.
+  private mutating func rebuildDerived(sourcesHaveChanged: Bool) throws(StoreError) -> Bool {
     let table = schema.tables.metadata
     guard let fingerprint = schema.derivations.fingerprint else {
       try storage.delete(table, MetadataKey.bytes(MetadataKey.derivations).span.bytes)
       return false
     }
-    if !isForced, hasDerivedValues() { return false }
-    try noteAllDerived()
+    let isSame = hasDerivedValues()
+    if isSame, !sourcesHaveChanged { return false }
+    // Nobody has changed the objects: when that was last is what it was.
+    try noteAllDerived(includesTimes: !isSame)
     try refreshDerived()
+    if isSame { return true }
     try Metadata.put(&storage, table, MetadataKey.derivations, Metadata.derivations(fingerprint))
     return true
   }

@@ -32,7 +32,8 @@ extension Session {
     }
     var transaction = manager.finish()
     try transaction.settle()
-    let session = transaction.takeSession()
+    var session = transaction.takeSession()
+    try session.refreshDerived()
     let issues = try session.validationIssues()
     if let issue = issues.first {
       let more = issues.count > 1 ? " (and \(issues.count - 1) more)" : ""
@@ -81,12 +82,10 @@ extension Session {
     _ manager: inout MigrationManager, _ mapping: EntityMapping, _ policy: any EntityMigrationPolicy,
     _ entity: CompiledEntity, _ run: MigrationRun
   ) throws {
-    var request = FetchRequest(entity.name)
-    request.includesSubentities = false
-    request.fetchLimit = 1024
+    var condition: QueryPredicate?
     switch mapping.sourceObjects {
     case .all: break
-    case .matching(let predicate): request.predicate = predicate
+    case .matching(let predicate): condition = predicate
     case .unsupported(let text):
       throw StoreError(
         .invalidMapping, "entity mapping \(mapping.name) asks for its objects in a way that is not known here: \(text)",
@@ -96,33 +95,13 @@ extension Session {
     var start: UInt64 = 0
     while true {
       let ids = try manager.reader._withSession { (session) throws(StoreError) in
-        try session.mappedIDs(request, entity, from: start, limit: 1024)
+        try session.ids(of: entity, where: condition, from: start, limit: 1024)
       }
       for id in ids { try policy.createDestinationInstances(for: id, in: mapping, with: &manager) }
       try run.advance(by: ids.count)
       guard let last = ids.last, ids.count == 1024 else { return }
       start = last.serial + 1
     }
-  }
-
-  /// The next objects of an entity that a mapping reads, by ascending serial.
-  private borrowing func mappedIDs(
-    _ request: FetchRequest, _ entity: CompiledEntity, from start: UInt64, limit: Int
-  ) throws(StoreError) -> [ObjectID] {
-    var compiler = queryCompiler(entity)
-    var condition: QueryCondition?
-    if let predicate = request.predicate {
-      if predicate.isTooDeep { throw compiler.tooDeep }
-      condition = try compiler.condition(predicate)
-    }
-    let evaluator = QueryEvaluator(schema)
-    var ids: [ObjectID] = []
-    try forEachRecord(of: entity, includesSubentities: false, from: start) { (id, view) throws(StoreError) in
-      if let condition, try !evaluator.holds(condition, id, view, self) { return true }
-      ids.append(id)
-      return ids.count < limit
-    }
-    return ids
   }
 }
 

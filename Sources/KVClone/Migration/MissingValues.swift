@@ -1,0 +1,84 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// What objects have, before a step, in a property that becomes mandatory by it, as far as steps alone can have changed that: a
+/// property that all of them have a value in may be mandatory.
+enum PropertyOrigin: Equatable {
+  /// All have a value, or there are no such objects.
+  case everybody
+  /// A step has added it without a default.
+  case nobody
+  /// What they have in this property of the version that the store has now.
+  case stored(entity: String, path: String)
+
+  /// - Parameters:
+  ///   - path: an attribute, an element of a composite one, or a relationship.
+  ///   - entity: of the version after the steps.
+  init(of path: String, in entity: String, after steps: some BidirectionalCollection<MigrationStep>) {
+    var place = (entity: entity, path: path)
+    for step in steps.reversed() {
+      let top = place.path.split(separator: ".").first.map(String.init) ?? place.path
+      guard let earlier = step.matching.entities[place.entity] else {
+        self = .everybody
+        return
+      }
+      if let later = step.matching.destination.attribute(top, of: place.entity) {
+        let leaf = CompiledAttribute.leaves(of: later).first { $0.path == place.path }?.description ?? later
+        guard let former = Self.former(place.path, top, place.entity, step.matching) else {
+          self = leaf.hasDefault ? .everybody : .nobody
+          return
+        }
+        if former.isOptional, !leaf.isOptional, leaf.defaultValue != nil {
+          self = .everybody
+          return
+        }
+        place.path = former.path
+      } else {
+        guard let former = step.matching.relationship(place.path, of: place.entity), !former.isTransient else {
+          self = .nobody
+          return
+        }
+        place.path = former.name
+      }
+      place.entity = earlier
+    }
+    self = .stored(entity: place.entity, path: place.path)
+  }
+
+  /// The attribute, or the element, that one was; nil where nothing was stored of it.
+  private static func former(
+    _ path: String, _ top: String, _ entity: String, _ matching: ModelMatching
+  ) -> (path: String, isOptional: Bool)? {
+    if path != top { return matching.formerLeaf(path, top, of: entity).map { ($0.path, $0.description.isOptional) } }
+    return matching.attribute(top, of: entity).flatMap { $0.isTransient ? nil : ($0.name, $0.isOptional) }
+  }
+}
+
+extension ModelDifference.Change {
+  /// Whether it is refused only because there may be objects without a value: where all have one, there is nothing to be done.
+  var isAboutMissingValues: Bool { kind == .changed && aspect == "optional" && work.reason != nil }
+}
+
+extension Session {
+  /// An object of an entity, its sub-entities' left out, that has nothing in an attribute, an element of a composite one or a
+  /// relationship; nil where all have something.
+  borrowing func firstObject(of name: String, without path: String) throws(StoreError) -> ObjectID? {
+    let entity = try schema.entity(name)
+    if entity.isAbstract { return nil }
+    let top = path.split(separator: ".").first.map(String.init) ?? path
+    let isRelationship = (try? entity.relationship(path)) != nil
+    let schema = schema
+    var found: ObjectID?
+    try forEachRecord(of: entity, includesSubentities: false) { (id, view) throws(StoreError) in
+      if isRelationship {
+        if entity.count(path, view) == 0 { found = id }
+      } else if try entity.value(named: path, in: view, id: id, schema: schema) == nil {
+        // An element has to be there where its composite is.
+        if path == top { found = id }
+        if path != top, try entity.value(named: top, in: view, id: id, schema: schema) != nil { found = id }
+      }
+      return found == nil
+    }
+    return found
+  }
+}
