@@ -1,3 +1,5 @@
+import KVCloneModel
+
 /// Names of the model as names of Swift.
 enum SwiftName {
   /// A name of Swift for any text: what no name may have becomes `_`.
@@ -36,22 +38,7 @@ enum SwiftName {
   }
 
   /// Text as a literal.
-  static func literal(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": result += "\\\""
-      case "\\": result += "\\\\"
-      case "\n": result += "\\n"
-      case "\r": result += "\\r"
-      case "\t": result += "\\t"
-      case _ where scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format:
-        result += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result + "\""
-  }
+  static func literal(_ text: String) -> String { text.swiftLiteral }
 
   private static let reservedProperties: Set<String> = [
     "_", "self", "init", "Type", "Protocol", "hashValue", "objectID", "objectState", "values", "elements",

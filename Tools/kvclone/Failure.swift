@@ -20,6 +20,8 @@ struct Failure: Error {
   var property: String?
   var object: String?
   var line: Int?
+  /// Swift for a mapping model that would do a migration that was refused.
+  var mappingSkeleton: String?
   let message: String
 
   init(
@@ -68,6 +70,8 @@ struct Failure: Error {
       self.init(error.kind, error.description, entity: error.entity, property: error.property)
     case let error as ModelError:
       self.init(error.kind, error.description, entity: error.entity, property: error.property)
+    case let error as MappingModelError:
+      self.init(error.kind, error.description, entity: error.entity, property: error.property)
     case is ArgumentParser.ValidationError: self.init(usage: error)
     default: self.init("io", error.localizedDescription)
     }
@@ -86,6 +90,7 @@ struct Failure: Error {
       json.member("object", object)
       json.member("property", property)
       if let line { json.member("line", line) }
+      if let mappingSkeleton { json.member("mappingSkeleton", mappingSkeleton) }
       json.member("message", text)
       json.endObject()
       StandardError.write(json.text + "\n")

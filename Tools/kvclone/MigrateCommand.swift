@@ -9,6 +9,9 @@ struct MigrateCommand: ToolCommand {
       Everything happens in one transaction, or nothing. A snapshot of the store as it was is made first; its name is told. Where the \
       store's version is one of the bundle's, the migration goes from each version to the next.
 
+      For a step that cannot be inferred, the Swift of a mapping model is written, in which what nobody else can know is marked to be \
+      filled in.
+
       kvclone migrate --model Notes.xcdatamodeld --plan
       kvclone migrate --model Notes.xcdatamodeld --to "Notes 3"
       """)
@@ -42,19 +45,66 @@ struct MigrateCommand: ToolCommand {
     for path in mapping {
       let loaded = try MappingModel.load(contentsOf: path)
       for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
+      try requireFitting(loaded.mapping, path, versions)
       mappings.append(loaded.mapping)
     }
     let options = MigrationOptions(versions: versions, mappings: mappings, takesSnapshot: !makesNoSnapshot)
-    if plan { return try tell(try ObjectStore.planMigration(at: path, to: loaded.model, migration: options)) }
+    if plan {
+      let plan = try ObjectStore.planMigration(at: path, to: loaded.model, migration: options)
+      noteUnused(mappings, plan)
+      return try tell(plan)
+    }
     let cancellation = MigrationCancellation()
     let bar = ProgressBar("migrate", unit: "objects", total: nil, global)
-    let report = try Interruption.cancelling(cancellation.cancel) {
-      defer { bar.finish() }
-      return try ObjectStore.migrate(
-        at: path, to: loaded.model, migration: options,
-        progress: { bar.update(UInt64($0.completed), phase: $0.phase.rawValue) }, cancellation: cancellation)
+    do {
+      let report = try Interruption.cancelling(cancellation.cancel) {
+        defer { bar.finish() }
+        return try ObjectStore.migrate(
+          at: path, to: loaded.model, migration: options,
+          progress: { bar.update(UInt64($0.completed), phase: $0.phase.rawValue) }, cancellation: cancellation)
+      }
+      try tell(report)
+    } catch let error as StoreError {
+      guard error.kind == .notInferable,
+        let plan = try? ObjectStore.planMigration(at: path, to: loaded.model, migration: options)
+      else { throw error }
+      noteUnused(mappings, plan)
+      var failure = Failure(error)
+      failure.mappingSkeleton = plan.mappingSkeleton
+      if !global.json { try tellSkeleton(of: plan) }
+      throw failure
     }
-    try tell(report)
+  }
+
+  /// Holds a mapping model against its two versions, where the bundle has them: an error then names the file.
+  private func requireFitting(_ mapping: MappingModel, _ path: String, _ versions: [ManagedObjectModel]) throws {
+    guard let from = versions.first(where: { $0.versionIdentifier == mapping.sourceVersionName }),
+      let to = versions.first(where: { $0.versionIdentifier == mapping.destinationVersionName })
+    else { return }
+    do throws(MappingModelError) {
+      _ = try mapping.resolved(from: from, to: to)
+    } catch {
+      throw Failure(error.kind, "\(path): \(error)", entity: error.entity, property: error.property)
+    }
+  }
+
+  /// Says which mapping models were given for nothing.
+  private func noteUnused(_ mappings: [MappingModel], _ plan: MigrationPlan) {
+    for (path, model) in zip(mapping, mappings) {
+      guard let from = model.sourceVersionName, let to = model.destinationVersionName,
+        !plan.steps.contains(where: { $0.from == from && $0.to == to })
+      else { continue }
+      global.note("kvclone: warning: \(path): is for \(from) → \(to), which is no step here, and is not used")
+    }
+  }
+
+  /// Writes the source of mapping models for the steps that are refused.
+  private func tellSkeleton(of plan: MigrationPlan) throws {
+    guard let skeleton = plan.mappingSkeleton else { return }
+    let output = Output()
+    try output.line("\n// a mapping model, for MigrationOptions.mappings:")
+    try output.write(skeleton)
+    try output.flush()
   }
 
   private func tell(_ plan: MigrationPlan) throws {
@@ -76,6 +126,7 @@ struct MigrateCommand: ToolCommand {
         try output.line("writes about \(Text.bytes(plan.byteCount)), in about \(Text.seconds(plan.seconds))")
       }
       try output.flush()
+      try tellSkeleton(of: plan)
     }
     if !plan.isPossible { throw ExitCode(Failure.Code.failure) }
   }
@@ -101,13 +152,21 @@ struct MigrateCommand: ToolCommand {
       let counts = [
         (report.rewrittenCount, "rewritten"), (report.movedCount, "moved"),
         (report.createdCount, "made by the mapping"), (report.deletedCount, "deleted"),
-      ].filter { $0.0 > 0 }.map { "\($0.0) objects \($0.1)" }
+      ].filter { $0.0 > 0 }.map { "\(Text.count($0.0, "object")) \($0.1)" }
       try output.line(
         "migrated \(report.versions.joined(separator: " → ")): "
           + (counts.isEmpty ? "no object touched" : counts.joined(separator: ", ")))
       if let snapshot = report.snapshot { try output.line("as it was before: snapshot \(snapshot)") }
       try output.flush()
     }
+  }
+}
+
+extension MigrationPlan {
+  /// The mapping models for all steps that are refused, as source; nil where none is.
+  fileprivate var mappingSkeleton: String? {
+    let skeletons = steps.compactMap(\.mappingSkeleton)
+    return skeletons.isEmpty ? nil : skeletons.joined(separator: "\n")
   }
 }
 
@@ -118,10 +177,10 @@ extension MigrationPlan.Step {
     case .metadata: "no object is touched"
     case .indexes: "indexes are made"
     case .refused: "cannot be inferred"
-    case .mapping: "\(rewrittenCount) objects read by the mapping model"
+    case .mapping: "\(Text.count(rewrittenCount, "object")) read by the mapping model"
     case .objects:
       [(rewrittenCount, "rewritten"), (movedCount, "moved"), (deletedCount, "deleted")]
-        .filter { $0.0 > 0 }.map { "\($0.0) objects \($0.1)" }.joined(separator: ", ")
+        .filter { $0.0 > 0 }.map { "\(Text.count($0.0, "object")) \($0.1)" }.joined(separator: ", ")
     }
   }
 }
@@ -141,6 +200,7 @@ extension JSONWriter {
       member("moved", step.movedCount)
       member("deleted", step.deletedCount)
       member("bytes", step.byteCount)
+      nullable("mappingSkeleton", step.mappingSkeleton)
       key("changes")
       beginArray()
       for item in step.changes { change(item) }

@@ -44,7 +44,11 @@ struct ModelCommand: ParsableCommand {
 
   struct Lint: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "lint", abstract: "Examines a model: warnings, and the error that keeps it from being used.")
+      commandName: "lint", abstract: "Examines a model: warnings, and the error that keeps it from being used.",
+      discussion: """
+        The current version (or the one that is asked for) is held against the one before it, too: what would be lost for want of a \
+        renaming identifier, and what no migration can be inferred for.
+        """)
 
     @OptionGroup var global: GlobalOptions
 
@@ -65,6 +69,7 @@ struct ModelCommand: ParsableCommand {
           findings.errors.append(error)
         }
       }
+      findings.add(try versionWarnings())
       if global.json {
         try output.json { findings.write(to: &$0) }
       } else {
@@ -78,6 +83,20 @@ struct ModelCommand: ParsableCommand {
         try output.flush()
       }
       if let error = findings.errors.first { throw error }
+    }
+
+    /// What there is to be said of the current version as one that follows another.
+    private func versionWarnings() throws -> [ModelWarning] {
+      guard let wanted = try modelVersion ?? ManagedObjectModel.modelVersions(at: path).current
+      else { return [] }
+      let name = wanted.hasSuffix(".xcdatamodel") ? String(wanted.dropLast(".xcdatamodel".count)) : wanted
+      let versions = try ManagedObjectModel.loadVersions(contentsOf: path).map(\.model)
+      guard let place = versions.firstIndex(where: { $0.versionIdentifier == name }), place > 0 else { return [] }
+      return versions[place].versionWarnings(since: versions[place - 1]).map { warning in
+        var located = warning
+        located.file = "\(path)/\(name).xcdatamodel"
+        return located
+      }
     }
   }
 
