@@ -21,7 +21,7 @@ struct CloneCorpusTests {
   static let files = Corpus.allContents().map { File(bundle: $0.bundle, version: $0.version) }
   static let seeds = ProcessInfo.processInfo.environment["KVCLONE_SEEDS"].flatMap(UInt64.init) ?? 1
   /// Clones per store.
-  static let rounds = 2
+  static let rounds = 1
 
   @Test("dump, load, dump, and clones as the reference makes them", arguments: files)
   func everyModel(file: File) throws {

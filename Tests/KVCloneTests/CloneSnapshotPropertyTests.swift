@@ -11,7 +11,7 @@ import Testing
 struct CloneSnapshotPropertyTests {
   static let seeds = ProcessInfo.processInfo.environment["KVCLONE_SEEDS"].flatMap(UInt64.init) ?? 1
   /// Clones per store.
-  static let rounds = 2
+  static let rounds = 1
 
   @Test("what was comes back as the reference makes it", arguments: CloneCorpusTests.files)
   func everyModel(file: CloneCorpusTests.File) throws {
