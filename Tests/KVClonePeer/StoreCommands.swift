@@ -60,20 +60,22 @@ private func wander(in root: String) throws {
   work()
 }
 
+/// Says how a step ended: the error's kind, where there was one.
+private func attempt(_ step: String, _ body: () throws -> Void) {
+  do {
+    try body()
+    say("\(step) ok")
+  } catch {
+    say("\(step) error \((error as? StoreError)?.kind.rawValue ?? "\(error)")")
+  }
+}
+
 /// Makes a store of some mebibytes, and copies it onto a disk that is too small for it, and then onto its own.
 private func backUp(in root: String) throws {
   let store = try ObjectStore.create(at: root + "/store", model: peerModel)
   defer { store.close() }
   try store.write { transaction in
     for _ in 0..<4 { try transaction.insert("Item", ["data": .binary(Data(count: 1 << 20))]) }
-  }
-  func attempt(_ step: String, _ body: () throws -> Void) {
-    do {
-      try body()
-      say("\(step) ok")
-    } catch {
-      say("\(step) error \((error as? StoreError)?.kind.rawValue ?? "\(error)")")
-    }
   }
   attempt("backup") { try store.backup(to: root + "/small/b") }
   try store.backup(to: root + "/b")
@@ -91,14 +93,6 @@ private func increment(in root: String) throws {
   try store.backup(to: root + "/b")
   try store.write { transaction in
     for _ in 0..<4 { try transaction.insert("Item", ["data": .binary(Data(count: 1 << 20))]) }
-  }
-  func attempt(_ step: String, _ body: () throws -> Void) {
-    do {
-      try body()
-      say("\(step) ok")
-    } catch {
-      say("\(step) error \((error as? StoreError)?.kind.rawValue ?? "\(error)")")
-    }
   }
   let options = BackupOptions(since: "a")
   attempt("increment") { try store.backup(to: root + "/small/i", options: options) }

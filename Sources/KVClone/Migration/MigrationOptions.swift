@@ -79,9 +79,11 @@ public struct MigrationPlan: Sendable {
   public var isPossible: Bool { steps.allSatisfy { $0.refusals.isEmpty } }
   /// Bytes that are written, about.
   public var byteCount: UInt64 { steps.reduce(0) { $0 + $1.byteCount } }
-  /// Seconds that it takes, about: as on the machine that it was measured on.
+  /// Seconds that it takes, about: as on the machine that it was measured on, where the commit took some milliseconds and an object
+  /// 1.6 µs, or 2.5 with a snapshot.
   public var seconds: Double {
-    steps.reduce(0) { $0 + Double($1.rewrittenCount + 2 * $1.movedCount + 2 * $1.deletedCount) * 2e-6 }
+    if steps.isEmpty { return 0 }
+    return steps.reduce(0.005) { $0 + Double($1.rewrittenCount + 2 * $1.movedCount + 2 * $1.deletedCount) * 2e-6 }
   }
 }
 

@@ -5,7 +5,6 @@ import KVCloneModel
 ///
 /// What an archive holds and this library cannot compute becomes `.unsupported`, with a text that shows it.
 struct ExpressionArchive {
-
   private var archive: KeyedArchive
 
   /// Core Data's numbers of the kinds of expressions.
