@@ -105,12 +105,15 @@ struct ModelChange: Sendable, CustomTestStringConvertible {
   let name: String
   /// From the second version on.
   let versions: [ManagedObjectModel]
+  /// What leads to each of them.
+  let changes: [@Sendable (inout ModelDraft) -> Void]
   /// Where it is not the library's.
   var first = Library.model
   var testDescription: String { name }
 
   init(_ name: String, _ changes: @Sendable (inout ModelDraft) -> Void...) {
     self.name = name
+    self.changes = changes
     var versions: [ManagedObjectModel] = []
     for (index, change) in changes.enumerated() {
       versions.append((versions.last ?? Library.model).next("\(index + 2)", change))

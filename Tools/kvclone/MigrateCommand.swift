@@ -179,8 +179,11 @@ extension MigrationPlan.Step {
     case .refused: "cannot be inferred"
     case .mapping: "\(Text.count(rewrittenCount, "object")) read by the mapping model"
     case .objects:
-      [(rewrittenCount, "rewritten"), (movedCount, "moved"), (deletedCount, "deleted")]
-        .filter { $0.0 > 0 }.map { "\(Text.count($0.0, "object")) \($0.1)" }.joined(separator: ", ")
+      [
+        (rewrittenCount - joinedCount, "rewritten"), (joinedCount, "rewritten in one with a later step"),
+        (movedCount, "moved"), (deletedCount, "deleted"),
+      ]
+      .filter { $0.0 > 0 }.map { "\(Text.count($0.0, "object")) \($0.1)" }.joined(separator: ", ")
     }
   }
 }
@@ -197,6 +200,7 @@ extension JSONWriter {
       member("to", step.to)
       member("kind", step.kind.rawValue)
       member("rewritten", step.rewrittenCount)
+      member("joined", step.joinedCount)
       member("moved", step.movedCount)
       member("deleted", step.deletedCount)
       member("bytes", step.byteCount)

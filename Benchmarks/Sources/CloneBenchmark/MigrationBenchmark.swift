@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Foundation
 import KVClone
 
-/// What migrations cost: those that touch no object, and a change of an attribute's type.
+/// What migrations cost: those that touch no object, changes of an attribute's type, and several such versions at once.
 enum MigrationBenchmark {
   static func run(in directory: String, quick: Bool) throws {
     let workspace = try Workspace(in: directory)
@@ -10,6 +10,7 @@ enum MigrationBenchmark {
     report("migration: libraries of albums of 100 photos, 6 attributes and 2 of 1,000 shared tags each")
     try withoutObjects(workspace, sizes: quick ? [10_000, 100_000] : [10_000, 10_000_000], rounds: quick ? 3 : 9)
     try typeChange(workspace, objects: quick ? 100_000 : 1_000_000, rounds: quick ? 3 : 5)
+    try chain(workspace, objects: quick ? 100_000 : 1_000_000, rounds: quick ? 3 : 5)
   }
 
   /// The photo model, with a number in its version and other photos.
@@ -96,6 +97,56 @@ enum MigrationBenchmark {
         "    \(count) objects, \(takesSnapshot ? "a snapshot first" : "without a snapshot"): \(fixed(median, 2)) s, "
           + "\(fixed(median / Double(max(1, count)) * 1e6, 2)) µs each (least \(fixed((times.min() ?? 0), 2)) s)")
     }
+  }
+
+  /// Three versions, each of which has every photo rewritten: `width` to Decimal, `taken` to seconds, `width` to text.
+  private static var chainVersions: [ManagedObjectModel] {
+    let types: [[String: AttributeType]] = [
+      ["width": .decimal], ["width": .decimal, "taken": .double], ["width": .string, "taken": .double],
+    ]
+    return [PhotoModel.model]
+      + types.enumerated().map { index, types in
+        model(index + 2) { photo in
+          for place in photo.attributes.indices {
+            photo.attributes[place].type = types[photo.attributes[place].name] ?? photo.attributes[place].type
+          }
+        }
+      }
+  }
+
+  private static func chain(_ workspace: Workspace, objects: Int, rounds: Int) throws {
+    report("  three such versions, in one migration and in one for each, without snapshots:")
+    let path = "\(workspace.path)/chain"
+    _ = try PhotoGraph.make(at: path, objects: objects)
+    let versions = chainVersions
+    var times: (atOnce: [Double], each: [Double]) = ([], [])
+    var counts: (atOnce: Int, each: Int) = (0, 0)
+    for _ in 0..<rounds {
+      let copy = "\(workspace.path)/chain-copy"
+      try FileManager.default.copyItem(atPath: path, toPath: copy)
+      sync()
+      let migration = try ObjectStore.migrate(
+        at: copy, to: versions[3], migration: MigrationOptions(versions: versions, takesSnapshot: false))
+      times.atOnce.append(migration.duration.seconds)
+      counts.atOnce = migration.rewrittenCount
+      try FileManager.default.removeItem(atPath: copy)
+      try FileManager.default.copyItem(atPath: path, toPath: copy)
+      sync()
+      var seconds = 0.0
+      counts.each = 0
+      for version in versions.dropFirst() {
+        let migration = try ObjectStore.migrate(
+          at: copy, to: version, migration: MigrationOptions(takesSnapshot: false))
+        seconds += migration.duration.seconds
+        counts.each += migration.rewrittenCount
+      }
+      times.each.append(seconds)
+      try FileManager.default.removeItem(atPath: copy)
+    }
+    let (atOnce, each) = (Measuring.median(times.atOnce), Measuring.median(times.each))
+    report("    at once: \(counts.atOnce) records rewritten, \(fixed(atOnce, 2)) s")
+    report(
+      "    one by one: \(counts.each) records rewritten, \(fixed(each, 2)) s: \(fixed(each / atOnce, 2)) times as long")
   }
 
   private struct Unexpected: Error, CustomStringConvertible {

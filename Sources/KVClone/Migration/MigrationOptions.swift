@@ -63,6 +63,9 @@ public struct MigrationPlan: Sendable {
     public let refusals: [ModelDifference.Change]
     /// Objects that are rewritten, about.
     public let rewrittenCount: Int
+    /// How many of them a later step rewrites too, without anything that looks at objects in between: they are written once, for all
+    /// of these steps.
+    public let joinedCount: Int
     /// Objects that get ids under another root entity.
     public let movedCount: Int
     /// Objects that go with their entities.
@@ -83,7 +86,9 @@ public struct MigrationPlan: Sendable {
   /// 1.6 µs, or 2.5 with a snapshot.
   public var seconds: Double {
     if steps.isEmpty { return 0 }
-    return steps.reduce(0.005) { $0 + Double($1.rewrittenCount + 2 * $1.movedCount + 2 * $1.deletedCount) * 2e-6 }
+    return steps.reduce(0.005) {
+      $0 + Double($1.rewrittenCount - $1.joinedCount + 2 * $1.movedCount + 2 * $1.deletedCount) * 2e-6
+    }
   }
 }
 

@@ -17,20 +17,29 @@ struct MigrationPlanner {
     let removed: Set<UInt16>
     /// How many indexes are made that objects of an entity are in.
     let indexed: [UInt16: Int]
+    /// Whether all that it asks of objects is asked of one record at a time, so that the next step's can be done with it.
+    let isAboutRecords: Bool
+    let schema: Schema
 
     var concerned: Set<UInt16> { refused.union(rewritten).union(moved).union(removed).union(indexed.keys) }
 
-    init(_ step: MigrationStep, _ stage: CustomMigrationStage?, isUnforeseeable: Bool) throws(StoreError) {
+    /// - Parameter source: what the step begins with.
+    init(_ step: MigrationStep, _ stage: CustomMigrationStage?, from source: Schema, isUnforeseeable: Bool)
+      throws(StoreError)
+    {
       self.step = step
       self.stage = stage
       self.isUnforeseeable = isUnforeseeable
       difference = ModelDifference(from: step.old.model, to: step.new.model)
-      let schema = try Schema(step.new, tables: SchemaTables(rootCodes: step.new.allRootCodes))
+      schema = try Schema(step.new, tables: SchemaTables(rootCodes: step.new.allRootCodes))
+      var isAboutRecords = step.mapping == nil && LostLists(from: source, to: schema).isEmpty
       let indexes = step.new.codes.indexIDs.subtracting(step.old.codes.indexIDs)
       var rewritten: Set<UInt16> = []
       var indexed: [UInt16: Int] = [:]
       for entity in schema.entities where !entity.isAbstract && step.matching.entities[entity.name] != nil {
-        if !RecordMigration(entity, step.matching, old: step.old.codes).isNothing { rewritten.insert(entity.code) }
+        let migration = RecordMigration(entity, step.matching, old: step.old.codes)
+        if !migration.isNothing { rewritten.insert(entity.code) }
+        if !migration.isAboutRecords { isAboutRecords = false }
         let made =
           entity.constraints.filter { indexes.contains($0.indexID) }.count
           + entity.fetchIndexes.filter { indexes.contains($0.indexID) }.count
@@ -38,9 +47,16 @@ struct MigrationPlanner {
       }
       self.rewritten = rewritten
       self.indexed = indexed
+      self.isAboutRecords = isAboutRecords
       refused = Set(difference.refusals.flatMap { Self.codes(below: $0.entity, step) })
       removed = step.removedEntities
       moved = Set(step.moves.map(\.entity))
+    }
+
+    /// Whether what it asks of records can be done together with what the step before asks: nothing looks at objects between them.
+    func goesOn(after previous: Work) -> Bool {
+      previous.isAboutRecords && previous.stage?.didMigrateHandler == nil && stage?.willMigrateHandler == nil
+        && step.mapping == nil && removed.isEmpty && moved.isEmpty && !(isUnforeseeable && !difference.refusals.isEmpty)
     }
 
     /// Whether a difference asks something of objects of an entity of the destination.
@@ -69,13 +85,16 @@ struct MigrationPlanner {
     let path = try MigrationPath(from: catalog.model, to: model, options)
     var works: [Work] = []
     var current = catalog
+    var schema = try Schema(catalog, tables: SchemaTables(rootCodes: catalog.allRootCodes))
     var isUnforeseeable = false
     for leg in path.legs {
       let mapping = try Self.mapping(from: current.model, to: leg.model, options, isOnly: path.legs.count == 1)
       if let stage = leg.lightweight { try Self.requireInferable(current.model, leg.model, mapping, stage) }
       let step = try MigrationStep(from: current, to: leg.model, by: mapping)
       if leg.stage?.willMigrateHandler != nil { isUnforeseeable = true }
-      works.append(try Work(step, leg.stage, isUnforeseeable: isUnforeseeable))
+      let work = try Work(step, leg.stage, from: schema, isUnforeseeable: isUnforeseeable)
+      schema = work.schema
+      works.append(work)
       if leg.stage?.didMigrateHandler != nil || mapping != nil { isUnforeseeable = true }
       current = step.new
     }
@@ -125,8 +144,20 @@ struct MigrationPlanner {
 
   var isEmpty: Bool { works.isEmpty }
   var stepCount: Int { works.count }
-  /// The steps to be done, with what is done before and after them.
-  var steps: [(MigrationStep, CustomMigrationStage?)] { works.map { ($0.step, $0.stage) } }
+
+  /// What is to be done: the steps, those together between which nothing looks at objects.
+  var strides: [MigrationStride] {
+    var strides: [MigrationStride] = []
+    for (index, work) in works.enumerated() {
+      if index > 0, work.goesOn(after: works[index - 1]) {
+        strides[strides.count - 1].add(work.step, work.stage)
+      } else {
+        strides.append(MigrationStride(index, work.step, work.stage))
+      }
+    }
+    return strides
+  }
+
   /// The versions that the store has after each.
   var versions: [String] { works.map(\.step.new.model.versionIdentifier) }
   /// The custom stages' labels.
@@ -188,11 +219,18 @@ struct MigrationPlanner {
       codes.reduce(0) { $0 + (tally.byteCounts[$1] ?? 0) + UInt64(tally.counts[$1] ?? 0) * Self.objectByteCount }
     }
     let indexed = work.indexed.reduce(0) { $0 + $1.value * (tally.counts[$1.key] ?? 0) }
-    let touched = work.rewritten.union(work.moved).union(work.removed)
+    // A record that is rewritten for this step and a later one of its stride is written once, and counted with that.
+    var later: Set<UInt16> = []
+    var next = index + 1
+    while next < works.count, works[next].goesOn(after: works[next - 1]) {
+      later.formUnion(works[next].rewritten)
+      next += 1
+    }
+    let touched = work.rewritten.subtracting(later).union(work.moved).union(work.removed)
     let kind: MigrationPlan.Step.Kind =
       if !refusals.isEmpty {
         .refused
-      } else if count(touched) > 0 {
+      } else if count(touched.union(work.rewritten)) > 0 {
         .objects
       } else if indexed > 0 {
         .indexes
@@ -203,7 +241,8 @@ struct MigrationPlanner {
     return MigrationPlan.Step(
       from: work.step.old.model.versionIdentifier, to: work.step.new.model.versionIdentifier, kind: kind,
       stage: work.stage?.label, changes: work.difference.changes, refusals: refusals,
-      rewrittenCount: count(work.rewritten), movedCount: count(work.moved), deletedCount: count(work.removed),
+      rewrittenCount: count(work.rewritten), joinedCount: count(work.rewritten.intersection(later)),
+      movedCount: count(work.moved), deletedCount: count(work.removed),
       byteCount: bytes(touched) * copies + UInt64(indexed) * Self.objectByteCount,
       mappingSkeleton: refusals.isEmpty
         ? nil : MappingModel.skeleton(from: work.step.old.model, to: work.step.new.model))
@@ -248,7 +287,7 @@ extension MigrationPlanner {
     return MigrationPlan.Step(
       from: work.step.old.model.versionIdentifier, to: work.step.new.model.versionIdentifier, kind: .mapping,
       stage: work.stage?.label, changes: work.difference.changes, refusals: [],
-      rewrittenCount: read.reduce(0) { $0 + (tally.counts[$1] ?? 0) }, movedCount: 0,
+      rewrittenCount: read.reduce(0) { $0 + (tally.counts[$1] ?? 0) }, joinedCount: 0, movedCount: 0,
       deletedCount: left.reduce(0) { $0 + (tally.counts[$1] ?? 0) },
       byteCount: read.reduce(0) {
         $0 + (tally.byteCounts[$1] ?? 0) + UInt64(tally.counts[$1] ?? 0) * Self.objectByteCount

@@ -151,14 +151,14 @@ extension Session {
     // What steps do to objects is no change of theirs, and has no history; what handlers do is, and has.
     var history = try historyStart() == nil ? nil : HistoryRecorder()
     var session = self
-    for (index, (step, stage)) in planner.steps.enumerated() {
-      run.begin(step: index)
-      if let stage, let handler = stage.willMigrateHandler {
+    for stride in planner.strides {
+      run.begin(step: stride.first)
+      if let stage = stride.stageBefore, let handler = stage.willMigrateHandler {
         session = try session.running(handler, of: stage, in: .willMigrate, run, &history)
       }
-      try planner.requirePossible(index, session)
-      session = try session.migrating(by: step, policies, run, &tally)
-      if let stage, let handler = stage.didMigrateHandler {
+      try planner.requirePossible(stride.first, session)
+      session = try session.migrating(by: stride, policies, run, &tally)
+      if let stage = stride.stageAfter, let handler = stage.didMigrateHandler {
         session = try session.running(handler, of: stage, in: .didMigrate, run, &history)
       }
     }

@@ -30,6 +30,17 @@ struct RecordMigration {
 
   var isNothing: Bool { steps.isEmpty && oneSided.isEmpty }
 
+  /// Whether all of it is done within one record: what follows can be done to what it makes, before that is stored.
+  var isAboutRecords: Bool {
+    oneSided.isEmpty
+      && steps.allSatisfy { step in
+        switch step {
+        case .convert, .fill, .renew, .complete: true
+        case .clear, .move: false
+        }
+      }
+  }
+
   /// Nothing but the entity's present layout.
   init(layoutOf entity: CompiledEntity) {
     self.entity = entity

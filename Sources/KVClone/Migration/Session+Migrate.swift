@@ -56,57 +56,98 @@ struct MigrationTally: Equatable {
   var createdCount = 0
 }
 
+/// Steps that are done together: each but the first deletes and moves no objects, and each but the last asks for nothing but that
+/// records have other values. So a record is rewritten once, whatever the number of versions.
+struct MigrationStride {
+  /// The number of the first step.
+  let first: Int
+  private(set) var steps: [MigrationStep]
+  /// The stages whose handlers come before the first step and after the last.
+  let stageBefore: CustomMigrationStage?
+  private(set) var stageAfter: CustomMigrationStage?
+
+  init(_ first: Int, _ step: MigrationStep, _ stage: CustomMigrationStage?) {
+    self.first = first
+    steps = [step]
+    (stageBefore, stageAfter) = (stage, stage)
+  }
+
+  mutating func add(_ step: MigrationStep, _ stage: CustomMigrationStage?) {
+    steps.append(step)
+    stageAfter = stage
+  }
+
+  /// What makes the objects of the destination; steps that have one are alone.
+  var mapping: MappingModel? { steps[0].mapping }
+}
+
 extension Session {
-  /// Does a step; the session that goes on by the new version of the model.
+  /// Does some steps; the session that goes on by the last version of the model.
   consuming func migrating(
-    by step: MigrationStep, _ policies: [String: any EntityMigrationPolicy], _ run: MigrationRun,
+    by stride: MigrationStride, _ policies: [String: any EntityMigrationPolicy], _ run: MigrationRun,
     _ tally: inout MigrationTally
   ) throws(StoreError) -> Session {
-    guard let number = UInt16(exactly: step.new.number) else {
-      throw StoreError(.limitExceeded, "a store remembers at most 65,535 versions of its model")
-    }
     let source = schema
     let before = tally
-    if step.mapping == nil { tally.deletedCount += try deleteObjects(removedBy: step, run) }
-    tally.movedCount += try moveObjects(by: step, run)
+    let first = stride.steps[0]
+    if stride.mapping == nil { tally.deletedCount += try deleteObjects(removedBy: first, run) }
+    tally.movedCount += try moveObjects(by: first, run)
     forgetChanges()
-    var session = try reopened(by: step)
-    try session.writeCatalog(step.new, number, after: step.old)
-    try session.keepOldNames()
-    try session.resumeRecording()
-    let (oldIndexes, newIndexes) = (step.old.codes.indexIDs, step.new.codes.indexIDs)
-    session.storage.recorder?.drop(indexes: oldIndexes.subtracting(newIndexes))
-    for id in oldIndexes.subtracting(newIndexes).sorted() { try session.dropIndex(id) }
-    var migrations: [UInt16: RecordMigration] = [:]
-    for entity in session.schema.entities where !entity.isAbstract && step.matching.entities[entity.name] != nil {
-      let migration = RecordMigration(entity, step.matching, old: step.old.codes)
-      if !migration.isNothing { migrations[entity.code] = migration }
+    var session = self
+    var previous = source
+    var standing = first.old.codes.indexIDs
+    var chains: [UInt16: [RecordMigration]] = [:]
+    for (index, step) in stride.steps.enumerated() {
+      run.begin(step: stride.first + index)
+      previous = session.schema
+      session = try session.advanced(to: step)
+      standing.formIntersection(step.new.codes.indexIDs)
+      for entity in session.schema.entities where !entity.isAbstract && step.matching.entities[entity.name] != nil {
+        let migration = RecordMigration(entity, step.matching, old: step.old.codes)
+        if !migration.isNothing { chains[entity.code, default: []].append(migration) }
+      }
     }
-    let roots = Set(migrations.values.map(\.entity.rootCode)).sorted()
-    let rewritten = migrations.filter { !$0.value.steps.isEmpty }
+    let roots = Set(chains.values.compactMap { $0.last?.entity.rootCode }).sorted()
+    let rewritten = chains.filter { $0.value.contains { !$0.steps.isEmpty } }
     if !rewritten.isEmpty {
       try run.begin(.rewrite)
       for root in roots { tally.rewrittenCount += try session.migrateRecords(rootCode: root, rewritten, run) }
     }
-    let links = migrations.values.contains { !$0.oneSided.isEmpty }
-    if links {
+    // Only the last has any.
+    let oneSided = chains.compactMapValues { $0.last?.oneSided }.filter { !$0.value.isEmpty }
+    if !oneSided.isEmpty {
       try run.begin(.link)
-      for root in roots { try session.buildOtherSides(rootCode: root, migrations, run) }
+      for root in roots { try session.buildOtherSides(rootCode: root, oneSided, run) }
     }
-    if step.mapping == nil { try session.sweepLists(LostLists(from: source, to: session.schema), run) }
-    let made = newIndexes.subtracting(oldIndexes)
+    if stride.mapping == nil { try session.sweepLists(LostLists(from: previous, to: session.schema), run) }
+    let made = (stride.steps.last?.new.codes.indexIDs ?? []).subtracting(standing)
     if !made.isEmpty {
       try run.begin(.index)
       try session.buildIndexes(made) { (count) throws(StoreError) in try run.advance(by: count) }
     }
-    if let mapping = step.mapping {
+    if let mapping = stride.mapping {
       session = try session.mapped(by: mapping, from: source, policies, run, &tally)
     }
     // What they are made of may be gone, or have other values, with the same expressions.
-    let isOther = links || tally != before || !session.schema.derivations.isSame(as: source.derivations)
+    let isOther = !oneSided.isEmpty || tally != before || !session.schema.derivations.isSame(as: source.derivations)
     let isRebuilt = try session.rebuildDerived(sourcesHaveChanged: isOther)
     session.forgetChanges()
     try session.requireUnique(made, withDerived: isRebuilt)
+    return session
+  }
+
+  /// Goes on by the version that a step leads to: it is written down, and the indexes that it has not are dropped.
+  private consuming func advanced(to step: MigrationStep) throws(StoreError) -> Session {
+    guard let number = UInt16(exactly: step.new.number) else {
+      throw StoreError(.limitExceeded, "a store remembers at most 65,535 versions of its model")
+    }
+    var session = try reopened(by: step)
+    try session.writeCatalog(step.new, number, after: step.old)
+    try session.keepOldNames()
+    try session.resumeRecording()
+    let dropped = step.old.codes.indexIDs.subtracting(step.new.codes.indexIDs)
+    session.storage.recorder?.drop(indexes: dropped)
+    for id in dropped.sorted() { try session.dropIndex(id) }
     return session
   }
 

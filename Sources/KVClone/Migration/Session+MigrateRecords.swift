@@ -23,8 +23,10 @@ extension Session {
   private static var batchCount: Int { 1024 }
 
   /// Rewrites the records of those entities of a table for which there is something to be done; how many were looked at.
+  ///
+  /// - Parameter chains: by the entity's code, what is done to a record, one after the other.
   mutating func migrateRecords(
-    rootCode: UInt16, _ migrations: [UInt16: RecordMigration], _ run: MigrationRun
+    rootCode: UInt16, _ chains: [UInt16: [RecordMigration]], _ run: MigrationRun
   ) throws(StoreError) -> Int {
     guard let table = schema.objectTable(rootCode: rootCode) else { return 0 }
     var count = 0
@@ -32,12 +34,13 @@ extension Session {
     storage.keepPlaces(in: storage.recorder == nil ? [table] : [table, schema.tables.preimages])
     defer { storage.keepPlaces(in: []) }
     var batch = RecordBatch()
+    var spare = RecordBuffer()
     var next: ObjectID? = ObjectID(rootCode: rootCode, serial: 0)
     while let start = next {
-      next = try Self.gather(storage, schema, table, from: start, { migrations[$0] != nil }, into: &batch)
+      next = try Self.gather(storage, schema, table, from: start, { chains[$0] != nil }, into: &batch)
       for record in batch.records {
-        guard let migration = migrations[record.entity] else { continue }
-        try migrateRecord(record.id, migration, batch.bytes.span.bytes.extracting(record.place))
+        guard let chain = chains[record.entity] else { continue }
+        try migrateRecord(record.id, chain, batch.bytes.span.bytes.extracting(record.place), &spare)
       }
       count += batch.records.count
       try run.advance(by: batch.records.count)
@@ -142,14 +145,15 @@ extension Session {
   ) throws(StoreError) -> UInt64? {
     let key = ShortKey.object(id)
     guard let bytes = try storage.get(entity.table, key.bytes) else { throw schema.notFound(id) }
-    return try migrate(id, bytes, schema, RecordMigration(layoutOf: entity), into: &buffer, &leftovers)
+    let view = try schema.view(of: bytes, id: id)
+    return try migrate(id, view, schema, RecordMigration(layoutOf: entity), into: &buffer, &leftovers)
   }
 
   private mutating func migrateRecord(
-    _ id: ObjectID, _ migration: RecordMigration, _ bytes: RawSpan
+    _ id: ObjectID, _ chain: [RecordMigration], _ bytes: RawSpan, _ spare: inout RecordBuffer
   ) throws(StoreError) {
     var leftovers = RecordLeftovers()
-    let changed = try Self.migrate(id, bytes, schema, migration, into: &scratch, &leftovers)
+    let changed = try Self.migrate(id, bytes, schema, chain, into: &scratch, &spare, &leftovers)
     for (relationship, from, members) in leftovers.lists {
       var ids: [ObjectID]
       if let members {
@@ -161,10 +165,10 @@ extension Session {
       if !relationship.isOrdered { ids.sort() }
       try writeList(address(id, relationship.code), ids, relationship, relationship.field)
     }
-    guard let commit = changed else { return }
+    guard let commit = changed, let entity = chain.last?.entity else { return }
     // The object was changed by nobody.
     scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
-    try Self.put(&storage, migration.entity.table, id, scratch)
+    try Self.put(&storage, entity.table, id, scratch)
     for blob in leftovers.blobs { try releaseBlob(blob) }
   }
 
@@ -175,13 +179,32 @@ extension Session {
     try storage.put(table, key.bytes, record.bytes)
   }
 
+  /// Puts the record into `buffer` as the last version of some has it; the commit that it is of, or nil where nothing is to be
+  /// written.
+  private static func migrate(
+    _ id: ObjectID, _ bytes: RawSpan, _ schema: Schema, _ chain: [RecordMigration], into buffer: inout RecordBuffer,
+    _ spare: inout RecordBuffer, _ leftovers: inout RecordLeftovers
+  ) throws(StoreError) -> UInt64? {
+    var commit: UInt64?
+    for migration in chain {
+      if commit == nil {
+        let view = try schema.view(of: bytes, id: id)
+        commit = try migrate(id, view, schema, migration, into: &buffer, &leftovers)
+        continue
+      }
+      // What a step has made is what the next one finds, as if it had been stored in between.
+      swap(&buffer, &spare)
+      if try migrate(id, spare.view, schema, migration, into: &buffer, &leftovers) == nil { swap(&buffer, &spare) }
+    }
+    return commit
+  }
+
   /// Puts the record into `buffer` as the new version has it; the commit that it is of, or nil where nothing is to be written.
   private static func migrate(
-    _ id: ObjectID, _ bytes: RawSpan, _ schema: Schema, _ migration: RecordMigration, into buffer: inout RecordBuffer,
-    _ leftovers: inout RecordLeftovers
+    _ id: ObjectID, _ view: borrowing RecordView, _ schema: Schema, _ migration: RecordMigration,
+    into buffer: inout RecordBuffer, _ leftovers: inout RecordLeftovers
   ) throws(StoreError) -> UInt64? {
     let entity = migration.entity
-    let view = try schema.view(of: bytes, id: id)
     try load(&buffer, view, entity, id)
     var isChanged = view.layout != entity.layout
     var taken: Set<UInt16> = []
@@ -254,7 +277,7 @@ extension Session {
       }
     }
     guard isChanged else { return nil }
-    leftovers.blobs = view.blobs(missingIn: entity.layout, taken: taken) + outlived
+    leftovers.blobs += view.blobs(missingIn: entity.layout, taken: taken) + outlived
     return view.commit
   }
 
@@ -275,12 +298,12 @@ extension Session {
 extension Session {
   /// Has the members of relationships know whose members they are, where nothing of the kind is stored yet.
   mutating func buildOtherSides(
-    rootCode: UInt16, _ migrations: [UInt16: RecordMigration], _ run: MigrationRun
+    rootCode: UInt16, _ oneSided: [UInt16: [CompiledRelationship]], _ run: MigrationRun
   ) throws(StoreError) {
-    try forEachBatch(rootCode: rootCode, { migrations[$0]?.oneSided.isEmpty == false }) {
+    try forEachBatch(rootCode: rootCode, { oneSided[$0] != nil }) {
       (session, batch) throws(StoreError) in
       for (id, code) in batch {
-        for relationship in migrations[code]?.oneSided ?? [] {
+        for relationship in oneSided[code] ?? [] {
           try session.forEachMemberBatch(id, relationship) { (session, members) throws(StoreError) in
             for member in members { try session.tell(member, relationship, of: id) }
           }

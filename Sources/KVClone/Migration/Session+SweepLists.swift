@@ -25,6 +25,8 @@ struct LostLists {
     Set(entity.relationships.filter(\.isToMany).map(\.code) + entity.referrerCodes)
   }
 
+  var isEmpty: Bool { codes.isEmpty && referrerCodes.isEmpty }
+
   func concerns(_ code: UInt16) -> Bool { codes.contains(code) || referrerCodes.contains(code) }
 }
 
@@ -32,7 +34,7 @@ extension Session {
   /// Deletes the lists of relationships that are gone. The records that they were of are not touched: what those say of them is
   /// never read again.
   mutating func sweepLists(_ lost: LostLists, _ run: MigrationRun) throws(StoreError) {
-    if lost.codes.isEmpty && lost.referrerCodes.isEmpty { return }
+    if lost.isEmpty { return }
     var next: ShortKey? = ListAddress(
       links: schema.tables.links, owner: ObjectID(rawValue: 0), relationship: 0
     ).key(.chunk, 0)
