@@ -51,7 +51,7 @@ struct MigrateCommand: ToolCommand {
     let options = MigrationOptions(versions: versions, mappings: mappings, takesSnapshot: !makesNoSnapshot)
     if plan {
       let plan = try ObjectStore.planMigration(at: path, to: loaded.model, migration: options)
-      noteUnused(mappings, plan)
+      noteUnused(mappings, versions, plan)
       return try tell(plan)
     }
     let cancellation = MigrationCancellation()
@@ -68,7 +68,7 @@ struct MigrateCommand: ToolCommand {
       guard error.kind == .notInferable,
         let plan = try? ObjectStore.planMigration(at: path, to: loaded.model, migration: options)
       else { throw error }
-      noteUnused(mappings, plan)
+      noteUnused(mappings, versions, plan)
       var failure = Failure(error)
       failure.mappingSkeleton = plan.mappingSkeleton
       if !global.json { try tellSkeleton(of: plan) }
@@ -89,10 +89,16 @@ struct MigrateCommand: ToolCommand {
   }
 
   /// Says which mapping models were given for nothing.
-  private func noteUnused(_ mappings: [MappingModel], _ plan: MigrationPlan) {
+  ///
+  /// - Parameter versions: a name that none of them has may be an old one of any.
+  private func noteUnused(_ mappings: [MappingModel], _ versions: [ManagedObjectModel], _ plan: MigrationPlan) {
+    let known = Set(versions.map(\.versionIdentifier))
     for (path, model) in zip(mapping, mappings) {
       guard let from = model.sourceVersionName, let to = model.destinationVersionName,
-        !plan.steps.contains(where: { $0.from == from && $0.to == to })
+        !plan.steps.contains(where: { step in
+          (step.from == from || !known.contains(from) && step.kind == .mapping)
+            && (step.to == to || !known.contains(to) && step.kind == .mapping)
+        })
       else { continue }
       global.note("kvclone: warning: \(path): is for \(from) → \(to), which is no step here, and is not used")
     }

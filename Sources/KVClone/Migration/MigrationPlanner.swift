@@ -132,7 +132,9 @@ struct MigrationPlanner {
     }
     let unnamed = options.mappings.first { $0.sourceVersionName == nil && $0.destinationVersionName == nil }
     let isRefused = !ModelDifference(from: source, to: destination).refusals.isEmpty
-    guard let mapping = named ?? (isOnly || isRefused ? unnamed : nil) else { return nil }
+    guard let mapping = named ?? (isOnly || isRefused ? unnamed : nil) else {
+      return isRefused ? renamed(from: source, to: destination, options) : nil
+    }
     do throws(MappingModelError) {
       return try mapping.resolved(from: source, to: destination)
     } catch {
@@ -140,6 +142,22 @@ struct MigrationPlanner {
         .invalidMapping, "the mapping model\(mapping.name.map { " \($0)" } ?? "") does not fit: \(error)",
         entity: error.entity, property: error.property)
     }
+  }
+
+  /// A mapping model that fits a step, and names a version that there is no more: Core Data never looks at the names, and versions
+  /// have been renamed since.
+  private static func renamed(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, _ options: MigrationOptions
+  ) -> MappingModel? {
+    let known = Set(([source, destination] + options.versions).map(\.versionIdentifier))
+    func isOf(_ name: String?, _ model: ManagedObjectModel) -> Bool {
+      name == model.versionIdentifier || name.map { !known.contains($0) } ?? true
+    }
+    for mapping in options.mappings
+    where isOf(mapping.sourceVersionName, source) && isOf(mapping.destinationVersionName, destination) {
+      if let resolved = try? mapping.resolved(from: source, to: destination) { return resolved }
+    }
+    return nil
   }
 
   var isEmpty: Bool { works.isEmpty }
