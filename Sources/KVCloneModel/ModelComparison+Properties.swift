@@ -73,9 +73,10 @@ extension ModelComparison {
     if old.type != new.type {
       var work = MigrationWork.none
       if isStored {
+        // What is computed needs no value from before.
         let isConvertible = AttributeConversion(from: old.type, to: new.type) != nil
         work =
-          isConvertible
+          isConvertible || new.isDerived
           ? .objects : .refused("values of type \(old.type.rawValue) are not all values of type \(new.type.rawValue)")
       }
       change(entity, path, "type", old.type.rawValue, new.type.rawValue, work)

@@ -71,6 +71,19 @@ struct MigrationDerivedTests {
     #expect(shelf["least"] == 1 && shelf["total"] == 6)
   }
 
+  @Test func thatHaveTypesWhichNoValueFromBeforeHas() throws {
+    let model = Self.old.next("2") { draft in
+      draft.attribute("Shelf", "changed") { ($0.type, $0.derivationExpression) = (.integer32, "books.@count") }
+      draft.attribute("Shelf", "total") { ($0.type, $0.derivationExpression) = (.string, "lowercase:(name)") }
+      draft.attribute("Shelf", "name") { attribute in
+        attribute.isOptional = false
+        attribute.defaultValue = "None"
+      }
+    }
+    let shelf = try shelf(after: try filled(), to: model)
+    #expect(shelf["changed"] == 3 && shelf["total"] == "none" && shelf["label"] == "NONE")
+  }
+
   @Test func ofObjectsThatAMappingModelMakes() throws {
     let model = Self.old.next("2") {
       $0["Book"].attributes.append(AttributeDescription("isbn", .string, optional: false))

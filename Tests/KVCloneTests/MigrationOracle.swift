@@ -111,7 +111,7 @@ struct MigrationOracle {
     if new.isTransient { return false }
     guard let old else { return isMandatory(new) && initial(new) == nil }
     let isMissing = isMandatory(new) && old.isOptional && initial(new) == nil && values.contains(nil)
-    if old.type != new.type { return !Self.isConvertible(old.type, new.type) || isMissing }
+    if old.type != new.type { return !(Self.isConvertible(old.type, new.type) || new.isDerived) || isMissing }
     if new.type == .composite {
       let composites = values.compactMap { value -> [String: AttributeValue]? in
         if case .composite(let elements)? = value { elements } else { nil }
