@@ -70,6 +70,18 @@ extension RecordBuffer {
     return missing
   }
 
+  /// The same by what was found out before about the two layouts.
+  ///
+  /// - Precondition: the view is of the conversion's source.
+  package mutating func convert(
+    _ view: borrowing RecordView, by conversion: LayoutConversion
+  ) throws(RecordError) {
+    assert(view.layout == conversion.source, "a conversion of another layout")
+    reset(conversion.destination)
+    base.set(view.commit, at: RecordHeader.commit)
+    for (source, field, kind) in conversion.fields { try copy(source, of: view, to: field, kind) }
+  }
+
   mutating func copy(
     _ source: Int, of view: borrowing RecordView, to field: Int, _ kind: FieldKind
   ) throws(RecordError) {

@@ -22,6 +22,7 @@ struct RecordRenewal: ~Copyable {
   /// Of the snapshots that were made by an earlier version, the youngest.
   private let horizon: SnapshotHorizon?
   private let hasSnapshots: Bool
+  private var chains: [UInt16: RecordChain] = [:]
   private(set) var renewedCount: UInt64 = 0
   /// Records that stay in an earlier layout.
   private(set) var keptCount: UInt64 = 0
@@ -80,10 +81,11 @@ struct RecordRenewal: ~Copyable {
       return true
     }
     session.storage.keepPlaces(in: [table])
+    var spare = RecordBuffer()
     for id in found {
       if try isShown(id, session) {
         keptCount += 1
-      } else if try session.renewRecord(id, sparingBlobs: hasSnapshots) {
+      } else if try session.renewRecord(id, sparingBlobs: hasSnapshots, &chains, &spare) {
         renewedCount += 1
       } else {
         keptCount += 1

@@ -108,7 +108,7 @@ extension Session {
       }
     }
     let roots = Set(chains.values.compactMap { $0.last?.entity.rootCode }).sorted()
-    let rewritten = chains.filter { $0.value.contains { !$0.steps.isEmpty } }
+    let rewritten = chains.filter { $0.value.contains { !$0.steps.isEmpty } }.mapValues { RecordChain($0) }
     if !rewritten.isEmpty {
       try run.begin(.rewrite)
       for root in roots { tally.rewrittenCount += try session.migrateRecords(rootCode: root, rewritten, run) }

@@ -1,14 +1,6 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// What a record had that goes elsewhere, or away.
-struct RecordLeftovers {
-  /// Members of relationships that are kept in another place now.
-  var lists: [(to: CompiledRelationship, from: UInt16, members: [ObjectID]?)] = []
-  /// Large values of attributes that the entity has no more.
-  var blobs: [BlobReference] = []
-}
-
 /// Copies of some records, one after the other.
 private struct RecordBatch {
   /// A batch ends with the record that reaches it.
@@ -24,9 +16,9 @@ extension Session {
 
   /// Rewrites the records of those entities of a table for which there is something to be done; how many were looked at.
   ///
-  /// - Parameter chains: by the entity's code, what is done to a record, one after the other.
+  /// - Parameter chains: by the entity's code.
   mutating func migrateRecords(
-    rootCode: UInt16, _ chains: [UInt16: [RecordMigration]], _ run: MigrationRun
+    rootCode: UInt16, _ chains: [UInt16: RecordChain], _ run: MigrationRun
   ) throws(StoreError) -> Int {
     guard let table = schema.objectTable(rootCode: rootCode) else { return 0 }
     var count = 0
@@ -35,11 +27,15 @@ extension Session {
     defer { storage.keepPlaces(in: []) }
     var batch = RecordBatch()
     var spare = RecordBuffer()
+    // By number: it is looked at for each record.
+    var byCode = [RecordChain?](repeating: nil, count: Int(chains.keys.max() ?? 0) + 1)
+    for (code, chain) in chains { byCode[Int(code)] = chain }
     var next: ObjectID? = ObjectID(rootCode: rootCode, serial: 0)
     while let start = next {
-      next = try Self.gather(storage, schema, table, from: start, { chains[$0] != nil }, into: &batch)
+      next = try Self.gather(
+        storage, schema, table, from: start, { $0 < byCode.count && byCode[Int($0)] != nil }, into: &batch)
       for record in batch.records {
-        guard let chain = chains[record.entity] else { continue }
+        guard let chain = byCode[Int(record.entity)] else { continue }
         try migrateRecord(record.id, chain, batch.bytes.span.bytes.extracting(record.place), &spare)
       }
       count += batch.records.count
@@ -124,13 +120,19 @@ extension Session {
 
   /// Writes a record that is in an earlier layout in the present one; no other difference can be told.
   ///
-  /// - Parameter spares: whether a record stays as it is that keeps large values of attributes that are gone: a snapshot may show them
-  ///   elsewhere.
+  /// - Parameters:
+  ///   - spares: whether a record stays as it is that keeps large values of attributes that are gone: a snapshot may show them
+  ///     elsewhere.
+  ///   - chains: by the entity's code; those that are missing are added.
   /// - Returns: whether it was written.
-  mutating func renewRecord(_ id: ObjectID, sparingBlobs spares: Bool) throws(StoreError) -> Bool {
-    let entity = try load(id)
+  mutating func renewRecord(
+    _ id: ObjectID, sparingBlobs spares: Bool, _ chains: inout [UInt16: RecordChain], _ spare: inout RecordBuffer
+  ) throws(StoreError) -> Bool {
+    let entity = try entity(of: id)
+    let chain = chains[entity.code] ?? RecordChain(layoutOf: entity)
+    chains[entity.code] = chain
     var leftovers = RecordLeftovers()
-    let commit = try Self.renewed(id, storage, schema, entity, into: &scratch, &leftovers)
+    let commit = try Self.renewed(id, storage, schema, entity, chain, into: &scratch, &spare, &leftovers)
     guard let commit else { return false }
     if spares, !leftovers.blobs.isEmpty { return false }
     scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
@@ -141,19 +143,19 @@ extension Session {
 
   private static func renewed(
     _ id: ObjectID, _ storage: borrowing StorageTransaction, _ schema: Schema, _ entity: CompiledEntity,
-    into buffer: inout RecordBuffer, _ leftovers: inout RecordLeftovers
+    _ chain: RecordChain, into buffer: inout RecordBuffer, _ spare: inout RecordBuffer,
+    _ leftovers: inout RecordLeftovers
   ) throws(StoreError) -> UInt64? {
     let key = ShortKey.object(id)
     guard let bytes = try storage.get(entity.table, key.bytes) else { throw schema.notFound(id) }
-    let view = try schema.view(of: bytes, id: id)
-    return try migrate(id, view, schema, RecordMigration(layoutOf: entity), into: &buffer, &leftovers)
+    return try chain.run(bytes, id, schema, into: &buffer, &spare, &leftovers)
   }
 
   private mutating func migrateRecord(
-    _ id: ObjectID, _ chain: [RecordMigration], _ bytes: RawSpan, _ spare: inout RecordBuffer
+    _ id: ObjectID, _ chain: RecordChain, _ bytes: RawSpan, _ spare: inout RecordBuffer
   ) throws(StoreError) {
     var leftovers = RecordLeftovers()
-    let changed = try Self.migrate(id, bytes, schema, chain, into: &scratch, &spare, &leftovers)
+    let changed = try chain.run(bytes, id, schema, into: &scratch, &spare, &leftovers)
     for (relationship, from, members) in leftovers.lists {
       var ids: [ObjectID]
       if let members {
@@ -165,7 +167,7 @@ extension Session {
       if !relationship.isOrdered { ids.sort() }
       try writeList(address(id, relationship.code), ids, relationship, relationship.field)
     }
-    guard let commit = changed, let entity = chain.last?.entity else { return }
+    guard let commit = changed, let entity = chain.migrations.last?.entity else { return }
     // The object was changed by nobody.
     scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
     try Self.put(&storage, entity.table, id, scratch)
@@ -177,120 +179,6 @@ extension Session {
   ) throws(StoreError) {
     let key = ShortKey.object(id)
     try storage.put(table, key.bytes, record.bytes)
-  }
-
-  /// Puts the record into `buffer` as the last version of some has it; the commit that it is of, or nil where nothing is to be
-  /// written.
-  private static func migrate(
-    _ id: ObjectID, _ bytes: RawSpan, _ schema: Schema, _ chain: [RecordMigration], into buffer: inout RecordBuffer,
-    _ spare: inout RecordBuffer, _ leftovers: inout RecordLeftovers
-  ) throws(StoreError) -> UInt64? {
-    var commit: UInt64?
-    for migration in chain {
-      if commit == nil {
-        let view = try schema.view(of: bytes, id: id)
-        commit = try migrate(id, view, schema, migration, into: &buffer, &leftovers)
-        continue
-      }
-      // What a step has made is what the next one finds, as if it had been stored in between.
-      swap(&buffer, &spare)
-      if try migrate(id, spare.view, schema, migration, into: &buffer, &leftovers) == nil { swap(&buffer, &spare) }
-    }
-    return commit
-  }
-
-  /// Puts the record into `buffer` as the new version has it; the commit that it is of, or nil where nothing is to be written.
-  private static func migrate(
-    _ id: ObjectID, _ view: borrowing RecordView, _ schema: Schema, _ migration: RecordMigration,
-    into buffer: inout RecordBuffer, _ leftovers: inout RecordLeftovers
-  ) throws(StoreError) -> UInt64? {
-    let entity = migration.entity
-    try load(&buffer, view, entity, id)
-    var isChanged = view.layout != entity.layout
-    var taken: Set<UInt16> = []
-    var outlived: [BlobReference] = []
-    for step in migration.steps {
-      switch step {
-      case .convert(let from, let to, let conversion, let path):
-        guard let field = entity.layout.fieldIndex(ofProperty: to) else { continue }
-        // A record that was written since by the new layout has it converted already.
-        if view.layout.fieldIndex(ofProperty: to) != nil { continue }
-        taken.insert(from)
-        var value = migration.fills[from]
-        do throws(RecordError) {
-          if let old = view.layout.fieldIndex(ofProperty: from) { value = try view.value(old) }
-        } catch {
-          throw schema.damaged(id, error)
-        }
-        if case .integer(let number)? = value, entity.layout.kind(field) == .decimal {
-          buffer.setDecimal(field, integer: number)
-          continue
-        }
-        let converted = value.flatMap(conversion.convert)
-        if value != nil, converted == nil { throw schema.notConvertible(id, entity, path, conversion) }
-        try set(&buffer, field, converted, id, schema)
-      case .fill(let code, let value):
-        guard let field = entity.layout.fieldIndex(ofProperty: code), buffer.view.isNull(field) else { continue }
-        try set(&buffer, field, value, id, schema)
-        isChanged = true
-      case .complete(let code, let value, let siblings):
-        guard let field = entity.layout.fieldIndex(ofProperty: code), buffer.view.isNull(field) else { continue }
-        let isThere = siblings.contains { sibling in
-          entity.layout.fieldIndex(ofProperty: sibling).map { !buffer.view.isNull($0) } ?? false
-        }
-        if !isThere { continue }
-        try set(&buffer, field, value, id, schema)
-        isChanged = true
-      case .renew(let code, let value):
-        guard let field = entity.layout.fieldIndex(ofProperty: code) else { continue }
-        if let old = view.layout.fieldIndex(ofProperty: code), view.layout.kind(old).mayBeBlob, !view.isNull(old),
-          let blob = view.blobReference(old)
-        {
-          outlived.append(blob)
-        }
-        try set(&buffer, field, value, id, schema)
-        isChanged = true
-      case .clear(let relationship):
-        guard view.layout.fieldIndex(ofProperty: relationship.code) != nil else { continue }
-        if relationship.isToMany {
-          do throws(RecordError) { try buffer.setInlineIDs(relationship.field, []) } catch {
-            throw schema.damaged(id, error)
-          }
-        } else {
-          buffer.setToOne(relationship.field, nil)
-        }
-        isChanged = true
-      case .move(let from, let wasToMany, let relationship):
-        guard let old = view.layout.fieldIndex(ofProperty: from) else { continue }
-        if !wasToMany {
-          guard let target = view.toOne(old) else { continue }
-          if relationship.isToMany {
-            leftovers.lists.append((relationship, from, [target]))
-          } else {
-            buffer.setToOne(relationship.field, target)
-          }
-        } else if view.head(old).isChunked {
-          leftovers.lists.append((relationship, from, nil))
-        } else if view.head(old).count > 0 {
-          leftovers.lists.append((relationship, from, view.inlineIDs(old).array))
-        }
-      }
-    }
-    guard isChanged else { return nil }
-    leftovers.blobs += view.blobs(missingIn: entity.layout, taken: taken) + outlived
-    return view.commit
-  }
-
-  private static func set(
-    _ buffer: inout RecordBuffer, _ field: Int, _ value: AttributeValue?, _ id: ObjectID, _ schema: Schema
-  ) throws(StoreError) {
-    do throws(RecordError) {
-      try buffer.set(field, value)
-    } catch {
-      throw StoreError(
-        .limitExceeded, "\(schema.rootName(of: id)) cannot be stored by the new version of the model: \(error)",
-        object: schema.rootName(of: id))
-    }
   }
 }
 
@@ -343,16 +231,5 @@ extension Session {
     fresh.nextBlobSerial = changes.nextBlobSerial
     fresh.isEmpty = false
     changes = fresh
-  }
-}
-
-extension Schema {
-  fileprivate func notConvertible(
-    _ id: ObjectID, _ entity: CompiledEntity, _ path: String, _ conversion: AttributeConversion
-  ) -> StoreError {
-    StoreError(
-      .notConvertible,
-      "\(path) of \(entity.name)/\(id.serial) has a value that no \(conversion.destination.rawValue) is equal to; change it before, "
-        + "or migrate with a mapping model", entity: entity.name, property: path, object: "\(entity.name)/\(id.serial)")
   }
 }

@@ -1,0 +1,241 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// What a record had that goes elsewhere, or away.
+struct RecordLeftovers {
+  /// Members of relationships that are kept in another place now.
+  var lists: [(to: CompiledRelationship, from: UInt16, members: [ObjectID]?)] = []
+  /// Large values of attributes that the entity has no more.
+  var blobs: [BlobReference] = []
+}
+
+/// What a migration does to the records of one layout: what a ``RecordMigration`` says, with all fields found. Made once for as many
+/// records as there are.
+final class RecordProgram {
+  private enum Action {
+    case convert(from: Int, to: Int, AttributeConversion, path: String)
+    /// Nothing is equal to what all records of the layout have.
+    case refuse(AttributeConversion, path: String)
+    case set(Int, AttributeValue?)
+    case fill(Int, AttributeValue)
+    case complete(Int, AttributeValue, siblings: [Int])
+    case clear(CompiledRelationship)
+    case move(from: Int, code: UInt16, wasToMany: Bool, to: CompiledRelationship)
+  }
+
+  /// The layout whose records it is for.
+  let source: RecordLayout
+  private let entity: CompiledEntity
+  /// Nil where the records are in the entity's layout.
+  private let conversion: LayoutConversion?
+  private let actions: [Action]
+  /// Whether there is always something to be written.
+  private let isUnconditional: Bool
+  /// Fields of the source whose large values nobody has afterwards.
+  private let lostBlobs: [Int]
+
+  init(_ migration: RecordMigration, for source: RecordLayout) {
+    self.source = source
+    entity = migration.entity
+    let layout = entity.layout
+    conversion = source == layout ? nil : LayoutConversion(from: source, to: layout)
+    var actions: [Action] = []
+    var isUnconditional = conversion != nil
+    var taken: Set<UInt16> = []
+    var renewed: Set<UInt16> = []
+    if let conversion {
+      let missing = Set(conversion.missing)
+      for attribute in entity.attributes {
+        // They are from before it was added.
+        guard let field = attribute.field, missing.contains(field), let value = attribute.fill else { continue }
+        actions.append(.set(field, value))
+      }
+    }
+    for step in migration.steps {
+      switch step {
+      case .convert(let from, let to, let conversion, let path):
+        // A record that was written since by the new layout has it converted already.
+        guard let field = layout.fieldIndex(ofProperty: to), source.fieldIndex(ofProperty: to) == nil else { continue }
+        taken.insert(from)
+        if let old = source.fieldIndex(ofProperty: from) {
+          actions.append(.convert(from: old, to: field, conversion, path: path))
+        } else if let value = migration.fills[from] {
+          let converted = conversion.convert(value)
+          actions.append(converted == nil ? .refuse(conversion, path: path) : .set(field, converted))
+        } else {
+          actions.append(.set(field, nil))
+        }
+      case .fill(let code, let value):
+        if let field = layout.fieldIndex(ofProperty: code) { actions.append(.fill(field, value)) }
+      case .complete(let code, let value, let siblings):
+        guard let field = layout.fieldIndex(ofProperty: code) else { continue }
+        actions.append(.complete(field, value, siblings: siblings.compactMap { layout.fieldIndex(ofProperty: $0) }))
+      case .renew(let code, let value):
+        guard let field = layout.fieldIndex(ofProperty: code) else { continue }
+        renewed.insert(code)
+        isUnconditional = true
+        actions.append(.set(field, value))
+      case .clear(let relationship):
+        if source.fieldIndex(ofProperty: relationship.code) == nil { continue }
+        isUnconditional = true
+        actions.append(.clear(relationship))
+      case .move(let from, let wasToMany, let relationship):
+        guard let old = source.fieldIndex(ofProperty: from) else { continue }
+        actions.append(.move(from: old, code: from, wasToMany: wasToMany, to: relationship))
+      }
+    }
+    self.actions = actions
+    self.isUnconditional = isUnconditional
+    lostBlobs = (0..<source.fieldCount).filter { field in
+      let code = source[field].propertyCode
+      return source.kind(field).mayBeBlob
+        && (renewed.contains(code) || layout.fieldIndex(ofProperty: code) == nil && !taken.contains(code))
+    }
+  }
+
+  /// Puts a record into `buffer` as the new version has it; the commit that it is of, or nil where nothing is to be written.
+  func run(
+    _ view: borrowing RecordView, _ id: ObjectID, _ schema: Schema, into buffer: inout RecordBuffer,
+    _ leftovers: inout RecordLeftovers
+  ) throws(StoreError) -> UInt64? {
+    if let conversion {
+      do throws(RecordError) { try buffer.convert(view, by: conversion) } catch { throw schema.damaged(id, error) }
+    } else {
+      buffer.load(view)
+    }
+    var isChanged = isUnconditional
+    for action in actions {
+      if try act(action, view, id, schema, &buffer, &leftovers) { isChanged = true }
+    }
+    guard isChanged else { return nil }
+    for field in lostBlobs where !view.isNull(field) {
+      if let blob = view.blobReference(field) { leftovers.blobs.append(blob) }
+    }
+    return view.commit
+  }
+
+  /// Whether the record has to be written for it.
+  private func act(
+    _ action: Action, _ view: borrowing RecordView, _ id: ObjectID, _ schema: Schema, _ buffer: inout RecordBuffer,
+    _ leftovers: inout RecordLeftovers
+  ) throws(StoreError) -> Bool {
+    switch action {
+    case .convert(let old, let field, let conversion, let path):
+      let value: AttributeValue?
+      do throws(RecordError) { value = try view.value(old) } catch { throw schema.damaged(id, error) }
+      if case .integer(let number)? = value, entity.layout.kind(field) == .decimal {
+        buffer.setDecimal(field, integer: number)
+        return false
+      }
+      let converted = value.flatMap(conversion.convert)
+      if value != nil, converted == nil { throw schema.notConvertible(id, entity, path, conversion) }
+      try set(&buffer, field, converted, id, schema)
+      return false
+    case .refuse(let conversion, let path): throw schema.notConvertible(id, entity, path, conversion)
+    case .set(let field, let value):
+      try set(&buffer, field, value, id, schema)
+      return false
+    case .fill(let field, let value):
+      guard buffer.view.isNull(field) else { return false }
+      try set(&buffer, field, value, id, schema)
+      return true
+    case .complete(let field, let value, let siblings):
+      guard buffer.view.isNull(field) else { return false }
+      var isThere = false
+      for sibling in siblings where !buffer.view.isNull(sibling) { isThere = true }
+      if !isThere { return false }
+      try set(&buffer, field, value, id, schema)
+      return true
+    case .clear(let relationship):
+      if relationship.isToMany {
+        do throws(RecordError) { try buffer.setInlineIDs(relationship.field, []) } catch {
+          throw schema.damaged(id, error)
+        }
+      } else {
+        buffer.setToOne(relationship.field, nil)
+      }
+      return true
+    case .move(let old, let code, let wasToMany, let relationship):
+      if !wasToMany {
+        guard let target = view.toOne(old) else { return false }
+        if relationship.isToMany {
+          leftovers.lists.append((relationship, code, [target]))
+        } else {
+          buffer.setToOne(relationship.field, target)
+        }
+      } else if view.head(old).isChunked {
+        leftovers.lists.append((relationship, code, nil))
+      } else if view.head(old).count > 0 {
+        leftovers.lists.append((relationship, code, view.inlineIDs(old).array))
+      }
+      return false
+    }
+  }
+
+  private func set(
+    _ buffer: inout RecordBuffer, _ field: Int, _ value: AttributeValue?, _ id: ObjectID, _ schema: Schema
+  ) throws(StoreError) {
+    do throws(RecordError) {
+      try buffer.set(field, value)
+    } catch {
+      throw StoreError(
+        .limitExceeded, "\(schema.rootName(of: id)) cannot be stored by the new version of the model: \(error)",
+        object: schema.rootName(of: id))
+    }
+  }
+}
+
+/// What is done to the records of one entity, one migration after the other.
+final class RecordChain {
+  let migrations: [RecordMigration]
+  /// For each migration one for each layout that turned up: few.
+  private var programs: [[RecordProgram]]
+
+  init(_ migrations: [RecordMigration]) {
+    self.migrations = migrations
+    programs = Array(repeating: [], count: migrations.count)
+  }
+
+  /// Nothing but an entity's present layout.
+  convenience init(layoutOf entity: CompiledEntity) { self.init([RecordMigration(layoutOf: entity)]) }
+
+  private func program(_ index: Int, for layout: RecordLayout) -> RecordProgram {
+    for program in programs[index] where program.source == layout { return program }
+    let program = RecordProgram(migrations[index], for: layout)
+    programs[index].append(program)
+    return program
+  }
+
+  /// Puts a record into `buffer` as the last version has it; the commit that it is of, or nil where nothing is to be written.
+  ///
+  /// - Parameter spare: for what versions in between make of it.
+  func run(
+    _ bytes: RawSpan, _ id: ObjectID, _ schema: Schema, into buffer: inout RecordBuffer, _ spare: inout RecordBuffer,
+    _ leftovers: inout RecordLeftovers
+  ) throws(StoreError) -> UInt64? {
+    var commit: UInt64?
+    for index in migrations.indices {
+      if commit == nil {
+        let view = try schema.view(of: bytes, id: id)
+        commit = try program(index, for: view.layout).run(view, id, schema, into: &buffer, &leftovers)
+        continue
+      }
+      // What a step has made is what the next one finds, as if it had been stored in between.
+      swap(&buffer, &spare)
+      let program = program(index, for: spare.layout)
+      if try program.run(spare.view, id, schema, into: &buffer, &leftovers) == nil { swap(&buffer, &spare) }
+    }
+    return commit
+  }
+}
+
+extension Schema {
+  fileprivate func notConvertible(
+    _ id: ObjectID, _ entity: CompiledEntity, _ path: String, _ conversion: AttributeConversion
+  ) -> StoreError {
+    StoreError(
+      .notConvertible,
+      "\(path) of \(entity.name)/\(id.serial) has a value that no \(conversion.destination.rawValue) is equal to; change it before, "
+        + "or migrate with a mapping model", entity: entity.name, property: path, object: "\(entity.name)/\(id.serial)")
+  }
+}

@@ -1,0 +1,25 @@
+/// Where the values of one layout's records go in those of another one: those whose property the other has in the same kind.
+package struct LayoutConversion: Sendable {
+  package let source: RecordLayout
+  package let destination: RecordLayout
+  let fields: [(source: Int, destination: Int, kind: FieldKind)]
+  /// The fields of the destination that get no value.
+  package let missing: [Int]
+
+  package init(from source: RecordLayout, to destination: RecordLayout) {
+    self.source = source
+    self.destination = destination
+    var fields: [(source: Int, destination: Int, kind: FieldKind)] = []
+    var missing: [Int] = []
+    for field in 0..<destination.fieldCount {
+      let kind = destination.kind(field)
+      guard let old = source.fieldIndex(ofProperty: destination[field].propertyCode), source.kind(old) == kind else {
+        missing.append(field)
+        continue
+      }
+      fields.append((old, field, kind))
+    }
+    self.fields = fields
+    self.missing = missing
+  }
+}
