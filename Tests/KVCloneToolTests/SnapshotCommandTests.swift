@@ -76,4 +76,28 @@ struct SnapshotCommandTests {
     let readOnly = try scratch.tool("snapshot", "list", "--json").json()
     #expect((readOnly["snapshots"] as? [Any])?.isEmpty == true)
   }
+
+  @Test("expiry as a moment, as a day and as a span")
+  func expiry() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    func expires(_ name: String, _ text: String) throws -> Date? {
+      let made = try scratch.succeed("snapshot", "create", name, "--expires", text, "--json").json()
+      return (made["expires"] as? String).flatMap { try? Date($0, strategy: .iso8601) }
+    }
+    #expect(try expires("day", "2101-01-31") == expires("moment", "2101-01-31T00:00:00Z"))
+    #expect(try expires("offset", "2101-01-31T01:00:00+01:00") == expires("again", "2101-01-31"))
+    for (text, seconds) in [
+      ("90m", 5_400.0), ("12h", 43_200), ("30d", 2_592_000), ("8w", 4_838_400), ("1y", 31_536_000),
+    ] {
+      let (start, date) = (Date.now, try expires("span-\(text)", text))
+      let end = Date.now
+      let given = try #require(date)
+      // Read back to the second.
+      #expect(given >= start.addingTimeInterval(seconds - 1) && given <= end.addingTimeInterval(seconds + 1), "\(text)")
+    }
+    for text in ["0d", "d", "-1d", "2101-13-01", "2101-01", "30", "99999d", ""] {
+      #expect(try scratch.tool("snapshot", "create", "wrong", "--expires", text).code == 64, "\(text)")
+    }
+  }
 }

@@ -24,7 +24,8 @@ struct SnapshotCommand: ParsableCommand {
 
     @Option(
       help: ArgumentHelp(
-        "When it may go (RFC 3339): `snapshot delete --expired` deletes it then, unless it is held.", valueName: "date"),
+        "When it may go, as 2027-01-31, 2027-01-31T12:00:00Z or 30d (units m, h, d, w, y): `snapshot delete --expired` deletes it "
+          + "then, unless it is held.", valueName: "date"),
       transform: SnapshotCommand.date)
     var expires: Date?
 
@@ -167,11 +168,15 @@ struct SnapshotCommand: ParsableCommand {
     }
   }
 
+  /// A moment (RFC 3339), the beginning of a day in UTC, or a span from now on.
   static func date(_ text: String) throws -> Date {
-    guard let date = try? Date(text, strategy: .iso8601) else {
-      throw ValidationError("\(text) is no date like 2027-01-31T00:00:00Z")
+    if let date = try? Date(text, strategy: .iso8601) { return date }
+    if let day = try? Date(text, strategy: .iso8601.year().month().day()) { return day }
+    let units: [Character: Double] = ["m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400]
+    if let unit = text.last.flatMap({ units[$0] }), let count = UInt16(text.dropLast()), count > 0 {
+      return Date.now.addingTimeInterval(Double(count) * unit)
     }
-    return date
+    throw ValidationError("\(text) is no date like 2027-01-31 or 2027-01-31T00:00:00Z, and no span like 12h, 30d or 8w")
   }
 
   private static func report(_ store: ObjectStore, _ name: String, _ global: GlobalOptions) throws {
