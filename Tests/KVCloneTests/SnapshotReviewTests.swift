@@ -230,6 +230,23 @@ struct SnapshotReviewTests {
     try checked(test.store)
   }
 
+  /// Found by a random run: seed 140, operation 22,763.
+  @Test("a large value that was set again to the same bytes is no change")
+  func sameLargeValue() throws {
+    let test = try TestStore(SnapshotTests.model)
+    let cover = Data(repeating: 1, count: 5000)
+    let book = try test.store.insert("Book", ["title": "one", "cover": .binary(cover)])
+    let snapshot = try test.store.createSnapshot(named: "same")
+    try test.store.set(book, "cover", .binary(Data(repeating: 2, count: 5000)))
+    #expect(try test.store.planRollback(to: snapshot, objects: [book]).updatedCount == 1)
+    try test.store.set(book, "cover", .binary(cover))
+    #expect(try test.store.diff(from: snapshot).isEmpty)
+    #expect(try test.store.planRollback(to: snapshot, objects: [book]).updatedCount == 0)
+    #expect(try test.store.rollback(to: snapshot, objects: [book]).updatedCount == 0)
+    #expect(try test.store.data(book, "cover") == cover)
+    try checked(test.store)
+  }
+
   @Test("an object that comes back knows again what it was cloned from")
   func provenance() throws {
     let (test, book, _) = try filled(pages: 3)

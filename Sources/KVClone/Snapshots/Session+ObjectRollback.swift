@@ -119,7 +119,7 @@ extension Session {
     for attribute in entity.attributes where attribute.field != nil && !attribute.isDerived {
       let value = try entity.value(of: attribute, in: then, id: id, schema: schema)
       let present = try entity.value(of: attribute, in: now, id: id, schema: schema)
-      if value != present { values.append((attribute, value)) }
+      if try !isSame(present, as: value, in: past) { values.append((attribute, value)) }
     }
     return values
   }

@@ -154,7 +154,7 @@ struct SnapshotComparison {
         try known.map { known throws(StoreError) in
           try oldEntity.value(of: known, in: before, id: id, schema: old.schema)
         } ?? attribute.fill
-      if try !isSame(previous, old, value, new) {
+      if try !new.isSame(value, as: previous, in: old) {
         attributes.append(.init(name: attribute.path, old: previous, new: value))
       }
     }
@@ -172,19 +172,6 @@ struct SnapshotComparison {
     if attributes.isEmpty && relationships.isEmpty { return nil }
     return SnapshotDifference(
       id: id, entityName: newEntity.name, kind: .updated, attributes: attributes, relationships: relationships)
-  }
-
-  /// Whether two values are the same; of large ones, whether their bytes are.
-  private static func isSame(
-    _ before: AttributeValue?, _ old: borrowing Session, _ after: AttributeValue?, _ new: borrowing Session
-  ) throws(StoreError) -> Bool {
-    guard case .blob(let first)? = before, case .blob(let second)? = after else { return before == after }
-    if first.id == second.id { return true }
-    guard first.byteCount == second.byteCount, first.isTransformable == second.isTransformable,
-      let one = try old.storage.blobInfo(old.blobTables, first.id),
-      let other = try new.storage.blobInfo(new.blobTables, second.id)
-    else { return false }
-    return one.digest == other.digest
   }
 
   /// The members of a relationship in one state, of a long list those of the pieces alone that differ.
@@ -302,5 +289,20 @@ extension Array where Element: Equatable {
       if isBehind(self[middle]) { high = middle } else { low = middle + 1 }
     }
     return low
+  }
+}
+
+extension Session {
+  /// Whether a value is what another one was in the past; of large ones, whether their bytes are.
+  borrowing func isSame(
+    _ value: AttributeValue?, as previous: AttributeValue?, in past: borrowing Session
+  ) throws(StoreError) -> Bool {
+    guard case .blob(let first)? = previous, case .blob(let second)? = value else { return previous == value }
+    if first.id == second.id { return true }
+    guard first.byteCount == second.byteCount, first.isTransformable == second.isTransformable,
+      let one = try past.storage.blobInfo(past.blobTables, first.id),
+      let other = try storage.blobInfo(blobTables, second.id)
+    else { return false }
+    return one.digest == other.digest
   }
 }
