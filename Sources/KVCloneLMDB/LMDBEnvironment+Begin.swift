@@ -100,7 +100,7 @@ extension LMDBEnvironment {
     // In a forked child the transaction is the parent's: its lock, its pages.
     if isForked { return }
     unsafe mdb_txn_abort(handle.pointer)
-    if failure == .diskFull { core.cutFile() }
+    if failure?.leavesLongFile ?? false { core.cutFile() }
     releaseWriter()
     core.leave()
   }

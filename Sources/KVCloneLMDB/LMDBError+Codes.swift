@@ -15,6 +15,12 @@ extension LMDBError: LMDBErrorConvertible {
 }
 
 extension LMDBError {
+  /// Whether what was written of a transaction that ended so is to be cut off the file.
+  var leavesLongFile: Bool {
+    if case .fileTooLarge = self { return true }
+    return self == .diskFull
+  }
+
   /// Whether an `errno` value says that a disk, a quota or the file size limit is used up.
   package static func isDiskFull(_ errno: Int32) -> Bool { [ENOSPC, EDQUOT, EFBIG].contains(errno) }
 

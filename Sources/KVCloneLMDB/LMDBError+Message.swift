@@ -1,3 +1,5 @@
+import Glibc
+
 extension LMDBError: CustomStringConvertible {
   @usableFromInline
   package var description: String { message }
@@ -5,7 +7,8 @@ extension LMDBError: CustomStringConvertible {
   /// What failed and what to do about it. Paths and numbers only; never a stored key or value.
   package var message: String {
     switch self {
-    case .mapFull, .readersFull, .threadStorageFull, .transactionFull, .cursorFull, .pageFull, .corrupted, .panic,
+    case .mapFull, .readersFull, .threadStorageFull, .transactionFull, .fileTooLarge, .cursorFull, .pageFull,
+      .corrupted, .panic,
       .commitFailed, .versionMismatch, .invalid, .mapResized, .incompatible, .badReaderSlot, .badTransaction, .badTable,
       .tablesFull,
       .noTable:
@@ -30,6 +33,8 @@ extension LMDBError: CustomStringConvertible {
       """
     case .readersFull: "All reader slots are taken. End long reads, or open the store with more readers everywhere."
     case .threadStorageFull: "The process has no thread-local storage key left. Open fewer environments."
+    case .fileTooLarge(let limit):
+      "The file would become longer than its limit, \(limit) bytes. Delete something, or raise the limit; nothing was changed."
     case .transactionFull: "The transaction touches too many pages. Split it."
     case .cursorFull, .pageFull, .corrupted:
       "The file is damaged. Stop writing, run a full check, and restore a backup or rescue what is readable."
@@ -87,7 +92,7 @@ extension LMDBError: CustomStringConvertible {
     case .busy(let holder?):
       """
       The store is being written by process \(holder.pid)\(holder.isThisProcess ? " (this one)" : "")\
-      \(holder.label.isEmpty ? "" : ", “\(holder.label)”"). Wait for it, or try again with a longer timeout.
+      \(holder.label.isEmpty ? "" : ", “\(holder.label)”")\(since(holder)). Wait for it, or try again with a longer timeout.
       """
     case .busy(nil): "The store is being written. Try again with a longer timeout."
     case .transactionFailed: "An operation of the write transaction failed, so it cannot go on. Abort it and try again."
@@ -99,6 +104,21 @@ extension LMDBError: CustomStringConvertible {
       "\(count) transactions of this process are open. End them, pinned snapshots too, and try again."
     default: ""
     }
+  }
+
+  /// As RFC 3339 in UTC, to the second: whoever reads the message may do so much later.
+  private func since(_ holder: WriterHolder) -> String {
+    if holder.sinceNanoseconds <= 0 { return "" }
+    var seconds = time_t(holder.sinceNanoseconds / 1_000_000_000)
+    var parts = unsafe tm()
+    guard unsafe gmtime_r(&seconds, &parts) != nil else { return "" }
+    func digits(_ number: Int32, _ count: Int) -> String {
+      let text = String(number)
+      return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
+    }
+    let date = unsafe [digits(parts.tm_year + 1900, 4), digits(parts.tm_mon + 1, 2), digits(parts.tm_mday, 2)]
+    let time = unsafe [digits(parts.tm_hour, 2), digits(parts.tm_min, 2), digits(parts.tm_sec, 2)]
+    return ", since " + date.joined(separator: "-") + "T" + time.joined(separator: ":") + "Z"
   }
 
   private var fileMessage: String {

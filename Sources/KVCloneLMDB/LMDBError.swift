@@ -39,6 +39,8 @@ package enum LMDBError: Error, Sendable, Equatable {
   case threadStorageFull
   /// `MDB_TXN_FULL`: one transaction touched more pages than LMDB can list.
   case transactionFull
+  /// The file would become longer than `LMDBOptions.maximumFileBytes`.
+  case fileTooLarge(limit: Int)
   /// `MDB_CURSOR_FULL`: a tree is deeper than LMDB's cursors; the file is damaged.
   case cursorFull
   /// `MDB_PAGE_FULL`: an internal limit of a page was met; the file is damaged.

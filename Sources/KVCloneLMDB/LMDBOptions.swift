@@ -24,5 +24,8 @@ package struct LMDBOptions: Sendable {
   /// Leaves the slots of dead readers as they are when it opens, for who wants to see them.
   package var keepsDeadReaders = false
 
+  /// How long the file may become by what write transactions add, in bytes; nil: as long as the disk has room.
+  package var maximumFileBytes: Int?
+
   package init() {}
 }

@@ -86,6 +86,38 @@ package struct LMDBPointerReader {
     return code
   }
 
+  /// Sizes of a table's tree, or an error's code.
+  package func statistics(_ dbi: UInt32, _ code: inout Int32) -> LMDBStatistics? {
+    var raw = unsafe MDB_stat()
+    code = unsafe mdb_stat(handle.pointer, dbi, &raw)
+    return code == 0 ? LMDBStatistics(raw) : nil
+  }
+
+  /// What stands for the free list, and for the list of tables, in the place of a table.
+  package static var freeList: UInt32 { LMDBEnvironment.freeDatabase }
+  package static var tableList: UInt32 { LMDBEnvironment.mainDatabase }
+
+  /// The free list as the transaction sees it: by the number of the commit that freed them, ascending, how many pages. Not for
+  /// write transactions, which LMDB lets nobody read it in.
+  package func freedPages(_ code: inout Int32) -> [(commit: UInt64, pages: Int)] {
+    var freed: [(commit: UInt64, pages: Int)] = []
+    var entry = LMDBEntryPointer()
+    let start = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+    guard let cursor = unsafe openCursor(Self.freeList, from: start, &entry, &code) else { return [] }
+    defer { unsafe Self.close(cursor) }
+    while code == 0 {
+      guard unsafe entry.key.count == 8 else {
+        code = MDB_CORRUPTED
+        return freed
+      }
+      let commit = unsafe entry.key.loadUnaligned(as: UInt64.self)
+      freed.append((commit, LMDBEnvironment.length(ofIDList: unsafe RawSpan(_unsafeBytes: entry.value))))
+      code = unsafe Self.step(cursor, &entry)
+    }
+    if code == Self.notFound { code = 0 }
+    return freed
+  }
+
   /// A cursor at the first key that is not less than `start`, and that entry; nil where there is no cursor, which `code`
   /// then says why. `code` is 0 where there is an entry. Whoever gets it closes it while the transaction lives and has not
   /// written.

@@ -12,6 +12,7 @@ extension LMDBWriteTransaction {
   /// transaction is in use; cursors that keep a place are closed.
   package mutating func spill() throws(LMDBError) {
     try checkUsable()
+    try checkGrowth()
     dirtyBytes = 0
     guard environment.isSpillSupported else { return }
     closePlaces()

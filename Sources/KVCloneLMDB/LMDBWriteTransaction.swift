@@ -20,6 +20,11 @@ public struct LMDBWriteTransaction: ~Copyable {
   var places: [LMDBPlace] = []
   /// Tables that were made, and are not known yet to others.
   var madeTables: [(name: String, table: LMDBTable)] = []
+  /// Of a file whose length is limited: its pages at the begin, and those in use then.
+  var firstPageCount: Int?
+  var firstUsedPages = 0
+  /// Whether LMDB's own number of the next page was where it is looked for.
+  var knowsNextPage = false
   private let thread: UInt
   private var isLive = true
 
@@ -28,6 +33,7 @@ public struct LMDBWriteTransaction: ~Copyable {
     self.handle = handle
     self.spillBudget = spillBudget
     thread = Threads.currentID
+    beginGrowth()
   }
 
   /// The number that its commit will have.

@@ -12,7 +12,9 @@ extension PageWalk {
     guard length >= 8, length & 7 == 0 else { return false }
     if view.flags(index) != PageView.bigDataFlag {
       let bytes = unsafe UnsafeRawBufferPointer(start: view.data(index), count: length)
-      return unsafe take(bytes, &numbers) && numbers.isComplete(length)
+      guard unsafe take(bytes, &numbers), numbers.isComplete(length) else { return false }
+      census?.noteFreed(transaction, pages: numbers.taken)
+      return true
     }
     // A page at a time: the list of a store that shrank much is long.
     let first = view.overflowPage(index)
@@ -29,7 +31,9 @@ extension PageWalk {
       offset += count
       if numbers.hasAll { break }
     }
-    return numbers.isComplete(length)
+    guard numbers.isComplete(length) else { return false }
+    census?.noteFreed(transaction, pages: numbers.taken)
+    return true
   }
 
   /// Where the reading of a record has got to.

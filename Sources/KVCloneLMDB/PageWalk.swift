@@ -16,6 +16,8 @@ final class PageWalk {
   /// Whole pages of the file.
   let filePages: UInt64
   private let maximumFindings: Int
+  /// Who counts what the pages are taken up by, if somebody does.
+  let census: PageCensus?
   /// A page for each level of a tree, and the first one for values.
   let buffers: UnsafeMutableRawPointer
 
@@ -39,7 +41,8 @@ final class PageWalk {
   /// How far beyond the file's end free pages are remembered: 256 GiB.
   private static let reach: UInt64 = 1 << 26
 
-  init?(_ file: PageFile, _ meta: PageMeta, maximumFindings: Int) {
+  init?(_ file: PageFile, _ meta: PageMeta, maximumFindings: Int, census: PageCensus? = nil) {
+    self.census = census
     self.file = file
     self.meta = meta
     self.maximumFindings = maximumFindings
@@ -58,17 +61,21 @@ final class PageWalk {
 
   func run() -> PageMap {
     for finding in file.metaFindings { note(finding.page, finding.problem) }
+    census?.beginTableList(depth: meta.mainTree.depth)
     walk(meta.mainTree, .tables, from: meta.page)
     if hasLosses { map.isTableListDamaged = true }
-    for index in map.tables.indices {
+    census?.begin(file, map)
+    for index in census?.order(map) ?? Array(map.tables.indices) {
       let table = map.tables[index]
       if table.isLost || isFull { continue }
+      census?.beginTable(index, depth: table.tree.depth)
       if !walk(table.tree, .table(table.name), from: meta.page) {
         map.tables[index].isLost = true
         lose(low: [], high: nil, page: table.tree.root)
       }
     }
     if !isFull {
+      census?.beginFreeList(depth: meta.freeTree.depth)
       walk(meta.freeTree, .free, from: meta.page)
       account()
     }
@@ -138,6 +145,7 @@ final class PageWalk {
     let isLeaf = level == depth
     if let problem = view.problem(number: page, isLeaf: isLeaf, order: order) { return problem }
     if let problem = unsafe misplaced(view, isLeaf: isLeaf, low, high) { return problem }
+    census?.count(view, isLeaf: isLeaf)
     if isLeaf {
       seen.leaves += 1
       for index in 0..<view.count where !isFull { visitEntry(view, index, page) }
@@ -199,6 +207,7 @@ final class PageWalk {
       note(page, .badFreeRecord)
       hasLosses = true
     }
+    census?.tell(view, index)
   }
 
   private func loseEntry(_ view: PageView, _ index: Int, _ page: UInt64, told: UInt64, _ problem: PageProblem) {
@@ -235,6 +244,7 @@ final class PageWalk {
       if freed.contains(page) { return .usedAndFree }
     }
     seen.overflows += pages
+    census?.countOverflow(byteCount, pages: pages)
     return nil
   }
 

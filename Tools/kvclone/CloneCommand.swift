@@ -163,7 +163,7 @@ struct CloneCommand: ToolCommand {
         plan = try store.planClone(roots, options: options)
       }
       progress.finish()
-      try report(plan, try names(plan.touched, other ?? store))
+      try report(plan, try rootNames(roots, store, snapshot), try names(plan.touched, other ?? store))
       if !plan.errors.isEmpty { throw ExitCode(Failure.Code.failure) }
     } else {
       let result: CloneResult
@@ -235,6 +235,16 @@ struct CloneCommand: ToolCommand {
     return bar
   }
 
+  /// The roots as they are called, whichever way they were named.
+  private func rootNames(_ ids: [ObjectID], _ store: ObjectStore, _ snapshot: Snapshot?) throws -> [String] {
+    guard let snapshot else { return try names(ids, store) }
+    return try snapshot.read { transaction in
+      var names: [String] = []
+      for id in ids { names.append(try transaction.nameOfAny(id)) }
+      return names
+    }
+  }
+
   private func names(_ ids: [ObjectID], _ store: ObjectStore) throws -> [String] {
     try store.read { transaction in
       var names: [String] = []
@@ -267,7 +277,7 @@ struct CloneCommand: ToolCommand {
     try output.flush()
   }
 
-  private func report(_ plan: ClonePlan, _ touched: [String]) throws {
+  private func report(_ plan: ClonePlan, _ roots: [String], _ touched: [String]) throws {
     let output = Output()
     if global.json {
       return try output.json { json in
@@ -287,15 +297,14 @@ struct CloneCommand: ToolCommand {
       try output.line("would clone nothing: the key is known, and what was cloned then would be told again")
       return try output.flush()
     }
-    try output.line("would clone \(Text.count(plan.objectCount, "object")):")
-    for (entity, count) in plan.counts.sorted(by: { $0.key < $1.key }) { try output.line("  \(entity)  \(count)") }
+    let counts = plan.counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+    try output.line("would clone \(Text.count(plan.objectCount, "object"))\(counts.isEmpty ? "" : ": " + counts)")
     let copied = plan.bytesCopied > 0 ? "copy \(Text.bytes(plan.bytesCopied)), " : ""
     try output.line(
       "would write \(Text.bytes(plan.bytesWritten)), \(copied)share \(Text.bytes(plan.bytesShared)), "
         + "and change \(Text.count(plan.touchedCount, "other object"))")
     try output.line("would hold the write lock for about \(Text.seconds(plan.estimatedLockDuration.inSeconds))")
-    if !plan.rules.isEmpty { try output.line("rules:") }
-    for rule in plan.rules { try output.line("  \(rule.entity).\(rule.property)  \(rule.rule)") }
+    try output.write(ClonePlanText.tree(plan, roots: roots, Style(global)))
     if !plan.errors.isEmpty { try output.line("it would fail:") }
     for error in plan.errors { try output.line("  \(error.kindName): \(error.message)") }
     try output.flush()
@@ -348,29 +357,5 @@ extension JSONWriter {
     member("bytesCopied", bytes.copied)
     member("bytesWritten", bytes.written)
     member("seconds", duration.inSeconds)
-  }
-
-  fileprivate mutating func rulesAndErrors(of plan: ClonePlan) {
-    key("rules")
-    beginArray()
-    for rule in plan.rules {
-      beginObject()
-      member("entity", rule.entity)
-      member("property", rule.property)
-      member("rule", rule.rule)
-      endObject()
-    }
-    endArray()
-    key("errors")
-    beginArray()
-    for error in plan.errors {
-      beginObject()
-      member("kind", error.kindName)
-      nullable("object", error.object)
-      nullable("property", error.property)
-      member("message", error.message)
-      endObject()
-    }
-    endArray()
   }
 }

@@ -15,7 +15,8 @@ struct KVCloneTool: ParsableCommand {
       """,
     version: "kvclone \(ToolVersion.current)",
     subcommands: [
-      DemoCommand.self, InitCommand.self, LoadCommand.self, DumpCommand.self, InfoCommand.self, ModelCommand.self,
+      DemoCommand.self, InitCommand.self, LoadCommand.self, DumpCommand.self, InfoCommand.self, StatCommand.self,
+      ModelCommand.self,
       ListCommand.self, GetCommand.self, QueryCommand.self, InsertCommand.self, SetCommand.self, LinkCommand.self,
       UnlinkCommand.self, DeleteCommand.self, BlobCommand.self, CloneCommand.self, CheckCommand.self,
       SnapshotCommand.self, MigrateCommand.self, BackupCommand.self, RestoreCommand.self, CompactCommand.self,

@@ -52,10 +52,11 @@ enum StandardError {
 struct Style {
   let isColored: Bool
 
-  init(_ global: GlobalOptions) {
+  /// - Parameter isFile: The text goes into a file, which has no colours.
+  init(_ global: GlobalOptions, isFile: Bool = false) {
     let environment = ProcessInfo.processInfo.environment
     let isRefused = global.noColor || !(environment["NO_COLOR"] ?? "").isEmpty || environment["TERM"] == "dumb"
-    isColored = !isRefused && isatty(1) == 1
+    isColored = !isRefused && !isFile && isatty(1) == 1
   }
 
   func bold(_ text: String) -> String { wrap(text, "1") }

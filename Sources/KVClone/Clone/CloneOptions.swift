@@ -149,6 +149,9 @@ public struct ClonePlan: Sendable {
   public internal(set) var estimatedLockDuration = Duration.zero
   /// Which rule decided about each property that is not simply copied or that links objects.
   public let rules: [AppliedRule]
+  /// Where the plan goes on from each entity that has objects in the clone, and where it does not: the relationships of each in
+  /// the model's order.
+  public internal(set) var branches: [CloneBranch] = []
   /// Everything that stands in the way; empty when the clone would succeed. At most 100.
   public private(set) var errors: [CloneError]
   /// The idempotency key is known: the call would clone nothing, and answer the first call's result (R31).
@@ -167,6 +170,36 @@ public struct ClonePlan: Sendable {
   mutating func refuse(_ error: CloneError) {
     if errors.count < ClonePlanner.errorLimit { errors.append(error) }
   }
+}
+
+/// What a plan does with one relationship of an entity that has objects in the clone.
+public struct CloneBranch: Sendable, Hashable {
+  /// What becomes of the objects that it leads to.
+  public enum Action: String, Sendable, Hashable {
+    /// They are cloned.
+    case follow
+    /// The clone shares them with its source, or links to their clones where they have some (R6, R9).
+    case share
+    /// The clone has none of them.
+    case skip
+  }
+
+  /// The concrete entity.
+  public let entity: String
+  /// The relationship.
+  public let relationship: String
+  /// Whether it is to-many.
+  public let isToMany: Bool
+  /// What is done for objects that were come upon.
+  public let action: Action
+  /// Which rule says so, with the userInfo key where it is one that does.
+  public let rule: String
+  /// What is done for the objects that were named, the roots.
+  public let rootAction: Action
+  /// Which rule says that.
+  public let rootRule: String
+  /// The concrete entities that it can lead to, by name.
+  public let destinations: [String]
 }
 
 /// A rule and the property that it decided about.

@@ -213,9 +213,13 @@ final class CloneRuleBook: @unchecked Sendable {
       return Decision(disposition: rule.disposition, reason: "\(rule.rawValue), by the call (R7)")
     }
     let rule = relationship.description.cloneRule(options.userInfoKeys)
-    if rule.isExcluded { return Decision(disposition: .exclude, reason: "excluded by userInfo (R5)") }
+    if rule.isExcluded {
+      return Decision(disposition: .exclude, reason: "excluded by userInfo \(options.userInfoKeys.exclude) (R5)")
+    }
     if let override = rule.override {
-      return Decision(disposition: override.disposition, reason: "\(override.rawValue), by userInfo (R7)")
+      return Decision(
+        disposition: override.disposition,
+        reason: "\(override.rawValue), by userInfo \(options.userInfoKeys.clone) (R7)")
     }
     guard relationship.hasInverse else { return Decision(disposition: .follow, reason: "follow, no inverse (R7)") }
     return relationship.inverseIsToMany

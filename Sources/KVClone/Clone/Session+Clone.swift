@@ -33,7 +33,10 @@ extension Session {
     let book = schema.cloneRules.book(schema, options, rootEntities: try rootEntities(roots))
     if let error = book.errors.first { throw error }
     let context = try cloneContext(roots, book, cancellation)
-    if try options.maxBytes != nil || ClonePlanner.isNeeded(book, context.mark) || isRoomTight(for: context) {
+    if let error = try limitError(addingClones: context.objectCount) { throw error }
+    if try options.maxBytes != nil || limits?.fileBytes != nil || ClonePlanner.isNeeded(book, context.mark)
+      || isRoomTight(for: context)
+    {
       var planner = ClonePlanner(context: context)
       try planner.check(self)
       if let error = planner.errors.first { throw error }
@@ -81,6 +84,8 @@ extension Session {
         try planner.check(self)
         tally = planner.tally
         errors = planner.errors
+        if let error = try limitError(addingClones: tally.objects) { errors.append(error) }
+        try checkFileLimit(adding: tally.bytesWritten.saturatingAdd(tally.bytesCopied))
       } catch let error as CloneError {
         errors = [error]
       } catch let error as StoreError {
@@ -88,11 +93,13 @@ extension Session {
         errors = [CloneError(.limitExceeded, error.message, entity: error.entity)]
       }
     }
-    return ClonePlan(
+    var plan = ClonePlan(
       objectCount: tally.objects, counts: tally.countsByName(schema), touchedCount: tally.touched.count,
       touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
       bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: clock.now - start,
       rules: book.appliedRules(tally), errors: Array(errors.prefix(ClonePlanner.errorLimit)))
+    plan.branches = book.branches(tally)
+    return plan
   }
 
   /// Whether the ids that the plan gave out are still the next ones of this transaction, which begins with the commit that
@@ -161,6 +168,35 @@ extension CloneRuleBook {
       }
     }
     return applied
+  }
+}
+
+extension CloneRuleBook {
+  /// The relationships of the entities that were counted, in the model's order.
+  func branches(_ tally: CloneTally) -> [CloneBranch] {
+    var branches: [CloneBranch] = []
+    for entity in schema.entities where tally.counts[Int(entity.code)] > 0 {
+      for step in plan(entity.code)?.relationships ?? [] {
+        let destination = schema.entity(code: step.relationship.destinationCode)
+        branches.append(
+          CloneBranch(
+            entity: entity.name, relationship: step.relationship.name, isToMany: step.relationship.isToMany,
+            action: step.decision.disposition.action, rule: step.decision.reason,
+            rootAction: step.rootDecision.disposition.action, rootRule: step.rootDecision.reason,
+            destinations: (destination?.concreteCodes ?? []).compactMap { schema.entity(code: $0)?.name }.sorted()))
+      }
+    }
+    return branches
+  }
+}
+
+extension CloneRuleBook.Disposition {
+  fileprivate var action: CloneBranch.Action {
+    switch self {
+    case .follow: .follow
+    case .stop: .share
+    case .exclude: .skip
+    }
   }
 }
 

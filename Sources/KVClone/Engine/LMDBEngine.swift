@@ -51,6 +51,8 @@ package final class LMDBEngine: StorageEngine {
     try storeErrors { () throws(LMDBError) in try environment.clearDeadReaders() }
   }
 
+  package func writer() -> WriteLockHolder? { environment.currentWriter.map(WriteLockHolder.init) }
+
   package func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend {
     do throws(LMDBError) {
       return LMDBBackend(try environment.beginWrite(timeout: timeout, label: label))
@@ -266,6 +268,31 @@ private final class LMDBBackend: StorageBackend, TableMaker {
     return count
   }
 
+  func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes? {
+    var found: [TreeSizes] = []
+    for handle in tables.map(\.handle) + [LMDBPointerReader.tableList, LMDBPointerReader.freeList] {
+      var code: Int32 = 0
+      guard let sizes = pointers.statistics(handle, &code) else { throw Self.lookupError(code, 1) }
+      found.append(TreeSizes(sizes))
+    }
+    var freed: [(commit: UInt64, pages: Int)] = []
+    if writer == nil {
+      var code: Int32 = 0
+      freed = pointers.freedPages(&code)
+      if code != 0 { throw Self.lookupError(code, 1) }
+    }
+    return StorageSizes(
+      tables: Array(found.dropLast(2)), own: found.suffix(2), freed: freed.map { ($0.commit, $0.pages) })
+  }
+
+  func growth() throws(StoreError) -> StorageGrowth? {
+    guard let growth = writer?.pointee.growth else { return nil }
+    return StorageGrowth(
+      firstPageCount: growth.firstPageCount, pageCount: growth.pageCount, pageSize: LMDBLimits.pageSize)
+  }
+
+  func refuseGrowth() { writer?.pointee.refuseGrowth() }
+
   func commit() throws(StoreError) {
     do throws(LMDBError) { try writer?.pointee.commitInPlace() } catch { throw StoreError(error) }
   }
@@ -307,7 +334,16 @@ extension StorageFacts {
     func unlessUnknown(_ byteCount: Int) -> UInt64 { byteCount == .max ? .max : UInt64(byteCount) }
     self.init(
       fileBytes: UInt64(info.fileSize), pageCount: info.lastPage + 1, pageSize: LMDBLimits.pageSize,
-      freeMapBytes: UInt64(room.freeMapBytes), freeDiskBytes: unlessUnknown(room.freeDiskBytes))
+      freeMapBytes: UInt64(room.freeMapBytes), freeDiskBytes: unlessUnknown(room.freeDiskBytes),
+      mapBytes: UInt64(info.mapSize))
+  }
+}
+
+extension TreeSizes {
+  fileprivate init(_ sizes: LMDBStatistics) {
+    self.init(
+      depth: sizes.depth, branchPages: sizes.branchPages, leafPages: sizes.leafPages,
+      overflowPages: sizes.overflowPages, entries: UInt64(sizes.entries))
   }
 }
 

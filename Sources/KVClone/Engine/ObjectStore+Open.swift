@@ -205,6 +205,7 @@ extension StoreOptions {
     options.spillBudget = spillBudget
     options.isReadAheadOff = isReadAheadOff
     options.commitLogLimit = usesCommitLog ? commitLogLimit : nil
+    options.maximumFileBytes = maximumFileBytes.map { Int(clamping: $0) }
     return options
   }
 }

@@ -38,6 +38,7 @@ extension Session {
   ///
   /// - Throws: `diskFull` or `mapFull`, where it is certain that there is not so much.
   borrowing func makeRoom(for byteCount: UInt64) throws(StoreError) {
+    try checkFileLimit(adding: byteCount)
     try storage.makeRoom(for: byteCount)
   }
 

@@ -158,8 +158,10 @@ public final class ObjectStore: Sendable {
         "another process has migrated the store at \(path) to another version of its model; close the store and open it again"
       )
     }
-    return Session(
+    var session = Session(
       storage: storage, schema: schema, commit: 0, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
+    session.limits = StoreLimits(options)
+    return session
   }
 
   func writeSession(label: String, timeout: Duration? = nil) throws(StoreError) -> Session {
@@ -176,6 +178,8 @@ public final class ObjectStore: Sendable {
     var session = Session(
       storage: storage, schema: schema, commit: commit + 1, storeUUID: uuid, serialFloor: serialFloor, engine: engine,
       lifecycle: lifecycle.withLock { $0 })
+    session.limits = StoreLimits(options)
+    try session.beginLimits()
     try session.beginHistory(author: options.author)
     return session
   }
@@ -201,6 +205,7 @@ public final class ObjectStore: Sendable {
     guard issues.isEmpty else { throw ValidationError(issues: issues) }
     try session.writeHistory()
     try session.writeCounters()
+    try session.checkLimits()
     try session.storage.commit()
     commitSignal.noteCommit()
     for saved in announced { saved.announce(self) }

@@ -38,6 +38,8 @@ struct PendingChanges {
   /// Who writes, and what is done, for the history.
   var author = ""
   var operation = ""
+  /// Objects that may still be made before somebody has to count them, where there is a limit.
+  var objectRoom = 0
   /// Whether anything was written.
   var isEmpty = true
 

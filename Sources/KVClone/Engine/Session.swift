@@ -31,6 +31,8 @@ public struct Session: ~Copyable {
   var engine: (any StorageEngine)?
   /// Whom to ask about objects that are inserted, saved and deleted; nil where nobody wants to know.
   var lifecycle: LifecycleTable?
+  /// How large the store may become by this transaction; nil where nobody limits it.
+  var limits: StoreLimits?
   /// What new objects still owe others, once there are any.
   var waiting: WaitingInserts?
   /// Whether the store's fetch indexes are those that the schema knows, once a request has asked.

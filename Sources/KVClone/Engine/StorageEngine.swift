@@ -54,6 +54,8 @@ package protocol StorageEngine: AnyObject, Sendable {
   func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend
   /// Facts for `info`, `stat` and `check`.
   func facts() throws(StoreError) -> StorageFacts
+  /// Who writes now, in whatever process; nil where nobody does.
+  func writer() -> WriteLockHolder?
   /// Says before a transaction that is to write at least so many bytes that there is no room for them, where that is
   /// certain: `mapFull`, `diskFull`. Makes room if it can. Never within a transaction: that has the same call.
   func makeRoom(for byteCount: UInt64) throws(StoreError)
@@ -74,6 +76,8 @@ extension StorageEngine {
   package func readers() throws(StoreError) -> [StorageReader]? { nil }
 
   package func clearStaleReaders() throws(StoreError) -> Int { 0 }
+
+  package func writer() -> WriteLockHolder? { nil }
 }
 
 /// A reader that an engine reports.
@@ -110,16 +114,58 @@ package struct StorageFacts: Sendable {
   /// Bytes by which the file can grow at most, before the disk is full or the file as long as the process may make it;
   /// greatest where nobody knows.
   package var freeDiskBytes: UInt64
+  /// Bytes of address space that the file is mapped into; 0 where there is no map.
+  package var mapBytes: UInt64
 
   package init(
-    fileBytes: UInt64, pageCount: Int, pageSize: Int, freeMapBytes: UInt64 = .max, freeDiskBytes: UInt64 = .max
+    fileBytes: UInt64, pageCount: Int, pageSize: Int, freeMapBytes: UInt64 = .max, freeDiskBytes: UInt64 = .max,
+    mapBytes: UInt64 = 0
   ) {
+    self.mapBytes = mapBytes
     self.fileBytes = fileBytes
     self.pageCount = pageCount
     self.pageSize = pageSize
     self.freeMapBytes = freeMapBytes
     self.freeDiskBytes = freeDiskBytes
   }
+}
+
+/// What an engine's trees and free list look like to one transaction.
+@usableFromInline
+package struct StorageSizes: Sendable {
+  /// In the order of the tables that were asked about.
+  package var tables: [TreeSizes]
+  /// What the engine keeps for itself: the list of tables, and that of free pages.
+  package var own: [TreeSizes]
+  /// By the number of the state that freed them, ascending: how many pages.
+  package var freed: [(state: UInt64, pages: Int)]
+
+  package init(tables: [TreeSizes], own: [TreeSizes], freed: [(state: UInt64, pages: Int)]) {
+    self.tables = tables
+    self.own = own
+    self.freed = freed
+  }
+}
+
+/// The sizes of one tree, in pages.
+@usableFromInline
+package struct TreeSizes: Sendable, Hashable {
+  package var depth = 0
+  package var branchPages = 0
+  package var leafPages = 0
+  package var overflowPages = 0
+  package var entries: UInt64 = 0
+
+  package var pages: Int { branchPages + leafPages + overflowPages }
+}
+
+/// How far a write transaction has made the file grow.
+@usableFromInline
+package struct StorageGrowth: Sendable {
+  /// Pages of the file when the transaction began, and those it has come to need.
+  package var firstPageCount: Int
+  package var pageCount: Int
+  package var pageSize: Int
 }
 
 /// One transaction of an engine, in pointers. Only `StorageTransaction` calls it, and turns the pointers into spans that
@@ -160,6 +206,13 @@ package protocol StorageBackend: AnyObject {
   var stateNumber: UInt64 { get }
   /// How many entries a table has.
   func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64
+  /// The sizes of tables, in this transaction's state; nil for an engine that has no pages. The free list is empty in a write
+  /// transaction.
+  func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes?
+  /// How far this write transaction has made the file grow; nil where nobody knows.
+  func growth() throws(StoreError) -> StorageGrowth?
+  /// This write transaction ends in failure, because the file is too long: what was written out already may go.
+  func refuseGrowth()
   func commit() throws(StoreError)
   func abort()
   /// The engine's facts, as a write transaction found them at its begin; nil where only the engine has them.
@@ -208,6 +261,12 @@ extension StorageBackend {
     }
     return count
   }
+
+  package func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes? { nil }
+
+  package func growth() throws(StoreError) -> StorageGrowth? { nil }
+
+  package func refuseGrowth() {}
 
   package func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {}
 

@@ -148,6 +148,17 @@ package struct StorageTransaction: ~Copyable {
     try backend.entryCount(table)
   }
 
+  /// The sizes of tables, as the transaction sees them; nil for an engine that has no pages.
+  package borrowing func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes? {
+    try backend.sizes(tables)
+  }
+
+  /// How far a write transaction has made the file grow; nil where nobody knows.
+  package borrowing func growth() throws(StoreError) -> StorageGrowth? { try backend.growth() }
+
+  /// Says that the transaction ends in failure, because the file is too long.
+  package borrowing func refuseGrowth() { backend.refuseGrowth() }
+
   /// What saves previous states in this write transaction; nil where nothing does.
   var recorder: SnapshotRecorder? { backend as? SnapshotRecorder }
 

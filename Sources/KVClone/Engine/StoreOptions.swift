@@ -33,6 +33,13 @@ public struct StoreOptions: Sendable {
   /// How long a ``PinnedSnapshot`` lives at most; nil for as long as it is kept. An hour is more than exports and reports of
   /// large stores take, and little enough that a snapshot that was forgotten does not let the file grow overnight.
   public var pinnedSnapshotMaximumAge: Duration? = .seconds(3600)
+  /// How many objects the store may have; nil: as many as fit. Who would make one more is refused with `limitExceeded`, and
+  /// nothing of the transaction happens; deletions and changes go on above the limit. It holds for what this opening of the store
+  /// writes, and is not kept in the store: see <doc:Operating>.
+  public var maximumObjectCount: Int?
+  /// How many bytes the data file may have; nil: as many as the disk takes. A commit that makes the file longer than that is refused
+  /// with `limitExceeded`, unless it deletes something. What is free within the file is used first. See <doc:Operating>.
+  public var maximumFileBytes: UInt64?
   /// Leaves the places of dead readers as they are when the store opens, for who wants to see them.
   package var keepsStaleReaders = false
   /// Walks over every page of the file before it is opened, for files that were restored, or come from elsewhere: a file

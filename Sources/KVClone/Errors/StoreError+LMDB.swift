@@ -30,7 +30,7 @@ extension StoreError {
         .unsupportedPageSize, .replacedWhileOpening, .versionMismatch, .invalid, .noTable, .incompatible:
         .notAStore
       case .keyTooLong, .keyEmpty, .valueTooLong, .notAscending, .incompleteValue, .tablesFull, .threadStorageFull,
-        .transactionFull, .cursorFull:
+        .transactionFull, .cursorFull, .fileTooLarge:
         .limitExceeded
       case .commitLog(.foreign, _): .notAStore
       case .commitLog(.damaged, _): .damaged

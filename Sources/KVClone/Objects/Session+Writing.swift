@@ -151,6 +151,7 @@ extension Session {
   /// Takes `count` consecutive serials of a root entity, and answers the first.
   mutating func reserveSerials(rootCode: UInt16, count: UInt64) throws(StoreError) -> UInt64 {
     let next = try nextSerial(rootCode: rootCode, count: count)
+    if limits != nil { try takeObjectRoom(count) }
     changes.nextSerials[rootCode] = next + count
     return next
   }

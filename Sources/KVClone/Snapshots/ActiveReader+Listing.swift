@@ -28,9 +28,9 @@ extension ObjectStore {
 
   /// The readers of a store that this process has not open. It need not have a place left for a reader of ours.
   ///
-  /// - Returns: those that are there when the stale ones were cleared, if that is asked for, and how many those were.
+  /// - Returns: those that are there when the stale ones were cleared, if that is asked for, how many those were, and who writes.
   package static func activeReaders(at path: String, clearsStale: Bool) throws(StoreError)
-    -> (readers: [ActiveReader], clearedCount: Int)
+    -> ReaderListing
   {
     var options = StoreOptions()
     options.isReadOnly = true
@@ -42,13 +42,15 @@ extension ObjectStore {
     let engine = LMDBEngine(environment)
     let clearedCount = clearsStale ? try engine.clearStaleReaders() : 0
     let readers = try engine.readers() ?? []
+    let writer = engine.writer()
     do throws(StoreError) {
       let store = try assemble(engine, path: path, model: nil, options: options)
-      return (try store.describe(readers), clearedCount)
+      return ReaderListing(readers: try store.describe(readers), clearedCount: clearedCount, writer: writer)
     } catch {
       // Who has all the places is what one wants to know then.
       guard error.kind == .readersFull else { throw error }
-      return (readers.map { ActiveReader($0, age: $0.age) }, clearedCount)
+      return ReaderListing(
+        readers: readers.map { ActiveReader($0, age: $0.age) }, clearedCount: clearedCount, writer: writer)
     }
   }
 
@@ -98,6 +100,16 @@ extension ObjectStore {
     guard let name, !name.isEmpty else { return processName }
     return name
   }
+}
+
+/// Who uses a store that this process has not open.
+package struct ReaderListing: Sendable {
+  /// Those that are there when the stale ones were cleared, if that was asked for.
+  package let readers: [ActiveReader]
+  /// How many places were cleared.
+  package let clearedCount: Int
+  /// Who writes.
+  package let writer: WriteLockHolder?
 }
 
 extension ActiveReader {

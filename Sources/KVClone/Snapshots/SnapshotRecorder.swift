@@ -207,6 +207,12 @@ final class SnapshotRecorder: StorageBackend, TableMaker {
 
   func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 { try inner.entryCount(table) }
 
+  func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes? { try inner.sizes(tables) }
+
+  func growth() throws(StoreError) -> StorageGrowth? { try inner.growth() }
+
+  func refuseGrowth() { inner.refuseGrowth() }
+
   func commit() throws(StoreError) {
     do throws(StoreError) {
       try flush()

@@ -70,6 +70,7 @@ extension ObjectStore {
         try planner.check(source, reader)
         tally = planner.tally
         errors = planner.errors
+        if let error = try reader.limitError(addingClones: tally.objects) { errors.append(error) }
       } catch let error as CloneError {
         errors = [error]
       } catch let error as StoreError {
@@ -82,6 +83,7 @@ extension ObjectStore {
       touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
       bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: clock.now - start,
       rules: book.appliedRules(tally), errors: Array(errors.prefix(ClonePlanner.errorLimit)))
+    plan.branches = book.branches(tally)
     if let refusal { plan.refuse(refusal) }
     plan.estimatedLockDuration = destination.clonePace.lockDuration(of: plan)
     return plan

@@ -1,0 +1,63 @@
+import CKVCloneLMDB
+
+/// How far a write transaction has made the file grow.
+package struct LMDBGrowth: Sendable, Equatable {
+  /// Pages of the file at the last commit.
+  package let firstPageCount: Int
+  /// Pages that it has by now, free ones included; the commit adds a few for the free list.
+  package let pageCount: Int
+}
+
+/// A limit to the file, which the operator sets and LMDB does not know: its own, the map's size, would refuse deletions as well.
+extension LMDBWriteTransaction {
+  /// How far the file has grown, where that is looked after (`LMDBOptions.maximumFileBytes`).
+  package var growth: LMDBGrowth? {
+    guard let first = firstPageCount else { return nil }
+    return LMDBGrowth(firstPageCount: first, pageCount: max(first, nextPage ?? usedPages()))
+  }
+
+  /// Begins to look after the file's length.
+  mutating func beginGrowth() {
+    guard environment.options.maximumFileBytes != nil, let info = try? environment.liveInfo() else { return }
+    firstPageCount = info.lastPage + 1
+    firstUsedPages = usedPages()
+    knowsNextPage = handle.nextPageWord == UInt64(info.lastPage + 1)
+  }
+
+  private var nextPage: Int? { knowsNextPage ? Int(clamping: handle.nextPageWord) : nil }
+
+  /// Pages of the trees, as the transaction has them.
+  private func usedPages() -> Int {
+    let tables = environment.core.state.withLock { Array($0.tables.values) }
+    var pages = 2
+    for dbi in tables.map(\.dbi) + [LMDBEnvironment.mainDatabase, LMDBEnvironment.freeDatabase] {
+      var raw = unsafe MDB_stat()
+      if unsafe mdb_stat(handle.pointer, dbi, &raw) == 0 { pages += LMDBStatistics(raw).pages }
+    }
+    return pages
+  }
+
+  /// Refuses to write out what makes the file an eighth longer than its limit, unless the transaction has made the trees
+  /// smaller: what is only in memory yet is for who commits to judge.
+  mutating func checkGrowth() throws(LMDBError) {
+    guard let limit = environment.options.maximumFileBytes, let growth else { return }
+    let slack = limit / 8 + 1 << 20
+    guard growth.pageCount > growth.firstPageCount, growth.pageCount > limit.saturatingAdd(slack) / LMDBLimits.pageSize,
+      usedPages() > firstUsedPages
+    else { return }
+    throw fail(.fileTooLarge(limit: limit))
+  }
+
+  /// Ends in failure, because the file is longer than its limit: what was written out already is cut off again.
+  package mutating func refuseGrowth() {
+    if let limit = environment.options.maximumFileBytes { _ = fail(.fileTooLarge(limit: limit)) }
+  }
+}
+
+extension LMDBTransactionHandle {
+  /// What stands where LMDB 0.9 keeps the number of the next new page (`mt_next_pgno`, behind the two pointers that `MDB_txn`
+  /// begins with), and tells nobody. Whoever uses it has seen it be right when the transaction began.
+  fileprivate var nextPageWord: UInt64 {
+    unsafe UnsafeRawPointer(pointer).loadUnaligned(fromByteOffset: 16, as: UInt64.self)
+  }
+}

@@ -1,0 +1,153 @@
+import KVClone
+
+/// A plan's way through the entities as a tree: below an entity what becomes of its attributes and relationships, with the
+/// rule that says so, and below a relationship that is followed the entity it leads to.
+///
+/// An entity is told once; where the way comes to it again it says so. The tree is of entities and not of objects, so that
+/// it is as long as the model, however many objects there are.
+struct ClonePlanText {
+  private static let width = 80
+  private static let greatestLeft = 42
+  private let plan: ClonePlan
+  private let style: Style
+
+  private struct Line {
+    let trunk: String
+    /// What stands before a second line.
+    let below: String
+    let text: String
+    let rule: String
+  }
+
+  /// What is still to be told.
+  private struct Task {
+    let text: String
+    let rule: String
+    /// The entity whose properties follow.
+    var entity: String?
+    var isRoot = false
+    var children: [Task] = []
+  }
+
+  private var lines: [Line] = []
+  private var seen: Set<String> = []
+  private let branchesByEntity: [String: [CloneBranch]]
+  private let rulesByEntity: [String: [AppliedRule]]
+
+  private init(_ plan: ClonePlan, _ style: Style) {
+    self.plan = plan
+    self.style = style
+    branchesByEntity = Dictionary(grouping: plan.branches, by: \.entity)
+    rulesByEntity = Dictionary(grouping: plan.rules, by: \.entity)
+  }
+
+  /// - Parameter roots: the names of the objects that are to be cloned, as `Note/1`.
+  static func tree(_ plan: ClonePlan, roots: [String], _ style: Style) -> String {
+    var text = ClonePlanText(plan, style)
+    var entities: [String] = []
+    for root in roots {
+      let entity = String(root.prefix { $0 != "/" })
+      if !entities.contains(entity) { entities.append(entity) }
+    }
+    for entity in entities where plan.counts[entity] != nil {
+      let own = roots.filter { $0.prefix { $0 != "/" } == entity }
+      let shown = own.prefix(3).joined(separator: " ") + (own.count > 3 ? " and \(own.count - 3) more" : "")
+      text.walk(Task(text: shown, rule: "", entity: entity, isRoot: true))
+    }
+    return text.layout()
+  }
+
+  /// Depth first, with a stack of its own: a model may be any number of entities deep.
+  private mutating func walk(_ root: Task) {
+    lines.append(Line(trunk: "", below: "", text: style.bold(root.text), rule: ""))
+    var stack: [(task: Task, trunk: String, isLast: Bool)] = []
+    func push(_ tasks: [Task], below trunk: String) {
+      for (index, task) in tasks.enumerated().reversed() { stack.append((task, trunk, index == tasks.count - 1)) }
+    }
+    push(children(of: root), below: "")
+    while let (task, trunk, isLast) = stack.popLast() {
+      let below = trunk + (isLast ? "  " : "│ ")
+      let isRepeated = task.entity.map(seen.contains) ?? false
+      let text = task.text + (isRepeated ? " (see above)" : "")
+      lines.append(Line(trunk: trunk + (isLast ? "└ " : "├ "), below: below, text: text, rule: task.rule))
+      if !isRepeated { push(children(of: task), below: below) }
+    }
+  }
+
+  private mutating func children(of task: Task) -> [Task] {
+    guard let entity = task.entity else { return task.children }
+    let branches = branchesByEntity[entity] ?? []
+    let differs = branches.contains { $0.rule != $0.rootRule }
+    seen.insert(task.isRoot && differs ? entity + " as a root" : entity)
+    let relationships = Set(branches.map(\.relationship))
+    var tasks = (rulesByEntity[entity] ?? []).filter { !relationships.contains($0.property) }.map {
+      Task(text: $0.property, rule: $0.rule)
+    }
+    for branch in branches { tasks.append(self.task(for: branch, isRoot: task.isRoot)) }
+    return tasks
+  }
+
+  private func task(for branch: CloneBranch, isRoot: Bool) -> Task {
+    let action = isRoot ? branch.rootAction : branch.action
+    let rule = isRoot ? branch.rootRule : branch.rule
+    let arrow = "\(branch.relationship) \(branch.isToMany ? "→→" : "→")"
+    let cloned = branch.destinations.filter { plan.counts[$0] != nil }
+    guard action == .follow, !cloned.isEmpty else {
+      let names = branch.destinations.prefix(3).joined(separator: ", ") + (branch.destinations.count > 3 ? ", …" : "")
+      return Task(text: "\(arrow) \(names)", rule: rule)
+    }
+    if cloned.count == 1 { return self.task(for: cloned[0], before: "\(arrow) ", rule) }
+    var task = Task(text: arrow, rule: rule)
+    task.children = cloned.map { self.task(for: $0, before: "", "") }
+    return task
+  }
+
+  private func task(for entity: String, before: String, _ rule: String) -> Task {
+    Task(text: "\(before)\(entity) × \(plan.counts[entity] ?? 0)", rule: rule, entity: entity)
+  }
+
+  /// Rules in a column of their own; below what they are about where a line would be too long.
+  private func layout() -> String {
+    let lefts = lines.map { $0.rule.isEmpty ? 0 : $0.trunk.count + $0.text.count }
+    let width = min(lefts.max() ?? 0, Self.greatestLeft)
+    var text = ""
+    for line in lines {
+      let left = line.trunk + line.text
+      if line.rule.isEmpty {
+        text += left + "\n"
+      } else if left.count <= width, width + 2 + line.rule.count <= Self.width {
+        text += Text.padded(left, width + 2) + style.dim(line.rule) + "\n"
+      } else {
+        text += left + "\n" + line.below + "    " + style.dim(line.rule) + "\n"
+      }
+    }
+    return text
+  }
+}
+
+extension JSONWriter {
+  /// The rules, the way through the entities, and what stands in the way.
+  mutating func rulesAndErrors(of plan: ClonePlan) {
+    list("rules", plan.rules) { json, rule in
+      json.member("entity", rule.entity)
+      json.member("property", rule.property)
+      json.member("rule", rule.rule)
+    }
+    list("branches", plan.branches) { json, branch in
+      json.member("entity", branch.entity)
+      json.member("relationship", branch.relationship)
+      json.member("toMany", branch.isToMany)
+      json.member("action", branch.action.rawValue)
+      json.member("rule", branch.rule)
+      json.member("rootAction", branch.rootAction.rawValue)
+      json.member("rootRule", branch.rootRule)
+      json.member("destinations", branch.destinations)
+    }
+    list("errors", plan.errors) { json, error in
+      json.member("kind", error.kindName)
+      json.nullable("object", error.object)
+      json.nullable("property", error.property)
+      json.member("message", error.message)
+    }
+  }
+}

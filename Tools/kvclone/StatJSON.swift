@@ -1,0 +1,148 @@
+import Foundation
+import KVClone
+
+extension JSONWriter {
+  /// The document of `stat`; without the deep part what is cheap.
+  mutating func statistics(_ statistics: StoreStatistics, deep: DeepStatistics?) {
+    beginObject()
+    member("store", statistics.uuid.uuidString)
+    member("commit", statistics.commit)
+    member("fileBytes", statistics.fileBytes)
+    member("mapBytes", statistics.mapBytes)
+    member("pageSize", statistics.pageSize)
+    key("pages")
+    beginObject()
+    member("total", statistics.pageCount)
+    member("used", statistics.usedPages)
+    member("free", statistics.freePages.count)
+    member("reusable", statistics.freePages.reusable)
+    member("held", statistics.freePages.held)
+    member("recent", statistics.freePages.recent)
+    endObject()
+    member("objects", statistics.objectCount)
+    member("counts", statistics.counts)
+    member("snapshots", statistics.snapshotCount)
+    list("tables", statistics.tables) { json, table in
+      json.member("name", table.name)
+      json.member("objects", table.hasObjects)
+      json.member("entries", table.entryCount)
+      json.member("depth", table.depth)
+      json.member("branchPages", table.branchPages)
+      json.member("leafPages", table.leafPages)
+      json.member("overflowPages", table.overflowPages)
+      json.member("bytes", table.pageCount * statistics.pageSize)
+    }
+    member("readers", statistics.readerCount)
+    key("oldestReader")
+    if let reader = statistics.oldestReader { self.reader(reader) } else { null() }
+    writer(statistics.writer)
+    if let deep { self.deep(deep) }
+    endObject()
+  }
+
+  private mutating func deep(_ deep: DeepStatistics) {
+    list("entities", deep.entities) { json, entity in
+      json.member("name", entity.name)
+      json.member("objects", entity.objectCount)
+      json.member("bytes", entity.byteCount)
+      json.member("meanBytes", entity.meanByteCount)
+      json.member("largeValues", entity.largeValueCount)
+    }
+    list("relationships", deep.relationships) { json, relationship in
+      json.member("entity", relationship.entity)
+      json.member("name", relationship.name)
+      json.member("hidden", relationship.isHidden)
+      json.member("links", relationship.memberCount)
+      json.member("inlineBytes", relationship.inlineBytes)
+      json.member("lists", relationship.chunkedListCount)
+      json.member("listBytes", relationship.chunkBytes)
+    }
+    list("largeValues", deep.largeValues) { json, value in
+      json.member("entity", value.entity)
+      json.member("attribute", value.attribute)
+      json.member("values", value.count)
+      json.member("bytes", value.byteCount)
+      json.member("storedBytes", value.storedBytes)
+      json.member("references", value.referenceCount)
+      json.member("shared", value.sharedCount)
+      json.member("savedBytes", value.savedBytes)
+      json.list("sizes", value.histogram) { json, size in
+        json.key("upTo")
+        if let upTo = size.upTo { json.integer(upTo) } else { json.null() }
+        json.member("values", size.count)
+      }
+    }
+    list("indexes", deep.indexes) { json, index in
+      json.member("entity", index.entity)
+      json.member("name", index.name)
+      json.member("unique", index.isUnique)
+      json.member("entries", index.entryCount)
+      json.member("bytes", index.byteCount)
+    }
+    list("previousStates", deep.previousStates) { json, area in
+      json.member("of", area.name)
+      json.member("entries", area.count)
+      json.member("bytes", area.byteCount)
+    }
+    list("fill", deep.fills) { json, fill in
+      json.member("name", fill.name)
+      json.member("pages", fill.pageCount)
+      json.member("contentBytes", fill.contentBytes)
+      json.member("overheadBytes", fill.overheadBytes)
+      json.member("unusedBytes", fill.unusedBytes)
+      json.member("compactedPages", fill.compactedPageCount)
+    }
+    member("fragmentation", deep.fragmentation)
+    member("compactionSavings", deep.compactionSavings)
+    list("areas", deep.areas) { json, area in
+      json.member("kind", area.kind.rawValue)
+      json.member("name", area.name)
+      json.member("count", area.count)
+      json.member("bytes", area.byteCount)
+    }
+  }
+
+  /// A member that is an array of objects.
+  mutating func list<Element>(_ name: String, _ elements: [Element], _ body: (inout JSONWriter, Element) -> Void) {
+    key(name)
+    beginArray()
+    for element in elements {
+      beginObject()
+      body(&self, element)
+      endObject()
+    }
+    endArray()
+  }
+
+  /// The member `writer`: who holds the write lock, or null.
+  mutating func writer(_ writer: WriteLockHolder?) {
+    key("writer")
+    guard let writer else { return null() }
+    beginObject()
+    member("pid", Int(writer.processID))
+    member("process", writer.processName)
+    member("label", writer.label)
+    member("since", writer.since.formatted(.iso8601))
+    member("seconds", writer.age.inSeconds)
+    member("self", writer.isThisProcess)
+    endObject()
+  }
+
+  /// One reader, as `readers` lists it.
+  mutating func reader(_ reader: ActiveReader) {
+    beginObject()
+    member("pid", Int(reader.processID))
+    key("thread")
+    if let thread = reader.thread { integer(UInt64(thread)) } else { null() }
+    member("owner", reader.owner)
+    member("self", reader.isThisProcess)
+    member("kind", reader.kind.rawValue)
+    key("age")
+    if let age = reader.age { double(age.inSeconds) } else { null() }
+    member("lag", reader.lag)
+    key("retainedBytes")
+    if let bytes = reader.retainedBytes { integer(bytes) } else { null() }
+    member("stale", reader.isStale)
+    endObject()
+  }
+}
