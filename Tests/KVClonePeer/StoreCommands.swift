@@ -13,6 +13,7 @@ let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "fork-pin": { try forkWithPin(at: $0[0]) },
   "backup": { try backUp(in: $0[0]) },
   "increment": { try increment(in: $0[0]) },
+  "hold": { try holdWriteLock(at: $0[0], label: $0[1]) },
   "large": { try writeLarge(at: $0[0], mebibytes: $0.dropFirst().compactMap { Int($0) }) },
 ]
 
@@ -58,6 +59,16 @@ private func wander(in root: String) throws {
   }
   try manager.moveItem(atPath: root + "/store", toPath: root + "/elsewhere")
   work()
+}
+
+/// Holds the right to write until a line comes, and writes nothing.
+private func holdWriteLock(at path: String, label: String) throws {
+  let store = try ObjectStore.open(at: path)
+  defer { store.close() }
+  try store.write(label: label) { _ in
+    say("holding")
+    _ = readLine()
+  }
 }
 
 /// Says how a step ended: the error's kind, where there was one.

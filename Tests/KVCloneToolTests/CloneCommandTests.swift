@@ -193,4 +193,33 @@ struct CloneCommandTests {
     try scratch.succeed("check", "--read-data")
   }
 
+  @Test("a plan is a tree, with the rule on each branch")
+  func planTree() throws {
+    let scratch = try filled()
+    let text = try scratch.succeed("clone", "Note/1", "-n").text
+    let lines = text.split(separator: "\n").map(String.init)
+    for line in lines { #expect(line.count <= 80, "\(line)") }
+    let start = try #require(lines.firstIndex(of: "Note/1"))
+    func rule(_ branch: String, _ rule: String) -> Bool {
+      lines[start...].contains { $0.contains(branch) && $0.hasSuffix(rule) }
+    }
+    #expect(rule("├ created", "rebuilt now (R16)") && rule("├ id ", "rebuilt uuid (R16)"), "\(text)")
+    #expect(rule("├ items →→ Item × 2", "follow, the inverse is to-one (R7)"), "\(text)")
+    #expect(rule("│ └ tags →→ Tag ", "share, the inverse is to-many (R6)"), "\(text)")
+    #expect(rule("└ summary → Summary × 1", "(R7)"), "\(text)")
+    #expect(rule("  └ note → Note × 1 (see above)", "(R7)"), "\(text)")
+    #expect(lines.count { $0.contains("items →→") } == 1)
+    // What is said of the root alone is not said of it where it is come upon.
+    let excluded = try scratch.succeed("clone", "Note/1", "-n", "--exclude", "items").text
+    #expect(excluded.contains("items →→ Item") && excluded.contains("excluded by the call (R5)"), "\(excluded)")
+    #expect(!excluded.contains("items →→ Item ×"), "\(excluded)")
+    let plan = try scratch.succeed("clone", "Note/1", "-n", "--json", "--exclude", "items").json()
+    let branches = try #require(plan["branches"] as? [[String: Any]])
+    let items = try #require(branches.first { $0["relationship"] as? String == "items" })
+    #expect(items["rootAction"] as? String == "skip" && items["action"] as? String == "follow")
+    #expect(
+      items["rootRule"] as? String == "excluded by the call (R5)" && items["destinations"] as? [String] == ["Item"])
+    let keyed = try scratch.succeed("clone", "Note/1", "-n", "--rule", "Item.tags=skip").text
+    #expect(keyed.contains("skip, by the call (R7)"))
+  }
 }

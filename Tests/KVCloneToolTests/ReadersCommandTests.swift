@@ -28,7 +28,7 @@ struct ReadersCommandTests {
     try scratch.makeStore()
     try scratch.succeed("history", "--on")
     #expect(try scratch.succeed("readers").text == "no readers\n")
-    #expect(try scratch.succeed("readers", "--json").text == "{\"readers\":[],\"cleared\":0}\n")
+    #expect(try scratch.succeed("readers", "--json").text == "{\"readers\":[],\"cleared\":0,\"writer\":null}\n")
     // LMDB begins a new list of readers with the first process that opens the file: this one keeps it open.
     var options = StoreOptions()
     options.isReadOnly = true

@@ -41,7 +41,7 @@ struct StatMetrics {
   }
 
   /// What the format asks of the values of labels.
-  private static func escaped(_ text: String) -> String {
+  static func escaped(_ text: String) -> String {
     text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
   }
 

@@ -41,6 +41,8 @@ public final class ObjectStore: Sendable {
   let snapshotSchemas = SnapshotSchemas()
   /// How fast clones have been written lately.
   let clonePace = ClonePace()
+  /// How large it may become; nil where nobody limits it.
+  let limits: StoreLimits?
   /// Wakes those who wait for commits.
   let commitSignal = CommitSignal()
   /// Uploads of this process that are under way.
@@ -59,6 +61,7 @@ public final class ObjectStore: Sendable {
     self.engine = engine
     self.schema = schema
     self.formatVersion = formatVersion
+    limits = StoreLimits(options)
     pinned = PinnedSnapshots(limit: options.pinnedSnapshotLimit)
     let environment = (engine as? LMDBEngine)?.environment
     stagers = Stagers(directory: environment?.directory, beside: environment?.identity, isReadOnly: options.isReadOnly)
@@ -160,7 +163,7 @@ public final class ObjectStore: Sendable {
     }
     var session = Session(
       storage: storage, schema: schema, commit: 0, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
-    session.limits = StoreLimits(options)
+    session.limits = limits
     return session
   }
 
@@ -178,7 +181,7 @@ public final class ObjectStore: Sendable {
     var session = Session(
       storage: storage, schema: schema, commit: commit + 1, storeUUID: uuid, serialFloor: serialFloor, engine: engine,
       lifecycle: lifecycle.withLock { $0 })
-    session.limits = StoreLimits(options)
+    session.limits = limits
     try session.beginLimits()
     try session.beginHistory(author: options.author)
     return session

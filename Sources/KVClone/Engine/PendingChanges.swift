@@ -40,6 +40,9 @@ struct PendingChanges {
   var operation = ""
   /// Objects that may still be made before somebody has to count them, where there is a limit.
   var objectRoom = 0
+  /// When the transaction began, where there is a limit.
+  var firstObjectCount = 0
+  var firstUsedPages = 0
   /// Whether anything was written.
   var isEmpty = true
 

@@ -1,13 +1,12 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// How large a store may become by what somebody writes who opened it with limits, and what it was when the transaction began.
-struct StoreLimits: Sendable {
+/// How large a store may become by what somebody writes who opened it with limits.
+///
+/// A class, so that a session of a store without limits carries no more than a nil.
+final class StoreLimits: Sendable {
   let objectCount: Int?
   let fileBytes: UInt64?
-  /// When the write transaction began.
-  var firstObjectCount = 0
-  var firstUsedPages = 0
 
   /// Nil where there are none.
   init?(_ options: StoreOptions) {
@@ -41,10 +40,11 @@ extension Session {
 
   /// Notes what there is before a write transaction changes it.
   mutating func beginLimits() throws(StoreError) {
-    guard var limits else { return }
-    limits.firstObjectCount = try objectCount()
-    limits.firstUsedPages = try usedPageCount() ?? 0
-    self.limits = limits
+    guard limits != nil else { return }
+    let objectCount = try objectCount()
+    let usedPages = try usedPageCount() ?? 0
+    changes.firstObjectCount = objectCount
+    changes.firstUsedPages = usedPages
   }
 
   /// Pages of all trees, where the engine has pages.
@@ -85,15 +85,15 @@ extension Session {
   borrowing func checkLimits() throws(StoreError) {
     guard let limits else { return }
     let objectCount = try objectCount()
-    if let limit = limits.objectCount, objectCount > limit, objectCount > limits.firstObjectCount {
+    if let limit = limits.objectCount, objectCount > limit, objectCount > changes.firstObjectCount {
       throw StoreError(.limitExceeded, limits.tooManyObjects(objectCount))
     }
     guard let limit = limits.fileBytes, let growth = try storage.growth() else { return }
     // The commit itself takes some pages: a list of what is free, 512 pages a page, and the way to it.
     let pageCount = growth.pageCount + growth.pageCount / 512 + 8
     let byteCount = UInt64(pageCount) * UInt64(growth.pageSize)
-    guard growth.pageCount > growth.firstPageCount, byteCount > limit, objectCount >= limits.firstObjectCount,
-      try usedPageCount() ?? 0 >= limits.firstUsedPages
+    guard growth.pageCount > growth.firstPageCount, byteCount > limit, objectCount >= changes.firstObjectCount,
+      try usedPageCount() ?? 0 >= changes.firstUsedPages
     else { return }
     storage.refuseGrowth()
     throw StoreError(.limitExceeded, limits.tooManyBytes(byteCount))

@@ -28,7 +28,7 @@ public struct CloneError: KVCloneError, Hashable {
     case maxCountExceeded
     /// An outside object's to-one inverse would be taken from another object (R13).
     case inverseTaken
-    /// A limit of the call: objects, depth or bytes (R29).
+    /// A limit of the call: objects, depth or bytes (R29); or of the store, see <doc:Operating>.
     case limitExceeded
     /// The task was cancelled (R29).
     case cancelled

@@ -73,7 +73,8 @@ public struct StoreError: KVCloneError, Hashable {
     case transformFailed
     /// A hook failed, or does not come to an end.
     case hookFailed
-    /// A store limit is reached (size of a record, number of tables, ids), or a regular expression takes too many steps.
+    /// A store limit is reached (size of a record, number of tables, ids, ``StoreOptions/maximumObjectCount``,
+    /// ``StoreOptions/maximumFileBytes``), or a regular expression takes too many steps.
     case limitExceeded
     // History
     /// The store keeps no history of changes.
