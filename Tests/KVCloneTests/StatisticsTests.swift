@@ -25,9 +25,23 @@ import Testing
     #expect(audit.isConsistent && audit.total == summary.pageCount, sourceLocation: sourceLocation)
     #expect(audit.free == summary.freePages.count, sourceLocation: sourceLocation)
     let cheap = try store.statistics()
-    #expect(cheap == summary, sourceLocation: sourceLocation)
+    // All but the ages of readers, which go on.
+    #expect(cheap.tables == summary.tables && cheap.counts == summary.counts, sourceLocation: sourceLocation)
+    #expect(
+      cheap.freePages == summary.freePages && cheap.pageCount == summary.pageCount, sourceLocation: sourceLocation)
+    #expect(
+      cheap.commit == summary.commit && cheap.fileBytes == summary.fileBytes
+        && cheap.snapshotCount == summary.snapshotCount && cheap.readerCount == summary.readerCount,
+      sourceLocation: sourceLocation)
     try checked(store)
     return deep
+  }
+
+  /// Tags have names of their own.
+  private static var sharingTags: CloneOptions {
+    var options = CloneOptions()
+    options.rules["Item.favorite"] = .reference
+    return options
   }
 
   @Test func everyPageIsAttributed() throws {
@@ -38,7 +52,7 @@ import Testing
     _ = try adds(store)
     let (folder, items) = try store.write { tx in
       let tags = try (0..<3).map { try tx.insert("Tag", ["name": .string("tag \($0)")]) }
-      let folder = try tx.insert("Folder", ["code": .string("A")])
+      let folder = try tx.insert("Folder")
       var items: [ObjectID] = []
       for number in 0..<300 {
         let photo = Data(repeating: UInt8(truncatingIfNeeded: number), count: 900 + number * 40)
@@ -53,7 +67,7 @@ import Testing
       return (folder, items)
     }
     _ = try adds(store)
-    _ = try store.clone([folder])
+    _ = try store.clone([folder], options: Self.sharingTags)
     try store.createSnapshot(named: "before")
     _ = try adds(store)
     try store.delete(Array(items.prefix(100)))
@@ -104,8 +118,8 @@ import Testing
     try store.set(fixture.items[3], "photo", .binary(data))
     try store.write { tx in
       for id in fixture.items.prefix(4) { try tx.set(id, "number", nil) }
-      _ = try tx.clone([fixture.items[0]])
-      _ = try tx.clone([fixture.items[0]])
+      _ = try tx.clone([fixture.items[0]], options: Self.sharingTags)
+      _ = try tx.clone([fixture.items[0]], options: Self.sharingTags)
     }
     var photos = try #require(try adds(store).largeValues.first)
     #expect(photos.entity == "Item" && photos.attribute == "photo")
@@ -137,7 +151,7 @@ import Testing
   @Test func compactionIsAboutWhatIsTold() throws {
     let test = try TestStore(CheckFixture.model)
     let store = test.store
-    let ids = try store.insert("Item", count: 6000)
+    let ids = try store.insert("Item", count: 2000)
     try store.delete(stride(from: 0, to: ids.count, by: 3).map { ids[$0] })
     _ = try store.insert("Tag", ["name": .string("last")])
     let deep = try adds(store)
@@ -199,7 +213,8 @@ import Testing
     let fixture = try CheckFixture()
     let store = fixture.store
     try store.write { tx in
-      for number in 0..<40_000 { try tx.insert("Item", ["number": .decimal(Decimal(number + 100))]) }
+      let title = String(repeating: "x", count: 1500)
+      for _ in 0..<1500 { try tx.insert("Item", ["title": .string(title)]) }
     }
     let last = Seen()
     _ = try store.deepStatistics(progress: { last.note($0.completed) })
@@ -207,7 +222,6 @@ import Testing
     let cancellation = StatisticsCancellation()
     cancellation.cancel()
     expectError(.cancelled) { _ = try store.deepStatistics(cancellation: cancellation) }
-    try checked(store)
   }
 
   @Test func asynchronously() async throws {
