@@ -94,7 +94,9 @@ struct CloneCommandTests {
     try load.run()
     try pipe.fileHandleForWriting.write(contentsOf: Data("{\"id\":\"Item/1\"}\n".utf8))
     // Inserts succeed until the load has begun its transaction.
-    while try scratch.tool("insert", "Item").code == 0 {}
+    var refused = try scratch.tool("insert", "Item")
+    while refused.code == 0 { refused = try scratch.tool("insert", "Item") }
+    #expect(refused.code == 11 && refused.errors.contains("process \(load.processIdentifier), “load”, since 2"))
     let before = try scratch.succeed("info", "--json").json()["objects"] as? Int
     let clone = scratch.process(["--store", scratch.store, "clone", "Note/1", "--verbose"])
     let errors = Pipe()

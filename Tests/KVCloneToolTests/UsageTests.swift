@@ -32,7 +32,8 @@ struct UsageTests {
   func noStore() throws {
     let scratch = try Scratch()
     for arguments in [
-      ["info"], ["ls", "Note"], ["get", "Note/1"], ["dump"], ["load"], ["insert", "Note"], ["set", "Note/1", "a=1"],
+      ["info"], ["stat"], ["stat", "--deep"], ["ls", "Note"], ["get", "Note/1"], ["dump"], ["load"],
+      ["insert", "Note"], ["set", "Note/1", "a=1"],
       ["link", "Note/1", "a", "Note/2"], ["unlink", "Note/1", "a"], ["delete", "Note/1"], ["clone", "Note/1"],
       ["clone", "-n", "Note/1"], ["check"], ["model", "show"], ["blob", "get", "Note/1", "data"],
       ["blob", "put", "Note/1", "data", "-"],
