@@ -115,6 +115,18 @@ struct StatCommandTests {
     #expect(!text.contains("<script"))
   }
 
+  @Test("a file of metrics is for whoever the umask lets read it", arguments: [("022", 0o644), ("077", 0o600)])
+  func mode(_ umask: String, _ mode: Int) throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    let script =
+      "umask \(umask); exec '\(Scratch.executable)' -s \(scratch.store) stat --format prometheus -o \(scratch.file("m"))"
+    #expect(try scratch.runProgram("/bin/sh", ["-c", script]).code == 0)
+    let attributes = try FileManager.default.attributesOfItem(atPath: scratch.file("m"))
+    #expect(attributes[.posixPermissions] as? Int == mode)
+    #expect(try Exposition(String(decoding: try scratch.read("m"), as: UTF8.self)).value("kvclone_readers") == 0)
+  }
+
   @Test("a treemap's rectangles tile, whatever the sizes")
   func treemap() {
     let area = Treemap.Rectangle(left: 0, top: 0, right: 960, bottom: 540)

@@ -70,15 +70,25 @@ enum Interruption {
     }
   }
 
+  private static func allowedMode() -> Int {
+    let mask = umask(0o077)
+    umask(mask)
+    return 0o666 & ~Int(mask)
+  }
+
   /// Writes a file that appears under its name only when it is complete.
-  static func writeFile(_ path: String, _ body: (FileHandle) throws -> Void) throws {
+  ///
+  /// - Parameter isForAll: others may read it, as far as the process's umask lets them: it has no values of the store.
+  static func writeFile(_ path: String, isForAll: Bool = false, _ body: (FileHandle) throws -> Void) throws {
     let temporary = "\(path).\(getpid()).part"
     unfinished.withLock { _ = $0.insert(temporary) }
     defer {
       unlink(temporary)
       unfinished.withLock { _ = $0.remove(temporary) }
     }
-    guard FileManager.default.createFile(atPath: temporary, contents: nil, attributes: [.posixPermissions: 0o600]),
+    guard
+      FileManager.default.createFile(
+        atPath: temporary, contents: nil, attributes: [.posixPermissions: isForAll ? allowedMode() : 0o600]),
       let handle = FileHandle(forWritingAtPath: temporary)
     else { throw Failure("io", "\(path) cannot be created; check its directory") }
     defer { try? handle.close() }

@@ -81,7 +81,7 @@ struct StatCommand: ToolCommand {
 
   private func write(_ text: String) throws {
     if let file {
-      return try Interruption.writeFile(file) { handle in
+      return try Interruption.writeFile(file, isForAll: true) { handle in
         do {
           try handle.write(contentsOf: Array(text.utf8))
         } catch {

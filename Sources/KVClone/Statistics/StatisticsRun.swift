@@ -122,6 +122,7 @@ final class StatisticsRun {
     entities[place].byteCount += byteCount
     guard let outline = try outline(layoutID) else { return }
     guard outline.hasLinks || outline.mayHaveBlobs else { return }
+    guard outline.fixedLength <= entry.valueLength else { throw RecordError.tooShort }
     let fixed = try census.bytes(of: entry, 0..<outline.fixedLength)
     try outline.forEachLink(fixed) { property, link in
       let place = relationshipPlace(property)
