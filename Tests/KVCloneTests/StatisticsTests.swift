@@ -161,6 +161,23 @@ import Testing
     #expect(deep.compactionSavings > 0 && deep.fragmentation > 0.1 && deep.fragmentation < 1)
   }
 
+  @Test func whatWasGivenUpIsBehindTheLastPage() throws {
+    var options = StoreOptions()
+    options.spillBudget = 1 << 20
+    let test = try TestStore(CheckFixture.model, options: options)
+    #expect(try test.store.statistics().tailBytes == 0)
+    struct GivenUp: Error {}
+    #expect(throws: GivenUp.self) {
+      try test.store.write { tx in
+        try tx.insert("Item", ["photo": .binary(Data(repeating: 1, count: 8 << 20))])
+        throw GivenUp()
+      }
+    }
+    let summary = try adds(test.store).summary
+    #expect(summary.tailBytes > 1 << 20)
+    #expect(summary.fileBytes == UInt64(summary.pageCount * summary.pageSize) + summary.tailBytes)
+  }
+
   @Test func readersHoldFreePages() throws {
     let fixture = try CheckFixture()
     let store = fixture.store

@@ -8,6 +8,7 @@ extension JSONWriter {
     member("store", statistics.uuid.uuidString)
     member("commit", statistics.commit)
     member("fileBytes", statistics.fileBytes)
+    member("tailBytes", statistics.tailBytes)
     member("mapBytes", statistics.mapBytes)
     member("pageSize", statistics.pageSize)
     key("pages")

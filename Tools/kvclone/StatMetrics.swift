@@ -52,6 +52,7 @@ struct StatMetrics {
     series("store_info", ["store": statistics.uuid.uuidString], "1")
     single("commits_total", .counter, "Write transactions that have committed.", statistics.commit)
     single("file_bytes", .gauge, "Bytes of the data file.", statistics.fileBytes)
+    single("tail_bytes", .gauge, "Bytes of the data file behind its last page.", statistics.tailBytes)
     single("map_bytes", .gauge, "Bytes of address space that the file is mapped into.", statistics.mapBytes)
     single("page_size_bytes", .gauge, "Bytes of a page.", statistics.pageSize)
     let free = statistics.freePages

@@ -90,7 +90,7 @@ struct StatSVG {
     var svg = "<g><title>\(Self.escaped(title))</title>"
     svg += "<rect x=\"\(Self.text(left))\" y=\"\(Self.text(top))\" "
     svg += "width=\"\(Self.text(right - left))\" height=\"\(Self.text(bottom - top))\"/>"
-    let room = Int((Double(right - left) / 100 - 8) / 7)
+    let room = Int((Double(right - left) / 100 - 8) / 7.6)
     let height = Double(bottom - top) / 100
     if height >= 18, let name = Self.fitting(tile.name, kind.title, room) {
       svg += label(name, Double(left) / 100 + 4, Double(top) / 100 + 14, " font-weight=\"bold\"")

@@ -39,6 +39,7 @@ enum StatTable {
     where pages > 0 {
       parts.append("\(Text.binary(UInt64(pages) * pageSize)) \(name)")
     }
+    if statistics.tailBytes > 0 { parts.append("\(Text.binary(statistics.tailBytes)) behind the last page") }
     let freeText = Text.binary((pages - min(used, pages)) * pageSize)
     var lines = [
       ("store", statistics.uuid.uuidString), ("commit", "\(statistics.commit)"),

@@ -18,7 +18,7 @@ public struct StoreStatistics: Sendable, Hashable {
   public let mapBytes: UInt64
   /// Bytes of a page.
   public let pageSize: Int
-  /// Pages of the file, in use or free. The file can be a little longer, or, where its last pages are free, shorter.
+  /// Pages of the file, in use or free. The file can be longer (``tailBytes``), or, where its last pages are free, shorter.
   public let pageCount: Int
   /// Pages that are free.
   public let freePages: FreePages
@@ -36,6 +36,13 @@ public struct StoreStatistics: Sendable, Hashable {
   public let oldestReader: ActiveReader?
   /// Who writes.
   public let writer: WriteLockHolder?
+
+  /// Bytes of the file behind its last page: a transaction that was given up has written them, and the next pages come to lie
+  /// there. A compact copy has none.
+  public var tailBytes: UInt64 {
+    let pages = UInt64(pageCount) * UInt64(pageSize)
+    return fileBytes > pages ? fileBytes - pages : 0
+  }
 
   /// Pages in use: those of the tables, and two that say where everything is.
   public var usedPages: Int { pageCount - freePages.count }
