@@ -46,7 +46,7 @@ struct CommitLogRecovery {
   private static let refusals: Set<Int32> = [EACCES, EROFS, EPERM]
 
   /// Whether a process has LMDB's environment open.
-  private static func isOpenElsewhere(_ paths: StorePaths) -> Bool {
+  static func isOpenElsewhere(_ paths: StorePaths) -> Bool {
     let lock = unsafe kvclone_open(paths.readerLock, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0)
     guard lock >= 0 else { return false }
     defer { close(lock) }
@@ -146,7 +146,7 @@ struct CommitLogRecovery {
 }
 
 /// Goes through the records of a log.
-private struct LogEnd {
+struct LogEnd {
   private let salt: UInt64
   private var offset = CommitLogFormat.recordsOffset
   private var sum: UInt64

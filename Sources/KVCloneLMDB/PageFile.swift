@@ -17,6 +17,8 @@ package final class PageFile: Sendable {
   private let hold: any PageHold
   /// Who follows the reading, and may stop it.
   let watch: PageWatch?
+  /// Pages that a commit log has, and which are read from there.
+  private let overlay: CommitLogOverlay?
 
   /// The state that the environment's next read transaction would see, read through the environment's own descriptor:
   /// closing another one would drop LMDB's locks. Writers go on meanwhile.
@@ -31,20 +33,23 @@ package final class PageFile: Sendable {
         if attempt > 3 { usleep(500) }
         continue
       }
-      try self.init(pin.descriptor, found, pin, watch)
+      try self.init(pin.descriptor, found, pin, watch, nil)
       return
     }
   }
 
   /// Opens the file of a store that this process has not open, whatever state it is in.
   ///
+  /// A commit log that a killed process left is written back before. With `isUntouched`, it is read where it is, and nothing
+  /// of the store is written.
+  ///
   /// With a `lockTimeout`, writers of other processes are kept out by `writer.lock`, where there is one that can be had before it is
   /// over. Ask `isStillCurrent` in the end.
   ///
   /// - Throws: what keeps the file from being looked at: `noStore`, `alreadyOpen`, `symlink`, `wrongMode` …
-  package convenience init(at directory: String, lockTimeout: Duration? = nil, watch: PageWatch? = nil)
-    throws(LMDBError)
-  {
+  package convenience init(
+    at directory: String, lockTimeout: Duration? = nil, isUntouched: Bool = false, watch: PageWatch? = nil
+  ) throws(LMDBError) {
     let paths = StorePaths(directory)
     let identity: FileSystem.Identity
     do throws(LMDBError) {
@@ -56,7 +61,7 @@ package final class PageFile: Sendable {
     try NetworkFileSystems.check(paths.directory, trustedFuse: [])
     guard EnvironmentRegistry.claim(identity) else { throw .alreadyOpen(path: paths.data) }
     do throws(LMDBError) {
-      _ = try CommitLogRecovery.run(paths)
+      if !isUntouched { _ = try CommitLogRecovery.run(paths) }
     } catch {
       EnvironmentRegistry.release(identity)
       throw error
@@ -69,23 +74,26 @@ package final class PageFile: Sendable {
     }
     let hold = OwnDescriptor(file, identity, writerLock: lockTimeout.flatMap { Self.lock(paths, $0) })
     if try FileSystem.facts(descriptor: file).identity != identity { throw .replacedWhileOpening(path: paths.data) }
-    var found = MetaPair(file, pinned: nil)
+    let overlay = isUntouched ? CommitLogOverlay(paths, data: file) : nil
+    var found = MetaPair(file, pinned: nil, overlay: overlay)
     for _ in 0..<3 where !found.findings.isEmpty && !hold.isWriterLocked {
       usleep(1000)
-      found = MetaPair(file, pinned: nil)
+      found = MetaPair(file, pinned: nil, overlay: overlay)
     }
-    try self.init(file, found, hold, watch)
+    try self.init(file, found, hold, watch, overlay)
   }
 
   private init(
-    _ descriptor: Int32, _ found: MetaPair, _ hold: any PageHold, _ watch: PageWatch?
+    _ descriptor: Int32, _ found: MetaPair, _ hold: any PageHold, _ watch: PageWatch?, _ overlay: CommitLogOverlay?
   ) throws(LMDBError) {
     self.descriptor = descriptor
     self.hold = hold
     self.watch = watch
     meta = found.meta
     metaFindings = found.findings
-    byteCount = UInt64(max(0, try FileSystem.facts(descriptor: descriptor).byteCount))
+    self.overlay = overlay
+    let byteCount = UInt64(max(0, try FileSystem.facts(descriptor: descriptor).byteCount))
+    self.byteCount = max(byteCount, overlay?.end ?? 0)
   }
 
   /// The right to write, if nobody has it and there is a lock file: one that is missing is not made.
@@ -102,7 +110,7 @@ package final class PageFile: Sendable {
   package var isStillCurrent: Bool {
     if hold.keepsPages { return true }
     guard let meta else { return true }
-    guard let now = MetaPair(descriptor, pinned: nil).meta else { return false }
+    guard let now = MetaPair(descriptor, pinned: nil, overlay: overlay).meta else { return false }
     return now.commitNumber <= meta.commitNumber || now.commitNumber - meta.commitNumber < 2
   }
 
@@ -116,6 +124,28 @@ package final class PageFile: Sendable {
   func read(_ page: UInt64, _ offset: Int = 0, into buffer: UnsafeMutableRawBufferPointer) throws(PageError) {
     guard var base = buffer.baseAddress else { return }
     if let watch, !watch.allows(reading: buffer.count) { throw PageError(page: page, problem: .unreadable(ECANCELED)) }
+    if let overlay { return try unsafe read(page, offset, into: buffer, overlay) }
+    try unsafe readFile(page, offset, into: buffer)
+  }
+
+  /// A page at a time, each from where its newest bytes are.
+  private func read(
+    _ page: UInt64, _ offset: Int, into buffer: UnsafeMutableRawBufferPointer, _ overlay: CommitLogOverlay
+  ) throws(PageError) {
+    var done = 0
+    while done < buffer.count {
+      let position = offset + done
+      let number = page + UInt64(position / PageView.size)
+      let start = position % PageView.size
+      let piece = unsafe UnsafeMutableRawBufferPointer(
+        rebasing: buffer[done..<min(buffer.count, done + PageView.size - start)])
+      if !(unsafe overlay.read(number, start, into: piece)) { try unsafe readFile(number, start, into: piece) }
+      done += piece.count
+    }
+  }
+
+  private func readFile(_ page: UInt64, _ offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(PageError) {
+    guard var base = buffer.baseAddress else { return }
     var rest = buffer.count
     var position = Int(page) * LMDBLimits.pageSize + offset
     while rest > 0 {
@@ -138,11 +168,11 @@ private struct MetaPair {
   var findings: [PageFinding] = []
 
   /// - Parameter pinned: The commit whose page is wanted; nil for the newest.
-  init(_ descriptor: Int32, pinned: UInt64?) {
+  init(_ descriptor: Int32, pinned: UInt64?, overlay: CommitLogOverlay? = nil) {
     var found: [PageMeta] = []
     for page: UInt64 in 0...1 {
       do throws(PageProblem) {
-        found.append(try Self.read(descriptor, page))
+        if let meta = overlay?.meta(page) { found.append(meta) } else { found.append(try Self.read(descriptor, page)) }
       } catch {
         note(page, error)
       }

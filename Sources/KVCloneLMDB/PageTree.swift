@@ -86,3 +86,37 @@ package struct PageMeta: Sendable, Equatable {
     return nil
   }
 }
+
+// MARK: States that no meta page tells
+
+extension PageTree {
+  /// A tree without a page.
+  static var empty: PageTree { PageTree(root: noPage, depth: 0, entries: 0) }
+
+  /// A tree that has no page but one leaf.
+  init(leaf root: UInt64, entries: Int) {
+    self.init(root: root, depth: 1, entries: UInt64(entries))
+  }
+
+  private init(root: UInt64, depth: Int, entries: UInt64) {
+    pad = 0
+    flags = 0
+    self.depth = depth
+    branchPages = 0
+    leafPages = UInt64(depth)
+    overflowPages = 0
+    self.entries = entries
+    self.root = root
+  }
+}
+
+extension PageMeta {
+  /// A state whose list of tables was found, and of which nothing else is known.
+  init(guessed mainTree: PageTree, lastPage: UInt64) {
+    page = 0
+    commitNumber = 0
+    self.lastPage = lastPage
+    freeTree = .empty
+    self.mainTree = mainTree
+  }
+}

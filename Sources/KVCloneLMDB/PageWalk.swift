@@ -30,6 +30,9 @@ final class PageWalk {
   private var seen = Counts()
   private var depth = 0
   private var hasLosses = false
+  /// Whether all of the free list could be read: then a page that nothing leads to and that is not on it belongs to
+  /// something that is lost.
+  private(set) var isFreeListSound = false
 
   private struct Counts {
     var branches: UInt64 = 0
@@ -76,7 +79,8 @@ final class PageWalk {
     }
     if !isFull {
       census?.beginFreeList(depth: meta.freeTree.depth)
-      walk(meta.freeTree, .free, from: meta.page)
+      let before = map.findings.count
+      isFreeListSound = walk(meta.freeTree, .free, from: meta.page) && map.findings.count == before
       account()
     }
     map.isTruncated = isFull

@@ -89,6 +89,8 @@ public struct BackupProgress: Sendable, Hashable {
     case renew
     /// Putting an increment into what was restored before it.
     case apply
+    /// Bringing together what was salvaged, and making anew what follows from it.
+    case mend
     /// Waiting for the disk.
     case sync
     /// Reading the new file.

@@ -92,13 +92,13 @@ extension Session {
       && value.unsafeLoadUnaligned(as: UInt64.self) == ValueEnvelope.emptyValue(seed: seed)
   }
 
-  private static func values(of key: borrowing RawSpan, are bytes: [UInt8]) -> Bool {
+  static func values(of key: borrowing RawSpan, are bytes: [UInt8]) -> Bool {
     (try? IndexKey.values(of: copy key))?.isEqual(to: bytes) ?? false
   }
 }
 
 /// What a walk over index entries remembers: the run of entries with equal keys that it is in.
-private struct IndexWalk {
+struct IndexWalk {
   private var bytes: [UInt8] = []
   /// By hash of the values: the object that had them first. Entries with uncut keys all have the same.
   private var objects: [Int: ObjectID] = [:]

@@ -39,19 +39,22 @@ final class Schema: Sendable {
   let orderedLists: OrderedLists
 
   /// The schema of a store with this catalog.
+  ///
+  /// - Parameter maintainsDerived: whether writes keep derived attributes in step; who computes them all afterwards need not.
   convenience init(
     _ catalog: StoreCatalog, tables: SchemaTables, transformers: ValueTransformerRegistry = ValueTransformerRegistry(),
-    formerCatalogs: FormerCatalogs = FormerCatalogs()
+    formerCatalogs: FormerCatalogs = FormerCatalogs(), maintainsDerived: Bool = true
   ) throws(StoreError) {
     try self.init(
       model: catalog.model, codes: catalog.codes, layouts: catalog.layouts, tables: tables,
-      catalogNumber: catalog.number, transformers: transformers, formerCatalogs: formerCatalogs)
+      catalogNumber: catalog.number, transformers: transformers, formerCatalogs: formerCatalogs,
+      maintainsDerived: maintainsDerived)
   }
 
   init(
     model: ManagedObjectModel, codes: SchemaCodes, layouts: [RecordLayout], tables: SchemaTables,
     catalogNumber: UInt64 = 0, transformers: ValueTransformerRegistry = ValueTransformerRegistry(),
-    formerCatalogs: FormerCatalogs = FormerCatalogs()
+    formerCatalogs: FormerCatalogs = FormerCatalogs(), maintainsDerived: Bool = true
   ) throws(StoreError) {
     catalogWatch = CatalogWatch(catalogNumber: catalogNumber)
     self.catalogNumber = catalogNumber
@@ -73,7 +76,8 @@ final class Schema: Sendable {
     self.entities = entities
     entitiesByName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     entityPlaces = NameTable(entities.enumerated().map { (name: $0.element.name, number: $0.offset) })
-    derivations = DerivationPlan(model, entities, lastCode: codes.lastEntity)
+    derivations = DerivationPlan(
+      maintainsDerived ? model : ManagedObjectModel(name: "", entities: []), entities, lastCode: codes.lastEntity)
     var byCode = [CompiledEntity?](repeating: nil, count: Int(codes.lastEntity) + 1)
     for entity in entities { byCode[Int(entity.code)] = entity }
     entitiesByCode = byCode

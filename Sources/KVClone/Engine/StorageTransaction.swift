@@ -23,6 +23,12 @@ package struct StorageTransaction: ~Copyable {
     isOpen = false
   }
 
+  /// A look into a transaction that somebody else ends.
+  init(lookingInto backend: any StorageBackend) {
+    self.backend = backend
+    isOpen = false
+  }
+
   deinit {
     if isOpen { backend.abort() }
   }

@@ -1,0 +1,44 @@
+import KVCloneLMDB
+import KVCloneRecords
+
+/// Keys of a damaged file's tables that cannot be looked up, because a page on the way is lost: by table, ascending. A damaged file may
+/// have many, so they are searched by halving.
+struct SalvageRanges {
+  private var ranges: [TableCode: [LostRange]] = [:]
+
+  /// - Parameter expected: tables that have to be there: those that are missing from a damaged list are lost as a whole.
+  init(_ map: PageMap, expected: [TableCode]) {
+    for (name, lost) in map.lost {
+      guard let code = TableCode(name: name) else { continue }
+      ranges[code] = lost
+    }
+    guard map.isTableListDamaged else { return }
+    for code in expected where map.table(code.name ?? "") == nil {
+      ranges[code] = [LostRange(low: [], high: nil, page: 0)]
+    }
+  }
+
+  /// What of a table is lost.
+  subscript(code: TableCode) -> [LostRange] { ranges[code] ?? [] }
+
+  /// Tables of which something is lost.
+  var codes: Set<TableCode> { Set(ranges.keys) }
+
+  func contains(_ code: TableCode, _ key: UnsafeRawBufferPointer) -> Bool {
+    guard let lost = ranges[code] else { return false }
+    var low = 0
+    var high = lost.count
+    while low < high {
+      let middle = (low + high) / 2
+      if key.lexicographicallyPrecedes(lost[middle].low) { high = middle } else { low = middle + 1 }
+    }
+    guard low > 0 else { return false }
+    guard let end = lost[low - 1].high else { return true }
+    return key.lexicographicallyPrecedes(end)
+  }
+}
+
+extension LostRange {
+  /// Whether it is one key, of a value whose own pages are lost.
+  var isOneKey: Bool { high == low + [0] }
+}

@@ -1,0 +1,203 @@
+import Glibc
+
+/// What is left of a damaged file: the trees of one state, as far as they can be walked, and the pages beside them.
+///
+/// Nothing is mapped, and no byte is believed: who takes an entry has to verify it by its checksum, which knows its table and key.
+@safe
+package final class PageSalvage {
+  package let file: PageFile
+  package let map: PageMap
+  /// Whether all free pages are known. Then a page that nothing leads to, and that is not free, was led to by a page that is lost, and
+  /// what it has is what there was. Otherwise it may be older, and of what was deleted.
+  package let knowsFreePages: Bool
+  private let walk: PageWalk?
+  /// Pages that are damaged, and those that lead to them: their entries are tried one by one.
+  private let suspects: Set<UInt64>
+  private let memory: UnsafeMutableRawPointer
+  private var valueMemory: UnsafeMutableRawPointer?
+  private var valueCapacity = 0
+
+  /// Walks over the state of the file's meta page.
+  package convenience init(_ file: PageFile) throws(LMDBError) {
+    try self.init(file, file.meta)
+  }
+
+  /// Walks over the state whose list of tables is the leaf `root`; nil for a state of which no page is known.
+  package convenience init(_ file: PageFile, root: PageRoot?) throws(LMDBError) {
+    try self.init(file, root.map { PageMeta(guessed: $0.tree, lastPage: Self.lastPage(file)) })
+  }
+
+  private init(_ file: PageFile, _ meta: PageMeta?) throws(LMDBError) {
+    self.file = file
+    if let meta {
+      guard let walk = PageWalk(file, meta, maximumFindings: .max) else { throw .outOfMemory }
+      map = walk.run()
+      self.walk = walk
+      // A state that was guessed says nothing of free pages.
+      knowsFreePages = walk.isFreeListSound && meta == file.meta
+    } else {
+      var map = PageMap(pageCount: Int(Self.lastPage(file)) + 1)
+      map.findings = file.metaFindings
+      map.isTableListDamaged = true
+      self.map = map
+      walk = nil
+      knowsFreePages = false
+    }
+    suspects = Set(map.findings.map(\.page)).union(map.badEdges.keys.map { $0 >> 11 })
+    unsafe memory = .allocate(byteCount: PageView.size, alignment: 16)
+  }
+
+  deinit {
+    unsafe memory.deallocate()
+    if let memory = unsafe valueMemory { unsafe free(memory) }
+  }
+
+  private static func lastPage(_ file: PageFile) -> UInt64 {
+    max(2, file.byteCount / UInt64(PageView.size)) - 1
+  }
+
+  // MARK: Entries that no tree leads to
+
+  /// An entry of a leaf that the trees do not lead to, or not any more. Its bytes die with the call.
+  @safe
+  package struct Entry {
+    /// The leaf.
+    package let page: UInt64
+    /// Whether it is of the state that was walked, for sure.
+    package let isCurrent: Bool
+    package let key: UnsafeRawBufferPointer
+    fileprivate let view: PageView
+    fileprivate let node: Int
+    fileprivate let salvage: PageSalvage
+
+    /// Its value; nil where that cannot be read. Nothing of it is verified.
+    package func value() -> UnsafeRawBufferPointer? { unsafe salvage.value(view, node) }
+  }
+
+  /// Visits the entries of damaged pages, and of leaves that nothing leads to; where it is not known which pages are free, of those too.
+  /// Entries may come that are none, and the same ones more than once.
+  ///
+  /// - Parameter includingFree: whether free pages are looked at in any case: for what is never deleted.
+  package func forEachHidden<E: Error>(includingFree: Bool = false, _ body: (Entry) throws(E) -> Void) throws(E) {
+    let pages = file.byteCount / UInt64(PageView.size) + (file.byteCount % UInt64(PageView.size) == 0 ? 0 : 1)
+    for page in 2..<max(2, pages) {
+      if file.watch?.isStopped == true { return }
+      if suspects.contains(page) {
+        guard read(page) else { continue }
+        let view = unsafe PageView(memory)
+        // Its list of entries may be what is damaged: every place where one can begin is tried.
+        for node in stride(from: PageView.headerLength, to: PageView.size - PageView.nodeHeaderLength, by: 2) {
+          if let entry = entry(view, node, page, isCurrent: true) { try body(entry) }
+        }
+        continue
+      }
+      if walk?.used.contains(page) == true { continue }
+      let isFree = walk?.freed.contains(page) == true
+      if isFree, knowsFreePages, !includingFree { continue }
+      guard read(page) else { continue }
+      let view = unsafe PageView(memory)
+      guard view.number == page, view.isLeaf, let count = view.count(asPage: page, PageView.leafFlag) else { continue }
+      for index in 0..<count {
+        let node = view.node(index)
+        if let entry = entry(view, node, page, isCurrent: knowsFreePages && !isFree) { try body(entry) }
+      }
+    }
+  }
+
+  private func read(_ page: UInt64) -> Bool {
+    // The last page of a file that was cut off may be there in part.
+    unsafe memset(memory, 0, PageView.size)
+    let count = min(UInt64(PageView.size), file.byteCount - min(file.byteCount, page * UInt64(PageView.size)))
+    let buffer = unsafe UnsafeMutableRawBufferPointer(start: memory, count: Int(count))
+    return (try? unsafe file.read(page, into: buffer)) != nil
+  }
+
+  private func entry(_ view: PageView, _ node: Int, _ page: UInt64, isCurrent: Bool) -> Entry? {
+    guard node >= PageView.headerLength, node & 1 == 0, node + PageView.nodeHeaderLength <= PageView.size else {
+      return nil
+    }
+    let flags = view.word16(node + 4)
+    let keyLength = view.word16(node + 6)
+    guard keyLength >= 1, keyLength <= LMDBLimits.maximumKeyLength, flags == 0 || flags == PageView.bigDataFlag else {
+      return nil
+    }
+    let length = flags == 0 ? view.word32(node) : 8
+    guard length <= PageView.size, node + PageView.nodeHeaderLength + keyLength + length <= PageView.size else {
+      return nil
+    }
+    let key = unsafe UnsafeRawBufferPointer(start: view.base + node + PageView.nodeHeaderLength, count: keyLength)
+    return unsafe Entry(page: page, isCurrent: isCurrent, key: key, view: view, node: node, salvage: self)
+  }
+
+  /// Longer values are read only where the header of their own pages says that they are there.
+  private static let unprovenLength = 2 << 20
+
+  private func value(_ view: PageView, _ node: Int) -> UnsafeRawBufferPointer? {
+    let length = view.word32(node)
+    let data = unsafe view.base + node + PageView.nodeHeaderLength + view.word16(node + 6)
+    if view.word16(node + 4) == 0 { return unsafe UnsafeRawBufferPointer(start: data, count: length) }
+    let first = UInt64(littleEndian: unsafe data.loadUnaligned(as: UInt64.self))
+    guard first >= 2, first < 1 << 35 else { return nil }
+    let start = first * UInt64(PageView.size) + UInt64(PageView.headerLength)
+    guard start + UInt64(length) <= file.byteCount else { return nil }
+    if length > Self.unprovenLength, !isOverflow(first, length) { return nil }
+    if length > valueCapacity {
+      if let memory = unsafe valueMemory { unsafe free(memory) }
+      unsafe valueMemory = malloc(length)
+      valueCapacity = unsafe valueMemory == nil ? 0 : length
+    }
+    guard let memory = unsafe valueMemory else { return nil }
+    let buffer = unsafe UnsafeMutableRawBufferPointer(start: memory, count: length)
+    guard (try? unsafe file.read(first, PageView.headerLength, into: buffer)) != nil else { return nil }
+    return UnsafeRawBufferPointer(buffer)
+  }
+
+  private func isOverflow(_ first: UInt64, _ length: Int) -> Bool {
+    var bytes = [UInt8](repeating: 0, count: PageView.headerLength)
+    let isRead = unsafe bytes.withUnsafeMutableBytes { bytes in
+      (try? unsafe file.read(first, into: bytes)) != nil
+    }
+    guard isRead else { return false }
+    return unsafe bytes.withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress else { return false }
+      let view = unsafe PageView(base)
+      let needed = (PageView.headerLength - 1 + length) / PageView.size + 1
+      return view.number == first && view.word16(10) == PageView.overflowFlag && view.word32(12) >= needed
+    }
+  }
+}
+
+/// A leaf that may be a list of tables: of what state, its tables have to tell.
+package struct PageRoot: Sendable {
+  let tree: PageTree
+}
+
+extension PageFile {
+  /// Leaves of the file that are lists of tables with one called `name`, for files whose meta pages are lost. A list of more than
+  /// about fifty tables is on more than one page, and not found.
+  package func findRoots(named name: String) -> [PageRoot] {
+    var roots: [PageRoot] = []
+    let key = Array(name.utf8)
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: PageView.size, alignment: 16)
+    defer { unsafe memory.deallocate() }
+    for page in 2..<max(2, byteCount / UInt64(PageView.size)) {
+      guard (try? unsafe read(page, into: memory)) != nil, let base = memory.baseAddress else { continue }
+      let view = unsafe PageView(base)
+      guard view.number == page, view.isLeaf, view.problem(number: page, isLeaf: true, order: .bytes) == nil else {
+        continue
+      }
+      let isList = (0..<view.count).allSatisfy {
+        view.flags($0) == PageView.subDataFlag && view.dataLength($0) == PageTree.length
+      }
+      let hasName = (0..<view.count).contains { unsafe view.key($0).elementsEqual(key) }
+      if isList, hasName { roots.append(PageRoot(tree: PageTree(leaf: page, entries: view.count))) }
+    }
+    return roots
+  }
+  /// The tables of a state whose list of tables was found.
+  package func tableMap(_ root: PageRoot) throws(LMDBError) -> PageMap {
+    let meta = PageMeta(guessed: root.tree, lastPage: max(2, byteCount / UInt64(PageView.size)) - 1)
+    guard let walk = PageWalk(self, meta, maximumFindings: 1) else { throw .outOfMemory }
+    return walk.listTables()
+  }
+}
