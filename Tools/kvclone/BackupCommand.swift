@@ -158,7 +158,7 @@ struct CompactCommand: ToolCommand {
 }
 
 /// Shows how far a backup has come.
-private struct BackupBar: Sendable {
+struct BackupBar: Sendable {
   private let bar: ProgressBar
 
   init(_ title: String, _ global: GlobalOptions) {

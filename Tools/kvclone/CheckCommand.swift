@@ -18,17 +18,22 @@ struct CheckCommand: ToolCommand {
       try output.json { write(report, &$0) }
     } else {
       for damage in report.damages {
-        let place = [damage.object, damage.property, damage.page.map { "page \($0)" }].compactMap { $0 }
-        let prefix = place.isEmpty ? "" : place.joined(separator: " ") + ": "
-        try output.line("\(damage.kind.rawValue): \(prefix)\(damage.message)")
+        try output.line(Self.line(damage))
       }
       let count = Text.count(report.damages.count, "damage")
       let verdict = report.isClean ? "ok" : report.isTruncated ? "more than \(count)" : count
       try output.line(
         "\(verdict): \(Text.count(report.objectCount, "object")), \(Text.count(report.pageCount, "page"))")
       try output.flush()
+      if !report.damages.isEmpty { global.note("kvclone: \(Self.advice(report))") }
     }
     if !report.damages.isEmpty { throw ExitCode(Failure.Code.damaged) }
+  }
+
+  private static func advice(_ report: CheckReport) -> String {
+    if report.damages.allSatisfy(\.isDerived) { return "the objects are intact: `kvclone repair --yes` makes the rest anew" }
+    if report.damages.allSatisfy({ $0.kind == .pageLeak }) { return "nothing is lost: `kvclone compact -o DEST` makes a sound copy" }
+    return "restore a backup, or bring over what is readable with `kvclone salvage -o NEW`"
   }
 
   private func write(_ report: CheckReport, _ json: inout JSONWriter) {
@@ -37,8 +42,22 @@ struct CheckCommand: ToolCommand {
     json.member("objects", report.objectCount)
     json.member("pages", report.pageCount)
     json.key("damages")
+    Self.write(report.damages, &json)
+    json.member("truncated", report.isTruncated)
+    json.endObject()
+  }
+
+  /// A damage for people.
+  static func line(_ damage: Damage) -> String {
+    let place = [damage.object, damage.property, damage.page.map { "page \($0)" }].compactMap { $0 }
+    let prefix = place.isEmpty ? "" : place.joined(separator: " ") + ": "
+    return "\(damage.kind.rawValue): \(prefix)\(damage.message)"
+  }
+
+  /// Damages for programs.
+  static func write(_ damages: [Damage], _ json: inout JSONWriter) {
     json.beginArray()
-    for damage in report.damages {
+    for damage in damages {
       json.beginObject()
       json.member("kind", damage.kind.rawValue)
       json.nullable("object", damage.object)
@@ -46,11 +65,10 @@ struct CheckCommand: ToolCommand {
       json.key("page")
       if let page = damage.page { json.integer(page) } else { json.null() }
       json.member("message", damage.message)
+      json.member("derived", damage.isDerived)
       json.endObject()
     }
     json.endArray()
-    json.member("truncated", report.isTruncated)
-    json.endObject()
   }
 }
 

@@ -6,6 +6,8 @@ import KVClone
 struct Failure: Error {
   enum Code {
     static let failure: Int32 = 1
+    /// Finished, and some items could not be read.
+    static let unreadable: Int32 = 3
     static let damaged: Int32 = 4
     static let different: Int32 = 5
     static let noStore: Int32 = 10

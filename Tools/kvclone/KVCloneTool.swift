@@ -10,8 +10,8 @@ struct KVCloneTool: ParsableCommand {
       A store is a directory, given with --store or in the environment variable KVCLONE_STORE. Objects are written \
       Entity/serial, as in Note/12. Begin with `kvclone demo`.
 
-      Exit codes: 0 success, 1 failure, 4 check found damage, 5 differences found, 10 no store there, 11 store busy, 64 wrong usage, \
-      130 interrupted.
+      Exit codes: 0 success, 1 failure, 3 finished with something unreadable, 4 check found damage, 5 differences found, \
+      10 no store there, 11 store busy, 64 wrong usage, 130 interrupted.
       """,
     version: "kvclone \(ToolVersion.current)",
     subcommands: [
@@ -20,7 +20,7 @@ struct KVCloneTool: ParsableCommand {
       ListCommand.self, GetCommand.self, QueryCommand.self, InsertCommand.self, SetCommand.self, LinkCommand.self,
       UnlinkCommand.self, DeleteCommand.self, BlobCommand.self, CloneCommand.self, CheckCommand.self,
       SnapshotCommand.self, MigrateCommand.self, BackupCommand.self, RestoreCommand.self, CompactCommand.self,
-      HistoryCommand.self,
+      SalvageCommand.self, RepairCommand.self, HistoryCommand.self,
       WatchCommand.self, ReadersCommand.self,
     ])
 }

@@ -106,4 +106,31 @@ public struct Damage: Sendable, Hashable {
   public let page: Int?
   /// What is wrong. It never contains stored values.
   public let message: String
+  /// Whether only data is concerned that follows from the objects, which are intact: ``ObjectStore/repair(isDryRun:)`` makes it anew. All other
+  /// damage needs a backup, or ``ObjectStore/salvage(from:to:options:progress:cancellation:)``.
+  public var isDerived: Bool = false
+}
+
+extension Damage.Kind {
+  /// What kinds of damage are about.
+  enum Subject {
+    /// What objects are made of, or the file: nothing else tells what it was.
+    case primary
+    /// What follows from objects.
+    case derived
+    /// One or the other: whoever reports it knows.
+    case either
+  }
+
+  var subject: Subject {
+    switch self {
+    case .missingIndexEntry, .indexEntry, .staleIndexEntry, .derivedMismatch: .derived
+    // Hidden lists of referrers follow from the relationships without an inverse; entries of indexes from values; large values that
+    // nobody has, and their counts, from all records.
+    case .list, .orphanList, .danglingLink, .oneSidedLink, .malformedKey, .blobCount, .orphanBlob: .either
+    case .page, .pageLeak, .table, .metadata, .counter, .layout, .unreadableTable, .history, .snapshot, .record,
+      .abstractEntity, .value, .wrongDestination, .missingBlob, .blob, .duplicateValues:
+      .primary
+    }
+  }
 }

@@ -43,6 +43,8 @@ final class CheckRun {
   var retained = BlobTally()
   /// Property code → name, for what no entity of the model has any more.
   let propertyNames: [UInt16: String]
+  /// Codes of hidden lists of referrers.
+  private let referrers: Set<UInt16>
   /// Damages of large values, by serial: whose values they are is looked up at the end.
   private var damagedBlobs: [UInt64: [Int]] = [:]
 
@@ -59,6 +61,7 @@ final class CheckRun {
       if let code = UInt16(code) { names[code] = name }
     }
     propertyNames = names
+    referrers = Set(schema.codes.referrers.values.flatMap(\.values))
   }
 
   /// Notes what is read, and what of it cannot be.
@@ -76,19 +79,28 @@ final class CheckRun {
       objectCount: objectCount, pageCount: pageCount, damages: damages, isTruncated: isTruncated || isFull)
   }
 
+  /// - Parameter isDerived: of kinds that may be about what objects are made of: whether it is about what follows from them.
   func report(
-    _ kind: Damage.Kind, object: String? = nil, property: String? = nil, page: Int? = nil,
+    _ kind: Damage.Kind, object: String? = nil, property: String? = nil, page: Int? = nil, isDerived: Bool = false,
     _ message: @autoclosure () -> String
   ) {
     guard !isFull else { return }
-    damages.append(Damage(kind: kind, object: object, property: property, page: page, message: message()))
+    let isDerived =
+      switch kind.subject {
+      case .derived: true
+      case .primary: false
+      case .either: isDerived
+      }
+    damages.append(
+      Damage(kind: kind, object: object, property: property, page: page, message: message(), isDerived: isDerived))
   }
 
   func report(
     _ kind: Damage.Kind, _ id: ObjectID, _ entity: CompiledEntity, property: String? = nil, page: Int? = nil,
-    _ message: @autoclosure () -> String
+    isDerived: Bool = false, _ message: @autoclosure () -> String
   ) {
-    report(kind, object: "\(entity.name)/\(id.serial)", property: property, page: page, message())
+    report(
+      kind, object: "\(entity.name)/\(id.serial)", property: property, page: page, isDerived: isDerived, message())
   }
 
   /// The page that has the value of a key.
@@ -140,8 +152,13 @@ final class CheckRun {
       text = "the list" + text.dropFirst(prefix.count)
     }
     let page = problem.key.flatMap { pages?.page(list.links, $0.array) }
-    report(.list, list.owner, entity, property: propertyNames[list.relationship], page: page, String(text))
+    report(
+      .list, list.owner, entity, property: propertyNames[list.relationship], page: page,
+      isDerived: isReferrers(list.relationship), String(text))
   }
+
+  /// Whether lists under a code are hidden ones of referrers, which follow from other objects' relationships.
+  func isReferrers(_ code: UInt16) -> Bool { referrers.contains(code) }
 
   func isBroken(_ list: ListAddress) -> Bool {
     if brokenLists.isEmpty && lost.isEmpty { return false }

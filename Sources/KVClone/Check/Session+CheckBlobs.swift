@@ -64,7 +64,7 @@ extension Session {
         let counted = info.referenceCount
         if found > counted || found < counted && run.readsAllObjects {
           run.report(
-            found == 0 ? .orphanBlob : .blobCount,
+            found == 0 ? .orphanBlob : .blobCount, isDerived: true,
             found == 0
               ? "no object has large value \(serial)"
               : "\(found) objects have large value \(serial), and \(counted) are counted")
@@ -100,7 +100,7 @@ extension Session {
       let info = ShortKey.blobInfo(serial).array
       let isKnown = run.lost.contains(schema.tables.blobinfo, info) || run.lost.any(schema.tables.preimages)
       if !isKnown, run.retained.count(serial) == 0, try !has(schema.tables.blobinfo, info) {
-        run.report(.orphanBlob, "there are pieces of large value \(serial), and no description of it")
+        run.report(.orphanBlob, isDerived: true, "there are pieces of large value \(serial), and no description of it")
       }
       return !run.isFull
     }

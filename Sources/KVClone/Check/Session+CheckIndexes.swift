@@ -16,7 +16,8 @@ extension Session {
   ) throws(StoreError) {
     guard let id = try? IndexKey.objectID(of: copy key), let indexID = try? IndexKey.indexID(of: copy key) else {
       return run.report(
-        .malformedKey, page: run.page(schema.tables.indexes, key), "an index has a key of a wrong form")
+        .malformedKey, page: run.page(schema.tables.indexes, key), isDerived: true,
+        "an index has a key of a wrong form")
     }
     if run.isUnreadable(id) { return }
     guard let view = try record(id) else {

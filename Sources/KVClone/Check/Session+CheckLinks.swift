@@ -58,7 +58,7 @@ extension Session {
     } else {
       if try contains(id, address(member, relationship.inverseCode), run) { return }
       run.report(
-        .oneSidedLink, id, entity, property: relationship.name,
+        .oneSidedLink, id, entity, property: relationship.name, isDerived: true,
         "\(other.name)/\(member.serial) is a member, and is not noted to be referred to by it")
     }
   }

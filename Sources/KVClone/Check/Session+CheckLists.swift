@@ -28,7 +28,7 @@ extension Session {
     guard let view = try record(owner) else {
       return run.report(
         .orphanList, object: schema.rootName(of: owner), property: run.propertyNames[list.relationship],
-        "there is a list of it, and no such object")
+        isDerived: run.isReferrers(list.relationship), "there is a list of it, and no such object")
     }
     let entity = try schema.entity(of: view, id: owner)
     if let index = entity.relationshipIndexByCode[list.relationship] {
@@ -41,7 +41,7 @@ extension Session {
     }
     run.report(
       .orphanList, owner, entity, property: run.propertyNames[list.relationship],
-      "there are pieces of a list that its record does not have")
+      isDerived: run.isReferrers(list.relationship), "there are pieces of a list that its record does not have")
   }
 
   /// The objects that the hidden list names have the owner as a member.
@@ -72,7 +72,7 @@ extension Session {
     let property = run.propertyNames[list.relationship]
     guard let view = try record(referrer) else {
       return run.report(
-        .danglingLink, list.owner, entity, property: property,
+        .danglingLink, list.owner, entity, property: property, isDerived: true,
         "it is noted that \(schema.rootName(of: referrer)) refers to it, and there is no such object")
     }
     let other = try schema.entity(of: view, id: referrer)
@@ -82,7 +82,7 @@ extension Session {
       return
     }
     run.report(
-      .oneSidedLink, list.owner, entity, property: property,
+      .oneSidedLink, list.owner, entity, property: property, isDerived: true,
       "it is noted that \(other.name)/\(referrer.serial) refers to it, which it does not")
   }
 }

@@ -38,10 +38,15 @@ struct SalvageBlobs {
   }
 
   /// How many fields of the records name each large value.
-  static func tally(_ backend: any StorageBackend, _ schema: Schema) throws(StoreError) -> BlobTally {
+  ///
+  /// - Parameter includingRetired: whether records of entities that the model has no more count, which snapshots show.
+  static func tally(
+    _ backend: any StorageBackend, _ schema: Schema, includingRetired: Bool = false
+  ) throws(StoreError) -> BlobTally {
     var tally = BlobTally()
-    for rootCode in schema.rootCodes {
-      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
+    let retired = includingRetired ? schema.codes.former?.rootCodes ?? [] : []
+    for rootCode in schema.rootCodes + retired {
+      guard let table = schema.tables.objects[rootCode] else { continue }
       let first: [UInt8] = [0]
       try backend.scan(table, from: unsafePointers(first.span.bytes)) { (key, value) throws(StoreError) in
         let view = try schema.view(of: copy value, id: try schema.objectID(key))

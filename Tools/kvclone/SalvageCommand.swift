@@ -1,0 +1,112 @@
+import ArgumentParser
+import KVClone
+
+struct SalvageCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "salvage", abstract: "Makes a new store of what is readable in a damaged one; exit code 3 if something was lost.",
+    discussion: """
+      The damaged store is only read. There must be nothing at the path given with --output; the new store appears there when it is \
+      complete and checked. Objects keep their ids; snapshots and the history of changes stay behind:
+
+        kvclone -s damaged salvage -o salvaged
+
+      The model is the store's own. Only where that is lost, give the version that the store was made with: --model.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Option(name: [.customShort("o"), .long], help: ArgumentHelp("The directory to make.", valueName: "new"))
+  var output: String
+
+  @Option(
+    help: ArgumentHelp(
+      "The model, where the store's own is lost: a .xcdatamodeld or .xcdatamodel folder.", valueName: "path"))
+  var model: String?
+
+  @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
+  var modelVersion: String?
+
+  func validate() throws {
+    if output.isEmpty { throw ValidationError("--output is given, and empty; give a path") }
+    if modelVersion != nil, model == nil { throw ValidationError("--model-version is of no use without --model") }
+  }
+
+  func run() throws {
+    let path = try global.storePath()
+    var options = SalvageOptions()
+    if let model {
+      let loaded = try ManagedObjectModel.load(contentsOf: model, version: modelVersion)
+      for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
+      options.model = loaded.model
+    }
+    let cancellation = BackupCancellation()
+    let bar = BackupBar("salvage", global)
+    let report = try Interruption.cancelling(cancellation.cancel) {
+      defer { bar.finish() }
+      return try ObjectStore.salvage(
+        from: path, to: output, options: options, progress: bar.update, cancellation: cancellation)
+    }
+    let writer = Output()
+    if global.json { try writer.json { write(report, &$0) } } else { try writeText(report, writer) }
+    if !report.isComplete { throw ExitCode(Failure.Code.unreadable) }
+  }
+
+  /// How many losses people are told.
+  private static let shownLosses = 20
+
+  private func writeText(_ report: SalvageReport, _ writer: Output) throws {
+    for loss in report.losses.prefix(Self.shownLosses) {
+      let place = [loss.object, loss.property, loss.page.map { "page \($0)" }].compactMap { $0 }.joined(separator: " ")
+      let rule = loss.breaksRule ? "; a rule of the model is broken until it is changed" : ""
+      try writer.line("\(loss.kind.rawValue): \(place.isEmpty ? "" : place + ": ")\(loss.message)\(rule)")
+    }
+    if report.lossCount > Self.shownLosses { try writer.line("and \(report.lossCount - Self.shownLosses) more") }
+    if !global.quiet {
+      let counts = report.counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+      try writer.line(
+        "salvaged to \(output): \(Text.count(report.objectCount, "object"))\(counts.isEmpty ? "" : " (\(counts))"), "
+          + "\(Text.bytes(report.byteCount)) in \(Text.seconds(report.duration.inSeconds))")
+      if report.snapshotCount > 0 { try writer.line("left behind: \(Text.count(report.snapshotCount, "snapshot"))") }
+      if report.hadHistory { try writer.line("left behind: the history of changes") }
+      let kinds = report.lossCounts.sorted { $0.key.rawValue < $1.key.rawValue }
+        .map { "\($0.key.rawValue) \($0.value)" }.joined(separator: ", ")
+      let objects = report.lostObjectCount > 0 ? "\(Text.count(report.lostObjectCount, "object")); " : ""
+      try writer.line(report.isComplete ? "nothing was lost" : "lost: \(objects)\(kinds)")
+    }
+    try writer.flush()
+  }
+
+  private func write(_ report: SalvageReport, _ json: inout JSONWriter) {
+    json.beginObject()
+    json.member("path", output)
+    json.member("complete", report.isComplete)
+    json.member("objects", report.objectCount)
+    json.member("counts", report.counts)
+    json.member("lostObjects", report.lostObjectCount)
+    json.member(
+      "lossCounts",
+      Dictionary(report.lossCounts.map { ($0.key.rawValue, $0.value) }, uniquingKeysWith: { first, _ in first }))
+    json.key("losses")
+    json.beginArray()
+    for loss in report.losses {
+      json.beginObject()
+      json.member("kind", loss.kind.rawValue)
+      json.nullable("object", loss.object)
+      json.nullable("property", loss.property)
+      json.key("page")
+      if let page = loss.page { json.integer(page) } else { json.null() }
+      json.member("breaksRule", loss.breaksRule)
+      json.member("message", loss.message)
+      json.endObject()
+    }
+    json.endArray()
+    json.member("truncated", report.isTruncated)
+    json.member("damagedPages", report.damagedPageCount)
+    json.member("snapshotsLeft", report.snapshotCount)
+    json.member("historyLeft", report.hadHistory)
+    json.member("commit", report.commit)
+    json.member("bytes", report.byteCount)
+    json.member("seconds", report.duration.inSeconds)
+    json.endObject()
+  }
+}
