@@ -12,6 +12,9 @@ package final class PageReader {
   let map: PageMap
   let cache: PageCache
   private let hasBadEdges: Bool
+  /// What is wrong with each damaged page: a file may have many.
+  private lazy var problems = Dictionary(
+    map.findings.map { ($0.page, $0.problem) }, uniquingKeysWith: { first, _ in first })
   /// A table whose long values are not read: scans hand over as many zero bytes.
   package var hollowTable: Int?
   private var zeros: (memory: UnsafeMutableRawPointer, count: Int)?
@@ -112,7 +115,7 @@ package final class PageReader {
 
   private func knownDamage(_ number: UInt64, _ index: Int) -> PageError? {
     guard let page = map.badEdges[PageMap.edge(number, index)] else { return nil }
-    return PageError(page: page, problem: map.findings.first { $0.page == page }?.problem ?? .badEntry)
+    return PageError(page: page, problem: problems[page] ?? .badEntry)
   }
 
   func leaf(_ path: PagePath, _ tree: PageTree) throws(PageError) -> PageCache.Page {

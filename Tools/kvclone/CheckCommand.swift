@@ -31,8 +31,12 @@ struct CheckCommand: ToolCommand {
   }
 
   private static func advice(_ report: CheckReport) -> String {
-    if report.damages.allSatisfy(\.isDerived) { return "the objects are intact: `kvclone repair --yes` makes the rest anew" }
-    if report.damages.allSatisfy({ $0.kind == .pageLeak }) { return "nothing is lost: `kvclone compact -o DEST` makes a sound copy" }
+    if report.damages.allSatisfy(\.isDerived) {
+      return "the objects are intact: `kvclone repair --yes` makes the rest anew"
+    }
+    if report.damages.allSatisfy({ $0.kind == .pageLeak }) {
+      return "nothing is lost: `kvclone compact -o DEST` makes a sound copy"
+    }
     return "restore a backup, or bring over what is readable with `kvclone salvage -o NEW`"
   }
 

@@ -66,6 +66,7 @@ struct RepairCommand: ToolCommand {
     }
     if report.isClean { return }
     throw Failure(
-      usage: "\(Text.count(report.damages.count, "damage")) would be repaired, the objects are intact; give --yes to do it")
+      usage:
+        "\(Text.count(report.damages.count, "damage")) would be repaired, the objects are intact; give --yes to do it")
   }
 }

@@ -3,7 +3,8 @@ import KVClone
 
 struct SalvageCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "salvage", abstract: "Makes a new store of what is readable in a damaged one; exit code 3 if something was lost.",
+    commandName: "salvage",
+    abstract: "Makes a new store of what is readable in a damaged one; exit code 3 if something was lost.",
     discussion: """
       The damaged store is only read. There must be nothing at the path given with --output; the new store appears there when it is \
       complete and checked. Objects keep their ids; snapshots and the history of changes stay behind:

@@ -56,7 +56,8 @@ extension ObjectStore {
     let more = primary.count > 1 ? ", and \(primary.count - 1) more" : ""
     let advice =
       primary.allSatisfy { $0.kind == .pageLeak }
-      ? "compact the store, and repair the copy" : "restore a backup, or salvage what is readable (kvclone salvage -o NEW)"
+      ? "compact the store, and repair the copy"
+      : "restore a backup, or salvage what is readable (kvclone salvage -o NEW)"
     throw StoreError(
       .damaged,
       "the store at \(path) has damage that cannot be repaired: \(place)\(first.message)\(more); nothing was changed; \(advice)",

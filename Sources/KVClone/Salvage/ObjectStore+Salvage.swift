@@ -53,16 +53,17 @@ extension ObjectStore {
   ) throws(StoreError) -> SalvageReport {
     let run = SalvageRun(options, steps)
     try steps.check()
-    let source = try SalvageSource(path, run)
+    let file = try SalvageSource.open(path, run)
+    // Before the long reading, and again when it is over.
     let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: target) }
     do throws(StoreError) {
-      try fill(copy, from: source, run)
+      try fill(copy, from: try SalvageSource(path, file, run), run)
     } catch {
       try steps.check()
-      try steps.requireCurrent(source.file, path)
+      try steps.requireCurrent(file, path)
       throw error
     }
-    try steps.requireCurrent(source.file, path)
+    try steps.requireCurrent(file, path)
     copy.removeReaderLock()
     try steps.sync(copy)
     run.report.commit = try steps.verify(copy, .everything, of: target).commit

@@ -25,8 +25,10 @@ struct SalvageBlobs {
       return true
     }
     // Serials are never used again, so a piece is the right one however old its page is.
-    try copied.findHidden([.blobs]) { (_, entry) throws(StoreError) in
-      guard let place = try? NumberKey.numberAndPart(RawSpan(_unsafeBytes: entry.key)),
+    let hasLosses = copied.lost.codes.contains(.blobs)
+    try copied.findHidden(hasLosses ? [.blobs] : [], includingFree: true) { (_, entry) throws(StoreError) in
+      guard copied.lost.contains(.blobs, entry.key),
+        let place = try? NumberKey.numberAndPart(RawSpan(_unsafeBytes: entry.key)),
         wanted.count(place.number) > 0, let value = entry.value(),
         ValueEnvelope.isIntact(value, seed: ValueEnvelope.seed(tableCode: .blobs, key: entry.key))
       else { return }

@@ -9,6 +9,8 @@ private enum LinkRemedy {
   case replace(ObjectID, CompiledRelationship, instead: ObjectID)
   /// It goes.
   case cut(ObjectID, String)
+  /// It goes, and was none.
+  case forget(ObjectID)
   /// The target is told, in its hidden list, who refers to it.
   case note(ObjectID)
 }
@@ -57,6 +59,8 @@ extension Session {
     let isUnsure = run.isDoubtful(id, relationship)
     let isOtherUnsure = run.isDoubtful(member, inverse) || run.isBroken(address(member, inverse.code))
     if isUnsure, !isOtherUnsure {
+      // An old piece of a list says nothing of what was lost.
+      if run.hasDoubtfulLists(id) { return .forget(member) }
       return .cut(member, "\(other.name)/\(member.serial), which it named, does not name it")
     }
     guard !inverse.isToMany, let current = view.toOne(field), try exists(current) else {
@@ -64,7 +68,8 @@ extension Session {
     }
     if isOtherUnsure, !isUnsure { return .replace(member, inverse, instead: current) }
     return .cut(
-      member, "\(other.name)/\(member.serial), which it named, names \(schema.rootName(of: current)) and can have one only")
+      member,
+      "\(other.name)/\(member.serial), which it named, names \(schema.rootName(of: current)) and can have one only")
   }
 
   private borrowing func has(
@@ -85,6 +90,8 @@ extension Session {
     switch remedy {
     case .note(let member):
       _ = try storage.insertUnordered(address(member, relationship.inverseCode), id)
+    case .forget(let member):
+      _ = try detach(id, relationship.code, member)
     case .cut(let member, let reason):
       _ = try detach(id, relationship.code, member)
       let left = relationship.isToMany ? try count(id, relationship.name) : 0

@@ -48,7 +48,8 @@ struct SalvageMetadata {
       .metadata,
       names.isEmpty
         ? "the store's description of itself cannot be read"
-        : "part of the store's description of itself was lost, and taken from older pages: \(names.joined(separator: ", "))")
+        : "part of the store's description of itself was lost, and taken from older pages: \(names.joined(separator: ", "))"
+    )
   }
 
   /// Names that are brought over. Others are of what stays behind.
@@ -120,7 +121,8 @@ struct SalvageMetadata {
     guard let model = run.options.model else {
       throw StoreError(
         .damaged,
-        "the model of the store at \(path) cannot be read; give the version that it was made with (kvclone salvage --model)")
+        "the model of the store at \(path) cannot be read; give the version that it was made with (kvclone salvage --model)"
+      )
     }
     if let format, format.version >= FormatLimits.migrationFormatVersion {
       throw StoreError(

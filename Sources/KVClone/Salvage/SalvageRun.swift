@@ -13,8 +13,8 @@ final class SalvageRun {
   private(set) var doubtfulOwners = ObjectSet()
   /// Lists of which pieces are lost: their members are looked for on the other side.
   private(set) var brokenLists: [ListAddress: BrokenList] = [:]
-  /// By root code: objects whose own records are damaged.
-  private(set) var damagedRecords: [UInt16: UInt64] = [:]
+  /// Objects whose own records are damaged, and nothing better was found of them.
+  private(set) var damagedRecords: [ObjectID: (page: Int?, message: String)] = [:]
   /// The highest commit that anything tells of.
   private(set) var lastCommit: UInt64 = 0
   private var hasDoubts = false
@@ -44,10 +44,12 @@ final class SalvageRun {
         kind: kind, object: object, property: property, page: page, breaksRule: breaksRule, message: message()))
   }
 
-  func loseRecord(_ id: ObjectID, _ schema: Schema, page: Int?, _ message: String) {
-    damagedRecords[id.rootCode, default: 0] += 1
-    report.lostObjectCount += 1
-    lose(.object, object: schema.rootName(of: id), page: page, message)
+  func noteDamaged(_ id: ObjectID, page: Int?, _ message: String) { damagedRecords[id] = (page, message) }
+
+  func isDamaged(_ id: ObjectID) -> Bool { !damagedRecords.isEmpty && damagedRecords[id] != nil }
+
+  func noteFound(_ id: ObjectID) {
+    if !damagedRecords.isEmpty { damagedRecords[id] = nil }
   }
 
   func note(commit: UInt64) { lastCommit = max(lastCommit, commit) }
@@ -62,6 +64,11 @@ final class SalvageRun {
   func doubtList(of owner: ObjectID) {
     hasDoubts = true
     _ = doubtfulOwners.insert(owner)
+  }
+
+  /// Whether pieces of an object's lists may be older than the state, and the object itself is not.
+  func hasDoubtfulLists(_ id: ObjectID) -> Bool {
+    hasDoubts && doubtfulOwners.contains(id) && !doubtful.contains(id)
   }
 
   func isDoubtful(_ id: ObjectID) -> Bool { hasDoubts && doubtful.contains(id) }

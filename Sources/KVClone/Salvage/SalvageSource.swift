@@ -10,15 +10,16 @@ final class SalvageSource {
   let backend: PageFileBackend
   private let run: SalvageRun
 
-  init(_ path: String, _ run: SalvageRun) throws(StoreError) {
-    self.path = path
-    self.run = run
+  /// Opens the file alone. Writers are not kept out, because their lock would have to be written: `isStillCurrent` tells in the end.
+  static func open(_ path: String, _ run: SalvageRun) throws(StoreError) -> PageFile {
     let watch = run.steps.watch()
-    let file = try storeErrors { () throws(LMDBError) in
-      // Writers are kept out where that can be had; else `isStillCurrent` tells in the end.
-      try PageFile(at: path, lockTimeout: .seconds(1), isUntouched: true, watch: watch)
-    }
+    return try storeErrors { () throws(LMDBError) in try PageFile(at: path, isUntouched: true, watch: watch) }
+  }
+
+  init(_ path: String, _ file: PageFile, _ run: SalvageRun) throws(StoreError) {
+    self.path = path
     self.file = file
+    self.run = run
     run.steps.begin(.check, of: file.byteCount)
     pages = try Self.chooseState(file, run)
     try run.steps.check()
@@ -92,7 +93,8 @@ final class SalvageSource {
     guard let best else {
       run.lose(
         .state, page: page,
-        "both meta pages and the list of tables are lost: what is found on single pages may be older than the last commit")
+        "both meta pages and the list of tables are lost: what is found on single pages may be older than the last commit"
+      )
       return known
     }
     run.lose(

@@ -1,0 +1,123 @@
+import Foundation
+import Testing
+
+/// `kvclone salvage` and `repair`.
+@Suite("kvclone: salvage, repair")
+struct SalvageCommandTests {
+  private func filled() throws -> Scratch {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    var lines = ""
+    for number in 1...300 {
+      lines += #"{"id":"Note/\#(number)","attributes":{"name":"note \#(number)"}}"# + "\n"
+    }
+    try scratch.succeed("load", "-", input: lines)
+    return scratch
+  }
+
+  /// Changes the store's file.
+  private func damage(_ scratch: Scratch, _ change: (inout Data) throws -> Void) throws {
+    var bytes = try scratch.read("store/data.mdb")
+    try change(&bytes)
+    let file = scratch.file("store/data.mdb")
+    try bytes.write(to: URL(fileURLWithPath: file))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+  }
+
+  @Test("a sound store: exit 0, and the same dump")
+  func sound() throws {
+    let scratch = try filled()
+    let dump = try scratch.succeed("dump").text
+    let made = try scratch.succeed("salvage", "-o", scratch.file("new"), "--json").json()
+    #expect(made["complete"] as? Bool == true && made["objects"] as? Int == 300)
+    #expect(made["path"] as? String == scratch.file("new"))
+    #expect((made["losses"] as? [Any])?.isEmpty == true)
+    #expect(try scratch.run(["-s", scratch.file("new"), "dump"]).text == dump)
+    let again = try scratch.tool("salvage", "-o", scratch.file("new"))
+    #expect(again.code == 1 && again.output.isEmpty, "\(again.errors)")
+  }
+
+  @Test("a damaged record: exit 3, what was lost, and a sound store")
+  func damaged() throws {
+    let scratch = try filled()
+    try damage(scratch) { bytes in
+      // Each copy of the record, those on free pages too.
+      var start = bytes.startIndex
+      while let range = bytes.range(of: Data("note 77".utf8), in: start..<bytes.endIndex) {
+        bytes[range.lowerBound] ^= 1
+        start = range.upperBound
+      }
+    }
+    #expect(try scratch.tool("check").code == 4)
+    let plain = try scratch.tool("salvage", "-o", scratch.file("new"))
+    #expect(plain.code == 3, "\(plain.errors)")
+    #expect(plain.text.hasPrefix("object: Note/77 page "), "\(plain.text)")
+    #expect(plain.text.contains("299 objects"), "\(plain.text)")
+    #expect(plain.text.hasSuffix("lost: 1 object; object 1\n"), "\(plain.text)")
+    #expect(try scratch.run(["-s", scratch.file("new"), "check", "--read-data"]).code == 0)
+    let json = try scratch.tool("salvage", "-o", scratch.file("json"), "--json")
+    #expect(json.code == 3)
+    let report = try json.json()
+    #expect(report["lostObjects"] as? Int == 1 && report["complete"] as? Bool == false)
+    let losses = try #require(report["losses"] as? [[String: Any]])
+    #expect(losses.map { $0["object"] as? String } == ["Note/77"] && losses[0]["page"] is Int)
+    // It stands in for the damaged store.
+    #expect(try scratch.run(["-s", scratch.file("new"), "insert", "Note", "name=new"]).text == "Note/301\n")
+  }
+
+  @Test("the model can be given where the store's own is lost")
+  func model() throws {
+    let scratch = try filled()
+    let dump = try scratch.succeed("dump").text
+    try damage(scratch) { bytes in
+      for page in 2..<bytes.count / 4096 {
+        let range = page * 4096..<(page + 1) * 4096
+        if bytes.range(of: Data("model-0001".utf8), in: range) != nil { bytes.resetBytes(in: range) }
+      }
+    }
+    let without = try scratch.tool("salvage", "-o", scratch.file("new"), "--json")
+    #expect(without.code == 1)
+    #expect(try without.error()["kind"] as? String == "damaged")
+    #expect(!FileManager.default.fileExists(atPath: scratch.file("new")))
+    let with = try scratch.tool(
+      "salvage", "-o", scratch.file("new"), "--model", scratch.file("Notes.xcdatamodeld"), "--model-version", "Notes")
+    #expect(with.code == 3, "\(with.errors)")
+    let lines = try scratch.run(["-s", scratch.file("new"), "dump"]).text.split(separator: "\n").dropFirst()
+    #expect(Array(lines) == Array(dump.split(separator: "\n").dropFirst()))
+  }
+
+  @Test("no store: 10; no store of ours: 1; wrong usage: 64; nothing is left of any")
+  func refusals() throws {
+    let scratch = try filled()
+    #expect(try scratch.run(["-s", scratch.file("nothing"), "salvage", "-o", scratch.file("new")]).code == 10)
+    #expect(try scratch.tool("salvage").code == 64)
+    #expect(try scratch.tool("salvage", "-o", "").code == 64)
+    #expect(try scratch.tool("salvage", "-o", scratch.file("new"), "--model-version", "x").code == 64)
+    try damage(scratch) { $0 = Data(repeating: 0xA5, count: 20_000) }
+    let foreign = try scratch.tool("salvage", "-o", scratch.file("new"), "--json")
+    #expect(foreign.code == 1)
+    #expect(try foreign.error()["kind"] as? String == "notAStore")
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: scratch.path).sorted() == ["Notes.xcdatamodeld", "store"])
+  }
+
+  @Test("repair leaves a sound store alone, refuses damaged objects, and without --yes tells only")
+  func repair() throws {
+    let scratch = try filled()
+    let commit = try scratch.succeed("info", "--json").json()["commit"] as? Int
+    #expect(try scratch.succeed("repair").text.hasPrefix("ok: 300 objects"))
+    #expect(try scratch.succeed("repair", "--yes").text == "ok: 300 objects\n")
+    #expect(try scratch.succeed("repair", "--yes", "--json").json()["repaired"] as? Int == 0)
+    #expect(try scratch.succeed("info", "--json").json()["commit"] as? Int == commit)
+    try damage(scratch) { bytes in
+      let range = try #require(bytes.range(of: Data("note 77".utf8), options: .backwards))
+      bytes[range.lowerBound] ^= 1
+    }
+    for arguments in [["repair", "--yes", "--json"], ["repair", "--json"]] {
+      let refused = try scratch.run(["--store", scratch.store] + arguments)
+      guard refused.code != 0 else { continue }
+      #expect(refused.code == 1, "\(refused.errors)")
+      #expect(try refused.error()["kind"] as? String == "damaged")
+    }
+  }
+}
