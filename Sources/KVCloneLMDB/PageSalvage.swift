@@ -197,7 +197,7 @@ extension PageFile {
   /// The tables of a state whose list of tables was found.
   package func tableMap(_ root: PageRoot) throws(LMDBError) -> PageMap {
     let meta = PageMeta(guessed: root.tree, lastPage: max(2, byteCount / UInt64(PageView.size)) - 1)
-    guard let walk = PageWalk(self, meta, maximumFindings: 1) else { throw .outOfMemory }
+    guard let walk = PageWalk(self, meta, maximumFindings: .max) else { throw .outOfMemory }
     return walk.listTables()
   }
 }

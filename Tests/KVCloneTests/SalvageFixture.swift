@@ -35,7 +35,7 @@ final class SalvageFixture {
     _ = try store.dump { piece in piece.withUnsafeBytes { bytes.append(contentsOf: $0) } }
     var lines: [String: String] = [:]
     for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst() {
-      let id = try #require(line.split(separator: "\"").dropFirst(2).first)
+      let id = try #require(line.split(separator: "\"").dropFirst(3).first)
       lines[String(id)] = String(line)
     }
     return lines

@@ -63,7 +63,8 @@ struct SalvageObjects {
     var codes: Set<TableCode> = []
     for rootCode in schema.rootCodes {
       guard let table = schema.objectTable(rootCode: rootCode), !copied.lost[table.code].isEmpty else { continue }
-      if try missingCount(table, rootCode) != 0 { codes.insert(table.code) }
+      // Where the list of tables is lost nobody knows: then nothing that was deleted shall come back.
+      if let missing = try missingCount(table, rootCode), missing > 0 { codes.insert(table.code) }
     }
     return codes
   }
