@@ -1,3 +1,4 @@
+import Foundation
 import KVClone
 
 /// The demo's text, at most 100 columns wide.
@@ -84,7 +85,7 @@ struct DemoReport {
   }
 
   private func suggestions() -> [(command: String, effect: String)] {
-    [
+    alias + [
       ("export KVCLONE_STORE=\(facts.path)", ""),
       ("kvclone info", "facts and counts"),
       ("kvclone get \(clone) --depth 1", "the clone and what it is linked to"),
@@ -94,5 +95,15 @@ struct DemoReport {
       ("kvclone model show", "the model and its rules"),
       ("kvclone check --read-data", "verify every byte"),
     ]
+  }
+
+  /// What makes the commands below work where the program is not on the PATH, as right after it was built.
+  private var alias: [(command: String, effect: String)] {
+    let program = CommandLine.arguments[0]
+    guard program.contains("/") else { return [] }
+    let onPath = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").contains { folder in
+      FileManager.default.isExecutableFile(atPath: "\(folder)/kvclone")
+    }
+    return onPath ? [] : [("alias kvclone='\(URL(fileURLWithPath: program).path)'", "")]
   }
 }

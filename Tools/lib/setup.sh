@@ -6,13 +6,34 @@ log="$root/.build/tool-output.log"
 say() { printf '%s\n' "$*"; }
 fail() { printf '%s\n' "$*" >&2; exit 1; }
 
-# Runs a command with its output put aside; the output, without lines of progress, is shown if the command fails.
+# Runs a command with its output put aside; the output, without lines of progress, is shown if the command fails. On a terminal,
+# the last step of the progress is shown meanwhile.
 quietly() {
   mkdir -p "$root/.build"
-  if ! "$@" >"$log" 2>&1 </dev/null; then
+  local ticker= code=0
+  if [ -t 2 ]; then
+    show_steps &
+    ticker=$!
+  fi
+  "$@" >"$log" 2>&1 </dev/null || code=$?
+  if [ -n "$ticker" ]; then
+    kill "$ticker" 2>/dev/null || true
+    wait "$ticker" 2>/dev/null || true
+    printf '\r\033[K' >&2
+  fi
+  if [ "$code" -ne 0 ]; then
     grep -Ev '^\[[0-9]+/[0-9]+\] ' "$log" >&2 || true
     fail "failed: $*"
   fi
+}
+
+# For as long as the script runs: where it was stopped by Ctrl-C, nobody else ends this.
+show_steps() {
+  local step
+  while sleep 1 && kill -0 "$$" 2>/dev/null; do
+    step=$(tail -c 2000 "$log" 2>/dev/null | grep -aEo '^\[[0-9]+/[0-9]+\] [A-Za-z]+ [A-Za-z0-9_-]*' | tail -n 1) || true
+    printf '\r\033[K%s' "$step" >&2
+  done
 }
 
 require_swift() {
