@@ -24,6 +24,7 @@ struct MigrationChainTests {
   /// Wider, with a constraint that three objects break; and an attribute and its large values go.
   private static let second = first.next("2") { draft in
     draft.attribute("Item", "code") { $0.type = .integer32 }
+    draft.attribute("Box", "total") { $0.derivationExpression = "items.@count" }
     draft["Item"].uniquenessConstraints = [["note"]]
     draft.remove("data", from: "Item")
   }
@@ -32,14 +33,12 @@ struct MigrationChainTests {
     draft.attribute("Item", "code") { $0.type = .string }
     draft["Item"].uniquenessConstraints = []
     draft["Item"].attributes.append(AttributeDescription("data", .binary))
-    draft.attribute("Box", "total") { $0.derivationExpression = "items.@count" }
   }
   /// Another name, a value for all, and an index.
   private static let fourth = third.next("4") { draft in
     draft.rename("Item", attribute: "code", to: "number")
     draft.attribute("Item", "note") { ($0.isOptional, $0.defaultValue) = (false, "none") }
     draft["Item"].indexes = [FetchIndexDescription("byNumber", [.init("number")])]
-    draft.attribute("Box", "total") { $0.derivationExpression = "items.@count" }
   }
   private static let versions = [first, second, third, fourth]
 
@@ -150,6 +149,44 @@ struct MigrationChainTests {
       try tx.fetch(FetchRequest("Item", predicate: QueryPredicate(format: "number == '1300000'"))).map { $0["text"] }
     }
     #expect(found == ["text 20"])
+    try checked(test.store)
+  }
+
+  private static let order = ManagedObjectModel("Order", version: "1") {
+    EntityDescription("Order") {
+      AttributeDescription("price", .integer32)
+      AttributeDescription("label", .string)
+    }
+  }
+
+  @Test("what a version in between derives is a value of the next one", arguments: [true, false])
+  func derivedOnTheWay(isDerivedAtFirst: Bool) throws {
+    let first =
+      isDerivedAtFirst
+      ? Self.order.next("1") {
+        $0["Order"].attributes.append(AttributeDescription("name", .string, derivation: "uppercase:(label)"))
+        $0["Order"].attributes.append(AttributeDescription("changed", .date, derivation: "now()"))
+      } : Self.order
+    let second = Self.order.next("2") {
+      $0["Order"].attributes.append(AttributeDescription("name", .string, derivation: "lowercase:(label)"))
+    }
+    let third = Self.order.next("3") { draft in
+      draft.remove("label", from: "Order")
+      draft.attribute("Order", "price") { $0.type = .integer64 }
+      draft["Order"].attributes.append(AttributeDescription("name", .string))
+      draft["Order"].attributes.append(AttributeDescription("changed", .date, derivation: "now()"))
+    }
+    let test = try TestStore(first)
+    try test.store.write { tx in
+      for number in 1...5 {
+        try tx.insert("Order", ["price": .integer(Int64(number)), "label": .string("A\(number)b")])
+      }
+    }
+    _ = try Self.migrate(test, to: third, MigrationOptions(versions: [first, second, third]))
+    let orders = try test.store.read { tx in try tx.fetch(FetchRequest("Order")) }
+    #expect(orders.map { $0["name"] } == (1...5).map { .string("a\($0)b") })
+    #expect(orders.map { $0["price"] } == (1...5).map { .integer(Int64($0)) })
+    #expect(orders.allSatisfy { $0["changed"] != nil })
     try checked(test.store)
   }
 

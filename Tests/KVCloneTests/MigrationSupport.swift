@@ -193,7 +193,9 @@ final class MigratedStore {
         let name = try id.map { try tx.name(of: $0) }
         if name != ids[later]?.description { problems.append("\(label) leads to \(name ?? "nobody")") }
       }
-      for label in old.objects.keys where expectation.labels[label] == nil {
+      // What has the name of one that is gone by now, because its entity was renamed to it, is called so.
+      let names = Set(expectation.labels.values)
+      for label in old.objects.keys where expectation.labels[label] == nil && !names.contains(label) {
         if let id = try? tx.objectID(named: label.description) {
           problems.append("\(label) is gone, and leads to \(try tx.name(of: id))")
         }

@@ -19,6 +19,9 @@ struct MigrationPlanner {
     let indexed: [UInt16: Int]
     /// Whether all that it asks of objects is asked of one record at a time, so that the next step's can be done with it.
     let isAboutRecords: Bool
+    /// Whether other attributes are derived afterwards, or otherwise: what was derived before may be a plain value from now on, so the
+    /// step begins with what the version before makes of it.
+    let changesDerivations: Bool
     let schema: Schema
 
     var concerned: Set<UInt16> { refused.union(rewritten).union(moved).union(removed).union(indexed.keys) }
@@ -32,6 +35,7 @@ struct MigrationPlanner {
       self.isUnforeseeable = isUnforeseeable
       difference = ModelDifference(from: step.old.model, to: step.new.model)
       schema = try Schema(step.new, tables: SchemaTables(rootCodes: step.new.allRootCodes))
+      changesDerivations = schema.derivations.fingerprint != source.derivations.fingerprint
       var isAboutRecords = step.mapping == nil && LostLists(from: source, to: schema).isEmpty
       let indexes = step.new.codes.indexIDs.subtracting(step.old.codes.indexIDs)
       var rewritten: Set<UInt16> = []
@@ -55,8 +59,9 @@ struct MigrationPlanner {
 
     /// Whether what it asks of records can be done together with what the step before asks: nothing looks at objects between them.
     func goesOn(after previous: Work) -> Bool {
-      previous.isAboutRecords && previous.stage?.didMigrateHandler == nil && stage?.willMigrateHandler == nil
-        && step.mapping == nil && removed.isEmpty && moved.isEmpty && !(isUnforeseeable && !difference.refusals.isEmpty)
+      previous.isAboutRecords && !changesDerivations && previous.stage?.didMigrateHandler == nil
+        && stage?.willMigrateHandler == nil && step.mapping == nil && removed.isEmpty && moved.isEmpty
+        && !(isUnforeseeable && !difference.refusals.isEmpty)
     }
 
     /// Whether a difference asks something of objects of an entity of the destination.
