@@ -49,6 +49,30 @@ import Testing
     #expect(try fixture.entries(table).map(\.key) == keys)
   }
 
+  @Test func largeValuesThatSnapshotsShowStay() throws {
+    let test = try TestStore(SnapshotTests.model)
+    let cover = Data(repeating: 1, count: 5000)
+    let shown = try test.store.insert("Book", ["title": "one", "cover": .binary(cover)])
+    let other = try test.store.insert("Book", ["title": "two", "cover": .binary(Data(repeating: 2, count: 6000))])
+    let snapshot = try test.store.createSnapshot(named: "before")
+    try test.store.set(shown, "cover", nil)
+    // Another large value has a wrong count.
+    let serial = try test.store.read { tx -> UInt64 in
+      guard case .blob(let blob)? = try tx.value(other, "cover") else { return 0 }
+      return blob.id
+    }
+    let tables = BlobTables(blobs: test.store.schema.tables.blobs, blobinfo: test.store.schema.tables.blobinfo)
+    var session = try test.store.writeSession(label: "plant")
+    try session.storage.addReferences(tables, serial)
+    try test.store.commit(session)
+    #expect(try test.store.check().damages.map(\.kind) == [.blobCount])
+    let report = try test.store.repair()
+    #expect(report.after.isClean)
+    #expect(try snapshot.read { tx in try tx.data(shown, "cover") } == cover)
+    #expect(try test.store.data(other, "cover")?.count == 6000)
+    try checked(test.store)
+  }
+
   @Test func hiddenListsAreMadeAnew() throws {
     let fixture = try CheckFixture()
     let favorites = try fixture.referrers("Item", "favorite", of: fixture.tag)

@@ -32,14 +32,8 @@ extension ObjectStore {
       return RepairReport(before: before, after: before, indexEntryCount: 0, commit: nil)
     }
     try Self.requireRepairable(before, path)
-    let hasSnapshots = try readSession().countEntries(schema.tables.snapshots) > 0
     let parts = RepairParts(before)
-    if hasSnapshots, parts.referrers || parts.orphanBlobs {
-      throw StoreError(
-        .damaged,
-        "hidden lists, or large values that nobody has, cannot be repaired in \(path) as long as there are snapshots, which show what they "
-          + "were; delete the snapshots first, or salvage the store")
-    }
+    try parts.requirePossible(try readSession(), path)
     if isDryRun { return RepairReport(before: before, after: before, indexEntryCount: 0, commit: nil) }
     let done = try onceMoreIfMapFull { () throws(StoreError) in try repair(parts) }
     let after = try check(CheckOptions(readData: true))
@@ -74,13 +68,15 @@ extension ObjectStore {
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter) + 1
     var session = Session(
       storage: storage, schema: schema, commit: commit, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
+    // Somebody may have made one since it was looked at.
+    try parts.requirePossible(session, path)
     var entries = 0
     if parts.referrers { try session.rebuildReferrers() }
     if parts.indexes {
       entries += try session.removeWrongIndexEntries()
       entries += try session.addMissingIndexEntries()
     }
-    if parts.blobs { try session.repairBlobs() }
+    if parts.blobs { try session.repairBlobs(removesPieces: parts.orphanBlobs) }
     if parts.derived {
       // These do change objects.
       try session.storage.record(schema, commit: commit)
@@ -103,6 +99,15 @@ private struct RepairParts {
   var blobs = false
   var orphanBlobs = false
   var derived = false
+
+  /// Refuses what snapshots would show otherwise.
+  func requirePossible(_ session: borrowing Session, _ path: String) throws(StoreError) {
+    guard referrers || orphanBlobs, try session.countEntries(session.schema.tables.snapshots) > 0 else { return }
+    throw StoreError(
+      .damaged,
+      "hidden lists, or large values that nobody has, cannot be repaired in \(path) as long as there are snapshots, which show what they "
+        + "were; delete the snapshots first, or salvage the store")
+  }
 
   init(_ report: CheckReport) {
     for damage in report.damages where damage.isDerived {

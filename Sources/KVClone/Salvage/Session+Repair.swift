@@ -148,10 +148,13 @@ extension Session {
 
   // MARK: Large values
 
-  /// Gives large values the counts of their referrers, and removes those, and pieces, that are nobody's.
-  mutating func repairBlobs() throws(StoreError) {
+  /// Gives large values the counts of their referrers, and removes those that are nobody's.
+  ///
+  /// - Parameter removesPieces: whether pieces without a description go, too: snapshots may show them.
+  mutating func repairBlobs(removesPieces: Bool) throws(StoreError) {
     let tally = try SalvageBlobs.tally(storage.backend, schema, includingRetired: true)
     try countBlobs { tally.count($0) }
+    if !removesPieces { return }
     var next: UInt64? = 0
     while let start = next {
       guard let serial = try blobWithPieces(atOrAfter: start) else { return }
