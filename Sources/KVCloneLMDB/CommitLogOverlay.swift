@@ -18,15 +18,18 @@ final class CommitLogOverlay: Sendable {
     var found = LogEnd(head)
     let record = CommitLogRecord()
     var pages: [UInt64: [UInt8]] = [:]
+    var metas = found.metas
     while found.next(file, record) {
       let isWhole = unsafe record.forEachPage { number, bytes in
         unsafe pages[number] = unsafe [UInt8](bytes)
         return true
       }
       if !isWhole { break }
+      metas = found.metas
     }
+    if CommitLogRecovery.isOlder(data, than: head, LogEnd(head).scan(file, record)) { return nil }
     self.pages = pages
-    metas = found.metas
+    self.metas = metas
     end = ((pages.keys.max() ?? 1) + 1) * UInt64(PageView.size)
   }
 

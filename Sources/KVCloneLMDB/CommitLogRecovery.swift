@@ -124,6 +124,11 @@ struct CommitLogRecovery {
     guard unsafe readAll(data, &tie, 8, CommitLogFormat.tieOffset), UInt64(littleEndian: tie) == head.tie else {
       throw .commitLog(.foreign, path: paths.commitLog)
     }
+    if Self.isOlder(data, than: head, known) { throw .commitLog(.foreign, path: paths.commitLog) }
+  }
+
+  /// Whether the meta pages are none that a file has which the log goes on from.
+  static func isOlder(_ data: Int32, than head: CommitLogHead, _ known: LogEnd) -> Bool {
     var metas: [(commit: UInt64, isKnown: Bool)] = []
     for page in 0..<2 {
       var bytes = [UInt8](repeating: 0, count: CommitLogFormat.metaLength)
@@ -135,13 +140,12 @@ struct CommitLogRecovery {
       }
       // The file is of a time before the head. (The page of a commit that failed has an old number back, beside other roots;
       // but none as old as that.)
-      if !isKnown, commit &+ 1 < head.base { throw .commitLog(.foreign, path: paths.commitLog) }
+      if !isKnown, commit &+ 1 < head.base { return true }
       metas.append((commit, isKnown))
     }
     metas.sort { $0.commit > $1.commit }
-    guard let newest = metas.first, !newest.isKnown else { return }
-    if newest.commit == known.commit &+ 1, metas.count == 1 || metas.last?.isKnown == true { return }
-    throw .commitLog(.foreign, path: paths.commitLog)
+    guard let newest = metas.first, !newest.isKnown else { return false }
+    return !(newest.commit == known.commit &+ 1 && (metas.count == 1 || metas.last?.isKnown == true))
   }
 }
 

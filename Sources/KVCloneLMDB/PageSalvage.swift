@@ -85,9 +85,11 @@ package final class PageSalvage {
       if suspects.contains(page) {
         guard read(page) else { continue }
         let view = unsafe PageView(memory)
-        // Its list of entries may be what is damaged: every place where one can begin is tried.
+        // Its list of entries may be what is damaged: every place where one can begin is tried. What the list does not name may have
+        // been deleted: LMDB leaves the bytes where they are.
+        let named = Set((0..<min(max(0, view.count), PageView.size / 2 - 8)).map { view.node($0) })
         for node in stride(from: PageView.headerLength, to: PageView.size - PageView.nodeHeaderLength, by: 2) {
-          if let entry = entry(view, node, page, isCurrent: true) { try body(entry) }
+          if let entry = entry(view, node, page, isCurrent: named.contains(node)) { try body(entry) }
         }
         continue
       }

@@ -96,7 +96,9 @@ extension ObjectStore {
     let format = try Metadata.format(StorageTransaction(try engine.beginRead()), metadata)
     let stored = try Metadata.counter(
       StorageTransaction(try engine.beginRead()), metadata, MetadataKey.commitCounter)
-    let isUncertain = description.isUncertain || run.report.lossCounts[.state] != nil
+    // A damaged meta page may have been that of a later commit.
+    let isUncertain =
+      description.isUncertain || run.report.lossCounts[.state] != nil || !source.file.metaFindings.isEmpty
     // Commits that nothing tells of any more may be known to others.
     let commit = max(stored, run.lastCommit) + (isUncertain ? 1 << 10 : 1)
     func mend(_ schema: Schema) -> SalvageMend {

@@ -24,7 +24,8 @@ struct SalvageBlobs {
       try writer.append(tables.blobs, unsafePointers(copy key), unsafePointers(copy value))
       return true
     }
-    // Serials are never used again, so a piece is the right one however old its page is.
+    // A serial is used again only where a transaction that wrote pieces was killed; the digest tells.
+    var mended: Set<UInt64> = []
     let hasLosses = copied.lost.codes.contains(.blobs)
     try copied.findHidden(hasLosses ? [.blobs] : [], includingFree: true) { (_, entry) throws(StoreError) in
       guard copied.lost.contains(.blobs, entry.key),
@@ -32,10 +33,11 @@ struct SalvageBlobs {
         wanted.count(place.number) > 0, let value = entry.value(),
         ValueEnvelope.isIntact(value, seed: ValueEnvelope.seed(tableCode: .blobs, key: entry.key))
       else { return }
+      mended.insert(place.number)
       try writer.put(tables.blobs, entry.key, value)
     }
     try writer.flush()
-    try describe(wanted)
+    try describe(wanted, mended)
     try writer.flush()
   }
 
@@ -63,14 +65,15 @@ struct SalvageBlobs {
 
   // MARK: Descriptions
 
-  private func describe(_ wanted: BlobTally) throws(StoreError) {
+  /// - Parameter mended: those with pieces that no tree leads to.
+  private func describe(_ wanted: BlobTally, _ mended: Set<UInt64>) throws(StoreError) {
     let (writer, run) = (copied.writer, copied.run)
     var next: UInt64? = 1
     while let start = next {
       try run.steps.check()
       guard let serial = try firstBlob(atOrAfter: start) else { break }
       next = serial < .max ? serial + 1 : nil
-      if let info = try description(of: serial, count: wanted.count(serial)) {
+      if let info = try description(of: serial, count: wanted.count(serial), isMended: mended.contains(serial)) {
         try store(info, serial)
       } else {
         var storage = StorageTransaction(lookingInto: writer.backend)
@@ -104,7 +107,7 @@ struct SalvageBlobs {
   }
 
   /// What is to be said of a large value; nil where it is not whole.
-  private func description(of serial: UInt64, count: UInt64) throws(StoreError) -> BlobInfo? {
+  private func description(of serial: UInt64, count: UInt64, isMended: Bool) throws(StoreError) -> BlobInfo? {
     let told = try? StorageTransaction(lookingInto: copied.source.backend).blobInfo(tables, serial)
     var found: (chunks: UInt32, bytes: UInt64, isWhole: Bool) = (0, 0, true)
     var digest = XXH64Stream(seed: 0)
@@ -122,12 +125,13 @@ struct SalvageBlobs {
       }
       found.chunks += 1
       found.bytes += UInt64(length)
-      if !isKnown { digest.update(value.extracting(FormatLimits.envelopeLength..<value.byteCount)) }
+      if !isKnown || isMended { digest.update(value.extracting(FormatLimits.envelopeLength..<value.byteCount)) }
       return true
     }
     guard found.isWhole, found.chunks > 0 else { return nil }
     if var told, isKnown {
       guard told.byteCount == found.bytes, told.chunkCount == found.chunks else { return nil }
+      if isMended, told.digest != digest.finalize() { return nil }
       told.referenceCount = count
       return told
     }

@@ -11,6 +11,9 @@ struct SalvageCopy {
   let run: SalvageRun
   let lost: SalvageRanges
 
+  /// Whether a table has places that were not read.
+  func lacksEntries(_ code: TableCode) -> Bool { !lost[code].isEmpty || source.cutOff.contains(code) }
+
   private var steps: BackupRun { run.steps }
 
   func copy() throws(StoreError) {

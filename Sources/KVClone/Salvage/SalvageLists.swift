@@ -67,8 +67,12 @@ struct SalvageLists {
     else { return }
     let seed = ValueEnvelope.seed(tableCode: .links, key: entry.key)
     guard ValueEnvelope.isIntact(value, seed: seed) else { return }
-    // Nothing tells which of two is newer; the longer one has more that the other sides can confirm.
-    if let known = try copied.writer.get(table, entry.key), known.count >= value.count { return }
+    // Nothing tells which of two is newer: what the state names comes first, then the longer one, which has more that the other
+    // sides can confirm.
+    if let known = try copied.writer.get(table, entry.key) {
+      let isKnownForSure = !copied.run.hasDoubtfulLists(link.owner)
+      if isKnownForSure != entry.isCurrent ? isKnownForSure : known.count >= value.count { return }
+    }
     if !entry.isCurrent { copied.run.doubtList(of: link.owner) }
     try copied.writer.put(table, entry.key, value)
   }

@@ -40,12 +40,13 @@ struct SalvageObjects {
     let value = RawSpan(_unsafeBytes: bytes)
     guard copied.problem(of: value, id) == nil, let commit = try? RecordView.commit(of: value) else { return }
     if let known = try writer.get(table, entry.key),
-      let other = try? RecordView.commit(of: RawSpan(_unsafeBytes: known)), other >= commit
+      let other = try? RecordView.commit(of: RawSpan(_unsafeBytes: known))
     {
-      return
+      let isKnownForSure = !run.isDoubtful(id)
+      if isKnownForSure != entry.isCurrent ? isKnownForSure : other >= commit { return }
     }
     run.note(commit: commit)
-    if !entry.isCurrent { run.doubt(id) }
+    if entry.isCurrent { run.believe(id) } else { run.doubt(id) }
     run.noteFound(id)
     try writer.put(table, entry.key, bytes)
   }
@@ -54,15 +55,19 @@ struct SalvageObjects {
   private func missingCount(_ table: StorageTable, _ rootCode: UInt16) throws(StoreError) -> UInt64? {
     guard let expected = copied.source.entryCount(table.code) else { return nil }
     let damaged = UInt64(run.damagedRecords.keys.count { $0.rootCode == rootCode })
-    let found = try writer.backend.entryCount(table) + damaged
-    return expected > found ? expected - found : 0
+    // What may have been deleted counts as none of those that there were.
+    let doubtful = Int(rootCode) < run.doubtful.sets.count ? run.doubtful.sets[Int(rootCode)]?.count ?? 0 : 0
+    let found = try writer.backend.entryCount(table) + damaged - UInt64(doubtful)
+    // A number that is damaged itself may be any.
+    let most = copied.source.file.byteCount / 16
+    return expected > found ? min(expected - found, most) : 0
   }
 
   /// Tables that lack objects, as far as their own counts tell.
   private func incompleteTables() throws(StoreError) -> Set<TableCode> {
     var codes: Set<TableCode> = []
     for rootCode in schema.rootCodes {
-      guard let table = schema.objectTable(rootCode: rootCode), !copied.lost[table.code].isEmpty else { continue }
+      guard let table = schema.objectTable(rootCode: rootCode), copied.lacksEntries(table.code) else { continue }
       // Where the list of tables is lost nobody knows: then nothing that was deleted shall come back.
       if let missing = try missingCount(table, rootCode), missing > 0 { codes.insert(table.code) }
     }
@@ -79,7 +84,7 @@ struct SalvageObjects {
     for rootCode in schema.rootCodes {
       guard let table = schema.objectTable(rootCode: rootCode) else { continue }
       let ranges = copied.lost[table.code]
-      if ranges.isEmpty { continue }
+      if !copied.lacksEntries(table.code) { continue }
       let missing = try missingCount(table, rootCode)
       if missing == 0 { continue }
       if let missing { run.report.lostObjectCount += Int(clamping: missing) }
@@ -100,7 +105,7 @@ struct SalvageObjects {
     let next = range.high.flatMap { Session.objectID($0.span.bytes) }
     let extent =
       switch (first, next) {
-      case (let first?, let next?): "serials from \(first.serial) to \(next.serial - 1)"
+      case (let first?, let next?): "serials from \(first.serial) to \(max(1, next.serial) - 1)"
       case (let first?, nil): "serials from \(first.serial) on"
       case (nil, let next?): "serials below \(next.serial)"
       case (nil, nil): "all serials"

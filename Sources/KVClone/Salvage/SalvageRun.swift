@@ -52,13 +52,21 @@ final class SalvageRun {
     if !damagedRecords.isEmpty { damagedRecords[id] = nil }
   }
 
-  func note(commit: UInt64) { lastCommit = max(lastCommit, commit) }
+  /// Numbers that no store reaches are somebody's invention.
+  func note(commit: UInt64) {
+    if commit < UInt64(Int64.max) >> 1 { lastCommit = max(lastCommit, commit) }
+  }
 
   // MARK: What may be older than the state
 
   func doubt(_ id: ObjectID) {
     hasDoubts = true
     _ = doubtful.insert(id)
+  }
+
+  /// It was found where the state names it, after all.
+  func believe(_ id: ObjectID) {
+    if hasDoubts { _ = doubtful.remove(id) }
   }
 
   func doubtList(of owner: ObjectID) {

@@ -9,6 +9,8 @@ final class SalvageSource {
   let pages: PageSalvage
   let backend: PageFileBackend
   private let run: SalvageRun
+  /// Tables that could not be read to their ends.
+  private(set) var cutOff: Set<TableCode> = []
 
   /// Opens the file alone. Writers are not kept out, because their lock would have to be written: `isStillCurrent` tells in the end.
   static func open(_ path: String, _ run: SalvageRun) throws(StoreError) -> PageFile {
@@ -46,9 +48,14 @@ final class SalvageSource {
     do throws(StoreError) {
       try backend.scan(StorageTable(code: code, handle: 0), from: unsafePointers(first.span.bytes), body)
     } catch {
-      // A page that was sound when it was walked, and is not any more. What was read of the table stays.
+      // A page that was sound when it was walked, and is not any more: a disk that fails now and then. What was read of the table stays.
       guard error.kind == .damaged else { throw error }
       try run.steps.check()
+      guard cutOff.insert(code).inserted else { return }
+      run.lose(
+        code.rootCode == nil ? .metadata : .objects,
+        "the table \(code.name ?? "of tables") could not be read to its end, though its pages were sound before; try again: \(error.message)"
+      )
     }
   }
 
@@ -68,6 +75,14 @@ final class SalvageSource {
       candidates.append((found, root))
     }
     candidates.sort { $0.commit > $1.commit }
+    if file.meta != nil, commit == nil || roots.isEmpty {
+      // There may have been a later commit, of which nothing tells; or there is no telling which is later.
+      run.lose(
+        .state, page: file.metaFindings.first.map { Int(clamping: $0.page) },
+        "a meta page is damaged, and whether it was that of a later commit is not known; the state is that of the other"
+      )
+      return known
+    }
     var best: PageSalvage?
     for candidate in candidates.prefix(8) {
       try run.steps.check()
