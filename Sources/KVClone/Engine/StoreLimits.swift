@@ -92,9 +92,11 @@ extension Session {
     // The commit itself takes some pages: a list of what is free, 512 pages a page, and the way to it.
     let pageCount = growth.pageCount + growth.pageCount / 512 + 8
     let byteCount = UInt64(pageCount) * UInt64(growth.pageSize)
-    guard growth.pageCount > growth.firstPageCount, byteCount > limit, objectCount >= changes.firstObjectCount,
-      try usedPageCount() ?? 0 >= changes.firstUsedPages
-    else { return }
+    guard growth.pageCount > growth.firstPageCount, byteCount > limit else { return }
+    // Fewer objects on as many pages make room, too: it is found when more go.
+    let usedPages = try usedPageCount() ?? 0
+    if usedPages < changes.firstUsedPages { return }
+    if objectCount < changes.firstObjectCount, usedPages == changes.firstUsedPages { return }
     storage.refuseGrowth()
     throw StoreError(.limitExceeded, limits.tooManyBytes(byteCount))
   }

@@ -209,9 +209,16 @@ final class StatisticsRun {
 
   private func relationshipPlace(_ code: UInt16) -> Int {
     if let known = relationshipPlaces[code] { return known }
-    let name = schema.propertyNames[code] ?? "relationship \(code)"
-    add(RelationshipStatistics(entity: "", name: "removed \(name)", isHidden: false), code)
+    let name = schema.propertyNames[code] ?? "relationship"
+    // Several may have had the name.
+    add(RelationshipStatistics(entity: "", name: "removed \(name) \(code)", isHidden: false), code)
     return relationships.count - 1
+  }
+
+  /// Several that the model has not any more may have had the name.
+  private func attributeName(_ property: UInt16, of entity: UInt16) -> String {
+    let known = schema.entity(code: entity)?.attributes.first { $0.code == property }
+    return known?.path ?? "removed \(schema.propertyNames[property] ?? "attribute") \(property)"
   }
 
   private func attributePlace(_ entity: UInt16, _ property: UInt16) -> Int {
@@ -221,7 +228,7 @@ final class StatisticsRun {
     largeValues.append(
       LargeValueStatistics(
         entity: entities[entityPlace(entity)].name,
-        attribute: schema.propertyNames[property] ?? "attribute \(property)"))
+        attribute: attributeName(property, of: entity)))
     return largeValues.count - 1
   }
 }
