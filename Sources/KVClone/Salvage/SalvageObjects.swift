@@ -52,11 +52,15 @@ struct SalvageObjects {
   }
 
   /// How many objects of a root entity are missing, but for those whose records are damaged; nil where nobody knows.
-  private func missingCount(_ table: StorageTable, _ rootCode: UInt16) throws(StoreError) -> UInt64? {
+  ///
+  /// - Parameter countsDoubtful: whether what may have been deleted counts as some of those that there were.
+  private func missingCount(
+    _ table: StorageTable, _ rootCode: UInt16, countsDoubtful: Bool = false
+  ) throws(StoreError) -> UInt64? {
     guard let expected = copied.source.entryCount(table.code) else { return nil }
     let damaged = UInt64(run.damagedRecords.keys.count { $0.rootCode == rootCode })
-    // What may have been deleted counts as none of those that there were.
-    let doubtful = Int(rootCode) < run.doubtful.sets.count ? run.doubtful.sets[Int(rootCode)]?.count ?? 0 : 0
+    let doubtful =
+      countsDoubtful ? 0 : Int(rootCode) < run.doubtful.sets.count ? run.doubtful.sets[Int(rootCode)]?.count ?? 0 : 0
     let found = try writer.backend.entryCount(table) + damaged - UInt64(doubtful)
     // A number that is damaged itself may be any.
     let most = copied.source.file.byteCount / 16
@@ -87,7 +91,9 @@ struct SalvageObjects {
       if !copied.lacksEntries(table.code) { continue }
       let missing = try missingCount(table, rootCode)
       if missing == 0 { continue }
-      if let missing { run.report.lostObjectCount += Int(clamping: missing) }
+      if let missing = try missingCount(table, rootCode, countsDoubtful: true) {
+        run.report.lostObjectCount += Int(clamping: missing)
+      }
       for range in ranges { try report(range, table, schema.entity(code: rootCode)?.name ?? "") }
     }
   }
