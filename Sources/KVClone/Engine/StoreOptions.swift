@@ -38,7 +38,8 @@ public struct StoreOptions: Sendable {
   /// writes, and is not kept in the store: see <doc:Operating>.
   public var maximumObjectCount: Int?
   /// How many bytes the data file may have; nil: as many as the disk takes. A commit that makes the file longer than that is refused
-  /// with `limitExceeded`, unless it deletes something. What is free within the file is used first. See <doc:Operating>.
+  /// with `limitExceeded`, unless it leaves fewer pages in use, or fewer objects on no more pages. What is free within the file is
+  /// used first. See <doc:Operating>.
   public var maximumFileBytes: UInt64?
   /// Leaves the places of dead readers as they are when the store opens, for who wants to see them.
   package var keepsStaleReaders = false
