@@ -123,7 +123,9 @@ final class MigratedStore {
     var unordered: Set<String> = []
     /// Label before → with the later entity's name.
     var labels: [Label: Label]
-    var moved: Set<Label> = []
+    /// Objects with new ids, by later label, each with the name that it had when it first moved: the entity of then with the
+    /// serial of then. What its entity was called afterwards was never a name of the object with that serial.
+    var moved: [Label: Label] = [:]
   }
 
   /// nil where one of the steps cannot be done.
@@ -134,11 +136,13 @@ final class MigratedStore {
       if !oracle.refusals(result.graph).isEmpty { return nil }
       let (graph, unordered) = try oracle.migrate(result.graph)
       result.graph = graph
-      var moved: Set<Label> = []
-      for label in result.moved {
-        if let later = oracle.laterEntities[label.entity] { moved.insert(Label(later, label.serial)) }
+      var moved: [Label: Label] = [:]
+      for (label, name) in result.moved {
+        if let later = oracle.laterEntities[label.entity] { moved[Label(later, label.serial)] = name }
       }
-      for label in graph.objects.keys where !oracle.keepsIDs(label.entity) { moved.insert(label) }
+      for label in graph.objects.keys where !oracle.keepsIDs(label.entity) && moved[label] == nil {
+        moved[label] = Label(oracle.entities[label.entity] ?? label.entity, label.serial)
+      }
       result.moved = moved
       result.labels = result.labels.compactMapValues { label in
         oracle.laterEntities[label.entity].map { Label($0, label.serial) }
@@ -179,12 +183,12 @@ final class MigratedStore {
     var problems: [String] = []
     try store.read { tx in
       for label in expected.labels {
-        guard expectation.moved.contains(label) else {
+        guard let name = expectation.moved[label] else {
           ids[label] = label
           continue
         }
-        do { ids[label] = Label(try tx.name(of: try tx.objectID(named: label.description))) } catch {
-          problems.append("\(label) leads nowhere: \(error)")
+        do { ids[label] = Label(try tx.name(of: try tx.objectID(named: name.description))) } catch {
+          problems.append("\(name) leads nowhere: \(error)")
         }
       }
       // Names from before lead to the same objects, unless something else has the name now.
