@@ -205,6 +205,13 @@ struct MigrationChainTests {
     try checked(test.store)
   }
 
+  private static func moves(_ versions: [ManagedObjectModel]) -> Bool {
+    zip(versions, versions.dropFirst()).contains { source, destination in
+      let oracle = MigrationOracle(from: source, to: destination)
+      return oracle.entities.keys.contains { !oracle.keepsIDs($0) }
+    }
+  }
+
   /// Random changes one after the other, held against the oracle's idea of each, and against a store that goes step by step.
   @Test("random chains", arguments: StorePropertyTests.seeds + [4, 5, 6])
   func random(seed: UInt64) throws {
@@ -221,6 +228,8 @@ struct MigrationChainTests {
         ModelDifference(from: previous, to: next).refusals.isEmpty,
         !versions.contains(where: { $0.modelHash == next.modelHash })
       else { continue }
+      // The name that an object had before it moved would be another object's by then, and nothing else could ask for it.
+      if change.name == "names of entities swapped", Self.moves(versions) { continue }
       versions.append(next)
       names.append(change.name)
     }
