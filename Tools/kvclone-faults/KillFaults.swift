@@ -14,7 +14,7 @@ enum KillFaults: FaultClass {
         case .clone: .clone
         case .snapshot, .someSnapshots, .allSnapshots: .snapshot
         case .rollback, .objectRollback: .rollback
-        case .migration, .automaticMigration, .mappingMigration: .migration
+        case .migration, .automaticMigration, .mappingMigration, .chainedMigration: .migration
         case .base, .changes, .spilling, .cleaning, .staged, .large: .write
         }
     }

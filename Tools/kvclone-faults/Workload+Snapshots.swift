@@ -41,6 +41,12 @@ extension Workload {
     case .mappingMigration:
       let mapping = MigrationOptions(mappings: [WorkloadModel.mapping])
       try ObjectStore.migrate(at: path, to: model, migration: mapping, options: options)
+    case .chainedMigration:
+      let chain = MigrationOptions(versions: WorkloadModel.chain)
+      let report = try ObjectStore.migrate(at: path, to: model, migration: chain, options: options)
+      guard report.rewrittenCount > 0, report.versions == WorkloadModel.chain.map(\.versionIdentifier) else {
+        throw Finding("the migration of commit \(number) has too little to do: \(report)")
+      }
     case .automaticMigration:
       options.automaticMigration = MigrationOptions()
       try ObjectStore.open(at: path, model: model, options: options).close()

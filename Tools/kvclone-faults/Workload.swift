@@ -25,10 +25,11 @@ struct Workload: Sendable {
     /// A snapshot is made; the store, or one project with all that is its, is rolled back to the youngest one; snapshots
     /// are deleted, some from between others, or all.
     case snapshot, rollback, objectRollback, someSnapshots, allSnapshots
-    /// To the next version of the model: by a call of its own, by opening the store with it, and by a mapping model.
-    case migration, automaticMigration, mappingMigration
+    /// To the next version of the model: by a call of its own, by opening the store with it, by a mapping model, and over
+    /// versions between.
+    case migration, automaticMigration, mappingMigration, chainedMigration
 
-    var isMigration: Bool { [.migration, .automaticMigration, .mappingMigration].contains(self) }
+    var isMigration: Bool { [.migration, .automaticMigration, .mappingMigration, .chainedMigration].contains(self) }
   }
 
   /// What each commit does, from 1. The quick form has the first twelve. The large one is late, because every later trial
@@ -37,7 +38,8 @@ struct Workload: Sendable {
     .base, .snapshot, .clone, .changes, .objectRollback, .rollback, .spilling, .staged, .migration, .someSnapshots,
     .allSnapshots, .cleaning,
     .changes, .snapshot, .clone, .spilling, .rollback, .spilling, .automaticMigration, .changes, .staged, .snapshot,
-    .large, .objectRollback, .mappingMigration, .changes, .allSnapshots, .cleaning,
+    .large, .objectRollback, .mappingMigration, .changes, .snapshot, .chainedMigration, .changes, .rollback,
+    .allSnapshots, .cleaning,
   ]
   static let quickCount = 12
   static var fullCount: Int { schedule.count }
@@ -106,7 +108,7 @@ struct Workload: Sendable {
     case .objectRollback: try rollBackObject(number, store, &random)
     case .someSnapshots: try deleteSnapshots(number, store, &random, onlyInner: true)
     case .allSnapshots: try deleteSnapshots(number, store, &random, onlyInner: false)
-    case .migration, .automaticMigration, .mappingMigration: try migrate(number, store, at: path)
+    case .migration, .automaticMigration, .mappingMigration, .chainedMigration: try migrate(number, store, at: path)
     }
   }
 

@@ -6,7 +6,7 @@ import KVClone
 enum WorkloadModel {
   /// From the earliest to the latest. Nothing in them depends on the clock or on chance, so that a state is a function of
   /// the seed and the commit.
-  static let versions = [first, second, third, fourth]
+  static let versions = [first, second, third, fourth, seventh]
 
   static func version(named name: String?) -> ManagedObjectModel? {
     versions.first { $0.versionIdentifier == name }
@@ -137,6 +137,60 @@ enum WorkloadModel {
     return ManagedObjectModel(name: "Faults", versionIdentifier: "4", entities: entities)
   }()
 
+  /// From the fourth version to the seventh, over two that no store of the workload ever has: what is changed in each of them
+  /// is written once, for all of them.
+  static let chain = [fourth, fifth, sixth, seventh]
+
+  /// A number becomes another kind of number, an attribute comes that goes again, and one that stays.
+  private static let fifth = changed(fourth, to: "5") { entity in
+    switch entity.name {
+    case "Photo":
+      retype("width", .decimal, default: .decimal(640), of: &entity)
+      entity.attributes.append(AttributeDescription("passing", .binary, default: .binary(Data([1, 2, 3]))))
+    case "Tag":
+      entity.attributes.append(AttributeDescription("weight", .integer32, optional: false, default: .integer(1)))
+    default: break
+    }
+  }
+
+  private static let sixth = changed(fifth, to: "6") { entity in
+    switch entity.name {
+    case "Photo":
+      retype("width", .string, default: .string("640"), of: &entity)
+      entity.attributes.removeAll { $0.name == "passing" }
+    case "Tag": retype("weight", .double, default: .double(1), of: &entity)
+    default: break
+    }
+  }
+
+  /// The label of tags becomes what an index is made of, and the remarks' text is wanted.
+  private static let seventh = changed(sixth, to: "7") { entity in
+    switch entity.name {
+    case "Tag":
+      retype("weight", .string, default: .string("1"), of: &entity)
+      entity.indexes.append(FetchIndexDescription("weight", [.init("weight"), .init("name")]))
+    case "Remark": retype("text", .string, default: .string(""), of: &entity)
+    default: break
+    }
+  }
+
+  private static func changed(
+    _ model: ManagedObjectModel, to version: String, _ change: (inout EntityDescription) -> Void
+  ) -> ManagedObjectModel {
+    var entities = model.entities
+    for index in entities.indices { change(&entities[index]) }
+    return ManagedObjectModel(name: model.name, versionIdentifier: version, entities: entities)
+  }
+
+  /// Gives a mandatory attribute another type.
+  private static func retype(
+    _ name: String, _ type: AttributeType, default value: AttributeValue, of entity: inout EntityDescription
+  ) {
+    for index in entity.attributes.indices where entity.attributes[index].name == name {
+      entity.attributes[index] = AttributeDescription(name, type, optional: false, default: value)
+    }
+  }
+
   /// From the third version to the fourth.
   static let mapping = MappingModel(
     ["Project", "Album", "Tag", "Remark"].map { EntityMapping(from: $0, to: $0) } + [
@@ -152,10 +206,10 @@ struct WorkloadVersion: Sendable {
   let index: Int
 
   var model: ManagedObjectModel { WorkloadModel.versions[index] }
-  var photoTitle: String { ["title", "name", "heading", "text"][index] }
+  var photoTitle: String { ["title", "name", "heading", "text", "text"][index] }
   var hasRemarks: Bool { index != 1 }
   var hasDrafts: Bool { index == 0 }
-  var hasOrigins: Bool { index == 3 }
+  var hasOrigins: Bool { index >= 3 }
   /// The relationship of covers; nil where it is to-many, and called covers.
   var cover: String? { index == 0 ? "cover" : nil }
 
