@@ -172,6 +172,26 @@ static inline int kvclone_share_blocks(int target, int source) {
   return code;
 }
 
+// btrfs: whether writes of a file, or of the files that will be made in a directory, go to blocks of their own each time, which
+// takes checksums along (FS_NOCOW_FL, by number like the calls, because their header is not everywhere). 1 for off, 0 for on, -1
+// on another file system, or where nobody says.
+static inline int kvclone_is_copy_on_write_off(int fd) {
+  struct statfs facts;
+  int flags = 0;
+  if (fstatfs(fd, &facts) != 0 || (uint32_t)facts.f_type != 0x9123683E) return -1;
+  if (ioctl(fd, _IOR('f', 1, long), &flags) != 0) return -1;
+  return (flags & 0x00800000) != 0;
+}
+
+// Turns it off or on again: of a directory, or of a file that has nothing in it yet. Elsewhere, and where the file system will not,
+// nothing happens.
+static inline void kvclone_set_copy_on_write_off(int fd, int off) {
+  int flags = 0;
+  if (kvclone_is_copy_on_write_off(fd) == off || ioctl(fd, _IOR('f', 1, long), &flags) != 0) return;
+  flags = off ? flags | 0x00800000 : flags & ~0x00800000;
+  (void)ioctl(fd, _IOW('f', 2, long), &flags);
+}
+
 // Has writes go to the disk and not through the kernel's memory, or through it again; 0, or an errno value where the file system
 // cannot. O_DIRECT by number, because glibc shows it to _GNU_SOURCE only; the number is the processor's.
 static inline int kvclone_write_directly(int fd, int directly) {

@@ -19,7 +19,7 @@ extension LMDBEnvironment {
     let paths = try given.resolved()
     CreationDirectory.sweep(for: paths)
     do {
-      let temporary = try CreationDirectory(for: paths)
+      let temporary = try CreationDirectory(for: paths, isWrittenInPlace: !options.usesCopyOnWrite)
       try build(temporary.paths, tables, options, initialise)
       try FileSystem.fsyncFile(temporary.paths.data)
       try FileSystem.fsyncDirectory(temporary.paths.directory)

@@ -27,5 +27,8 @@ package struct LMDBOptions: Sendable {
   /// How long the file may become by what write transactions add, in bytes; nil: as long as the disk has room.
   package var maximumFileBytes: Int?
 
+  /// Leaves btrfs's copy-on-write, and with it its checksums, on for the files of an environment that is made.
+  package var usesCopyOnWrite = false
+
   package init() {}
 }

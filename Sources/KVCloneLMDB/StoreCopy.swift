@@ -11,7 +11,10 @@ package struct StoreCopy: ~Copyable {
   private let data: OwnFile
 
   /// Begins a copy that is to be at `directory`, where nothing may be.
-  package init(to directory: String, trustedFuse: Set<String> = []) throws(LMDBError) {
+  ///
+  /// - Parameter inPlace: Whether btrfs writes the source in place; nil where that is unknown. The copy will be as the
+  ///   source is, without which the two cannot share blocks, or else as a new store.
+  package init(to directory: String, inPlace: Bool?, trustedFuse: Set<String> = []) throws(LMDBError) {
     let given = StorePaths(directory)
     if FileSystem.exists(given.directory) { throw .storeExists(path: given.directory) }
     guard try FileSystem.facts(given.parent) != nil else { throw .noStore(path: given.parent) }
@@ -20,7 +23,7 @@ package struct StoreCopy: ~Copyable {
     kvclone_fill_standard_descriptors()
     kvclone_ignore_file_size_signal()
     CreationDirectory.sweep(for: place)
-    let building = try CreationDirectory(for: place)
+    let building = try CreationDirectory(for: place, isWrittenInPlace: inPlace ?? true)
     let data = try OwnFile(creating: building.paths.data)
     guard CreationDirectory.markBuilding(data.descriptor) else { throw .busy(holder: nil) }
     self.place = place
@@ -109,9 +112,19 @@ extension LMDBEnvironment {
       if let descriptor = core.descriptor { kvclone_begin_writing_back(descriptor) }
     }
   }
+
+  /// Whether btrfs writes `data.mdb` in place, nil elsewhere.
+  package var isWrittenInPlace: Bool? {
+    try? whileOpen { () throws(LMDBError) in
+      core.descriptor.flatMap { FileSystem.isWrittenInPlace(descriptor: $0) }
+    }
+  }
 }
 
 extension PageFile {
+  /// Whether btrfs writes the file in place, nil elsewhere.
+  package var isWrittenInPlace: Bool? { FileSystem.isWrittenInPlace(descriptor: descriptor) }
+
   /// The list of tables alone, for those who look up a few values.
   package func tableMap() throws(LMDBError) -> PageMap {
     guard let meta, let walk = PageWalk(self, meta, maximumFindings: 1) else {

@@ -14,11 +14,18 @@ struct InitCommand: ToolCommand {
   @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
   var modelVersion: String?
 
+  @Flag(help: "On btrfs: leave copy-on-write, and checksums with it, on for the store's files.")
+  var copyOnWrite = false
+
   func run() throws {
     let path = try global.storePath()
     let loaded = try ManagedObjectModel.load(contentsOf: model, version: modelVersion)
     for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
-    let store = try Interruption.uninterrupted { try ObjectStore.create(at: path, model: loaded.model) }
+    var options = StoreOptions()
+    options.usesCopyOnWrite = copyOnWrite
+    let store = try Interruption.uninterrupted {
+      try ObjectStore.create(at: path, model: loaded.model, options: options)
+    }
     defer { store.close() }
     let info = try store.info()
     let output = Output()

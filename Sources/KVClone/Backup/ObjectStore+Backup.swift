@@ -53,7 +53,9 @@ extension ObjectStore {
       return try makeIncrement(path, since, options, run)
     }
     let environment = try fileEnvironment()
-    var copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
+    var copy = try storeErrors { () throws(LMDBError) in
+      try StoreCopy(to: path, inPlace: environment.isWrittenInPlace)
+    }
     try run.copyState(of: environment, to: copy, self.path)
     var (renewedCount, keptCount): (UInt64, UInt64) = (0, 0)
     if options.finishesMigration {
@@ -87,7 +89,7 @@ extension ObjectStore {
   private func copied(_ copy: borrowing StoreCopy, to path: String, _ run: BackupRun) throws(StoreError) -> StoreCopy {
     let directory = copy.directory
     let file = try storeErrors { () throws(LMDBError) in try PageFile(at: directory, watch: run.watch()) }
-    let next = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
+    let next = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, inPlace: file.isWrittenInPlace) }
     try run.copy(file, to: next, of: self.path)
     return next
   }

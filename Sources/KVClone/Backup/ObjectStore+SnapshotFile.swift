@@ -36,7 +36,9 @@ extension ObjectStore {
 
   private func makeFileSnapshot(_ path: String, _ run: BackupRun) throws(StoreError) -> FileSnapshotResult {
     let environment = try fileEnvironment()
-    let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
+    let copy = try storeErrors { () throws(LMDBError) in
+      try StoreCopy(to: path, inPlace: environment.isWrittenInPlace)
+    }
     try run.check()
     var reason: FileSnapshotResult.CopyReason?
     var lockDuration = Duration.zero

@@ -204,6 +204,7 @@ extension StoreOptions {
     options.keepsDeadReaders = keepsStaleReaders
     options.spillBudget = spillBudget
     options.isReadAheadOff = isReadAheadOff
+    options.usesCopyOnWrite = usesCopyOnWrite
     options.commitLogLimit = usesCommitLog ? commitLogLimit : nil
     options.maximumFileBytes = maximumFileBytes.map { Int(clamping: $0) }
     return options

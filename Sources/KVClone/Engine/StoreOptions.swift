@@ -50,6 +50,11 @@ public struct StoreOptions: Sendable {
   /// throws `incompatibleModel`. Such a migration rewrites what has to be rewritten before the store is open: look at
   /// ``ObjectStore/planMigration(at:to:migration:options:)`` before you leave it to a service that starts.
   public var automaticMigration: MigrationOptions?
+  /// On btrfs: leaves copy-on-write, and with it the file system's checksums, on for a store that is made. Otherwise it is off for
+  /// the store's files, as `chattr +C` turns it off: the store writes no page in place that could be needed and has checksums
+  /// of its own, and its file would get an extent for each page, which makes reflinks slow. Copies are as what they are made from.
+  /// Wanted where btrfs keeps two copies of the data, and is to repair one by the other. See <doc:Operating>.
+  public var usesCopyOnWrite = false
   /// What values of transformable attributes are in Swift.
   public var transformers = ValueTransformerRegistry()
 
