@@ -1,6 +1,6 @@
 public import KVCloneModel
 
-/// Why the files of a model or a mapping model cannot be read; each case names the file, and its description says what to do.
+/// Why the files of a model or a mapping model cannot be read, or a model not be written; each case names the file, and its description says what to do.
 public enum ModelFileError: Error, Hashable, Sendable {
   /// There is nothing at the path.
   case notFound(path: String)
@@ -36,6 +36,12 @@ public enum ModelFileError: Error, Hashable, Sendable {
   case notAMapping(path: String)
   /// The parts of a mapping model do not fit together; `reason` says which and how.
   case brokenMapping(path: String, line: Int, reason: String)
+  /// There is something already where a bundle is to be made.
+  case alreadyExists(path: String)
+  /// The file system refuses to make the bundle, or its name is none; `reason` says why.
+  case unwritable(path: String, reason: String)
+  /// The model says something that a `contents` file cannot say; `reason` tells what, and what to do.
+  case inexpressible(path: String, entity: String?, property: String?, reason: String)
 
   /// The file or bundle that is wrong.
   public var path: String {
@@ -44,7 +50,8 @@ public enum ModelFileError: Error, Hashable, Sendable {
       .noVersion(let path), .currentVersionUnknown(let path, _), .unknownVersion(let path, _, _),
       .tooLarge(let path, _), .notUTF8(let path), .malformed(let path, _, _), .forbiddenDeclaration(let path),
       .limitExceeded(let path, _, _), .missingAttribute(let path, _, _, _), .unknownAttributeType(let path, _, _, _),
-      .invalidModel(let path, _), .notAMapping(let path), .brokenMapping(let path, _, _):
+      .invalidModel(let path, _), .notAMapping(let path), .brokenMapping(let path, _, _),
+      .alreadyExists(let path), .unwritable(let path, _), .inexpressible(let path, _, _, _):
       path
     }
   }
@@ -53,6 +60,7 @@ public enum ModelFileError: Error, Hashable, Sendable {
   public var entity: String? {
     switch self {
     case .unknownAttributeType(_, let entity, _, _): entity
+    case .inexpressible(_, let entity, _, _): entity
     case .invalidModel(_, let error): error.entity
     default: nil
     }
@@ -62,6 +70,7 @@ public enum ModelFileError: Error, Hashable, Sendable {
   public var property: String? {
     switch self {
     case .unknownAttributeType(_, _, let property, _): property
+    case .inexpressible(_, _, let property, _): property
     case .invalidModel(_, let error): error.property
     default: nil
     }
@@ -87,6 +96,9 @@ public enum ModelFileError: Error, Hashable, Sendable {
     case .invalidModel(_, let error): error.kind
     case .notAMapping: "notAMapping"
     case .brokenMapping: "brokenMapping"
+    case .alreadyExists: "alreadyExists"
+    case .unwritable: "unwritable"
+    case .inexpressible: "inexpressible"
     }
   }
 }
@@ -119,6 +131,10 @@ extension ModelFileError: CustomStringConvertible {
     case .invalidModel(_, let error): error.description
     case .notAMapping: "is no mapping model; give the path of a .xcmappingmodel folder with a file 'xcmapping.xml'"
     case .brokenMapping(_, let line, let reason): "line \(line): \(reason); make the mapping model anew with Xcode"
+    case .alreadyExists: "there is something already; name a path where nothing is"
+    case .unwritable(_, let reason): "cannot be written (\(reason)); check the path and its permissions"
+    case .inexpressible(_, let entity, let property, let reason):
+      "\([entity, property].compactMap { $0 }.joined(separator: ".")) \(reason)".trimmingPrefix(" ").description
     }
   }
 

@@ -1,0 +1,108 @@
+import Foundation
+public import KVCloneModel
+
+extension ManagedObjectModel {
+  /// The model as the text of a `contents` file, which Xcode, Core Data's model compiler and
+  /// ``load(contentsOf:version:userInfoKeys:)`` read.
+  ///
+  /// The text is read again before it is returned, so it says the same, with the same ``modelHash``. What has more than one form in
+  /// Swift has one in the file: the elements of an attribute that names no composite become a composite `Entity_attribute`, and
+  /// an index of an old kind that an old file could not hold becomes a fetch index.
+  ///
+  /// - Throws: `inexpressible`, with entity and property, where the file has no way to say something: a control character, a
+  ///   default value of bytes, an infinite bound, an empty regular expression.
+  public func contentsText() throws(ModelFileError) -> String {
+    try contentsText(file: "contents")
+  }
+
+  /// Writes a model bundle, a `.xcdatamodeld` folder, with this version in it as the current one.
+  ///
+  /// The model's name is what the bundle is called, and the version's ``versionIdentifier`` what its folder is. The files get the
+  /// process's usual permissions: a model has nothing of the objects.
+  ///
+  /// - Parameter path: the folder to make; its parent is there, and nothing else at the path.
+  /// - Throws: `alreadyExists`, `inexpressible` (see ``contentsText()``), and `unwritable` with what the file system has to say;
+  ///   nothing is left then.
+  public func write(to path: String) throws(ModelFileError) {
+    guard path.hasSuffix(".xcdatamodeld"), URL(fileURLWithPath: path).lastPathComponent != ".xcdatamodeld" else {
+      throw .unwritable(path: path, reason: "a model bundle's name ends in .xcdatamodeld")
+    }
+    guard Self.isFileName(versionIdentifier) else {
+      throw .inexpressible(
+        path: path, entity: nil, property: nil,
+        reason: "the version's name '\(versionIdentifier)' cannot be a folder's; give the version another one")
+    }
+    let version = "\(versionIdentifier).xcdatamodel"
+    let text = try contentsText(file: "\(path)/\(version)/contents")
+    let current = try Self.currentVersionText(version, path)
+    let manager = FileManager.default
+    // A link that leads nowhere is there, too.
+    if (try? manager.attributesOfItem(atPath: path)) != nil { throw .alreadyExists(path: path) }
+    do {
+      try manager.createDirectory(atPath: path, withIntermediateDirectories: false)
+    } catch {
+      throw .unwritable(path: path, reason: (error as NSError).localizedDescription)
+    }
+    do {
+      try manager.createDirectory(atPath: "\(path)/\(version)", withIntermediateDirectories: false)
+      try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(version)/contents"))
+      try Data(current.utf8).write(to: URL(fileURLWithPath: "\(path)/.xccurrentversion"))
+    } catch {
+      try? manager.removeItem(atPath: path)
+      throw .unwritable(path: path, reason: (error as NSError).localizedDescription)
+    }
+  }
+
+  private func contentsText(file: String) throws(ModelFileError) -> String {
+    let expected = expressibleForm
+    let text = try ModelWriter.write(expected, file: file)
+    let root = try XMLTree.parse(Data(text.utf8), path: file)
+    let read = try ModelReader.read(root, file: file, name: name, version: versionIdentifier).model
+    if let (entity, property) = expected.firstDifference(from: read) {
+      throw .inexpressible(
+        path: file, entity: entity, property: property,
+        reason:
+          "says something that a contents file cannot, such as an empty text where one may be absent, or a negative"
+          + " count; correct it")
+    }
+    return text
+  }
+
+  /// Where two models differ first; nil where they are equal.
+  private func firstDifference(from other: ManagedObjectModel) -> (entity: String?, property: String?)? {
+    if self == other { return nil }
+    for (entity, read) in zip(entities, other.entities) where entity != read {
+      let attribute = zip(entity.attributes, read.attributes).first { $0 != $1 }?.0.name
+      let relationship = zip(entity.relationships, read.relationships).first { $0 != $1 }?.0.name
+      let fetched = zip(entity.fetchedProperties, read.fetchedProperties).first { $0 != $1 }?.0.name
+      return (entity.name, attribute ?? relationship ?? fetched)
+    }
+    for (composite, read) in zip(composites, other.composites) where composite != read {
+      return (composite.name, zip(composite.elements, read.elements).first { $0 != $1 }?.0.name)
+    }
+    let request = zip(fetchRequestTemplates, other.fetchRequestTemplates).first { $0 != $1 }?.0
+    return (request?.entityName, request?.name)
+  }
+
+  /// Whether a folder may be called so, with the ending that it gets.
+  private static func isFileName(_ name: String) -> Bool {
+    !name.isEmpty && name.utf8.count <= 200 && !name.utf8.contains(0) && !name.contains("/")
+  }
+
+  private static func currentVersionText(_ version: String, _ path: String) throws(ModelFileError) -> String {
+    var text = """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+      <plist version="1.0">
+      <dict>
+      \t<key>_XCCurrentVersionName</key>
+      \t<string>
+      """
+    guard XMLText.append(version, to: &text) else {
+      throw .inexpressible(
+        path: path, entity: nil, property: nil,
+        reason: "the version's name has a character that XML cannot hold; give the version another one")
+    }
+    return text + "</string>\n</dict>\n</plist>\n"
+  }
+}
