@@ -77,6 +77,9 @@ static inline int kvclone_is_byte_locked_by_others(int fd, int64_t offset) {
   return range.l_type == F_UNLCK ? 0 : 1;
 }
 
+// Makes durable what was written to the file system of an open file or directory.
+static inline int kvclone_sync_file_system(int fd) { return syscall(SYS_syncfs, fd) == 0 ? 0 : errno; }
+
 static inline int kvclone_set_close_on_exec(int fd) {
   int flags = fcntl(fd, F_GETFD);
   if (flags < 0) return errno;

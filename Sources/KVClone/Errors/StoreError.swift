@@ -7,6 +7,8 @@ public struct StoreError: KVCloneError, Hashable {
     case noStore
     /// There is a store at the path already.
     case storeExists
+    /// There is something already where a folder is to be made.
+    case fileExists
     /// What is at the path is no store of this library, or not one that may be opened (symlink, owner, mode).
     case notAStore
     /// The file was written by a newer library, and says that older ones must not read it.
@@ -123,7 +125,7 @@ public struct StoreError: KVCloneError, Hashable {
     case diskFull
     /// The operating system refused.
     case io
-    /// A backup, a restoration, a file snapshot or a migration was cancelled; nothing is left of it.
+    /// A backup, a restoration, a file snapshot, an export or a migration was cancelled; nothing is left of it.
     case cancelled
   }
 

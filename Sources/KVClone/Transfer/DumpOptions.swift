@@ -15,6 +15,8 @@ public struct DumpOptions: Sendable {
   public var blobsPath: String = ""
   /// Called about every thousand objects with the number written so far.
   public var progress: (@Sendable (Int) -> Void)?
+  /// Called where a file for a blob begins, and with the number of bytes for each piece of it; what it throws ends the dump.
+  var onBlobFile: (@Sendable (_ isNew: Bool, _ byteCount: Int) throws -> Void)?
 
   /// Everything, blobs in the text.
   public init() {}

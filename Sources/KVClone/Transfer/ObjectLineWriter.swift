@@ -11,6 +11,7 @@ package struct ObjectLineWriter {
   private let model: ManagedObjectModel
   private let files: TransferFiles?
   private let filePrefix: String
+  private let onBlobFile: (@Sendable (Bool, Int) throws -> Void)?
   /// Sorted; nil writes every link alike.
   private let insideIDs: [ObjectID]?
   private var writtenBlobs: Set<UInt64> = []
@@ -26,6 +27,7 @@ package struct ObjectLineWriter {
   package init(model: ManagedObjectModel, options: DumpOptions = DumpOptions(), insideIDs: [ObjectID]? = nil) {
     self.model = model
     self.insideIDs = insideIDs
+    onBlobFile = options.onBlobFile
     files = options.blobsDirectory.map { TransferFiles(directory: $0) }
     filePrefix =
       options.blobsPath.isEmpty || options.blobsPath.hasSuffix("/") ? options.blobsPath : options.blobsPath + "/"
@@ -168,7 +170,9 @@ extension ObjectLineWriter {
       if writtenBlobs.insert(blob.id).inserted {
         let handle = try files.create(name)
         defer { try? handle.close() }
+        try onBlobFile?(true, 0)
         _ = try transaction.readData(id, path) { bytes in
+          try onBlobFile?(false, bytes.byteCount)
           try bytes.withUnsafeBytes { try handle.write(contentsOf: Data($0)) }
         }
       }

@@ -13,7 +13,7 @@ extension ObjectStore {
     try Self.dump(ReadTransaction(try readSession()), options, to: sink)
   }
 
-  fileprivate static func dump(
+  static func dump(
     _ transaction: borrowing ReadTransaction, _ options: DumpOptions, to sink: (RawSpan) throws -> Void
   ) throws -> DumpResult {
     let (model, uuid) = transaction._withSession { session in (session.schema.model, session.storeUUID) }

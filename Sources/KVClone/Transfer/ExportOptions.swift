@@ -1,0 +1,55 @@
+import Synchronization
+
+/// How far an export has come.
+public struct ExportProgress: Sendable, Hashable {
+  /// What it is doing.
+  public enum Phase: String, Sendable, Hashable {
+    /// Objects are written as text, and large values to files.
+    case objects
+    /// The disk is waited for.
+    case sync
+  }
+
+  /// What it is doing.
+  public var phase: Phase
+  /// Objects written so far.
+  public var objectCount: Int
+  /// Objects there are to write.
+  public var totalCount: Int
+}
+
+/// What an export made.
+public struct ExportResult: Sendable, Hashable {
+  /// The name of the model's bundle in the folder: `Notes.xcdatamodeld`.
+  public let modelBundle: String
+  /// The version of the model whose objects they are.
+  public let modelVersion: String
+  /// Its ``ManagedObjectModel/modelHash``, in hexadecimal digits.
+  public let modelHash: String
+  /// Objects written.
+  public let objectCount: Int
+  /// Objects written by concrete entity; entities without any are absent.
+  public let counts: [String: Int]
+  /// Files with large values; a value that several objects share has one.
+  public let blobCount: Int
+  /// Bytes of those.
+  public let blobByteCount: UInt64
+  /// Bytes of all files.
+  public let byteCount: UInt64
+  /// How long it took, with the wait for the disk.
+  public let duration: Duration
+}
+
+/// Ends an export from another thread.
+public final class ExportCancellation: Sendable {
+  private let flag = Atomic<Bool>(false)
+
+  /// Nothing is cancelled yet.
+  public init() {}
+
+  /// Has the export throw `cancelled` soon, if it has not finished by then, with nothing left of it.
+  public func cancel() { flag.store(true, ordering: .relaxed) }
+
+  /// Whether `cancel` was called.
+  public var isCancelled: Bool { flag.load(ordering: .relaxed) }
+}

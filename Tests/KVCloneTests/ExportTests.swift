@@ -1,0 +1,191 @@
+import Foundation
+import KVCloneTestSupport
+import Testing
+
+@testable import KVClone
+
+/// What is exported and loaded again is the same model and the same objects.
+struct ExportTests {
+  private static let model = ManagedObjectModel("Photos") {
+    EntityDescription("Album") {
+      AttributeDescription("title", .string, default: "unnamed", userInfo: ["a & b": "<\"c\">\n"])
+      RelationshipDescription("photos", toMany: "Photo", inverse: "album", ordered: true, deleteRule: .cascade)
+    }
+    EntityDescription("Photo") {
+      AttributeDescription("image", .binary)
+      RelationshipDescription("album", toOne: "Album", inverse: "photos")
+    }
+  }
+
+  private func text(_ store: ObjectStore) throws -> String {
+    var bytes: [UInt8] = []
+    _ = try store.dump { piece in piece.withUnsafeBytes { bytes.append(contentsOf: $0) } }
+    let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", maxSplits: 1)
+    return lines.count > 1 ? String(lines[1]) : ""
+  }
+
+  /// A new store of what an export has.
+  private func loaded(_ folder: String, _ result: ExportResult, as path: String) throws -> ObjectStore {
+    let model = try ManagedObjectModel.load(contentsOf: "\(folder)/\(result.modelBundle)").model
+    let store = try ObjectStore.create(at: path, model: model)
+    var options = LoadOptions()
+    options.isStrict = true
+    #expect(try store.load(contentsOf: "\(folder)/objects.ndjson", options: options).objectCount == result.objectCount)
+    return store
+  }
+
+  @Test func aStoreComesBackWithItsImages() throws {
+    let test = try TestStore(Self.model)
+    let image = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
+    let album = try test.store.insert("Album", ["title": "é<&>\u{1}"])
+    for number in 0..<3 {
+      let data = number == 2 ? Data([1, 2, 3]) : image
+      try test.store.write { tx in
+        _ = try tx.insert("Photo", ["image": .binary(data)], relationships: ["album": [album]])
+      }
+    }
+    _ = try test.store.clone([album])
+    let folder = test.root + "/export"
+    let result = try test.store.export(to: folder)
+    #expect(result.objectCount == 8 && result.counts == ["Album": 2, "Photo": 6])
+    #expect(result.modelBundle == "Photos.xcdatamodeld" && result.modelVersion == "Photos")
+    #expect(result.modelHash == Self.model.modelHash.hex)
+    // What the clones share has one file.
+    #expect(result.blobCount == 2 && result.blobByteCount == 6_000_000)
+    let manager = FileManager.default
+    let names = try manager.contentsOfDirectory(atPath: folder).sorted()
+    #expect(names == ["Photos.xcdatamodeld", "README.txt", "blobs", "objects.ndjson"])
+    #expect(try manager.contentsOfDirectory(atPath: folder + "/blobs").count == 2)
+    for (name, mode) in [("", 0o700), ("/objects.ndjson", 0o600), ("/README.txt", 0o600), ("/blobs", 0o700)] {
+      let facts = try manager.attributesOfItem(atPath: folder + name)
+      #expect((facts[.posixPermissions] as? NSNumber)?.intValue == mode, "\(name)")
+    }
+    var byteCount: UInt64 = 0
+    for case let item as String in try #require(manager.enumerator(atPath: folder)) {
+      let facts = try manager.attributesOfItem(atPath: "\(folder)/\(item)")
+      if facts[.type] as? FileAttributeType == .typeRegular {
+        byteCount += (facts[.size] as? NSNumber)?.uint64Value ?? 0
+      }
+    }
+    #expect(result.byteCount == byteCount)
+    let readme = try String(contentsOfFile: folder + "/README.txt", encoding: .utf8)
+    #expect(readme.contains("Photos.xcdatamodeld") && readme.contains("Album: 2"))
+    #expect(readme.split(separator: "\n").allSatisfy { $0.count <= 120 })
+    let again = try loaded(folder, result, as: test.root + "/again.kvclone")
+    defer { again.close() }
+    #expect(again.model == Self.model)
+    #expect(try text(again) == text(test.store))
+    try checked(again)
+    try checked(test.store)
+  }
+
+  @Test func aSnapshotIsExportedAsItWas() throws {
+    let test = try TestStore(Self.model)
+    let album = try test.store.insert("Album", ["title": "then"])
+    try test.store.createSnapshot(named: "s")
+    let before = try text(test.store)
+    try test.store.set(album, "title", "now")
+    try test.store.insert("Album", [:])
+    let snapshot = try test.store.snapshot(named: "s")
+    let result = try snapshot.export(to: test.root + "/export")
+    #expect(result.objectCount == 1)
+    let again = try loaded(test.root + "/export", result, as: test.root + "/again.kvclone")
+    defer { again.close() }
+    #expect(try text(again) == before)
+    try test.store.deleteSnapshots(named: ["s"])
+    expectError(.snapshotNotFound) { try snapshot.export(to: test.root + "/other") }
+    #expect(!FileManager.default.fileExists(atPath: test.root + "/other"))
+  }
+
+  @Test(.enabled(if: Corpus.root != nil, Comment(rawValue: Corpus.missing)))
+  func everyCorpusModelComesBackWithObjects() throws {
+    // The models themselves are all written and read by ModelWriterTests; a fifth of them is enough for what is in stores.
+    for (number, bundle) in Corpus.modelBundles().enumerated() where number % 5 == 0 {
+      let model = try ManagedObjectModel.load(contentsOf: bundle).model
+      let test = try TestStore(model)
+      let made = GraphGenerator.generate(ModelView(model), seed: 7, size: 3)
+      let lines = Array(try made.ndjson(model: ModelView(model)).utf8)
+      var isRead = false
+      _ = try test.store.load { buffer in
+        if !isRead { buffer += lines }
+        defer { isRead = true }
+        return !isRead
+      }
+      // Ids of a dump follow its own order, so texts are compared from the first copy on.
+      let first = try test.store.export(to: test.root + "/first")
+      let copy = try loaded(test.root + "/first", first, as: test.root + "/copy.kvclone")
+      defer { copy.close() }
+      #expect(copy.model == model, "\(bundle)")
+      #expect(first.modelHash == model.modelHash.hex)
+      let second = try copy.export(to: test.root + "/second")
+      let again = try loaded(test.root + "/second", second, as: test.root + "/again.kvclone")
+      defer { again.close() }
+      #expect(try text(again) == text(copy), "\(bundle)")
+      #expect(second.counts == first.counts && first.objectCount == made.graph.objects.count, "\(bundle)")
+      try checked(copy)
+    }
+  }
+
+  @Test func namesThatNoFolderCanHaveAreMadeUsable() throws {
+    #expect(ExportRun.fileName("Notes") == "Notes")
+    #expect(ExportRun.fileName("a/b\u{0}\n") == "a-b--")
+    #expect(ExportRun.fileName("") == "Model")
+    #expect(ExportRun.fileName(String(repeating: "é", count: 300)).utf8.count == 200)
+    let model = ManagedObjectModel(
+      name: "a/b", versionIdentifier: "1/2", entities: [EntityDescription(name: "E")])
+    let test = try TestStore(model)
+    let result = try test.store.export(to: test.root + "/export")
+    #expect(result.modelBundle == "a-b.xcdatamodeld" && result.modelVersion == "1/2")
+    let read = try ManagedObjectModel.load(contentsOf: test.root + "/export/a-b.xcdatamodeld").model
+    #expect(read.modelHash == model.modelHash && read.versionIdentifier == "1-2")
+  }
+
+  @Test func nothingIsLeftOfWhatCannotBeDone() throws {
+    let test = try TestStore(Self.model)
+    try test.store.insert("Album", [:])
+    let manager = FileManager.default
+    let path = test.root + "/export"
+    try manager.createSymbolicLink(atPath: path, withDestinationPath: test.root + "/nowhere")
+    expectError(.fileExists) { try test.store.export(to: path) }
+    expectError(.fileExists) { try test.store.export(to: test.path) }
+    expectError(.io) { try test.store.export(to: test.root + "/no/export") }
+    try manager.removeItem(atPath: path)
+    let cancellation = ExportCancellation()
+    expectError(.cancelled) {
+      // Once at work: it is heard in the last phase as well.
+      try test.store.export(to: path, progress: { _ in cancellation.cancel() }, cancellation: cancellation)
+    }
+    #expect(try manager.contentsOfDirectory(atPath: test.root) == ["test.kvclone"])
+    try test.store.export(to: path)
+    #expect(try manager.contentsOfDirectory(atPath: test.root).sorted() == ["export", "test.kvclone"])
+  }
+
+  @Test func aModelThatNoFileCanHoldIsRefusedByName() throws {
+    var model = EntityDescription(name: "E", attributes: [AttributeDescription("a", .string, userInfo: ["k": "\u{1}"])])
+    let controlled = try TestStore(ManagedObjectModel(name: "M", entities: [model]))
+    let error = expectError(.invalidModel) { try controlled.store.export(to: controlled.root + "/export") }
+    #expect(error?.entity == "E" && error?.property == "a")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: controlled.root) == ["test.kvclone"])
+    model.attributes = [AttributeDescription("b", .binary, default: .binary(Data([1])))]
+    let binary = try TestStore(ManagedObjectModel(name: "M", entities: [model]))
+    #expect(expectError(.invalidModel) { try binary.store.export(to: binary.root + "/export") }?.property == "b")
+  }
+
+  @Test func whatACrashLeftIsSweptAndNothingElse() throws {
+    let test = try TestStore(Self.model)
+    let manager = FileManager.default
+    func leave(_ name: String, locked: Bool) throws {
+      try manager.createDirectory(atPath: "\(test.root)/\(name)/blobs", withIntermediateDirectories: true)
+      try Data([1]).write(to: URL(fileURLWithPath: "\(test.root)/\(name)/blobs/blob-1"))
+      if locked { try Data().write(to: URL(fileURLWithPath: "\(test.root)/\(name)/writer.lock")) }
+    }
+    try leave(".export.exporting-abcdef", locked: true)
+    try leave(".export.exporting-ghijkl", locked: false)
+    try leave(".other.exporting-abcdef", locked: true)
+    try test.store.export(to: test.root + "/export")
+    #expect(
+      try manager.contentsOfDirectory(atPath: test.root).sorted() == [
+        ".export.exporting-ghijkl", ".other.exporting-abcdef", "export", "test.kvclone",
+      ])
+  }
+}

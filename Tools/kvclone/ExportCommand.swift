@@ -1,0 +1,75 @@
+import ArgumentParser
+import KVClone
+
+struct ExportCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "export", abstract: "Writes model and objects into a folder that Core Data's tools can read.",
+    discussion: """
+      DEST gets the model as a bundle of Xcode's (MODEL.xcdatamodeld), objects.ndjson, which `kvclone load` reads, blobs with a \
+      file for each large value, and README.txt, which says what is what. It is complete when it is there.
+
+      EXAMPLES
+        kvclone export notes-export
+        kvclone export last-week --snapshot weekly
+        kvclone init --store new --model notes-export/Notes.xcdatamodeld
+        kvclone load --store new notes-export/objects.ndjson
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The folder to make; there must be nothing at the path.", valueName: "dest"))
+  var destination: String
+
+  @Option(help: ArgumentHelp("What this snapshot shows, and not what there is now.", valueName: "name"))
+  var snapshot: String?
+
+  func validate() throws {
+    if destination.isEmpty { throw ValidationError("the destination is empty; give a path") }
+    if let snapshot, snapshot.isEmpty { throw ValidationError("--snapshot is given, and empty; give its name") }
+  }
+
+  func run() throws {
+    let store = try global.openStore(isReadOnly: true)
+    defer { store.close() }
+    let past = try snapshot.map { try store.snapshot(named: $0) }
+    let cancellation = ExportCancellation()
+    let bar = ProgressBar("export", unit: "objects", total: nil, global)
+    let report: @Sendable (ExportProgress) -> Void = { progress in
+      bar.update(
+        UInt64(progress.objectCount), phase: progress.phase.rawValue, of: UInt64(progress.totalCount))
+    }
+    let result = try Interruption.cancelling(cancellation.cancel) {
+      defer { bar.finish() }
+      return try past?.export(to: destination, progress: report, cancellation: cancellation)
+        ?? store.export(to: destination, progress: report, cancellation: cancellation)
+    }
+    try write(result)
+  }
+
+  private func write(_ result: ExportResult) throws {
+    let output = Output()
+    if global.json {
+      return try output.json { json in
+        json.beginObject()
+        json.member("path", destination)
+        json.member("model", result.modelBundle)
+        json.member("modelVersion", result.modelVersion)
+        json.member("modelHash", result.modelHash)
+        json.member("objects", result.objectCount)
+        json.member("counts", result.counts)
+        json.member("blobs", result.blobCount)
+        json.member("blobBytes", result.blobByteCount)
+        json.member("bytes", result.byteCount)
+        if let snapshot { json.member("snapshot", snapshot) }
+        json.member("seconds", result.duration.inSeconds)
+        json.endObject()
+      }
+    }
+    if global.quiet { return }
+    let blobs = result.blobCount == 0 ? "" : ", \(Text.count(result.blobCount, "large value"))"
+    try output.line(
+      "exported to \(destination): \(Text.count(result.objectCount, "object"))\(blobs), "
+        + "\(Text.bytes(result.byteCount)) in \(Text.seconds(result.duration.inSeconds))")
+    try output.flush()
+  }
+}
