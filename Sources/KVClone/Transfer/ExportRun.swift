@@ -118,7 +118,9 @@ final class ExportRun: Sendable {
   private static func byteCount(of folder: String) -> UInt64 {
     let items = FileManager.default.enumerator(atPath: folder)
     var count: UInt64 = 0
+    // The lock that says that somebody is at work goes when the folder gets its name.
     while let item = items?.nextObject() as? String {
+      if item == "writer.lock" { continue }
       let path = "\(folder)/\(item)"
       if FileSystem.kind(path) == .regularFile { count += UInt64(FileSystem.byteCount(path) ?? 0) }
     }
