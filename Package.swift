@@ -10,16 +10,27 @@ let common: [SwiftSetting] = [
   .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
+let service: TargetDependencyCondition = .when(traits: ["Service"])!
+
 let package = Package(
   name: "KVClone",
   products: [
     .library(name: "KVClone", targets: ["KVClone"]),
+    .library(name: "KVCloneService", targets: ["KVCloneService"]),
     .executable(name: "kvclone", targets: ["KVCloneTool"]),
     .plugin(name: "KVCloneModelPlugin", targets: ["KVCloneModelPlugin"]),
+  ],
+  traits: [
+    .trait(
+      name: "Service",
+      description: "KVCloneService: a store as a service of swift-service-lifecycle, with health and metrics.")
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+    // Fetched and built with the trait only.
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
     .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.4.0"),
   ],
   targets: [
@@ -40,6 +51,25 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: common),
+    // Without the trait there is nothing in these three.
+    .target(
+      name: "KVCloneService",
+      dependencies: [
+        "KVClone", .product(name: "Logging", package: "swift-log"),
+        .product(name: "CoreMetrics", package: "swift-metrics", condition: service),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: service),
+      ],
+      swiftSettings: common),
+    .executableTarget(
+      name: "KVCloneInbox", dependencies: [.target(name: "KVCloneService", condition: service)],
+      path: "Tools/service-example", swiftSettings: common),
+    .executableTarget(
+      name: "KVCloneServiceProbe",
+      dependencies: [
+        .target(name: "KVCloneService", condition: service),
+        .product(name: "MetricsTestKit", package: "swift-metrics", condition: service),
+      ],
+      path: "Tests/KVCloneServiceProbe", swiftSettings: common),
     .target(name: "KVCloneGenerator", dependencies: ["KVCloneModel"], swiftSettings: common),
     .plugin(name: "KVCloneModelPlugin", capability: .buildTool(), dependencies: ["KVCloneModelTool"]),
     .executableTarget(
@@ -72,7 +102,8 @@ let package = Package(
       name: "KVCloneCoreDataTests", dependencies: ["KVCloneCoreData", "KVCloneTestSupport"],
       swiftSettings: common),
     .testTarget(
-      name: "KVCloneTests", dependencies: ["KVClone", "KVCloneTestSupport", "KVClonePeer"], swiftSettings: common),
+      name: "KVCloneTests", dependencies: ["KVClone", "KVCloneTestSupport", "KVClonePeer"],
+      exclude: ["GoldenStores"], swiftSettings: common),
     .testTarget(
       name: "KVCloneTypedTests", dependencies: ["KVClone", "KVCloneGenerator", "KVCloneTestSupport"],
       exclude: ["Notebook.xcdatamodeld", "Golden"], swiftSettings: common, plugins: ["KVCloneModelPlugin"]),

@@ -14,6 +14,8 @@ enum SourceRules {
     "KVCloneCoreData": ["KVCloneModel"],
     "KVCloneGenerator": ["KVCloneModel"],
     "KVClone": ["KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel"],
+    "KVCloneService": ["KVClone"],
+    "KVCloneInbox": ["KVClone", "KVCloneService"],
     "KVCloneTool": ["KVClone", "KVCloneGenerator"],
     "KVCloneModelTool": ["KVCloneGenerator", "KVCloneCoreData", "KVCloneModel"],
     "KVCloneFaultTool": ["KVClone", "KVCloneLMDB"],
@@ -31,7 +33,7 @@ enum SourceRules {
 
   static let modulesOfTools = [
     "kvclone": "KVCloneTool", "kvclone-model": "KVCloneModelTool", "kvclone-faults": "KVCloneFaultTool",
-    "fuzz": "KVCloneFuzz",
+    "fuzz": "KVCloneFuzz", "service-example": "KVCloneInbox",
   ]
 
   /// The module that a file belongs to; nil for tests, which may import whatever they test.

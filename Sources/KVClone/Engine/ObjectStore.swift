@@ -126,7 +126,7 @@ public final class ObjectStore: Sendable {
   }
 
   /// Runs what writes on a thread of the store's own, from asynchronous code.
-  func onWriterQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+  package func onWriterQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
     try await withCheckedThrowingContinuation { continuation in
       writerQueue.async { continuation.resume(with: Result { try body() }) }
     }

@@ -1,0 +1,68 @@
+#if Service
+  import CoreMetrics
+  import KVClone
+  import Synchronization
+
+  /// The metrics of one store, by the names that `kvclone stat --format prometheus` has for them.
+  final class StoreMetrics: Sendable {
+    private let factory: any MetricsFactory
+    private let common: [(String, String)]
+    private let writes: CoreMetrics.Timer
+    private let failedWrites: Counter
+    private let commits: Counter
+    /// The commit that the counter has been brought to.
+    private let countedCommit = Mutex<UInt64?>(nil)
+
+    init(_ configuration: StoreServiceConfiguration) {
+      factory = configuration.metricsFactory ?? MetricsSystem.factory
+      common = configuration.name.map { [("store", $0)] } ?? []
+      writes = CoreMetrics.Timer(label: "kvclone_write_duration", dimensions: common, factory: factory)
+      failedWrites = Counter(label: "kvclone_writes_failed_total", dimensions: common, factory: factory)
+      commits = Counter(label: "kvclone_commits_total", dimensions: common, factory: factory)
+    }
+
+    /// A write transaction of this process: from when it was asked for to its durable commit, the wait for its turn included.
+    func recordWrite(_ duration: Duration, isDone: Bool) {
+      if isDone {
+        let (seconds, attoseconds) = duration.components
+        writes.recordNanoseconds(seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000)
+      } else {
+        failedWrites.increment()
+      }
+    }
+
+    func record(_ statistics: StoreStatistics) {
+      let news = countedCommit.withLock { counted -> UInt64 in
+        // The first look tells where the store is, not what happened since the process began.
+        defer { counted = statistics.commit }
+        return counted.map { statistics.commit > $0 ? statistics.commit - $0 : 0 } ?? 0
+      }
+      if news > 0 { commits.increment(by: Int64(clamping: news)) }
+      gauge("kvclone_file_bytes", Double(statistics.fileBytes))
+      let free = statistics.freePages
+      let pages = [
+        ("used", statistics.usedPages), ("reusable", free.reusable), ("held", free.held), ("recent", free.recent),
+      ]
+      for (state, count) in pages { gauge("kvclone_pages", Double(count), [("state", state)]) }
+      for (entity, count) in statistics.counts { gauge("kvclone_objects", Double(count), [("entity", entity)]) }
+      gauge("kvclone_snapshots", Double(statistics.snapshotCount))
+      gauge("kvclone_readers", Double(statistics.readerCount))
+      let oldest = statistics.oldestReader
+      gauge("kvclone_oldest_reader_lag_commits", Double(oldest?.lag ?? 0))
+      gauge("kvclone_oldest_reader_retained_bytes", Double(oldest?.retainedBytes ?? 0))
+      // Nobody knows the age of another process's reader where the store keeps no history: no number is better than a wrong one.
+      if oldest == nil || oldest?.age != nil {
+        gauge("kvclone_oldest_reader_age_seconds", (oldest?.age ?? .zero).inSeconds)
+      }
+      gauge("kvclone_writer_held_seconds", (statistics.writer?.age ?? .zero).inSeconds)
+    }
+
+    private func gauge(_ label: String, _ value: Double, _ dimensions: [(String, String)] = []) {
+      Gauge(label: label, dimensions: common + dimensions, factory: factory).record(value)
+    }
+  }
+
+  extension Duration {
+    var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+  }
+#endif

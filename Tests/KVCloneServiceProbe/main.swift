@@ -1,0 +1,185 @@
+// Runs a store as a service, in this process and as the example that the documentation shows, and says what is not as it should be.
+// `Tools/service` builds and runs it.
+#if Service
+  import CoreMetrics
+  import Foundation
+  import KVClone
+  import KVCloneService
+  import Logging
+  import MetricsTestKit
+  import ServiceLifecycle
+  import Synchronization
+
+  /// What was expected and did not come.
+  final class Findings: Sendable {
+    private let texts = Mutex<[String]>([])
+
+    func expect(_ isSo: Bool, _ what: String) {
+      if !isSo { texts.withLock { $0.append(what) } }
+    }
+
+    func finish() -> Never {
+      let found = texts.withLock { $0 }
+      for text in found { print("✘ \(text)") }
+      print(found.isEmpty ? "the service works" : "\(found.count) things are wrong")
+      exit(found.isEmpty ? 0 : 1)
+    }
+  }
+
+  /// Something that another thread says once.
+  final class Flag: Sendable {
+    private let value = Atomic<Bool>(false)
+    var isSet: Bool { value.load(ordering: .relaxed) }
+    func set() { value.store(true, ordering: .relaxed) }
+  }
+
+  struct Probe {
+    let findings = Findings()
+    let root: String
+    let model = ManagedObjectModel("Notes") {
+      EntityDescription("Note") { AttributeDescription("title", .string) }
+    }
+
+    init() throws {
+      root = NSTemporaryDirectory() + "/kvclone-service-\(UUID().uuidString)"
+      try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
+    }
+
+    func run() async throws {
+      defer { try? FileManager.default.removeItem(atPath: root) }
+      try await stopInTheMiddleOfAWrite()
+      try await runTheExample()
+    }
+
+    /// Waits for something that another task or process does; a minute is far more than it takes.
+    func eventually(_ what: String, _ isSo: () throws -> Bool) async throws {
+      for _ in 0..<6_000 {
+        if try isSo() { return }
+        try await Task.sleep(for: .milliseconds(10))
+      }
+      findings.expect(false, "\(what) never happened")
+    }
+
+    /// A write that is in work when the process is told to stop is committed, and the store is closed after it.
+    func stopInTheMiddleOfAWrite() async throws {
+      let store = try ObjectStore.create(at: root + "/one", model: model)
+      var configuration = StoreServiceConfiguration()
+      configuration.name = "one"
+      configuration.metricsInterval = .milliseconds(20)
+      configuration.writerPatience = .milliseconds(1)
+      let metrics = TestMetrics()
+      configuration.metricsFactory = metrics
+      var logger = Logger(label: "probe")
+      logger.logLevel = .error
+      let service = StoreService(store, configuration: configuration, logger: logger)
+      findings.expect(!service.health().isReady && service.health().isLive, "live and not ready before the start")
+      let group = ServiceGroup(services: [service], logger: logger)
+      let running = Task { try await group.run() }
+      try await eventually("readiness") { service.health().isReady && service.health().problems.isEmpty }
+      try await service.write { tx in _ = try tx.insert("Note", ["title": "first"]) }
+      do {
+        try await service.write { tx in _ = try tx.insert("Nobody") }
+        findings.expect(false, "an unknown entity was accepted")
+      } catch {}
+      try await eventually("the metrics of a commit") { metrics.counterTotal(label: "kvclone_commits_total") > 0 }
+      let gate = DispatchSemaphore(value: 0)
+      let isWriting = Flag()
+      let last = Task {
+        try await service.write(label: "slow") { tx in
+          isWriting.set()
+          gate.wait()
+          _ = try tx.insert("Note", ["title": "last"])
+        }
+      }
+      try await eventually("the slow write") { isWriting.isSet }
+      try await Task.sleep(for: .milliseconds(20))
+      let busy = service.health()
+      findings.expect(busy.isLive && !busy.isReady, "not ready while the write lock is held for long: \(busy)")
+      findings.expect(busy.problems.contains { $0.contains("slow") }, "who holds it is named: \(busy)")
+      await group.triggerGracefulShutdown()
+      try await eventually("the stop") { service.health().problems.contains { $0.contains("being stopped") } }
+      gate.signal()
+      try await running.value
+      try await last.value
+      findings.expect(!service.health().isReady && service.health().isLive, "live and not ready after the stop")
+      do {
+        try await service.write { tx in _ = try tx.insert("Note") }
+        findings.expect(false, "a stopped service writes")
+      } catch let error as StoreError {
+        findings.expect(error.kind == .closed, "a stopped service says \(error.kind)")
+      }
+      try check(metrics)
+      let reopened = try ObjectStore.open(at: root + "/one")
+      defer { reopened.close() }
+      findings.expect(try reopened.info().objectCount == 2, "both writes are there")
+      findings.expect(try reopened.check().damages.isEmpty, "the store is sound")
+    }
+
+    func check(_ metrics: TestMetrics) throws {
+      let store = [("store", "one")]
+      func last(_ label: String, _ dimensions: [(String, String)] = []) throws -> Double? {
+        try metrics.expectGauge(label, store + dimensions).lastValue
+      }
+      findings.expect(try last("kvclone_objects", [("entity", "Note")]) == 2, "the last metrics count both objects")
+      findings.expect(try last("kvclone_file_bytes") ?? 0 > 8_192, "bytes of the file")
+      findings.expect(try last("kvclone_pages", [("state", "used")]) ?? 0 > 2, "pages in use")
+      for label in ["snapshots", "readers", "oldest_reader_lag_commits", "oldest_reader_age_seconds"] {
+        findings.expect(try last("kvclone_\(label)") == 0, "\(label) is 0")
+      }
+      findings.expect(
+        try metrics.expectGauge("kvclone_writer_held_seconds", store).values.contains { $0 > 0 }, "the writer was seen")
+      findings.expect(
+        try metrics.expectTimer("kvclone_write_duration", store).values.count == 2, "two writes were timed")
+      findings.expect(metrics.counterTotal(label: "kvclone_writes_failed_total") == 2, "two failed")
+      findings.expect(metrics.counterTotal(label: "kvclone_commits_total") == 2, "two were committed")
+    }
+
+    /// The example, as a process of its own: files go in, refused ones aside, and SIGTERM ends it with the file in work loaded.
+    func runTheExample() async throws {
+      let inbox = root + "/inbox"
+      try FileManager.default.createDirectory(atPath: inbox, withIntermediateDirectories: true)
+      try model.write(to: root + "/Notes.xcdatamodeld")
+      let process = Process()
+      let beside = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+      process.executableURL = beside.appending(path: "KVCloneInbox")
+      process.arguments = [root + "/two", root + "/Notes.xcdatamodeld", inbox]
+      process.standardError = FileHandle.nullDevice
+      process.standardOutput = FileHandle.nullDevice
+      try process.run()
+      defer { if process.isRunning { process.terminate() } }
+      func isThere(_ name: String) -> Bool { FileManager.default.fileExists(atPath: "\(inbox)/\(name)") }
+      func put(_ lines: String, as name: String) throws {
+        try Data(lines.utf8).write(to: URL(fileURLWithPath: "\(root)/\(name)"))
+        try FileManager.default.moveItem(atPath: "\(root)/\(name)", toPath: "\(inbox)/\(name)")
+      }
+      try await eventually("the example's readiness") { isThere("ready") }
+      try put(#"{"id":"Note/1","attributes":{"title":"a"}}"# + "\n", as: "a.ndjson")
+      try put("no JSON\n", as: "b.ndjson")
+      try await eventually("a loaded file") { isThere("done/a.ndjson") }
+      try await eventually("a refused file") { isThere("refused/b.ndjson") }
+      try put((1...20_000).map { #"{"id":"Note/\#($0)"}"# }.joined(separator: "\n"), as: "c.ndjson")
+      try await Task.sleep(for: .milliseconds(250))
+      process.terminate()
+      process.waitUntilExit()
+      findings.expect(
+        process.terminationReason == .exit && process.terminationStatus == 0,
+        "the example ended with \(process.terminationStatus)")
+      findings.expect(!isThere("ready"), "a stopped example is not ready")
+      // Whether it had begun with the last file is the machine's to say; half of it must not be there.
+      let isLoaded = isThere("done/c.ndjson")
+      findings.expect(isLoaded != isThere("c.ndjson"), "the last file is in one place")
+      let store = try ObjectStore.open(at: root + "/two")
+      defer { store.close() }
+      findings.expect(
+        try store.info().objectCount == (isLoaded ? 20_001 : 1), "what is done is in the store, and nothing else")
+      findings.expect(try store.check().damages.isEmpty, "the example's store is sound")
+    }
+
+  }
+
+  let probe = try Probe()
+  try await probe.run()
+  probe.findings.finish()
+#else
+  print("built without the trait: run Tools/service")
+#endif
