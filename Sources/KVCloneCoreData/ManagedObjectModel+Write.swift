@@ -5,7 +5,7 @@ extension ManagedObjectModel {
   /// The model as the text of a `contents` file, which Xcode, Core Data's model compiler and
   /// ``load(contentsOf:version:userInfoKeys:)`` read.
   ///
-  /// The text is read again before it is returned, so it says the same, with the same ``modelHash``. What has more than one form in
+  /// The text is read again before it is returned, so it says the same, with the same `modelHash`. What has more than one form in
   /// Swift has one in the file: the elements of an attribute that names no composite become a composite `Entity_attribute`, and
   /// an index of an old kind that an old file could not hold becomes a fetch index.
   ///
@@ -17,7 +17,7 @@ extension ManagedObjectModel {
 
   /// Writes a model bundle, a `.xcdatamodeld` folder, with this version in it as the current one.
   ///
-  /// The model's name is what the bundle is called, and the version's ``versionIdentifier`` what its folder is. The files get the
+  /// The model's name is what the bundle is called, and the version's `versionIdentifier` what its folder is. The files get the
   /// process's usual permissions: a model has nothing of the objects.
   ///
   /// - Parameter path: the folder to make; its parent is there, and nothing else at the path.

@@ -24,7 +24,7 @@ public struct ExportResult: Sendable, Hashable {
   public let modelBundle: String
   /// The version of the model whose objects they are.
   public let modelVersion: String
-  /// Its ``ManagedObjectModel/modelHash``, in hexadecimal digits.
+  /// Its `ManagedObjectModel.modelHash`, in hexadecimal digits.
   public let modelHash: String
   /// Objects written.
   public let objectCount: Int

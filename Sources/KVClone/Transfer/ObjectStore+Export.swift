@@ -20,7 +20,7 @@ extension ObjectStore {
   ///   - progress: is told how far it has come, on the thread that exports.
   ///   - cancellation: ends it from another thread.
   /// - Throws: `fileExists`; `invalidModel`, with entity and property, where the model says something that Xcode's files cannot (see
-  ///   ``ManagedObjectModel/contentsText()``); `diskFull`, `io`; `cancelled`; `damaged`, `readersFull`, `closed`. Nothing is left then.
+  ///   `ManagedObjectModel.contentsText()`); `diskFull`, `io`; `cancelled`; `damaged`, `readersFull`, `closed`. Nothing is left then.
   @available(*, noasync, message: "it waits for the disk: call it on a thread of your own")
   @discardableResult
   public func export(
