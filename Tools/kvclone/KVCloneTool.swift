@@ -12,6 +12,11 @@ struct KVCloneTool: ParsableCommand {
 
       Exit codes: 0 success, 1 failure, 3 finished with something unreadable, 4 check found damage, 5 differences found, \
       10 no store there, 11 store busy, 64 wrong usage, 130 interrupted.
+
+      EXAMPLES:
+        kvclone demo --at photos.kvclone
+        kvclone -s photos.kvclone clone Project/1
+        kvclone --generate-completion-script bash > kvclone.bash
       """,
     version: "kvclone \(ToolVersion.current)",
     subcommands: [
@@ -22,12 +27,35 @@ struct KVCloneTool: ParsableCommand {
       SnapshotCommand.self, MigrateCommand.self, BackupCommand.self, RestoreCommand.self, CompactCommand.self,
       ExportCommand.self,
       SalvageCommand.self, RepairCommand.self, HistoryCommand.self,
-      WatchCommand.self, ReadersCommand.self,
+      WatchCommand.self, ReadersCommand.self, BenchCommand.self,
     ])
 }
 
 enum ToolVersion {
   static let current = "0.1.0"
+}
+
+extension KVCloneTool {
+  /// What is said where nothing was asked.
+  static let shortHelp = """
+    kvclone keeps object graphs in embedded stores, and clones them deeply.
+
+      kvclone demo                              a store to try things on
+      kvclone -s STORE init --model MODEL       a new store for a Core Data model
+      kvclone -s STORE load FILE                objects in, as lines of JSON
+      kvclone -s STORE query ENTITY PREDICATE   objects by a predicate
+      kvclone -s STORE clone ID                 an object with all that belongs to it
+      kvclone -s STORE check                    is anything damaged?
+
+    All commands: kvclone --help    One of them: kvclone COMMAND --help
+    """
+
+  /// Runs where no command is named.
+  func run() throws {
+    let output = Output()
+    try output.line(Self.shortHelp)
+    try output.flush()
+  }
 }
 
 /// A command that has the options that all have.

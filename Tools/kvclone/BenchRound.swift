@@ -1,0 +1,227 @@
+import Foundation
+import KVClone
+import Synchronization
+
+/// One thing that `bench` measures.
+enum BenchStep: String, CaseIterable {
+  case insert, images, read, query, scan, clone, delete, commits, snapshot
+
+  /// What a row of the table calls it.
+  var title: String {
+    switch self {
+    case .insert: "insert, one transaction"
+    case .images: "write images"
+    case .read: "read by id, any order"
+    case .query: "query by an index"
+    case .scan: "query without index"
+    case .clone: "clone the whole graph"
+    case .delete: "delete the clone"
+    case .commits: "durable single commits"
+    case .snapshot: "make a snapshot"
+    }
+  }
+
+  /// What is counted.
+  var unit: String {
+    switch self {
+    case .images: "bytes"
+    case .commits: "commits"
+    case .snapshot: "snapshots"
+    default: "objects"
+    }
+  }
+}
+
+/// What is asked for.
+struct BenchSettings {
+  let objects: Int
+  let images: Int
+  let imageBytes: Int
+  let seed: UInt64
+  let rounds: Int
+
+  /// About what the store takes while a round runs: records and links, the clone's too, the images once, and what commits
+  /// need meanwhile. Rather too much than too little.
+  var neededBytes: Double {
+    Double(objects) * 2 * 500 + Double(images) * (Double(imageBytes) + 8192) + 64e6
+  }
+}
+
+/// Whether an interrupt came.
+final class BenchCancellation: Sendable {
+  private let isCancelled = Atomic(false)
+
+  @Sendable func cancel() { isCancelled.store(true, ordering: .relaxed) }
+
+  func check() throws {
+    if isCancelled.load(ordering: .relaxed) {
+      throw Failure("interrupted", "interrupted", code: Failure.Code.interrupted)
+    }
+  }
+}
+
+/// One round: a new store, and each step once. What a step answers is checked, so that nothing is measured that was not done.
+struct BenchRound {
+  struct Result {
+    var seconds: [BenchStep: Double] = [:]
+    /// How many of the step's units were done.
+    var counts: [BenchStep: Int] = [:]
+    var fileBytes: UInt64 = 0
+  }
+
+  /// Single commits wait for the disk, and so few are enough.
+  private static let commitCount = 100
+  private static let readLimit = 100_000
+
+  let settings: BenchSettings
+  let cancellation: BenchCancellation
+  private(set) var result = Result()
+
+  init(_ settings: BenchSettings, _ cancellation: BenchCancellation) {
+    self.settings = settings
+    self.cancellation = cancellation
+  }
+
+  /// - Parameter progress: called when a step begins.
+  mutating func run(at path: String, _ progress: (BenchStep) -> Void) throws -> Result {
+    let store = try ObjectStore.create(at: path, model: BenchModel.model)
+    defer { store.close() }
+    var random = SeededGenerator(seed: settings.seed)
+    progress(.insert)
+    let clock = ContinuousClock()
+    let start = clock.now
+    let settings = settings
+    let cancellation = cancellation
+    let graph = try store.write(label: "bench") { transaction in
+      try BenchModel(objects: settings.objects, &random, into: &transaction) { try cancellation.check() }
+    }
+    note(.insert, settings.objects, clock.now - start)
+    try writeImages(store, graph, progress)
+    try read(store, graph, &random, progress)
+    try query(store, graph, progress)
+    try cloneAndDelete(store, graph, progress)
+    try commit(store, graph, progress)
+    try measure(.snapshot, progress) {
+      _ = try store.createSnapshot(named: "bench")
+      return 1
+    }
+    result.fileBytes = try store.info().fileBytes
+    try cancellation.check()
+    return result
+  }
+
+  private mutating func note(_ step: BenchStep, _ count: Int, _ duration: Duration) {
+    result.seconds[step] = duration.inSeconds
+    result.counts[step] = count
+  }
+
+  private mutating func measure(_ step: BenchStep, _ progress: (BenchStep) -> Void, _ body: () throws -> Int) throws {
+    try cancellation.check()
+    progress(step)
+    let start = ContinuousClock.now
+    let count = try body()
+    note(step, count, ContinuousClock.now - start)
+  }
+
+  private mutating func writeImages(_ store: ObjectStore, _ graph: BenchModel, _ progress: (BenchStep) -> Void) throws {
+    let (count, size, cancellation) = (settings.images, settings.imageBytes, cancellation)
+    if count == 0 { return }
+    var random = SeededGenerator(seed: settings.seed ^ 0xB17E5)
+    var bytes = [UInt8](repeating: 0, count: size)
+    // A repeated piece of noise: nothing between the program and the disk gains from its likeness.
+    let noise = (0..<min(size, 4096)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+    for place in 0..<size { bytes[place] = noise[place % noise.count] ^ UInt8(truncatingIfNeeded: place >> 12) }
+    let image = Data(bytes)
+    try measure(.images, progress) {
+      try store.write(label: "bench") { transaction in
+        for photo in graph.photos.prefix(count) {
+          try cancellation.check()
+          try transaction.set(photo, "image", .binary(image))
+        }
+      }
+      return count * size
+    }
+  }
+
+  private mutating func read(
+    _ store: ObjectStore, _ graph: BenchModel, _ random: inout SeededGenerator, _ progress: (BenchStep) -> Void
+  ) throws {
+    let places = (0..<min(graph.photos.count, Self.readLimit)).map { _ in
+      Int.random(in: 0..<graph.photos.count, using: &random)
+    }
+    try measure(.read, progress) {
+      try store.read { transaction in
+        for place in places {
+          guard try transaction.object(graph.photos[place]).value("number") == .integer(Int64(place)) else {
+            throw Self.wrong("an object that was read by its id")
+          }
+        }
+      }
+      return places.count
+    }
+  }
+
+  private mutating func query(_ store: ObjectStore, _ graph: BenchModel, _ progress: (BenchStep) -> Void) throws {
+    let photos = graph.photos.count
+    try measure(.query, progress) {
+      var found = 0
+      for shelf in 0..<BenchModel.shelfCount {
+        let request = FetchRequest("Photo", predicate: try QueryPredicate(format: "shelf == \(shelf)"))
+        try store.read { transaction in
+          try transaction.forEachObject(matching: request) { object in
+            if try object.value("shelf") == .integer(Int64(shelf)) { found += 1 }
+            return true
+          }
+        }
+      }
+      guard found == photos else { throw Self.wrong("a query by an index") }
+      return found
+    }
+    try measure(.scan, progress) {
+      let halves = try ["rating < 0.5", "rating >= 0.5"].map { format in
+        let request = FetchRequest("Photo", predicate: try QueryPredicate(format: format))
+        return try store.read { transaction in try transaction.count(request) }
+      }
+      guard halves.reduce(0, +) == photos else { throw Self.wrong("a query without index") }
+      return photos * halves.count
+    }
+  }
+
+  private mutating func cloneAndDelete(
+    _ store: ObjectStore, _ graph: BenchModel, _ progress: (BenchStep) -> Void
+  ) throws {
+    // All but the tags, which are shared.
+    let expected = settings.objects - BenchModel.tagCount
+    var root: ObjectID?
+    try measure(.clone, progress) {
+      let clone = try store.clone([graph.library])
+      guard clone.objectCount == expected else { throw Self.wrong("a clone") }
+      root = clone.root
+      return clone.objectCount
+    }
+    guard let root else { return }
+    try measure(.delete, progress) {
+      let deleted = try store.write(label: "bench") { transaction in try transaction.delete([root]).deletedCount }
+      guard deleted == expected else { throw Self.wrong("a cascading delete") }
+      return deleted
+    }
+  }
+
+  private mutating func commit(_ store: ObjectStore, _ graph: BenchModel, _ progress: (BenchStep) -> Void) throws {
+    let cancellation = cancellation
+    try measure(.commits, progress) {
+      for number in 0..<Self.commitCount {
+        try cancellation.check()
+        let photo = graph.photos[number * 7919 % graph.photos.count]
+        try store.write(label: "bench") { transaction in
+          try transaction.set(photo, "rating", .double(Double(number)))
+        }
+      }
+      return Self.commitCount
+    }
+  }
+
+  private static func wrong(_ what: String) -> Failure {
+    Failure("wrongAnswer", "\(what) answered something else than was written; check this machine's memory and disk")
+  }
+}

@@ -1,0 +1,16 @@
+import ArgumentParser
+
+extension CommandConfiguration {
+  /// A command whose help ends with examples.
+  ///
+  /// - Parameter examples: whole command lines, as one would type them.
+  init(
+    commandName: String, abstract: String, discussion: String = "", examples: [String],
+    subcommands: [any ParsableCommand.Type] = []
+  ) {
+    let list = "EXAMPLES:\n" + examples.map { "  \($0)" }.joined(separator: "\n")
+    self.init(
+      commandName: commandName, abstract: abstract,
+      discussion: discussion.isEmpty ? list : "\(discussion)\n\n\(list)", subcommands: subcommands)
+  }
+}
