@@ -4,24 +4,13 @@ import Testing
 /// `kvclone backup`, `restore` and `compact`.
 @Suite("kvclone: backup, restore, compact")
 struct BackupCommandTests {
-  private func filled() throws -> Scratch {
-    let scratch = try Scratch()
-    try scratch.makeStore()
-    var lines = ""
-    for number in 1...300 {
-      lines += #"{"id":"Note/\#(number)","attributes":{"name":"note \#(number)"}}"# + "\n"
-    }
-    try scratch.succeed("load", "-", input: lines)
-    return scratch
-  }
-
   private func names(_ scratch: Scratch) throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: scratch.path).filter { $0 != "Notes.xcdatamodeld" }.sorted()
   }
 
   @Test("a backup is a store, and restored it dumps the same")
   func roundTrip() throws {
-    let scratch = try filled()
+    let scratch = try Scratch.filled()
     let dump = try scratch.succeed("dump").text
     let commit = try scratch.succeed("info", "--json").json()["commit"] as? Int
     let made = try scratch.succeed("backup", scratch.file("b"), "--json").json()
@@ -47,7 +36,7 @@ struct BackupCommandTests {
 
   @Test("wrong usage, existing destinations, missing and damaged sources")
   func refusals() throws {
-    let scratch = try filled()
+    let scratch = try Scratch.filled()
     try scratch.succeed("backup", scratch.file("b"))
     #expect(try scratch.tool("backup").code == 64)
     #expect(try scratch.tool("backup", "").code == 64)
@@ -72,7 +61,7 @@ struct BackupCommandTests {
 
   @Test("increments since snapshots, and a chain of them restored")
   func increments() throws {
-    let scratch = try filled()
+    let scratch = try Scratch.filled()
     try scratch.succeed("snapshot", "create", "mon")
     try scratch.succeed("snapshot", "hold", "mon", "backup")
     try scratch.succeed("backup", scratch.file("full"))
@@ -112,7 +101,7 @@ struct BackupCommandTests {
 
   @Test("an interrupt ends it (130), and nothing is left")
   func interrupt() throws {
-    let scratch = try filled()
+    let scratch = try Scratch.filled()
     // Large enough that a signal comes before the end.
     let blob = Data((0..<4_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
     try blob.write(to: URL(fileURLWithPath: scratch.file("blob")))

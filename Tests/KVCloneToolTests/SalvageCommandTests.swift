@@ -4,17 +4,6 @@ import Testing
 /// `kvclone salvage` and `repair`.
 @Suite("kvclone: salvage, repair")
 struct SalvageCommandTests {
-  private func filled() throws -> Scratch {
-    let scratch = try Scratch()
-    try scratch.makeStore()
-    var lines = ""
-    for number in 1...300 {
-      lines += #"{"id":"Note/\#(number)","attributes":{"name":"note \#(number)"}}"# + "\n"
-    }
-    try scratch.succeed("load", "-", input: lines)
-    return scratch
-  }
-
   /// Changes the store's file.
   private func damage(_ scratch: Scratch, _ change: (inout Data) throws -> Void) throws {
     var bytes = try scratch.read("store/data.mdb")
@@ -26,7 +15,7 @@ struct SalvageCommandTests {
 
   @Test("a sound store: exit 0, and the same dump")
   func sound() throws {
-    let scratch = try filled()
+    let scratch = try Scratch.filled()
     let dump = try scratch.succeed("dump").text
     let made = try scratch.succeed("salvage", "-o", scratch.file("new"), "--json").json()
     #expect(made["complete"] as? Bool == true && made["objects"] as? Int == 300)
@@ -39,7 +28,7 @@ struct SalvageCommandTests {
 
   @Test("a damaged record: exit 3, what was lost, and a sound store")
   func damaged() throws {
-    let scratch = try filled()
+    let scratch = try Scratch.filled()
     try damage(scratch) { bytes in
       // Each copy of the record, those on free pages too.
       var start = bytes.startIndex
@@ -67,7 +56,7 @@ struct SalvageCommandTests {
 
   @Test("the model can be given where the store's own is lost")
   func model() throws {
-    let scratch = try filled()
+    let scratch = try Scratch.filled()
     let dump = try scratch.succeed("dump").text
     try damage(scratch) { bytes in
       for page in 2..<bytes.count / 4096 {
@@ -88,7 +77,7 @@ struct SalvageCommandTests {
 
   @Test("no store: 10; no store of ours: 1; wrong usage: 64; nothing is left of any")
   func refusals() throws {
-    let scratch = try filled()
+    let scratch = try Scratch.filled()
     #expect(try scratch.run(["-s", scratch.file("nothing"), "salvage", "-o", scratch.file("new")]).code == 10)
     #expect(try scratch.tool("salvage").code == 64)
     #expect(try scratch.tool("salvage", "-o", "").code == 64)
@@ -103,7 +92,7 @@ struct SalvageCommandTests {
 
   @Test("repair leaves a sound store alone, refuses damaged objects, and without --yes tells only")
   func repair() throws {
-    let scratch = try filled()
+    let scratch = try Scratch.filled()
     let commit = try scratch.succeed("info", "--json").json()["commit"] as? Int
     #expect(try scratch.succeed("repair").text.hasPrefix("ok: 300 objects"))
     #expect(try scratch.succeed("repair", "--yes").text == "ok: 300 objects\n")

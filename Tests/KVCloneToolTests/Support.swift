@@ -70,11 +70,26 @@ final class Scratch {
   }
 
   /// Runs another program to its end.
-  func runProgram(_ path: String, _ arguments: [String]) throws -> ToolRun {
+  ///
+  /// - Parameter isHere: in this directory, with the tool on its path; else where the tests run.
+  func runProgram(_ path: String, _ arguments: [String], isHere: Bool = false) throws -> ToolRun {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: path)
     process.arguments = arguments
+    if isHere {
+      process.currentDirectoryURL = URL(fileURLWithPath: self.path)
+      process.environment = Scratch.environmentWithTool
+    }
     return try finish(process, input: "")
+  }
+
+  /// Where the tool is found by its name, and no store is set.
+  static var environmentWithTool: [String: String] {
+    var variables = ProcessInfo.processInfo.environment
+    let folder = (executable as NSString).deletingLastPathComponent
+    variables["PATH"] = folder + ":" + (variables["PATH"] ?? "")
+    variables["KVCLONE_STORE"] = nil
+    return variables
   }
 
   private func finish(_ process: Process, input: String) throws -> ToolRun {
@@ -114,6 +129,43 @@ final class Scratch {
     try TestModel.write(to: file("Notes.xcdatamodeld"))
     try succeed("init", "--model", file("Notes.xcdatamodeld"))
   }
+}
+
+extension Scratch {
+  /// A store with so many notes, from `Note/1`, that have names.
+  static func filled(_ count: Int = 300) throws -> Scratch {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    try scratch.succeed("load", "-", input: notes(count))
+    return scratch
+  }
+
+  /// So many notes as lines for `load`.
+  static func notes(_ count: Int) -> String {
+    var lines = ""
+    for number in 1...count {
+      lines += #"{"id":"Note/\#(number)","attributes":{"name":"note \#(number)"}}"# + "\n"
+    }
+    return lines
+  }
+}
+
+/// Programs of the machine that some tests need.
+enum Programs {
+  /// Where a program is on the path; nil where it is not.
+  static func path(_ name: String) -> String? {
+    let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+    return folders.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+  }
+
+  static func has(_ names: String...) -> Bool { names.allSatisfy { path($0) != nil } }
+
+  /// The package's folder.
+  static let root = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
+
+  /// Where the tool was built.
+  static let buildDirectory = (Scratch.executable as NSString).deletingLastPathComponent
 }
 
 /// The tests' model as Xcode would save it: each attribute type, each kind of relationship.

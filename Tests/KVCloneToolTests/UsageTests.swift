@@ -53,6 +53,7 @@ struct UsageTests {
     for arguments in [
       ["--store", store, "--json", "info"], ["info", "--json", "--store", store], ["-s", store, "info", "--json"],
       ["--json", "info", "--store=\(store)"],
+      ["-qv", "-s", store, "--json", "info"], ["-s", store, "info", "-vq", "--json"],
       ["-q", "-v", "--no-color", "--no-progress", "-s", store, "--json", "info"],
     ] {
       #expect(try scratch.run(arguments).json()["objects"] as? Int == 0, "\(arguments)")

@@ -9,18 +9,18 @@ struct BackupCommand: ToolCommand {
       store of it. There must be nothing at DEST.
 
       With --since, DEST is an increment, with only what changed since a snapshot. It is restored after a backup that has the \
-      snapshot, so hold that for as long:
-
-        kvclone snapshot create mon && kvclone snapshot hold mon --tag backup
-        kvclone backup full-mon
-        kvclone snapshot create tue && kvclone snapshot hold tue --tag backup
-        kvclone backup tue.inc --since mon
-        kvclone restore full-mon tue.inc --to restored
-      """)
+      snapshot, so hold that for as long.
+      """,
+    examples: [
+      "kvclone -s notes.kvclone snapshot create mon", "kvclone -s notes.kvclone snapshot hold mon backup",
+      "kvclone -s notes.kvclone backup full-mon", "kvclone -s notes.kvclone snapshot create tue",
+      "kvclone -s notes.kvclone snapshot hold tue backup", "kvclone -s notes.kvclone backup tue.inc --since mon",
+      "kvclone restore full-mon tue.inc --to restored",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The directory to make.", valueName: "dest"))
+  @Argument(help: ArgumentHelp("The directory to make.", valueName: "dest"), completion: .directory)
   var destination: String
 
   @Flag(
@@ -39,10 +39,10 @@ struct BackupCommand: ToolCommand {
   @Option(
     help: ArgumentHelp(
       "Back up what changed since this snapshot, and no more: an increment, which is no store by itself.",
-      valueName: "snapshot"))
+      valueName: "snapshot"), completion: StoreCompletion.snapshots)
   var since: String?
 
-  enum Verify: String, ExpressibleByArgument {
+  enum Verify: String, CaseIterable, ExpressibleByArgument {
     case values, everything, none
 
     fileprivate var verification: BackupOptions.Verification {
@@ -93,17 +93,18 @@ struct RestoreCommand: ToolCommand {
       There must be nothing at the path given with --to. The backup stays as it is.
 
       Increments (`backup --since`) follow the backup, in the order in which they were made. The store is checked as a whole \
-      before it gets its name:
-
-        kvclone restore full-mon tue.inc wed.inc --to restored
-      """)
+      before it gets its name.
+      """,
+    examples: ["kvclone restore full-mon --to restored", "kvclone restore full-mon tue.inc wed.inc --to restored"])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The backup's directory, and those of the increments after it.", valueName: "src"))
+  @Argument(
+    help: ArgumentHelp("The backup's directory, and those of the increments after it.", valueName: "src"),
+    completion: .directory)
   var sources: [String]
 
-  @Option(name: .customLong("to"), help: ArgumentHelp("The store to make.", valueName: "store"))
+  @Option(name: .customLong("to"), help: ArgumentHelp("The store to make.", valueName: "store"), completion: .directory)
   var target: String
 
   func validate() throws {
@@ -131,11 +132,14 @@ struct CompactCommand: ToolCommand {
 
       After a migration it writes the records that nobody has written since in the layout of the present model. Those that a \
       snapshot of an earlier version shows stay as they are; delete it before, if it is not needed any more.
-      """)
+      """,
+    examples: ["kvclone -s notes.kvclone compact -o compacted"])
 
   @OptionGroup var global: GlobalOptions
 
-  @Option(name: [.customShort("o"), .long], help: ArgumentHelp("The directory to make.", valueName: "dest"))
+  @Option(
+    name: [.customShort("o"), .long], help: ArgumentHelp("The directory to make.", valueName: "dest"),
+    completion: .directory)
   var output: String
 
   func validate() throws {
@@ -153,7 +157,7 @@ struct CompactCommand: ToolCommand {
       return try store.backup(
         to: output, options: BackupOptions(finishesMigration: true), progress: bar.update, cancellation: cancellation)
     }
-    try BackupReport("compacted from \(Text.bytes(before)) to", output, result).write(global)
+    try BackupReport(compacted: output, from: before, result).write(global)
   }
 }
 
@@ -183,6 +187,8 @@ private struct BackupReport {
   var pageCount: Int?
   var copyReason: FileSnapshotResult.CopyReason?
   var lockDuration: Duration?
+  /// The file's bytes before it was compacted.
+  var bytesBefore: UInt64?
   var since: String?
   var entryCount: UInt64?
   var renewedCount: UInt64 = 0
@@ -200,6 +206,17 @@ private struct BackupReport {
     entryCount = result.entryCount
     renewedCount = result.renewedCount
     keptCount = result.keptCount
+  }
+
+  init(compacted path: String, from bytesBefore: UInt64, _ result: BackupResult) {
+    self.init("compacted to", path, result)
+    self.bytesBefore = bytesBefore
+  }
+
+  /// By how many percent of what it was the file is smaller; below 0 where it is larger, as one without a free page may be.
+  private var savedPercent: Double? {
+    guard let bytesBefore, bytesBefore > 0 else { return nil }
+    return (1 - Double(byteCount) / Double(bytesBefore)) * 100
   }
 
   init(_ path: String, _ result: FileSnapshotResult) {
@@ -220,6 +237,8 @@ private struct BackupReport {
         json.beginObject()
         json.member("path", path)
         json.member("bytes", byteCount)
+        if let bytesBefore { json.member("bytesBefore", bytesBefore) }
+        if let savedPercent { json.member("savedPercent", (savedPercent * 10).rounded() / 10) }
         if let pageCount { json.member("pages", pageCount) }
         json.member("commit", commit)
         if let since { json.member("since", since) }
@@ -239,11 +258,19 @@ private struct BackupReport {
       global.note("kvclone: the file system cannot share blocks from there to here, so the store was copied")
     }
     if global.quiet { return }
-    try output.line(
-      "\(verb) \(path): commit \(commit), \(Text.bytes(byteCount)) in \(Text.seconds(duration.inSeconds))")
+    if let bytesBefore, let savedPercent {
+      let change = savedPercent < 0 ? "larger" : "smaller"
+      try output.paragraph(
+        "compacted \(Text.bytes(bytesBefore)) → \(Text.bytes(byteCount)), "
+          + "\(String(format: "%.1f", savedPercent.magnitude)) % \(change), in \(Text.seconds(duration.inSeconds))")
+      try output.paragraph("the copy: \(path), commit \(commit)")
+    } else {
+      try output.paragraph(
+        "\(verb) \(path): commit \(commit), \(Text.bytes(byteCount)) in \(Text.seconds(duration.inSeconds))")
+    }
     if renewedCount > 0 { try output.line("\(renewedCount) records written in the layout of the present model") }
     if keptCount > 0 {
-      try output.line("\(keptCount) stay in an earlier layout, because snapshots of an earlier version show them")
+      try output.paragraph("\(keptCount) stay in an earlier layout, because snapshots of an earlier version show them")
     }
     try output.flush()
   }

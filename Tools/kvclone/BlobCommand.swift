@@ -5,21 +5,28 @@ import KVClone
 struct BlobCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "blob", abstract: "Reads and writes binary values of any size.",
+    examples: ["kvclone -s photos.kvclone blob get Photo/1 image -o photo.bmp"],
     subcommands: [Get.self, Put.self])
 
   struct Get: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "get", abstract: "Writes a binary value to stdout or a file.")
+      commandName: "get", abstract: "Writes a binary value to stdout or a file.",
+      examples: [
+        "kvclone -s photos.kvclone blob get Photo/1 image -o photo.bmp",
+        "kvclone -s photos.kvclone blob get Photo/1 image | sha256sum",
+      ])
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: ArgumentHelp("The object.", valueName: "id"))
+    @Argument(help: ArgumentHelp("The object.", valueName: "id"), completion: StoreCompletion.objects)
     var id: String
 
     @Argument(help: ArgumentHelp("The attribute.", valueName: "attribute"))
     var attribute: String
 
-    @Option(name: [.short, .long], help: ArgumentHelp("The file; it appears when it is complete.", valueName: "file"))
+    @Option(
+      name: [.short, .long], help: ArgumentHelp("The file; it appears when it is complete.", valueName: "file"),
+      completion: .file())
     var output: String?
 
     func run() throws {
@@ -54,17 +61,21 @@ struct BlobCommand: ParsableCommand {
 
   struct Put: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "put", abstract: "Sets a binary value to the bytes of a file.")
+      commandName: "put", abstract: "Sets a binary value to the bytes of a file.",
+      examples: [
+        "kvclone -s photos.kvclone blob put Photo/1 image photo.bmp",
+        "curl -s \"$URL\" | kvclone -s photos.kvclone blob put Photo/1 image -",
+      ])
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: ArgumentHelp("The object.", valueName: "id"))
+    @Argument(help: ArgumentHelp("The object.", valueName: "id"), completion: StoreCompletion.objects)
     var id: String
 
     @Argument(help: ArgumentHelp("The attribute.", valueName: "attribute"))
     var attribute: String
 
-    @Argument(help: ArgumentHelp("The file; - is standard input.", valueName: "file"))
+    @Argument(help: ArgumentHelp("The file; - is standard input.", valueName: "file"), completion: .file())
     var file: String
 
     func run() throws {

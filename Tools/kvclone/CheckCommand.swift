@@ -3,7 +3,8 @@ import KVClone
 
 struct CheckCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "check", abstract: "Looks for damage; exit code 4 if there is any.")
+    commandName: "check", abstract: "Looks for damage; exit code 4 if there is any.",
+    examples: ["kvclone -s notes.kvclone check", "kvclone -s notes.kvclone check --read-data --json"])
 
   @OptionGroup var global: GlobalOptions
 
@@ -18,7 +19,7 @@ struct CheckCommand: ToolCommand {
       try output.json { write(report, &$0) }
     } else {
       for damage in report.damages {
-        try output.line(Self.line(damage))
+        try output.paragraph(Self.line(damage))
       }
       let count = Text.count(report.damages.count, "damage")
       let verdict = report.isClean ? "ok" : report.isTruncated ? "more than \(count)" : count
@@ -45,8 +46,7 @@ struct CheckCommand: ToolCommand {
     json.member("ok", report.damages.isEmpty)
     json.member("objects", report.objectCount)
     json.member("pages", report.pageCount)
-    json.key("damages")
-    Self.write(report.damages, &json)
+    json.damages(report.damages)
     json.member("truncated", report.isTruncated)
     json.endObject()
   }
@@ -57,26 +57,29 @@ struct CheckCommand: ToolCommand {
     let prefix = place.isEmpty ? "" : place.joined(separator: " ") + ": "
     return "\(damage.kind.rawValue): \(prefix)\(damage.message)"
   }
-
-  /// Damages for programs.
-  static func write(_ damages: [Damage], _ json: inout JSONWriter) {
-    json.beginArray()
-    for damage in damages {
-      json.beginObject()
-      json.member("kind", damage.kind.rawValue)
-      json.nullable("object", damage.object)
-      json.nullable("property", damage.property)
-      json.key("page")
-      if let page = damage.page { json.integer(page) } else { json.null() }
-      json.member("message", damage.message)
-      json.member("derived", damage.isDerived)
-      json.endObject()
-    }
-    json.endArray()
-  }
 }
 
 extension JSONWriter {
+  /// Damages for programs, under "damages".
+  mutating func damages(_ damages: [Damage]) {
+    list("damages", damages) { json, damage in
+      json.finding(
+        damage.kind.rawValue, object: damage.object, property: damage.property, page: damage.page,
+        message: damage.message)
+      json.member("derived", damage.isDerived)
+    }
+  }
+
+  /// What all findings about a store's file have: where it is, and what.
+  mutating func finding(_ kind: String, object: String?, property: String?, page: Int?, message: String) {
+    member("kind", kind)
+    nullable("object", object)
+    nullable("property", property)
+    key("page")
+    if let page { integer(page) } else { null() }
+    member("message", message)
+  }
+
   /// A member that is there always, null where there is no text.
   mutating func nullable(_ name: String, _ value: String?) {
     key(name)

@@ -5,11 +5,17 @@ import Synchronization
 struct CloneCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "clone", abstract: "Clones objects with everything that belongs to them.",
-    discussion: "With --dry-run, tells what would happen: exit code 0 if the clone would succeed, 1 if it would not.")
+    discussion: "With --dry-run, tells what would happen: exit code 0 if the clone would succeed, 1 if it would not.",
+    examples: [
+      "kvclone -s notes.kvclone clone Note/1 --dry-run",
+      "kvclone -s notes.kvclone clone Note/1 --exclude summary --count 10",
+      "kvclone -s notes.kvclone clone Note/1 --rule Item.tags=skip --json",
+      "kvclone -s notes.kvclone clone Note/1 --from-snapshot monday",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The objects to clone.", valueName: "id"))
+  @Argument(help: ArgumentHelp("The objects to clone.", valueName: "id"), completion: StoreCompletion.objects)
   var ids: [String]
 
   @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Plan only; write nothing.")
@@ -62,11 +68,13 @@ struct CloneCommand: ToolCommand {
   @Option(
     name: .customLong("from-snapshot"),
     help: ArgumentHelp(
-      "Clone what this snapshot shows, also of objects that were changed or deleted since.", valueName: "name"))
+      "Clone what this snapshot shows, also of objects that were changed or deleted since.", valueName: "name"),
+    completion: StoreCompletion.snapshots)
   var fromSnapshot: String?
 
   @Option(
-    help: ArgumentHelp("Clone into this other store, which has to exist, not the objects' own.", valueName: "path"))
+    help: ArgumentHelp("Clone into this other store, which has to exist, not the objects' own.", valueName: "path"),
+    completion: .directory)
   var into: String?
 
   @Option(
@@ -75,7 +83,7 @@ struct CloneCommand: ToolCommand {
       valueName: "match|match-or-empty|empty|refuse"))
   var outside: Outside?
 
-  enum Outside: String, ExpressibleByArgument {
+  enum Outside: String, CaseIterable, ExpressibleByArgument {
     case match
     case matchOrEmpty = "match-or-empty"
     case empty
@@ -91,8 +99,8 @@ struct CloneCommand: ToolCommand {
     }
   }
 
-  enum Blobs: String, ExpressibleByArgument { case share, copy }
-  enum References: String, ExpressibleByArgument { case remap, keep }
+  enum Blobs: String, CaseIterable, ExpressibleByArgument { case share, copy }
+  enum References: String, CaseIterable, ExpressibleByArgument { case remap, keep }
 
   func validate() throws {
     if outside != nil, into == nil { throw ValidationError("--outside needs --into") }

@@ -3,11 +3,12 @@ import KVClone
 
 struct DeleteCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "delete", abstract: "Deletes objects, and what their delete rules say.")
+    commandName: "delete", abstract: "Deletes objects, and what their delete rules say.",
+    examples: ["kvclone -s notes.kvclone delete Note/12 Item/3"])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The objects.", valueName: "id"))
+  @Argument(help: ArgumentHelp("The objects.", valueName: "id"), completion: StoreCompletion.objects)
   var ids: [String]
 
   func run() throws {

@@ -5,11 +5,14 @@ import KVClone
 struct DemoCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo", abstract: "Builds a store with pictures, clones it, and shows what happened.",
-    discussion: "Needs nothing else. The store stays, so that other commands can be tried on it.")
+    discussion: "Needs nothing else. The store stays, so that other commands can be tried on it.",
+    examples: ["kvclone demo", "kvclone demo --at photos.kvclone"])
 
   @OptionGroup var global: GlobalOptions
 
-  @Option(help: ArgumentHelp("Where to create the store (default: a temporary directory).", valueName: "path"))
+  @Option(
+    help: ArgumentHelp("Where to create the store (default: a temporary directory).", valueName: "path"),
+    completion: .directory)
   var at: String?
 
   func run() throws {

@@ -8,20 +8,33 @@ struct DumpCommand: ToolCommand {
     discussion: """
       With --from, only what a clone of that object would copy; a link out of that set is written "@Tag/1", an object \
       that the store has already.
-      """)
+      """,
+    examples: [
+      "kvclone -s notes.kvclone dump > notes.ndjson",
+      "kvclone -s notes.kvclone dump Note Item --blobs images > notes.ndjson",
+      "kvclone -s notes.kvclone dump --from Note/1 > note.ndjson",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("Only objects of these entities and their sub-entities.", valueName: "entity"))
+  @Argument(
+    help: ArgumentHelp("Only objects of these entities and their sub-entities.", valueName: "entity"),
+    completion: StoreCompletion.entities)
   var entities: [String] = []
 
-  @Option(help: ArgumentHelp("Write large values to files in this directory.", valueName: "directory"))
+  @Option(
+    help: ArgumentHelp("Write large values to files in this directory.", valueName: "directory"), completion: .directory
+  )
   var blobs: String?
 
-  @Option(help: ArgumentHelp("Only what a clone of this object would copy (may be repeated).", valueName: "id"))
+  @Option(
+    help: ArgumentHelp("Only what a clone of this object would copy (may be repeated).", valueName: "id"),
+    completion: StoreCompletion.objects)
   var from: [String] = []
 
-  @Option(help: ArgumentHelp("What this snapshot shows, and not what there is now.", valueName: "name"))
+  @Option(
+    help: ArgumentHelp("What this snapshot shows, and not what there is now.", valueName: "name"),
+    completion: StoreCompletion.snapshots)
   var snapshot: String?
 
   func run() throws {

@@ -11,14 +11,16 @@ extension ModelCommand {
         The same model gives the same files, and a file that would not change is not touched. In userInfo, swiftName \
         gives an entity or a property another name in Swift, documentation its documentation, and swiftEnum gives an \
         attribute an enum: `Priority: low = 0, high`, or `Priority` for one that is written elsewhere.
-        """)
+        """,
+      examples: ["kvclone model generate Notes.xcdatamodeld -o Sources/App/Model"])
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: ArgumentHelp("A .xcdatamodeld or .xcdatamodel folder.", valueName: "model"))
+    @Argument(help: ArgumentHelp("A .xcdatamodeld or .xcdatamodel folder.", valueName: "model"), completion: .directory)
     var path: String
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("The folder for the files.", valueName: "folder"))
+    @Option(
+      name: .shortAndLong, help: ArgumentHelp("The folder for the files.", valueName: "folder"), completion: .directory)
     var output: String
 
     @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
@@ -27,7 +29,7 @@ extension ModelCommand {
     @Option(help: "public or internal.")
     var access: Access = .public
 
-    enum Access: String, ExpressibleByArgument { case `public`, `internal` }
+    enum Access: String, CaseIterable, ExpressibleByArgument { case `public`, `internal` }
 
     @Option(help: ArgumentHelp("An enum of yours to put everything into.", valueName: "name"))
     var namespace: String?

@@ -4,11 +4,12 @@ import KVClone
 struct GetCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Shows an object.",
-    discussion: "With --depth, also the objects it is linked to, and theirs, each one once.")
+    discussion: "With --depth, also the objects it is linked to, and theirs, each one once.",
+    examples: ["kvclone -s notes.kvclone get Note/12", "kvclone -s notes.kvclone get Note/12 --depth 2 --json"])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The object.", valueName: "id"))
+  @Argument(help: ArgumentHelp("The object.", valueName: "id"), completion: StoreCompletion.objects)
   var id: String
 
   @Option(help: "Follow relationships so many steps.")

@@ -5,7 +5,8 @@ import KVClone
 /// Options that every command has, before or after its name.
 struct GlobalOptions: ParsableArguments {
   @Option(
-    name: [.short, .long], help: ArgumentHelp("The store's directory (default: $KVCLONE_STORE).", valueName: "path"))
+    name: [.short, .long], help: ArgumentHelp("The store's directory (default: $KVCLONE_STORE).", valueName: "path"),
+    completion: .directory)
   var store: String?
 
   @Flag(help: "Write one JSON document to stdout, and errors as JSON lines to stderr.")
@@ -43,7 +44,7 @@ struct GlobalOptions: ParsableArguments {
 
   /// Something for people on stderr, unless they want silence.
   func note(_ text: String) {
-    if !quiet, !json { StandardError.write(text + "\n") }
+    if !quiet, !json { StandardError.write(Text.folded(text, to: Terminal.width(ofDescriptor: 2)) + "\n") }
   }
 
   /// More for people who ask for it.
@@ -80,11 +81,16 @@ enum CommandLineOrder {
     return words + globals + arguments[index...]
   }
 
+  /// `-qv`: several flags of one letter in one word.
+  private static func isBundle(_ argument: String) -> Bool {
+    argument.count > 2 && argument.first == "-" && argument.dropFirst().allSatisfy { "qv".contains($0) }
+  }
+
   private static func takeGlobals(_ arguments: [String], from start: Int, into globals: inout [String]) -> Int {
     var index = start
     while index < arguments.count {
       let argument = arguments[index]
-      if flags.contains(argument) || argument.hasPrefix("--store=") {
+      if flags.contains(argument) || argument.hasPrefix("--store=") || isBundle(argument) {
         globals.append(argument)
       } else if optionsWithValue.contains(argument), index + 1 < arguments.count {
         globals += [argument, arguments[index + 1]]

@@ -8,7 +8,11 @@ struct HistoryCommand: ToolCommand {
     discussion: """
       A store remembers what each commit changed once --on was given, until --off. A line has the transaction's token, when it \
       committed, what was inserted, updated and deleted, what was done, and by whom.
-      """)
+      """,
+    examples: [
+      "kvclone -s notes.kvclone history --on", "kvclone -s notes.kvclone history --limit 10 --objects",
+      "kvclone -s notes.kvclone history --purge-before 2027-01-31T00:00:00Z",
+    ])
 
   @OptionGroup var global: GlobalOptions
 

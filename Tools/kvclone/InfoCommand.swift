@@ -2,7 +2,12 @@ import ArgumentParser
 import KVClone
 
 struct InfoCommand: ToolCommand {
-  static let configuration = CommandConfiguration(commandName: "info", abstract: "Shows cheap facts about a store.")
+  static let configuration = CommandConfiguration(
+    commandName: "info", abstract: "Shows cheap facts about a store.",
+    examples: [
+      "kvclone -s notes.kvclone info", "kvclone -s notes.kvclone info --verbose",
+      "kvclone -s notes.kvclone info --json | jq .counts",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
@@ -11,16 +16,19 @@ struct InfoCommand: ToolCommand {
     defer { store.close() }
     let info = try store.info()
     let output = Output()
+    // Asked for by --verbose: it means a look at the lock file, and what it says is over in a moment.
+    let statistics = global.verbose ? try store.statistics() : nil
     if global.json {
-      try output.json { $0.storeInfo(info) }
+      try output.json { $0.storeInfo(info, writer: statistics.map { $0.writer }) }
       return
     }
-    let facts: [(String, String)] = [
+    var facts: [(String, String)] = [
       ("store", info.uuid.uuidString), ("format", "\(info.formatVersion)"),
       ("model", "\(info.modelName), version \(info.modelVersion ?? "none")"), ("model hash", info.modelHash),
       ("file", Text.bytes(info.fileBytes)), ("commit", "\(info.commit)"), ("snapshots", "\(info.snapshotCount)"),
-      ("objects", "\(info.objectCount)"),
     ]
+    if let statistics { facts.append(("writer", statistics.writer?.summary ?? "nobody")) }
+    facts.append(("objects", "\(info.objectCount)"))
     for (name, value) in facts { try output.line(Text.padded(name, 12) + value) }
     let width = info.counts.keys.map(\.count).max() ?? 0
     for (entity, count) in info.counts.sorted(by: { $0.key < $1.key }) {
@@ -32,7 +40,9 @@ struct InfoCommand: ToolCommand {
 
 extension JSONWriter {
   /// The document of `info` and `init`.
-  mutating func storeInfo(_ info: StoreInfo) {
+  ///
+  /// - Parameter writer: who holds the write lock, where that was asked for; nil in it: nobody.
+  mutating func storeInfo(_ info: StoreInfo, writer: WriteLockHolder?? = nil) {
     beginObject()
     member("store", info.uuid.uuidString)
     member("format", info.formatVersion)
@@ -44,6 +54,7 @@ extension JSONWriter {
     member("fileBytes", info.fileBytes)
     member("commit", info.commit)
     member("snapshots", info.snapshotCount)
+    if let writer { self.writer(writer) }
     endObject()
   }
 }

@@ -4,11 +4,16 @@ import KVClone
 struct InitCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "init", abstract: "Creates a store for a Core Data model.",
-    discussion: "There must be nothing at the store's path.")
+    discussion: "There must be nothing at the store's path.",
+    examples: [
+      "kvclone -s notes.kvclone init --model Notes.xcdatamodeld",
+      "kvclone -s old.kvclone init --model Notes.xcdatamodeld --model-version \"Notes 2\"",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Option(help: ArgumentHelp("The model: a .xcdatamodeld or .xcdatamodel folder.", valueName: "path"))
+  @Option(
+    help: ArgumentHelp("The model: a .xcdatamodeld or .xcdatamodel folder.", valueName: "path"), completion: .directory)
   var model: String
 
   @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")

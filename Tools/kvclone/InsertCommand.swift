@@ -7,11 +7,15 @@ struct InsertCommand: ToolCommand {
     discussion: """
       NAME=VALUE takes text for strings, dates, UUIDs and decimals, numbers and true or false as they are, and ids with \
       commas between for relationships. NAME:=JSON takes anything that an NDJSON line may have, such as NAME:=null.
-      """)
+      """,
+    examples: [
+      "kvclone -s notes.kvclone insert Note name=Milk count=2",
+      "kvclone -s notes.kvclone insert Item note=Note/1 rank:=null",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The entity.", valueName: "entity"))
+  @Argument(help: ArgumentHelp("The entity.", valueName: "entity"), completion: StoreCompletion.entities)
   var entity: String
 
   @Argument(help: ArgumentHelp("NAME=VALUE or NAME:=JSON.", valueName: "assignment"))

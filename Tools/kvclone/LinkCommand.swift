@@ -4,17 +4,18 @@ import KVClone
 struct LinkCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "link", abstract: "Adds objects to a relationship.",
-    discussion: "A to-one relationship takes the object instead of the one it had. The inverse follows.")
+    discussion: "A to-one relationship takes the object instead of the one it had. The inverse follows.",
+    examples: ["kvclone -s notes.kvclone link Note/1 items Item/3 Item/4 --at 0"])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The object.", valueName: "id"))
+  @Argument(help: ArgumentHelp("The object.", valueName: "id"), completion: StoreCompletion.objects)
   var id: String
 
   @Argument(help: ArgumentHelp("The relationship.", valueName: "relationship"))
   var relationship: String
 
-  @Argument(help: ArgumentHelp("The objects to add.", valueName: "target"))
+  @Argument(help: ArgumentHelp("The objects to add.", valueName: "target"), completion: StoreCompletion.objects)
   var targets: [String]
 
   @Option(help: ArgumentHelp("The first one's position in an ordered relationship, from 0.", valueName: "index"))

@@ -4,11 +4,12 @@ import KVClone
 
 struct ListCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "ls", abstract: "Lists the objects of an entity and its sub-entities.")
+    commandName: "ls", abstract: "Lists the objects of an entity and its sub-entities.",
+    examples: ["kvclone -s notes.kvclone ls Note", "kvclone -s notes.kvclone ls Note --limit 10 --json"])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The entity.", valueName: "entity"))
+  @Argument(help: ArgumentHelp("The entity.", valueName: "entity"), completion: StoreCompletion.entities)
   var entity: String
 
   @Option(help: "At most so many objects.")
@@ -25,7 +26,7 @@ struct ListCommand: ToolCommand {
     let output = Output()
     let limit = self.limit ?? Int.max
     let isJSON = global.json
-    let width = isatty(1) == 1 ? ListCommand.terminalWidth : nil
+    let width = Terminal.width(ofDescriptor: 1)
     try store.read { transaction in
       var writer = ObjectLineWriter(model: model)
       let sink: ObjectLineWriter.Sink = { try output.write($0) }
@@ -60,11 +61,5 @@ struct ListCommand: ToolCommand {
       }
     }
     try output.flush()
-  }
-
-  private static var terminalWidth: Int? {
-    var size = winsize()
-    guard ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 20 else { return nil }
-    return Int(size.ws_col)
   }
 }

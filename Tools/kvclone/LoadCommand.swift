@@ -8,11 +8,15 @@ struct LoadCommand: ToolCommand {
     discussion: """
       Ids in the file connect its lines; the store gives its own. "@Note/12" is an object that the store has already. \
       Everything is loaded, or, at the first error, nothing.
-      """)
+      """,
+    examples: [
+      "kvclone -s notes.kvclone load notes.ndjson",
+      "zcat notes.ndjson.gz | kvclone -s notes.kvclone load - --batch 10000",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The file; - is standard input.", valueName: "file"))
+  @Argument(help: ArgumentHelp("The file; - is standard input.", valueName: "file"), completion: .file())
   var file = "-"
 
   @Option(help: "Commit every N lines; what earlier batches committed stays after an error.")

@@ -11,14 +11,16 @@ struct MigrateCommand: ToolCommand {
 
       For a step that cannot be inferred, the Swift of a mapping model is written, in which what nobody else can know is marked to be \
       filled in.
-
-      kvclone migrate --model Notes.xcdatamodeld --plan
-      kvclone migrate --model Notes.xcdatamodeld --to "Notes 3"
-      """)
+      """,
+    examples: [
+      "kvclone -s notes.kvclone migrate --model Notes.xcdatamodeld --plan",
+      "kvclone -s notes.kvclone migrate --model Notes.xcdatamodeld --to \"Notes 3\"",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Option(help: ArgumentHelp("The model: a .xcdatamodeld or .xcdatamodel folder.", valueName: "path"))
+  @Option(
+    help: ArgumentHelp("The model: a .xcdatamodeld or .xcdatamodel folder.", valueName: "path"), completion: .directory)
   var model: String
 
   @Option(help: ArgumentHelp("The version to migrate to (default: the model's current one).", valueName: "version"))
@@ -27,7 +29,7 @@ struct MigrateCommand: ToolCommand {
   @Option(
     help: ArgumentHelp(
       "A mapping model, a .xcmappingmodel folder, for the step between its two versions; may be given several times.",
-      valueName: "path"))
+      valueName: "path"), completion: .directory)
   var mapping: [String] = []
 
   @Flag(help: "Tell what would be done, and do nothing.")
@@ -124,12 +126,12 @@ struct MigrateCommand: ToolCommand {
         for change in step.changes where change.work != .none {
           try output.line("  " + change.line)
           if step.refusals.contains(change), let reason = change.work.reason {
-            try output.line("      cannot be inferred: \(reason)")
+            try output.paragraph("      cannot be inferred: \(reason)")
           }
         }
       }
       if !plan.steps.isEmpty, plan.isPossible {
-        try output.line("writes about \(Text.bytes(plan.byteCount)), in about \(Text.seconds(plan.seconds))")
+        try output.paragraph("writes about \(Text.bytes(plan.byteCount)), in about \(Text.seconds(plan.seconds))")
       }
       try output.flush()
       try tellSkeleton(of: plan)
@@ -159,10 +161,10 @@ struct MigrateCommand: ToolCommand {
         (report.rewrittenCount, "rewritten"), (report.movedCount, "moved"),
         (report.createdCount, "made by the mapping"), (report.deletedCount, "deleted"),
       ].filter { $0.0 > 0 }.map { "\(Text.count($0.0, "object")) \($0.1)" }
-      try output.line(
+      try output.paragraph(
         "migrated \(report.versions.joined(separator: " → ")): "
           + (counts.isEmpty ? "no object touched" : counts.joined(separator: ", ")))
-      if let snapshot = report.snapshot { try output.line("as it was before: snapshot \(snapshot)") }
+      if let snapshot = report.snapshot { try output.paragraph("as it was before: snapshot \(snapshot)") }
       try output.flush()
     }
   }

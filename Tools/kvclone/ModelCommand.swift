@@ -4,22 +4,27 @@ import KVClone
 struct ModelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "model", abstract: "Shows, examines and compares models.",
+    examples: ["kvclone -s notes.kvclone model show", "kvclone model lint Notes.xcdatamodeld"],
     subcommands: [Show.self, ModelDiffCommand.self, Lint.self, Generate.self])
 
   struct Show: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "show", abstract: "Shows the store's model, or one from a file.")
+      commandName: "show", abstract: "Shows the store's model, or one from a file.",
+      examples: [
+        "kvclone -s notes.kvclone model show", "kvclone model show Notes.xcdatamodeld --format svg > notes.svg",
+      ])
 
     @OptionGroup var global: GlobalOptions
 
     @Argument(
-      help: ArgumentHelp("A .xcdatamodeld or .xcdatamodel folder (default: the store's model).", valueName: "model"))
+      help: ArgumentHelp("A .xcdatamodeld or .xcdatamodel folder (default: the store's model).", valueName: "model"),
+      completion: .directory)
     var path: String?
 
     @Option(help: "tree, json, mermaid, dot or svg.")
     var format: Format?
 
-    enum Format: String, ExpressibleByArgument { case tree, json, mermaid, dot, svg }
+    enum Format: String, CaseIterable, ExpressibleByArgument { case tree, json, mermaid, dot, svg }
 
     func run() throws {
       let model = try model()
@@ -48,11 +53,14 @@ struct ModelCommand: ParsableCommand {
       discussion: """
         The current version (or the one that is asked for) is held against the one before it, too: what would be lost for want of a \
         renaming identifier, and what no migration can be inferred for.
-        """)
+        """,
+      examples: [
+        "kvclone model lint Notes.xcdatamodeld", "kvclone model lint Notes.xcdatamodeld --model-version \"Notes 2\"",
+      ])
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: ArgumentHelp("A .xcdatamodeld or .xcdatamodel folder.", valueName: "model"))
+    @Argument(help: ArgumentHelp("A .xcdatamodeld or .xcdatamodel folder.", valueName: "model"), completion: .directory)
     var path: String
 
     @Option(name: .customLong("model-version"), help: "One version (default: all of the bundle).")

@@ -10,17 +10,18 @@ struct ModelDiffCommand: ToolCommand {
 
       A line per difference: + for what came, - for what went, R for what has another name, M for what changed. Under a \
       difference that no migration can be inferred for stands why.
-
-      kvclone model diff Notes.xcdatamodeld/Notes.xcdatamodel "Notes.xcdatamodeld/Notes 2.xcdatamodel"
-      kvclone model diff notes.kvclone Notes.xcdatamodeld --exit-code
-      """)
+      """,
+    examples: [
+      "kvclone model diff Notes.xcdatamodeld/Notes.xcdatamodel Next.xcdatamodel",
+      "kvclone model diff notes.kvclone Notes.xcdatamodeld --exit-code",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The earlier version.", valueName: "from"))
+  @Argument(help: ArgumentHelp("The earlier version.", valueName: "from"), completion: .directory)
   var from: String
 
-  @Argument(help: ArgumentHelp("The later version.", valueName: "to"))
+  @Argument(help: ArgumentHelp("The later version.", valueName: "to"), completion: .directory)
   var to: String
 
   @Flag(name: .customLong("exit-code"), help: "Exit code 5 if anything differs.")

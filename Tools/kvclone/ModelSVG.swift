@@ -51,11 +51,23 @@ struct ModelSVG {
     height = ends.max() ?? 0
   }
 
+  /// Colours for where the page is dark. Those for a light one, and for programs that know nothing of style sheets, stand
+  /// at the shapes.
+  private static let styleSheet = """
+    <style>@media (prefers-color-scheme: dark) {
+    .paper { fill: #16191d } .box { fill: #22272e; stroke: #768390 } .head { fill: #1f3a5f; stroke: #768390 }
+    .abstract { fill: #373e47; stroke: #768390 } text { fill: #e6edf3 }
+    .link { stroke: #6cb6ff } .parent { stroke: #adbac7 }
+    }</style>
+
+    """
+
   /// The document.
   var text: String {
     var svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(width)\" height=\"\(height)\" "
     svg += "viewBox=\"0 0 \(width) \(height)\" font-family=\"sans-serif\" font-size=\"12\">\n"
-    svg += "<title>\(escaped(model.name))</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
+    svg += "<title>\(escaped(model.name))</title>\n\(Self.styleSheet)"
+    svg += "<rect class=\"paper\" width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
     for box in boxes { svg += lines(from: box) }
     for box in boxes { svg += drawing(of: box) }
     return svg + "</svg>\n"
@@ -66,7 +78,9 @@ struct ModelSVG {
   private func lines(from source: Box) -> String {
     var svg = ""
     if let parent = source.entity.superentityName.flatMap(box) {
-      svg += curve(source, source.y + 14, parent, parent.y + 14, style: "stroke=\"#555555\" stroke-dasharray=\"5 4\"")
+      svg += curve(
+        source, source.y + 14, parent, parent.y + 14,
+        style: "class=\"parent\" stroke=\"#555555\" stroke-dasharray=\"5 4\"")
     }
     for relationship in source.entity.relationships {
       let inverse = model.inverse(of: relationship.name, in: source.entity.name)
@@ -76,7 +90,8 @@ struct ModelSVG {
       }
       guard let target = box(inverse?.entityName ?? relationship.destinationEntityName) else { continue }
       let end = inverse.map { target.middle(of: $0.relationship.name) } ?? target.y + ModelSVG.headHeight / 2
-      svg += curve(source, source.middle(of: relationship.name), target, end, style: "stroke=\"#3572b0\"")
+      svg += curve(
+        source, source.middle(of: relationship.name), target, end, style: "class=\"link\" stroke=\"#3572b0\"")
     }
     return svg
   }
@@ -93,12 +108,14 @@ struct ModelSVG {
   }
 
   private func drawing(of box: Box) -> String {
-    let fill = box.entity.isAbstract ? "#eeeeee" : "#dce9f5"
-    var svg = "<g><rect x=\"\(box.x)\" y=\"\(box.y)\" width=\"\(ModelSVG.boxWidth)\" height=\"\(box.height)\" rx=\"4\" "
+    let fill =
+      box.entity.isAbstract ? "class=\"abstract\" fill=\"#eeeeee\"" : "class=\"head\" fill=\"#dce9f5\""
+    var svg =
+      "<g><rect class=\"box\" x=\"\(box.x)\" y=\"\(box.y)\" width=\"\(ModelSVG.boxWidth)\" height=\"\(box.height)\" rx=\"4\" "
     svg += "fill=\"#fafafa\" stroke=\"#888888\"/>\n"
     svg +=
       "<rect x=\"\(box.x)\" y=\"\(box.y)\" width=\"\(ModelSVG.boxWidth)\" height=\"\(ModelSVG.headHeight)\" rx=\"4\" "
-    svg += "fill=\"\(fill)\" stroke=\"#888888\"/>\n"
+    svg += "\(fill) stroke=\"#888888\"/>\n"
     let title = box.entity.name + (box.entity.isAbstract ? " (abstract)" : "")
     svg += label(title, box.x + 8, box.y + 19, "font-weight=\"bold\"")
     for (index, row) in box.rows.enumerated() {

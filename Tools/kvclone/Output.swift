@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import Synchronization
 
 /// Results go here, in large pieces; nothing is lost silently when stdout is a full disk.
 final class Output {
@@ -13,6 +14,11 @@ final class Output {
 
   func line(_ text: String = "") throws {
     try write(text + "\n")
+  }
+
+  /// A sentence, on several lines where a terminal is narrower.
+  func paragraph(_ text: String) throws {
+    try line(Text.folded(text, to: Terminal.width(ofDescriptor: 1)))
   }
 
   func write(_ piece: RawSpan) throws {
@@ -43,7 +49,27 @@ final class Output {
 
 /// Everything that is not a result.
 enum StandardError {
+  private static let eraseLine = "\r\u{1B}[K"
+  /// Whether the last line on the terminal is a bar, which the next text takes the place of.
+  private static let isBarShown = Mutex(false)
+
   static func write(_ text: String) {
+    isBarShown.withLock { isShown in
+      put(isShown ? eraseLine + text : text)
+      isShown = false
+    }
+  }
+
+  /// Shows a bar in place of the one before; an empty one takes it away.
+  static func writeBar(_ text: String) {
+    isBarShown.withLock { isShown in
+      if text.isEmpty, !isShown { return }
+      put(eraseLine + text)
+      isShown = !text.isEmpty
+    }
+  }
+
+  private static func put(_ text: String) {
     try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
   }
 }
@@ -100,6 +126,25 @@ enum Text {
 
   static func padded(_ text: String, _ width: Int) -> String {
     text.count >= width ? text : text + String(repeating: " ", count: width - text.count)
+  }
+
+  /// Broken at spaces into lines that fit; what follows the first is indented. A longer word stays whole.
+  static func folded(_ text: String, to width: Int?) -> String {
+    guard let width, text.count > width else { return text }
+    let indentation = String(text.prefix { $0 == " " })
+    var lines: [String] = []
+    var line = ""
+    for word in text.dropFirst(indentation.count).split(separator: " ", omittingEmptySubsequences: false) {
+      if line.isEmpty {
+        line = indentation + word
+      } else if line.count + 1 + word.count > width {
+        lines.append(line)
+        line = "\(indentation)  \(word)"
+      } else {
+        line += " \(word)"
+      }
+    }
+    return (lines + [line]).joined(separator: "\n")
   }
 
   /// Cut to a width, with a sign that it was.

@@ -2,15 +2,17 @@ import Foundation
 import KVClone
 import Synchronization
 
-/// A bar on stderr with rate and time left: on a terminal only. With --json, a status line a second instead.
+/// How far a command has come, on stderr: a bar with rate and time left on a terminal, where it takes one line and no more;
+/// elsewhere a plain line now and then, for what takes long; with --json a status line a second; with --quiet nothing.
 final class ProgressBar: Sendable {
   private let title: String
   private let unit: String
   private let total: UInt64?
   private let mode: Mode
+  private let pause: Duration
   private let state: Mutex<State>
 
-  private enum Mode { case silent, bar, json }
+  private enum Mode { case silent, bar, lines, json }
 
   private struct State {
     var phase: String?
@@ -24,7 +26,14 @@ final class ProgressBar: Sendable {
     self.unit = unit
     self.total = total
     let isWanted = !global.quiet && !global.noProgress
-    mode = !isWanted ? .silent : global.json ? .json : isatty(2) == 1 ? .bar : .silent
+    mode = !isWanted ? .silent : global.json ? .json : isatty(2) == 1 ? .bar : .lines
+    pause =
+      switch mode {
+      case .silent, .bar: .milliseconds(100)
+      case .json: .seconds(1)
+      // A log is read afterwards, by people.
+      case .lines: global.verbose ? .seconds(1) : .seconds(10)
+      }
     state = Mutex(State())
   }
 
@@ -34,7 +43,6 @@ final class ProgressBar: Sendable {
   func update(_ done: UInt64, phase: String? = nil, of total: UInt64? = nil) {
     if mode == .silent { return }
     let now = ContinuousClock.now
-    let pause: Duration = mode == .json ? .seconds(1) : .milliseconds(100)
     let elapsed = state.withLock { state -> Double? in
       if state.phase != phase {
         state.phase = phase
@@ -46,38 +54,90 @@ final class ProgressBar: Sendable {
     }
     guard let elapsed else { return }
     let total = total ?? self.total
-    if mode == .json {
-      var json = JSONWriter()
-      json.beginObject()
-      json.member("message_type", "status")
-      json.member("command", title)
-      if let phase { json.member("phase", phase) }
-      json.member("done", done)
-      if let total { json.member("total", total) }
-      json.member("unit", unit)
-      json.member("seconds", elapsed)
-      json.endObject()
-      StandardError.write(json.text + "\n")
+    if mode == .json { return writeStatus(done, phase, total, elapsed) }
+    let title = phase.map { "\(self.title): \($0)" } ?? self.title
+    // A phase that counts nothing, like waiting, has no rate.
+    let isCounting = phase == nil || done > 0
+    let text = ProgressText(title: title, unit: unit, done: done, total: total, elapsed: elapsed)
+    if mode == .bar {
+      let width = Terminal.width(ofDescriptor: 2) ?? 80
+      StandardError.writeBar(isCounting ? text.bar(width: width) : Text.cut(title, width - 1))
     } else {
-      let title = phase.map { "\(self.title): \($0)" } ?? self.title
-      // A phase that counts nothing, like waiting, has no rate.
-      let text = phase != nil && done == 0 ? title : barText(title, done, total, elapsed)
-      StandardError.write("\r\u{1B}[K" + text)
+      StandardError.write((isCounting ? text.line : title) + "\n")
     }
   }
 
-  private func barText(_ title: String, _ done: UInt64, _ total: UInt64?, _ elapsed: Double) -> String {
-    let rate = elapsed > 0 ? Double(done) / elapsed : 0
-    let speed = unit == "bytes" ? Text.bytes(UInt64(rate)) + "/s" : "\(Int(rate)) \(unit)/s"
-    guard let total, total > 0 else { return "\(title) \(done) \(unit)  \(speed)" }
-    let share = min(Double(done) / Double(total), 1)
-    let filled = Int(share * 30)
-    let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: 30 - filled)
-    let left = rate > 0 ? Text.seconds(Double(total - min(done, total)) / rate) : "?"
-    return "\(title) \(bar) \(Int(share * 100)) %  \(speed)  \(left) left"
+  private func writeStatus(_ done: UInt64, _ phase: String?, _ total: UInt64?, _ elapsed: Double) {
+    var json = JSONWriter()
+    json.beginObject()
+    json.member("message_type", "status")
+    json.member("command", title)
+    if let phase { json.member("phase", phase) }
+    json.member("done", done)
+    if let total { json.member("total", total) }
+    json.member("unit", unit)
+    json.member("seconds", elapsed)
+    json.endObject()
+    StandardError.write(json.text + "\n")
   }
 
   func finish() {
-    if mode == .bar { StandardError.write("\r\u{1B}[K") }
+    if mode == .bar { StandardError.writeBar("") }
+  }
+}
+
+/// What a bar says, as long as there is room for it.
+private struct ProgressText {
+  private static let greatestBar = 30
+  private static let smallestBar = 6
+
+  let title: String
+  let unit: String
+  let done: UInt64
+  let total: UInt64?
+  let elapsed: Double
+
+  private var rate: Double { elapsed > 0 ? Double(done) / elapsed : 0 }
+
+  private var speed: String {
+    unit == "bytes"
+      ? Text.bytes(UInt64(rate)) + "/s" : "\(rate < 10 ? String(format: "%.1f", rate) : "\(Int(rate))") \(unit)/s"
+  }
+
+  private var amount: String { unit == "bytes" ? Text.bytes(done) : "\(done) \(unit)" }
+
+  /// Share, rate and time left; nil where nobody knows how much there is to do.
+  private var parts: (share: Double, left: String)? {
+    guard let total, total > 0 else { return nil }
+    let left = rate > 0 ? Text.seconds(Double(total - min(done, total)) / rate) : "?"
+    return (min(Double(done) / Double(total), 1), left)
+  }
+
+  /// For a log.
+  var line: String {
+    guard let parts else { return "\(title): \(amount), \(speed)" }
+    return "\(title): \(Int(parts.share * 100)) %, \(speed), \(parts.left) left"
+  }
+
+  /// At most a column less than the terminal has, because a full line may wrap. The bar gets what is left over.
+  func bar(width: Int) -> String {
+    let room = width - 1
+    guard let parts else { return Text.cut("\(title) \(amount)  \(speed)", room) }
+    let facts = "\(Int(parts.share * 100)) %  \(speed)  \(parts.left) left"
+    let length = min(Self.greatestBar, room - title.count - facts.count - 2)
+    if length < Self.smallestBar { return Text.cut("\(title) \(facts)", room) }
+    let filled = Int(parts.share * Double(length))
+    let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: length - filled)
+    return "\(title) \(bar) \(facts)"
+  }
+}
+
+/// What is known of the terminal.
+enum Terminal {
+  /// How many columns there are; nil where the descriptor is none, or does not say.
+  static func width(ofDescriptor descriptor: Int32) -> Int? {
+    var size = winsize()
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 20 else { return nil }
+    return Int(size.ws_col)
   }
 }

@@ -6,18 +6,21 @@ struct QueryCommand: ToolCommand {
     commandName: "query", abstract: "Finds objects by a predicate.",
     discussion: """
       The predicate is written in NSPredicate's format language: name BEGINSWITH[cd] 'a' AND ANY tags.name == 'red'. \
-      An object is written as text: album == 'Album/3'. TRUEPREDICATE is every object.
-
-      With --select, values are written instead of objects:
-        kvclone query Photo "size > 1000" --select title,album.title,tags.@count
-        kvclone query Photo TRUEPREDICATE --select album.title --distinct
-        kvclone query Photo TRUEPREDICATE --group-by album.title --select "album.title,n=@count,bytes=sum:(size)" \
-      --having "$n > 10" --sort=-bytes
-      """)
+      An object is written as text: album == 'Album/3'. TRUEPREDICATE is every object. With --select, values are written \
+      instead of objects.
+      """,
+    examples: [
+      "kvclone query Note \"name BEGINSWITH[cd] 'a'\" --sort=-createDate --limit 10",
+      "kvclone query Photo \"size > 1000\" --select title,album.title,tags.@count",
+      "kvclone query Photo TRUEPREDICATE --select album.title --distinct",
+      "kvclone query Photo TRUEPREDICATE --group-by album.title \\\n      --select \"album.title,n=@count,bytes=sum:(size)\" --having \"$n > 10\"",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The entity; objects of its sub-entities are found too.", valueName: "entity"))
+  @Argument(
+    help: ArgumentHelp("The entity; objects of its sub-entities are found too.", valueName: "entity"),
+    completion: StoreCompletion.entities)
   var entity: String
 
   @Argument(help: ArgumentHelp("What has to hold.", valueName: "predicate"))
@@ -63,7 +66,7 @@ struct QueryCommand: ToolCommand {
   @Option(help: ArgumentHelp("How objects are written.", valueName: "table|json|csv|ids"))
   var format: Format = .table
 
-  enum Format: String, ExpressibleByArgument { case table, json, csv, ids }
+  enum Format: String, CaseIterable, ExpressibleByArgument { case table, json, csv, ids }
 
   func validate() throws {
     if (limit ?? 0) < 0 { throw ValidationError("--limit needs a number from 0") }

@@ -10,7 +10,8 @@ struct ReadersCommand: ToolCommand {
       the file could be used again without it. The age is known where the store keeps a history, and is a least one. \
       A reader whose process is gone is dead; writers clear it sooner or later, and --clear-stale does at once. Slots of dead \
       processes that were idle are cleared and counted, too. Where somebody holds the write lock, the last line has who, what for, and since when.
-      """)
+      """,
+    examples: ["kvclone -s notes.kvclone readers", "kvclone -s notes.kvclone readers --clear-stale"])
 
   @OptionGroup var global: GlobalOptions
 

@@ -7,7 +7,8 @@ struct RepairCommand: ToolCommand {
     discussion: """
       Everything is checked first. Where the objects themselves are damaged, nothing is changed: restore a backup, or use \
       `kvclone salvage`. Without --yes it tells what it would do.
-      """)
+      """,
+    examples: ["kvclone -s notes.kvclone repair", "kvclone -s notes.kvclone repair --yes"])
 
   @OptionGroup var global: GlobalOptions
 
@@ -28,12 +29,11 @@ struct RepairCommand: ToolCommand {
         json.member("indexEntries", report.indexEntryCount)
         if let commit = report.commit { json.member("commit", commit) }
         json.member("objects", report.after.objectCount)
-        json.key("damages")
-        CheckCommand.write(report.after.damages, &json)
+        json.damages(report.after.damages)
         json.endObject()
       }
     } else if !global.quiet || !report.after.isClean {
-      for damage in report.after.damages { try output.line(CheckCommand.line(damage)) }
+      for damage in report.after.damages { try output.paragraph(CheckCommand.line(damage)) }
       if let commit = report.commit {
         try output.line("repaired \(Text.count(report.before.damages.count, "damage")) in commit \(commit)")
       }
@@ -55,12 +55,11 @@ struct RepairCommand: ToolCommand {
         json.beginObject()
         json.member("ok", report.isClean)
         json.member("objects", report.objectCount)
-        json.key("damages")
-        CheckCommand.write(report.damages, &json)
+        json.damages(report.damages)
         json.endObject()
       }
     } else {
-      for damage in report.damages { try output.line(CheckCommand.line(damage)) }
+      for damage in report.damages { try output.paragraph(CheckCommand.line(damage)) }
       if report.isClean { try output.line("ok: \(Text.count(report.objectCount, "object")), nothing to repair") }
       try output.flush()
     }

@@ -6,7 +6,12 @@ struct RowWriter {
   private static let sampleSize = 200
   private static let maximumWidth = 40
 
+  /// What a column keeps on a narrow terminal.
+  private static let minimumWidth = 6
+
   private let output: Output
+  /// How wide the terminal is; nil where the rows go elsewhere, and are as long as they are.
+  private let room = Terminal.width(ofDescriptor: 1)
   /// Rows that wait until there are enough to decide about widths; nil once that is done, and for CSV.
   private var waiting: [[String]]?
   private var widths: [Int]?
@@ -17,7 +22,7 @@ struct RowWriter {
   }
 
   mutating func write(_ cells: [String]) throws {
-    if let widths { return try output.line(Self.row(cells, widths)) }
+    if let widths { return try output.line(row(cells, widths)) }
     guard waiting != nil else { return try output.line(cells.map(Self.csv).joined(separator: ",")) }
     waiting?.append(cells)
     if waiting?.count ?? 0 > Self.sampleSize { try end() }
@@ -31,18 +36,31 @@ struct RowWriter {
     for row in rows {
       for (index, cell) in row.enumerated() { widths[index] = max(widths[index], min(cell.count, Self.maximumWidth)) }
     }
-    for row in rows { try output.line(Self.row(row, widths)) }
+    if let room { Self.fit(&widths, into: room) }
+    for row in rows { try output.line(self.row(row, widths)) }
     self.widths = widths
   }
 
-  private static func row(_ cells: [String], _ widths: [Int]) -> String {
+  /// Takes from the widest columns, the names of objects in the first one last, until a row fits.
+  private static func fit(_ widths: inout [Int], into room: Int) {
+    var excess = widths.reduce(0, +) + 2 * (widths.count - 1) - room
+    while excess > 0 {
+      let others = widths.indices.dropFirst().filter { widths[$0] > minimumWidth }
+      guard let widest = others.max(by: { widths[$0] < widths[$1] }) else { return }
+      widths[widest] -= 1
+      excess -= 1
+    }
+  }
+
+  private func row(_ cells: [String], _ widths: [Int]) -> String {
     var line = ""
     for (index, cell) in cells.enumerated() {
-      let shown = Text.cut(cell, maximumWidth)
+      let shown = Text.cut(cell, room == nil || index >= widths.count ? Self.maximumWidth : widths[index])
       line += index == 0 ? shown : "  " + shown
       if index + 1 < cells.count { line += String(repeating: " ", count: max(0, widths[index] - shown.count)) }
     }
-    return line
+    // Many columns do not fit at their narrowest.
+    return room.map { Text.cut(line, $0) } ?? line
   }
 
   /// RFC 4180: what has a comma, a quote or a line's end in it stands between quotes.

@@ -7,21 +7,25 @@ struct SalvageCommand: ToolCommand {
     abstract: "Makes a new store of what is readable in a damaged one; exit code 3 if something was lost.",
     discussion: """
       The damaged store is only read. There must be nothing at the path given with --output; the new store appears there when it is \
-      complete and checked. Objects keep their ids; snapshots and the history of changes stay behind:
-
-        kvclone -s damaged salvage -o salvaged
+      complete and checked. Objects keep their ids; snapshots and the history of changes stay behind.
 
       The model is the store's own. Only where that is lost, give the version that the store was made with: --model.
-      """)
+      """,
+    examples: [
+      "kvclone -s damaged salvage -o salvaged", "kvclone -s damaged salvage -o salvaged --model Notes.xcdatamodeld",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Option(name: [.customShort("o"), .long], help: ArgumentHelp("The directory to make.", valueName: "new"))
+  @Option(
+    name: [.customShort("o"), .long], help: ArgumentHelp("The directory to make.", valueName: "new"),
+    completion: .directory)
   var output: String
 
   @Option(
     help: ArgumentHelp(
-      "The model, where the store's own is lost: a .xcdatamodeld or .xcdatamodel folder.", valueName: "path"))
+      "The model, where the store's own is lost: a .xcdatamodeld or .xcdatamodel folder.", valueName: "path"),
+    completion: .directory)
   var model: String?
 
   @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
@@ -59,12 +63,12 @@ struct SalvageCommand: ToolCommand {
     for loss in report.losses.prefix(Self.shownLosses) {
       let place = [loss.object, loss.property, loss.page.map { "page \($0)" }].compactMap { $0 }.joined(separator: " ")
       let rule = loss.breaksRule ? "; a rule of the model is broken until it is changed" : ""
-      try writer.line("\(loss.kind.rawValue): \(place.isEmpty ? "" : place + ": ")\(loss.message)\(rule)")
+      try writer.paragraph("\(loss.kind.rawValue): \(place.isEmpty ? "" : place + ": ")\(loss.message)\(rule)")
     }
     if report.lossCount > Self.shownLosses { try writer.line("and \(report.lossCount - Self.shownLosses) more") }
     if !global.quiet {
       let counts = report.counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
-      try writer.line(
+      try writer.paragraph(
         "salvaged to \(output): \(Text.count(report.objectCount, "object"))\(counts.isEmpty ? "" : " (\(counts))"), "
           + "\(Text.bytes(report.byteCount)) in \(Text.seconds(report.duration.inSeconds))")
       if report.snapshotCount > 0 { try writer.line("left behind: \(Text.count(report.snapshotCount, "snapshot"))") }
@@ -72,7 +76,7 @@ struct SalvageCommand: ToolCommand {
       let kinds = report.lossCounts.sorted { $0.key.rawValue < $1.key.rawValue }
         .map { "\($0.key.rawValue) \($0.value)" }.joined(separator: ", ")
       let objects = report.lostObjectCount > 0 ? "\(Text.count(report.lostObjectCount, "object")); " : ""
-      try writer.line(report.isComplete ? "nothing was lost" : "lost: \(objects)\(kinds)")
+      try writer.paragraph(report.isComplete ? "nothing was lost" : "lost: \(objects)\(kinds)")
     }
     try writer.flush()
   }
@@ -87,20 +91,11 @@ struct SalvageCommand: ToolCommand {
     json.member(
       "lossCounts",
       Dictionary(report.lossCounts.map { ($0.key.rawValue, $0.value) }, uniquingKeysWith: { first, _ in first }))
-    json.key("losses")
-    json.beginArray()
-    for loss in report.losses {
-      json.beginObject()
-      json.member("kind", loss.kind.rawValue)
-      json.nullable("object", loss.object)
-      json.nullable("property", loss.property)
-      json.key("page")
-      if let page = loss.page { json.integer(page) } else { json.null() }
+    json.list("losses", report.losses) { json, loss in
+      json.finding(
+        loss.kind.rawValue, object: loss.object, property: loss.property, page: loss.page, message: loss.message)
       json.member("breaksRule", loss.breaksRule)
-      json.member("message", loss.message)
-      json.endObject()
     }
-    json.endArray()
     json.member("truncated", report.isTruncated)
     json.member("damagedPages", report.damagedPageCount)
     json.member("snapshotsLeft", report.snapshotCount)

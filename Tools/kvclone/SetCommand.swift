@@ -4,11 +4,14 @@ import KVClone
 struct SetCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Changes an object's values.",
-    discussion: "Values are written as for `insert`; NAME:=null makes an attribute nil.")
+    discussion: "Values are written as for `insert`; NAME:=null makes an attribute nil.",
+    examples: [
+      "kvclone -s notes.kvclone set Note/12 name=Bread count:=null", "kvclone -s notes.kvclone set Item/3 note=Note/1",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The object.", valueName: "id"))
+  @Argument(help: ArgumentHelp("The object.", valueName: "id"), completion: StoreCompletion.objects)
   var id: String
 
   @Argument(help: ArgumentHelp("NAME=VALUE or NAME:=JSON.", valueName: "assignment"))

@@ -9,13 +9,22 @@ struct SnapshotCommand: ParsableCommand {
       A snapshot costs what is changed afterwards. Names have 1 to 128 characters out of A-Z, a-z, 0-9, point, underscore and \
       hyphen; those that begin with auto- are made by the store itself.
       """,
+    examples: [
+      "kvclone -s notes.kvclone snapshot create monday", "kvclone -s notes.kvclone snapshot diff monday",
+      "kvclone -s notes.kvclone snapshot rollback monday",
+    ],
     subcommands: [
       Create.self, List.self, SnapshotDiffCommand.self, SnapshotRollbackCommand.self, Hold.self, Release.self,
       Delete.self,
     ])
 
   struct Create: ToolCommand {
-    static let configuration = CommandConfiguration(commandName: "create", abstract: "Makes a snapshot.")
+    static let configuration = CommandConfiguration(
+      commandName: "create", abstract: "Makes a snapshot.",
+      examples: [
+        "kvclone -s notes.kvclone snapshot create monday",
+        "kvclone -s notes.kvclone snapshot create nightly --expires 30d",
+      ])
 
     @OptionGroup var global: GlobalOptions
 
@@ -47,7 +56,8 @@ struct SnapshotCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "Lists snapshots, oldest first.",
       discussion:
-        "RETAINED is what deleting that one alone would give back; it is counted, which takes time where much was changed."
+        "RETAINED is what deleting that one alone would give back; it is counted, which takes time where much was changed.",
+      examples: ["kvclone -s notes.kvclone snapshot list", "kvclone -s notes.kvclone snapshot list --json"]
     )
 
     @OptionGroup var global: GlobalOptions
@@ -88,11 +98,12 @@ struct SnapshotCommand: ParsableCommand {
 
   struct Hold: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "hold", abstract: "Forbids the deletion of a snapshot, until it is released.")
+      commandName: "hold", abstract: "Forbids the deletion of a snapshot, until it is released.",
+      examples: ["kvclone -s notes.kvclone snapshot hold monday backup"])
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: ArgumentHelp("The snapshot.", valueName: "name"))
+    @Argument(help: ArgumentHelp("The snapshot.", valueName: "name"), completion: StoreCompletion.snapshots)
     var name: String
 
     @Argument(help: ArgumentHelp("In whose name.", valueName: "tag"))
@@ -107,11 +118,13 @@ struct SnapshotCommand: ParsableCommand {
   }
 
   struct Release: ToolCommand {
-    static let configuration = CommandConfiguration(commandName: "release", abstract: "Ends a hold.")
+    static let configuration = CommandConfiguration(
+      commandName: "release", abstract: "Ends a hold.",
+      examples: ["kvclone -s notes.kvclone snapshot release monday backup"])
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: ArgumentHelp("The snapshot.", valueName: "name"))
+    @Argument(help: ArgumentHelp("The snapshot.", valueName: "name"), completion: StoreCompletion.snapshots)
     var name: String
 
     @Argument(help: ArgumentHelp("In whose name it is held.", valueName: "tag"))
@@ -127,11 +140,14 @@ struct SnapshotCommand: ParsableCommand {
 
   struct Delete: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "delete", abstract: "Deletes snapshots, all that are named or none.")
+      commandName: "delete", abstract: "Deletes snapshots, all that are named or none.",
+      examples: [
+        "kvclone -s notes.kvclone snapshot delete monday tuesday", "kvclone -s notes.kvclone snapshot delete --expired",
+      ])
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: ArgumentHelp("The snapshots.", valueName: "name"))
+    @Argument(help: ArgumentHelp("The snapshots.", valueName: "name"), completion: StoreCompletion.snapshots)
     var names: [String] = []
 
     @Flag(help: "Delete those whose time is over, and that nobody holds.")

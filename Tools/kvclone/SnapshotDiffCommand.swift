@@ -7,14 +7,20 @@ struct SnapshotDiffCommand: ToolCommand {
     discussion: """
       A line per object: + for one that came, - for one that went, M with the properties that differ. With --json, a document \
       with old and new values and with the members that came and went.
-      """)
+      """,
+    examples: [
+      "kvclone -s notes.kvclone snapshot diff monday",
+      "kvclone -s notes.kvclone snapshot diff monday tuesday --exit-code",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The snapshot to begin with.", valueName: "from"))
+  @Argument(help: ArgumentHelp("The snapshot to begin with.", valueName: "from"), completion: StoreCompletion.snapshots)
   var from: String
 
-  @Argument(help: ArgumentHelp("The snapshot to end with (default: what the store has now).", valueName: "to"))
+  @Argument(
+    help: ArgumentHelp("The snapshot to end with (default: what the store has now).", valueName: "to"),
+    completion: StoreCompletion.snapshots)
   var to: String?
 
   @Flag(name: .customLong("exit-code"), help: "Exit code 5 if anything differs.")

@@ -7,16 +7,21 @@ struct SnapshotRollbackCommand: ToolCommand {
     discussion: """
       What was changed or deleted since is again what it was, under its ids, and what came since is deleted. Before that, a \
       snapshot is made of what there is, to which one can go back in turn.
-      """)
+      """,
+    examples: [
+      "kvclone -s notes.kvclone snapshot rollback monday --dry-run",
+      "kvclone -s notes.kvclone snapshot rollback monday --object Note/1",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The snapshot.", valueName: "name"))
+  @Argument(help: ArgumentHelp("The snapshot.", valueName: "name"), completion: StoreCompletion.snapshots)
   var name: String
 
   @Option(
     help: ArgumentHelp(
-      "Only this object, with all that a clone of it would copy (may be repeated).", valueName: "id"))
+      "Only this object, with all that a clone of it would copy (may be repeated).", valueName: "id"),
+    completion: StoreCompletion.objects)
   var object: [String] = []
 
   @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Tell what it would do and cost; write nothing.")
@@ -47,11 +52,11 @@ struct SnapshotRollbackCommand: ToolCommand {
       }
     } else if !global.quiet {
       let verb = isDryRun ? "would change" : "changed"
-      try output.line(
+      try output.paragraph(
         "\(verb) \(Text.count(result.updatedCount, "object")) back, \(isDryRun ? "bring" : "brought") back "
           + "\(result.recreatedCount), \(isDryRun ? "delete" : "deleted") \(result.deletedCount); "
           + "\(Text.bytes(result.replacedByteCount)) of previous states")
-      if let automatic = result.automaticSnapshot { try output.line("what there was is in \(automatic.name)") }
+      if let automatic = result.automaticSnapshot { try output.paragraph("what there was is in \(automatic.name)") }
       try output.flush()
     }
   }

@@ -11,7 +11,11 @@ struct StatCommand: ToolCommand {
 
       --format prometheus is the text format 0.0.4 of Prometheus, for a node exporter's textfile collector, say; --format svg is a \
       treemap of all bytes, and always deep.
-      """)
+      """,
+    examples: [
+      "kvclone -s notes.kvclone stat", "kvclone -s notes.kvclone stat --deep --format svg -o bytes.svg",
+      "kvclone -s notes.kvclone stat --format prometheus -o notes.prom",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
@@ -23,10 +27,11 @@ struct StatCommand: ToolCommand {
 
   @Option(
     name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp("Write to this file, which is replaced once all is written.", valueName: "file"))
+    help: ArgumentHelp("Write to this file, which is replaced once all is written.", valueName: "file"),
+    completion: .file())
   var file: String?
 
-  enum Format: String, ExpressibleByArgument { case table, json, prometheus, svg }
+  enum Format: String, CaseIterable, ExpressibleByArgument { case table, json, prometheus, svg }
 
   func validate() throws {
     if let file, file.isEmpty { throw ValidationError("-o is given, and empty; give a path") }

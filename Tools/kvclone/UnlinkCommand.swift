@@ -3,17 +3,20 @@ import KVClone
 
 struct UnlinkCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "unlink", abstract: "Removes objects from a relationship: the named ones, or all.")
+    commandName: "unlink", abstract: "Removes objects from a relationship: the named ones, or all.",
+    examples: ["kvclone -s notes.kvclone unlink Note/1 items Item/3", "kvclone -s notes.kvclone unlink Note/1 items"])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The object.", valueName: "id"))
+  @Argument(help: ArgumentHelp("The object.", valueName: "id"), completion: StoreCompletion.objects)
   var id: String
 
   @Argument(help: ArgumentHelp("The relationship.", valueName: "relationship"))
   var relationship: String
 
-  @Argument(help: ArgumentHelp("The objects to remove (default: all).", valueName: "target"))
+  @Argument(
+    help: ArgumentHelp("The objects to remove (default: all).", valueName: "target"),
+    completion: StoreCompletion.objects)
   var targets: [String] = []
 
   func run() throws {

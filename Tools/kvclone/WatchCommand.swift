@@ -7,7 +7,8 @@ struct WatchCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "watch", abstract: "Prints a line for each transaction that any process commits, until interrupted.",
     discussion:
-      "Lines are those of `history`, or with --json one document each. The store has to remember changes: history --on."
+      "Lines are those of `history`, or with --json one document each. The store has to remember changes: history --on.",
+    examples: ["kvclone -s notes.kvclone watch", "kvclone -s notes.kvclone watch --objects --json"]
   )
 
   @OptionGroup var global: GlobalOptions

@@ -1,0 +1,108 @@
+import Foundation
+import Testing
+
+/// Each completion script, loaded by its shell and asked what a tab would offer.
+@Suite("kvclone: completions", .timeLimit(.minutes(5)))
+struct CompletionTests {
+  /// What is typed, what is offered among other things, and whether nothing else may be.
+  private static let questions: [(line: String, offers: Set<String>, isAll: Bool)] = [
+    ("kvclone s", ["salvage", "set", "snapshot", "stat"], true),
+    ("kvclone clone --", ["--exclude", "--passing-exclusions", "--from-snapshot", "--blobs", "--json"], false),
+    ("kvclone query Note TRUEPREDICATE --format ", ["table", "json", "csv", "ids"], true),
+    ("kvclone model show --format s", ["svg"], true),
+    ("kvclone clone --blobs ", ["share", "copy"], true),
+    ("kvclone snapshot r", ["release", "rollback"], true),
+    ("kvclone load no", ["notes.ndjson"], true),
+    ("kvclone backup -s sto", ["store"], false),
+    ("kvclone ls -s store ", ["Base", "Item", "Note", "Summary", "Tag"], false),
+    ("kvclone get -s store Note/", ["Note/1", "Note/2"], true),
+    ("kvclone snapshot diff -s store mon", ["monday"], true),
+    ("kvclone get -s nothing Note/", [], true),
+  ]
+
+  private func expectAnswers(_ shell: String, _ ask: (Scratch, String) throws -> ToolRun) throws {
+    let scratch = try Scratch.filled(2)
+    try scratch.succeed("snapshot", "create", "monday")
+    try scratch.write("", to: "notes.ndjson")
+    let script = try scratch.run(["--generate-completion-script", shell])
+    try scratch.write(script.text, to: "_kvclone")
+    for question in Self.questions {
+      let run = try ask(scratch, question.line)
+      #expect(run.code == 0 && run.errors.isEmpty, "\(question.line): \(run.code) \(run.errors)")
+      // A directory may be offered with its slash, and options with what is said about them.
+      let words = run.text.split(separator: "\n").map { line in
+        var word = line.prefix { $0 != "\t" }
+        while word.hasSuffix(" ") || word.hasSuffix("/") && question.line.contains("sto") { word.removeLast() }
+        return String(word)
+      }
+      let isRight = question.isAll ? Set(words) == question.offers : Set(words).isSuperset(of: question.offers)
+      #expect(isRight, "\(shell), \(question.line)⇥ offers \(words)")
+    }
+  }
+
+  @Test(.enabled(if: Programs.has("bash"), "needs bash"))
+  func bash() throws {
+    let bash = try #require(Programs.path("bash"))
+    let program = """
+      source ./_kvclone
+      COMP_LINE=$1
+      COMP_POINT=${#COMP_LINE}
+      read -ra COMP_WORDS <<< "$COMP_LINE"
+      [[ $COMP_LINE == *' ' ]] && COMP_WORDS+=('')
+      COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+      COMPREPLY=()
+      _kvclone kvclone "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+      (( ${#COMPREPLY[@]} == 0 )) || printf '%s\\n' "${COMPREPLY[@]}"
+      """
+    try expectAnswers("bash") { scratch, line in
+      try scratch.runProgram(bash, ["--norc", "-c", program, "bash", line], isHere: true)
+    }
+  }
+
+  @Test(.enabled(if: Programs.has("fish"), "needs fish"))
+  func fish() throws {
+    let fish = try #require(Programs.path("fish"))
+    try expectAnswers("fish") { scratch, line in
+      try scratch.runProgram(
+        fish, ["--no-config", "-c", "source ./_kvclone; complete -C $argv[1]", line], isHere: true)
+    }
+  }
+
+  /// A second shell, on a terminal of its own, gets the line and a tab. What the completion system adds to its list is
+  /// written to a file.
+  private static let zshProgram = #"""
+    zmodload zsh/zpty || exit 1
+    print -r -- 'PROMPT=
+    fpath=($PWD $fpath)
+    autoload -U compinit
+    compinit -u -d $PWD/dump
+    finished() { print -r -- FINI""SHED }
+    comppostfuncs=(finished)
+    bindkey "^I" complete-word
+    compadd() {
+      # Calls that only filter are for the builtin.
+      if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]]; then builtin compadd "$@"; return; fi
+      typeset -a hits
+      builtin compadd -A hits "$@"
+      (( $#hits )) && print -rl -- $hits >> $PWD/hits
+      builtin compadd "$@"
+    }
+    print -r -- REA""DY' > setup
+    : > hits
+    zpty shell zsh -f -i
+    zpty -w shell "source ./setup"
+    zpty -r shell said '*READY*' || exit 2
+    zpty -w -n shell "$1"$'\t'
+    zpty -r shell said '*FINISHED*' || exit 3
+    zpty -d shell
+    cat hits
+    """#
+
+  @Test(.enabled(if: Programs.has("zsh"), "needs zsh"))
+  func zsh() throws {
+    let zsh = try #require(Programs.path("zsh"))
+    try expectAnswers("zsh") { scratch, line in
+      try scratch.runProgram(zsh, ["-f", "-c", Self.zshProgram, "zsh", line], isHere: true)
+    }
+  }
+}

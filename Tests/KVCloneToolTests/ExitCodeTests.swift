@@ -1,0 +1,95 @@
+import Foundation
+import Testing
+
+/// Each exit code that the tool documents, from a command that ends with it.
+@Suite("kvclone: exit codes", .timeLimit(.minutes(5)))
+struct ExitCodeTests {
+  @Test("0, 1, 3, 4, 5, 10, 64")
+  func codes() throws {
+    let scratch = try Scratch.filled(20)
+    try scratch.succeed("snapshot", "create", "first")
+    #expect(try scratch.tool("snapshot", "diff", "first", "--exit-code").code == 0)
+    #expect(try scratch.tool("get", "Note/99").code == 1)
+    #expect(try scratch.tool("insert", "Note").code == 0)
+    #expect(try scratch.tool("snapshot", "diff", "first", "--exit-code").code == 5)
+    #expect(try scratch.tool("snapshot", "diff", "first").code == 0)
+    #expect(try scratch.run(["-s", scratch.file("nothing"), "info"]).code == 10)
+    #expect(try scratch.tool("info", "--nonsense").code == 64)
+    #expect(try scratch.tool("check").code == 0)
+    let file = scratch.file("store/data.mdb")
+    var bytes = try scratch.read("store/data.mdb")
+    var start = bytes.startIndex
+    while let range = bytes.range(of: Data("note 7".utf8), in: start..<bytes.endIndex) {
+      bytes[range.lowerBound] ^= 1
+      start = range.upperBound
+    }
+    try bytes.write(to: URL(fileURLWithPath: file))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+    #expect(try scratch.tool("check").code == 4)
+    #expect(try scratch.tool("salvage", "-o", scratch.file("salvaged")).code == 3)
+    #expect(try scratch.run(["-s", scratch.file("salvaged"), "check"]).code == 0)
+  }
+
+  @Test("11 and 130, and `info -v` tells who holds the write lock and since when")
+  func writer() throws {
+    let scratch = try Scratch.filled(2)
+    #expect(try scratch.succeed("info", "--verbose").text.contains("\nwriter      nobody\n"))
+    #expect(!(try scratch.succeed("info").text.contains("writer")))
+    #expect(try scratch.succeed("info", "--verbose", "--json").json()["writer"] is NSNull)
+    #expect(try scratch.succeed("info", "--json").json().keys.contains("writer") == false)
+    let load = scratch.process(["--store", scratch.store, "load", "-"])
+    let pipe = Pipe()
+    load.standardInput = pipe
+    load.standardOutput = FileHandle.nullDevice
+    load.standardError = FileHandle.nullDevice
+    try load.run()
+    defer { if load.isRunning { kill(load.processIdentifier, SIGKILL) } }
+    try pipe.fileHandleForWriting.write(contentsOf: Data("{\"id\":\"Note/1\"}\n".utf8))
+    // Inserts succeed until the load has begun its transaction.
+    var code: Int32 = 0
+    while code == 0, load.isRunning { code = try scratch.tool("insert", "Note").code }
+    #expect(code == 11)
+    let text = try scratch.succeed("info", "--verbose").text
+    #expect(text.contains("\nwriter      process \(load.processIdentifier) (kvclone), “load”, since 2"), "\(text)")
+    let writer = try #require(try scratch.succeed("info", "-v", "--json").json()["writer"] as? [String: Any])
+    #expect(writer["pid"] as? Int == Int(load.processIdentifier) && writer["label"] as? String == "load")
+    #expect(writer["since"] is String && (writer["seconds"] as? Double ?? -1) >= 0)
+    load.interrupt()
+    load.waitUntilExit()
+    #expect(load.terminationReason == .exit && load.terminationStatus == 130)
+    try scratch.succeed("check")
+  }
+
+  @Test("compact tells sizes before and after")
+  func compact() throws {
+    let scratch = try Scratch.filled(300)
+    let blob = Data((0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
+    try blob.write(to: URL(fileURLWithPath: scratch.file("blob")))
+    try scratch.succeed("blob", "put", "Note/1", "data", scratch.file("blob"))
+    try scratch.succeed("delete", "Note/1")
+    let before = try scratch.read("store/data.mdb").count
+    let json = try scratch.succeed("compact", "-o", scratch.file("json"), "--json").json()
+    let after = try scratch.read("json/data.mdb").count
+    #expect(json["bytesBefore"] as? Int == before && json["bytes"] as? Int == after && after < before)
+    let saved = try #require(json["savedPercent"] as? Double)
+    #expect(abs(saved - (1 - Double(after) / Double(before)) * 100) < 0.06)
+    let lines = try scratch.succeed("compact", "-o", scratch.file("text")).text.split(separator: "\n")
+    #expect(lines.count == 2 && lines[0].hasPrefix("compacted ") && lines[0].contains(" → "), "\(lines)")
+    #expect(lines[0].contains("\(String(format: "%.1f", saved)) % smaller, in "), "\(lines)")
+    #expect(lines[1].hasPrefix("the copy: \(scratch.file("text")), commit "), "\(lines)")
+  }
+
+  @Test("a model's picture has colours for dark pages, and for programs without style sheets")
+  func darkPicture() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    let svg = try scratch.succeed("model", "show", "--format", "svg").text
+    let style = try #require(svg.firstMatch(of: /<style>@media \(prefers-color-scheme: dark\) \{([^<]*)\}<\/style>/))
+    // Every class that is drawn has a colour of its own there, and one without style sheets.
+    let classes = Set(svg.matches(of: /class="(\w+)"/).map { String($0.1) })
+    #expect(classes == ["paper", "box", "head", "abstract", "link", "parent"])
+    for name in classes { #expect(style.1.contains(".\(name) {"), "\(name)") }
+    #expect(svg.matches(of: /<rect class="\w+"[^>]*>/).allSatisfy { $0.0.contains("fill=\"#") })
+    #expect(style.1.contains("text { fill:"))
+  }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import Testing
+
+/// The scripts that show the tool at work: a small day of `Tools/operators-day`, and the README's part about the command
+/// line, which has to be what the program says.
+@Suite("kvclone: scripts that show it", .timeLimit(.minutes(10)))
+struct OperatorsDayTests {
+  private static let corpus =
+    ProcessInfo.processInfo.environment["KVCLONE_CORPUS"] ?? Programs.root + "/../shared/corpus"
+  private static let isPossible =
+    Programs.has("tmux", "bash", "awk") && FileManager.default.fileExists(atPath: corpus + "/models")
+
+  @Test(.enabled(if: isPossible, "needs tmux, and the corpus in KVCLONE_CORPUS"))
+  func aDayOfAThousandObjects() throws {
+    let scratch = try Scratch()
+    let run = try scratch.runProgram(
+      Programs.root + "/Tools/operators-day",
+      [
+        "--objects", "1000", "--build-dir", Programs.buildDirectory, "--corpus", Self.corpus, "--report",
+        scratch.file("report"),
+      ])
+    #expect(run.code == 0, "\(run.text) \(run.errors)")
+    #expect(run.text.contains("all screens as they should be"), "\(run.text)")
+    let report = String(decoding: try scratch.read("report"), as: UTF8.self)
+    #expect(report.split(separator: "\n").filter { $0.hasPrefix("## ") }.count >= 30)
+  }
+
+  @Test(.enabled(if: Programs.has("bash"), "needs bash"))
+  func theReadmeShowsWhatTheProgramSays() throws {
+    let run = try Scratch().runProgram(
+      Programs.root + "/Tools/readme", ["--check", "--build-dir", Programs.buildDirectory])
+    #expect(run.code == 0, "\(run.text) \(run.errors)")
+  }
+
+  @Test(.enabled(if: Programs.has("bash"), "needs bash"))
+  func wrongUsageIsRefused() throws {
+    let scratch = try Scratch()
+    for (script, arguments) in [
+      ("operators-day", ["--objects", "some"]), ("operators-day", ["--nonsense"]), ("readme", ["--nonsense"]),
+    ] {
+      #expect(try scratch.runProgram(Programs.root + "/Tools/\(script)", arguments).code == 64, "\(script)")
+      #expect(
+        try scratch.runProgram(Programs.root + "/Tools/\(script)", ["--help"]).text.hasPrefix("usage: Tools/\(script)"))
+    }
+  }
+}

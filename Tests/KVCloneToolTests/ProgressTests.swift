@@ -1,0 +1,127 @@
+import Foundation
+import Testing
+
+/// Progress, seen on terminals and beside them; and that an interrupt in the middle leaves nothing half done.
+@Suite("kvclone: progress", .timeLimit(.minutes(10)))
+struct ProgressTests {
+  private static let need: Comment = "needs tmux"
+
+  @Test(
+    "a bar fits its terminal, has a rate and the time left, and goes at the end",
+    .enabled(if: TerminalSession.isPossible, need), arguments: [100, 44])
+  func bar(_ columns: Int) throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    try scratch.write(Scratch.notes(8000), to: "notes.ndjson")
+    let terminal = try TerminalSession(columns: columns, in: scratch)
+    try terminal.type("kvclone -s store load notes.ndjson")
+    #expect(try terminal.end() == 0)
+    let bars = try terminal.bars().filter { $0.hasPrefix("load ") }
+    #expect(!bars.isEmpty)
+    for bar in bars {
+      #expect(bar.count < columns, "\(bar)")
+      #expect(bar.contains(/\s\d+ %  [0-9.]+ [kM]?B\/s  .* left$/), "\(bar)")
+      #expect(bar.contains(/[█░]{6,30}/) || columns < 50, "\(bar)")
+    }
+    let screen = try terminal.screen()
+    #expect(screen.contains { $0.hasPrefix("loaded 8000 objects in ") }, "\(screen)")
+    // A line that had wrapped would have left a piece of itself.
+    #expect(!screen.contains { $0.contains(" left") || $0.contains("%") }, "\(screen)")
+    try terminal.type("kvclone -s store load notes.ndjson --quiet")
+    #expect(try terminal.end() == 0)
+    #expect(try terminal.bars().filter { $0.hasPrefix("load ") } == bars)
+    try scratch.succeed("check")
+  }
+
+  @Test("plain lines where there is no terminal, and none with --quiet or --no-progress")
+  func lines() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    for (options, isShown) in [(["--verbose"], true), (["--verbose", "--quiet"], false), (["--no-progress"], false)] {
+      let load = scratch.process(["-s", scratch.store, "load", "-"] + options)
+      let (input, errors) = (Pipe(), scratch.file("errors"))
+      _ = FileManager.default.createFile(atPath: errors, contents: nil)
+      load.standardInput = input
+      load.standardOutput = FileHandle.nullDevice
+      load.standardError = FileHandle(forWritingAtPath: errors)
+      try load.run()
+      var text = ""
+      // Until a line is there; or, where none may come, a few times.
+      for turn in 0..<10_000 where text.isEmpty && (isShown || turn < 10) {
+        try input.fileHandleForWriting.write(contentsOf: Data("{\"id\":\"Note/\(turn)\"}\n".utf8))
+        Thread.sleep(forTimeInterval: 0.02)
+        text = String(decoding: try scratch.read("errors"), as: UTF8.self)
+      }
+      try input.fileHandleForWriting.close()
+      load.waitUntilExit()
+      #expect(load.terminationStatus == 0)
+      #expect(!text.contains("\u{1B}") && !text.contains("\r"))
+      #expect(text.isEmpty != isShown, "\(options): \(text)")
+      if isShown { #expect(text.contains(/^load: [0-9.]+ k?B, [0-9.]+ k?B\/s\n/), "\(text)") }
+    }
+  }
+
+  @Test(
+    "an interrupt during a load: 130, and the store has what it had", .enabled(if: TerminalSession.isPossible, need))
+  func interruptedLoad() throws {
+    let scratch = try Scratch.filled(3)
+    #expect(mkfifo(scratch.file("slow"), 0o600) == 0)
+    // Kept open at both ends: the load's input never ends.
+    let slow = try #require(FileHandle(forUpdatingAtPath: scratch.file("slow")))
+    let terminal = try TerminalSession(columns: 60, in: scratch)
+    try terminal.type("kvclone -s store load - < slow")
+    var number = 0
+    try terminal.wait("a bar") {
+      number += 1
+      try slow.write(contentsOf: Data("{\"id\":\"Note/\(number)\"}\n".utf8))
+      return try terminal.bars().contains { $0.hasPrefix("load ") && $0.contains("B/s") }
+    }
+    try terminal.interrupt()
+    #expect(try terminal.end() == 130)
+    #expect(try terminal.screen().contains("kvclone: interrupted; nothing is half done"))
+    try expectUnchanged(scratch, objects: 3)
+  }
+
+  @Test("an interrupt during a clone: 130, and nothing is cloned", .enabled(if: TerminalSession.isPossible, need))
+  func interruptedClone() throws {
+    let scratch = try Scratch.filled(3)
+    let terminal = try TerminalSession(columns: 60, in: scratch)
+    try terminal.type("kvclone -s store clone Note/1 Note/2 --count 2000000")
+    try terminal.wait("a bar") { try terminal.bars().contains { $0.hasPrefix("clone: ") && $0.contains("objects/s") } }
+    try terminal.interrupt()
+    #expect(try terminal.end() == 130)
+    let bars = try terminal.bars()
+    #expect(bars.allSatisfy { $0.count < 60 }, "\(bars)")
+    #expect(try terminal.screen().contains("kvclone: interrupted; nothing is half done"))
+    try expectUnchanged(scratch, objects: 3)
+  }
+
+  @Test("an interrupt during a backup: 130, and no copy is there", .enabled(if: TerminalSession.isPossible, need))
+  func interruptedBackup() throws {
+    let scratch = try Scratch.filled(30)
+    let blob = Data((0..<4_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
+    try blob.write(to: URL(fileURLWithPath: scratch.file("blob")))
+    for number in 1...30 { try scratch.succeed("blob", "put", "Note/\(number)", "data", scratch.file("blob")) }
+    let before = try FileManager.default.contentsOfDirectory(atPath: scratch.path).sorted()
+    let terminal = try TerminalSession(columns: 60, in: scratch)
+    try terminal.type("kvclone -s store backup copy")
+    // Its directory shows that it is at work.
+    try terminal.wait("a copy") {
+      try FileManager.default.contentsOfDirectory(atPath: scratch.path).contains { $0.contains("copy") }
+    }
+    try terminal.interrupt()
+    #expect(try terminal.end() == 130)
+    #expect(try terminal.screen().contains("kvclone: interrupted; nothing is half done"))
+    let after = try FileManager.default.contentsOfDirectory(atPath: scratch.path)
+      .filter { !$0.hasPrefix("code.") && !$0.hasPrefix("terminal.") }
+    #expect(after.sorted() == before)
+    try expectUnchanged(scratch, objects: 30)
+  }
+
+  private func expectUnchanged(_ scratch: Scratch, objects: Int, _ location: SourceLocation = #_sourceLocation) throws {
+    #expect(
+      try scratch.succeed("info", "--json").json()["objects"] as? Int == objects, sourceLocation: location)
+    try scratch.succeed("check", "--read-data")
+    try scratch.succeed("insert", "Note")
+  }
+}

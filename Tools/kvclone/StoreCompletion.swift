@@ -1,0 +1,68 @@
+import ArgumentParser
+import Foundation
+import KVClone
+
+/// What a shell may complete with names from the store: that of --store, or of the environment. Where there is none, or it
+/// cannot be opened, nothing is offered and nothing is said.
+enum StoreCompletion {
+  /// How many objects of an entity are offered: one looks for the first ones, or types the number.
+  private static let objectLimit = 20
+  /// How many are looked at for that.
+  private static let lookLimit = 100_000
+
+  /// Entities.
+  static let entities = CompletionKind.custom { words, _, prefix in
+    names(words, prefix) { store in store.model.entities.map(\.name) }
+  }
+
+  /// Objects: the first ones of each entity, or of the entity that was typed.
+  static let objects = CompletionKind.custom { words, _, prefix in
+    names(words, prefix) { store in
+      let typed = prefix.firstIndex(of: "/").map { String(prefix[..<$0]) }
+      var names: [String] = []
+      for entity in store.model.entities where !entity.isAbstract && (typed == nil || typed == entity.name) {
+        guard typed != nil || entity.name.hasPrefix(prefix) else { continue }
+        var count = 0
+        var looked = 0
+        try store.read { transaction in
+          try transaction.forEachObject(of: entity.name) { object in
+            if object.name.hasPrefix(prefix) {
+              names.append(object.name)
+              count += 1
+            }
+            looked += 1
+            return count < objectLimit && looked < lookLimit
+          }
+        }
+      }
+      return names
+    }
+  }
+
+  /// Snapshots.
+  static let snapshots = CompletionKind.custom { words, _, prefix in
+    names(words, prefix) { store in try store.snapshots().map(\.name) }
+  }
+
+  private static func names(
+    _ words: [String], _ prefix: String, _ body: (ObjectStore) throws -> [String]
+  ) -> [String] {
+    guard let path = storePath(words) else { return [] }
+    var options = StoreOptions()
+    options.isReadOnly = true
+    options.keepsStaleReaders = true
+    guard let store = try? ObjectStore.open(at: path, options: options) else { return [] }
+    defer { store.close() }
+    return ((try? body(store)) ?? []).filter { $0.hasPrefix(prefix) }
+  }
+
+  /// The store that the words so far, or the environment, name.
+  private static func storePath(_ words: [String]) -> String? {
+    for (index, word) in words.enumerated() {
+      if word == "-s" || word == "--store", index + 1 < words.count { return words[index + 1] }
+      if word.hasPrefix("--store=") { return String(word.dropFirst("--store=".count)) }
+    }
+    let path = ProcessInfo.processInfo.environment["KVCLONE_STORE"] ?? ""
+    return path.isEmpty ? nil : path
+  }
+}
