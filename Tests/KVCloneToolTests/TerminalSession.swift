@@ -5,7 +5,7 @@ import Testing
 ///
 /// It has a server of its own, so that nobody's sessions and settings play a part.
 final class TerminalSession {
-  static let isPossible = Programs.has("tmux", "sh")
+  static let isPossible = Programs.has("tmux", "bash", "sh")
   private static let patience = 120.0
 
   private let scratch: Scratch
@@ -13,19 +13,38 @@ final class TerminalSession {
   private let log: String
   private var commandCount = 0
 
-  init(columns: Int, rows: Int = 30, in scratch: Scratch) throws {
+  /// - Parameter shell: what runs in it; commands can be typed into one that knows `$?`.
+  init(columns: Int, rows: Int = 30, shell: String = "sh", in scratch: Scratch) throws {
     self.scratch = scratch
     log = "terminal.\(socket).log"
     try scratch.write("", to: log)
-    try tmux(
+    try startServer(
       "-f", "/dev/null", "new-session", "-d", "-x", "\(columns)", "-y", "\(rows)", "-c", scratch.path,
-      "env -u KVCLONE_STORE PS1='$ ' TERM=screen PATH=\(quoted(Scratch.environmentWithTool["PATH"] ?? "")) sh")
+      "env -u KVCLONE_STORE PS1='$ ' TERM=screen PATH=\(quoted(Scratch.environmentWithTool["PATH"] ?? "")) \(shell)")
     try tmux("pipe-pane", "-o", "cat >> \(quoted(scratch.file(log)))")
   }
 
-  deinit { _ = try? tmux("kill-server") }
+  // A server without sessions ends. One whose signals are blocked, as those of a child of the tests are, cannot be killed.
+  deinit { _ = try? tmux("kill-session") }
 
   private func quoted(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }
+
+  /// Starts tmux without the descriptors that this process gives its children: the server would keep them open, and one of
+  /// them is how the end of a child is noticed.
+  private func startServer(_ arguments: String...) throws {
+    let (bash, tmux) = (try #require(Programs.path("bash")), try #require(Programs.path("tmux")))
+    let program = #"""
+      (
+        for path in /proc/self/fd/*; do
+          descriptor=${path##*/}
+          [ "$descriptor" -le 2 ] || { exec {descriptor}>&-; } 2>/dev/null
+        done
+        exec "$0" "$@" </dev/null >/dev/null 2>&1
+      )
+      """#
+    let run = try scratch.runProgram(bash, ["--norc", "-c", program, tmux, "-L", socket] + arguments)
+    try #require(run.code == 0, "tmux does not start: \(run.errors)")
+  }
 
   @discardableResult
   private func tmux(_ arguments: String...) throws -> String {
@@ -40,6 +59,12 @@ final class TerminalSession {
     let file = codeFile
     try tmux("send-keys", "-l", "\(command); echo $? > \(file).part; mv \(file).part \(file)")
     try tmux("send-keys", "Enter")
+  }
+
+  /// Types something that is no command yet, and a key behind it.
+  func press(_ text: String, _ key: String) throws {
+    try tmux("send-keys", "-l", text)
+    try tmux("send-keys", key)
   }
 
   private var codeFile: String { "code.\(socket).\(commandCount)" }
@@ -79,7 +104,10 @@ final class TerminalSession {
   func bars() throws -> [String] {
     let text = String(decoding: try scratch.read(log), as: UTF8.self)
     let pieces = text.split(separator: "\r\u{1B}[K", omittingEmptySubsequences: false).dropFirst()
-    // Output and newlines come after the last bar is erased.
-    return pieces.map { String($0.prefix { !$0.isNewline && $0 != "\u{1B}" }) }.filter { !$0.isEmpty }
+    // Output and newlines come after the last bar is erased, and ^C is the terminal's.
+    return pieces.map { piece in
+      let bar = piece.prefix { !$0.isNewline && $0 != "\u{1B}" }
+      return String(bar.hasSuffix("^C") ? bar.dropLast(2) : bar)
+    }.filter { !$0.isEmpty }
   }
 }
