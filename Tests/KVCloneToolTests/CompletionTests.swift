@@ -14,19 +14,32 @@ struct CompletionTests {
     ("kvclone snapshot r", ["release", "rollback"], true),
     ("kvclone load no", ["notes.ndjson"], true),
     ("kvclone backup -s sto", ["store"], false),
+  ]
+
+  /// The same, of what the store has.
+  private static let storeQuestions: [(line: String, offers: Set<String>, isAll: Bool)] = [
     ("kvclone ls -s store ", ["Base", "Item", "Note", "Summary", "Tag"], false),
     ("kvclone get -s store Note/", ["Note/1", "Note/2"], true),
     ("kvclone snapshot diff -s store mon", ["monday"], true),
     ("kvclone get -s nothing Note/", [], true),
   ]
 
-  private func expectAnswers(_ shell: String, _ ask: (Scratch, String) throws -> ToolRun) throws {
+  /// A store to ask about, and the shell's script.
+  private func prepared(_ shell: String) throws -> Scratch {
     let scratch = try Scratch.filled(2)
     try scratch.succeed("snapshot", "create", "monday")
     try scratch.write("", to: "notes.ndjson")
     let script = try scratch.run(["--generate-completion-script", shell])
     try scratch.write(script.text, to: "_kvclone")
-    for question in Self.questions {
+    return scratch
+  }
+
+  private func expectAnswers(
+    _ shell: String, _ questions: [(line: String, offers: Set<String>, isAll: Bool)],
+    _ ask: (Scratch, String) throws -> ToolRun
+  ) throws {
+    let scratch = try prepared(shell)
+    for question in questions {
       let run = try ask(scratch, question.line)
       #expect(run.code == 0 && run.errors.isEmpty, "\(question.line): \(run.code) \(run.errors)")
       // A directory may be offered with its slash, and options with what is said about them.
@@ -54,7 +67,7 @@ struct CompletionTests {
       _kvclone kvclone "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
       (( ${#COMPREPLY[@]} == 0 )) || printf '%s\\n' "${COMPREPLY[@]}"
       """
-    try expectAnswers("bash") { scratch, line in
+    try expectAnswers("bash", Self.questions + Self.storeQuestions) { scratch, line in
       try scratch.runProgram(bash, ["--norc", "-c", program, "bash", line], isHere: true)
     }
   }
@@ -62,9 +75,27 @@ struct CompletionTests {
   @Test(.enabled(if: Programs.has("fish"), "needs fish"))
   func fish() throws {
     let fish = try #require(Programs.path("fish"))
-    try expectAnswers("fish") { scratch, line in
+    try expectAnswers("fish", Self.questions) { scratch, line in
       try scratch.runProgram(
         fish, ["--no-config", "-c", "source ./_kvclone; complete -C $argv[1]", line], isHere: true)
+    }
+  }
+
+  /// Where it is not on a terminal, fish 3.6 does not tell a script what was typed; what the store has is asked with that.
+  @Test(.enabled(if: Programs.has("fish") && TerminalSession.isPossible, "needs fish and tmux"))
+  func fishOnATerminal() throws {
+    let scratch = try prepared("fish")
+    let shell = #"fish --no-config -i -C 'source ./_kvclone; function fish_prompt; printf "> "; end'"#
+    for question in Self.storeQuestions where !question.offers.isEmpty {
+      let terminal = try TerminalSession(columns: 100, shell: shell, in: scratch)
+      try terminal.wait("a prompt") { try terminal.screen().contains { $0.hasPrefix(">") } }
+      try terminal.press(question.line, "Tab")
+      // Several are listed below the line; a single one completes it.
+      let words = question.offers.count > 1 ? Array(question.offers) : question.offers.map { " \($0)" }
+      try terminal.wait("\(question.line)⇥") {
+        let screen = try terminal.screen()
+        return words.allSatisfy { word in screen.contains { $0.contains(word) } }
+      }
     }
   }
 
@@ -101,7 +132,7 @@ struct CompletionTests {
   @Test(.enabled(if: Programs.has("zsh"), "needs zsh"))
   func zsh() throws {
     let zsh = try #require(Programs.path("zsh"))
-    try expectAnswers("zsh") { scratch, line in
+    try expectAnswers("zsh", Self.questions + Self.storeQuestions) { scratch, line in
       try scratch.runProgram(zsh, ["-f", "-c", Self.zshProgram, "zsh", line], isHere: true)
     }
   }

@@ -114,7 +114,7 @@ struct HelpTests {
     let bare = try scratch.run([])
     #expect(bare.code == 0 && bare.errors.isEmpty)
     let lines = bare.text.split(separator: "\n", omittingEmptySubsequences: false)
-    #expect(lines.count < 16 && lines.allSatisfy { $0.count <= 80 })
+    #expect(lines.count < 16 && lines.allSatisfy { $0.count <= 80 }, "\(lines.filter { $0.count > 80 })")
     // What it names is there.
     let names = Set(try root().subcommands.map(\.name))
     for command in ["demo", "init", "load", "query", "clone", "check"] {

@@ -271,6 +271,7 @@ struct CloneCommand: ToolCommand {
       }
     }
     for root in roots { try output.line(root) }
+    try output.flush()
     if result.isRepeated {
       let gone = deleted.isEmpty ? "" : "; deleted since: \(deleted.joined(separator: ", "))"
       global.note(

@@ -106,7 +106,9 @@ private struct ObjectTree {
     let properties = try ValueText.properties(of: object, model, transaction, memberLimit: 10)
     try output.line(indentation + object.name)
     let width = properties.map(\.name.count).max() ?? 0
-    for (name, text) in properties { try output.line("\(indentation)  \(Text.padded(name, width))  \(text)") }
+    for (name, text) in properties {
+      try output.paragraph("\(indentation)  \(Text.padded(name, width))  \(text)", hanging: width + 2)
+    }
     for child in children[id] ?? [] {
       try printText(child, children, indentation: indentation + "    ", transaction)
     }

@@ -44,7 +44,7 @@ extension KVCloneTool {
       kvclone -s STORE init --model MODEL       a new store for a Core Data model
       kvclone -s STORE load FILE                objects in, as lines of JSON
       kvclone -s STORE query ENTITY PREDICATE   objects by a predicate
-      kvclone -s STORE clone ID                 an object with all that belongs to it
+      kvclone -s STORE clone ID                 an object with what belongs to it
       kvclone -s STORE check                    is anything damaged?
 
     All commands: kvclone --help    One of them: kvclone COMMAND --help

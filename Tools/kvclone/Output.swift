@@ -17,8 +17,10 @@ final class Output {
   }
 
   /// A sentence, on several lines where a terminal is narrower.
-  func paragraph(_ text: String) throws {
-    try line(Text.folded(text, to: Terminal.width(ofDescriptor: 1)))
+  ///
+  /// - Parameter hanging: by how much lines after the first are indented more than that.
+  func paragraph(_ text: String, hanging: Int = 2) throws {
+    try line(Text.folded(text, to: Terminal.width(ofDescriptor: 1), hanging: hanging))
   }
 
   func write(_ piece: RawSpan) throws {
@@ -128,8 +130,8 @@ enum Text {
     text.count >= width ? text : text + String(repeating: " ", count: width - text.count)
   }
 
-  /// Broken at spaces into lines that fit; what follows the first is indented. A longer word stays whole.
-  static func folded(_ text: String, to width: Int?) -> String {
+  /// Broken at spaces into lines that fit; what follows the first is indented by `hanging` more. A longer word stays whole.
+  static func folded(_ text: String, to width: Int?, hanging: Int = 2) -> String {
     guard let width, text.count > width else { return text }
     let indentation = String(text.prefix { $0 == " " })
     var lines: [String] = []
@@ -139,7 +141,7 @@ enum Text {
         line = indentation + word
       } else if line.count + 1 + word.count > width {
         lines.append(line)
-        line = "\(indentation)  \(word)"
+        line = indentation + String(repeating: " ", count: hanging) + word
       } else {
         line += " \(word)"
       }

@@ -99,36 +99,52 @@ private struct ProgressText {
 
   private var rate: Double { elapsed > 0 ? Double(done) / elapsed : 0 }
 
-  private var speed: String {
-    unit == "bytes"
-      ? Text.bytes(UInt64(rate)) + "/s" : "\(rate < 10 ? String(format: "%.1f", rate) : "\(Int(rate))") \(unit)/s"
+  private func speed(isShort: Bool = false) -> String {
+    if unit == "bytes" { return Text.bytes(UInt64(rate)) + "/s" }
+    let number = rate < 10 ? String(format: "%.1f", rate) : "\(Int(rate))"
+    return isShort ? "\(number)/s" : "\(number) \(unit)/s"
   }
 
   private var amount: String { unit == "bytes" ? Text.bytes(done) : "\(done) \(unit)" }
 
-  /// Share, rate and time left; nil where nobody knows how much there is to do.
-  private var parts: (share: Double, left: String)? {
+  /// Share and time left; nil where nobody knows how much there is to do.
+  private var parts: (percent: Int, share: Double, left: String)? {
     guard let total, total > 0 else { return nil }
-    let left = rate > 0 ? Text.seconds(Double(total - min(done, total)) / rate) : "?"
-    return (min(Double(done) / Double(total), 1), left)
+    let share = min(Double(done) / Double(total), 1)
+    let left = rate > 0 ? Self.span(Double(total - min(done, total)) / rate) : "?"
+    return (Int(share * 100), share, left)
+  }
+
+  /// A time that is only guessed.
+  private static func span(_ seconds: Double) -> String {
+    switch seconds {
+    case ..<60: "\(Int(seconds.rounded(.up))) s"
+    case ..<3600: "\(Int(seconds / 60)) min"
+    case ..<360_000: String(format: "%.1f h", seconds / 3600)
+    default: "days"
+    }
   }
 
   /// For a log.
   var line: String {
-    guard let parts else { return "\(title): \(amount), \(speed)" }
-    return "\(title): \(Int(parts.share * 100)) %, \(speed), \(parts.left) left"
+    guard let parts else { return "\(title): \(amount), \(speed())" }
+    return "\(title): \(parts.percent) %, \(speed()), \(parts.left) left"
   }
 
   /// At most a column less than the terminal has, because a full line may wrap. The bar gets what is left over.
   func bar(width: Int) -> String {
     let room = width - 1
-    guard let parts else { return Text.cut("\(title) \(amount)  \(speed)", room) }
-    let facts = "\(Int(parts.share * 100)) %  \(speed)  \(parts.left) left"
+    guard let parts else { return Text.cut("\(title) \(amount)  \(speed())", room) }
+    let facts = "\(parts.percent) %  \(speed())  \(parts.left) left"
     let length = min(Self.greatestBar, room - title.count - facts.count - 2)
-    if length < Self.smallestBar { return Text.cut("\(title) \(facts)", room) }
-    let filled = Int(parts.share * Double(length))
-    let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: length - filled)
-    return "\(title) \(bar) \(facts)"
+    guard length < Self.smallestBar else {
+      let filled = Int(parts.share * Double(length))
+      let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: length - filled)
+      return "\(title) \(bar) \(facts)"
+    }
+    let plain = "\(title) \(facts)"
+    if plain.count <= room { return plain }
+    return Text.cut("\(title) \(parts.percent) %  \(speed(isShort: true))  \(parts.left) left", room)
   }
 }
 

@@ -13,7 +13,7 @@ struct QueryCommand: ToolCommand {
       "kvclone query Note \"name BEGINSWITH[cd] 'a'\" --sort=-createDate --limit 10",
       "kvclone query Photo \"size > 1000\" --select title,album.title,tags.@count",
       "kvclone query Photo TRUEPREDICATE --select album.title --distinct",
-      "kvclone query Photo TRUEPREDICATE --group-by album.title \\\n      --select \"album.title,n=@count,bytes=sum:(size)\" --having \"$n > 10\"",
+      "kvclone query Photo TRUEPREDICATE --group-by album.title \\\n      --select \"album.title,n=@count,bytes=sum:(size)\" --having '$n > 10'",
     ])
 
   @OptionGroup var global: GlobalOptions

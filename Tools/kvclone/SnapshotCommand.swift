@@ -81,18 +81,31 @@ struct SnapshotCommand: ParsableCommand {
       }
       let rows = found.map { info, retained in
         [
-          info.name, info.created.formatted(.iso8601), "\(info.objectCount)", Text.bytes(retained),
-          info.holds.joined(separator: ","), info.expires?.formatted(.iso8601) ?? "",
+          info.name, Self.time(info.created), "\(info.objectCount)", Text.bytes(retained),
+          info.holds.joined(separator: ","), info.expires.map(Self.time) ?? "",
         ]
       }
       if !rows.isEmpty {
-        for line in Text.table(["NAME", "CREATED", "OBJECTS", "RETAINED", "HELD BY", "EXPIRES"], rows) {
+        // On a terminal, what no snapshot has takes no room.
+        let columns = (0..<6).filter { column in
+          Self.terminalWidth == nil || rows.contains { !$0[column].isEmpty }
+        }
+        let headings = ["NAME", "CREATED", "OBJECTS", "RETAINED", "HELD BY", "EXPIRES"]
+        for line in Text.table(columns.map { headings[$0] }, rows.map { row in columns.map { row[$0] } }) {
           try output.line(line)
         }
       } else if !global.quiet {
         try output.line("no snapshots")
       }
       try output.flush()
+    }
+
+    private static let terminalWidth = Terminal.width(ofDescriptor: 1)
+
+    /// To the second for programs; to the minute on a terminal.
+    private static func time(_ date: Date) -> String {
+      let text = date.formatted(.iso8601)
+      return terminalWidth == nil ? text : text.prefix(16).replacing("T", with: " ") + "Z"
     }
   }
 
