@@ -7,20 +7,24 @@ struct ExportCommand: ToolCommand {
     discussion: """
       DEST gets the model as a bundle of Xcode's (MODEL.xcdatamodeld), objects.ndjson, which `kvclone load` reads, blobs with a \
       file for each large value, and README.txt, which says what is what. It is complete when it is there.
-
-      EXAMPLES
-        kvclone export notes-export
-        kvclone export last-week --snapshot weekly
-        kvclone init --store new --model notes-export/Notes.xcdatamodeld
-        kvclone load --store new notes-export/objects.ndjson
-      """)
+      """,
+    examples: [
+      "kvclone -s notes.kvclone export notes-export",
+      "kvclone -s notes.kvclone export last-week --snapshot weekly",
+      "kvclone -s new.kvclone init --model notes-export/Notes.xcdatamodeld",
+      "kvclone -s new.kvclone load notes-export/objects.ndjson",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The folder to make; there must be nothing at the path.", valueName: "dest"))
+  @Argument(
+    help: ArgumentHelp("The folder to make; there must be nothing at the path.", valueName: "dest"),
+    completion: .directory)
   var destination: String
 
-  @Option(help: ArgumentHelp("What this snapshot shows, and not what there is now.", valueName: "name"))
+  @Option(
+    help: ArgumentHelp("What this snapshot shows, and not what there is now.", valueName: "name"),
+    completion: StoreCompletion.snapshots)
   var snapshot: String?
 
   func validate() throws {

@@ -97,7 +97,8 @@ private struct ProgressText {
   let total: UInt64?
   let elapsed: Double
 
-  private var rate: Double { elapsed > 0 ? Double(done) / elapsed : 0 }
+  /// Units a second; never more than numbers have room for, however short the time was.
+  private var rate: Double { elapsed > 0 ? min(Double(done) / elapsed, 1e15) : 0 }
 
   private func speed(isShort: Bool = false) -> String {
     if unit == "bytes" { return Text.bytes(UInt64(rate)) + "/s" }
