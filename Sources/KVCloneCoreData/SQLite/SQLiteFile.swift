@@ -1,0 +1,125 @@
+/// An SQLite database that is read and never written: nothing of it is locked, no trigger runs, and whatever bytes it has do no
+/// harm.
+///
+/// The state is that of the last committed transaction, the write-ahead log's included. At most ``cacheBytes`` of pages are kept in
+/// memory. For one thread at a time.
+package final class SQLiteFile {
+  /// Bytes of pages that are kept.
+  static let cacheBytes = 2 << 20
+  /// What a journal begins with as long as its transaction has to be rolled back.
+  private static let journalMagic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+
+  let header: SQLiteHeader
+  package let pageCount: Int
+  private let main: any SQLiteSource
+  private let log: (any SQLiteSource)?
+  private let wal: SQLiteWAL?
+  /// Each page has one place, which the next one that belongs there takes.
+  private var cache: [(number: Int, bytes: [UInt8])]
+  /// What tells whether somebody wrote meanwhile.
+  private let mark: Mark
+  private var known: [String: SQLiteTable]?
+
+  private struct Mark: Equatable {
+    let header: [UInt8]
+    let byteCount: Int
+    let logHeader: [UInt8]
+    let logByteCount: Int
+
+    init(_ main: any SQLiteSource, _ log: (any SQLiteSource)?) throws(SQLiteError) {
+      header = try main.read(0, SQLiteHeader.byteCount)
+      byteCount = try main.byteCount()
+      logHeader = try log?.read(0, 32) ?? []
+      logByteCount = try log?.byteCount() ?? 0
+    }
+  }
+
+  package var pageSize: Int { header.pageSize }
+  var usableSize: Int { header.usableSize }
+  /// Bytes of the files: no row has more, whatever it says.
+  var byteCount: Int { mark.byteCount + mark.logByteCount }
+
+  /// - Parameters:
+  ///   - log: the file of the same name with `-wal`.
+  ///   - journal: the file of the same name with `-journal`.
+  /// - Throws: `hotJournal` where the journal belongs to a transaction that was cut off; `notADatabase`, `unsupportedDatabase`,
+  ///   `damagedDatabase`, `unreadableDatabase`.
+  package init(
+    _ main: any SQLiteSource, log: (any SQLiteSource)? = nil, journal: (any SQLiteSource)? = nil
+  ) throws(SQLiteError) {
+    if let journal, try journal.read(0, 8) == Self.journalMagic {
+      throw SQLiteError(
+        .hotJournal,
+        "the database has a -journal: its writer was cut off in the middle of a transaction; open it once with the app, or with "
+          + "`sqlite3 FILE 'pragma user_version'`, which rolls that back")
+    }
+    mark = try Mark(main, log)
+    var header = try SQLiteHeader(mark.header)
+    let wal: SQLiteWAL? = if let log { try SQLiteWAL(log) } else { nil }
+    if let log, let wal {
+      guard wal.pageSize == header.pageSize else {
+        throw .damaged("the write-ahead log is that of another database; take both files from the same place")
+      }
+      if let offset = wal.offsets[1] { header = try SQLiteHeader(try log.read(offset, SQLiteHeader.byteCount)) }
+      guard wal.pageSize == header.pageSize else { throw .damaged("the page size changes within the write-ahead log") }
+    }
+    let present = mark.byteCount / header.pageSize
+    pageCount = wal?.pageCount ?? min(header.pageCount ?? present, present)
+    self.header = header
+    self.main = main
+    self.log = log
+    self.wal = wal
+    cache = Array(repeating: (-1, []), count: max(8, Self.cacheBytes / header.pageSize))
+  }
+
+  /// A page's bytes, kept for the next time.
+  func page(_ number: Int) throws(SQLiteError) -> [UInt8] {
+    let slot = number % cache.count
+    if slot >= 0, cache[slot].number == number { return cache[slot].bytes }
+    let bytes = try readPage(number)
+    cache[slot] = (number, bytes)
+    return bytes
+  }
+
+  /// A page's bytes that will not be asked for again soon.
+  func readPage(_ number: Int) throws(SQLiteError) -> [UInt8] {
+    guard (1...max(1, pageCount)).contains(number), pageCount > 0 else {
+      throw .damaged("a page is named that lies beyond the end", page: number)
+    }
+    let bytes: [UInt8]
+    if let log, let offset = wal?.offsets[UInt32(number)] {
+      bytes = try log.read(offset, pageSize)
+    } else {
+      bytes = try main.read((number - 1) * pageSize, pageSize)
+    }
+    guard bytes.count == pageSize else { throw .damaged("the file ends before the page does", page: number) }
+    return bytes
+  }
+
+  /// Throws `changedDatabase` if somebody wrote to the database since it was opened.
+  package func requireUnchanged() throws(SQLiteError) {
+    if try Mark(main, log) == mark { return }
+    throw SQLiteError(
+      .changedDatabase,
+      "the database was written while it was read; quit the app, or copy the file with its -wal, and read the copy")
+  }
+
+  /// The tables by their names in capitals: SQLite's names do not tell capitals and small letters apart.
+  package func tables() throws(SQLiteError) -> [String: SQLiteTable] {
+    if let known { return known }
+    var result: [String: SQLiteTable] = [:]
+    let scan = SQLiteScan(self, root: 1, name: "sqlite_schema")
+    while try scan.next() {
+      guard case .text("table") = try scan.value(0), case .text(let name) = try scan.value(1),
+        case .integer(let root) = try scan.value(3), root > 0
+      else { continue }
+      let sql: String? = if case .text(let text) = try scan.value(4) { text } else { nil }
+      result[name.uppercased()] = SQLiteTable(name: name, root: Int(clamping: root), sql: sql ?? "")
+    }
+    known = result
+    return result
+  }
+
+  /// The table of that name; capitals and small letters are the same.
+  package func table(_ name: String) throws(SQLiteError) -> SQLiteTable? { try tables()[name.uppercased()] }
+}

@@ -1,0 +1,358 @@
+/// A value of a column, as it is stored.
+package enum SQLiteValue: Hashable, Sendable {
+  case null
+  case integer(Int64)
+  case real(Double)
+  case text(String)
+  case blob([UInt8])
+  /// Bytes that are too many to be handed over at once: ``SQLiteScan/readChunks(_:_:)``.
+  case longBlob(byteCount: Int)
+}
+
+/// Goes over the rows of a table in the order of their row ids.
+///
+/// Every page of the table is entered once: a tree or an overflow chain that leads back into itself ends in an error.
+package final class SQLiteScan {
+  /// Blobs up to this size are values.
+  package static let inlineLimit = 64 << 10
+  /// Text above this is refused: it is handed over whole.
+  static let textLimit = 256 << 20
+  /// Deeper than any tree of 2^32 pages.
+  private static let maximumDepth = 20
+
+  private struct Level {
+    let number: Int
+    let page: [UInt8]
+    let start: Int
+    let isLeaf: Bool
+    let cellCount: Int
+    let rightChild: Int
+    var next = 0
+  }
+
+  private let file: SQLiteFile
+  private let root: Int
+  let name: String
+  /// The table, where values are asked for by column.
+  private let table: SQLiteTable?
+  private var levels: [Level] = []
+  private var hasBegun = false
+  /// Pages that may still be entered.
+  private var visitsLeft: Int
+  private var lastRowID: Int64?
+  var payload = SQLitePayload()
+  var fields: [SQLiteField] = []
+
+  /// The row's id.
+  package private(set) var rowID: Int64 = 0
+
+  init(_ file: SQLiteFile, root: Int, name: String, table: SQLiteTable? = nil) {
+    self.file = file
+    self.root = root
+    self.name = name
+    self.table = table
+    visitsLeft = file.byteCount / file.pageSize + 1
+  }
+
+  /// - Throws: `unsupportedDatabase` for tables that are no plain ones.
+  package convenience init(_ file: SQLiteFile, _ table: SQLiteTable) throws(SQLiteError) {
+    if let problem = table.problem { throw SQLiteError(.unsupportedDatabase, "table \(table.name) \(problem)") }
+    self.init(file, root: table.root, name: table.name, table: table)
+  }
+
+  /// Goes to the next row; false where there is none.
+  package func next() throws(SQLiteError) -> Bool {
+    if !hasBegun {
+      hasBegun = true
+      try enter(root)
+    }
+    while let level = levels.last {
+      levels[levels.count - 1].next += 1
+      if level.isLeaf {
+        guard level.next < level.cellCount else {
+          levels.removeLast()
+          continue
+        }
+        try readCell(level, level.next)
+        return true
+      }
+      if level.next < level.cellCount {
+        let cell = try cellOffset(level, level.next)
+        guard cell + 4 <= file.usableSize else {
+          throw .damaged("an entry reaches beyond the page", page: level.number)
+        }
+        try enter(Int(SQLiteBytesReader.number(level.page, cell)))
+      } else if level.next == level.cellCount {
+        try enter(level.rightChild)
+      } else {
+        levels.removeLast()
+      }
+    }
+    return false
+  }
+
+  private func spendVisit(_ number: Int) throws(SQLiteError) {
+    visitsLeft -= 1
+    if visitsLeft < 0 { throw .damaged("table \(name) leads to a page more than once", page: number) }
+  }
+
+  private func enter(_ number: Int) throws(SQLiteError) {
+    try spendVisit(number)
+    guard levels.count < Self.maximumDepth else {
+      throw .damaged("table \(name) is deeper than any tree", page: number)
+    }
+    let page = try file.page(number)
+    let start = number == 1 ? SQLiteHeader.byteCount : 0
+    let isLeaf: Bool
+    switch page[start] {
+    case 0x0D: isLeaf = true
+    case 0x05: isLeaf = false
+    case 0x0A, 0x02:
+      throw SQLiteError(
+        .unsupportedDatabase, "table \(name) is WITHOUT ROWID, which no table of Core Data's is; check the file",
+        page: number)
+    default: throw .damaged("the page is none of a table", page: number)
+    }
+    let count = Int(page[start + 3]) << 8 | Int(page[start + 4])
+    let headerSize = isLeaf ? 8 : 12
+    guard start + headerSize + 2 * count <= file.usableSize else {
+      throw .damaged("the page has more entries than room", page: number)
+    }
+    let right = isLeaf ? 0 : Int(SQLiteBytesReader.number(page, start + 8))
+    levels.append(
+      Level(number: number, page: page, start: start + headerSize, isLeaf: isLeaf, cellCount: count, rightChild: right))
+  }
+
+  private func cellOffset(_ level: Level, _ index: Int) throws(SQLiteError) -> Int {
+    let place = level.start + 2 * index
+    let offset = Int(level.page[place]) << 8 | Int(level.page[place + 1])
+    guard offset >= level.start, offset < file.usableSize else {
+      throw .damaged("an entry lies outside the page", page: level.number)
+    }
+    return offset
+  }
+
+  private func readCell(_ level: Level, _ index: Int) throws(SQLiteError) {
+    let offset = try cellOffset(level, index)
+    let usable = file.usableSize
+    guard let (length, first) = SQLiteBytesReader.varint(level.page, offset, end: usable),
+      let (id, second) = SQLiteBytesReader.varint(level.page, offset + first, end: usable),
+      let total = Int(exactly: length), total <= file.byteCount
+    else { throw .damaged("a row of table \(name) is longer than the file", page: level.number) }
+    rowID = Int64(bitPattern: id)
+    if let lastRowID, rowID <= lastRowID {
+      throw .damaged("rows of table \(name) are out of order", page: level.number)
+    }
+    lastRowID = rowID
+    let start = offset + first + second
+    let local = Self.localCount(total, usable: usable)
+    guard start + local + (local < total ? 4 : 0) <= usable else {
+      throw .damaged("a row of table \(name) reaches beyond the page", page: level.number)
+    }
+    payload.begin(
+      page: level.page, number: level.number, start: start, local: local, total: total,
+      overflow: local < total ? Int(SQLiteBytesReader.number(level.page, start + local)) : 0)
+    try readFields(level.number)
+  }
+
+  /// How many bytes of a row are on its own page.
+  private static func localCount(_ total: Int, usable: Int) -> Int {
+    let most = usable - 35
+    if total <= most { return total }
+    let least = (usable - 12) * 32 / 255 - 23
+    let fitting = least + (total - least) % (usable - 4)
+    return fitting <= most ? fitting : least
+  }
+
+  // MARK: Columns
+
+  /// A row has at most so many columns.
+  private static let maximumColumns = 32_767
+
+  private func readFields(_ page: Int) throws(SQLiteError) {
+    fields.removeAll(keepingCapacity: true)
+    let front = try bytes(0, min(9, payload.total))
+    guard let (length, used) = SQLiteBytesReader.varint(front, 0, end: front.count), let size = Int(exactly: length),
+      size >= used, size <= payload.total, size <= 9 * Self.maximumColumns
+    else { throw .damaged("a row of table \(name) has no readable header", page: page) }
+    let header = try bytes(0, size)
+    var place = used
+    var start = size
+    while place < size {
+      guard let (type, count) = SQLiteBytesReader.varint(header, place, end: size), fields.count < Self.maximumColumns,
+        let length = SQLiteField.byteCount(ofType: type), length <= payload.total - start
+      else { throw .damaged("a row of table \(name) has columns that reach beyond it", page: page) }
+      fields.append(SQLiteField(type: type, start: start, count: length))
+      place += count
+      start += length
+    }
+  }
+
+  /// The value of a column, counted from 0. The alias of the row id and columns that were added after the row was written have
+  /// the values that SQLite gives them.
+  package func value(_ column: Int) throws(SQLiteError) -> SQLiteValue {
+    guard column < fields.count else { return try addedValue(column) }
+    let field = fields[column]
+    switch field.type {
+    case 0: return column == table?.rowIDColumn ? .integer(rowID) : .null
+    case 8: return .integer(0)
+    case 9: return .integer(1)
+    case 1...6: return .integer(try integer(field))
+    case 7: return .real(Double(bitPattern: UInt64(bitPattern: try integer(field))))
+    default: break
+    }
+    if field.type % 2 == 1 { return .text(try text(field)) }
+    return field.count <= Self.inlineLimit
+      ? .blob(try bytes(field.start, field.count)) : .longBlob(byteCount: field.count)
+  }
+
+  private func addedValue(_ column: Int) throws(SQLiteError) -> SQLiteValue {
+    guard let table, column < table.columns.count else { return .null }
+    if column == table.rowIDColumn { return .integer(rowID) }
+    guard let value = table.columns[column].defaultValue else {
+      throw SQLiteError(
+        .unsupportedDatabase,
+        "column \(table.columns[column].name) of table \(name) was added with a computed default; copy the database with VACUUM INTO"
+      )
+    }
+    return value
+  }
+
+  private func integer(_ field: SQLiteField) throws(SQLiteError) -> Int64 {
+    let bytes = try bytes(field.start, field.count)
+    var value: Int64 = (bytes.first ?? 0) >= 0x80 ? -1 : 0
+    for byte in bytes { value = value << 8 | Int64(byte) }
+    return value
+  }
+
+  private func text(_ field: SQLiteField) throws(SQLiteError) -> String {
+    guard field.count <= Self.textLimit else {
+      throw SQLiteError(.unsupportedDatabase, "a text in table \(name) is longer than \(Self.textLimit) bytes")
+    }
+    let bytes = try bytes(field.start, field.count)
+    let text: String?
+    switch file.header.encoding {
+    case .utf8: text = String(validating: bytes, as: UTF8.self)
+    case .utf16LittleEndian: text = Self.wideText(bytes) { UInt16($1) << 8 | UInt16($0) }
+    case .utf16BigEndian: text = Self.wideText(bytes) { UInt16($0) << 8 | UInt16($1) }
+    }
+    guard let text else {
+      throw .damaged("a text in table \(name) is not of the database's encoding", page: payload.number)
+    }
+    return text
+  }
+
+  private static func wideText(_ bytes: [UInt8], _ unit: (UInt8, UInt8) -> UInt16) -> String? {
+    guard bytes.count % 2 == 0 else { return nil }
+    return String(
+      validating: stride(from: 0, to: bytes.count, by: 2).map { unit(bytes[$0], bytes[$0 + 1]) }, as: UTF16.self)
+  }
+
+  /// Bytes of the row from `start` on, which have to be there.
+  private func bytes(_ start: Int, _ count: Int) throws(SQLiteError) -> [UInt8] {
+    if start + count <= payload.local { return payload.localBytes(start, count) }
+    var result: [UInt8] = []
+    result.reserveCapacity(min(count, 1 << 20))
+    do {
+      try readPieces(start, count) { result.append(contentsOf: $0) }
+    } catch let error as SQLiteError {
+      throw error
+    } catch {
+      throw .damaged("\(error)")
+    }
+    return result
+  }
+
+  /// The first bytes of a blob and how many it has; nil where the column holds none.
+  package func front(_ column: Int, _ count: Int) throws(SQLiteError) -> (bytes: [UInt8], byteCount: Int)? {
+    guard column < fields.count, fields[column].type >= 12, fields[column].type % 2 == 0 else { return nil }
+    return (try bytes(fields[column].start, min(count, fields[column].count)), fields[column].count)
+  }
+
+  /// Hands the bytes of a blob or text to `body` in pieces of at most a page.
+  package func readChunks(_ column: Int, _ body: (ArraySlice<UInt8>) throws -> Void) throws {
+    guard column < fields.count, fields[column].type >= 12 else { return }
+    try readPieces(fields[column].start, fields[column].count, body)
+  }
+
+  private func readPieces(_ start: Int, _ count: Int, _ body: (ArraySlice<UInt8>) throws -> Void) throws {
+    let room = file.usableSize - 4
+    var (place, left) = (start, count)
+    if place < payload.local {
+      let part = min(left, payload.local - place)
+      try body(payload.page[payload.start + place..<payload.start + place + part])
+      place += part
+      left -= part
+    }
+    while left > 0 {
+      let (ordinal, inner) = (place - payload.local).quotientAndRemainder(dividingBy: room)
+      try goToOverflow(ordinal)
+      let part = min(left, room - inner)
+      try body(payload.overflowPage[4 + inner..<4 + inner + part])
+      place += part
+      left -= part
+    }
+  }
+
+  /// Makes the overflow page of that number, from 0, the current one.
+  private func goToOverflow(_ ordinal: Int) throws(SQLiteError) {
+    if payload.overflowOrdinal == ordinal { return }
+    if payload.overflowOrdinal > ordinal { payload.rewind() }
+    while payload.overflowOrdinal < ordinal {
+      let next =
+        payload.overflowOrdinal < 0
+        ? payload.overflow : Int(SQLiteBytesReader.number(payload.overflowPage, 0))
+      if payload.overflowOrdinal + 1 > payload.farthestOrdinal {
+        try spendVisit(next)
+        payload.farthestOrdinal = payload.overflowOrdinal + 1
+      }
+      payload.overflowPage = try file.readPage(next)
+      payload.overflowOrdinal += 1
+    }
+  }
+}
+
+/// Where a column's bytes are in its row.
+struct SQLiteField {
+  let type: UInt64
+  let start: Int
+  let count: Int
+
+  /// How many bytes a column of that serial type has; nil for types that do not exist.
+  static func byteCount(ofType type: UInt64) -> Int? {
+    switch type {
+    case 0, 8, 9: 0
+    case 1...4: Int(type)
+    case 5: 6
+    case 6, 7: 8
+    case 10, 11: nil
+    default: Int(exactly: (type - 12) / 2)
+    }
+  }
+}
+
+/// The bytes of one row: some on its page, the rest on a chain of overflow pages.
+struct SQLitePayload {
+  private(set) var page: [UInt8] = []
+  private(set) var number = 0
+  private(set) var start = 0
+  private(set) var local = 0
+  private(set) var total = 0
+  private(set) var overflow = 0
+  var overflowPage: [UInt8] = []
+  /// Which page of the chain ``overflowPage`` is; -1 for none.
+  var overflowOrdinal = -1
+  /// The farthest page of the chain that was read.
+  var farthestOrdinal = -1
+
+  mutating func begin(page: [UInt8], number: Int, start: Int, local: Int, total: Int, overflow: Int) {
+    (self.page, self.number, self.start, self.local) = (page, number, start, local)
+    (self.total, self.overflow) = (total, overflow)
+    rewind()
+    farthestOrdinal = -1
+  }
+
+  mutating func rewind() { overflowOrdinal = -1 }
+
+  func localBytes(_ first: Int, _ count: Int) -> [UInt8] { Array(page[start + first..<start + first + count]) }
+}
