@@ -25,8 +25,7 @@ struct KVCloneTool: ParsableCommand {
       ListCommand.self, GetCommand.self, QueryCommand.self, InsertCommand.self, SetCommand.self, LinkCommand.self,
       UnlinkCommand.self, DeleteCommand.self, BlobCommand.self, CloneCommand.self, CheckCommand.self,
       SnapshotCommand.self, MigrateCommand.self, BackupCommand.self, RestoreCommand.self, CompactCommand.self,
-      ExportCommand.self,
-      SalvageCommand.self, RepairCommand.self, HistoryCommand.self,
+      SalvageCommand.self, RepairCommand.self, ImportCommand.self, ExportCommand.self, HistoryCommand.self,
       WatchCommand.self, ReadersCommand.self, BenchCommand.self,
     ])
 }

@@ -33,6 +33,25 @@ struct ExpressionArchive {
     return try reader.expression(root, level: 1)
   }
 
+  private init(_ archive: KeyedArchive) {
+    self.archive = archive
+  }
+
+  /// The text of an expression that is part of an archive: how it would be written in a model's file.
+  static func text(of node: KeyedArchive.Node, in archive: KeyedArchive) throws(BinaryPropertyList.Damage) -> String {
+    var reader = ExpressionArchive(archive)
+    return try reader.expression(node, level: 1).description
+  }
+
+  /// The value that an object of an archive stands for; nil where it is of a class that is no value.
+  static func value(
+    of node: KeyedArchive.Node, in archive: KeyedArchive
+  ) throws(BinaryPropertyList.Damage) -> AttributeValue? {
+    var reader = ExpressionArchive(archive)
+    guard case .object(let object) = node else { return nil }
+    return try reader.value(object)
+  }
+
   /// The source objects that the fetch in an archive asks for, of which entity.
   static func sourceObjects(
     in bytes: [UInt8]

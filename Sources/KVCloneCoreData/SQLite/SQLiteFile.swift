@@ -87,7 +87,7 @@ package final class SQLiteFile {
       throw .damaged("a page is named that lies beyond the end", page: number)
     }
     let bytes: [UInt8]
-    if let log, let offset = wal?.offsets[UInt32(number)] {
+    if let log, let index = UInt32(exactly: number), let offset = wal?.offsets[index] {
       bytes = try log.read(offset, pageSize)
     } else {
       bytes = try main.read((number - 1) * pageSize, pageSize)

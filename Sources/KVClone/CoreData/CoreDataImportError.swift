@@ -1,0 +1,97 @@
+import KVCloneCoreData
+
+/// Why a store of Core Data's cannot be imported. Nothing is made then.
+public struct CoreDataImportError: KVCloneError, Hashable {
+  /// The kinds of failure.
+  public enum Kind: String, Sendable, Hashable {
+    // The database
+    /// The file is something else, or encrypted.
+    case notADatabase
+    /// The file uses something of SQLite's that no store of Core Data's does.
+    case unsupportedDatabase
+    /// The file contradicts itself, or ends too early.
+    case damagedDatabase
+    /// Its writer was cut off; SQLite has to roll back first.
+    case hotJournal
+    /// The operating system refused to read the file.
+    case unreadableDatabase
+    /// Somebody wrote the database while it was read.
+    case changedDatabase
+    // The model
+    /// The database is none of Core Data's.
+    case notACoreDataStore
+    /// The store does not hold its model, and none was given.
+    case modelMissing
+    /// The model that the store holds cannot be read.
+    case unreadableModel
+    /// The model has something that the tables have not, or the other way round.
+    case modelMismatch
+    // A row
+    /// A row's Z_ENT is no entity of its table, or an abstract one.
+    case unknownEntity
+    /// A row's key is none that an object can have.
+    case invalidKey
+    /// A value is not of the attribute's type.
+    case wrongType
+    /// A value does not fit into the attribute's type.
+    case outOfRange
+    /// A required attribute is NULL.
+    case requiredValueMissing
+    /// Two columns that could both be the property's have a value.
+    case ambiguousColumn
+    /// A relationship leads to a row that is not there, or was left out.
+    case danglingReference
+    /// A relationship leads to an object of another entity than its destination.
+    case wrongDestination
+    /// The two sides of a one-to-one relationship do not agree.
+    case disagreement
+    /// A file with an attribute's bytes is missing, or no plain file in the store's own folder.
+    case invalidFile
+    /// A rule of the model is broken; ``CoreDataImportError/kindName`` tells which.
+    case refused
+  }
+
+  /// What failed.
+  public let kind: Kind
+  /// The error's case name; for ``Kind/refused`` that of the rule, such as `uniquenessConflict`.
+  public let kindName: String
+  /// The entity concerned.
+  public let entity: String?
+  /// The property concerned.
+  public let property: String?
+  /// The object concerned, `Entity/Z_PK`.
+  public let object: String?
+  /// What failed and what to do.
+  public let message: String
+
+  init(
+    _ kind: Kind, _ message: String, entity: String? = nil, property: String? = nil, object: String? = nil,
+    kindName: String? = nil
+  ) {
+    self.kind = kind
+    self.message = message
+    self.entity = entity
+    self.property = property
+    self.object = object
+    self.kindName = kindName ?? kind.rawValue
+  }
+
+  init(_ error: SQLiteError) {
+    self.init(Kind(rawValue: error.kind.rawValue) ?? .damagedDatabase, error.message)
+  }
+
+  init(_ error: CoreDataStoreError) {
+    self.init(
+      Kind(rawValue: error.kind.rawValue) ?? .notACoreDataStore, error.message, entity: error.entity,
+      property: error.property)
+  }
+
+  /// Errors of the layers below as this one; others stay what they are.
+  static func translated(_ error: any Error) -> any Error {
+    switch error {
+    case let error as SQLiteError: CoreDataImportError(error)
+    case let error as CoreDataStoreError: CoreDataImportError(error)
+    default: error
+    }
+  }
+}

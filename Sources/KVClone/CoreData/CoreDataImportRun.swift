@@ -1,0 +1,153 @@
+import Foundation
+import KVCloneCoreData
+import KVCloneLMDB
+import KVCloneModel
+
+/// One import or its plan: what is read, what became of it, and who is told.
+///
+/// Memory is flat: a bit per object, and links in scratch space.
+final class CoreDataImportRun {
+  let options: CoreDataImportOptions
+  let layout: CoreDataLayout
+  let file: SQLiteFile
+  private let source: CoreDataImportSource
+  private let progress: (@Sendable (CoreDataImportProgress) -> Void)?
+  private let cancellation: BackupCancellation?
+  let start = ContinuousClock.now
+  /// Where links are kept until all objects are there.
+  let space: ScratchSpace
+
+  var report = CoreDataImportReport()
+  /// Keys of objects that broke a rule of the model in an earlier pass, by root entity.
+  private var refused: [String: Set<Int64>] = [:]
+  private var refusals: [CoreDataImportError] = []
+  /// By concrete entity: the keys of its objects.
+  private(set) var present: [String: SerialSet] = [:]
+  var links: [CoreDataLinkTable] = []
+  private var steps = 0
+
+  init(
+    _ source: CoreDataImportSource, _ options: CoreDataImportOptions, scratch: String,
+    _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ cancellation: BackupCancellation?
+  ) {
+    self.source = source
+    self.options = options
+    layout = source.layout
+    file = source.file
+    self.progress = progress
+    self.cancellation = cancellation
+    space = ScratchSpace(directory: scratch)
+  }
+
+  /// Forgets what an earlier pass found, but not what it refused.
+  func beginPass() {
+    report = source.report()
+    for error in refusals { report.noteSkipped(error, isWholeObject: true, limit: options.skippedLimit) }
+    present = [:]
+    for hierarchy in layout.hierarchies {
+      for entity in hierarchy.entities.values { present[entity.name] = SerialSet() }
+    }
+    links = CoreDataLinkTable.all(of: layout, in: space)
+  }
+
+  // MARK: Objects
+
+  /// Calls `body` with every object that can be taken over.
+  func forEachObject(_ body: (CoreDataRow, SQLiteScan, CoreDataLayout.Hierarchy) throws -> Void) throws {
+    let total = layout.hierarchies.reduce(0) { $0 + Int(clamping: max(0, $1.maximumKey)) }
+    // Columns come first in the list of link tables, in the order of the hierarchies.
+    var firstLinks = 0
+    for hierarchy in layout.hierarchies {
+      defer { firstLinks += hierarchy.toOnes.count }
+      let rows = CoreDataRows(hierarchy: hierarchy, external: source.external, broken: broken)
+      let scan = try SQLiteScan(file, hierarchy.table)
+      while try scan.next() {
+        try step(.objects, report.objectCount, of: total)
+        guard let row = try rows.object(scan), refused[hierarchy.root]?.contains(row.key) != true else { continue }
+        try body(row, scan, hierarchy)
+        _ = present[row.entity.name]?.insert(UInt64(row.key))
+        for target in row.targets { try note(target, of: row, in: firstLinks + target.toOne) }
+        report.noteObject(row.entity.name)
+      }
+    }
+  }
+
+  private func note(
+    _ target: (toOne: Int, key: Int64, order: Int64?), of row: CoreDataRow, in place: Int
+  ) throws {
+    guard target.key > 0, target.key <= CoreDataRows.maximumKey else {
+      return try broken(dangling(row.name, row.entity.name, links[place].relationship.name, "\(target.key)"), false)
+    }
+    if links[place].isFromMember {
+      try links[place].links.append(owner: target.key, member: row.key, order: target.order)
+    } else {
+      try links[place].links.append(owner: row.key, member: target.key, order: nil)
+    }
+  }
+
+  /// Throws the error, or notes it and goes on.
+  func broken(_ error: CoreDataImportError, _ isWholeObject: Bool) throws {
+    guard options.skipsBroken else { throw error }
+    report.noteSkipped(error, isWholeObject: isWholeObject, limit: options.skippedLimit)
+  }
+
+  func dangling(_ object: String, _ entity: String, _ property: String, _ target: String) -> CoreDataImportError {
+    CoreDataImportError(
+      .danglingReference,
+      "\(object) \(property): leads to the row \(target), which is not there or was left out; set it to NULL",
+      entity: entity, property: property, object: object)
+  }
+
+  // MARK: What the rules of the model refuse
+
+  /// Notes the objects that a commit refused, to leave them out in the next pass; false where none of them is known.
+  func refuse(_ error: ValidationError) -> Bool {
+    var names: Set<String> = []
+    // Of two objects with one value, the earlier one stays: the later one's issue comes last.
+    for issue in error.issues.reversed() {
+      if issue.kind == .uniquenessConflict, let other = Self.twin(issue), names.contains(other) { continue }
+      guard let slash = issue.object.lastIndex(of: "/"),
+        let key = Int64(issue.object[issue.object.index(after: slash)...]),
+        let root = layout.model.rootEntity(of: issue.entity), refused[root, default: []].insert(key).inserted
+      else { continue }
+      names.insert(issue.object)
+      refusals.append(Self.refusal(issue))
+    }
+    return !names.isEmpty
+  }
+
+  /// The object that has the same values, as the message names it.
+  private static func twin(_ issue: ValidationIssue) -> String? {
+    guard let start = issue.message.range(of: "unique, and "),
+      let end = issue.message.range(of: " has the same", range: start.upperBound..<issue.message.endIndex)
+    else { return nil }
+    return String(issue.message[start.upperBound..<end.lowerBound])
+  }
+
+  static func refusal(_ issue: ValidationIssue) -> CoreDataImportError {
+    CoreDataImportError(
+      .refused, issue.message, entity: issue.entity, property: issue.property, object: issue.object,
+      kindName: issue.kind.rawValue)
+  }
+
+  // MARK: Progress
+
+  /// Every so many steps somebody is told, and may stop it.
+  private static let stepsPerReport = 1 << 10
+
+  func step(_ phase: CoreDataImportProgress.Phase, _ completed: Int, of total: Int?) throws(StoreError) {
+    steps += 1
+    if steps % Self.stepsPerReport == 0 { try tell(phase, completed, of: total) }
+  }
+
+  func tell(_ phase: CoreDataImportProgress.Phase, _ completed: Int = 0, of total: Int? = nil) throws(StoreError) {
+    progress?(CoreDataImportProgress(phase: phase, completed: completed, total: total))
+    try check()
+  }
+
+  func check() throws(StoreError) {
+    if cancellation?.isCancelled == true {
+      throw StoreError(.cancelled, "the import was cancelled; nothing is left of it")
+    }
+  }
+}

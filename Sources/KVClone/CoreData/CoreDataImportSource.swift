@@ -1,0 +1,83 @@
+import Foundation
+import KVCloneCoreData
+import KVCloneModel
+
+/// A store of Core Data's that is open, with the model that it is read by.
+struct CoreDataImportSource {
+  let file: SQLiteFile
+  let layout: CoreDataLayout
+  let external: CoreDataExternalFiles
+  private let omissions: [String]?
+
+  /// - Throws: ``CoreDataImportError``.
+  init(_ given: String, _ options: CoreDataImportOptions) throws {
+    // What belongs to the database is beside the file itself.
+    let path = URL(fileURLWithPath: given).resolvingSymlinksInPath().path
+    do {
+      guard let main = try Self.open(path) else {
+        throw CoreDataImportError(.unreadableDatabase, "\(given) does not exist; check its name")
+      }
+      file = try SQLiteFile(main, log: try Self.open(path + "-wal"), journal: try Self.open(path + "-journal"))
+      let store = try CoreDataStore(file)
+      external = CoreDataExternalFiles(besideDatabase: path)
+      let model: ManagedObjectModel
+      if let given = options.model {
+        model = given
+        omissions = nil
+      } else {
+        let archived = try store.storedModel(name: URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent)
+        model = archived.model
+        omissions = archived.omitted
+      }
+      try Self.validate(model)
+      layout = try CoreDataLayout(
+        store, model, isModelComplete: omissions == nil, hasExternalFiles: external.exists)
+    } catch {
+      throw CoreDataImportError.translated(error)
+    }
+  }
+
+  private static func validate(_ model: ManagedObjectModel) throws(CoreDataImportError) {
+    do {
+      _ = try model.validate()
+    } catch {
+      throw CoreDataImportError(
+        .unreadableModel, "the model cannot be used: \(error)", entity: error.entity, property: error.property)
+    }
+  }
+
+  private static func open(_ path: String) throws -> SQLiteHandle? {
+    guard let type = (try? FileManager.default.attributesOfItem(atPath: path))?[.type] as? FileAttributeType else {
+      return nil
+    }
+    guard type == .typeRegular else {
+      throw CoreDataImportError(.unreadableDatabase, "\(path) is no file; give the .sqlite file itself")
+    }
+    do {
+      return SQLiteHandle(try TransferFiles.open(path, path))
+    } catch let error as TransferError {
+      throw CoreDataImportError(.unreadableDatabase, error.message)
+    }
+  }
+
+  /// What is known before a row is read.
+  func report() -> CoreDataImportReport {
+    var report = CoreDataImportReport()
+    report.modelName = layout.model.name
+    report.modelVersion = layout.model.versionIdentifier
+    report.isStoredModel = omissions != nil
+    report.modelOmissions = omissions ?? []
+    if omissions != nil {
+      for hierarchy in layout.hierarchies {
+        for entity in hierarchy.entities.values {
+          report.externalAttributes += entity.attributes.filter(\.isExternal).map {
+            "\(entity.name).\($0.description.name)"
+          }
+        }
+      }
+      report.externalAttributes.sort()
+    }
+    report.leftOut = layout.leftOut.map { CoreDataLeftOut(name: $0.name, reason: $0.reason, rowCount: $0.rowCount) }
+    return report
+  }
+}

@@ -1,0 +1,96 @@
+import KVCloneCoreData
+import KVCloneLMDB
+import KVCloneModel
+
+/// The links of one relationship, and where they come from.
+struct CoreDataLinkTable {
+  /// A column of a hierarchy's table.
+  struct Column {
+    let hierarchy: Int
+    let toOne: Int
+  }
+
+  /// The relationship as the model declares it there.
+  let entity: String
+  let relationship: RelationshipDescription
+  /// The column with the target's key; nil for tables of links.
+  let column: Column?
+  /// The table of links; nil for columns.
+  let join: Int?
+  /// Whether the links are written from the target: its list is written at once.
+  let isFromMember: Bool
+  /// For one-to-one relationships: the table of the other side, which has to say the same.
+  var counterpart: Int?
+  /// Whether nothing is written, because the other side's links are the same.
+  var isRepeated = false
+  /// Whether the relationship is its own inverse.
+  let isOwnInverse: Bool
+  var links: CoreDataLinks
+
+  /// All of a store's, empty.
+  static func all(of layout: CoreDataLayout, in space: ScratchSpace) -> [CoreDataLinkTable] {
+    var tables: [CoreDataLinkTable] = []
+    let model = layout.model
+    func root(_ entity: String) -> String { model.rootEntity(of: entity) ?? entity }
+    for (hierarchy, content) in layout.hierarchies.enumerated() {
+      for (place, toOne) in content.toOnes.enumerated() {
+        let destination = root(toOne.description.destinationEntityName)
+        let isFromMember = toOne.inverse?.isToMany ?? false
+        let written = isFromMember ? toOne.inverse ?? toOne.description : toOne.description
+        tables.append(
+          CoreDataLinkTable(
+            entity: toOne.entity, relationship: toOne.description, column: Column(hierarchy: hierarchy, toOne: place),
+            join: nil, isFromMember: isFromMember,
+            isOwnInverse: isOwnInverse(toOne.description, toOne.inverse, toOne.entity, model),
+            links: CoreDataLinks(
+              written, ownerRoot: isFromMember ? destination : content.root,
+              memberRoot: isFromMember ? content.root : destination, in: space)))
+      }
+    }
+    for place in tables.indices { tables[place].counterpart = counterpart(of: place, tables, layout) }
+    for place in tables.indices {
+      if let other = tables[place].counterpart, other < place { tables[place].isRepeated = true }
+    }
+    for (place, join) in layout.joins.enumerated() {
+      let owner = root(join.entity)
+      let member = root(join.description.destinationEntityName)
+      // An ordered side decides the order.
+      let isTurned = !join.description.isOrdered && join.inverse?.isOrdered ?? false
+      let written = isTurned ? join.inverse ?? join.description : join.description
+      tables.append(
+        CoreDataLinkTable(
+          entity: join.entity, relationship: join.description, column: nil, join: place, isFromMember: isTurned,
+          isOwnInverse: isOwnInverse(join.description, join.inverse, join.entity, model),
+          links: CoreDataLinks(
+            written, ownerRoot: isTurned ? member : owner, memberRoot: isTurned ? owner : member, in: space)))
+    }
+    return tables
+  }
+
+  private static func isOwnInverse(
+    _ relationship: RelationshipDescription, _ inverse: RelationshipDescription?, _ entity: String,
+    _ model: ManagedObjectModel
+  ) -> Bool {
+    inverse?.name == relationship.name
+      && model.rootEntity(of: relationship.destinationEntityName) == model.rootEntity(of: entity)
+  }
+
+  /// The other side of a one-to-one relationship.
+  private static func counterpart(
+    of place: Int, _ tables: [CoreDataLinkTable], _ layout: CoreDataLayout
+  ) -> Int? {
+    let table = tables[place]
+    guard let column = table.column else { return nil }
+    let toOne = layout.hierarchies[column.hierarchy].toOnes[column.toOne]
+    guard let inverse = toOne.inverse, !inverse.isToMany, !table.isOwnInverse else { return nil }
+    return tables.indices.first { other in
+      guard let place = tables[other].column else { return false }
+      let content = layout.hierarchies[place.hierarchy]
+      return tables[other].relationship.name == inverse.name && content.root == table.links.memberRoot
+        && content.toOnes[place.toOne].inverse?.name == table.relationship.name
+        && layout.model.entity(
+          content.toOnes[place.toOne].entity,
+          isKindOf: layout.model.rootEntity(of: toOne.description.destinationEntityName) ?? "")
+    }
+  }
+}

@@ -1,0 +1,256 @@
+import Dispatch
+import Foundation
+import KVCloneCoreData
+import KVCloneLMDB
+import KVCloneModel
+
+extension ObjectStore {
+  /// Makes a new store of an SQLite store of Core Data's: its model, its objects with their attributes and relationships, and the
+  /// values that are kept in files beside it.
+  ///
+  /// The database is only read: nothing of it is locked, changed or run, and none of its bytes is trusted. Quit the app first, or copy
+  /// the file with its `-wal`; a database that is written meanwhile is refused. The new store appears when it is complete, or not at
+  /// all.
+  ///
+  /// **Ids.** An object keeps its key: the row of `ZNOTE` with `Z_PK` 12 becomes `Note/12`, so that `x-coredata://…/Note/p12` is found
+  /// again as `x-kvclone://…/Note/p12`.
+  ///
+  /// **What is left out.** The history of changes and CloudKit's mirror (``CoreDataImportReport/leftOut``). Derived attributes are
+  /// computed anew.
+  ///
+  /// Memory is flat: a bit per object, a page cache of 2 MiB, and scratch space in a file for the links.
+  ///
+  /// - Parameters:
+  ///   - source: the path of the `.sqlite` file; its `-wal` and its `.NAME_SUPPORT` folder are looked for beside it.
+  ///   - path: the directory to make; its parent is there, and nothing else at the path.
+  ///   - options: the model, and what is to be done with broken rows.
+  ///   - progress: is told how far the import has come, on the thread that does it.
+  ///   - cancellation: ends it from another thread.
+  /// - Returns: what was taken over, skipped and left out.
+  /// - Throws: ``CoreDataImportError``; ``StoreError``: `storeExists`, `invalidModel`, `diskFull`, `cancelled`, and what the file system
+  ///   has to say.
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public static func importCoreData(
+    from source: String, to path: String, options: CoreDataImportOptions = CoreDataImportOptions(),
+    progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil, cancellation: BackupCancellation? = nil
+  ) throws -> CoreDataImportReport {
+    try runImport(source, path, options, progress, cancellation)
+  }
+
+  /// Imports from asynchronous code, on a thread of its own. Cancelling the task ends it with `cancelled` and nothing left of it.
+  @discardableResult
+  public static func importCoreData(
+    from source: String, to path: String, options: CoreDataImportOptions = CoreDataImportOptions(),
+    progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil,
+    cancellation: BackupCancellation = BackupCancellation()
+  ) async throws -> CoreDataImportReport {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue(label: "KVClone.import").async {
+          continuation.resume(with: Result { try runImport(source, path, options, progress, cancellation) })
+        }
+      }
+    } onCancel: {
+      cancellation.cancel()
+    }
+  }
+
+  /// Finds out what an import would take over, skip and leave out. All rows are read, and nothing is written.
+  ///
+  /// What only the commit of an import finds is not told: broken rules of the model other than required attributes without a value.
+  ///
+  /// - Throws: what the import would throw for the first broken row; with ``CoreDataImportOptions/skipsBroken`` they are told in the
+  ///   report instead.
+  @available(*, noasync, message: "run it on a thread of its own")
+  public static func planCoreDataImport(
+    from source: String, options: CoreDataImportOptions = CoreDataImportOptions(),
+    progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil, cancellation: BackupCancellation? = nil
+  ) throws -> CoreDataImportReport {
+    let opened = try CoreDataImportSource(source, options)
+    let run = CoreDataImportRun(
+      opened, options, scratch: FileManager.default.temporaryDirectory.path, progress, cancellation)
+    do {
+      run.beginPass()
+      try run.forEachObject { row, scan, _ in try run.count(row, scan) }
+      try run.gatherLinks()
+      try run.forEachList { _, _, _ in }
+      try opened.file.requireUnchanged()
+    } catch {
+      throw CoreDataImportError.translated(error)
+    }
+    run.report.duration = ContinuousClock.now - run.start
+    return run.report
+  }
+
+  private static func runImport(
+    _ source: String, _ path: String, _ options: CoreDataImportOptions,
+    _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ cancellation: BackupCancellation?
+  ) throws -> CoreDataImportReport {
+    if FileSystem.exists(path) {
+      throw StoreError(.storeExists, "there is something at \(path) already; choose another path")
+    }
+    let opened = try CoreDataImportSource(source, options)
+    let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
+    let run = CoreDataImportRun(opened, options, scratch: copy.directory, progress, cancellation)
+    do {
+      try fill(copy, path, run)
+      try opened.file.requireUnchanged()
+    } catch {
+      throw CoreDataImportError.translated(error)
+    }
+    copy.removeReaderLock()
+    try run.tell(.sync)
+    try storeErrors { () throws(LMDBError) in try copy.sync(isForgotten: false) }
+    try run.check()
+    run.report.byteCount = copy.byteCount
+    do throws(LMDBError) { try copy.publish() } catch { throw StoreError(error) }
+    run.report.duration = ContinuousClock.now - run.start
+    return run.report
+  }
+
+  /// A store with more broken objects than this many passes find is given up: each pass finds a thousand.
+  private static let maximumPasses = 32
+
+  private static func fill(_ copy: borrowing StoreCopy, _ path: String, _ run: CoreDataImportRun) throws {
+    let catalog = try StoreCatalog(new: run.layout.model)
+    let environment = try storeErrors { () throws(LMDBError) in
+      try copy.openEnvironment(tables: catalog.tableCodes.compactMap(\.name))
+    }
+    defer { environment.close() }
+    let engine = LMDBEngine(environment)
+    let metadata = try engine.openTables([.metadata], create: false)[0]
+    var storage = StorageTransaction(try engine.beginWrite(label: "import", timeout: .seconds(5)))
+    for (key, value) in try catalog.entries(uuid: UUID(), created: Date()) {
+      try storage.put(metadata, key.span.bytes, value.span.bytes)
+    }
+    try storage.commit()
+    let store = try assemble(engine, path: path, model: nil, options: StoreOptions())
+    defer { store.close() }
+    for pass in 1... {
+      run.beginPass()
+      do {
+        try store.write(label: "import") { transaction in
+          transaction.operation = "import"
+          try run.write(&transaction)
+          try run.tell(.commit)
+        }
+        return
+      } catch let error as ValidationError {
+        guard run.options.skipsBroken, pass < maximumPasses, run.refuse(error) else {
+          guard let first = error.issues.first else { throw error }
+          throw CoreDataImportRun.refusal(first)
+        }
+      }
+    }
+  }
+}
+
+extension CoreDataImportRun {
+  /// Notes what an object has that is kept in files or as a blob.
+  func count(_ row: CoreDataRow, _ scan: SQLiteScan) throws {
+    for case let value? in row.values.values {
+      switch value {
+      case .binary(let data), .transformable(let data): report.binaryByteCount += UInt64(data.count)
+      default: break
+      }
+    }
+    for (_, stream) in row.streams {
+      switch stream {
+      case .column(let column, let skipped):
+        if let front = try scan.front(column, 0) { report.binaryByteCount += UInt64(front.byteCount - skipped) }
+      case .file(_, let byteCount):
+        report.binaryByteCount += byteCount
+        report.externalByteCount += byteCount
+        report.externalFileCount += 1
+      }
+    }
+  }
+
+  /// Writes all objects and links.
+  func write(_ transaction: inout WriteTransaction) throws {
+    // The closure borrows what it changes.
+    try withUnsafeMutablePointer(to: &transaction) { transaction in
+      try forEachObject { row, scan, _ in
+        try insert(row, scan, &transaction.pointee)
+        try count(row, scan)
+      }
+      try gatherLinks()
+      try forEachList { table, owner, members in
+        let schema = transaction.pointee.session.schema
+        let ownerCode = try schema.entity(table.links.ownerRoot).rootCode
+        let memberCode = try schema.entity(table.links.memberRoot).rootCode
+        try transaction.pointee.setMembers(
+          ObjectID(rootCode: ownerCode, serial: owner), table.links.relationship.name,
+          members.map { ObjectID(rootCode: memberCode, serial: $0) })
+      }
+      for hierarchy in layout.hierarchies where hierarchy.maximumKey > 0 {
+        let key = UInt64(min(hierarchy.maximumKey, CoreDataRows.maximumKey))
+        try transaction.pointee.raiseSerials(of: hierarchy.root, above: key)
+      }
+    }
+  }
+
+  private func insert(_ row: CoreDataRow, _ scan: SQLiteScan, _ transaction: inout WriteTransaction) throws {
+    do {
+      let id = try transaction.restore(row.entity.name, serial: UInt64(row.key), row.values)
+      for (attribute, stream) in row.streams {
+        try transaction.setData(id, attribute) { writer in
+          switch stream {
+          case .column(let column, let skipped):
+            var rest = skipped
+            try scan.readChunks(column) { piece in
+              let part = piece.dropFirst(rest)
+              rest -= piece.count - part.count
+              try writer.append(part.span.bytes)
+              try check()
+            }
+          case .file(let path, _):
+            try TransferFiles.read(path) {
+              try writer.append($0)
+              try check()
+            }
+          }
+        }
+      }
+    } catch {
+      throw Self.named(error, row)
+    }
+  }
+
+  /// An error that is the row's fault, with its name; a full disk and the like stay what they are.
+  private static func named(_ error: any Error, _ row: CoreDataRow) -> any Error {
+    if let error = error as? TransferError {
+      return CoreDataImportError(
+        .invalidFile, "\(row.name): \(error.reason)", entity: row.entity.name, property: error.property,
+        object: row.name)
+    }
+    guard let error = error as? StoreError, [.limitExceeded, .wrongType, .outOfRange].contains(error.kind) else {
+      return error
+    }
+    return CoreDataImportError(
+      .refused, error.message, entity: row.entity.name, property: error.property, object: row.name,
+      kindName: error.kindName)
+  }
+}
+
+extension WriteTransaction {
+  /// Makes an object that had its id before; ids of one root entity come in ascending order. No hook is called.
+  mutating func restore(
+    _ entity: String, serial: UInt64, _ attributes: [String: AttributeValue?]
+  ) throws(StoreError) -> ObjectID {
+    try changeObjects(settles: false) { (session) throws(StoreError) in
+      let compiled = try session.schema.entity(entity)
+      session.changes.nextSerials[compiled.rootCode] = serial
+      return try session.insert(compiled, attributes, [:])
+    }
+  }
+
+  /// Has new objects get serials above one that was given out before.
+  mutating func raiseSerials(of entity: String, above serial: UInt64) throws(StoreError) {
+    try changeObjects { (session) throws(StoreError) in
+      let code = try session.schema.entity(entity).rootCode
+      session.changes.nextSerials[code] = max(session.changes.nextSerials[code] ?? 1, serial + 1)
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import KVCloneModel
+
+/// An SQLite store of Core Data's: its entities by number, and the model that it holds.
+package struct CoreDataStore {
+  /// One row of Z_PRIMARYKEY.
+  package struct EntityRow: Hashable, Sendable {
+    package let number: Int64
+    package let name: String
+    package let parent: Int64
+    /// The greatest Z_PK that was ever given out; only roots' counts.
+    package let maximum: Int64
+  }
+
+  /// Numbers from here on are those of Core Data's own entities: the history of changes.
+  package static let firstHistoryNumber: Int64 = 16_001
+  /// And of CloudKit's mirror.
+  package static let firstCloudNumber: Int64 = 17_001
+  /// No model has so many entities.
+  private static let entityLimit = 20_000
+  /// Far more than any model takes, unpacked.
+  private static let modelLimit = 64 << 20
+
+  package let file: SQLiteFile
+  /// The app's own entities.
+  package let entities: [EntityRow]
+  /// Core Data's own.
+  package let internalEntities: [EntityRow]
+
+  /// - Throws: `SQLiteError`, `CoreDataStoreError`.
+  package init(_ file: SQLiteFile) throws {
+    guard let table = try file.table("Z_PRIMARYKEY"), let number = table.column("Z_ENT"),
+      let name = table.column("Z_NAME"), let parent = table.column("Z_SUPER"), let maximum = table.column("Z_MAX")
+    else {
+      throw CoreDataStoreError(
+        .notACoreDataStore,
+        "the database has no table Z_PRIMARYKEY with what Core Data keeps there; give a store of Core Data's")
+    }
+    var rows: [EntityRow] = []
+    let scan = try SQLiteScan(file, table)
+    while try scan.next() {
+      guard case .integer(let entity) = try scan.value(number), case .text(let text) = try scan.value(name),
+        rows.count < Self.entityLimit
+      else {
+        throw CoreDataStoreError(
+          .notACoreDataStore, "Z_PRIMARYKEY has a row that Core Data does not write; check the file")
+      }
+      var (above, greatest): (Int64, Int64) = (0, 0)
+      if case .integer(let value) = try scan.value(parent) { above = value }
+      if case .integer(let value) = try scan.value(maximum) { greatest = value }
+      rows.append(EntityRow(number: entity, name: text, parent: above, maximum: greatest))
+    }
+    self.file = file
+    entities = rows.filter { $0.number < Self.firstHistoryNumber }
+    internalEntities = rows.filter { $0.number >= Self.firstHistoryNumber }
+  }
+
+  /// The model that the store holds.
+  ///
+  /// - Parameter name: what it is to be called: the store does not say.
+  /// - Throws: `modelMissing`, `unreadableModel`, `SQLiteError`.
+  package func storedModel(name: String) throws -> ArchivedModel {
+    let advice = "give the model of the app's version that wrote the store: --model X.xcdatamodeld"
+    guard let table = try file.table("Z_MODELCACHE"), let column = table.column("Z_CONTENT") else {
+      throw CoreDataStoreError(.modelMissing, "the store does not hold its model (no Z_MODELCACHE); \(advice)")
+    }
+    let scan = try SQLiteScan(file, table)
+    guard try scan.next() else {
+      throw CoreDataStoreError(.modelMissing, "the store does not hold its model (Z_MODELCACHE is empty); \(advice)")
+    }
+    var packed: [UInt8] = []
+    try scan.readChunks(column) { piece in
+      guard packed.count + piece.count <= Self.modelLimit else {
+        throw CoreDataStoreError(.unreadableModel, "the model in the store is larger than any; \(advice)")
+      }
+      packed.append(contentsOf: piece)
+    }
+    do {
+      return try ModelArchive.model(in: try Inflate.bytes(of: packed, limit: Self.modelLimit), name: name)
+    } catch {
+      throw CoreDataStoreError(.unreadableModel, "the model in the store cannot be read; \(advice)")
+    }
+  }
+}

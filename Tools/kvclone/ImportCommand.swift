@@ -1,0 +1,167 @@
+import ArgumentParser
+import KVClone
+
+struct ImportCommand: ToolCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "import",
+    abstract: "Makes a new store of a Core Data app's SQLite store; exit code 3 if broken rows were skipped.",
+    discussion: """
+      The database is only read, with its -wal and the files in its .NAME_SUPPORT folder; quit the app first, or copy all of them. There \
+      must be nothing at the store's path; the new store appears there when it is complete:
+
+        kvclone -s app import --plan App.sqlite
+        kvclone -s app import --model App.xcdatamodeld App.sqlite
+
+      Objects keep their keys: the row of ZNOTE with Z_PK 12 is Note/12. The store's own model has no bounds of values, no fetch indexes \
+      and no fetch requests; --model takes them from the app's. The history of changes and CloudKit's tables are left out.
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  @Argument(help: ArgumentHelp("The database.", valueName: "core-data.sqlite"))
+  var database: String
+
+  @Option(
+    help: ArgumentHelp(
+      "The model that wrote the database: a .xcdatamodeld or .xcdatamodel folder (default: the one in the database).",
+      valueName: "path"))
+  var model: String?
+
+  @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
+  var modelVersion: String?
+
+  @Flag(
+    name: .customLong("skip-broken"),
+    help: "Leave out rows, values and links that are broken, tell which, and end with exit code 3.")
+  var skipsBroken = false
+
+  @Flag(
+    name: [.customShort("n"), .customLong("plan")],
+    help: "Only tell what would be taken over, left out and refused; exit code 1 if the import would be refused.")
+  var isPlan = false
+
+  func validate() throws {
+    if database.isEmpty { throw ValidationError("the database is empty; give a path") }
+    if modelVersion != nil, model == nil { throw ValidationError("--model-version is of no use without --model") }
+  }
+
+  func run() throws {
+    let path = isPlan ? nil : try global.storePath()
+    var options = CoreDataImportOptions()
+    if let model {
+      let loaded = try ManagedObjectModel.load(contentsOf: model, version: modelVersion)
+      for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
+      options.model = loaded.model
+    }
+    options.skipsBroken = skipsBroken || isPlan
+    let settings = options
+    let cancellation = BackupCancellation()
+    let bar = ProgressBar(isPlan ? "import plan" : "import", unit: "objects", total: nil, global)
+    let show: @Sendable (CoreDataImportProgress) -> Void = { progress in
+      bar.update(
+        UInt64(progress.completed), phase: progress.phase.rawValue, of: progress.total.map { UInt64($0) })
+    }
+    let report = try Interruption.cancelling(cancellation.cancel) {
+      defer { bar.finish() }
+      guard let path else {
+        return try ObjectStore.planCoreDataImport(
+          from: database, options: settings, progress: show, cancellation: cancellation)
+      }
+      return try ObjectStore.importCoreData(
+        from: database, to: path, options: settings, progress: show, cancellation: cancellation)
+    }
+    let output = Output()
+    if global.json {
+      try output.json { write(report, path, &$0) }
+    } else {
+      try writeText(report, path, output)
+    }
+    if report.skippedCount > 0 {
+      throw ExitCode(skipsBroken ? Failure.Code.unreadable : Failure.Code.failure)
+    }
+  }
+
+  /// How many of the broken things people are told.
+  private static let shownSkipped = 20
+
+  private func writeText(_ report: CoreDataImportReport, _ path: String?, _ output: Output) throws {
+    let verb = path == nil && !skipsBroken ? "would be refused" : "skipped"
+    for skipped in report.skipped.prefix(Self.shownSkipped) {
+      try output.line("\(verb): \(skipped.error.kindName): \(skipped.error.message)")
+    }
+    if report.skippedCount > Self.shownSkipped {
+      try output.line("and \(report.skippedCount - Self.shownSkipped) more")
+    }
+    if !global.quiet {
+      let objects = "\(Text.count(report.objectCount, "object")), \(Text.count(report.linkCount, "link"))"
+      let size = "\(Text.bytes(report.binaryByteCount)) of binary values"
+      if let path {
+        try output.line(
+          "imported \(objects), \(size) to \(path): \(Text.bytes(report.byteCount)) in "
+            + Text.seconds(report.duration.inSeconds))
+      } else {
+        try output.line("would import \(objects), \(size)")
+      }
+      for (entity, count) in report.counts.sorted(by: { $0.key < $1.key }) { try output.line("  \(entity)  \(count)") }
+      if report.externalFileCount > 0 {
+        try output.line(
+          "external files: \(report.externalFileCount), \(Text.bytes(report.externalByteCount))")
+      }
+      if !report.externalAttributes.isEmpty {
+        try output.line("read as stored externally: \(report.externalAttributes.joined(separator: ", "))")
+      }
+      if !report.modelOmissions.isEmpty {
+        try output.line("not in the database's model: \(report.modelOmissions.joined(separator: ", ")) (use --model)")
+      }
+      for item in report.leftOut {
+        try output.line("left out: \(item.name), \(Text.count(item.rowCount, "row")): \(item.reason)")
+      }
+    }
+    try output.flush()
+  }
+
+  private func write(_ report: CoreDataImportReport, _ path: String?, _ json: inout JSONWriter) {
+    json.beginObject()
+    json.member("source", database)
+    json.nullable("store", path)
+    json.member("committed", path != nil)
+    json.member("model", report.modelName)
+    json.nullable("modelVersion", report.modelVersion)
+    json.member("storedModel", report.isStoredModel)
+    json.member("modelOmissions", report.modelOmissions)
+    json.member("objects", report.objectCount)
+    json.member("counts", report.counts)
+    json.member("links", report.linkCount)
+    json.member("bytes", report.binaryByteCount)
+    json.member("externalFiles", report.externalFileCount)
+    json.member("externalBytes", report.externalByteCount)
+    json.member("externalAttributes", report.externalAttributes)
+    json.member("fileBytes", report.byteCount)
+    json.member("skippedCount", report.skippedCount)
+    json.key("skipped")
+    json.beginArray()
+    for skipped in report.skipped {
+      json.beginObject()
+      json.member("kind", skipped.error.kindName)
+      json.nullable("entity", skipped.error.entity)
+      json.nullable("object", skipped.error.object)
+      json.nullable("property", skipped.error.property)
+      json.member("wholeObject", skipped.isWholeObject)
+      json.member("message", skipped.error.message)
+      json.endObject()
+    }
+    json.endArray()
+    json.key("leftOut")
+    json.beginArray()
+    for item in report.leftOut {
+      json.beginObject()
+      json.member("name", item.name)
+      json.member("rows", item.rowCount)
+      json.member("reason", item.reason)
+      json.endObject()
+    }
+    json.endArray()
+    json.member("seconds", report.duration.inSeconds)
+    json.endObject()
+  }
+}
