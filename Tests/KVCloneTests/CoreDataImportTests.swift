@@ -1,0 +1,393 @@
+import Foundation
+import KVCloneCoreData
+import KVCloneTestSupport
+import Testing
+
+@testable import KVClone
+
+/// Importing a store as Core Data writes it, with every form of attribute and relationship.
+@Suite("import of Core Data's stores")
+struct CoreDataImportTests {
+  /// A directory with a fixture in it, gone with the test.
+  private final class Place {
+    let root: String
+    let database: String
+    var store: String { root + "/imported" }
+
+    init(_ fixture: CoreDataFixture = CoreDataFixture()) throws {
+      root = try temporaryDirectory()
+      database = try fixture.write(to: root)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: root) }
+
+    @discardableResult
+    func run(skip: Bool = false) throws -> CoreDataImportReport {
+      var options = CoreDataImportOptions()
+      options.model = CoreDataFixture.model
+      options.skipsBroken = skip
+      return try ObjectStore.importCoreData(from: database, to: store, options: options)
+    }
+
+    @discardableResult
+    func plan(skip: Bool = false) throws -> CoreDataImportReport {
+      var options = CoreDataImportOptions()
+      options.model = CoreDataFixture.model
+      options.skipsBroken = skip
+      return try ObjectStore.planCoreDataImport(from: database, options: options)
+    }
+
+    func open() throws -> ObjectStore { try ObjectStore.open(at: store) }
+
+    /// Names in the directory other than the fixture's own.
+    var others: [String] {
+      (try? FileManager.default.contentsOfDirectory(atPath: root))?.filter {
+        $0 != "App.sqlite" && $0 != ".App_SUPPORT"
+      }.sorted()
+        ?? []
+    }
+  }
+
+  private func values(_ store: ObjectStore, _ name: String, _ attributes: [String]) throws -> [AttributeValue?] {
+    try store.read { transaction in
+      let id = try transaction.objectID(named: name)
+      var result: [AttributeValue?] = []
+      for attribute in attributes { result.append(try transaction.value(id, attribute)) }
+      return result
+    }
+  }
+
+  private func members(_ store: ObjectStore, _ name: String, _ relationship: String) throws -> [String] {
+    try store.read { transaction in
+      let id = try transaction.objectID(named: name)
+      var result: [String] = []
+      for member in try transaction.members(id, relationship) { result.append(try transaction.name(of: member)) }
+      return result
+    }
+  }
+
+  private func target(_ store: ObjectStore, _ name: String, _ relationship: String) throws -> String? {
+    try members(store, name, relationship).first
+  }
+
+  @Test("counts, keys and what is left out; the plan says the same")
+  func report() throws {
+    let place = try Place()
+    let plan = try place.plan()
+    #expect(place.others.isEmpty)
+    let report = try place.run()
+    #expect(
+      report.counts == ["Folder": 3, "Note": 1, "ImageNote": 1, "LinkNote": 1, "PinnedNote": 2, "Summary": 2, "Tag": 5])
+    #expect(report.objectCount == 15 && report.skippedCount == 0 && report.byteCount > 0)
+    #expect(report.externalFileCount == 1 && report.externalByteCount == 300_000)
+    #expect(report.leftOut.map(\.name) == ["CHANGE", "NSCKEvent"] && report.leftOut.map(\.rowCount) == [4, 0])
+    #expect(plan.counts == report.counts && plan.linkCount == report.linkCount)
+    #expect(plan.binaryByteCount == report.binaryByteCount && plan.leftOut == report.leftOut && plan.byteCount == 0)
+    #expect(place.others == ["imported"])
+    let store = try place.open()
+    defer { store.close() }
+    try checked(store)
+    #expect(try store.info().counts == report.counts)
+    // Keys are not given again, not even those of rows that were deleted before.
+    let id = try store.write { try $0.insert("Note") }
+    #expect(id.serial == 61)
+  }
+
+  @Test("attributes of every type")
+  func attributes() throws {
+    let place = try Place()
+    try place.run()
+    let store = try place.open()
+    defer { store.close() }
+    let names = [
+      "count", "flag", "small", "created", "price", "ratio", "single", "link", "name", "uuid", "tags", "numberOfLines",
+    ]
+    let uuid = try #require(UUID(uuidString: "01020304-0506-0708-090A-0B0C0D0E0F10"))
+    let wanted: [AttributeValue?] = [
+      .integer(.max), .boolean(true), .integer(-32_768), .date(Date(timeIntervalSinceReferenceDate: 1.5)),
+      .decimal(Decimal(string: "12.25") ?? 0), .double(0.1), .float(0.1), .uri("https://a.b/c"), .string("Ünïcödé 𝄞"),
+      .uuid(uuid), .transformable(Data([9, 8, 7])), .integer(3),
+    ]
+    #expect(try values(store, "Note/10", names) == wanted)
+    // NULL stays nil where the model has a default value.
+    #expect(try values(store, "ImageNote/20", ["count", "name"]) == [nil, nil])
+    #expect(
+      try values(store, "ImageNote/20", ["created", "price"]) == [
+        .date(Date(timeIntervalSinceReferenceDate: -3)), .decimal(.nan),
+      ])
+    #expect(
+      try values(store, "LinkNote/30", ["created", "price"]) == [
+        .date(Date(timeIntervalSinceReferenceDate: 1e300)), .decimal(7),
+      ])
+    // Entities side by side have columns of their own for one name.
+    #expect(try values(store, "ImageNote/20", ["pin"]) == [.integer(33)])
+    #expect(try values(store, "LinkNote/30", ["pin"]) == [.integer(44)])
+    // Derived anew.
+    #expect(try values(store, "Folder/1", ["size"]) == [.integer(3)])
+  }
+
+  @Test("binary values: in the row, marked as such, in a file, and too long to be held whole")
+  func binary() throws {
+    let place = try Place()
+    var fixture = CoreDataFixture()
+    fixture.rows["ZNOTE"]?.append(
+      (60, CoreDataFixture.note(3, ["ZIMAGE": .blob([1] + [UInt8](repeating: 4, count: 90_000))])))
+    fixture.rows["ZNOTE"]?.append((61, CoreDataFixture.note(3, ["ZIMAGE": .longBlob(byteCount: 90_000)])))
+    try Data(fixture.bytes()).write(to: URL(fileURLWithPath: place.database))
+    // Neither 01 nor 02 first.
+    #expect { try place.run() } throws: { ($0 as? CoreDataImportError)?.object == "ImageNote/61" }
+    #expect(try place.run(skip: true).skippedCount == 1)
+    let store = try place.open()
+    defer { store.close() }
+    try checked(store)
+    func bytes(_ name: String, _ attribute: String) throws -> [UInt8] {
+      try store.read { transaction in
+        var result: [UInt8] = []
+        _ = try transaction.readData(try transaction.objectID(named: name), attribute) { span in
+          span.withUnsafeBytes { result.append(contentsOf: $0) }
+        }
+        return result
+      }
+    }
+    #expect(try bytes("ImageNote/20", "image") == [UInt8](repeating: 7, count: 100))
+    #expect(try bytes("PinnedNote/40", "image") == [UInt8](repeating: 0x5A, count: 300_000))
+    #expect(try bytes("ImageNote/60", "image") == [UInt8](repeating: 4, count: 90_000))
+    #expect(try bytes("PinnedNote/50", "tags") == [UInt8](repeating: 0xAB, count: 2_000_000))
+  }
+
+  @Test("relationships of every form")
+  func relationships() throws {
+    let place = try Place()
+    try place.run()
+    let store = try place.open()
+    defer { store.close() }
+    // By Z_FOK, not by key.
+    #expect(try members(store, "Folder/1", "notes") == ["ImageNote/20", "Note/10", "LinkNote/30"])
+    #expect(try members(store, "Folder/2", "notes") == ["PinnedNote/40"])
+    #expect(try members(store, "Folder/9", "notes").isEmpty)
+    #expect(try target(store, "Folder/1", "cover") == "ImageNote/20")
+    #expect(try target(store, "Note/10", "summary") == "Summary/3")
+    #expect(try target(store, "Summary/3", "note") == "Note/10")
+    #expect(try target(store, "Summary/4", "note") == nil)
+    #expect(Set(try members(store, "Note/10", "children")) == ["ImageNote/20", "LinkNote/30"])
+    // Its own parent.
+    #expect(try target(store, "PinnedNote/40", "parent") == "PinnedNote/40")
+    #expect(try members(store, "Note/10", "labels") == ["Tag/1", "Tag/2", "Tag/3"])
+    #expect(Set(try members(store, "Tag/1", "notes")) == ["Note/10", "LinkNote/30"])
+    #expect(Set(try members(store, "Tag/2", "related")) == ["Tag/1", "Tag/3"])
+    #expect(Set(try members(store, "Tag/3", "related")) == ["Tag/2", "Tag/3"])
+    #expect(Set(try members(store, "Tag/1", "narrower")) == ["Tag/2", "Tag/3"])
+    #expect(Set(try members(store, "Tag/3", "broader")) == ["Tag/1", "Tag/2"])
+    #expect(try members(store, "Tag/1", "broader").isEmpty)
+    #expect(Set(try members(store, "Folder/1", "favourites")) == ["Tag/4", "Tag/5"])
+  }
+
+  // MARK: Broken rows
+
+  struct Breakage: Sendable, CustomTestStringConvertible {
+    let kind: CoreDataImportError.Kind
+    let object: String?
+    let property: String?
+    /// Objects that are left with --skip-broken.
+    let left: Int
+    let change: @Sendable (inout CoreDataFixture) -> Void
+
+    var testDescription: String { "\(kind.rawValue) \(object ?? "") \(property ?? "")" }
+
+    static func note(_ values: [String: SQLiteValue], _ entity: Int64 = 2) -> @Sendable (inout CoreDataFixture) -> Void
+    {
+      { $0.rows["ZNOTE"]?.append((60, CoreDataFixture.note(entity, values))) }
+    }
+  }
+
+  static let breakages: [Breakage] = [
+    Breakage(
+      kind: .wrongType, object: "Note/60", property: "count", left: 16, change: Breakage.note(["ZCOUNT": .text("x")])),
+    Breakage(
+      kind: .outOfRange, object: "Note/60", property: "small", left: 16,
+      change: Breakage.note(["ZSMALL": .integer(40_000)])),
+    Breakage(
+      kind: .wrongType, object: "Note/60", property: "uuid", left: 16, change: Breakage.note(["ZUUID": .blob([1])])),
+    Breakage(
+      kind: .outOfRange, object: "Note/60", property: "flag", left: 16, change: Breakage.note(["ZFLAG": .integer(2)])),
+    Breakage(kind: .unknownEntity, object: "Note/60", property: nil, left: 15, change: Breakage.note([:], 7)),
+    Breakage(
+      kind: .danglingReference, object: "Note/60", property: "parent", left: 16,
+      change: Breakage.note(["ZPARENT": .integer(99)])),
+    Breakage(
+      kind: .danglingReference, object: "Note/60", property: "folder", left: 16,
+      change: Breakage.note(["ZFOLDER": .integer(3)])),
+    Breakage(
+      kind: .wrongDestination, object: "Folder/2", property: "cover", left: 15,
+      change: { $0.rows["ZFOLDER"]?[1] = (2, CoreDataFixture.folder("Work", cover: 30)) }),
+    Breakage(
+      kind: .disagreement, object: "Note/60", property: "summary", left: 16,
+      change: Breakage.note(["ZSUMMARY": .integer(3)])),
+    Breakage(
+      kind: .invalidFile, object: "ImageNote/60", property: "image", left: 16,
+      change: Breakage.note(["ZIMAGE": .blob([2] + Array("00000000-0000-0000-0000-000000000000".utf8) + [0])], 3)),
+    Breakage(
+      kind: .wrongType, object: "ImageNote/60", property: "image", left: 16,
+      change: Breakage.note(["ZIMAGE": .blob([2] + Array("../../../../../../../../../etc/passwd".utf8) + [0])], 3)),
+    Breakage(
+      kind: .ambiguousColumn, object: "ImageNote/60", property: "pin", left: 16,
+      change: Breakage.note(["ZPIN": .integer(1), "ZPIN1": .integer(2)], 3)),
+    Breakage(
+      kind: .requiredValueMissing, object: "Folder/9", property: "name", left: 14,
+      change: { $0.rows["ZFOLDER"]?[2] = (9, CoreDataFixture.folder(nil, cover: nil)) }),
+    Breakage(
+      kind: .danglingReference, object: "Note/10", property: "labels", left: 15,
+      change: { $0.links["Z_2LABELS"]?.append([.integer(10), .integer(77), .integer(1)]) }),
+    Breakage(
+      kind: .invalidKey, object: nil, property: "labels", left: 15,
+      change: { $0.links["Z_2LABELS"]?.append([.text("x"), .integer(1), .integer(1)]) }),
+  ]
+
+  @Test("what is broken is refused by name, or skipped and told", arguments: breakages)
+  func broken(_ breakage: Breakage) throws {
+    var fixture = CoreDataFixture()
+    breakage.change(&fixture)
+    let place = try Place(fixture)
+    let attempts: [() throws -> CoreDataImportReport] = [{ try place.plan() }, { try place.run() }]
+    for attempt in attempts {
+      do {
+        _ = try attempt()
+        Issue.record("nothing was refused")
+      } catch let error as CoreDataImportError {
+        #expect(error.kind == breakage.kind && error.object == breakage.object, "\(error)")
+        #expect(error.property == breakage.property, "\(error)")
+      }
+    }
+    #expect(place.others.isEmpty, "something is left: \(place.others)")
+    let report = try place.run(skip: true)
+    #expect(report.skippedCount == 1 && report.skipped.first?.error.kind == breakage.kind, "\(report.skipped)")
+    #expect(report.objectCount == breakage.left)
+    #expect(try place.plan(skip: true).skipped == report.skipped)
+    let store = try place.open()
+    defer { store.close() }
+    try checked(store)
+  }
+
+  @Test("objects that break a rule of the model are refused, or left out with the links to them")
+  func rules() throws {
+    var fixture = CoreDataFixture()
+    fixture.rows["ZTAG"] = (Int64(1)...5).map { (id: $0, values: CoreDataFixture.tag($0 == 4 ? "tag 2" : "tag \($0)")) }
+    let place = try Place(fixture)
+    var options = CoreDataImportOptions()
+    options.model = ManagedObjectModel(
+      name: "Fixture",
+      entities: CoreDataFixture.model.entities.map { entity in
+        var entity = entity
+        if entity.name == "Tag" { entity.uniquenessConstraints = [["name"]] }
+        return entity
+      })
+    #expect { try ObjectStore.importCoreData(from: place.database, to: place.store, options: options) } throws: {
+      ($0 as? CoreDataImportError)?.kindName == "uniquenessConflict"
+    }
+    #expect(place.others.isEmpty)
+    options.skipsBroken = true
+    let report = try ObjectStore.importCoreData(from: place.database, to: place.store, options: options)
+    #expect(report.counts["Tag"] == 4 && report.objectCount == 14)
+    #expect(report.skipped.first?.error.object == "Tag/4" && report.skipped.first?.isWholeObject == true)
+    let store = try place.open()
+    defer { store.close() }
+    try checked(store)
+    #expect(try members(store, "Folder/1", "favourites") == ["Tag/5"])
+  }
+
+  // MARK: Whole stores
+
+  @Test("databases and models that are refused, with nothing left")
+  func refused() throws {
+    let place = try Place()
+    func kind(_ body: () throws -> Void) -> String? {
+      do {
+        try body()
+        return nil
+      } catch {
+        return (error as? any KVCloneError)?.kindName
+      }
+    }
+    #expect(kind { try ObjectStore.importCoreData(from: place.database, to: place.store) } == "modelMissing")
+    #expect(
+      kind { try ObjectStore.importCoreData(from: place.root + "/none", to: place.store) } == "unreadableDatabase")
+    #expect(kind { try ObjectStore.importCoreData(from: place.root, to: place.store) } == "unreadableDatabase")
+    #expect(kind { try ObjectStore.importCoreData(from: place.database, to: place.root) } == "storeExists")
+    var options = CoreDataImportOptions()
+    options.model = ManagedObjectModel(name: "M", entities: [EntityDescription(name: "Folder")])
+    #expect(
+      kind { try ObjectStore.importCoreData(from: place.database, to: place.store, options: options) }
+        == "modelMismatch")
+    options.model = ManagedObjectModel(
+      name: "M",
+      entities: CoreDataFixture.model.entities.map { entity in
+        var entity = entity
+        if entity.name == "Tag" { entity.attributes.append(AttributeDescription("missing", .string)) }
+        return entity
+      })
+    #expect(
+      kind { try ObjectStore.importCoreData(from: place.database, to: place.store, options: options) }
+        == "modelMismatch")
+    try Data([0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7, 0]).write(
+      to: URL(fileURLWithPath: place.database + "-journal"))
+    #expect(kind { try place.run() } == "hotJournal")
+    try FileManager.default.removeItem(atPath: place.database + "-journal")
+    let cancellation = BackupCancellation()
+    cancellation.cancel()
+    options.model = CoreDataFixture.model
+    #expect(
+      kind {
+        try ObjectStore.importCoreData(
+          from: place.database, to: place.store, options: options, cancellation: cancellation)
+      } == "cancelled")
+    #expect(place.others.isEmpty)
+  }
+
+  @Test("no link leads out of the folder of externally stored values")
+  func links() throws {
+    var fixture = CoreDataFixture()
+    let place = try Place(fixture)
+    let file = "\(place.root)/.App_SUPPORT/_EXTERNAL_DATA/\(CoreDataFixture.fileName)"
+    try FileManager.default.removeItem(atPath: file)
+    try FileManager.default.createSymbolicLink(atPath: file, withDestinationPath: "/etc/passwd")
+    #expect { try place.run() } throws: { ($0 as? CoreDataImportError)?.kind == .invalidFile }
+    #expect(place.others.isEmpty)
+  }
+
+  @Test("asynchronously, and cancelled with its task")
+  func asynchronous() async throws {
+    var fixture = CoreDataFixture()
+    let place = try Place(fixture)
+    var options = CoreDataImportOptions()
+    options.model = CoreDataFixture.model
+    let report = try await ObjectStore.importCoreData(from: place.database, to: place.store, options: options)
+    #expect(report.objectCount == 15)
+  }
+
+  @Test("random damage ends in a store that is sound, or a typed error", arguments: StorePropertyTests.seeds)
+  func random(_ seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    var fixture = CoreDataFixture()
+    fixture.pageSize = 512
+    let sound = fixture.bytes()
+    let place = try Place(fixture)
+    for round in 0..<25 {
+      var bytes = sound
+      for _ in 0..<Int.random(in: 1...20, using: &generator) {
+        bytes[Int.random(in: 100..<bytes.count, using: &generator)] = .random(in: 0...255, using: &generator)
+      }
+      try Data(bytes).write(to: URL(fileURLWithPath: place.database))
+      do {
+        _ = try place.run(skip: true)
+        let store = try place.open()
+        defer { store.close() }
+        #expect(try store.check().damages.isEmpty, "seed \(seed), round \(round)")
+      } catch is any KVCloneError {
+        #expect(place.others.isEmpty, "seed \(seed), round \(round)")
+      } catch {
+        Issue.record("\(error), seed \(seed), round \(round)")
+      }
+      try? FileManager.default.removeItem(atPath: place.store)
+    }
+  }
+}
