@@ -7,24 +7,26 @@ struct ImportCommand: ToolCommand {
     abstract: "Makes a new store of a Core Data app's SQLite store; exit code 3 if broken rows were skipped.",
     discussion: """
       The database is only read, with its -wal and the files in its .NAME_SUPPORT folder; quit the app first, or copy all of them. There \
-      must be nothing at the store's path; the new store appears there when it is complete:
-
-        kvclone -s app import --plan App.sqlite
-        kvclone -s app import --model App.xcdatamodeld App.sqlite
+      must be nothing at the store's path; the new store appears there when it is complete.
 
       Objects keep their keys: the row of ZNOTE with Z_PK 12 is Note/12. The store's own model has no bounds of values, no fetch indexes \
       and no fetch requests; --model takes them from the app's. The history of changes and CloudKit's tables are left out.
-      """)
+      """,
+    examples: [
+      "kvclone import --plan App.sqlite",
+      "kvclone -s app.kvclone import App.sqlite --model App.xcdatamodeld",
+      "kvclone -s app.kvclone import App.sqlite --skip-broken --json",
+    ])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The database.", valueName: "core-data.sqlite"))
+  @Argument(help: ArgumentHelp("The database.", valueName: "core-data.sqlite"), completion: .file())
   var database: String
 
   @Option(
     help: ArgumentHelp(
       "The model that wrote the database: a .xcdatamodeld or .xcdatamodel folder (default: the one in the database).",
-      valueName: "path"))
+      valueName: "path"), completion: .directory)
   var model: String?
 
   @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")

@@ -55,7 +55,7 @@ struct CoreDataImportSource {
     }
     do {
       return SQLiteHandle(try TransferFiles.open(path, path))
-    } catch let error as TransferError {
+    } catch {
       throw CoreDataImportError(.unreadableDatabase, error.message)
     }
   }

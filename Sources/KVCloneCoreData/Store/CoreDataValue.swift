@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 package import KVCloneModel
 
 /// How Core Data keeps an attribute's value in a column.
