@@ -12,7 +12,7 @@ struct FuzzTarget: Sendable {
 
   static let all: [FuzzTarget] =
     valueTargets + recordTargets + keyTargets + textTargets + storeTargets + predicateTargets
-    + mappingTargets
+    + mappingTargets + sqliteTargets
 }
 
 /// The target that this run is of: KVCLONE_FUZZ_TARGET.
