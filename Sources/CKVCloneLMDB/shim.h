@@ -77,6 +77,14 @@ static inline int kvclone_is_byte_locked_by_others(int fd, int64_t offset) {
   return range.l_type == F_UNLCK ? 0 : 1;
 }
 
+// Locks an open directory against others who do; EWOULDBLOCK where somebody has. Gone with the descriptor.
+static inline int kvclone_lock_directory(int fd) {
+  int code;
+  do code = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+  while (code == EINTR);
+  return code;
+}
+
 // Makes durable what was written to the file system of an open file or directory.
 static inline int kvclone_sync_file_system(int fd) { return syscall(SYS_syncfs, fd) == 0 ? 0 : errno; }
 
@@ -184,6 +192,25 @@ static inline int kvclone_is_copy_on_write_off(int fd) {
   if (fstatfs(fd, &facts) != 0 || (uint32_t)facts.f_type != 0x9123683E) return -1;
   if (ioctl(fd, _IOR('f', 1, long), &flags) != 0) return -1;
   return (flags & 0x00800000) != 0;
+}
+
+// btrfs: whether its data has copies on other devices, or another one on the same, by which it repairs what does not fit its checksum.
+// 1, 0, or -1 on another file system, or where nobody says (BTRFS_IOC_SPACE_INFO).
+static inline int kvclone_is_mirrored(int fd) {
+  struct statfs facts;
+  struct {
+    uint64_t slots, count;
+    struct {
+      uint64_t flags, total, used;
+    } spaces[32];
+  } answer = {.slots = 32};
+  if (fstatfs(fd, &facts) != 0 || (uint32_t)facts.f_type != 0x9123683E) return -1;
+  if (ioctl(fd, _IOWR(0x94, 20, uint64_t[2]), &answer) != 0) return -1;
+  for (uint64_t i = 0; i < answer.count && i < 32; i++) {
+    // Data, and RAID1, DUP, RAID10, RAID5, RAID6, RAID1C3 or RAID1C4.
+    if ((answer.spaces[i].flags & 1) != 0 && (answer.spaces[i].flags & 0x7F0) != 0) return 1;
+  }
+  return 0;
 }
 
 // Turns it off or on again: of a directory, or of a file that has nothing in it yet. Elsewhere, and where the file system will not,

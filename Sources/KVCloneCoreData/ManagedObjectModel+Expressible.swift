@@ -61,12 +61,24 @@ private struct CompositeHoisting {
     // Where there is a name, the elements are what it stands for.
     attribute.elements = []
     guard given.type == .composite, given.compositeName == nil, !given.elements.isEmpty else { return attribute }
-    var name = "\(owner)_\(given.name)"
+    let place = hoisted.count
+    var name = Self.name("\(owner)_\(given.name)")
     while !names.insert(name).inserted { name += "_" }
-    attribute.compositeName = name
     let elements = given.elements.map { self.attribute($0, of: name) }
+    // One that says the same will do: an entity that declares an inherited attribute again has to name the same composite.
+    if let known = hoisted.first(where: { $0.elements == elements && $0.name.hasSuffix("_\(given.name)") }) {
+      hoisted.removeSubrange(place...)
+      attribute.compositeName = known.name
+      return attribute
+    }
+    attribute.compositeName = name
     hoisted.append(CompositeAttributeDescription(name, elements: elements))
     return attribute
+  }
+
+  /// A name that no model refuses for its length.
+  private static func name(_ wanted: String) -> String {
+    wanted.utf8.count <= 200 ? wanted : "Composite"
   }
 
   mutating func finish() -> [CompositeAttributeDescription] {

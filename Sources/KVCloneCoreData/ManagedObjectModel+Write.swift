@@ -24,6 +24,30 @@ extension ManagedObjectModel {
   /// - Throws: `alreadyExists`, `inexpressible` (see ``contentsText()``), and `unwritable` with what the file system has to say;
   ///   nothing is left then.
   public func write(to path: String) throws(ModelFileError) {
+    let files = try bundleFiles(path)
+    let manager = FileManager.default
+    // A link that leads nowhere is there, too.
+    if (try? manager.attributesOfItem(atPath: path)) != nil { throw .alreadyExists(path: path) }
+    do {
+      try manager.createDirectory(atPath: path, withIntermediateDirectories: false)
+    } catch {
+      throw .unwritable(path: path, reason: (error as NSError).localizedDescription)
+    }
+    do {
+      try manager.createDirectory(atPath: "\(path)/\(files.version)", withIntermediateDirectories: false)
+      try Data(files.contents.utf8).write(to: URL(fileURLWithPath: "\(path)/\(files.version)/contents"))
+      try Data(files.current.utf8).write(to: URL(fileURLWithPath: "\(path)/.xccurrentversion"))
+    } catch {
+      try? manager.removeItem(atPath: path)
+      throw .unwritable(path: path, reason: (error as NSError).localizedDescription)
+    }
+  }
+
+  /// What ``write(to:)`` writes: the name of the version's folder, the text of `contents` in it, and that of `.xccurrentversion`
+  /// in the bundle.
+  package func bundleFiles(
+    _ path: String
+  ) throws(ModelFileError) -> (version: String, contents: String, current: String) {
     guard path.hasSuffix(".xcdatamodeld"), URL(fileURLWithPath: path).lastPathComponent != ".xcdatamodeld" else {
       throw .unwritable(path: path, reason: "a model bundle's name ends in .xcdatamodeld")
     }
@@ -34,23 +58,7 @@ extension ManagedObjectModel {
     }
     let version = "\(versionIdentifier).xcdatamodel"
     let text = try contentsText(file: "\(path)/\(version)/contents")
-    let current = try Self.currentVersionText(version, path)
-    let manager = FileManager.default
-    // A link that leads nowhere is there, too.
-    if (try? manager.attributesOfItem(atPath: path)) != nil { throw .alreadyExists(path: path) }
-    do {
-      try manager.createDirectory(atPath: path, withIntermediateDirectories: false)
-    } catch {
-      throw .unwritable(path: path, reason: (error as NSError).localizedDescription)
-    }
-    do {
-      try manager.createDirectory(atPath: "\(path)/\(version)", withIntermediateDirectories: false)
-      try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(version)/contents"))
-      try Data(current.utf8).write(to: URL(fileURLWithPath: "\(path)/.xccurrentversion"))
-    } catch {
-      try? manager.removeItem(atPath: path)
-      throw .unwritable(path: path, reason: (error as NSError).localizedDescription)
-    }
+    return (version, text, try Self.currentVersionText(version, path))
   }
 
   private func contentsText(file: String) throws(ModelFileError) -> String {
@@ -64,6 +72,13 @@ extension ManagedObjectModel {
         reason:
           "says something that a contents file cannot, such as an empty text where one may be absent, or a negative"
           + " count; correct it")
+    }
+    // What is written is to be loaded: a model that no store takes may hold names that only the file's form brings about.
+    do {
+      _ = try read.validate()
+    } catch {
+      throw .inexpressible(
+        path: file, entity: error.entity, property: error.property, reason: "would not be loaded again: \(error)")
     }
     return text
   }

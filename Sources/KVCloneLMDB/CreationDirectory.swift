@@ -12,16 +12,12 @@ struct CreationDirectory: ~Copyable {
   private var isPublished = false
 
   /// Makes the directory (0700), and locks it.
-  ///
-  /// - Parameter isWrittenInPlace: Whether btrfs is to write the files in place. LMDB writes no page in place that a reader could
-  ///   need, and what we store has checksums of ours, so what btrfs does beyond that costs fragments (a file of pages that were
-  ///   synced one by one has an extent for each), and a page whose checksum is wrong would be a signal for who has it mapped.
-  init(for store: StorePaths, isWrittenInPlace: Bool) throws(LMDBError) {
+  init(for store: StorePaths, copyOnWrite: CopyOnWrite) throws(LMDBError) {
     var attempts = 0
     while true {
       let path = try FileSystem.makeTemporaryDirectory(prefix: Self.prefix(store.parent, store.name))
       let paths = StorePaths(path)
-      FileSystem.setWrittenInPlace(isWrittenInPlace, inDirectory: path)
+      copyOnWrite.apply(toDirectory: path)
       let lock: WriterLockFile
       do throws(LMDBError) {
         lock = try WriterLockFile(path: paths.writerLock)

@@ -108,30 +108,7 @@ package enum FileSystem {
   }
 
   /// btrfs, bcachefs, ZFS, F2FS.
-  private static let compressing: Set<UInt32> = [btrfs, 0xCA45_1A4E, 0x2FC1_2FC1, 0xF2F5_2010]
-
-  /// Whether btrfs writes the file in place, nil elsewhere.
-  static func isWrittenInPlace(descriptor: Int32) -> Bool? {
-    let answer = kvclone_is_copy_on_write_off(descriptor)
-    return answer < 0 ? nil : answer == 1
-  }
-
-  /// Whether btrfs will write in place the files that are made in a directory from now on. Elsewhere nothing happens.
-  static func setWrittenInPlace(_ isInPlace: Bool, inDirectory path: String) {
-    guard btrfs == fileSystemType(path) else { return }
-    let directory = unsafe kvclone_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
-    guard directory >= 0 else { return }
-    kvclone_set_copy_on_write_off(directory, isInPlace ? 1 : 0)
-    close(directory)
-  }
-
-  private static let btrfs: UInt32 = 0x9123_683E
-
-  private static func fileSystemType(_ path: String) -> UInt32? {
-    var code: Int32 = 0
-    let type = unsafe kvclone_file_system_type(path, &code)
-    return code == 0 ? UInt32(truncatingIfNeeded: type) : nil
-  }
+  private static let compressing: Set<UInt32> = [0x9123_683E, 0xCA45_1A4E, 0x2FC1_2FC1, 0xF2F5_2010]
 
   /// Renames a file or directory; `storeExists` if `to` is there.
   package static func renameWithoutReplacing(_ from: String, to: String) throws(LMDBError) {
@@ -166,6 +143,22 @@ package enum FileSystem {
   /// The names in a directory, without "." and ".."; none if it cannot be read.
   static func names(inDirectory path: String) -> [String] {
     guard let directory = unsafe opendir(path) else { return [] }
+    return unsafe names(directory)
+  }
+
+  /// The names in an open directory.
+  static func names(inDirectory descriptor: Int32) -> [String] {
+    // What reads the directory has a descriptor, and a place in it, of its own.
+    let own = unsafe kvclone_open_at(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+    guard own >= 0 else { return [] }
+    guard let directory = unsafe fdopendir(own) else {
+      close(own)
+      return []
+    }
+    return unsafe names(directory)
+  }
+
+  private static func names(_ directory: OpaquePointer) -> [String] {
     defer { unsafe closedir(directory) }
     var names: [String] = []
     while let entry = unsafe readdir(directory) {

@@ -19,7 +19,8 @@ extension LMDBEnvironment {
     let paths = try given.resolved()
     CreationDirectory.sweep(for: paths)
     do {
-      let temporary = try CreationDirectory(for: paths, isWrittenInPlace: !options.usesCopyOnWrite)
+      let temporary = try CreationDirectory(
+        for: paths, copyOnWrite: options.usesCopyOnWrite ? .like(isOff: false) : .offUnlessMirrored)
       try build(temporary.paths, tables, options, initialise)
       try FileSystem.fsyncFile(temporary.paths.data)
       try FileSystem.fsyncDirectory(temporary.paths.directory)

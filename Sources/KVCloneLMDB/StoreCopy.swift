@@ -11,10 +11,9 @@ package struct StoreCopy: ~Copyable {
   private let data: OwnFile
 
   /// Begins a copy that is to be at `directory`, where nothing may be.
-  ///
-  /// - Parameter inPlace: Whether btrfs writes the source in place; nil where that is unknown. The copy will be as the
-  ///   source is, without which the two cannot share blocks, or else as a new store.
-  package init(to directory: String, inPlace: Bool?, trustedFuse: Set<String> = []) throws(LMDBError) {
+  package init(
+    to directory: String, copyOnWrite: CopyOnWrite = .asAbove, trustedFuse: Set<String> = []
+  ) throws(LMDBError) {
     let given = StorePaths(directory)
     if FileSystem.exists(given.directory) { throw .storeExists(path: given.directory) }
     guard try FileSystem.facts(given.parent) != nil else { throw .noStore(path: given.parent) }
@@ -23,7 +22,7 @@ package struct StoreCopy: ~Copyable {
     kvclone_fill_standard_descriptors()
     kvclone_ignore_file_size_signal()
     CreationDirectory.sweep(for: place)
-    let building = try CreationDirectory(for: place, isWrittenInPlace: inPlace ?? true)
+    let building = try CreationDirectory(for: place, copyOnWrite: copyOnWrite)
     let data = try OwnFile(creating: building.paths.data)
     guard CreationDirectory.markBuilding(data.descriptor) else { throw .busy(holder: nil) }
     self.place = place
@@ -112,19 +111,9 @@ extension LMDBEnvironment {
       if let descriptor = core.descriptor { kvclone_begin_writing_back(descriptor) }
     }
   }
-
-  /// Whether btrfs writes `data.mdb` in place, nil elsewhere.
-  package var isWrittenInPlace: Bool? {
-    try? whileOpen { () throws(LMDBError) in
-      core.descriptor.flatMap { FileSystem.isWrittenInPlace(descriptor: $0) }
-    }
-  }
 }
 
 extension PageFile {
-  /// Whether btrfs writes the file in place, nil elsewhere.
-  package var isWrittenInPlace: Bool? { FileSystem.isWrittenInPlace(descriptor: descriptor) }
-
   /// The list of tables alone, for those who look up a few values.
   package func tableMap() throws(LMDBError) -> PageMap {
     guard let meta, let walk = PageWalk(self, meta, maximumFindings: 1) else {

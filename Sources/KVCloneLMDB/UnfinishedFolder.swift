@@ -3,14 +3,14 @@ import Glibc
 
 /// A folder of plain files in the making: hidden, `.NAME.exporting-XXXXXX`, and gone with all that is in it if nobody publishes it.
 ///
-/// Its `writer.lock` is locked while its maker lives. One that can be locked is what a crash left, and is removed by the next
-/// export of that name. One without a lock may be about to be published, and is left alone.
+/// Its maker has it open and locked until it has its name, so one that can be locked is what a crash left, and is removed by
+/// the next export of that name. Both sides lock first and then look whether what they locked still has its name.
 package struct UnfinishedFolder: ~Copyable {
   /// Where the folder is until it gets its name.
   package let path: String
   private let place: StorePaths
   private let given: String
-  private let lock: WriterLockFile
+  private let directory: LockedDirectory
   private var isPublished = false
 
   /// Begins a folder (0700) that is to be at `path`, where nothing may be.
@@ -21,30 +21,30 @@ package struct UnfinishedFolder: ~Copyable {
     let place = try given.resolved()
     kvclone_fill_standard_descriptors()
     kvclone_ignore_file_size_signal()
-    let prefix = "\(place.parent)/.\(place.name).exporting-"
     Self.sweep(place.parent, prefix: ".\(place.name).exporting-")
-    (self.path, lock) = try Self.begin(prefix: prefix)
+    (self.path, directory) = try Self.begin(prefix: "\(place.parent)/.\(place.name).exporting-")
     self.place = place
     self.given = given.directory
   }
 
-  /// The folder under its hidden name, and the lock in it.
-  private static func begin(prefix: String) throws(LMDBError) -> (String, WriterLockFile) {
-    let path = try FileSystem.makeTemporaryDirectory(prefix: prefix)
-    do throws(LMDBError) {
-      let lock = try WriterLockFile(path: lockPath(path))
-      guard lock.claim(label: "export") else { throw .busy(holder: nil) }
-      return (path, lock)
-    } catch {
-      FileSystem.removeTree(path)
-      throw error
+  /// More sweepers than this in a row are none, but something that goes wrong again and again.
+  private static let maximumAttempts = 100
+
+  private static func begin(prefix: String) throws(LMDBError) -> (String, LockedDirectory) {
+    for _ in 0..<maximumAttempts {
+      let path = try FileSystem.makeTemporaryDirectory(prefix: prefix)
+      // A sweeper may have been faster than we: another one, then.
+      if let directory = LockedDirectory(path) { return (path, directory) }
+      FileSystem.removeEmptyDirectory(path)
     }
+    throw .busy(holder: nil)
   }
 
   /// Makes all that is in it durable, and gives it its name. Throws `storeExists` if something has it.
   package consuming func publish() throws(LMDBError) {
-    FileSystem.removeFile(Self.lockPath(path))
-    try FileSystem.syncFileSystem(of: path)
+    // The descriptor is as old as the folder, so that no write that failed since then goes unnoticed.
+    let code = kvclone_sync_file_system(directory.descriptor)
+    if code != 0 { throw LMDBError(code: code, operation: "syncfs") }
     do throws(LMDBError) {
       try FileSystem.renameWithoutReplacing(path, to: place.directory)
     } catch {
@@ -56,44 +56,54 @@ package struct UnfinishedFolder: ~Copyable {
   }
 
   deinit {
-    if !isPublished { FileSystem.removeTree(path) }
+    if !isPublished { directory.remove(at: path) }
   }
-
-  private static func lockPath(_ folder: String) -> String { StorePaths(folder).writerLock }
 
   private static func sweep(_ parent: String, prefix: String) {
     for name in FileSystem.names(inDirectory: parent) where name.hasPrefix(prefix) {
       if name.utf8.count != prefix.utf8.count + 6 { continue }
-      let path = "\(parent)/\(name)"
-      guard let facts = try? FileSystem.facts(path), facts.kind == .directory, facts.owner == geteuid(),
-        let lock = try? WriterLockFile(existingAt: lockPath(path)), lock.claim(label: "sweep"),
-        lock.isStill(at: lockPath(path))
-      else { continue }
-      FileSystem.removeTree(path)
+      LockedDirectory("\(parent)/\(name)")?.remove(at: "\(parent)/\(name)")
     }
   }
 }
 
-extension FileSystem {
-  /// Makes everything durable that was written to the file system that a directory is on. One call instead of a sync for each of
-  /// many small files.
-  static func syncFileSystem(of path: String) throws(LMDBError) {
-    let directory = unsafe kvclone_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-    guard directory >= 0 else { throw LMDBError(code: -directory, operation: "open") }
-    defer { close(directory) }
-    let code = kvclone_sync_file_system(directory)
-    if code != 0 { throw LMDBError(code: code, operation: "syncfs") }
+/// A directory of ours that is open, and locked against others who would have it so.
+private final class LockedDirectory {
+  let descriptor: Int32
+  /// How many levels of directories are removed; what is deeper stays.
+  private static let maximumDepth = 8
+
+  /// Nil where there is none, somebody else owns or has locked it, or it has lost its name meanwhile.
+  init?(_ path: String) {
+    let directory = unsafe kvclone_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
+    guard directory >= 0 else { return nil }
+    guard kvclone_lock_directory(directory) == 0, let own = try? FileSystem.facts(descriptor: directory),
+      own.owner == geteuid(), let named = try? FileSystem.facts(path), named.identity == own.identity
+    else {
+      close(directory)
+      return nil
+    }
+    descriptor = directory
   }
 
-  /// Removes a directory with all that is in it, as far as that can be removed; links are removed, not followed.
+  deinit { close(descriptor) }
+
+  /// Removes the directory with all that is in it, as far as that can be removed.
   ///
-  /// - Parameter depth: how many levels there are at most; what is deeper stays.
-  static func removeTree(_ path: String, depth: Int = 8) {
-    guard depth > 0 else { return }
-    for name in names(inDirectory: path) {
-      let inner = "\(path)/\(name)"
-      if kind(inner) == .directory { removeTree(inner, depth: depth - 1) } else { removeFile(inner) }
+  /// Everything is reached from the descriptor, so that nobody who exchanges a name for a link has other things removed.
+  func remove(at path: String) {
+    Self.empty(descriptor, depth: Self.maximumDepth)
+    FileSystem.removeEmptyDirectory(path)
+  }
+
+  private static func empty(_ directory: Int32, depth: Int) {
+    for name in FileSystem.names(inDirectory: directory) {
+      if unsafe unlinkat(directory, name, 0) == 0 || depth == 0 { continue }
+      let inner = unsafe kvclone_open_at(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
+      guard inner >= 0 else { continue }
+      empty(inner, depth: depth - 1)
+      close(inner)
+      _ = unsafe unlinkat(directory, name, AT_REMOVEDIR)
     }
-    removeEmptyDirectory(path)
   }
 }

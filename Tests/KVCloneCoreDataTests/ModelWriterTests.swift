@@ -129,6 +129,24 @@ struct ModelWriterTests {
     #expect(elements?.map(\.name) == ["inner", "name"] && elements?.first?.elements.map(\.name) == ["x", "y"])
   }
 
+  /// An entity that declares what it inherits names the same composite, or no store would take the model.
+  @Test func inheritedElementsKeepOneName() throws {
+    let place = AttributeDescription("place", .composite, elements: [AttributeDescription("x", .double)])
+    let long = AttributeDescription(
+      String(repeating: "l", count: 150), .composite, elements: [AttributeDescription("y", .double)])
+    let name = String(repeating: "E", count: 150)
+    let model = ManagedObjectModel(
+      name: "M",
+      entities: [
+        EntityDescription(name: name, attributes: [place, long]),
+        EntityDescription(name: "Sub", superentityName: name, attributes: [place]),
+      ])
+    let again = try written(model)
+    #expect(again.modelHash == model.modelHash)
+    #expect(again.composites.count == 2)
+    _ = try again.validate()
+  }
+
   @Test func whatAFileCannotSayIsRefusedByName() throws {
     func refused(
       _ entity: String?, _ property: String?, _ change: (inout EntityDescription) -> Void,

@@ -8,7 +8,7 @@ import Testing
   /// Copies the state of the fixture's file.
   private func copy(_ store: TemporaryStore, to path: String, watch: PageWatch? = nil) throws -> UInt64 {
     let file = try PageFile(at: store.path, watch: watch)
-    let copy = try StoreCopy(to: path, inPlace: nil)
+    let copy = try StoreCopy(to: path)
     let pages = try copy.copyPages(of: file) { _ in }
     try copy.sync(isForgotten: true)
     try copy.publish()
@@ -171,7 +171,7 @@ import Testing
     let empty = store.root + "/.copy.creating-ghijkl"
     try FileSystem.createDirectory(empty)
     // One that lives is left alone, with its lock and without.
-    let copy = try StoreCopy(to: store.root + "/copy", inPlace: nil)
+    let copy = try StoreCopy(to: store.root + "/copy")
     #expect(!FileSystem.exists(dead) && !FileSystem.exists(empty))
     let directory = copy.directory
     CreationDirectory.sweep(for: StorePaths(store.root + "/copy"))

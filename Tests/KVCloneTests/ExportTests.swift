@@ -56,16 +56,12 @@ struct ExportTests {
     let names = try manager.contentsOfDirectory(atPath: folder).sorted()
     #expect(names == ["Photos.xcdatamodeld", "README.txt", "blobs", "objects.ndjson"])
     #expect(try manager.contentsOfDirectory(atPath: folder + "/blobs").count == 2)
-    for (name, mode) in [("", 0o700), ("/objects.ndjson", 0o600), ("/README.txt", 0o600), ("/blobs", 0o700)] {
-      let facts = try manager.attributesOfItem(atPath: folder + name)
-      #expect((facts[.posixPermissions] as? NSNumber)?.intValue == mode, "\(name)")
-    }
     var byteCount: UInt64 = 0
-    for case let item as String in try #require(manager.enumerator(atPath: folder)) {
+    for item in try ["."] + #require(manager.enumerator(atPath: folder)).compactMap({ $0 as? String }) {
       let facts = try manager.attributesOfItem(atPath: "\(folder)/\(item)")
-      if facts[.type] as? FileAttributeType == .typeRegular {
-        byteCount += (facts[.size] as? NSNumber)?.uint64Value ?? 0
-      }
+      let isFile = facts[.type] as? FileAttributeType == .typeRegular
+      #expect((facts[.posixPermissions] as? NSNumber)?.intValue == (isFile ? 0o600 : 0o700), "\(item)")
+      if isFile { byteCount += (facts[.size] as? NSNumber)?.uint64Value ?? 0 }
     }
     #expect(result.byteCount == byteCount)
     let readme = try String(contentsOfFile: folder + "/README.txt", encoding: .utf8)
@@ -174,18 +170,29 @@ struct ExportTests {
   @Test func whatACrashLeftIsSweptAndNothingElse() throws {
     let test = try TestStore(Self.model)
     let manager = FileManager.default
-    func leave(_ name: String, locked: Bool) throws {
-      try manager.createDirectory(atPath: "\(test.root)/\(name)/blobs", withIntermediateDirectories: true)
+    func leave(_ name: String) throws {
+      try manager.createDirectory(atPath: "\(test.root)/\(name)/blobs/deeper", withIntermediateDirectories: true)
       try Data([1]).write(to: URL(fileURLWithPath: "\(test.root)/\(name)/blobs/blob-1"))
-      if locked { try Data().write(to: URL(fileURLWithPath: "\(test.root)/\(name)/writer.lock")) }
+      try manager.createSymbolicLink(
+        atPath: "\(test.root)/\(name)/blobs/link", withDestinationPath: test.root + "/precious")
     }
-    try leave(".export.exporting-abcdef", locked: true)
-    try leave(".export.exporting-ghijkl", locked: false)
-    try leave(".other.exporting-abcdef", locked: true)
-    try test.store.export(to: test.root + "/export")
+    try manager.createDirectory(atPath: test.root + "/precious", withIntermediateDirectories: false)
+    try Data([2]).write(to: URL(fileURLWithPath: test.root + "/precious/file"))
+    try leave(".export.exporting-abcdef")
+    try leave(".other.exporting-abcdef")
+    try leave(".export.exporting-kept")
+    try manager.createSymbolicLink(
+      atPath: test.root + "/.export.exporting-linked", withDestinationPath: test.root + "/precious")
+    let (store, second) = (test.store, test.root + "/export-2")
+    try store.export(to: test.root + "/export") { progress in
+      // Another one meanwhile takes nothing from this one.
+      if progress.phase == .sync { _ = try? store.export(to: second) }
+    }
     #expect(
       try manager.contentsOfDirectory(atPath: test.root).sorted() == [
-        ".export.exporting-ghijkl", ".other.exporting-abcdef", "export", "test.kvclone",
+        ".export.exporting-kept", ".export.exporting-linked", ".other.exporting-abcdef", "export", "export-2",
+        "precious", "test.kvclone",
       ])
+    #expect(manager.fileExists(atPath: test.root + "/precious/file"))
   }
 }

@@ -53,15 +53,15 @@ extension ObjectStore {
       return try makeIncrement(path, since, options, run)
     }
     let environment = try fileEnvironment()
-    var copy = try storeErrors { () throws(LMDBError) in
-      try StoreCopy(to: path, inPlace: environment.isWrittenInPlace)
-    }
+    // A backup is written once; what finishes a migration is a store to go on with.
+    let copyOnWrite = options.finishesMigration ? environment.copyOnWrite : .asAbove
+    var copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: copyOnWrite) }
     try run.copyState(of: environment, to: copy, self.path)
     var (renewedCount, keptCount): (UInt64, UInt64) = (0, 0)
     if options.finishesMigration {
       (renewedCount, keptCount) = try renewRecords(of: copy, run)
       // What was written has left free pages.
-      if renewedCount > 0 { copy = try copied(copy, to: path, run) }
+      if renewedCount > 0 { copy = try copied(copy, to: path, copyOnWrite, run) }
     }
     try run.sync(copy)
     let verified = try run.verify(copy, options.verification, of: self.path)
@@ -86,10 +86,12 @@ extension ObjectStore {
   }
 
   /// A copy of a copy that was changed, without the pages that are free in it now.
-  private func copied(_ copy: borrowing StoreCopy, to path: String, _ run: BackupRun) throws(StoreError) -> StoreCopy {
+  private func copied(
+    _ copy: borrowing StoreCopy, to path: String, _ copyOnWrite: CopyOnWrite, _ run: BackupRun
+  ) throws(StoreError) -> StoreCopy {
     let directory = copy.directory
     let file = try storeErrors { () throws(LMDBError) in try PageFile(at: directory, watch: run.watch()) }
-    let next = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, inPlace: file.isWrittenInPlace) }
+    let next = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: copyOnWrite) }
     try run.copy(file, to: next, of: self.path)
     return next
   }

@@ -16,12 +16,12 @@ extension ObjectStore {
   func makeIncrement(
     _ path: String, _ since: String, _ options: BackupOptions, _ run: BackupRun
   ) throws(StoreError) -> BackupResult {
-    let isInPlace = try fileEnvironment().isWrittenInPlace
-    let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, inPlace: isInPlace) }
+    guard engine is LMDBEngine else { throw StoreError(.io, "this store has no file that could be copied") }
+    let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
     let increment: (commit: UInt64, entryCount: UInt64)
     do {
       // Gone before the increment has its name: once it has, nobody would sweep what is left of this.
-      let scratch = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, inPlace: isInPlace) }
+      let scratch = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
       try run.check()
       run.begin(.gather)
       increment = try gather(since, into: scratch, copy, run)

@@ -86,7 +86,7 @@ extension ObjectStore {
           + "\(increment.value.sinceCommit): a backup that has that snapshot has to come before it")
     }
     // Before the long reading, and again when it is over.
-    let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, inPlace: file.isWrittenInPlace) }
+    let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: .offUnlessMirrored) }
     var increments: [IncrementFile] = []
     if sources.count > 1 { increments = try openChain(file, sources, run) }
     try copyChecked(file, source, to: copy, run)

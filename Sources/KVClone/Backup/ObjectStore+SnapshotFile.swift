@@ -37,7 +37,7 @@ extension ObjectStore {
   private func makeFileSnapshot(_ path: String, _ run: BackupRun) throws(StoreError) -> FileSnapshotResult {
     let environment = try fileEnvironment()
     let copy = try storeErrors { () throws(LMDBError) in
-      try StoreCopy(to: path, inPlace: environment.isWrittenInPlace)
+      try StoreCopy(to: path, copyOnWrite: environment.copyOnWrite)
     }
     try run.check()
     var reason: FileSnapshotResult.CopyReason?

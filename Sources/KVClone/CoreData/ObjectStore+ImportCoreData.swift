@@ -91,7 +91,7 @@ extension ObjectStore {
       throw StoreError(.storeExists, "there is something at \(path) already; choose another path")
     }
     let opened = try CoreDataImportSource(source, options)
-    let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
+    let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: .offUnlessMirrored) }
     let run = CoreDataImportRun(opened, options, scratch: copy.directory, progress, cancellation)
     do {
       try fill(copy, path, run)

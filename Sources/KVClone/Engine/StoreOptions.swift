@@ -52,8 +52,8 @@ public struct StoreOptions: Sendable {
   public var automaticMigration: MigrationOptions?
   /// On btrfs: leaves copy-on-write, and with it the file system's checksums, on for a store that is made. Otherwise it is off for
   /// the store's files, as `chattr +C` turns it off: the store writes no page in place that could be needed and has checksums
-  /// of its own, and its file would get an extent for each page, which makes reflinks slow. Copies are as what they are made from.
-  /// Wanted where btrfs keeps two copies of the data, and is to repair one by the other. See <doc:Operating>.
+  /// of its own, and its file would get an extent for each page, which makes reflinks slow. Where btrfs keeps its data twice, copy-on-write
+  /// stays on by itself. See <doc:Operating>.
   public var usesCopyOnWrite = false
   /// What values of transformable attributes are in Swift.
   public var transformers = ValueTransformerRegistry()

@@ -55,7 +55,7 @@ extension ObjectStore {
     try steps.check()
     let file = try SalvageSource.open(path, run)
     // Before the long reading, and again when it is over.
-    let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: target, inPlace: file.isWrittenInPlace) }
+    let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: target, copyOnWrite: .offUnlessMirrored) }
     do throws(StoreError) {
       try fill(copy, from: try SalvageSource(path, file, run), run)
     } catch {

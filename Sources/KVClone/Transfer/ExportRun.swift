@@ -38,22 +38,22 @@ final class ExportRun: Sendable {
     do {
       try check()
       // First: a model that no file can hold is found before anything large is written.
-      try Self.named(model).write(to: "\(place)/\(bundle)")
+      try write(Self.named(model), to: "\(place)/\(bundle)")
       dump = try writeObjects(transaction, place, totalCount)
       let text = ExportReadme.text(model: model, bundle: bundle, store: uuid, dump: dump, written.withLock(\.blobCount))
-      try write(Data(text.utf8), to: "\(place)/README.txt")
+      try write(text, to: "\(place)/README.txt")
       report(.sync, dump.objectCount, totalCount, isDue: true)
     } catch {
       throw storeError(error)
     }
-    let byteCount = Self.byteCount(of: place)
     try check()
     do throws(LMDBError) { try folder.publish() } catch { throw Self.storeError(error, path) }
     let result = written.withLock { $0 }
     return ExportResult(
       modelBundle: bundle, modelVersion: model.versionIdentifier, modelHash: model.modelHash.hex,
       objectCount: dump.objectCount, counts: dump.counts, blobCount: result.blobCount,
-      blobByteCount: result.blobByteCount, byteCount: byteCount, duration: ContinuousClock.now - start)
+      blobByteCount: result.blobByteCount, byteCount: result.textByteCount + result.blobByteCount,
+      duration: ContinuousClock.now - start)
   }
 
   // MARK: Files
@@ -77,20 +77,34 @@ final class ExportRun: Sendable {
     }
     return try ObjectStore.dump(transaction, options) { piece in
       try check()
+      written.withLock { $0.textByteCount += UInt64(piece.byteCount) }
       try piece.withUnsafeBytes { try handle.write(contentsOf: Data($0)) }
     }
   }
 
-  private func write(_ data: Data, to path: String) throws {
+  /// The model's bundle, for its owner alone like everything else.
+  private func write(_ model: ManagedObjectModel, to path: String) throws {
+    let files = try model.bundleFiles(path)
+    try Self.files(path) { () throws(LMDBError) in
+      try FileSystem.createDirectory(path)
+      try FileSystem.createDirectory("\(path)/\(files.version)")
+    }
+    try write(files.contents, to: "\(path)/\(files.version)/contents")
+    try write(files.current, to: "\(path)/.xccurrentversion")
+  }
+
+  private func write(_ text: String, to path: String) throws {
     let handle = try Self.create(path)
     defer { try? handle.close() }
-    try handle.write(contentsOf: data)
+    try handle.write(contentsOf: Data(text.utf8))
+    written.withLock { $0.textByteCount += UInt64(text.utf8.count) }
   }
 
   private static func create(_ path: String) throws(StoreError) -> FileHandle {
     do {
       return FileHandle(fileDescriptor: try NamedFile.create(path), closeOnDealloc: true)
     } catch {
+      if case .system(let code) = error, LMDBError.isDiskFull(code) { throw Self.diskFull }
       throw StoreError(.io, "\(path) cannot be created (\(error.reason)); check the disk")
     }
   }
@@ -113,18 +127,6 @@ final class ExportRun: Sendable {
     return ManagedObjectModel(
       name: model.name, versionIdentifier: version, entities: model.entities, composites: model.composites,
       configurations: model.configurations, fetchRequestTemplates: model.fetchRequestTemplates)
-  }
-
-  private static func byteCount(of folder: String) -> UInt64 {
-    let items = FileManager.default.enumerator(atPath: folder)
-    var count: UInt64 = 0
-    // The lock that says that somebody is at work goes when the folder gets its name.
-    while let item = items?.nextObject() as? String {
-      if item == "writer.lock" { continue }
-      let path = "\(folder)/\(item)"
-      if FileSystem.kind(path) == .regularFile { count += UInt64(FileSystem.byteCount(path) ?? 0) }
-    }
-    return count
   }
 
   // MARK: Progress and errors
@@ -152,6 +154,10 @@ final class ExportRun: Sendable {
     do throws(LMDBError) { return try body() } catch { throw storeError(error, path) }
   }
 
+  private static var diskFull: StoreError {
+    StoreError(.diskFull, "the disk is full; make room and export again; nothing is left of it")
+  }
+
   private static func storeError(_ error: LMDBError, _ path: String) -> StoreError {
     switch error {
     case .storeExists:
@@ -172,9 +178,11 @@ final class ExportRun: Sendable {
     case let error as any KVCloneError:
       StoreError(.io, error.message, entity: error.entity, property: error.property, object: error.object)
     default:
-      (error as NSError).code == CocoaError.fileWriteOutOfSpace.rawValue
-        ? StoreError(.diskFull, "the disk is full; make room and export again; nothing is left of it")
-        : StoreError(.io, "the export cannot be written (\(error.localizedDescription)); check the disk")
+      if let error = error as? CocoaError, error.code == .fileWriteOutOfSpace {
+        Self.diskFull
+      } else {
+        StoreError(.io, "the export cannot be written (\(error.localizedDescription)); check the disk")
+      }
     }
   }
 }
