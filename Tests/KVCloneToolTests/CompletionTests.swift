@@ -75,18 +75,22 @@ struct CompletionTests {
   @Test(.enabled(if: Programs.has("fish"), "needs fish"))
   func fish() throws {
     let fish = try #require(Programs.path("fish"))
-    try expectAnswers("fish", Self.questions) { scratch, line in
+    // Where it is not on a terminal, fish 3.6 does not tell a script what was typed, and what asks the tool itself fails.
+    try expectAnswers("fish", Self.questions.filter { !$0.line.hasSuffix(" --") }) { scratch, line in
       try scratch.runProgram(
         fish, ["--no-config", "-c", "source ./_kvclone; complete -C $argv[1]", line], isHere: true)
     }
   }
 
-  /// Where it is not on a terminal, fish 3.6 does not tell a script what was typed; what the store has is asked with that.
+  /// What the tool itself is asked for.
   @Test(.enabled(if: Programs.has("fish") && TerminalSession.isPossible, "needs fish and tmux"))
   func fishOnATerminal() throws {
     let scratch = try prepared("fish")
     let shell = #"fish --no-config -i -C 'source ./_kvclone; function fish_prompt; printf "> "; end'"#
-    for question in Self.storeQuestions where !question.offers.isEmpty {
+    let options: [(line: String, offers: Set<String>, isAll: Bool)] = [
+      ("kvclone clone --ex", ["--exclude"], true), ("kvclone clone --pas", ["--passing-exclusions"], true),
+    ]
+    for question in Self.storeQuestions + options where !question.offers.isEmpty {
       let terminal = try TerminalSession(columns: 100, shell: shell, in: scratch)
       try terminal.wait("a prompt") { try terminal.screen().contains { $0.hasPrefix(">") } }
       try terminal.press(question.line, "Tab")

@@ -6,7 +6,7 @@ import Testing
 /// It has a server of its own, so that nobody's sessions and settings play a part.
 final class TerminalSession {
   static let isPossible = Programs.has("tmux", "bash", "sh")
-  private static let patience = 120.0
+  private static let patience = 60.0
 
   private let scratch: Scratch
   private let socket = "kvclone-\(UUID().uuidString.prefix(12))"

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import KVClone
 
 /// The command tree; the work is in one file per command.
 struct KVCloneTool: ParsableCommand {
@@ -67,6 +68,8 @@ enum Main {
   static func main() {
     StandardInput.prepare()
     let arguments = CommandLineOrder.globalsAfterCommand(Array(CommandLine.arguments.dropFirst()))
+    // Before there is a second thread, which the handling of signals starts.
+    ObjectStore.prepareProcess()
     let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
     Interruption.install(isJSON: isJSON)
     do {

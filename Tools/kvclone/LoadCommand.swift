@@ -72,7 +72,10 @@ struct LoadCommand: ToolCommand {
       }
     } else if !global.quiet {
       try output.line("loaded \(Text.count(result.objectCount, "object")) in \(Text.seconds(seconds))")
-      for (entity, count) in result.counts.sorted(by: { $0.key < $1.key }) { try output.line("  \(entity)  \(count)") }
+      let width = result.counts.keys.map(\.count).max() ?? 0
+      for (entity, count) in result.counts.sorted(by: { $0.key < $1.key }) {
+        try output.line("  \(Text.padded(entity, width))  \(count)")
+      }
       try output.flush()
     }
   }

@@ -8,6 +8,9 @@ public import KVCloneModel
 import KVCloneRecords
 
 extension ObjectStore {
+  /// Makes the first opening of a store quicker, in a program that has no second thread yet.
+  package static func prepareProcess() { LMDBLibrary.prepareProcess() }
+
   /// Makes a store: a directory with mode 0700, complete and synced before it gets its name, or not there at all.
   ///
   /// - Throws: `storeExists`, `invalidModel` (with what is wrong with it), and what the file system has to say.
