@@ -12,7 +12,7 @@ struct CompletionTests {
     ("kvclone model show --format s", ["svg"], true),
     ("kvclone clone --blobs ", ["share", "copy"], true),
     ("kvclone snapshot r", ["release", "rollback"], true),
-    ("kvclone load no", ["notes.ndjson"], true),
+    ("kvclone load notes.n", ["notes.ndjson"], true),
     ("kvclone backup -s sto", ["store"], false),
   ]
 
