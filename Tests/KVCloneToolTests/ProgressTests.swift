@@ -48,7 +48,7 @@ struct ProgressTests {
       var text = ""
       // Until a line is there; or, where none may come, a few times.
       for turn in 0..<10_000 where text.isEmpty && (isShown || turn < 10) {
-        try input.fileHandleForWriting.write(contentsOf: Data("{\"id\":\"Note/\(turn)\"}\n".utf8))
+        try input.fileHandleForWriting.write(contentsOf: lines(turn))
         Thread.sleep(forTimeInterval: 0.02)
         text = String(decoding: try scratch.read("errors"), as: UTF8.self)
       }
@@ -73,7 +73,7 @@ struct ProgressTests {
     var number = 0
     try terminal.wait("a bar") {
       number += 1
-      try slow.write(contentsOf: Data("{\"id\":\"Note/\(number)\"}\n".utf8))
+      try slow.write(contentsOf: lines(number))
       return try terminal.bars().contains { $0.hasPrefix("load ") && $0.contains("B/s") }
     }
     try terminal.interrupt()
@@ -119,6 +119,11 @@ struct ProgressTests {
       .filter { !$0.hasPrefix("code.") && !$0.hasPrefix("terminal.") }
     #expect(after.sorted() == before)
     try expectUnchanged(scratch, objects: 30)
+  }
+
+  /// Some hundred notes, other ones at each turn: a load tells its progress once in a thousand lines or so.
+  private func lines(_ turn: Int) -> Data {
+    Data((0..<500).map { "{\"id\":\"Note/\(turn * 500 + $0)\"}\n" }.joined().utf8)
   }
 
   private func expectUnchanged(_ scratch: Scratch, objects: Int, _ location: SourceLocation = #_sourceLocation) throws {
