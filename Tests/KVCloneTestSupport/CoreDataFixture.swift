@@ -9,6 +9,9 @@ package struct CoreDataFixture {
   /// Tables of links, whose rows have no keys of their own.
   package var links: [String: [[SQLiteValue]]] = [:]
   package var pageSize = 4096
+  /// What the tables are declared with, and Z_PRIMARYKEY has.
+  package var columns = Self.columns
+  package var numbers = Self.numbers
 
   package static let columns: [String: [String]] = [
     "ZNOTE": [
@@ -156,7 +159,7 @@ package struct CoreDataFixture {
 
   package static func tag(_ name: String) -> [SQLiteValue] { [.null, .integer(7), .integer(1), .text(name)] }
 
-  private static func keys(_ rows: [[Int64]]) -> [[SQLiteValue]] {
+  package static func keys(_ rows: [[Int64]]) -> [[SQLiteValue]] {
     rows.map { row in row.map { SQLiteValue.integer($0) } }
   }
 
@@ -182,7 +185,7 @@ package struct CoreDataFixture {
   /// The database's bytes.
   package func bytes() -> [UInt8] {
     var writer = SQLiteWriter(pageSize: pageSize)
-    for (name, columns) in Self.columns.sorted(by: { $0.key < $1.key }) {
+    for (name, columns) in columns.sorted(by: { $0.key < $1.key }) {
       let sql = "CREATE TABLE \(name) ( \(columns.joined(separator: ", ")) )"
       if let links = links[name] {
         writer.add(name, sql, values: links)
@@ -193,7 +196,7 @@ package struct CoreDataFixture {
     writer.add(
       "Z_PRIMARYKEY",
       "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
-      Self.numbers.map { ($0.0, [.null, .text($0.1), .integer($0.2), .integer($0.3)]) })
+      numbers.map { ($0.0, [.null, .text($0.1), .integer($0.2), .integer($0.3)]) })
     writer.add("ACHANGE", "CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY)", (1...4).map { ($0, [.null]) })
     return writer.bytes()
   }

@@ -93,6 +93,94 @@ struct CoreDataImportTests {
     #expect(id.serial == 61)
   }
 
+  private func refusal(_ place: Place, _ model: ManagedObjectModel) throws -> CoreDataImportError? {
+    var options = CoreDataImportOptions()
+    options.model = model
+    do {
+      _ = try ObjectStore.importCoreData(from: place.database, to: place.store, options: options)
+      return nil
+    } catch {
+      #expect(place.others.isEmpty)
+      return try #require(error as? CoreDataImportError)
+    }
+  }
+
+  @Test("what the model knows nothing of is refused, and not lost")
+  func unknownToTheModel() throws {
+    var fixture = CoreDataFixture()
+    fixture.columns["ZFOLDER"]?.append("ZCOLOUR VARCHAR")
+    let column = try refusal(Place(fixture), CoreDataFixture.model)
+    #expect(column?.kind == .modelMismatch && column?.entity == "Folder" && column?.message.contains("ZCOLOUR") == true)
+    fixture = CoreDataFixture()
+    fixture.columns["Z_1OTHERS"] = ["Z_1FOLDERS1 INTEGER", "Z_7OTHERS INTEGER"]
+    fixture.links["Z_1OTHERS"] = CoreDataFixture.keys([[1, 1]])
+    let table = try refusal(Place(fixture), CoreDataFixture.model)
+    #expect(table?.kind == .modelMismatch && table?.message.contains("Z_1OTHERS") == true)
+    fixture = CoreDataFixture()
+    fixture.columns["ZNOTE"]?.removeAll { $0.hasPrefix("Z_FOK_FOLDER") }
+    fixture.rows["ZNOTE"] = []
+    let order = try refusal(Place(fixture), CoreDataFixture.model)
+    #expect(order?.kind == .modelMismatch && order?.entity == "Folder" && order?.property == "notes")
+  }
+
+  @Test("the name of a file is never taken for bytes")
+  func unmarkedReference() throws {
+    var entities = CoreDataFixture.model.entities
+    for place in entities.indices {
+      for attribute in entities[place].attributes.indices {
+        entities[place].attributes[attribute].allowsExternalBinaryDataStorage = false
+      }
+    }
+    let error = try refusal(Place(), ManagedObjectModel(name: "Fixture", entities: entities))
+    #expect(error?.kind == .wrongType && error?.object == "PinnedNote/40" && error?.property == "image")
+  }
+
+  @Test("lists that are ordered on both sides keep both orders")
+  func bothSidesOrdered() throws {
+    var fixture = CoreDataFixture()
+    fixture.columns["Z_2LABELS"]?.insert("Z_FOK_2NOTES INTEGER", at: 3)
+    fixture.links["Z_2LABELS"] = CoreDataFixture.keys([
+      [10, 3, 30, 1], [10, 1, 10, 9], [10, 2, 20, 1], [30, 1, 5, 2],
+    ])
+    let place = try Place(fixture)
+    // The model says so, or it is refused.
+    #expect(try refusal(place, CoreDataFixture.model)?.property == "notes")
+    var entities = CoreDataFixture.model.entities
+    for entity in entities.indices where entities[entity].name == "Tag" {
+      entities[entity].relationships[0].isOrdered = true
+    }
+    #expect(try refusal(place, ManagedObjectModel(name: "Fixture", entities: entities)) == nil)
+    let store = try place.open()
+    defer { store.close() }
+    #expect(try members(store, "Note/10", "labels") == ["Tag/1", "Tag/2", "Tag/3"])
+    #expect(try members(store, "Tag/1", "notes") == ["LinkNote/30", "Note/10"])
+    try checked(store)
+  }
+
+  @Test("keys that a store says it has given out may be any number")
+  func greatestKeys() throws {
+    var fixture = CoreDataFixture()
+    for place in fixture.numbers.indices { fixture.numbers[place].3 = .max }
+    let place = try Place(fixture)
+    #expect(try place.plan().objectCount == 15)
+    #expect(try place.run().objectCount == 15)
+  }
+
+  @Test("a database that is written meanwhile is refused")
+  func writtenMeanwhile() throws {
+    let place = try Place()
+    let log = place.database + "-wal"
+    var options = CoreDataImportOptions()
+    options.model = CoreDataFixture.model
+    let error = #expect(throws: CoreDataImportError.self) {
+      try ObjectStore.importCoreData(
+        from: place.database, to: place.store, options: options,
+        progress: { _ in try? Data([1]).write(to: URL(fileURLWithPath: log)) })
+    }
+    #expect(error?.kind == .changedDatabase)
+    #expect(!FileManager.default.fileExists(atPath: place.store))
+  }
+
   @Test("attributes of every type")
   func attributes() throws {
     let place = try Place()
@@ -132,9 +220,10 @@ struct CoreDataImportTests {
     var fixture = CoreDataFixture()
     fixture.rows["ZNOTE"]?.append(
       (60, CoreDataFixture.note(3, ["ZIMAGE": .blob([1] + [UInt8](repeating: 4, count: 90_000))])))
-    fixture.rows["ZNOTE"]?.append((61, CoreDataFixture.note(3, ["ZIMAGE": .longBlob(byteCount: 90_000)])))
+    fixture.rows["ZNOTE"]?.append((61, CoreDataFixture.note(3, ["ZIMAGE": .blob([3] + Array("reference".utf8))])))
+    fixture.rows["ZNOTE"]?.append((62, CoreDataFixture.note(3, ["ZIMAGE": .blob([9, 8, 7])])))
     try Data(fixture.bytes()).write(to: URL(fileURLWithPath: place.database))
-    // Neither 01 nor 02 first.
+    // A reference of another kind than a file's name.
     #expect { try place.run() } throws: { ($0 as? CoreDataImportError)?.object == "ImageNote/61" }
     #expect(try place.run(skip: true).skippedCount == 1)
     let store = try place.open()

@@ -43,7 +43,8 @@ public struct CoreDataImportReport: Sendable {
   public internal(set) var isStoredModel = false
   /// What the model out of the store lacks: `fetch indexes`.
   public internal(set) var modelOmissions: [String] = []
-  /// Attributes that the model out of the store does not mark, whose values say that they are stored externally: `Photo.image`.
+  /// Attributes whose values may be files of their own, as the model out of the store has it: `Photo.image`. Empty with a model of one's
+  /// own.
   public internal(set) var externalAttributes: [String] = []
   /// Objects taken over.
   public internal(set) var objectCount = 0

@@ -25,6 +25,7 @@ extension CoreDataImportRun {
       guard case .integer(let owner) = owner, case .integer(let member) = member,
         (1...CoreDataRows.maximumKey).contains(owner), (1...CoreDataRows.maximumKey).contains(member)
       else {
+        if table.isOrderOnly { continue }
         try broken(
           CoreDataImportError(
             .invalidKey,
@@ -101,11 +102,11 @@ extension CoreDataImportRun {
         for key in keys {
           if isOwner, isPresent(key, kindOf: members) {
             taken.append(key)
-          } else {
+          } else if !table.isOrderOnly {
             try complainOfTarget(owner, key, isOwner: isOwner, table)
           }
         }
-        report.linkCount += taken.count
+        if !table.isOrderOnly { report.linkCount += taken.count }
         if !taken.isEmpty { try body(table, owner, taken) }
       }
     }

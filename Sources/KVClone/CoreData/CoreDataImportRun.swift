@@ -54,7 +54,8 @@ final class CoreDataImportRun {
 
   /// Calls `body` with every object that can be taken over.
   func forEachObject(_ body: (CoreDataRow, SQLiteScan, CoreDataLayout.Hierarchy) throws -> Void) throws {
-    let total = layout.hierarchies.reduce(0) { $0 + Int(clamping: max(0, $1.maximumKey)) }
+    // What a store says of itself may be any number.
+    let total = layout.hierarchies.reduce(0) { $0 + Int(min(max(0, $1.maximumKey), CoreDataRows.maximumKey)) }
     // Columns come first in the list of link tables, in the order of the hierarchies.
     var firstLinks = 0
     for hierarchy in layout.hierarchies {
@@ -63,7 +64,13 @@ final class CoreDataImportRun {
       let scan = try SQLiteScan(file, hierarchy.table)
       while try scan.next() {
         try step(.objects, report.objectCount, of: total)
-        guard let row = try rows.object(scan), refused[hierarchy.root]?.contains(row.key) != true else { continue }
+        // What was left out as a whole is not looked at again.
+        if let refused = refused[hierarchy.root], case .integer(let key) = try scan.value(hierarchy.keyColumn),
+          refused.contains(key)
+        {
+          continue
+        }
+        guard let row = try rows.object(scan) else { continue }
         try body(row, scan, hierarchy)
         _ = present[row.entity.name]?.insert(UInt64(row.key))
         for target in row.targets { try note(target, of: row, in: firstLinks + target.toOne) }
@@ -101,32 +108,48 @@ final class CoreDataImportRun {
   // MARK: What the rules of the model refuse
 
   /// Notes the objects that a commit refused, to leave them out in the next pass; false where none of them is known.
+  ///
+  /// Of two objects with one value, the one with the greater key goes, unless the other one goes anyway.
   func refuse(_ error: ValidationError) -> Bool {
-    var names: Set<String> = []
-    // Of two objects with one value, the earlier one stays: the later one's issue comes last.
-    for issue in error.issues.reversed() {
-      if issue.kind == .uniquenessConflict, let other = Self.twin(issue), names.contains(other) { continue }
-      guard let slash = issue.object.lastIndex(of: "/"),
-        let key = Int64(issue.object[issue.object.index(after: slash)...]),
-        let root = layout.model.rootEntity(of: issue.entity), refused[root, default: []].insert(key).inserted
-      else { continue }
-      names.insert(issue.object)
-      refusals.append(Self.refusal(issue))
+    var isAnyNew = false
+    for issue in error.issues where issue.kind != .uniquenessConflict {
+      if leaveOut(issue.object, issue) { isAnyNew = true }
     }
-    return !names.isEmpty
+    for issue in error.issues where issue.kind == .uniquenessConflict {
+      guard let other = issue.other else {
+        if leaveOut(issue.object, issue) { isAnyNew = true }
+        continue
+      }
+      if isLeftOut(issue.object, issue) || isLeftOut(other, issue) { continue }
+      let later = (Self.key(issue.object) ?? 0) > (Self.key(other) ?? 0) ? issue.object : other
+      if leaveOut(later, issue) { isAnyNew = true }
+    }
+    return isAnyNew
   }
 
-  /// The object that has the same values, as the message names it.
-  private static func twin(_ issue: ValidationIssue) -> String? {
-    guard let start = issue.message.range(of: "unique, and "),
-      let end = issue.message.range(of: " has the same", range: start.upperBound..<issue.message.endIndex)
-    else { return nil }
-    return String(issue.message[start.upperBound..<end.lowerBound])
+  private static func key(_ object: String) -> Int64? { Int64(object.drop { $0 != "/" }.dropFirst()) }
+
+  private func isLeftOut(_ object: String, _ issue: ValidationIssue) -> Bool {
+    guard let key = Self.key(object), let root = layout.model.rootEntity(of: issue.entity) else { return false }
+    return refused[root]?.contains(key) ?? false
   }
 
-  static func refusal(_ issue: ValidationIssue) -> CoreDataImportError {
-    CoreDataImportError(
-      .refused, issue.message, entity: issue.entity, property: issue.property, object: issue.object,
+  private func leaveOut(_ object: String, _ issue: ValidationIssue) -> Bool {
+    guard let key = Self.key(object), let root = layout.model.rootEntity(of: issue.entity),
+      refused[root, default: []].insert(key).inserted
+    else { return false }
+    refusals.append(Self.refusal(issue, of: object))
+    return true
+  }
+
+  /// - Parameter object: the one of the two that goes, where two have the same values.
+  static func refusal(_ issue: ValidationIssue, of object: String? = nil) -> CoreDataImportError {
+    let object = object ?? issue.object
+    let message =
+      object == issue.object
+      ? issue.message : "\(issue.property) of \(object) must be unique, and \(issue.object) has the same values"
+    return CoreDataImportError(
+      .refused, message, entity: String(object.prefix { $0 != "/" }), property: issue.property, object: object,
       kindName: issue.kind.rawValue)
   }
 

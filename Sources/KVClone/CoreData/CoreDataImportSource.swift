@@ -8,11 +8,33 @@ struct CoreDataImportSource {
   let layout: CoreDataLayout
   let external: CoreDataExternalFiles
   private let omissions: [String]?
+  private let stamps: [Stamp?]
+  private let path: String
+
+  /// What tells whether a file of the database was written, or came or went, meanwhile.
+  private struct Stamp: Equatable {
+    let byteCount: UInt64
+    let modified: Date
+    let number: UInt64
+
+    init?(_ path: String) {
+      guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
+        let modified = facts[.modificationDate] as? Date
+      else { return nil }
+      byteCount = (facts[.size] as? NSNumber)?.uint64Value ?? 0
+      self.modified = modified
+      number = (facts[.systemFileNumber] as? NSNumber)?.uint64Value ?? 0
+    }
+
+    static func all(_ path: String) -> [Stamp?] { ["", "-wal", "-journal"].map { Stamp(path + $0) } }
+  }
 
   /// - Throws: ``CoreDataImportError``.
   init(_ given: String, _ options: CoreDataImportOptions) throws {
     // What belongs to the database is beside the file itself.
     let path = URL(fileURLWithPath: given).resolvingSymlinksInPath().path
+    self.path = path
+    stamps = Stamp.all(path)
     do {
       guard let main = try Self.open(path) else {
         throw CoreDataImportError(.unreadableDatabase, "\(given) does not exist; check its name")
@@ -30,11 +52,20 @@ struct CoreDataImportSource {
         omissions = archived.omitted
       }
       try Self.validate(model)
-      layout = try CoreDataLayout(
-        store, model, isModelComplete: omissions == nil, hasExternalFiles: external.exists)
+      layout = try CoreDataLayout(store, model, isModelComplete: omissions == nil)
     } catch {
       throw CoreDataImportError.translated(error)
     }
+  }
+
+  /// Throws `changedDatabase` if somebody wrote the database since it was opened: a write-ahead log may be written, and copied into the
+  /// database, without a trace in what was read at first.
+  func requireUnchanged() throws {
+    try file.requireUnchanged()
+    if Stamp.all(path) == stamps { return }
+    throw CoreDataImportError(
+      .changedDatabase,
+      "the database was written while it was read; quit the app, or copy the file with its -wal, and read the copy")
   }
 
   private static func validate(_ model: ManagedObjectModel) throws(CoreDataImportError) {

@@ -19,6 +19,8 @@ struct CoreDataLinkTable {
   let join: Int?
   /// Whether the links are written from the target: its list is written at once.
   let isFromMember: Bool
+  /// Whether the links are there already, and only get their order.
+  var isOrderOnly = false
   /// For one-to-one relationships: the table of the other side, which has to say the same.
   var counterpart: Int?
   /// Whether nothing is written, because the other side's links are the same.
@@ -41,7 +43,7 @@ struct CoreDataLinkTable {
           CoreDataLinkTable(
             entity: toOne.entity, relationship: toOne.description, column: Column(hierarchy: hierarchy, toOne: place),
             join: nil, isFromMember: isFromMember,
-            isOwnInverse: isOwnInverse(toOne.description, toOne.inverse, toOne.entity, model),
+            isOwnInverse: toOne.inverse?.name == toOne.description.name && toOne.inverseEntity == toOne.entity,
             links: CoreDataLinks(
               written, ownerRoot: isFromMember ? destination : content.root,
               memberRoot: isFromMember ? content.root : destination, in: space)))
@@ -54,25 +56,21 @@ struct CoreDataLinkTable {
     for (place, join) in layout.joins.enumerated() {
       let owner = root(join.entity)
       let member = root(join.description.destinationEntityName)
-      // An ordered side decides the order.
-      let isTurned = !join.description.isOrdered && join.inverse?.isOrdered ?? false
-      let written = isTurned ? join.inverse ?? join.description : join.description
-      tables.append(
-        CoreDataLinkTable(
-          entity: join.entity, relationship: join.description, column: nil, join: place, isFromMember: isTurned,
-          isOwnInverse: isOwnInverse(join.description, join.inverse, join.entity, model),
-          links: CoreDataLinks(
-            written, ownerRoot: isTurned ? member : owner, memberRoot: isTurned ? owner : member, in: space)))
+      // An ordered side decides the order; of two, each its own.
+      let (isOrdered, isOtherOrdered) = (join.description.isOrdered, join.inverse?.isOrdered ?? false)
+      let isOwnInverse = join.inverse?.name == join.description.name && join.inverseEntity == join.entity
+      let turns = isOrdered && isOtherOrdered && !isOwnInverse ? [false, true] : [!isOrdered && isOtherOrdered]
+      for (turn, isTurned) in turns.enumerated() {
+        let written = isTurned ? join.inverse ?? join.description : join.description
+        tables.append(
+          CoreDataLinkTable(
+            entity: join.entity, relationship: join.description, column: nil, join: place, isFromMember: isTurned,
+            isOrderOnly: turn > 0, isOwnInverse: isOwnInverse,
+            links: CoreDataLinks(
+              written, ownerRoot: isTurned ? member : owner, memberRoot: isTurned ? owner : member, in: space)))
+      }
     }
     return tables
-  }
-
-  private static func isOwnInverse(
-    _ relationship: RelationshipDescription, _ inverse: RelationshipDescription?, _ entity: String,
-    _ model: ManagedObjectModel
-  ) -> Bool {
-    inverse?.name == relationship.name
-      && model.rootEntity(of: relationship.destinationEntityName) == model.rootEntity(of: entity)
   }
 
   /// The other side of a one-to-one relationship.
@@ -86,11 +84,8 @@ struct CoreDataLinkTable {
     return tables.indices.first { other in
       guard let place = tables[other].column else { return false }
       let content = layout.hierarchies[place.hierarchy]
-      return tables[other].relationship.name == inverse.name && content.root == table.links.memberRoot
-        && content.toOnes[place.toOne].inverse?.name == table.relationship.name
-        && layout.model.entity(
-          content.toOnes[place.toOne].entity,
-          isKindOf: layout.model.rootEntity(of: toOne.description.destinationEntityName) ?? "")
+      return tables[other].relationship.name == inverse.name
+        && content.toOnes[place.toOne].entity == toOne.inverseEntity
     }
   }
 }

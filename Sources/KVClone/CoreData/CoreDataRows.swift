@@ -125,6 +125,14 @@ struct CoreDataRows {
     if attribute.isExternal, try scan.front(column, 1) != nil {
       return try readExternal(attribute, column, stored, scan, into: &row)
     }
+    if description.type == .binary, case .blob(let bytes) = stored, let file = CoreDataValue.externalName(bytes) {
+      try broken(
+        failure(
+          .wrongType,
+          "the name of an external file (\(file)), and the model does not store the attribute externally; give "
+            + "the model that wrote the store", row, description.name), false)
+      return false
+    }
     if case .longBlob = stored, description.type == .binary || description.type == .transformable {
       row.streams.append((description.name, .column(column, skipping: 0)))
       return true
@@ -146,7 +154,7 @@ struct CoreDataRows {
     }
   }
 
-  /// 01 and the bytes, or 02 and the name of a file.
+  /// 01 and the bytes, or 02 and the name of a file; other bytes are values from before the attribute was stored externally.
   private func readExternal(
     _ attribute: CoreDataLayout.Attribute, _ column: Int, _ stored: SQLiteValue, _ scan: SQLiteScan,
     into row: inout CoreDataRow
@@ -154,15 +162,14 @@ struct CoreDataRows {
     let name = attribute.description.name
     switch stored {
     case .longBlob:
-      if let front = try scan.front(column, 1), front.bytes.first == 1 {
-        row.streams.append((name, .column(column, skipping: 1)))
+      let first = try scan.front(column, 1)?.bytes.first
+      if first != 2, first != 3 {
+        row.streams.append((name, .column(column, skipping: first == 1 ? 1 : 0)))
         return true
       }
     case .blob(let bytes):
-      if bytes.first == 1 {
-        let data = Data(bytes.dropFirst())
-        let value: AttributeValue = attribute.description.type == .binary ? .binary(data) : .transformable(data)
-        row.values[name] = value
+      if bytes.first != 2, bytes.first != 3 {
+        row.values[name] = .binary(Data(bytes.first == 1 ? bytes[1...] : bytes[...]))
         return true
       }
       if let file = CoreDataValue.externalName(bytes) {
@@ -178,7 +185,9 @@ struct CoreDataRows {
     default: break
     }
     try broken(
-      failure(.wrongType, "bytes that say neither 01 nor 02 first, as externally stored ones do", row, name), false)
+      failure(
+        .wrongType, "a reference to its bytes of a kind that is not known here; let the app write the value again", row,
+        name), false)
     return false
   }
 
@@ -247,9 +256,6 @@ struct CoreDataExternalFiles {
     files = TransferFiles(directory: url.deletingLastPathComponent().path)
     folder = ".\(url.deletingPathExtension().lastPathComponent)_SUPPORT/_EXTERNAL_DATA"
   }
-
-  /// Whether Core Data has made the folder.
-  var exists: Bool { FileManager.default.fileExists(atPath: "\(files.directory)/\(folder)") }
 
   func locate(_ name: String) throws(TransferError) -> (path: String, size: UInt64) {
     try files.locate("\(folder)/\(name)")

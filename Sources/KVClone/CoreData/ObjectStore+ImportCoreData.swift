@@ -75,7 +75,7 @@ extension ObjectStore {
       try run.forEachObject { row, scan, _ in try run.count(row, scan) }
       try run.gatherLinks()
       try run.forEachList { _, _, _ in }
-      try opened.file.requireUnchanged()
+      try opened.requireUnchanged()
     } catch {
       throw CoreDataImportError.translated(error)
     }

@@ -61,4 +61,6 @@ public struct ValidationIssue: Sendable, Hashable {
   public let object: String
   /// What is wrong and what would be right.
   public let message: String
+  /// The object that has the same values under the constraint, as `Item/2`; nil for other rules.
+  public let other: String?
 }

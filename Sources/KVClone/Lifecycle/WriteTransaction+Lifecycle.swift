@@ -163,7 +163,7 @@ extension CompiledEntity {
     let reason = refusal?.message ?? (error as? any KVCloneError)?.message ?? "\(error)"
     return ValidationIssue(
       kind: .refusedByHook, entity: name, property: refusal?.property ?? "", object: object,
-      message: "\(refusal?.property.map { "\($0) of " } ?? "")\(object) \(reason)")
+      message: "\(refusal?.property.map { "\($0) of " } ?? "")\(object) \(reason)", other: nil)
   }
 }
 

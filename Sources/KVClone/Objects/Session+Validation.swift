@@ -56,18 +56,22 @@ extension Session {
     }
     for constraint in entity.constraints {
       if let other = try conflict(constraint, entity, view, id) {
-        let text = "must be unique, and \(try name(of: other)) has the same values"
-        issues.append(entity.issue(.uniquenessConflict, constraint.name, id, text))
+        let other = try name(of: other)
+        let text = "must be unique, and \(other) has the same values"
+        issues.append(entity.issue(.uniquenessConflict, constraint.name, id, text, other: other))
       }
     }
   }
 }
 
 extension CompiledEntity {
-  func issue(_ kind: ValidationIssue.Kind, _ property: String, _ id: ObjectID, _ text: String) -> ValidationIssue {
+  func issue(
+    _ kind: ValidationIssue.Kind, _ property: String, _ id: ObjectID, _ text: String, other: String? = nil
+  ) -> ValidationIssue {
     let object = "\(name)/\(id.serial)"
     return ValidationIssue(
-      kind: kind, entity: name, property: property, object: object, message: "\(property) of \(object) \(text)")
+      kind: kind, entity: name, property: property, object: object, message: "\(property) of \(object) \(text)",
+      other: other)
   }
 }
 

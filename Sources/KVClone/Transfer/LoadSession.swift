@@ -123,7 +123,7 @@ final class LoadSession {
     guard var chosen = places.first else { return nil }
     if chosen.issue.kind == .uniquenessConflict {
       let twin = places.dropFirst().first {
-        $0.issue.kind == .uniquenessConflict && $0.issue.message.contains("\(chosen.issue.object) ")
+        $0.issue.other == chosen.issue.object
       }
       chosen = twin ?? chosen
     }

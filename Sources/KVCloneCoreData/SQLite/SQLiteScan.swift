@@ -191,10 +191,12 @@ package final class SQLiteScan {
   /// The value of a column, counted from 0. The alias of the row id and columns that were added after the row was written have
   /// the values that SQLite gives them.
   package func value(_ column: Int) throws(SQLiteError) -> SQLiteValue {
+    // Whatever the row has in its place.
+    if let table, column == table.rowIDColumn { return .integer(rowID) }
     guard column < fields.count else { return try addedValue(column) }
     let field = fields[column]
     switch field.type {
-    case 0: return column == table?.rowIDColumn ? .integer(rowID) : .null
+    case 0: return .null
     case 8: return .integer(0)
     case 9: return .integer(1)
     case 1...6: return .integer(try integer(field))
@@ -208,7 +210,6 @@ package final class SQLiteScan {
 
   private func addedValue(_ column: Int) throws(SQLiteError) -> SQLiteValue {
     guard let table, column < table.columns.count else { return .null }
-    if column == table.rowIDColumn { return .integer(rowID) }
     guard let value = table.columns[column].defaultValue else {
       throw SQLiteError(
         .unsupportedDatabase,

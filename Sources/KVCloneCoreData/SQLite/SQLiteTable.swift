@@ -45,6 +45,7 @@ private struct CreateTableParser {
   var columns: [SQLiteTable.Column] = []
   var rowIDColumn: Int?
   private let tokens: [SQLToken]
+  private var hasKeyConstraint = false
 
   init(_ sql: String) {
     tokens = SQLToken.tokens(of: sql)
@@ -91,8 +92,12 @@ private struct CreateTableParser {
     "CONSTRAINT", "PRIMARY", "NOT", "NULL", "UNIQUE", "CHECK", "DEFAULT", "COLLATE", "REFERENCES", "GENERATED", "AS",
   ]
 
+  /// SQLite has no more.
+  private static let maximumColumns = 32_767
+
   private mutating func add(_ item: [SQLToken]) -> String? {
     guard let first = item.first else { return nil }
+    if columns.count >= Self.maximumColumns { return "has more columns than SQLite allows; check the file" }
     if Self.constraintWords.contains(where: { first.isWord($0) }) {
       addTableConstraint(item)
       return nil
@@ -117,9 +122,14 @@ private struct CreateTableParser {
 
   /// `PRIMARY KEY (column)` on a column of type INTEGER makes it the row id, too.
   private mutating func addTableConstraint(_ item: [SQLToken]) {
-    guard let key = item.firstIndex(where: { $0.isWord("KEY") }), key > 0, item[key - 1].isWord("PRIMARY"),
+    guard !hasKeyConstraint, let key = item.firstIndex(where: { $0.isWord("KEY") }), key > 0,
+      item[key - 1].isWord("PRIMARY"),
       key + 3 < item.count, item[key + 1] == .symbol("("), let name = item[key + 2].name,
-      item[key + 3] == .symbol(")"),
+      item[key + 3] == .symbol(")")
+    else { return }
+    // There is one at most.
+    hasKeyConstraint = true
+    guard
       let place = columns.firstIndex(where: { $0.name.uppercased() == name.uppercased() }),
       columns[place].type == "INTEGER"
     else { return }

@@ -32,9 +32,9 @@ package struct CoreDataLayout {
     /// Several where entities side by side have an attribute of one name, and Core Data numbered the columns: of those, a row has a
     /// value in one.
     package let columns: [Int]
-    package var elements: [Attribute]
+    package let elements: [Attribute]
     /// Whether values say first where their bytes are.
-    package var isExternal: Bool
+    package let isExternal: Bool
   }
 
   /// A to-one relationship that has a column with the target's key.
@@ -46,6 +46,8 @@ package struct CoreDataLayout {
     /// Beside each of the columns: the one with the place in the target's ordered list.
     package let orderColumns: [Int?]
     package let inverse: RelationshipDescription?
+    /// The entity that declares the inverse.
+    package let inverseEntity: String?
   }
 
   /// A table that links the objects of two hierarchies, or a column that does where there is no inverse.
@@ -55,6 +57,8 @@ package struct CoreDataLayout {
     package let entity: String
     package let description: RelationshipDescription
     package let inverse: RelationshipDescription?
+    /// The entity that declares the inverse.
+    package let inverseEntity: String?
     package let ownerColumn: Int
     package let memberColumn: Int
     /// The member's place in the owner's list.
@@ -77,13 +81,8 @@ package struct CoreDataLayout {
 }
 
 extension CoreDataLayout {
-  /// - Parameters:
-  ///   - isModelComplete: The model is the app's own. Else what it lacks (which lists are ordered, which values are stored outside) is
-  ///     learned from the tables.
-  ///   - hasExternalFiles: Core Data has made the folder for values that are stored outside.
-  package init(
-    _ store: CoreDataStore, _ model: ManagedObjectModel, isModelComplete: Bool, hasExternalFiles: Bool
-  ) throws {
+  /// - Parameter isModelComplete: The model is the app's own. Else which lists are ordered is learned from the tables.
+  package init(_ store: CoreDataStore, _ model: ManagedObjectModel, isModelComplete: Bool) throws {
     var builder = try CoreDataLayoutBuilder(store, model)
     try builder.build()
     if !isModelComplete, !builder.ordered.isEmpty {
@@ -91,48 +90,42 @@ extension CoreDataLayout {
       builder = try CoreDataLayoutBuilder(store, builder.modelWithOrder())
       try builder.build()
     }
-    var hierarchies = builder.hierarchies
-    if !isModelComplete, hasExternalFiles {
-      for place in hierarchies.indices { try Self.findExternal(store.file, &hierarchies[place]) }
+    try builder.requireOrder()
+    if !isModelComplete {
+      for hierarchy in builder.hierarchies { try Self.requireMarked(store.file, hierarchy) }
     }
     self.model = builder.model
-    self.hierarchies = hierarchies
+    hierarchies = builder.hierarchies
     joins = builder.joins
     leftOut = try Self.leftOut(store)
   }
 
-  /// Attributes are taken for externally stored where every value that they have in the table looks like it.
-  private static func findExternal(_ file: SQLiteFile, _ hierarchy: inout Hierarchy) throws {
-    var columns: Set<Int> = []
+  /// Refuses a store whose own model does not mark an attribute, all of whose values look like externally stored ones: what was
+  /// taken for bytes would be the name of a file.
+  private static func requireMarked(_ file: SQLiteFile, _ hierarchy: Hierarchy) throws {
+    var names: [Int: (entity: String, attribute: String)] = [:]
     for entity in hierarchy.entities.values {
-      for attribute in entity.attributes where attribute.mayBeExternal { columns.formUnion(attribute.columns) }
+      for attribute in entity.attributes where attribute.description.type == .binary && !attribute.isExternal {
+        for column in attribute.columns { names[column] = (entity.name, attribute.description.name) }
+      }
     }
-    if columns.isEmpty { return }
+    if names.isEmpty { return }
     var used: Set<Int> = []
     let scan = try SQLiteScan(file, hierarchy.table)
-    while try scan.next(), !columns.isEmpty {
-      for column in columns {
+    while try scan.next(), !names.isEmpty {
+      for column in names.keys {
         guard let (front, count) = try scan.front(column, 2) else { continue }
         used.insert(column)
         let isReference = front.first == 2 && count == CoreDataValue.externalReferenceLength
-        if front.first != 1, !isReference { columns.remove(column) }
+        if front.first != 1, !isReference { names[column] = nil }
       }
     }
-    let external = columns.intersection(used)
-    if external.isEmpty { return }
-    var entities = hierarchy.entities
-    for (number, entity) in entities {
-      var entity = entity
-      for place in entity.attributes.indices
-      where entity.attributes[place].mayBeExternal && !external.isDisjoint(with: entity.attributes[place].columns) {
-        entity.attributes[place].isExternal = true
-      }
-      entities[number] = entity
-    }
-    hierarchy = Hierarchy(
-      root: hierarchy.root, table: hierarchy.table, keyColumn: hierarchy.keyColumn,
-      entityColumn: hierarchy.entityColumn, entities: entities, maximumKey: hierarchy.maximumKey,
-      toOnes: hierarchy.toOnes)
+    guard let column = used.filter({ names[$0] != nil }).min(), let name = names[column] else { return }
+    throw CoreDataStoreError(
+      .modelMismatch,
+      "the values of \(name.entity).\(name.attribute) look like externally stored ones, which the model in the store does not say; "
+        + "give the app's model: --model X.xcdatamodeld",
+      entity: name.entity, property: name.attribute)
   }
 
   private static func leftOut(_ store: CoreDataStore) throws -> [LeftOut] {
@@ -147,8 +140,4 @@ extension CoreDataLayout {
         name: row.name, reason: isCloud ? "CloudKit's mirror" : "the history of changes", rowCount: count)
     }
   }
-}
-
-extension CoreDataLayout.Attribute {
-  var mayBeExternal: Bool { description.type == .binary || description.type == .transformable }
 }

@@ -27,6 +27,7 @@ struct CoreDataLayoutBuilder {
     for entity in model.entities where numbers[entity.name] != nil {
       for relationship in entity.relationships { try findJoin(relationship, of: entity) }
     }
+    try requireKnownJoins()
   }
 
   /// The model with the lists ordered that have places in the tables.
@@ -76,12 +77,17 @@ struct CoreDataLayoutBuilder {
     guard let keyColumn = table.column("Z_PK"), let entityColumn = table.column("Z_ENT") else {
       throw mismatch("table \(table.name) lacks Z_PK or Z_ENT", root)
     }
+    guard table.rowIDColumn == keyColumn else {
+      throw mismatch("the Z_PK of table \(table.name) is not its row id, as Core Data has it", root)
+    }
     let members = [root] + model.subentities(of: root)
     // How often a column's name is asked for by entities that declare it side by side, or in other capitals.
     var demand: [String: Int] = [:]
     for name in members {
       guard let entity = model.entity(named: name) else { continue }
-      let names = entity.attributes.map(\.name) + entity.relationships.map(\.name)
+      let names =
+        entity.attributes.filter { !$0.isTransient }.map(\.name)
+        + entity.relationships.filter { !$0.isTransient && !$0.isToMany }.map(\.name)
       let inherited = entity.superentityName.map { parent in
         Set(model.attributes(of: parent).map(\.name) + model.relationships(of: parent).map(\.name))
       }
@@ -114,10 +120,62 @@ struct CoreDataLayoutBuilder {
       }
       entities[number] = .init(name: name, isAbstract: entity.isAbstract, attributes: attributes, toOnes: own)
     }
+    try requireKnown(table, columns, entities, toOnes, members)
     let row = store.entities.first { $0.name == root }
     return .init(
       root: root, table: table, keyColumn: keyColumn, entityColumn: entityColumn, entities: entities,
       maximumKey: row?.maximum ?? 0, toOnes: toOnes)
+  }
+
+  /// Refuses a table that has what the model has not: it would be lost without a word.
+  private func requireKnown(
+    _ table: SQLiteTable, _ finder: ColumnFinder, _ entities: [Int64: CoreDataLayout.Entity],
+    _ toOnes: [CoreDataLayout.ToOne], _ members: [String]
+  ) throws {
+    var known = Set(toOnes.flatMap(\.columns))
+    for entity in entities.values { known.formUnion(entity.attributes.flatMap(\.columns)) }
+    for member in members {
+      // Derived ones have a column, and are computed anew.
+      for attribute in model.attributes(of: member) where attribute.isDerived {
+        known.formUnion(finder.columns(of: attribute.name))
+      }
+    }
+    for (place, column) in table.columns.enumerated() where !known.contains(place) {
+      let name = column.name.uppercased()
+      // Z_PK, Z_ENT, Z_OPT, Z_FOK_…; a digit, where the entity of a target, or the owner of a list, stands beside a key.
+      if name.hasPrefix("Z_") || !name.hasPrefix("Z") || name.dropFirst().first?.isNumber == true { continue }
+      throw mismatch("table \(table.name) has a column \(column.name), of which the model knows nothing", members[0])
+    }
+  }
+
+  /// The same for tables of links.
+  private func requireKnownJoins() throws {
+    let known = Set(joins.map { $0.table.name.uppercased() })
+    for (name, table) in tables where !known.contains(name) {
+      guard let number = JoinColumn(name)?.number, numbers.values.contains(number) else { continue }
+      throw CoreDataStoreError(
+        .modelMismatch,
+        "the store has a table of links, \(table.name), of which the model knows nothing; give the model version that wrote the "
+          + "store (--model, --model-version)")
+    }
+  }
+
+  /// Refuses a model that orders a list whose places the tables do not have, or the other way round.
+  func requireOrder() throws {
+    for entity in model.entities {
+      for relationship in entity.relationships where relationship.isToMany && !relationship.isTransient {
+        guard declaringEntity(of: relationship.name, entity.name) == entity.name, numbers[entity.name] != nil else {
+          continue
+        }
+        let hasPlaces = ordered[entity.name]?.contains(relationship.name) ?? false
+        if hasPlaces == relationship.isOrdered { continue }
+        throw mismatch(
+          hasPlaces
+            ? "the list \(entity.name).\(relationship.name) is ordered in the store, and not in the model"
+            : "the list \(entity.name).\(relationship.name) is ordered in the model, and has no places in the store",
+          entity.name, relationship.name)
+      }
+    }
   }
 
   /// The topmost entity that has the relationship.
@@ -140,7 +198,9 @@ struct CoreDataLayoutBuilder {
       throw mismatch("table \(columns.table.name) has no column for \(entity).\(path)", entity, path)
     }
     return .init(
-      description: attribute, columns: found, elements: [], isExternal: attribute.allowsExternalBinaryDataStorage)
+      description: attribute, columns: found, elements: [],
+      // Transformables never are, whatever their flag says.
+      isExternal: attribute.type == .binary && attribute.allowsExternalBinaryDataStorage)
   }
 
   private mutating func toOne(
@@ -158,7 +218,8 @@ struct CoreDataLayoutBuilder {
         inverse.relationship.name)
     }
     return .init(
-      entity: entity, description: relationship, columns: found, orderColumns: orders, inverse: inverse?.relationship)
+      entity: entity, description: relationship, columns: found, orderColumns: orders, inverse: inverse?.relationship,
+      inverseEntity: inverse.map { declaringEntity(of: $0.relationship.name, $0.entityName) })
   }
 
   // MARK: Tables of links
@@ -182,7 +243,7 @@ struct CoreDataLayoutBuilder {
     let members = related(relationship.destinationEntityName, inverse?.entityName)
     var found: [CoreDataLayout.Join] = []
     for (name, table) in tables where name.hasPrefix("Z_") && name.dropFirst(2).first?.isNumber ?? false {
-      found += matches(table, relationship, inverse?.relationship, entity.name, owners, members)
+      found += matches(table, relationship, inverse, entity.name, owners, members)
     }
     if found.isEmpty, inverse == nil { found = foreignColumns(relationship, entity.name, owners) }
     if found.count > 1 {
@@ -220,10 +281,12 @@ struct CoreDataLayoutBuilder {
   }
 
   private func matches(
-    _ table: SQLiteTable, _ relationship: RelationshipDescription, _ inverse: RelationshipDescription?,
-    _ entity: String,
+    _ table: SQLiteTable, _ relationship: RelationshipDescription,
+    _ inverseSide: (entityName: String, relationship: RelationshipDescription)?, _ entity: String,
     _ owners: Set<Int64>, _ members: Set<Int64>
   ) -> [CoreDataLayout.Join] {
+    let inverse = inverseSide?.relationship
+    let inverseEntity = inverseSide.map { declaringEntity(of: $0.relationship.name, $0.entityName) }
     let links = table.columns.indices.filter { !table.columns[$0].name.uppercased().hasPrefix("Z_FOK_") }
     guard links.count == 2 else { return [] }
     var result: [CoreDataLayout.Join] = []
@@ -233,7 +296,8 @@ struct CoreDataLayoutBuilder {
       else { continue }
       let ownerName = table.columns[owner].name
       let other = JoinColumn(ownerName)
-      let isReflexive = inverse?.name == relationship.name || inverse == nil
+      let isOwnInverse = inverse?.name == relationship.name && inverseEntity == entity
+      let isReflexive = isOwnInverse || inverse == nil
       if ownerName.uppercased() == "REFLEXIVE" {
         guard isReflexive else { continue }
       } else if let inverse {
@@ -243,12 +307,12 @@ struct CoreDataLayoutBuilder {
       }
       result.append(
         .init(
-          table: table, entity: entity, description: relationship, inverse: inverse, ownerColumn: owner,
-          memberColumn: member, orderColumn: table.column("Z_FOK_\(memberName.dropFirst(2))"),
+          table: table, entity: entity, description: relationship, inverse: inverse, inverseEntity: inverseEntity,
+          ownerColumn: owner, memberColumn: member, orderColumn: table.column("Z_FOK_\(memberName.dropFirst(2))"),
           inverseOrderColumn: ownerName.uppercased() == "REFLEXIVE"
             ? nil : table.column("Z_FOK_\(ownerName.dropFirst(2))")))
       // Two columns of one name and meaning: one reading is enough.
-      if inverse?.name == relationship.name { break }
+      if isOwnInverse { break }
     }
     return result
   }
@@ -267,9 +331,8 @@ struct CoreDataLayoutBuilder {
         let order = table.column("Z_FOK_\(name.dropFirst(1))") ?? table.column("Z_FOK_\(name.dropFirst(2))")
         return [
           .init(
-            table: table, entity: entity, description: relationship, inverse: nil, ownerColumn: column,
-            memberColumn: key,
-            orderColumn: order, inverseOrderColumn: nil)
+            table: table, entity: entity, description: relationship, inverse: nil, inverseEntity: nil,
+            ownerColumn: column, memberColumn: key, orderColumn: order, inverseOrderColumn: nil)
         ]
       }
     }
@@ -299,6 +362,8 @@ private struct ColumnFinder {
         // Another property may be called so itself.
         if demand["\(name)\(suffix)"] == nil, let column = table.column("\(spelled)\(suffix)") { result.append(column) }
       }
+      // Fewer than are wanted: whose they are, nobody can tell.
+      if result.count < demand[name, default: 1], !result.isEmpty { return [] }
       if !result.isEmpty { return result }
     }
     return []

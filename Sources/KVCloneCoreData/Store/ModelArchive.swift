@@ -186,8 +186,8 @@ struct ModelArchive {
     100: .integer16, 200: .integer32, 300: .integer64, 400: .decimal, 500: .double, 600: .float, 700: .string,
     800: .boolean, 900: .date, 1000: .binary, 1100: .uuid, 1200: .uri, 1800: .transformable,
   ]
-  /// Of `NSFlagsKey`: the value outlives its object in the history of deletions.
-  private static let preservedAfterDeletion: Int64 = 16
+  /// Of `NSFlagsKey`: the value may be in a file of its own; it outlives its object in the history of deletions.
+  private static let (storedExternally, preservedAfterDeletion): (Int64, Int64) = (4, 16)
 
   private mutating func attribute(
     _ object: KeyedArchive.Object, name: String
@@ -204,8 +204,9 @@ struct ModelArchive {
       attribute.attributeValueClassName = try archive.text("NSAttributeValueClassName", of: object)
     }
     attribute.defaultValue = try defaultValue(of: object, type).flatMap { attribute.coerce($0) }
-    attribute.preservesValueInHistoryOnDeletion =
-      (try archive.integer("NSFlagsKey", of: object) ?? 0) & Self.preservedAfterDeletion != 0
+    let flags = try archive.integer("NSFlagsKey", of: object) ?? 0
+    attribute.allowsExternalBinaryDataStorage = type == .binary && flags & Self.storedExternally != 0
+    attribute.preservesValueInHistoryOnDeletion = flags & Self.preservedAfterDeletion != 0
     attribute.userInfo = try userInfo(of: object)
     attribute.renamingIdentifier = try renaming(of: object, name: name)
     attribute.versionHashModifier = try archive.text("NSVersionHashModifier", of: object)
