@@ -134,7 +134,28 @@
       findings.expect(metrics.counterTotal(label: "kvclone_commits_total") == 2, "two were committed")
     }
 
-    /// The example, as a process of its own: files go in, refused ones aside, and SIGTERM ends it with the file in work loaded.
+    /// Holds the write lock, in this process, while `body` runs.
+    func holdTheStore(at path: String, while body: () async throws -> Void) async throws {
+      let store = try ObjectStore.open(at: path)
+      defer { store.close() }
+      let gate = DispatchSemaphore(value: 0)
+      let isWriting = Flag()
+      let writer = Task {
+        try await store.write { _ in
+          isWriting.set()
+          gate.wait()
+        }
+      }
+      try await eventually("the lock of another process") { isWriting.isSet }
+      let result: Result<Void, any Error>
+      do { result = .success(try await body()) } catch { result = .failure(error) }
+      gate.signal()
+      try await writer.value
+      try result.get()
+    }
+
+    /// The example, as a process of its own: files go in, each once, refused ones aside, and SIGTERM ends it with the file in work
+    /// loaded.
     func runTheExample() async throws {
       let inbox = root + "/inbox"
       try FileManager.default.createDirectory(atPath: inbox, withIntermediateDirectories: true)
@@ -142,21 +163,37 @@
       let process = Process()
       let beside = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
       process.executableURL = beside.appending(path: "KVCloneInbox")
-      process.arguments = [root + "/two", root + "/Notes.xcdatamodeld", inbox]
+      process.arguments = [root + "/two", root + "/Notes.xcdatamodeld", inbox, root + "/ready"]
       process.standardError = FileHandle.nullDevice
       process.standardOutput = FileHandle.nullDevice
+      // What a process that was killed has left, and a file that nobody has given its name yet.
+      let line = #"{"id":"Note/1","attributes":{"title":"a"}}"# + "\n"
+      try FileManager.default.createDirectory(atPath: inbox + "/work", withIntermediateDirectories: true)
+      try Data(line.utf8).write(to: URL(fileURLWithPath: inbox + "/work/killed.ndjson"))
+      try Data(line.prefix(9).utf8).write(to: URL(fileURLWithPath: inbox + "/half.ndjson.part"))
       try process.run()
       defer { if process.isRunning { process.terminate() } }
       func isThere(_ name: String) -> Bool { FileManager.default.fileExists(atPath: "\(inbox)/\(name)") }
+      func isReady() -> Bool { FileManager.default.fileExists(atPath: root + "/ready") }
       func put(_ lines: String, as name: String) throws {
         try Data(lines.utf8).write(to: URL(fileURLWithPath: "\(root)/\(name)"))
         try FileManager.default.moveItem(atPath: "\(root)/\(name)", toPath: "\(inbox)/\(name)")
       }
-      try await eventually("the example's readiness") { isThere("ready") }
-      try put(#"{"id":"Note/1","attributes":{"title":"a"}}"# + "\n", as: "a.ndjson")
+      try await eventually("the example's readiness") { isReady() }
+      try await eventually("what was in work set aside") { isThere("unsure/killed.ndjson") }
+      try put(line, as: "a.ndjson")
       try put("no JSON\n", as: "b.ndjson")
       try await eventually("a loaded file") { isThere("done/a.ndjson") }
       try await eventually("a refused file") { isThere("refused/b.ndjson") }
+      // A name that was there before is loaded, once, and gets another one.
+      try put(line, as: "a.ndjson")
+      try await eventually("a second file of the same name") { isThere("done/a-2.ndjson") }
+      try await holdTheStore(at: root + "/two") {
+        try put(line, as: "d.ndjson")
+        try await eventually("an attempt while somebody else writes") { isThere("work/d.ndjson") }
+        try await eventually("a file that waits for the store") { isThere("d.ndjson") }
+      }
+      try await eventually("a file that had to wait") { isThere("done/d.ndjson") }
       try put((1...20_000).map { #"{"id":"Note/\#($0)"}"# }.joined(separator: "\n"), as: "c.ndjson")
       try await Task.sleep(for: .milliseconds(250))
       process.terminate()
@@ -164,14 +201,15 @@
       findings.expect(
         process.terminationReason == .exit && process.terminationStatus == 0,
         "the example ended with \(process.terminationStatus)")
-      findings.expect(!isThere("ready"), "a stopped example is not ready")
+      findings.expect(!isReady(), "a stopped example is not ready")
+      findings.expect(isThere("half.ndjson.part"), "a file without its name is left alone")
       // Whether it had begun with the last file is the machine's to say; half of it must not be there.
       let isLoaded = isThere("done/c.ndjson")
       findings.expect(isLoaded != isThere("c.ndjson"), "the last file is in one place")
       let store = try ObjectStore.open(at: root + "/two")
       defer { store.close() }
       findings.expect(
-        try store.info().objectCount == (isLoaded ? 20_001 : 1), "what is done is in the store, and nothing else")
+        try store.info().objectCount == (isLoaded ? 20_003 : 3), "what is done is in the store, and nothing else")
       findings.expect(try store.check().damages.isEmpty, "the example's store is sound")
     }
 
