@@ -50,10 +50,10 @@
       let oldest = statistics.oldestReader
       gauge("kvclone_oldest_reader_lag_commits", Double(oldest?.lag ?? 0))
       gauge("kvclone_oldest_reader_retained_bytes", Double(oldest?.retainedBytes ?? 0))
-      // Nobody knows the age of another process's reader where the store keeps no history: no number is better than a wrong one.
-      if oldest == nil || oldest?.age != nil {
-        gauge("kvclone_oldest_reader_age_seconds", (oldest?.age ?? .zero).inSeconds)
-      }
+      // Nobody knows the age of another process's reader where the store keeps no history. A gauge that is left alone goes on
+      // saying what it said last, so it says that it is no number.
+      let age: Duration? = if let oldest { oldest.age } else { .zero }
+      gauge("kvclone_oldest_reader_age_seconds", age?.inSeconds ?? .nan)
       gauge("kvclone_writer_held_seconds", (statistics.writer?.age ?? .zero).inSeconds)
     }
 

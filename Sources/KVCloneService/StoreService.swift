@@ -5,7 +5,7 @@
   import Synchronization
 
   /// A store as one of the services of a process: it records metrics, says how it is, and closes the store when it is
-  /// stopped, after the last write.
+  /// stopped, after the last asynchronous write.
   ///
   /// Put it first in its `ServiceGroup`: services are stopped from the last to the first, so that those that use the store have
   /// ended when it is closed.
@@ -35,7 +35,11 @@
       metrics = StoreMetrics(configuration)
     }
 
-    /// Records metrics until the process is asked to stop, then waits for the writes that have been begun, and closes the store.
+    /// Records metrics until the process is asked to stop, then waits for the asynchronous writes that have been begun, this
+    /// service's and those of `ObjectStore.write`, and closes the store.
+    ///
+    /// A synchronous write of another thread is not waited for. It goes on to its end with the store closed for all others, as
+    /// long as the process lives: a program that has such threads joins them itself.
     ///
     /// A store that cannot be read for a while, for want of a reader's slot, say, is logged and does not end the service.
     public func run() async throws {
@@ -120,8 +124,8 @@
 
     private func stop() async {
       phase.withLock { $0 = .stopping }
-      logger.info("waiting for the writes that have been begun")
-      // Writes take turns: when this one's comes, those before it are done.
+      logger.info("waiting for the asynchronous writes that have been begun")
+      // Asynchronous writes take turns: when this one's comes, those before it are done.
       try? await store.onWriterQueue {}
       record()
       store.close()
