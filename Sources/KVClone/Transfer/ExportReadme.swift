@@ -34,7 +34,7 @@ enum ExportReadme {
 
       LOAD IT INTO A STORE
 
-          kvclone init --store NEW.kvclone --model '\(bundle.replacing("'", with: "'\\''"))'
+          kvclone init --store NEW.kvclone --model \(argument(bundle))
           kvclone load --store NEW.kvclone objects.ndjson
           kvclone check --store NEW.kvclone
 
@@ -44,11 +44,12 @@ enum ExportReadme {
 
       1. Add \(bundle) to the app. Core Data makes an empty store of it as of any model.
       2. Read objects.ndjson line by line, skipping the first. For each line insert an object of the entity before the slash
-         of "id", set its attributes, and remember its objectID under that id.
+         of "id", and set its attributes. Every few thousand objects call obtainPermanentIDs(for:) of the context with those
+         that are new, remember the objectID of each under its line's id, then save, and reset the context. An objectID from
+         before that call is temporary: it finds nothing once the context has been reset.
       3. When all objects are there, read the lines again, and set the relationships. An array of an ordered
-         relationship is in its order. Core Data sets the inverses itself.
-      4. Save every few thousand objects, and reset the context.
-
+         relationship is in its order. Core Data sets the inverses itself. Save every few thousand objects, and reset.
+      \(mandatory(model))
       How values are written, by the attribute's type:
           Integer 16, 32, 64   number
           Float, Double        number, or "NaN", "Infinity", "-Infinity"
@@ -63,6 +64,30 @@ enum ExportReadme {
           Composite            object with a member for each element
           Derived              as any value of its type; Core Data computes it, so do not set it
       Transient attributes and fetched properties are part of the model only.
+
+      """
+  }
+
+  /// What a shell makes one argument of that is no option, whatever the model is called.
+  private static func argument(_ name: String) -> String {
+    "'" + (name.hasPrefix("-") ? "./" : "") + name.replacing("'", with: "'\\''") + "'"
+  }
+
+  /// What has to be done about relationships that Core Data does not save while they are empty; nothing where there are none.
+  private static func mandatory(_ model: ManagedObjectModel) -> String {
+    let names = model.entities.flatMap { entity in
+      entity.relationships.filter { !$0.isTransient && (!$0.isOptional || $0.minCount > 1) }
+        .map { "    \(entity.name).\($0.name)" }
+    }
+    if names.isEmpty { return "" }
+    return """
+
+      Core Data refuses to save objects while these relationships have too few members:
+
+      \(names.joined(separator: "\n"))
+
+      So they have to be set before the save of step 2: save all objects once, after step 3; or have a version of the model
+      in which they are optional and need no count, load into that, and migrate the app's store to this one.
 
       """
   }
