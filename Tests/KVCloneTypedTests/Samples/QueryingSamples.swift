@@ -9,8 +9,11 @@ struct QueryingSamples {
       AttributeDescription("name", .string)
       RelationshipDescription("books", toMany: "Book", inverse: "author")
     }
-    EntityDescription("Book", indexes: [FetchIndexDescription("byYear", [.init("year")])]) {
-      AttributeDescription("title", .string)
+    EntityDescription(
+      "Book", unique: [["isbn"]], indexes: [FetchIndexDescription("byYear", [.init("year")])]
+    ) {
+      AttributeDescription("isbn", .string, optional: false)
+      AttributeDescription("title", .string, optional: false)
       AttributeDescription("year", .integer16)
       AttributeDescription("pages", .integer32)
       RelationshipDescription("author", toOne: "Author", inverse: "books")
@@ -30,8 +33,8 @@ struct QueryingSamples {
           try tx.insert(
             "Book",
             [
-              "title": .string("\(name) \(number)"), "year": .integer(Int64(2000 + number)),
-              "pages": .integer(Int64(number * 30)),
+              "isbn": .string("\(name.count)-\(number)"), "title": .string("\(name) \(number)"),
+              "year": .integer(Int64(2000 + number)), "pages": .integer(Int64(number * 30)),
             ], relationships: ["author": [author]])
         }
       }
@@ -73,13 +76,35 @@ struct QueryingSamples {
         }
       }
       #expect(printed.prefix(2) == ["39", "39"] && printed.count == 41)
-      var page = FetchRequest("Book", sortDescriptors: [QuerySortDescriptor(key: "title")], fetchLimit: 20)
+      var page = FetchRequest(
+        "Book", sortDescriptors: [QuerySortDescriptor(key: "title"), QuerySortDescriptor(key: "isbn")], fetchLimit: 20)
       page.fetchOffset = 40
       let third = try store.read { tx in try tx.fetch(page) }
       page.fetchOffset = 0
-      page.predicate = try QueryPredicate(format: "title > %@", "Dune")
+      if let last = third.last, let title = last["title"], let isbn = last["isbn"] {
+        page.predicate = try QueryPredicate(
+          format: "title > %@ OR (title == %@ AND isbn > %@)", .value(title), .value(title), .value(isbn))
+      }
       let following = try store.read { tx in try tx.fetch(page) }
       #expect(third.count == 20 && following.count == 20)
+      // Every book comes once, with titles that many of them share.
+      try store.write { tx in
+        for id in try tx.fetchIDs(FetchRequest("Book", predicate: try QueryPredicate(format: "year > 2010"))) {
+          try tx.set(id, "title", "Dune")
+        }
+      }
+      page.predicate = nil
+      var seen: [ObjectID] = []
+      var books: [ManagedObject] = []
+      repeat {
+        books = try store.read { tx in try tx.fetch(page) }
+        seen += books.map(\.id)
+        if let last = books.last, let title = last["title"], let isbn = last["isbn"] {
+          page.predicate = try QueryPredicate(
+            format: "title > %@ OR (title == %@ AND isbn > %@)", .value(title), .value(title), .value(isbn))
+        }
+      } while !books.isEmpty && seen.count < 200
+      #expect(seen.count == 90 && Set(seen).count == 90)
     }
   }
 
