@@ -10,6 +10,8 @@
 //     refused   its content is wrong, the log says where; nothing of it is in the store
 //     unsure    the process ended, or the disk failed, while it was in work/: look in the store before it is put back
 //
+// An inbox is for one process: it takes what it finds in work/ at its start for what an earlier one has left.
+//
 // READY is a file that is there while the service takes work; by default `ready` in systemd's RUNTIME_DIRECTORY, else none.
 #if Service
   import Foundation
