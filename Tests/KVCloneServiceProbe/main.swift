@@ -168,8 +168,9 @@
       process.standardOutput = FileHandle.nullDevice
       // What a process that was killed has left, and a file that nobody has given its name yet.
       let line = #"{"id":"Note/1","attributes":{"title":"a"}}"# + "\n"
-      try FileManager.default.createDirectory(atPath: inbox + "/work", withIntermediateDirectories: true)
-      try Data(line.utf8).write(to: URL(fileURLWithPath: inbox + "/work/killed.ndjson"))
+      let taken = URL(fileURLWithPath: inbox).appending(path: "work")
+      try FileManager.default.createDirectory(at: taken, withIntermediateDirectories: true)
+      try Data(line.utf8).write(to: taken.appending(path: "killed.ndjson"))
       try Data(line.prefix(9).utf8).write(to: URL(fileURLWithPath: inbox + "/half.ndjson.part"))
       try process.run()
       defer { if process.isRunning { process.terminate() } }

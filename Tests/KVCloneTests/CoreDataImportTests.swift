@@ -434,7 +434,7 @@ struct CoreDataImportTests {
 
   @Test("no link leads out of the folder of externally stored values")
   func links() throws {
-    var fixture = CoreDataFixture()
+    let fixture = CoreDataFixture()
     let place = try Place(fixture)
     let file = "\(place.root)/.App_SUPPORT/_EXTERNAL_DATA/\(CoreDataFixture.fileName)"
     try FileManager.default.removeItem(atPath: file)
@@ -445,7 +445,7 @@ struct CoreDataImportTests {
 
   @Test("asynchronously, and cancelled with its task")
   func asynchronous() async throws {
-    var fixture = CoreDataFixture()
+    let fixture = CoreDataFixture()
     let place = try Place(fixture)
     var options = CoreDataImportOptions()
     options.model = CoreDataFixture.model

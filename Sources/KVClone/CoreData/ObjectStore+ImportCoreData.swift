@@ -95,7 +95,7 @@ extension ObjectStore {
     let run = CoreDataImportRun(opened, options, scratch: copy.directory, progress, cancellation)
     do {
       try fill(copy, path, run)
-      try opened.file.requireUnchanged()
+      try opened.requireUnchanged()
     } catch {
       throw CoreDataImportError.translated(error)
     }
