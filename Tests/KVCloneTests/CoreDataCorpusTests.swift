@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVClone
 
-/// Stores that Core Data itself wrote, against what python's sqlite3 says of them.
+/// Stores that Core Data itself wrote: how many objects and links there are of each, as counted by hand with SQLite.
 @Suite("import of Core Data's stores: corpus", .enabled(if: Corpus.root != nil, "\(Corpus.missing)"))
 struct CoreDataCorpusTests {
   private static let energy = "artsy__energy/ArtsyFolio Tests__Migrations__ArtsyPartner_1.4.sqlite"

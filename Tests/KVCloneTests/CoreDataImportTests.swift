@@ -443,7 +443,7 @@ struct CoreDataImportTests {
     #expect(place.others.isEmpty)
   }
 
-  @Test("asynchronously, and cancelled with its task")
+  @Test("asynchronously")
   func asynchronous() async throws {
     let fixture = CoreDataFixture()
     let place = try Place(fixture)

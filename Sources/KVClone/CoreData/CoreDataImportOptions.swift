@@ -50,7 +50,7 @@ public struct CoreDataImportReport: Sendable {
   public internal(set) var objectCount = 0
   /// Objects by concrete entity; entities without any are absent.
   public internal(set) var counts: [String: Int] = [:]
-  /// Links between objects, each counted once.
+  /// Links between objects, counted once; those of a relationship that is its own inverse, from both sides.
   public internal(set) var linkCount = 0
   /// Bytes of binary and transformable values.
   public internal(set) var binaryByteCount: UInt64 = 0

@@ -6,7 +6,8 @@ extension ObjectStore {
   /// The folder has the model as a bundle of Xcode's, named as the model is; `objects.ndjson`, which is what
   /// ``dump(_:to:)`` writes; `blobs`, with a file for each large value; and `README.txt`, which says how to load all that again. It is
   /// of the state that is committed when the call begins. It gets its name when it is complete and on the disk, so there is
-  /// either a whole one or none; files are for their owner alone (0600, folders 0700). Memory stays flat.
+  /// either a whole one or none; files are for their owner alone (0600, folders 0700). Large values pass through in pieces;
+  /// a few bytes are remembered of each.
   ///
   /// ```swift
   /// let result = try store.export(to: "notes-export")

@@ -11,7 +11,8 @@ package enum SQLiteValue: Hashable, Sendable {
 
 /// Goes over the rows of a table in the order of their row ids.
 ///
-/// Every page of the table is entered once: a tree or an overflow chain that leads back into itself ends in an error.
+/// No more pages are entered than the file has: a tree that leads back into itself ends in an error, and an overflow chain that does
+/// ends with the row, whose bytes are then not what they were.
 package final class SQLiteScan {
   /// Blobs up to this size are values.
   package static let inlineLimit = 64 << 10
