@@ -194,6 +194,19 @@ static inline int kvclone_is_copy_on_write_off(int fd) {
   return (flags & 0x00800000) != 0;
 }
 
+// btrfs: has the kernel write adjoining small extents of a range (less than 256 KiB each) anew, as one (BTRFS_IOC_DEFRAG_RANGE, by
+// number). What the bytes are does not change, whoever reads or writes them meanwhile. 0, or an errno value; elsewhere ENOTTY.
+static inline int kvclone_merge_extents(int fd, uint64_t start, uint64_t length) {
+  struct {
+    uint64_t start, length, flags;
+    uint32_t threshold, compression, unused[4];
+  } range = {.start = start, .length = length, .threshold = 256 * 1024};
+  struct statfs facts;
+  if (fstatfs(fd, &facts) != 0) return errno;
+  if ((uint32_t)facts.f_type != 0x9123683E) return ENOTTY;
+  return ioctl(fd, _IOW(0x94, 16, range), &range) == 0 ? 0 : errno;
+}
+
 // btrfs: whether its data has copies on other devices, or another one on the same, by which it repairs what does not fit its checksum.
 // 1, 0, or -1 on another file system, or where nobody says (BTRFS_IOC_SPACE_INFO).
 static inline int kvclone_is_mirrored(int fd) {

@@ -62,7 +62,9 @@ extension ObjectStore {
   /// The kernel writes out what the source has in memory before it shares blocks, so with a commit log, too, the snapshot has
   /// all that was committed.
   private func share(_ environment: LMDBEnvironment, _ copy: borrowing StoreCopy) throws(StoreError) -> Duration? {
-    if options.usesCommitLog { environment.writeBackAhead() }
+    environment.mergeLastExtents()
+    // What was merged is in memory, as the pages are that only the commit log has made durable.
+    environment.writeBackAhead()
     let duration = try storeErrors { () throws(LMDBError) -> Duration? in
       let transaction = try environment.beginWrite(
         timeout: options.busyTimeout, label: "snapshot-file", isEager: true)
