@@ -58,6 +58,15 @@ struct FormatVersionTests {
     #expect(try file() == before)
   }
 
+  @Test("info tells the version that the file has now, and not when the store was opened")
+  func raisedVersion() throws {
+    let before = try test.store.info().formatVersion
+    #expect(before == 3)
+    try test.store.createSnapshot(named: "first")
+    let after = try test.store.info().formatVersion
+    #expect(after == 5)
+  }
+
   @Test("the newer format's own value may be longer, and refuses all the same")
   func longerFormatValue() throws {
     try patch { try $0.put(formatKey, format(version: 7, minimum: 7) + [1, 2, 3]) }

@@ -96,7 +96,7 @@ extension ObjectStore {
       throw StoreError(.notAStore, "\(path) is no store of this library")
     }
     let storage = StorageTransaction(try engine.beginRead())
-    guard var format = try Metadata.format(storage, metadata) else {
+    guard let format = try Metadata.format(storage, metadata) else {
       throw StoreError(.notAStore, "\(path) is an LMDB file, but no store of this library")
     }
     try format.requireReadable(at: path)
@@ -114,9 +114,6 @@ extension ObjectStore {
     let tables = try openTables(engine, metadata, catalog)
     if !options.isReadOnly {
       catalog = try update(catalog, replacing: stored, engine, tables, format, options)
-      if catalog.codes.fetchIndexes != nil {
-        format.version = max(format.version, FormatLimits.fetchIndexFormatVersion)
-      }
     }
     let schema = try Schema(catalog, tables: tables, transformers: options.transformers)
     // Errors so far named the path that was given; the store's own outlives a change of the working directory.
@@ -190,8 +187,10 @@ extension ObjectStore {
         counts[schema.entity(code: code)?.name ?? "", default: 0] += count
       }
     }
+    // The first snapshot, index or migration raises it, in another process too.
+    let format = try Metadata.format(session.storage, schema.tables.metadata)
     return StoreInfo(
-      uuid: uuid, formatVersion: Int(formatVersion), modelName: model.name,
+      uuid: uuid, formatVersion: Int(format?.version ?? formatVersion), modelName: model.name,
       modelVersion: model.versionIdentifier, modelHash: model.modelHash.hex, objectCount: counts.values.reduce(0, +),
       counts: counts, fileBytes: try engine.facts().fileBytes,
       commit: try session.counter(MetadataKey.commitCounter),

@@ -33,6 +33,7 @@ public final class ObjectStore: Sendable {
 
   let engine: any StorageEngine
   let schema: Schema
+  /// The file format's version when the store was opened; `info` tells what it is now.
   let formatVersion: UInt32
   let serialFloor = SerialFloor()
   /// Hooks, once some are registered.

@@ -75,7 +75,7 @@ public struct StoreOptions: Sendable {
 public struct StoreInfo: Sendable {
   /// The store's identity, for its whole life.
   public let uuid: UUID
-  /// The file format's version.
+  /// The version of the file's format, as the state that was read says it: what a store begins to use may raise it.
   public let formatVersion: Int
   /// The model's name.
   public let modelName: String
