@@ -21,7 +21,7 @@ extension LMDBWriteTransaction {
     guard environment.options.maximumFileBytes != nil, let info = try? environment.liveInfo() else { return }
     firstPageCount = info.lastPage + 1
     firstUsedPages = usedPages()
-    knowsNextPage = handle.nextPageWord == UInt64(info.lastPage + 1)
+    knowsNextPage = NextPageProbe.isSupported && handle.nextPageWord == UInt64(info.lastPage + 1)
   }
 
   private var nextPage: Int? { knowsNextPage ? Int(clamping: handle.nextPageWord) : nil }
@@ -55,9 +55,6 @@ extension LMDBWriteTransaction {
 }
 
 extension LMDBTransactionHandle {
-  /// What stands where LMDB 0.9 keeps the number of the next new page (`mt_next_pgno`, behind the two pointers that `MDB_txn`
-  /// begins with), and tells nobody. Whoever uses it has seen it be right when the transaction began.
-  fileprivate var nextPageWord: UInt64 {
-    unsafe UnsafeRawPointer(pointer).loadUnaligned(fromByteOffset: 16, as: UInt64.self)
-  }
+  /// What LMDB has as the number of the next new page, if it keeps that where `NextPageProbe` looks.
+  fileprivate var nextPageWord: UInt64 { unsafe NextPageProbe.word(pointer, at: NextPageProbe.offset) }
 }

@@ -160,6 +160,14 @@ import Testing
       })
   }
 
+  @Test func theNextPageIsKeptWhereItIsLookedFor() {
+    #expect(NextPageProbe.isSupported)
+    // Pointers, the transaction's number and others do not pass for it.
+    for offset in stride(from: 0, to: 64, by: 8) where offset != NextPageProbe.offset {
+      #expect(!NextPageProbe.isNextPage(at: offset), "offset \(offset)")
+    }
+  }
+
   @Test func withoutSupportEverythingWorksInMoreMemory() throws {
     let store = try TemporaryStore()
     var options = LMDBOptions()
