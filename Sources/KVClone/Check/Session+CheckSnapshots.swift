@@ -7,7 +7,7 @@ extension Session {
     guard let snapshots = run.historyTables.first(where: { $0.code == .snapshots }),
       let preimages = run.historyTables.first(where: { $0.code == .preimages })
     else { return }
-    var epochs: [UInt64] = []
+    var shown = ShownStates()
     var youngest: (name: String, epoch: UInt64)?
     try run.reading("the table snapshots") { () throws(StoreError) in
       try forEachEntry(snapshots) { (key, value) throws(StoreError) in
@@ -15,25 +15,24 @@ extension Session {
           guard let name = String(validating: key.withUnsafeBytes { Array($0) }, as: UTF8.self) else { throw .badKey }
           let seed = ValueEnvelope.seed(tableCode: .snapshots, key: copy key)
           let snapshot = try SnapshotValue(stored: copy value, seed: seed)
-          epochs.append(snapshot.epoch)
+          shown.add(SnapshotHorizon(snapshot, schema.orderedLists))
           if snapshot.epoch > youngest?.epoch ?? 0 { youngest = (name, snapshot.epoch) }
           checkSnapshot(name, snapshot, run, page: run.page(snapshots, key))
         } catch {
+          shown.isWhole = false
           run.report(.snapshot, page: run.page(snapshots, key), "an entry of the table snapshots: \(error.description)")
         }
         return !run.isFull
       }
     }
-    epochs.sort()
-    if zip(epochs, epochs.dropFirst()).contains(where: ==) {
-      run.report(.snapshot, "two snapshots are of the same epoch")
-    }
+    shown.sort()
+    if shown.hasSameEpochs { run.report(.snapshot, "two snapshots are of the same epoch") }
     let tellsAll = !run.lost.any(snapshots) && !run.lost.any(schema.tables.metadata)
     if tellsAll { checkYoungest(youngest?.name, run) }
     // Which previous states are needed, only all snapshots together tell.
-    let isWhole = !run.lost.any(snapshots) && !run.lost.any(preimages)
+    let isWhole = shown.isWhole && !run.isFull && !run.lost.any(snapshots) && !run.lost.any(preimages)
     try run.reading("the table preimages") { () throws(StoreError) in
-      try checkPreimages(preimages, isWhole ? epochs : nil, run)
+      try checkPreimages(preimages, isWhole ? shown : nil, run)
     }
   }
 
@@ -72,10 +71,12 @@ extension Session {
     }
   }
 
-  /// - Parameter epochs: those of all snapshots, ascending; nil where it is not known which there are.
-  private borrowing func checkPreimages(_ table: StorageTable, _ epochs: [UInt64]?, _ run: CheckRun)
+  /// - Parameter shown: what all snapshots show; nil where it is not known which there are.
+  private borrowing func checkPreimages(_ table: StorageTable, _ shown: ShownStates?, _ run: CheckRun)
     throws(StoreError)
   {
+    // Without a model nobody knows which lists have an order, and so which of their pieces came later.
+    let knowsLists = !schema.entities.isEmpty
     // Sums of hashes: what is listed has to be what is there, whatever the order.
     var listed: (count: UInt64, sum: UInt64) = (0, 0)
     var found: (count: UInt64, sum: UInt64) = (0, 0)
@@ -105,8 +106,15 @@ extension Session {
         let isSame = last.dropLast(PreimageKey.suffixLength) == current.dropLast(PreimageKey.suffixLength)
         let earlier = isSame ? try PreimageKey.epoch(of: last.span.bytes) : 0
         last = current
-        if let epochs, !epochs.contains(where: { earlier < $0 && $0 <= epoch }) {
-          run.report(.snapshot, page: run.page(table, key), "a previous state is saved that no snapshot needs")
+        if let shown {
+          let need = shown.need(code, unsafePointers(copy saved), after: earlier, upTo: epoch)
+          if need == .none {
+            run.report(.snapshot, page: run.page(table, key), "a previous state is saved that no snapshot needs")
+          } else if need == .unseen, knowsLists || code != .links {
+            run.report(
+              .snapshot, page: run.page(table, key),
+              "a previous state is saved of a key that no snapshot sees; it takes room until the snapshots are deleted")
+          }
         }
         if code == .blobInfo, view.isPresent {
           checkRetainedBlob(try NumberKey.blobSerial(saved), try BlobInfo(stored: view.value, seed: savedSeed), run)
@@ -136,5 +144,44 @@ extension Session {
       }
       run.reportBlob(serial, page: page, problem.message)
     }
+  }
+}
+
+/// What the named snapshots of a store show, in the order of their epochs.
+private struct ShownStates {
+  private var horizons: [SnapshotHorizon] = []
+  /// Whether all snapshots could be read.
+  var isWhole = true
+
+  enum Need {
+    /// No snapshot is of these epochs.
+    case none
+    /// Some are, but the key came later than all of them.
+    case unseen
+    case needed
+  }
+
+  mutating func add(_ horizon: SnapshotHorizon) { horizons.append(horizon) }
+
+  mutating func sort() { horizons.sort { $0.epoch < $1.epoch } }
+
+  var hasSameEpochs: Bool { zip(horizons, horizons.dropFirst()).contains { $0.epoch == $1.epoch } }
+
+  /// Who needs a key's state of an epoch: snapshots up to it, and after the key's state before.
+  func need(_ table: TableCode, _ key: UnsafeRawBufferPointer, after earlier: UInt64, upTo epoch: UInt64) -> Need {
+    // The youngest of them: it sees what the others see.
+    var end = horizons.count
+    var low = 0
+    while low < end {
+      let middle = (low + end) / 2
+      if horizons[middle].epoch <= epoch { low = middle + 1 } else { end = middle }
+    }
+    var need = Need.none
+    while end > 0, horizons[end - 1].epoch > earlier {
+      if horizons[end - 1].sees(table, key) { return .needed }
+      need = .unseen
+      end -= 1
+    }
+    return need
   }
 }
