@@ -14,7 +14,8 @@ package struct ObjectLineWriter {
   private let onBlobFile: (@Sendable (Bool, Int) throws -> Void)?
   /// Sorted; nil writes every link alike.
   private let insideIDs: [ObjectID]?
-  private var writtenBlobs: Set<UInt64> = []
+  /// Blobs that have a file: a bit each, because there may be millions.
+  private let writtenBlobs = SerialSet()
   private var shapes: [String: EntityShape] = [:]
   package var json = JSONWriter()
 
@@ -167,7 +168,7 @@ extension ObjectLineWriter {
     json.beginObject()
     if let files {
       let name = "blob-\(blob.id)"
-      if writtenBlobs.insert(blob.id).inserted {
+      if writtenBlobs.insert(blob.id) {
         let handle = try files.create(name)
         defer { try? handle.close() }
         try onBlobFile?(true, 0)

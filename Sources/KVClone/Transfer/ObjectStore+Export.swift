@@ -7,7 +7,7 @@ extension ObjectStore {
   /// ``dump(_:to:)`` writes; `blobs`, with a file for each large value; and `README.txt`, which says how to load all that again. It is
   /// of the state that is committed when the call begins. It gets its name when it is complete and on the disk, so there is
   /// either a whole one or none; files are for their owner alone (0600, folders 0700). Large values pass through in pieces;
-  /// a few bytes are remembered of each.
+  /// a bit is remembered of each.
   ///
   /// ```swift
   /// let result = try store.export(to: "notes-export")
