@@ -71,8 +71,90 @@ struct ExportTests {
     defer { again.close() }
     #expect(again.model == Self.model)
     #expect(try text(again) == text(test.store))
+    // What shared a file shares its bytes again.
+    #expect(try again.blobCount() == 2)
     try checked(again)
     try checked(test.store)
+  }
+
+  @Test func manySharedValuesHaveAFileEach() throws {
+    let test = try TestStore(Self.model)
+    let album = try test.store.write { tx in
+      let album = try tx.insert("Album")
+      for number in 0..<60 {
+        let image = Data(repeating: UInt8(number), count: 1_100 + number)
+        try tx.insert("Photo", ["image": .binary(image)], relationships: ["album": [album]])
+      }
+      return album
+    }
+    for _ in 0..<2 { _ = try test.store.clone([album]) }
+    let result = try test.store.export(to: test.root + "/export")
+    #expect(result.objectCount == 183 && result.blobCount == 60)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: test.root + "/export/blobs").count == 60)
+    let again = try loaded(test.root + "/export", result, as: test.root + "/again.kvclone")
+    defer { again.close() }
+    #expect(try text(again) == text(test.store))
+    #expect(try again.blobCount() == 60)
+    try checked(again)
+    // The last of those that share a value takes it along, and no other.
+    let albums = try again.objects("Album")
+    try again.delete(Array(albums.dropLast()))
+    try checked(again)
+    #expect(try again.blobCount() == 60)
+    try again.delete([albums[albums.count - 1]])
+    #expect(try again.blobCount() == 0)
+  }
+
+  /// Files are the same one where their paths are, byte by byte.
+  @Test func filesWithLikeNamesAreNotMixedUp() throws {
+    let test = try TestStore(Self.model)
+    let files = ["a/blob-1", "a/blob-01", "b/blob-1", "a/blob-2", "a/blob-1", "b/blob-1", "a/blob-", "a/blob-+1"]
+    var lines = ""
+    for (number, file) in files.enumerated() {
+      let folder = test.root + "/" + file.prefix(1)
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      try Data(String(repeating: file + " ", count: 400).utf8).write(to: URL(fileURLWithPath: "\(test.root)/\(file)"))
+      lines += #"{"id":"Photo/\#(number + 1)","attributes":{"image":{"file":"\#(file)"}}}"# + "\n"
+    }
+    try lines.write(toFile: test.root + "/x.ndjson", atomically: true, encoding: .utf8)
+    var options = LoadOptions()
+    options.batch = 3
+    try test.store.load(contentsOf: test.root + "/x.ndjson", options: options)
+    for (id, file) in zip(try test.store.objects("Photo"), files) {
+      var bytes: [UInt8] = []
+      _ = try test.store.read { tx in
+        try tx.readData(id, "image") { piece in piece.withUnsafeBytes { bytes.append(contentsOf: $0) } }
+      }
+      #expect(String(decoding: bytes.prefix(file.utf8.count + 1), as: UTF8.self) == file + " ")
+    }
+    // Of those named twice, the one in the directory that came first is shared.
+    #expect(try test.store.blobCount() == 7)
+    try checked(test.store)
+    // A size that is not the file's is refused, whether it was loaded before or not.
+    let wrong =
+      #"{"id":"Photo/1","attributes":{"image":{"file":"a/blob-1"}}}"# + "\n"
+      + #"{"id":"Photo/2","attributes":{"image":{"file":"a/blob-1","size":7}}}"# + "\n"
+    try wrong.write(toFile: test.root + "/x.ndjson", atomically: true, encoding: .utf8)
+    let error = #expect(throws: TransferError.self) { try test.store.load(contentsOf: test.root + "/x.ndjson") }
+    #expect(error?.kind == .invalidFile && error?.line == 2)
+    #expect(try test.store.objects("Photo").count == files.count)
+  }
+
+  @Test func pathsInTheReadmeAreNoOptions() throws {
+    for (name, argument) in [("-x", "'./-x.xcdatamodeld'"), ("it's", #"'it'\''s.xcdatamodeld'"#)] {
+      let test = try TestStore(ManagedObjectModel(name: name, entities: [EntityDescription(name: "E")]))
+      let result = try test.store.export(to: test.root + "/export")
+      let readme = try String(contentsOfFile: test.root + "/export/README.txt", encoding: .utf8)
+      #expect(readme.contains("kvclone init --store NEW.kvclone --model \(argument)\n"), "\(readme.prefix(1500))")
+      // As a shell reads it, it is the bundle's path.
+      let shell = Process()
+      shell.executableURL = URL(fileURLWithPath: "/bin/sh")
+      shell.arguments = ["-c", "test -d \(argument)"]
+      shell.currentDirectoryURL = URL(fileURLWithPath: test.root + "/export")
+      try shell.run()
+      shell.waitUntilExit()
+      #expect(shell.terminationStatus == 0 && result.modelBundle == name + ".xcdatamodeld")
+    }
   }
 
   @Test func aSnapshotIsExportedAsItWas() throws {

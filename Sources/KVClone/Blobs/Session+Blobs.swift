@@ -95,6 +95,20 @@ extension Session {
     _ = try storage.releaseReference(blobTables, serial)
   }
 
+  /// Sets a binary or transformable attribute to a blob that some object has; false where there is none of that serial and length.
+  ///
+  /// - Parameter byteCount: nil where any length will do.
+  mutating func setBlob(_ id: ObjectID, _ name: String, serial: UInt64, byteCount: UInt64?) throws(StoreError) -> Bool {
+    let attribute = try binaryAttribute(name, try entity(of: id))
+    guard attribute.field != nil, let info = try storage.blobInfo(blobTables, serial), info.state == .complete,
+      byteCount == nil || byteCount == info.byteCount
+    else { return false }
+    let isTransformable = attribute.description.type == .transformable
+    try set(
+      id, [name: .blob(BlobReference(id: serial, byteCount: info.byteCount, isTransformable: isTransformable))])
+    return true
+  }
+
   func binaryAttribute(_ name: String, _ entity: CompiledEntity) throws(StoreError) -> CompiledAttribute {
     guard let index = entity.attributeIndex[name] else { throw entity.unknownAttribute(name) }
     let attribute = entity.attributes[index]

@@ -9,7 +9,8 @@ public struct DumpOptions: Sendable {
   public var roots: [ObjectID] = []
   /// The rules by which ``roots`` are followed.
   public var cloneOptions = CloneOptions()
-  /// Where to write the bytes of blobs, one file each; nil writes them into the text as base64.
+  /// Where to write the bytes of blobs, one file each, which objects that share one share again when they are loaded; nil writes them
+  /// into the text as base64, for each object by itself.
   public var blobsDirectory: String?
   /// What stands before the file's name in the text: the path from the NDJSON file's directory to ``blobsDirectory``.
   public var blobsPath: String = ""

@@ -16,6 +16,7 @@ final class LoadSession {
   /// What is kept of the file is there.
   let space: ScratchSpace
   var labels: LoadLabels
+  private var blobs: LoadBlobs
   /// By pair, then side.
   var links: [[LoadLinks]]
   var result = LoadResult()
@@ -36,6 +37,7 @@ final class LoadSession {
     self.modelHash = modelHash
     self.options = options
     labels = LoadLabels(in: space)
+    blobs = LoadBlobs(in: space)
     // Each with arrays of its own.
     links = schema.pairs.map { $0.sides.map { _ in LoadLinks(in: space) } }
   }
@@ -253,12 +255,30 @@ extension LoadSession {
     }
     for file in attributes.files {
       do {
-        try transaction.setFile(id, file, below: options.baseDirectory)
+        try load(file, as: id, &transaction)
       } catch let error as TransferError {
         throw failure(error.kind, error.reason, entity: entity.name, property: error.property)
       }
     }
     return id
+  }
+
+  /// Sets an attribute to the bytes of a file, or to the blob that the file has become already.
+  private func load(
+    _ file: AttributeJSON.FileValue, as id: ObjectID, _ transaction: inout WriteTransaction
+  ) throws {
+    let place = try blobs.place(of: file.file, line: lineNumber)
+    if let place, let serial = blobs.serial(at: place) {
+      // In the meantime others may have deleted the object that had it.
+      let isShared = try transaction.changeObjects { (session) throws(StoreError) in
+        try session.setBlob(id, file.path, serial: serial, byteCount: file.size)
+      }
+      if isShared { return }
+    }
+    try transaction.setFile(id, file, below: options.baseDirectory)
+    if let place, case .blob(let blob)? = try transaction.value(id, file.path) {
+      blobs.note(blob.id, at: place, line: lineNumber)
+    }
   }
 
   private func postpone(
