@@ -168,38 +168,3 @@ package final class PageSalvage {
     }
   }
 }
-
-/// A leaf that may be a list of tables: of what state, its tables have to tell.
-package struct PageRoot: Sendable {
-  let tree: PageTree
-}
-
-extension PageFile {
-  /// Leaves of the file that are lists of tables with one called `name`, for files whose meta pages are lost. A list of more than
-  /// about fifty tables is on more than one page, and not found.
-  package func findRoots(named name: String) -> [PageRoot] {
-    var roots: [PageRoot] = []
-    let key = Array(name.utf8)
-    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: PageView.size, alignment: 16)
-    defer { unsafe memory.deallocate() }
-    for page in 2..<max(2, byteCount / UInt64(PageView.size)) {
-      guard (try? unsafe read(page, into: memory)) != nil, let base = memory.baseAddress else { continue }
-      let view = unsafe PageView(base)
-      guard view.number == page, view.isLeaf, view.problem(number: page, isLeaf: true, order: .bytes) == nil else {
-        continue
-      }
-      let isList = (0..<view.count).allSatisfy {
-        view.flags($0) == PageView.subDataFlag && view.dataLength($0) == PageTree.length
-      }
-      let hasName = (0..<view.count).contains { unsafe view.key($0).elementsEqual(key) }
-      if isList, hasName { roots.append(PageRoot(tree: PageTree(leaf: page, entries: view.count))) }
-    }
-    return roots
-  }
-  /// The tables of a state whose list of tables was found.
-  package func tableMap(_ root: PageRoot) throws(LMDBError) -> PageMap {
-    let meta = PageMeta(guessed: root.tree, lastPage: max(2, byteCount / UInt64(PageView.size)) - 1)
-    guard let walk = PageWalk(self, meta, maximumFindings: .max) else { throw .outOfMemory }
-    return walk.listTables()
-  }
-}

@@ -91,19 +91,15 @@ package struct PageMeta: Sendable, Equatable {
 
 extension PageTree {
   /// A tree without a page.
-  static var empty: PageTree { PageTree(root: noPage, depth: 0, entries: 0) }
+  static var empty: PageTree { PageTree(root: noPage, depth: 0, branchPages: 0, leafPages: 0, entries: 0) }
 
-  /// A tree that has no page but one leaf.
-  init(leaf root: UInt64, entries: Int) {
-    self.init(root: root, depth: 1, entries: UInt64(entries))
-  }
-
-  private init(root: UInt64, depth: Int, entries: UInt64) {
+  /// A tree of plain keys, none of whose values has pages of its own.
+  init(root: UInt64, depth: Int, branchPages: UInt64, leafPages: UInt64, entries: UInt64) {
     pad = 0
     flags = 0
     self.depth = depth
-    branchPages = 0
-    leafPages = UInt64(depth)
+    self.branchPages = branchPages
+    self.leafPages = leafPages
     overflowPages = 0
     self.entries = entries
     self.root = root

@@ -6,13 +6,12 @@ import KVCloneRecords
 struct SalvageRanges {
   private var ranges: [TableCode: [LostRange]] = [:]
 
-  /// - Parameter expected: tables that have to be there: those that are missing from a damaged list are lost as a whole.
+  /// - Parameter expected: tables that every store with this model has: those that the list does not name are lost as a whole.
   init(_ map: PageMap, expected: [TableCode]) {
     for (name, lost) in map.lost {
       guard let code = TableCode(name: name) else { continue }
       ranges[code] = lost
     }
-    guard map.isTableListDamaged else { return }
     for code in expected where map.table(code.name ?? "") == nil {
       ranges[code] = [LostRange(low: [], high: nil, page: 0)]
     }

@@ -1,0 +1,158 @@
+import KVCloneLMDB
+import KVCloneModel
+import KVCloneRecords
+
+/// Which state of a damaged file is salvaged.
+enum SalvageState {
+  /// A state that no meta page tells: the list of its tables was found among the pages.
+  private struct Candidate {
+    let commit: UInt64
+    let root: PageRoot
+  }
+
+  /// Of so many states, the newest ones, the pages are walked.
+  private static let triedCount = 8
+
+  /// The state of the newer meta page. Where a meta page is damaged, it may have been that of a newer commit, whose pages are all there:
+  /// then its list of tables is found among the pages.
+  static func choose(_ file: PageFile, _ run: SalvageRun) throws(StoreError) -> PageSalvage {
+    let known = try storeErrors { () throws(LMDBError) in try PageSalvage(file) }
+    if file.metaFindings.isEmpty { return known }
+    let page = file.metaFindings.first.map { Int(clamping: $0.page) }
+    let commit = file.meta == nil ? nil : commit(file, known)
+    let candidates = try candidates(file, newerThan: commit)
+    if file.meta != nil, commit == nil || candidates.isFruitless {
+      // There may have been a later commit, of which nothing tells; or there is no telling which is later.
+      run.lose(
+        .state, page: page,
+        "a meta page is damaged, and whether it was that of a later commit is not known; the state is that of the other"
+      )
+      return known
+    }
+    let (best, whole) = try walk(candidates.newer, file, run)
+    if let whole {
+      if file.meta == nil {
+        run.lose(
+          .state, page: page,
+          "both meta pages are damaged; commit \(whole.commit) is the last one that was found")
+        return whole.pages
+      }
+      if whole.isOnePage { return whole.pages }
+      if try newestRecord(file, whole.pages) > newestRecord(file, known) {
+        run.lose(
+          .state, page: page,
+          "the meta page of commit \(whole.commit) is damaged; its list of tables was found, on several pages, and whether all of them are of "
+            + "that commit is not known")
+        return whole.pages
+      }
+    }
+    if let first = candidates.newer.first, file.meta != nil {
+      run.lose(
+        .state, page: page,
+        "the meta page of commit \(first.commit) is damaged, and so is what it led to; the state is the one before")
+      return known
+    }
+    guard file.meta == nil else { return known }
+    guard let best else {
+      run.lose(
+        .state, page: page,
+        "both meta pages and the list of tables are lost: what is found on single pages may be older than the last commit"
+      )
+      return known
+    }
+    run.lose(
+      .state, page: page,
+      "both meta pages are damaged: the newest state was searched for, and whether it was the last is not known")
+    return best
+  }
+
+  /// States of later commits than the given one, the newest first.
+  ///
+  /// - Returns: with whether no list of tables was found at all.
+  private static func candidates(
+    _ file: PageFile, newerThan commit: UInt64?
+  ) throws(StoreError) -> (newer: [Candidate], isFruitless: Bool) {
+    let roots = file.findRoots(named: TableCode.metadata.name ?? "")
+    var newer: [Candidate] = []
+    for root in roots {
+      guard let found = try self.commit(file, root) else { continue }
+      if let commit, found <= commit { continue }
+      newer.append(Candidate(commit: found, root: root))
+    }
+    // A list with branches before a leaf of the same commit, which was part of such a list.
+    newer.sort { ($0.commit, $0.root.depth) > ($1.commit, $1.root.depth) }
+    return (newer, roots.isEmpty)
+  }
+
+  private struct Whole {
+    let commit: UInt64
+    let pages: PageSalvage
+    /// Whether the list of tables is one leaf. Where it has branches, one that is free may lead to a leaf that was written again since: then
+    /// it has the newest tables of one leaf and older ones of others. Nothing dates a page, but the records do that the tables lead to.
+    let isOnePage: Bool
+  }
+
+  /// The first of these states whose trees are whole, and, where none is, the first one.
+  private static func walk(
+    _ candidates: [Candidate], _ file: PageFile, _ run: SalvageRun
+  ) throws(StoreError) -> (best: PageSalvage?, whole: Whole?) {
+    var best: PageSalvage?
+    var whole: Whole?
+    for candidate in candidates.prefix(triedCount) {
+      if let whole, whole.commit != candidate.commit { break }
+      try run.steps.check()
+      let pages = try storeErrors { () throws(LMDBError) in try PageSalvage(file, root: candidate.root) }
+      if best == nil { best = pages }
+      guard isWhole(pages) else { continue }
+      if let other = whole, try newestRecord(file, pages) <= newestRecord(file, other.pages) { continue }
+      whole = Whole(commit: candidate.commit, pages: pages, isOnePage: candidate.root.depth == 1)
+    }
+    return (best, whole)
+  }
+
+  /// Whether all trees can be walked, and none is missing: every store has the fixed tables, and what is a part of a list only lacks the
+  /// first or the last one.
+  private static func isWhole(_ pages: PageSalvage) -> Bool {
+    let map = pages.map
+    return map.lost.isEmpty && !map.isTableListDamaged
+      && TableCode.fixed.allSatisfy { map.table($0.name ?? "") != nil }
+  }
+
+  // MARK: Commits
+
+  /// The commit of a state, as its metadata tell; nil where they cannot.
+  private static func commit(_ file: PageFile, _ pages: PageSalvage) -> UInt64? {
+    guard let backend = try? PageFileEngine(file, pages.map).beginReading() else { return nil }
+    let metadata = StorageTable(code: .metadata, handle: 0)
+    let commit = try? Metadata.counter(StorageTransaction(backend), metadata, MetadataKey.commitCounter)
+    // It is 0, too, where the table cannot be reached.
+    return commit == 0 ? nil : commit
+  }
+
+  private static func commit(_ file: PageFile, _ root: PageRoot) throws(StoreError) -> UInt64? {
+    let map = try storeErrors { () throws(LMDBError) in try file.tableMap(root) }
+    guard let backend = try? PageFileEngine(file, map).beginReading() else { return nil }
+    let metadata = StorageTable(code: .metadata, handle: 0)
+    let commit = try? Metadata.counter(StorageTransaction(backend), metadata, MetadataKey.commitCounter)
+    return commit == 0 ? nil : commit
+  }
+
+  /// The last commit that changed a record of a state: 0 where none can be read.
+  private static func newestRecord(_ file: PageFile, _ pages: PageSalvage) throws(StoreError) -> UInt64 {
+    let backend = try PageFileEngine(file, pages.map).beginReading()
+    let first: [UInt8] = [0]
+    var newest: UInt64 = 0
+    for code in backend.tableCodes where code.rootCode != nil {
+      try backend.scan(StorageTable(code: code, handle: 0), from: unsafePointers(first.span.bytes)) {
+        (key, value) throws(StoreError) in
+        guard let id = Session.objectID(key),
+          ValueEnvelope.isIntact(copy value, seed: ValueEnvelope.seed(object: id)),
+          let commit = try? RecordView.commit(of: copy value)
+        else { return true }
+        newest = max(newest, commit)
+        return true
+      }
+    }
+    return newest
+  }
+}

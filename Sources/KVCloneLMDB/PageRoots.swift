@@ -1,0 +1,99 @@
+/// The top of what may be a list of tables: of what state, its tables have to tell.
+package struct PageRoot: Sendable {
+  let tree: PageTree
+  /// Levels of pages: 1 where the list is one leaf.
+  package var depth: Int { tree.depth }
+}
+
+extension PageFile {
+  /// Tops of lists of tables that have one called `name`, for files whose meta pages are lost: of every state of which there is something
+  /// left. A list of more than about fifty tables has branches, some of which may lead to pages that are something else by now.
+  ///
+  /// Memory: some words for each page that is, or was, part of such a list. Reads the whole file once.
+  package func findRoots(named name: String) -> [PageRoot] {
+    var lists = TableLists(name: Array(name.utf8))
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: PageView.size, alignment: 16)
+    defer { unsafe memory.deallocate() }
+    for page in 2..<max(2, byteCount / UInt64(PageView.size)) {
+      guard (try? unsafe read(page, into: memory)) != nil, let base = memory.baseAddress else { continue }
+      unsafe lists.take(PageView(base), page)
+    }
+    return lists.roots()
+  }
+
+  /// The tables of a state whose list of tables was found.
+  package func tableMap(_ root: PageRoot) throws(LMDBError) -> PageMap {
+    let meta = PageMeta(guessed: root.tree, lastPage: max(2, byteCount / UInt64(PageView.size)) - 1)
+    guard let walk = PageWalk(self, meta, maximumFindings: .max) else { throw .outOfMemory }
+    return walk.listTables()
+  }
+}
+
+/// Pages that are part of lists of tables, put together from the leaves up.
+private struct TableLists {
+  private struct Part {
+    let tree: PageTree
+    /// Whether the table that is looked for is below it.
+    let hasName: Bool
+    /// Whether a branch leads to it.
+    var isBelow = false
+  }
+
+  private let name: [UInt8]
+  private var parts: [UInt64: Part] = [:]
+  /// Branches whose keys may be names of tables.
+  private var branches: [(page: UInt64, children: [UInt64])] = []
+
+  init(name: [UInt8]) { self.name = name }
+
+  mutating func take(_ view: PageView, _ page: UInt64) {
+    guard view.number == page else { return }
+    if view.isLeaf { takeLeaf(view, page) } else { takeBranch(view, page) }
+  }
+
+  private mutating func takeLeaf(_ view: PageView, _ page: UInt64) {
+    guard view.problem(number: page, isLeaf: true, order: .bytes) == nil else { return }
+    let isList = (0..<view.count).allSatisfy {
+      view.flags($0) == PageView.subDataFlag && view.dataLength($0) == PageTree.length
+    }
+    guard isList else { return }
+    parts[page] = Part(
+      tree: PageTree(root: page, depth: 1, branchPages: 0, leafPages: 1, entries: UInt64(view.count)),
+      hasName: (0..<view.count).contains { unsafe view.key($0).elementsEqual(name) })
+  }
+
+  private mutating func takeBranch(_ view: PageView, _ page: UInt64) {
+    guard view.problem(number: page, isLeaf: false, order: .bytes) == nil, view.count > 1 else { return }
+    // Keys of most other tables are numbers, whose first bytes are none of a text.
+    let hasNames = (1..<view.count).allSatisfy { unsafe view.key($0).allSatisfy { (0x21...0x7E).contains($0) } }
+    if hasNames { branches.append((page, (0..<view.count).map { view.child($0) })) }
+  }
+
+  /// The parts with the name to which nothing leads.
+  mutating func roots() -> [PageRoot] {
+    for depth in 2...PageTree.maximumDepth {
+      var found: [(page: UInt64, part: Part)] = []
+      for branch in branches where parts[branch.page] == nil {
+        let below = branch.children.filter { parts[$0]?.tree.depth == depth - 1 }
+        if below.isEmpty { continue }
+        var (branchPages, leafPages, entries, hasName) = (1 as UInt64, 0 as UInt64, 0 as UInt64, false)
+        for child in below {
+          guard let part = parts[child] else { continue }
+          parts[child]?.isBelow = true
+          // A damaged file may lead to one page in many ways, so sums may be anything.
+          branchPages &+= part.tree.branchPages
+          leafPages &+= part.tree.leafPages
+          entries &+= part.tree.entries
+          hasName = hasName || part.hasName
+        }
+        let tree = PageTree(
+          root: branch.page, depth: depth, branchPages: branchPages, leafPages: leafPages, entries: entries)
+        found.append((branch.page, Part(tree: tree, hasName: hasName)))
+      }
+      if found.isEmpty { break }
+      for (page, part) in found { parts[page] = part }
+    }
+    return parts.values.filter { $0.hasName && !$0.isBelow }.map { PageRoot(tree: $0.tree) }
+      .sorted { $0.tree.root < $1.tree.root }
+  }
+}
