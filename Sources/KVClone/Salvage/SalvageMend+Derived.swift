@@ -25,24 +25,6 @@ extension SalvageMend {
     try writeMetadata(isUncertain: isUncertain)
   }
 
-  // MARK: Values that have to be unique
-
-  /// Two objects may have the same values under a uniqueness constraint where one of them is older than the state. Then the one of which
-  /// less is sure loses its value.
-  private func resolveDuplicates() throws(StoreError) {
-    guard schema.entities.contains(where: { !$0.constraints.isEmpty }) else { return }
-    // Of three with the same values, two stay after the first round.
-    for _ in 0..<64 {
-      try run.steps.check()
-      var session = try writeSession()
-      let losers = try session.duplicates(run)
-      for (id, constraint) in losers { try session.giveUp(id, constraint, run) }
-      try session.refreshDerived()
-      try session.storage.commit()
-      if losers.isEmpty { return }
-    }
-  }
-
   // MARK: Counts
 
   /// Large values have as many referrers as there are fields that name them; those without one go.
@@ -86,60 +68,6 @@ extension Session {
   fileprivate borrowing func lastNumber(_ table: StorageTable, _ end: ShortKey) throws(StoreError) -> UInt64 {
     guard let entry = try storage.seek(table, end.bytes, .atOrBefore) else { return 0 }
     return (try? NumberKey.blobSerial(entry.key)) ?? 0
-  }
-
-  /// Objects that have the same values under a uniqueness constraint as another one, which has more right to them.
-  fileprivate borrowing func duplicates(_ run: SalvageRun) throws(StoreError) -> [(ObjectID, CompiledConstraint)] {
-    var walk = IndexWalk()
-    var found: [(ObjectID, CompiledConstraint)] = []
-    try forEachEntry(schema.tables.indexes) { (key, _) throws(StoreError) in
-      guard let id = try? IndexKey.objectID(of: copy key), let index = try? IndexKey.indexID(of: copy key) else {
-        return true
-      }
-      let view = try existingRecord(id)
-      let entity = try schema.entity(of: view, id: id)
-      guard let constraint = entity.constraints.first(where: { $0.indexID == index }) else { return true }
-      let values = try constraint.values(entity, view, id, schema)
-      guard let builder = constraint.builder(for: values), let other = walk.earlier(builder, values, id) else {
-        return true
-      }
-      let earlier = try existingRecord(other)
-      if builder.isTruncated {
-        let entity = try schema.entity(of: earlier, id: other)
-        guard try constraint.values(entity, earlier, other, schema) == values else { return true }
-      }
-      let isFirst =
-        run.isDoubtful(other) == run.isDoubtful(id) ? earlier.commit >= view.commit : run.isDoubtful(id)
-      found.append((isFirst ? id : other, constraint))
-      return true
-    }
-    return found
-  }
-
-  /// Takes one of the values of a constraint from an object.
-  fileprivate mutating func giveUp(
-    _ id: ObjectID, _ constraint: CompiledConstraint, _ run: SalvageRun
-  ) throws(StoreError) {
-    let entity = try load(id)
-    let name = "\(entity.name)/\(id.serial)"
-    let reason = "another object has the same values under \(constraint.name), which have to be unique"
-    for column in constraint.columns {
-      switch column {
-      case .attribute(let index):
-        let attribute = entity.attributes[index]
-        if attribute.isDerived { continue }
-        try write([(attribute, nil)], to: id, entity)
-        return run.lose(
-          .value, object: name, property: attribute.path, breaksRule: !attribute.description.isOptional, reason)
-      case .toOne(let index):
-        let relationship = entity.relationships[index]
-        guard let target = try toOne(id, relationship) else { continue }
-        _ = try detach(id, relationship.code, target)
-        try detachBack(id, relationship, target)
-        return run.lose(
-          .link, object: name, property: relationship.name, breaksRule: !relationship.description.isOptional, reason)
-      }
-    }
   }
 
   /// Gives every large value the count of its referrers, and removes those that have none.
