@@ -29,12 +29,18 @@ struct SalvageLists {
     guard copied.lost.codes.contains(.links) else { return }
     try copied.findHidden([.links], includingFree: false) { (_, entry) throws(StoreError) in try take(entry) }
     // Lists that lack pieces still: what older ones say is known, but for the order, from the other side at best.
-    var incomplete: [ListAddress: Bool] = [:]
+    var incomplete: Set<ListAddress> = []
+    var complete = RecentLists()
     try copied.findHidden([.links], includingFree: true) { (_, entry) throws(StoreError) in
       guard !entry.isCurrent, let link = try? LinkKey(RawSpan(_unsafeBytes: entry.key)) else { return }
       let list = address(link)
-      if incomplete[list] == nil { incomplete[list] = try lacksPieces(list) }
-      if incomplete[list] == true { try take(entry) }
+      if !incomplete.contains(list) {
+        if complete.contains(list) { return }
+        // Once incomplete, a list takes what is found until the end: the pieces that come may be better than those that filled it.
+        guard try lacksPieces(list) else { return complete.insert(list) }
+        incomplete.insert(list)
+      }
+      try take(entry)
     }
   }
 
@@ -75,5 +81,18 @@ struct SalvageLists {
     }
     if !entry.isCurrent { copied.run.doubtList(of: link.owner) }
     try copied.writer.put(table, entry.key, value)
+  }
+}
+
+/// Lists that were looked at lately: a store may have any number of them, and pieces of one stand side by side.
+private struct RecentLists {
+  private static let limit = 4096
+  private var lists: Set<ListAddress> = []
+
+  func contains(_ list: ListAddress) -> Bool { lists.contains(list) }
+
+  mutating func insert(_ list: ListAddress) {
+    if lists.count == Self.limit { lists.removeAll(keepingCapacity: true) }
+    lists.insert(list)
   }
 }

@@ -8,11 +8,20 @@ private enum LinkRemedy {
   /// The other side has a link to an object of which less is sure, which goes.
   case replace(ObjectID, CompiledRelationship, instead: ObjectID)
   /// It goes.
-  case cut(ObjectID, String)
+  case cut(ObjectID, LinkFault)
   /// It goes, and was none.
   case forget(ObjectID)
   /// The target is told, in its hidden list, who refers to it.
   case note(ObjectID)
+}
+
+/// Why a link goes. A list may have a million such links, so what is told of it is written when it goes.
+private enum LinkFault {
+  case lost
+  case otherEntity
+  case oneSided
+  /// The other side can have one link, and has this one.
+  case taken(ObjectID)
 }
 
 /// Brings both sides of each link together.
@@ -45,11 +54,11 @@ extension Session {
     _ id: ObjectID, _ relationship: CompiledRelationship, _ member: ObjectID, _ run: SalvageRun
   ) throws(StoreError) -> LinkRemedy? {
     guard let view = try record(member) else {
-      return .cut(member, "\(schema.rootName(of: member)), which it named, is lost")
+      return .cut(member, .lost)
     }
     let other = try schema.entity(of: view, id: member)
     guard other.isKind(of: relationship.destinationCode) else {
-      return .cut(member, "\(other.name)/\(member.serial), which it named, is of another entity")
+      return .cut(member, .otherEntity)
     }
     if !relationship.hasInverse { return .note(member) }
     guard let inverse = other.inverse(of: relationship),
@@ -61,15 +70,23 @@ extension Session {
     if isUnsure, !isOtherUnsure {
       // An old piece of a list says nothing of what was lost.
       if run.hasDoubtfulLists(id) { return .forget(member) }
-      return .cut(member, "\(other.name)/\(member.serial), which it named, does not name it")
+      return .cut(member, .oneSided)
     }
     guard !inverse.isToMany, let current = view.toOne(field), try exists(current) else {
       return .complete(member, inverse)
     }
     if isOtherUnsure, !isUnsure { return .replace(member, inverse, instead: current) }
-    return .cut(
-      member,
-      "\(other.name)/\(member.serial), which it named, names \(schema.rootName(of: current)) and can have one only")
+    return .cut(member, .taken(current))
+  }
+
+  private borrowing func reason(_ fault: LinkFault, _ member: ObjectID) throws(StoreError) -> String {
+    switch fault {
+    case .lost: "\(schema.rootName(of: member)), which it named, is lost"
+    case .otherEntity: "\(try name(of: member)), which it named, is of another entity"
+    case .oneSided: "\(try name(of: member)), which it named, does not name it"
+    case .taken(let other):
+      "\(try name(of: member)), which it named, names \(try name(of: other)) and can have one only"
+    }
   }
 
   private borrowing func has(
@@ -92,7 +109,8 @@ extension Session {
       _ = try storage.insertUnordered(address(member, relationship.inverseCode), id)
     case .forget(let member):
       _ = try detach(id, relationship.code, member)
-    case .cut(let member, let reason):
+    case .cut(let member, let fault):
+      let reason = try reason(fault, member)
       _ = try detach(id, relationship.code, member)
       let left = relationship.isToMany ? try count(id, relationship.name) : 0
       let description = relationship.description
@@ -110,7 +128,7 @@ extension Session {
       _ = try detach(member, inverse.code, former)
       _ = try detach(former, relationship.code, member)
       try loseLink(
-        member, inverse, "it named \(schema.rootName(of: former)), and \(schema.rootName(of: id)) is more sure", run)
+        member, inverse, "it named \(try name(of: former)), and \(try name(of: id)) is more sure", run)
       _ = try attach(member, inverse.code, id)
     }
   }
