@@ -13,6 +13,7 @@ let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "fork-pin": { try forkWithPin(at: $0[0]) },
   "backup": { try backUp(in: $0[0]) },
   "increment": { try increment(in: $0[0]) },
+  "salvage": { try salvage(in: $0[0], onto: Array($0.dropFirst())) },
   "hold": { try holdWriteLock(at: $0[0], label: $0[1]) },
   "large": { try writeLarge(at: $0[0], mebibytes: $0.dropFirst().compactMap { Int($0) }) },
 ]
@@ -93,6 +94,19 @@ private func backUp(in root: String) throws {
   attempt("restore") { try ObjectStore.restore(from: root + "/b", to: root + "/small/b") }
   attempt("snapshot") { try store.snapshotFile(to: root + "/small/b") }
   attempt("backup") { try store.backup(to: root + "/c") }
+}
+
+/// Makes a store of some mebibytes, and salvages it into folders on disks that are too small for it, and then onto its own.
+private func salvage(in root: String, onto disks: [String]) throws {
+  let store = try ObjectStore.create(at: root + "/store", model: peerModel)
+  try store.write { transaction in
+    for _ in 0..<4 { try transaction.insert("Item", ["data": .binary(Data(count: 1 << 20))]) }
+    for _ in 0..<500 { try transaction.insert("Item") }
+  }
+  store.close()
+  for disk in disks + ["."] {
+    attempt("salvage") { try ObjectStore.salvage(from: root + "/store", to: "\(root)/\(disk)/s") }
+  }
 }
 
 /// Makes a store with a backup and some mebibytes of changes since, backs these up onto a disk that is too small, and restores onto that

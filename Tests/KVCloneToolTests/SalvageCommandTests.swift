@@ -90,6 +90,44 @@ struct SalvageCommandTests {
       try FileManager.default.contentsOfDirectory(atPath: scratch.path).sorted() == ["Notes.xcdatamodeld", "store"])
   }
 
+  @Test("an interrupt ends it (130), and nothing is left; the damaged store is as it was")
+  func interrupt() throws {
+    let scratch = try Scratch.filled(1)
+    // Large enough that a signal comes before the end.
+    let blob = Data(count: 24_000_000)
+    try blob.write(to: URL(fileURLWithPath: scratch.file("blob")))
+    try scratch.succeed("blob", "put", "Note/1", "data", scratch.file("blob"))
+    try FileManager.default.removeItem(atPath: scratch.file("blob"))
+    let before = try scratch.read("store/data.mdb")
+    func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: scratch.path).sorted() }
+    let process = scratch.process(["-s", scratch.store, "salvage", "-o", "new"])
+    let errors = Pipe()
+    process.standardError = errors
+    process.standardOutput = FileHandle.nullDevice
+    try process.run()
+    // The folder in which it works has another name.
+    while process.isRunning, try names().count < 3 {}
+    #expect(try names().contains { $0.hasPrefix(".new.") })
+    process.interrupt()
+    let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    #expect(process.terminationReason == .exit && process.terminationStatus == 130, "\(text)")
+    #expect(text == "kvclone: interrupted; nothing is half done\n")
+    #expect(try names() == ["Notes.xcdatamodeld", "store"])
+    #expect(try scratch.read("store/data.mdb") == before)
+    // One that is killed leaves its folder, until the next one comes.
+    let killed = scratch.process(["-s", scratch.store, "salvage", "-o", "new"])
+    killed.standardError = FileHandle.nullDevice
+    killed.standardOutput = FileHandle.nullDevice
+    try killed.run()
+    while killed.isRunning, try names().count < 3 {}
+    kill(killed.processIdentifier, SIGKILL)
+    killed.waitUntilExit()
+    #expect(!(try names().contains("new")))
+    try scratch.succeed("salvage", "-o", scratch.file("new"))
+    #expect(try names() == ["Notes.xcdatamodeld", "new", "store"])
+  }
+
   @Test("repair leaves a sound store alone, refuses damaged objects, and without --yes tells only")
   func repair() throws {
     let scratch = try Scratch.filled()

@@ -1,0 +1,176 @@
+import Foundation
+import KVCloneTestSupport
+import Testing
+
+@testable import KVClone
+
+/// Which state is salvaged where the list of tables has more than one page; full disks.
+@Suite struct SalvageStateTests {
+  private static let entityCount = 60
+
+  /// With a table for each of sixty entities, the list has a branch and two leaves.
+  private static func manyTables() throws -> SalvageFixture {
+    let model = ManagedObjectModel(
+      name: "Many",
+      entities: (0..<entityCount).map {
+        EntityDescription(name: "E\($0)", attributes: [AttributeDescription("name", .string)])
+      })
+    let files = try TestStore(model)
+    for round in 0..<3 {
+      try files.store.write { tx in
+        for number in 0..<entityCount where round == 0 || number % 7 == round {
+          try tx.insert("E\(number)", ["name": .string("\(round) of \(number)")])
+        }
+      }
+    }
+    return try SalvageFixture(files)
+  }
+
+  /// The newest state's meta page, and the root of its list of tables.
+  private func root(_ fixture: SalvageFixture) -> (meta: Int, list: Int) {
+    let roles = PageRoles(fixture.sound, readsData: false)
+    let newest = roles.word64(144) > roles.word64(4096 + 144) ? 0 : 1
+    return (newest, roles.word64(newest * 4096 + 128))
+  }
+
+  @Test func aListOfTablesWithBranchesIsFound() throws {
+    let fixture = try Self.manyTables()
+    let (newest, branch) = root(fixture)
+    #expect(fixture.sound[branch * 4096 + 10] == 1, "the list of tables has a branch")
+    let both = try fixture.salvage(fixture.without([0, 1]))
+    #expect(both.lines == fixture.lines)
+    #expect(both.report.losses.map(\.kind) == [.state], "\(both.report.losses)")
+    // The older one is not needed; without the newer one, nobody can be sure.
+    let older = try fixture.salvage(fixture.without([1 - newest]))
+    #expect(older.report.isComplete && older.lines == fixture.lines, "\(older.report.losses)")
+    let newer = try fixture.salvage(fixture.without([newest]))
+    #expect(newer.lines == fixture.lines)
+    #expect(newer.report.losses.map(\.kind) == [.state], "\(newer.report.losses)")
+  }
+
+  @Test func aPartOfAListIsNotTakenForTheWhole() throws {
+    let fixture = try Self.manyTables()
+    let (newest, branch) = root(fixture)
+    // What older branches lead to may be leaves of the newest list: nothing of that is taken without a word.
+    for pages in [[0, 1, branch], [newest, branch]] {
+      let salvaged = try fixture.salvage(fixture.without(pages), SalvageOptions(maximumLosses: 100_000))
+      fixture.explain(salvaged, "without \(pages)")
+      #expect(salvaged.report.lossCounts[.state] == 1, "without \(pages): \(salvaged.report.lossCounts)")
+      #expect(salvaged.lines.count >= Self.entityCount, "without \(pages)")
+    }
+    // The newest meta page tells which pages are free: all others count.
+    let found = try fixture.salvage(fixture.without([1 - newest, branch]), SalvageOptions(maximumLosses: 100_000))
+    fixture.explain(found, "without the branch")
+    #expect(found.lines == fixture.lines, "\(found.report.lossCounts)")
+  }
+
+  @Test("a full disk, wherever on the way, leaves nothing", .enabled(if: MountedPeer.canMount))
+  func fullDisk() throws {
+    let sizes = ["40k", "120k", "1m", "4m"]
+    let lines = try MountedPeer.script(
+      """
+      mount -t tmpfs -o size=48m none "$2"; chmod 700 "$2"
+      for size in \(sizes.joined(separator: " ")); do mkdir "$2/$size"; mount -t tmpfs -o size=$size none "$2/$size"; done
+      "$1" salvage "$2" \(sizes.joined(separator: " "))
+      for size in \(sizes.joined(separator: " ")); do ls -A "$2/$size"; done
+      """)
+    #expect(lines == sizes.map { _ in "salvage error diskFull" } + ["salvage ok"])
+  }
+}
+
+/// Two objects with the same values under a uniqueness constraint over derived attributes.
+@Suite struct SalvageDuplicateTests {
+  private static let model = ManagedObjectModel("Unique") {
+    EntityDescription("Word", unique: [["folded"]]) {
+      AttributeDescription("text", .string, optional: false)
+      AttributeDescription("folded", .string, derivation: "canonical:(text)")
+    }
+    EntityDescription("Album", unique: [["photoCount"]]) {
+      AttributeDescription("title", .string)
+      AttributeDescription("photoCount", .integer64, derivation: "photos.@count")
+      RelationshipDescription("photos", toMany: "Photo", inverse: "album")
+    }
+    EntityDescription("Photo") { RelationshipDescription("album", toOne: "Album", inverse: "photos", optional: false) }
+    EntityDescription("Page", unique: [["bookTitle"]]) {
+      AttributeDescription("bookTitle", .string, derivation: "book.title")
+      RelationshipDescription("book", toOne: "Book")
+    }
+    EntityDescription("Book") { AttributeDescription("title", .string) }
+  }
+
+  /// Changes a store without its rules.
+  private func plant(_ store: ObjectStore, _ change: (inout Session) throws -> Void) throws {
+    var session = try store.writeSession(label: "plant")
+    try change(&session)
+    try session.settle()
+    try session.refreshDerived()
+    try session.writeCounters()
+    try session.storage.backend.commit()
+  }
+
+  /// Makes a store, plants a second object, and salvages it.
+  private func salvage(
+    _ entity: String, _ make: (inout WriteTransaction) throws -> [String: [ObjectID]],
+    _ attributes: [String: AttributeValue?] = [:], then check: (ObjectStore, [String]) throws -> Void
+  ) throws {
+    let files = try TestStore(Self.model)
+    let links = try files.store.write { tx in try make(&tx) }
+    try plant(files.store) { session in
+      let entity = try session.schema.entity(entity)
+      _ = try session.insert(entity, attributes, links)
+    }
+    #expect(try files.store.check().damages.contains { $0.kind == .duplicateValues })
+    files.store.close()
+    let target = files.root + "/new"
+    let report = try ObjectStore.salvage(from: files.path, to: target)
+    let store = try ObjectStore.open(at: target)
+    defer { store.close() }
+    try checked(store)
+    let losses = report.losses.map {
+      "\($0.kind) \($0.object ?? "-") \($0.property ?? "-")\($0.breaksRule ? " breaks a rule" : "")"
+    }
+    try check(store, losses)
+    try files.reopen()
+  }
+
+  @Test func whatAnAttributeIsDerivedFromIsGivenUp() throws {
+    func make(_ tx: inout WriteTransaction) throws -> [String: [ObjectID]] {
+      try tx.insert("Word", ["text": "Été"])
+      return [:]
+    }
+    try salvage("Word", make, ["text": "ete"]) { store, losses in
+      #expect(losses == ["value Word/1 text breaks a rule"])
+      let texts = try store.objects("Word").map { try store.value($0, "text") }
+      #expect(texts == [nil, "ete"])
+    }
+  }
+
+  @Test func aLinkThatAnAttributeIsDerivedThroughIsCut() throws {
+    func make(_ tx: inout WriteTransaction) throws -> [String: [ObjectID]] {
+      let book = try tx.insert("Book", ["title": "one"])
+      try tx.insert("Page", relationships: ["book": [book]])
+      return ["book": [book]]
+    }
+    try salvage("Page", make) { store, losses in
+      #expect(losses == ["link Page/1 book"])
+      let counts = try store.objects("Page").map { try store.members($0, "book").count }
+      #expect(counts == [0, 1])
+    }
+  }
+
+  @Test func whereAListIsCountedTheObjectGoes() throws {
+    func make(_ tx: inout WriteTransaction) throws -> [String: [ObjectID]] {
+      let albums = [try tx.insert("Album"), try tx.insert("Album")]
+      var last: ObjectID?
+      for album in [0, 1, 1, 1] { last = try tx.insert("Photo", relationships: ["album": [albums[album]]]) }
+      // The planted one takes a photo, and has as many as the first album then.
+      return ["photos": last.map { [$0] } ?? []]
+    }
+    try salvage("Album", make) { store, losses in
+      #expect(losses == ["link Photo/1 album breaks a rule", "object Album/1 -"])
+      let albums = try store.objects("Album")
+      let counts = try albums.map { try store.value($0, "photoCount") }
+      #expect(counts == [.integer(2), .integer(1)])
+    }
+  }
+}
