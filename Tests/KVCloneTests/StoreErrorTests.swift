@@ -23,4 +23,30 @@ import Testing
       }
     }
   }
+
+  @Test("what is said of an object names its own entity, where that is known, and not the root of the inheritance")
+  func entities() throws {
+    let fixture = try CheckFixture()
+    let (item, schema) = (fixture.items[3], fixture.store.schema)
+    let missing = expectError(.objectNotFound) {
+      try fixture.store.read { tx in _ = try tx.objectID(named: "Item/999") }
+    }
+    #expect(missing?.object == "Item/999" && missing?.entity == "Item")
+    #expect(missing?.message.contains("Item/999") == true)
+    let index = try #require(try schema.entity("Item").attributeIndex["title"])
+    let title = try #require(try schema.entity("Item").attributes[index].field)
+    try fixture.edit(item) { record, _ in
+      let bytes: [UInt8] = [0xC3, 0x28]
+      try bytes.withUnsafeBytes { try record.setVariable(title, $0) }
+    }
+    let name = "Item/\(item.serial)"
+    let damaged = expectError(.damaged) { _ = try fixture.store.value(item, "title") }
+    #expect(damaged?.object == name && damaged?.entity == "Item", "\(damaged?.message ?? "")")
+    let position = expectError(.invalidIndex) { try fixture.store.link(item, "tags", [fixture.tag], at: 0) }
+    #expect(position?.object == name)
+    // Of bytes that cannot be trusted nobody knows it.
+    try fixture.tamper(record: item, sealed: false) { $0[30] ^= 1 }
+    let unread = expectError(.damaged) { _ = try fixture.store.value(item, "title") }
+    #expect(unread?.object == "Thing/\(item.serial)")
+  }
 }

@@ -58,9 +58,10 @@ extension Session {
         try constraint.values(try schema.entity(of: earlier, id: other), earlier, other, schema) == values
       else { return }
     }
+    let name = run.isUnreadable(other) ? schema.rootName(of: other) : try name(of: other)
     run.report(
       .duplicateValues, id, entity, property: constraint.name,
-      "\(schema.rootName(of: other)) has the same values, which have to be unique")
+      "\(name) has the same values, which have to be unique")
   }
 
   /// An entry of a fetch index, in which any number of objects may have the same values.

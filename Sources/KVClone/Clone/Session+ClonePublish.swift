@@ -57,7 +57,7 @@ extension Session {
     let entity = try entity(of: member)
     guard let plan = context.book.plan(entity.code),
       let step = plan.relationships.first(where: { $0.relationship.code == code })
-    else { throw schema.damaged(member, .wrongLayout) }
+    else { throw schema.damaged(member, .wrongLayout, entity.layout) }
     if case .original = try linkTarget(step, member, target, context) { return true }
     return false
   }

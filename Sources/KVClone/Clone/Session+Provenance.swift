@@ -26,9 +26,9 @@ extension Session {
       return CloneProvenance(
         source: entry.source, sourceCommit: entry.commit, cloneCommit: entry.operation, sourceStore: entry.store)
     } catch {
+      let name = try name(of: id)
       throw StoreError(
-        .damaged, "what \(schema.rootName(of: id)) was cloned from is damaged: \(error) Run `check` to see the extent",
-        object: schema.rootName(of: id))
+        .damaged, "what \(name) was cloned from is damaged: \(error) Run `check` to see the extent", object: name)
     }
   }
 

@@ -57,7 +57,7 @@ extension Session {
     do throws(RecordError) {
       return try view.value(field)
     } catch {
-      throw schema.damaged(id, error)
+      throw schema.damaged(id, error, view.layout)
     }
   }
 

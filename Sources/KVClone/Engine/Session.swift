@@ -195,14 +195,14 @@ extension Schema {
   /// Verifies and opens a record's bytes by the layout that they name.
   @_lifetime(copy bytes)
   func view(of bytes: RawSpan, id: ObjectID) throws(StoreError) -> RecordView {
+    let known: RecordLayout?
     do throws(RecordError) {
-      if let layout = layout(id: try RecordView.layoutID(of: bytes)) {
-        return try RecordView(bytes, layout: layout, seed: ValueEnvelope.seed(object: id))
-      }
+      known = layout(id: try RecordView.layoutID(of: bytes))
     } catch {
       throw damaged(id, error)
     }
-    throw unknownLayout(of: bytes, id)
+    guard let known else { throw unknownLayout(of: bytes, id) }
+    return try view(of: bytes, known, id: id)
   }
 
   /// The error for a record of a layout, or an entity, that this version of the model does not know: bytes that are as they were
@@ -227,14 +227,18 @@ extension Schema {
     do throws(RecordError) {
       return try RecordView(bytes, layout: layout, seed: ValueEnvelope.seed(object: id))
     } catch {
-      throw damaged(id, error)
+      throw damaged(id, error, layout)
     }
   }
 
   /// The same of bytes whose checksum the caller has verified.
   @_lifetime(copy bytes)
   func view(ofIntact bytes: RawSpan, _ layout: RecordLayout, id: ObjectID) throws(StoreError) -> RecordView {
-    do throws(RecordError) { return try RecordView(intact: bytes, layout: layout) } catch { throw damaged(id, error) }
+    do throws(RecordError) {
+      return try RecordView(intact: bytes, layout: layout)
+    } catch {
+      throw damaged(id, error, layout)
+    }
   }
 
   /// The entity that a record says it belongs to.
@@ -246,17 +250,25 @@ extension Schema {
   }
 
   /// The error for an id without an object.
-  func notFound(_ id: ObjectID) -> StoreError {
-    StoreError(
-      .objectNotFound, "there is no object \(rootName(of: id)); it was deleted, or is of another store",
-      object: rootName(of: id))
+  ///
+  /// - Parameter entity: of which it was to be, where the caller was told.
+  func notFound(_ id: ObjectID, _ entity: CompiledEntity? = nil) -> StoreError {
+    let name = entity.map { "\($0.name)/\(id.serial)" } ?? rootName(of: id)
+    return StoreError(
+      .objectNotFound, "there is no object \(name); it was deleted, or is of another store", entity: entity?.name,
+      object: name)
   }
 
   /// The error for bytes that cannot be trusted.
-  func damaged(_ id: ObjectID, _ error: RecordError) -> StoreError {
-    StoreError(
-      .damaged, "the record of \(rootName(of: id)) is damaged: \(error) Run `check` to see the extent",
-      entity: entity(code: id.rootCode)?.name, object: rootName(of: id))
+  ///
+  /// - Parameter layout: the one that the record names, which tells its entity unless the name is what is damaged.
+  func damaged(_ id: ObjectID, _ error: RecordError, _ layout: RecordLayout? = nil) -> StoreError {
+    let own = error == .checksumMismatch ? nil : layout.flatMap { entity(code: $0.entityCode) }
+    let named = own?.rootCode == id.rootCode ? own : entity(code: id.rootCode)
+    let name = named.map { "\($0.name)/\(id.serial)" } ?? rootName(of: id)
+    return StoreError(
+      .damaged, "the record of \(name) is damaged: \(error) Run `check` to see the extent", entity: named?.name,
+      object: name)
   }
 
   /// The error for a value that a clone's record does not take.

@@ -122,7 +122,7 @@ final class RecordProgram {
     switch action {
     case .convert(let old, let field, let conversion, let path):
       let value: AttributeValue?
-      do throws(RecordError) { value = try view.value(old) } catch { throw schema.damaged(id, error) }
+      do throws(RecordError) { value = try view.value(old) } catch { throw schema.damaged(id, error, view.layout) }
       if case .integer(let number)? = value, entity.layout.kind(field) == .decimal {
         buffer.setDecimal(field, integer: number)
         return false

@@ -175,7 +175,7 @@ public struct ObjectView: ~Escapable {
   public func value(_ key: AttributeKey<String>) throws(StoreError) -> String? {
     guard let field = field(key.place), field.kind == .string else { return try found(key.place) }
     if record.isNull(field) { return nil }
-    do throws(RecordError) { return try record.string(field) } catch { throw schema.damaged(id, error) }
+    do throws(RecordError) { return try record.string(field) } catch { throw schema.damaged(id, error, record.layout) }
   }
 
   /// Calls `body` with a text's bytes where they are stored, in UTF-8, which is not checked again: it was when the text was

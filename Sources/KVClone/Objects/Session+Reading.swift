@@ -57,8 +57,8 @@ extension Session {
   /// `Note/12`, or `x-kvclone://STORE-UUID/Note/p12`. The entity may be the concrete one or one above it.
   borrowing func objectID(named text: String) throws(StoreError) -> ObjectID {
     let id: ObjectID
+    let entity: CompiledEntity
     do throws(StoreError) {
-      let entity: CompiledEntity
       (id, entity) = try parse(text)
       if try isObject(id, of: entity) { return id }
       if let moved = try formerObject(named: text) { return moved }
@@ -66,7 +66,7 @@ extension Session {
       guard error.kind == .unknownEntity, let moved = try formerObject(named: text) else { throw error }
       return moved
     }
-    if try !exists(id) { throw schema.notFound(id) }
+    if try !exists(id) { throw schema.notFound(id, entity) }
     throw StoreError(.objectNotFound, "there is no object \(text); it was deleted, or never was", object: text)
   }
 

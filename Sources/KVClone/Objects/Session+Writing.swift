@@ -87,8 +87,8 @@ extension Session {
   private borrowing func refuseFullRecord(_ id: ObjectID) throws(StoreError) {
     if scratch.hasRoomForLists() { return }
     throw StoreError(
-      .limitExceeded, "\(schema.rootName(of: id)) cannot be stored: \(RecordError.recordTooLarge)",
-      object: schema.rootName(of: id))
+      .limitExceeded, "\(scratchName(id)) cannot be stored: \(RecordError.recordTooLarge)",
+      object: scratchName(id))
   }
 
   /// Puts a value into the record in `scratch`; large binary values become blobs, and the blob that was there loses a
@@ -117,7 +117,7 @@ extension Session {
     } catch {
       throw StoreError(
         error == .recordTooLarge ? .limitExceeded : .wrongType, "\(attribute.path) cannot be stored: \(error)",
-        property: attribute.path, object: schema.rootName(of: id))
+        property: attribute.path, object: scratchName(id))
     }
     if let old { try releaseBlob(old) }
   }

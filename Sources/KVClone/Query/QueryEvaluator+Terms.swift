@@ -123,7 +123,7 @@ extension QueryEvaluator {
     do throws(RecordError) {
       return QueryValue(try view.value(field))
     } catch {
-      throw schema.damaged(id, error)
+      throw schema.damaged(id, error, view.layout)
     }
   }
 

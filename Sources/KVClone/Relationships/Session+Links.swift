@@ -20,7 +20,7 @@ extension Session {
     guard relationship.isOrdered else {
       throw StoreError(
         .invalidIndex, "\(name) is not ordered, so members have no position; leave the position out",
-        property: name, object: schema.rootName(of: id))
+        property: name, object: try self.name(of: id))
     }
     try place(targets, at: index, id, relationship)
   }

@@ -272,6 +272,11 @@ extension Session {
     }
   }
 
+  /// The name of the object whose record is in `scratch`.
+  borrowing func scratchName(_ id: ObjectID) -> String {
+    schema.entity(code: scratch.layout.entityCode).map { "\($0.name)/\(id.serial)" } ?? schema.rootName(of: id)
+  }
+
   /// Changes the record in `scratch`; only its size can stand in the way.
   mutating func edit(_ id: ObjectID, _ change: (inout RecordBuffer) throws(RecordError) -> Void)
     throws(StoreError)
@@ -280,7 +285,7 @@ extension Session {
       try change(&scratch)
     } catch {
       throw StoreError(
-        .limitExceeded, "\(schema.rootName(of: id)) cannot grow: \(error)", object: schema.rootName(of: id))
+        .limitExceeded, "\(scratchName(id)) cannot grow: \(error)", object: scratchName(id))
     }
   }
 }
@@ -288,7 +293,7 @@ extension Session {
 extension CompiledEntity {
   /// The relationship with a code, which a link on disk says this entity has.
   func relationship(code: UInt16, _ id: ObjectID, _ schema: Schema) throws(StoreError) -> CompiledRelationship {
-    guard let index = relationshipIndexByCode[code] else { throw schema.damaged(id, .wrongLayout) }
+    guard let index = relationshipIndexByCode[code] else { throw schema.damaged(id, .wrongLayout, layout) }
     return relationships[index]
   }
 

@@ -7,7 +7,15 @@ extension ObjectReading where Self: ~Copyable {
   ///
   /// - Throws: `objectNotFound`; `wrongDestination` where it is of another entity; what the type's initializer throws.
   public borrowing func object<Object>(_ id: TypedObjectID<Object>) throws(StoreError) -> Object {
-    try typed(try object(stored(id)))
+    let stored = try stored(id)
+    do throws(StoreError) {
+      return try typed(try object(stored))
+    } catch {
+      // The id says of which entity it is; the store alone knows its root entity.
+      guard error.kind == .objectNotFound else { throw error }
+      throw _withSession { (session) in session.schema.notFound(stored, try? session.schema.entity(Object.entity.name))
+      }
+    }
   }
 
   /// The objects of an entity, and of those below it, for which a predicate holds; see <doc:TypedSwift>.
