@@ -5,7 +5,7 @@ import Testing
 @Suite("kvclone: readers", .timeLimit(.minutes(5)))
 struct ReadersCommandTests {
   /// A second process that has a snapshot pinned when this returns, until its input ends.
-  private static func pin(_ scratch: Scratch) throws -> Process {
+  static func pin(_ scratch: Scratch) throws -> Process {
     let process = Process()
     let folder = (Scratch.executable as NSString).deletingLastPathComponent
     process.executableURL = URL(fileURLWithPath: folder + "/KVClonePeer")

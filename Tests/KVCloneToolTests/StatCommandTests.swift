@@ -95,6 +95,22 @@ struct StatCommandTests {
     #expect(buckets.contains { $0.labels["le"] == "262144" && $0.value == 1 })
   }
 
+  @Test("what nobody knows is left out of the Prometheus text, which has no NaN")
+  func unknownAge() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    let idle = try Exposition(try scratch.succeed("stat", "--format", "prometheus").text)
+    #expect(idle.value("kvclone_oldest_reader_age_seconds") == 0)
+    let peer = try ReadersCommandTests.pin(scratch)
+    defer { if peer.isRunning { kill(peer.processIdentifier, SIGKILL) } }
+    // Without a history no commit has a time, and another process's reader no age.
+    for _ in 0..<3 { try scratch.succeed("insert", "Note") }
+    let held = try Exposition(try scratch.succeed("stat", "--format", "prometheus").text)
+    #expect(try #require(held.value("kvclone_oldest_reader_lag_commits")) == 3)
+    #expect(!held.names.contains("kvclone_oldest_reader_age_seconds"))
+    #expect(held.samples.allSatisfy { $0.value.isFinite })
+  }
+
   @Test("an SVG whose rectangles tile the map, the same each time")
   func svg() throws {
     let scratch = try filled()
