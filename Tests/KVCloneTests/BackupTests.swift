@@ -209,7 +209,7 @@ struct BackupTests {
     let store = fixture.store
     try await store.backup(to: fixture.root + "/source")
     for phase in [BackupProgress.Phase.check, .copy, .sync, .verify] {
-      let cancellation = BackupCancellation()
+      let cancellation = Cancellation()
       let progress: @Sendable (BackupProgress) -> Void = { if $0.phase == phase { cancellation.cancel() } }
       expectError(.cancelled) {
         _ = try ObjectStore.restore(

@@ -421,7 +421,7 @@ struct CoreDataImportTests {
       to: URL(fileURLWithPath: place.database + "-journal"))
     #expect(kind { try place.run() } == "hotJournal")
     try FileManager.default.removeItem(atPath: place.database + "-journal")
-    let cancellation = BackupCancellation()
+    let cancellation = Cancellation()
     cancellation.cancel()
     options.model = CoreDataFixture.model
     #expect(

@@ -228,7 +228,7 @@ struct ExportTests {
     expectError(.fileExists) { try test.store.export(to: test.path) }
     expectError(.io) { try test.store.export(to: test.root + "/no/export") }
     try manager.removeItem(atPath: path)
-    let cancellation = ExportCancellation()
+    let cancellation = Cancellation()
     expectError(.cancelled) {
       // Once at work: it is heard in the last phase as well.
       try test.store.export(to: path, progress: { _ in cancellation.cancel() }, cancellation: cancellation)

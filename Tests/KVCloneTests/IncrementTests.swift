@@ -21,7 +21,7 @@ final class IncrementFixture {
 
   func path(_ name: String) -> String { root + "/" + name }
 
-  func increment(_ name: String, since: String, _ cancellation: BackupCancellation? = nil) throws {
+  func increment(_ name: String, since: String, _ cancellation: Cancellation? = nil) throws {
     try store.backup(to: path(name), options: BackupOptions(since: since), cancellation: cancellation)
   }
 
@@ -254,7 +254,7 @@ struct IncrementTests {
     let names = try fixture.fixture.names()
     let sources = ["full", "i"].map(fixture.path)
     for phase in [BackupProgress.Phase.check, .copy, .gather, .apply, .sync, .verify] {
-      let cancellation = BackupCancellation()
+      let cancellation = Cancellation()
       let seen = Atomic(false)
       let progress: @Sendable (BackupProgress) -> Void = {
         if $0.phase != phase { return }
@@ -270,7 +270,7 @@ struct IncrementTests {
         #expect(isSeen, "\(phase)")
       }
       if phase == .gather { continue }
-      let another = BackupCancellation()
+      let another = Cancellation()
       expectError(.cancelled) {
         _ = try ObjectStore.restore(
           from: sources, to: fixture.path("b"), progress: { if $0.phase == phase { another.cancel() } },

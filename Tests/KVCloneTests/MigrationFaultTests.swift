@@ -82,7 +82,7 @@ struct MigrationFaultTests {
     migrated.store.close()
     var calls = 0
     for limit in 0..<60 {
-      let cancellation = MigrationCancellation()
+      let cancellation = Cancellation()
       let count = Counter()
       do {
         try ObjectStore.migrate(

@@ -91,7 +91,7 @@ import Testing
     expectError(.noStore) { try ObjectStore.salvage(from: fixture.root + "/nothing", to: fixture.root + "/new") }
     try fixture.write(fixture.sound)
     expectError(.storeExists) { try ObjectStore.salvage(from: fixture.path, to: fixture.path) }
-    let cancellation = BackupCancellation()
+    let cancellation = Cancellation()
     cancellation.cancel()
     expectError(.cancelled) {
       try ObjectStore.salvage(from: fixture.path, to: fixture.root + "/new", cancellation: cancellation)

@@ -259,7 +259,7 @@ struct StagedMigrationTests {
     let test = try Shop.filled(3_000)
     let phases = Mutex<[String]>([])
     let options = options(Shop.numbering, snapshot: false)
-    func run(_ cancellation: MigrationCancellation? = nil, when limit: Int = .max) throws(StoreError) {
+    func run(_ cancellation: Cancellation? = nil, when limit: Int = .max) throws(StoreError) {
       try ObjectStore.migrate(
         at: test.path, to: Shop.third, migration: options,
         progress: { progress in
@@ -268,7 +268,7 @@ struct StagedMigrationTests {
         }, cancellation: cancellation)
     }
     test.store.close()
-    expectError(.cancelled) { try run(MigrationCancellation(), when: 1024) }
+    expectError(.cancelled) { try run(Cancellation(), when: 1024) }
     #expect(phases.withLock { $0.last } == "0 didMigrate 1024")
     phases.withLock { $0.removeAll() }
     try run()

@@ -236,7 +236,7 @@ import Testing
     let last = Seen()
     _ = try store.deepStatistics(progress: { last.note($0.completed) })
     #expect(last.value >= 1 << 20)
-    let cancellation = StatisticsCancellation()
+    let cancellation = Cancellation()
     cancellation.cancel()
     expectError(.cancelled) { _ = try store.deepStatistics(cancellation: cancellation) }
   }

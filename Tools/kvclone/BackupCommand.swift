@@ -66,7 +66,7 @@ struct BackupCommand: ToolCommand {
   func run() throws {
     let store = try global.openStore(isReadOnly: !reflink)
     defer { store.close() }
-    let cancellation = BackupCancellation()
+    let cancellation = Cancellation()
     let bar = BackupBar("backup", global)
     if reflink {
       let result = try Interruption.cancelling(cancellation.cancel) {
@@ -113,7 +113,7 @@ struct RestoreCommand: ToolCommand {
   }
 
   func run() throws {
-    let cancellation = BackupCancellation()
+    let cancellation = Cancellation()
     let bar = BackupBar("restore", global)
     let result = try Interruption.cancelling(cancellation.cancel) {
       defer { bar.finish() }
@@ -149,7 +149,7 @@ struct CompactCommand: ToolCommand {
   func run() throws {
     let store = try global.openStore(isReadOnly: true)
     defer { store.close() }
-    let cancellation = BackupCancellation()
+    let cancellation = Cancellation()
     let bar = BackupBar("compact", global)
     let before = try store.info().fileBytes
     let result = try Interruption.cancelling(cancellation.cancel) {

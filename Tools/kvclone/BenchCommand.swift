@@ -59,7 +59,7 @@ struct BenchCommand: ToolCommand {
     let settings = BenchSettings(
       objects: objects, images: images, imageBytes: imageBytes, seed: seed, rounds: rounds)
     try checkPlace(settings)
-    let cancellation = BenchCancellation()
+    let cancellation = Cancellation()
     let results = try Interruption.cancelling(cancellation.cancel) {
       let directory = try makeDirectory()
       defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -112,7 +112,7 @@ struct BenchCommand: ToolCommand {
   }
 
   private func measure(
-    _ settings: BenchSettings, in directory: String, _ cancellation: BenchCancellation
+    _ settings: BenchSettings, in directory: String, _ cancellation: Cancellation
   ) throws -> [BenchRound.Result] {
     let steps = UInt64(BenchStep.allCases.count)
     let bar = ProgressBar("bench", unit: "steps", total: steps * UInt64(settings.rounds), global)

@@ -1,6 +1,5 @@
 import Foundation
 import KVClone
-import Synchronization
 
 /// One thing that `bench` measures.
 enum BenchStep: String, CaseIterable {
@@ -47,16 +46,10 @@ struct BenchSettings {
   }
 }
 
-/// Whether an interrupt came.
-final class BenchCancellation: Sendable {
-  private let isCancelled = Atomic(false)
-
-  @Sendable func cancel() { isCancelled.store(true, ordering: .relaxed) }
-
-  func check() throws {
-    if isCancelled.load(ordering: .relaxed) {
-      throw Failure("interrupted", "interrupted", code: Failure.Code.interrupted)
-    }
+extension Cancellation {
+  /// Throws once an interrupt came.
+  fileprivate func check() throws {
+    if isCancelled { throw Failure("interrupted", "interrupted", code: Failure.Code.interrupted) }
   }
 }
 
@@ -74,10 +67,10 @@ struct BenchRound {
   private static let readLimit = 100_000
 
   let settings: BenchSettings
-  let cancellation: BenchCancellation
+  let cancellation: Cancellation
   private(set) var result = Result()
 
-  init(_ settings: BenchSettings, _ cancellation: BenchCancellation) {
+  init(_ settings: BenchSettings, _ cancellation: Cancellation) {
     self.settings = settings
     self.cancellation = cancellation
   }

@@ -36,7 +36,7 @@ struct ExportCommand: ToolCommand {
     let store = try global.openStore(isReadOnly: true)
     defer { store.close() }
     let past = try snapshot.map { try store.snapshot(named: $0) }
-    let cancellation = ExportCancellation()
+    let cancellation = Cancellation()
     let bar = ProgressBar("export", unit: "objects", total: nil, global)
     let report: @Sendable (ExportProgress) -> Void = { progress in
       bar.update(

@@ -57,7 +57,7 @@ struct ImportCommand: ToolCommand {
     }
     options.skipsBroken = skipsBroken || isPlan
     let settings = options
-    let cancellation = BackupCancellation()
+    let cancellation = Cancellation()
     let bar = ProgressBar(isPlan ? "import plan" : "import", unit: "objects", total: nil, global)
     let show: @Sendable (CoreDataImportProgress) -> Void = { progress in
       bar.update(

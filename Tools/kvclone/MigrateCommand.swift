@@ -56,7 +56,7 @@ struct MigrateCommand: ToolCommand {
       noteUnused(mappings, versions, plan)
       return try tell(plan)
     }
-    let cancellation = MigrationCancellation()
+    let cancellation = Cancellation()
     let bar = ProgressBar("migrate", unit: "objects", total: nil, global)
     do {
       let report = try Interruption.cancelling(cancellation.cancel) {

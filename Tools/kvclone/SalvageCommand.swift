@@ -44,7 +44,7 @@ struct SalvageCommand: ToolCommand {
       for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
       options.model = loaded.model
     }
-    let cancellation = BackupCancellation()
+    let cancellation = Cancellation()
     let bar = BackupBar("salvage", global)
     let report = try Interruption.cancelling(cancellation.cancel) {
       defer { bar.finish() }

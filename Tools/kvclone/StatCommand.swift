@@ -75,7 +75,7 @@ struct StatCommand: ToolCommand {
   }
 
   private func walk(_ store: ObjectStore) throws -> DeepStatistics {
-    let cancellation = StatisticsCancellation()
+    let cancellation = Cancellation()
     let bar = ProgressBar("stat", unit: "bytes", total: nil, global)
     defer { bar.finish() }
     return try Interruption.cancelling(cancellation.cancel) {

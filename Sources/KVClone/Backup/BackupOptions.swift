@@ -1,5 +1,3 @@
-import Synchronization
-
 /// How a backup is made.
 public struct BackupOptions: Sendable, Hashable {
   /// What is read again, from the disk, before the backup gets its name.
@@ -103,18 +101,4 @@ public struct BackupProgress: Sendable, Hashable {
   public let completed: UInt64
   /// About how many it will be; nil while that is not known.
   public let total: UInt64?
-}
-
-/// Ends a backup, a restoration or a file snapshot from another thread. Asynchronous calls are ended by their task, too.
-public final class BackupCancellation: Sendable {
-  private let flag = Atomic<Bool>(false)
-
-  /// Nothing is cancelled yet.
-  public init() {}
-
-  /// Has the call throw `cancelled` soon, if it has not finished by then, with nothing left of it.
-  public func cancel() { flag.store(true, ordering: .relaxed) }
-
-  /// Whether `cancel` was called.
-  public var isCancelled: Bool { flag.load(ordering: .relaxed) }
 }

@@ -17,10 +17,10 @@ final class BackupRun: Sendable {
 
   let start = ContinuousClock.now
   private let progress: (@Sendable (BackupProgress) -> Void)?
-  private let cancellation: BackupCancellation?
+  private let cancellation: Cancellation?
   private let state = Mutex(State())
 
-  init(_ progress: (@Sendable (BackupProgress) -> Void)?, _ cancellation: BackupCancellation?) {
+  init(_ progress: (@Sendable (BackupProgress) -> Void)?, _ cancellation: Cancellation?) {
     self.progress = progress
     self.cancellation = cancellation
   }
@@ -159,7 +159,7 @@ final class BackupRun: Sendable {
 
   /// Runs a call on a thread of its own, where it may wait for the disk, and ends it with its task.
   static func onOwnThread<R: Sendable>(
-    _ cancellation: BackupCancellation, _ body: @escaping @Sendable () throws(StoreError) -> R
+    _ cancellation: Cancellation, _ body: @escaping @Sendable () throws(StoreError) -> R
   ) async throws(StoreError) -> R {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (continuation: CheckedContinuation<Result<R, StoreError>, Never>) in

@@ -24,7 +24,7 @@ extension ObjectStore {
   @discardableResult
   public func backup(
     to path: String, options: BackupOptions = BackupOptions(), progress: (@Sendable (BackupProgress) -> Void)? = nil,
-    cancellation: BackupCancellation? = nil
+    cancellation: Cancellation? = nil
   ) throws(StoreError) -> BackupResult {
     try makeBackup(path, options, BackupRun(progress, cancellation))
   }
@@ -34,7 +34,7 @@ extension ObjectStore {
   @discardableResult
   public func backup(
     to path: String, options: BackupOptions = BackupOptions(), progress: (@Sendable (BackupProgress) -> Void)? = nil,
-    cancellation: BackupCancellation = BackupCancellation()
+    cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> BackupResult {
     let run = BackupRun(progress, cancellation)
     return try await BackupRun.onOwnThread(cancellation) { () throws(StoreError) in

@@ -19,7 +19,7 @@ extension ObjectStore {
   @discardableResult
   public static func restore(
     from source: String, to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
-    cancellation: BackupCancellation? = nil
+    cancellation: Cancellation? = nil
   ) throws(StoreError) -> BackupResult {
     try runRestore([source], path, BackupRun(progress, cancellation))
   }
@@ -29,7 +29,7 @@ extension ObjectStore {
   @discardableResult
   public static func restore(
     from source: String, to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
-    cancellation: BackupCancellation = BackupCancellation()
+    cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> BackupResult {
     let run = BackupRun(progress, cancellation)
     return try await BackupRun.onOwnThread(cancellation) { () throws(StoreError) in try runRestore([source], path, run)
@@ -52,7 +52,7 @@ extension ObjectStore {
   @discardableResult
   public static func restore(
     from sources: [String], to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
-    cancellation: BackupCancellation? = nil
+    cancellation: Cancellation? = nil
   ) throws(StoreError) -> BackupResult {
     try runRestore(sources, path, BackupRun(progress, cancellation))
   }
@@ -62,7 +62,7 @@ extension ObjectStore {
   @discardableResult
   public static func restore(
     from sources: [String], to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
-    cancellation: BackupCancellation = BackupCancellation()
+    cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> BackupResult {
     let run = BackupRun(progress, cancellation)
     return try await BackupRun.onOwnThread(cancellation) { () throws(StoreError) in try runRestore(sources, path, run) }

@@ -17,7 +17,7 @@ extension ObjectStore {
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func snapshotFile(
-    to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil, cancellation: BackupCancellation? = nil
+    to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws(StoreError) -> FileSnapshotResult {
     try makeFileSnapshot(path, BackupRun(progress, cancellation))
   }
@@ -26,7 +26,7 @@ extension ObjectStore {
   @discardableResult
   public func snapshotFile(
     to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
-    cancellation: BackupCancellation = BackupCancellation()
+    cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> FileSnapshotResult {
     let run = BackupRun(progress, cancellation)
     return try await BackupRun.onOwnThread(cancellation) { () throws(StoreError) in

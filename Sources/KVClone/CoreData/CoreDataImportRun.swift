@@ -12,7 +12,7 @@ final class CoreDataImportRun {
   let file: SQLiteFile
   private let source: CoreDataImportSource
   private let progress: (@Sendable (CoreDataImportProgress) -> Void)?
-  private let cancellation: BackupCancellation?
+  private let cancellation: Cancellation?
   let start = ContinuousClock.now
   /// Where links are kept until all objects are there.
   let space: ScratchSpace
@@ -28,7 +28,7 @@ final class CoreDataImportRun {
 
   init(
     _ source: CoreDataImportSource, _ options: CoreDataImportOptions, scratch: String,
-    _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ cancellation: BackupCancellation?
+    _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ cancellation: Cancellation?
   ) {
     self.source = source
     self.options = options

@@ -33,7 +33,7 @@ extension ObjectStore {
   @discardableResult
   public static func importCoreData(
     from source: String, to path: String, options: CoreDataImportOptions = CoreDataImportOptions(),
-    progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil, cancellation: BackupCancellation? = nil
+    progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws -> CoreDataImportReport {
     try runImport(source, path, options, progress, cancellation)
   }
@@ -43,7 +43,7 @@ extension ObjectStore {
   public static func importCoreData(
     from source: String, to path: String, options: CoreDataImportOptions = CoreDataImportOptions(),
     progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil,
-    cancellation: BackupCancellation = BackupCancellation()
+    cancellation: Cancellation = Cancellation()
   ) async throws -> CoreDataImportReport {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
@@ -65,7 +65,7 @@ extension ObjectStore {
   @available(*, noasync, message: "run it on a thread of its own")
   public static func planCoreDataImport(
     from source: String, options: CoreDataImportOptions = CoreDataImportOptions(),
-    progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil, cancellation: BackupCancellation? = nil
+    progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws -> CoreDataImportReport {
     let opened = try CoreDataImportSource(source, options)
     let run = CoreDataImportRun(
@@ -85,7 +85,7 @@ extension ObjectStore {
 
   private static func runImport(
     _ source: String, _ path: String, _ options: CoreDataImportOptions,
-    _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ cancellation: BackupCancellation?
+    _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ cancellation: Cancellation?
   ) throws -> CoreDataImportReport {
     if FileSystem.exists(path) {
       throw StoreError(.storeExists, "there is something at \(path) already; choose another path")

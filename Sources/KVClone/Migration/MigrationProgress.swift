@@ -1,5 +1,3 @@
-import Synchronization
-
 /// How far a migration has come.
 public struct MigrationProgress: Sendable, Hashable {
   /// What is done, one after the other, in each step.
@@ -30,31 +28,17 @@ public struct MigrationProgress: Sendable, Hashable {
   public let completed: Int
 }
 
-/// Ends a migration from another thread, with the store as it was.
-public final class MigrationCancellation: Sendable {
-  private let flag = Atomic<Bool>(false)
-
-  /// Nothing is cancelled yet.
-  public init() {}
-
-  /// Has the migration throw `cancelled` soon, if it has not been committed by then.
-  public func cancel() { flag.store(true, ordering: .relaxed) }
-
-  /// Whether `cancel` was called.
-  public var isCancelled: Bool { flag.load(ordering: .relaxed) }
-}
-
 /// What a migration tells while it runs.
 final class MigrationRun {
   private let progress: (@Sendable (MigrationProgress) -> Void)?
-  private let cancellation: MigrationCancellation?
+  private let cancellation: Cancellation?
   let stepCount: Int
   private var step = 0
   private var phase = MigrationProgress.Phase.rewrite
   private var completed = 0
 
   init(
-    stepCount: Int, _ progress: (@Sendable (MigrationProgress) -> Void)?, _ cancellation: MigrationCancellation?
+    stepCount: Int, _ progress: (@Sendable (MigrationProgress) -> Void)?, _ cancellation: Cancellation?
   ) {
     self.stepCount = stepCount
     self.progress = progress

@@ -49,7 +49,7 @@ extension ObjectStore {
   public static func migrate(
     at path: String, to model: ManagedObjectModel, migration: MigrationOptions = MigrationOptions(),
     options: StoreOptions = StoreOptions(), progress: (@Sendable (MigrationProgress) -> Void)? = nil,
-    cancellation: MigrationCancellation? = nil
+    cancellation: Cancellation? = nil
   ) throws(StoreError) -> MigrationReport {
     var options = options
     options.isReadOnly = false
@@ -66,7 +66,7 @@ extension ObjectStore {
   static func migrate(
     _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
     _ options: StoreOptions, _ progress: (@Sendable (MigrationProgress) -> Void)? = nil,
-    _ cancellation: MigrationCancellation? = nil
+    _ cancellation: Cancellation? = nil
   ) throws(StoreError) -> MigrationReport {
     try onceMoreIfMapFull { () throws(StoreError) in
       for _ in 0..<Self.attempts {
@@ -85,7 +85,7 @@ extension ObjectStore {
   private static func runMigration(
     _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
     _ options: StoreOptions, _ progress: (@Sendable (MigrationProgress) -> Void)?,
-    _ cancellation: MigrationCancellation?
+    _ cancellation: Cancellation?
   ) throws(StoreError) -> MigrationReport? {
     guard let metadata = try engine.openTables([.metadata], create: false).first else {
       throw StoreError(.notAStore, "\(path) is no store of this library")

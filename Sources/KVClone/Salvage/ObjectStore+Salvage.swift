@@ -31,7 +31,7 @@ extension ObjectStore {
   @discardableResult
   public static func salvage(
     from source: String, to path: String, options: SalvageOptions = SalvageOptions(),
-    progress: (@Sendable (BackupProgress) -> Void)? = nil, cancellation: BackupCancellation? = nil
+    progress: (@Sendable (BackupProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws(StoreError) -> SalvageReport {
     try runSalvage(source, path, options, BackupRun(progress, cancellation))
   }
@@ -40,7 +40,7 @@ extension ObjectStore {
   @discardableResult
   public static func salvage(
     from source: String, to path: String, options: SalvageOptions = SalvageOptions(),
-    progress: (@Sendable (BackupProgress) -> Void)? = nil, cancellation: BackupCancellation = BackupCancellation()
+    progress: (@Sendable (BackupProgress) -> Void)? = nil, cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> SalvageReport {
     let run = BackupRun(progress, cancellation)
     return try await BackupRun.onOwnThread(cancellation) { () throws(StoreError) in

@@ -17,7 +17,7 @@ extension ObjectStore {
   ///   `forked`, and what the file system has to say.
   @available(*, noasync, message: "use the asynchronous form")
   public func deepStatistics(
-    progress: (@Sendable (StatisticsProgress) -> Void)? = nil, cancellation: StatisticsCancellation? = nil
+    progress: (@Sendable (StatisticsProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws(StoreError) -> DeepStatistics {
     try walkForStatistics(progress, cancellation)
   }
@@ -25,7 +25,7 @@ extension ObjectStore {
   /// The same from asynchronous code, on a thread of its own. Cancelling the task ends it with `cancelled`.
   public func deepStatistics(
     progress: (@Sendable (StatisticsProgress) -> Void)? = nil,
-    cancellation: StatisticsCancellation = StatisticsCancellation()
+    cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> DeepStatistics {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (continuation: CheckedContinuation<Result<DeepStatistics, StoreError>, Never>) in
@@ -44,7 +44,7 @@ extension ObjectStore {
   }
 
   private func walkForStatistics(
-    _ progress: (@Sendable (StatisticsProgress) -> Void)?, _ cancellation: StatisticsCancellation?
+    _ progress: (@Sendable (StatisticsProgress) -> Void)?, _ cancellation: Cancellation?
   ) throws(StoreError) -> DeepStatistics {
     guard let environment = (engine as? LMDBEngine)?.environment else { throw Self.noPages }
     let readers = try activeReaders()
@@ -70,7 +70,7 @@ extension ObjectStore {
 
   private static func watch(
     _ facts: StorageFacts, _ progress: (@Sendable (StatisticsProgress) -> Void)?,
-    _ cancellation: StatisticsCancellation?
+    _ cancellation: Cancellation?
   ) -> PageWatch? {
     guard progress != nil || cancellation != nil else { return nil }
     let total = facts.fileBytes

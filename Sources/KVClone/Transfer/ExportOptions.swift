@@ -1,5 +1,3 @@
-import Synchronization
-
 /// How far an export has come.
 public struct ExportProgress: Sendable, Hashable {
   /// What it is doing.
@@ -38,18 +36,4 @@ public struct ExportResult: Sendable, Hashable {
   public let byteCount: UInt64
   /// How long it took, with the wait for the disk.
   public let duration: Duration
-}
-
-/// Ends an export from another thread.
-public final class ExportCancellation: Sendable {
-  private let flag = Atomic<Bool>(false)
-
-  /// Nothing is cancelled yet.
-  public init() {}
-
-  /// Has the export throw `cancelled` soon, if it has not finished by then, with nothing left of it.
-  public func cancel() { flag.store(true, ordering: .relaxed) }
-
-  /// Whether `cancel` was called.
-  public var isCancelled: Bool { flag.load(ordering: .relaxed) }
 }

@@ -17,10 +17,10 @@ final class ExportRun: Sendable {
 
   private let path: String
   private let progress: (@Sendable (ExportProgress) -> Void)?
-  private let cancellation: ExportCancellation?
+  private let cancellation: Cancellation?
   private let written = Mutex(Written())
 
-  init(_ path: String, _ progress: (@Sendable (ExportProgress) -> Void)?, _ cancellation: ExportCancellation?) {
+  init(_ path: String, _ progress: (@Sendable (ExportProgress) -> Void)?, _ cancellation: Cancellation?) {
     self.path = path
     self.progress = progress
     self.cancellation = cancellation

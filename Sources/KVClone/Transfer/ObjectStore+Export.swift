@@ -25,7 +25,7 @@ extension ObjectStore {
   @available(*, noasync, message: "it waits for the disk: call it on a thread of your own")
   @discardableResult
   public func export(
-    to path: String, progress: (@Sendable (ExportProgress) -> Void)? = nil, cancellation: ExportCancellation? = nil
+    to path: String, progress: (@Sendable (ExportProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws(StoreError) -> ExportResult {
     let run = ExportRun(path, progress, cancellation)
     return try run.export(ReadTransaction(try readSession()))
@@ -40,7 +40,7 @@ extension Snapshot {
   @available(*, noasync, message: "it waits for the disk: call it on a thread of your own")
   @discardableResult
   public func export(
-    to path: String, progress: (@Sendable (ExportProgress) -> Void)? = nil, cancellation: ExportCancellation? = nil
+    to path: String, progress: (@Sendable (ExportProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws(StoreError) -> ExportResult {
     let run = ExportRun(path, progress, cancellation)
     return try run.export(ReadTransaction(try store.snapshotSession(info.name, epoch: info.epoch)))
