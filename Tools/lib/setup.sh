@@ -6,21 +6,19 @@ log="$root/.build/tool-output.log"
 say() { printf '%s\n' "$*"; }
 fail() { printf '%s\n' "$*" >&2; exit 1; }
 
-# Runs a command with its output put aside; the output, without lines of progress, is shown if the command fails. On a terminal,
-# the last step of the progress is shown meanwhile.
+# Runs a command with its output put aside; the output, without lines of progress, is shown if the command fails. Meanwhile
+# stderr tells that something goes on: on a terminal what is being built, elsewhere a line each minute.
 quietly() {
   mkdir -p "$root/.build"
-  local ticker= code=0
-  if [ -t 2 ]; then
-    show_steps &
-    ticker=$!
-  fi
+  local ticker code=0
+  # Its own, so that the output of an earlier command is not taken for this one's.
+  : >"$log"
+  show_steps >/dev/null &
+  ticker=$!
   "$@" >"$log" 2>&1 </dev/null || code=$?
-  if [ -n "$ticker" ]; then
-    kill "$ticker" 2>/dev/null || true
-    wait "$ticker" 2>/dev/null || true
-    printf '\r\033[K' >&2
-  fi
+  kill "$ticker" 2>/dev/null || true
+  wait "$ticker" 2>/dev/null || true
+  if [ -t 2 ]; then printf '\r\033[K' >&2; fi
   if [ "$code" -ne 0 ]; then
     grep -Ev '^\[[0-9]+/[0-9]+\] ' "$log" >&2 || true
     fail "failed: $*"
@@ -29,11 +27,24 @@ quietly() {
 
 # For as long as the script runs: where it was stopped by Ctrl-C, nobody else ends this.
 show_steps() {
-  local step
+  local started=$SECONDS told=0 passed step
   while sleep 1 && kill -0 "$$" 2>/dev/null; do
-    step=$(tail -c 2000 "$log" 2>/dev/null | grep -aEo '^\[[0-9]+/[0-9]+\] [A-Za-z]+ [A-Za-z0-9_-]*' | tail -n 1) || true
-    printf '\r\033[K%s' "$step" >&2
+    passed=$((SECONDS - started))
+    step=$(last_step)
+    if [ -t 2 ]; then
+      printf '\r\033[K%d:%02d %s' $((passed / 60)) $((passed % 60)) "$step" >&2
+    elif [ $((passed / 60)) -gt "$told" ]; then
+      told=$((passed / 60))
+      printf '  %d min: %s\n' "$told" "${step:-at work}" >&2
+    fi
   done
+}
+
+# What the command told last of its progress, on one line of at most 70 columns: a step of the build, or a package that is fetched.
+last_step() {
+  tail -c 4000 "$log" 2>/dev/null \
+    | grep -aEo '^(\[[0-9]+/[0-9]+\] [A-Za-z]+ [A-Za-z0-9_.-]*|(Fetch|Updat|Comput|Creat|Build|Extract)[a-z]+ .*)' \
+    | tail -n 1 | cut -c 1-70 || true
 }
 
 require_swift() {
