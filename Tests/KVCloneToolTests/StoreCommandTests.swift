@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import KVCloneTool
+
 @Suite("kvclone: init, info, model, check, demo")
 struct StoreCommandTests {
   @Test("init creates a store once")
@@ -116,6 +118,9 @@ struct StoreCommandTests {
     }
     for rule in ["R5", "R6", "R7", "R9", "R15", "R16", "R17"] { #expect(demo.text.contains(rule)) }
     #expect(!demo.text.contains("\u{1B}"))
+    // The tests' PATH has another kvclone, if any.
+    let alias = try #require(ShellWords.alias(for: Scratch.executable, path: ""))
+    #expect(demo.text.contains("\n  \(alias)\n  export KVCLONE_STORE=\(ShellWords.word(scratch.store))\n"))
     try scratch.succeed("check", "--read-data")
     try scratch.succeed("blob", "get", "Photo/1", "image", "-o", scratch.file("photo.bmp"))
     #expect(try scratch.read("photo.bmp").starts(with: Data("BM".utf8)))
@@ -124,5 +129,36 @@ struct StoreCommandTests {
     let clone = try #require(json["clone"] as? [String: Any])
     #expect(clone["blobsShared"] as? Int == 24)
     #expect(clone["bytesCopied"] as? Int == 0)
+  }
+
+  @Test("an alias is offered where the shell finds another program, or none")
+  func aliases() throws {
+    let scratch = try Scratch()
+    let manager = FileManager.default
+    for folder in ["here", "linked", "other", "folder/kvclone"] {
+      try manager.createDirectory(atPath: scratch.file(folder), withIntermediateDirectories: true)
+    }
+    for name in ["here/kvclone", "other/kvclone", "an 'old' one"] {
+      try scratch.write("#!/bin/sh\n", to: name)
+      try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: scratch.file(name))
+    }
+    try scratch.write("no program", to: "kvclone")
+    let program = scratch.file("here/kvclone")
+    try manager.createSymbolicLink(atPath: scratch.file("linked/kvclone"), withDestinationPath: program)
+    func alias(_ folders: String...) -> String? {
+      ShellWords.alias(for: program, path: folders.map(scratch.file).joined(separator: ":"))
+    }
+    #expect(alias("here") == nil && alias("linked", "other") == nil)
+    // A folder of the name, and a file that is no program, are passed over by a shell.
+    #expect(alias("folder", "", "here") == nil)
+    for path in [alias(), alias("other", "here"), alias("missing")] { #expect(path == "alias kvclone='\(program)'") }
+    #expect(ShellWords.word("a b") == "'a b'" && ShellWords.word("") == "''" && ShellWords.word("$HOME") == "'$HOME'")
+    // A shell that takes it line by line, as a terminal does, runs the program.
+    let odd = scratch.file("an 'old' one")
+    try scratch.write("#!/bin/sh\necho \"$1\"\n", to: "an 'old' one")
+    try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: odd)
+    let line = try #require(ShellWords.alias(for: odd, path: ""))
+    try scratch.write("\(line)\nkvclone works\n", to: "script")
+    #expect(try scratch.runProgram("/bin/sh", [scratch.file("script")]).text == "works\n")
   }
 }

@@ -24,7 +24,7 @@ struct DemoReport {
     for (command, effect) in suggestions() {
       lines.append(effect.isEmpty ? "  \(command)" : "  \(Text.padded(command, 45))\(style.dim(effect))")
     }
-    lines.append("  \(Text.padded("rm -r \(facts.path)", 45))\(style.dim("when you are done"))")
+    lines.append("  \(Text.padded("rm -r \(ShellWords.word(facts.path))", 45))\(style.dim("when you are done"))")
     return lines.joined(separator: "\n") + "\n"
   }
 
@@ -85,8 +85,9 @@ struct DemoReport {
   }
 
   private func suggestions() -> [(command: String, effect: String)] {
-    alias + [
-      ("export KVCLONE_STORE=\(facts.path)", ""),
+    let alias = ShellWords.alias(path: ProcessInfo.processInfo.environment["PATH"] ?? "")
+    return (alias.map { [($0, "")] } ?? []) + [
+      ("export KVCLONE_STORE=\(ShellWords.word(facts.path))", ""),
       ("kvclone info", "facts and counts"),
       ("kvclone get \(clone) --depth 1", "the clone and what it is linked to"),
       ("kvclone clone \(source) -n", "what a clone would do, rule by rule"),
@@ -95,15 +96,5 @@ struct DemoReport {
       ("kvclone model show", "the model and its rules"),
       ("kvclone check --read-data", "verify every byte"),
     ]
-  }
-
-  /// What makes the commands below work where the program is not on the PATH, as right after it was built.
-  private var alias: [(command: String, effect: String)] {
-    let program = CommandLine.arguments[0]
-    guard program.contains("/") else { return [] }
-    let onPath = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").contains { folder in
-      FileManager.default.isExecutableFile(atPath: "\(folder)/kvclone")
-    }
-    return onPath ? [] : [("alias kvclone='\(URL(fileURLWithPath: program).path)'", "")]
   }
 }
