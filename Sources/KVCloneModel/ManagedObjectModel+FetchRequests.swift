@@ -2,8 +2,10 @@ extension ManagedObjectModel {
   /// The request that a template of the model describes, with its variables filled in; nil where the model has no template
   /// of this name. Core Data's call of the same name.
   ///
-  /// - Parameter substitutionVariables: The values of `$NAME`, by name without the `$`. Those that are not given stay, and a
-  ///   fetch with them is an error.
+  /// - Parameters:
+  ///   - name: The template's name.
+  ///   - substitutionVariables: The values of `$NAME`, by name without the `$`. Those that are not given stay, and a fetch with
+  ///     them is an error.
   /// - Throws: `QueryFormatError` where the template's predicate cannot be read.
   public func fetchRequestFromTemplate(
     withName name: String, substitutionVariables: [String: QueryArgument] = [:]

@@ -37,7 +37,7 @@ struct OperatorsDayTests {
     let scratch = try Scratch()
     for (script, arguments) in [
       ("operators-day", ["--objects", "some"]), ("operators-day", ["--nonsense"]), ("readme", ["--nonsense"]),
-      ("manual", ["--nonsense"]),
+      ("manual", ["--nonsense"]), ("documentation", ["--nonsense"]), ("documentation", ["--output"]),
     ] {
       #expect(try scratch.runProgram(Programs.root + "/Tools/\(script)", arguments).code == 64, "\(script)")
       #expect(

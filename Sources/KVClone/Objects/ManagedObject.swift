@@ -4,7 +4,7 @@ import KVCloneRecords
 /// An object as a transaction read it: a value that may leave the transaction, be kept, changed and saved later.
 ///
 /// Reading an attribute needs no open transaction; following a to-many relationship does. Setting an attribute changes
-/// this value only; ``WriteTransaction/save(_:ifUnchanged:)`` writes what was set.
+/// this value only; ``WriteTransaction/save(_:ifUnchanged:)->_`` writes what was set.
 public struct ManagedObject: Sendable {
   /// The object's id.
   public let id: ObjectID

@@ -60,7 +60,7 @@ extension ManagedObject {
     }
   }
 
-  /// Sets a transformable attribute of this value; ``WriteTransaction/save(_:ifUnchanged:)`` writes it.
+  /// Sets a transformable attribute of this value; ``WriteTransaction/save(_:ifUnchanged:)->_`` writes it.
   ///
   /// - Throws: `unknownProperty`, `wrongType`, `unknownTransformer`, `transformFailed`.
   public mutating func setTransformed<Value: Sendable>(_ attribute: String, _ value: Value?) throws(StoreError) {

@@ -48,7 +48,7 @@ extension ObjectReading where Self: ~Copyable {
 
   /// The ids of the objects that a prepared request asks for, in its order.
   ///
-  /// - Throws: see ``fetch(_:_:)``.
+  /// - Throws: see ``fetch(_:_:)->[ManagedObject]``.
   public borrowing func fetchIDs(
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> [ObjectID] {
@@ -66,7 +66,7 @@ extension ObjectReading where Self: ~Copyable {
 
   /// How many objects a prepared request asks for, its offset and limit included.
   ///
-  /// - Throws: see ``fetch(_:_:)``.
+  /// - Throws: see ``fetch(_:_:)->[ManagedObject]``.
   public borrowing func count(
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> Int {
@@ -77,7 +77,7 @@ extension ObjectReading where Self: ~Copyable {
 
   /// The objects that a prepared request asks for, one by one in its order, until `body` answers false.
   ///
-  /// - Throws: see ``fetch(_:_:)``, and what `body` throws.
+  /// - Throws: see ``fetch(_:_:)->[ManagedObject]``, and what `body` throws.
   public borrowing func forEachObject(
     matching request: PreparedRequest, _ variables: QueryVariables = [:],
     _ body: (ManagedObject) throws -> Bool
@@ -88,7 +88,7 @@ extension ObjectReading where Self: ~Copyable {
   /// Looks at the objects that a prepared request asks for, one by one in its order, without copying them, until `body`
   /// answers false.
   ///
-  /// - Throws: see ``fetch(_:_:)``, and what `body` throws.
+  /// - Throws: see ``fetch(_:_:)->[ManagedObject]``, and what `body` throws.
   public borrowing func forEachView(
     matching request: PreparedRequest, _ variables: QueryVariables = [:], _ body: (ObjectView) throws -> Bool
   ) throws {
@@ -99,7 +99,7 @@ extension ObjectReading where Self: ~Copyable {
 
   /// What would be done for a prepared request and these values, in words, a line for each step.
   ///
-  /// - Throws: see ``fetch(_:_:)``.
+  /// - Throws: see ``fetch(_:_:)->[ManagedObject]``.
   public borrowing func explain(
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> [String] {

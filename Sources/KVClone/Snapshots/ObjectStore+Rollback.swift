@@ -49,7 +49,7 @@ extension ObjectStore {
     try await onWriterQueue { try self.runRollback(snapshot, objects) }
   }
 
-  /// What ``rollback(to:objects:)`` would do, and what it would cost. Writes nothing. Time follows what was changed since.
+  /// What `rollback(to:objects:)` would do, and what it would cost. Writes nothing. Time follows what was changed since.
   public func planRollback(to snapshot: Snapshot, objects: [ObjectID]? = nil) throws -> RollbackResult {
     try requireOwn(snapshot)
     let session = try readSession()

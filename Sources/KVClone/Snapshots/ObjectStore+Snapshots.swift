@@ -12,7 +12,7 @@ extension ObjectStore {
   ///
   /// - Parameters:
   ///   - name: 1 to 128 characters out of A-Z, a-z, 0-9, point, underscore and hyphen; not beginning with `auto-`.
-  ///   - expires: when it may go, see ``deleteExpiredSnapshots()``; nil: it stays until it is deleted.
+  ///   - expires: when it may go, see `deleteExpiredSnapshots()`; nil: it stays until it is deleted.
   ///   - userInfo: whatever is to be known of it.
   /// - Throws: `invalidSnapshotName`, `snapshotExists`, `busy`, `diskFull` …
   @available(*, noasync, message: "use the asynchronous form")
@@ -102,7 +102,7 @@ extension ObjectStore {
   /// Deletes snapshots, from asynchronous code.
   public func deleteSnapshots(named names: [String]) async throws { try await onWriterQueue { try self.drop(names) } }
 
-  /// Deletes a snapshot; see ``deleteSnapshots(named:)``.
+  /// Deletes a snapshot; see `deleteSnapshots(named:)`.
   @available(*, noasync, message: "use the asynchronous form")
   public func deleteSnapshot(named name: String) throws { try drop([name]) }
 
@@ -144,7 +144,7 @@ extension ObjectStore {
 }
 
 extension WriteTransaction {
-  /// Makes a snapshot of what this transaction sees now; see ``ObjectStore/createSnapshot(named:expiresAt:userInfo:)``. What the
+  /// Makes a snapshot of what this transaction sees now; see `ObjectStore.createSnapshot(named:expiresAt:userInfo:)`. What the
   /// transaction has changed before is in it, what it changes afterwards is not. The rules of the model are checked when
   /// the transaction commits, and so for its end alone.
   @discardableResult

@@ -7,7 +7,7 @@ import KVCloneRecords
 
 /// What a store knows of a named snapshot.
 public struct SnapshotInfo: Sendable, Hashable {
-  /// Its name, see ``ObjectStore/createSnapshot(named:expiresAt:userInfo:)``.
+  /// Its name, see `ObjectStore.createSnapshot(named:expiresAt:userInfo:)`.
   public let name: String
   /// When it was made.
   public let created: Date
@@ -21,7 +21,7 @@ public struct SnapshotInfo: Sendable, Hashable {
   public let holds: [String]
   /// What whoever made it said of it.
   public let userInfo: [String: String]
-  /// Made by the store itself: before a rollback, or by ``ObjectStore/createAutomaticSnapshot(userInfo:)``.
+  /// Made by the store itself: before a rollback, or by `ObjectStore.createAutomaticSnapshot(userInfo:)`.
   public let isAutomatic: Bool
   /// The name of the model version by which it is read, where that has one.
   public let modelVersion: String?
@@ -42,7 +42,7 @@ public struct SnapshotInfo: Sendable, Hashable {
     epoch = value.epoch
   }
 
-  /// Whether its time is over, so that ``ObjectStore/deleteExpiredSnapshots()`` deletes it, unless somebody holds it.
+  /// Whether its time is over, so that `ObjectStore.deleteExpiredSnapshots()` deletes it, unless somebody holds it.
   public func isExpired(at date: Date = Date()) -> Bool { expires.map { $0 <= date } ?? false }
 }
 

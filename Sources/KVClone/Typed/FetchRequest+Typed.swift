@@ -4,7 +4,7 @@ public import KVCloneModel
 extension FetchRequest {
   /// Asks for objects of an entity by Foundation's predicates and sort descriptors; see <doc:TypedSwift>.
   ///
-  /// What comes of them is in ``FetchRequest/predicate`` and ``FetchRequest/sortDescriptors``, where it can be read, and
+  /// What comes of them is in `predicate` and `sortDescriptors`, where it can be read, and
   /// changed to what only the predicate language can say.
   ///
   /// - Throws: `invalidPredicate` for what the store cannot be asked.

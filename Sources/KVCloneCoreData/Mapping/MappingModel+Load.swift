@@ -3,7 +3,7 @@ public import KVCloneModel
 
 /// A mapping model that was read from a file, and what was odd about it.
 public struct LoadedMappingModel: Hashable, Sendable {
-  /// The mapping model; ``MappingModel/resolved(from:to:)`` holds it against its models.
+  /// The mapping model; `MappingModel.resolved(from:to:)` holds it against its models.
   public var mapping: MappingModel
   /// What is odd but can be lived with, or is refused only when a migration needs it.
   public var warnings: [ModelWarning]

@@ -40,7 +40,13 @@ public struct EntityMapping: Hashable, Sendable {
   ///   - source: The entity whose objects are read.
   ///   - destination: The entity whose objects are made.
   ///   - name: The mapping's name; nil is one made of the entities' names, such as `NoteToMemo`.
+  ///   - type: What is done, where it is not what the two entities make likely.
+  ///   - sourceObjects: Which of the source entity's objects are read.
+  ///   - attributes: How the destination objects' attributes get their values.
+  ///   - relationships: How their relationships get theirs, when all objects are made.
+  ///   - mapsUnlistedProperties: Whether properties that are not listed get their values from those of the same name.
   ///   - policy: The name under which the policy is registered.
+  ///   - userInfo: Annotations, which policies can read.
   public init(
     from source: String?, to destination: String?, name: String? = nil, type: EntityMappingType = .undefined,
     where sourceObjects: SourceObjects = .all, attributes: [PropertyMapping] = [],

@@ -138,7 +138,9 @@ private func snapshots(_ store: ObjectStore) throws {
     print(difference.name, difference.propertyNames)
     return true
   }
+  let notes = try before.read { tx in try tx.fetch(FetchRequest("Note")) }
   try store.rollback(to: before)
+  _ = notes
 }
 
 private func pinned(_ store: ObjectStore, _ pages: [FetchRequest], send: ([ManagedObject]) async throws -> Void)
