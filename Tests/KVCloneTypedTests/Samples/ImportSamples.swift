@@ -9,3 +9,12 @@ private func fromCoreData() throws {
   let store = try ObjectStore.open(at: "store")
   store.close()
 }
+
+private func transactions(_ store: ObjectStore, _ note: ObjectID, _ milk: ObjectID) throws {
+  let title = try store.read { tx in try tx.object(note)["title"] }
+  try store.write { tx in
+    try tx.set(note, "title", "Groceries")
+    try tx.link(note, "items", [milk])
+  }
+  _ = title
+}
