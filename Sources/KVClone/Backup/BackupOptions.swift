@@ -49,7 +49,7 @@ public struct BackupResult: Sendable, Hashable {
   public var keptCount: UInt64 = 0
 }
 
-/// What ``ObjectStore/snapshotFile(to:progress:cancellation:)-(_,_,BackupCancellation?)`` made.
+/// What ``ObjectStore/snapshotFile(to:progress:cancellation:)-(_,_,Cancellation?)`` made.
 public struct FileSnapshotResult: Sendable, Hashable {
   /// Why the file was copied, and does not share its blocks with the store's.
   public enum CopyReason: String, Sendable, Hashable {

@@ -9,7 +9,7 @@ extension ObjectStore {
   ///
   /// Memory stays flat. Pages that writers free are not used again while the pages are copied.
   ///
-  /// With ``BackupOptions/since`` it is an increment, and no store: ``restore(from:to:progress:cancellation:)-(String,_,_,BackupCancellation?)`` puts it into a
+  /// With ``BackupOptions/since`` it is an increment, and no store: ``restore(from:to:progress:cancellation:)-(String,_,_,Cancellation?)`` puts it into a
   /// backup that has the snapshot.
   ///
   /// - Parameters:

@@ -13,7 +13,7 @@ extension ObjectStore {
   ///   - progress: is told how far the restoration has come, on the thread that does it.
   ///   - cancellation: ends it from another thread.
   /// - Throws: `noStore`, `notAStore`, `damaged` (the source is), `newerFormat`, `olderFormat`, `busy` (the source is
-  ///   written), `alreadyOpen` (in this process: ``backup(to:options:progress:cancellation:)-(_,_,_,BackupCancellation?)`` is for that), `storeExists`,
+  ///   written), `alreadyOpen` (in this process: ``backup(to:options:progress:cancellation:)-(_,_,_,Cancellation?)`` is for that), `storeExists`,
   ///   `diskFull`, `cancelled`, and what the file system has to say.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult

@@ -107,7 +107,7 @@ public struct Damage: Sendable, Hashable {
   /// What is wrong. It never contains stored values.
   public let message: String
   /// Whether only data is concerned that follows from the objects, which are intact: ``ObjectStore/repair(isDryRun:)`` makes it anew. All other
-  /// damage needs a backup, or ``ObjectStore/salvage(from:to:options:progress:cancellation:)-(_,_,_,_,BackupCancellation?)``.
+  /// damage needs a backup, or ``ObjectStore/salvage(from:to:options:progress:cancellation:)-(_,_,_,_,Cancellation?)``.
   public var isDerived: Bool = false
 }
 

@@ -22,7 +22,7 @@ extension ObjectStore {
   ///
   /// - Parameter isDryRun: finds out whether it could be done, and changes nothing.
   /// - Throws: `damaged` (the damage is not of that kind: restore a backup, or use
-  ///   ``salvage(from:to:options:progress:cancellation:)-(_,_,_,_,BackupCancellation?)``), `readOnly`, and what a write transaction throws.
+  ///   ``salvage(from:to:options:progress:cancellation:)-(_,_,_,_,Cancellation?)``), `readOnly`, and what a write transaction throws.
   @available(*, noasync, message: "run it on a thread of its own")
   @discardableResult
   public func repair(isDryRun: Bool = false) throws(StoreError) -> RepairReport {

@@ -1,4 +1,4 @@
-/// Where a store's bytes are: see ``ObjectStore/deepStatistics(progress:cancellation:)-(_,StatisticsCancellation?)``.
+/// Where a store's bytes are: see ``ObjectStore/deepStatistics(progress:cancellation:)-(_,Cancellation?)``.
 ///
 /// Bytes of entities, relationships, large values, indexes and previous states are those of keys and values, checksums
 /// included. ``areas`` has every byte of every page once.
