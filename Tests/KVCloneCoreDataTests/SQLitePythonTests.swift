@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 import Testing
 
 @testable import KVCloneCoreData
@@ -67,6 +68,7 @@ struct SQLitePythonTests {
       return text == "i\(number)" || text.first == "r" && Double(text.dropFirst()) == Double(number)
     case .real(let number): return text.first == "r" && Double(text.dropFirst()) == number
     case .text(let string): return text == "s" + hex(string.utf8)
+    case .unreadableText: return false
     case .blob(let bytes): return text == "b" + hex(bytes)
     case .longBlob(let count): return text.utf8.count == 1 + 2 * count
     }
@@ -102,21 +104,5 @@ struct SQLitePythonTests {
       #expect(count == lines.count, "\(form), page size \(pageSize)")
       try file.requireUnchanged()
     }
-  }
-}
-
-/// The interpreter, where there is one.
-enum Python {
-  static let hasSQLite = (try? run(["-c", "import sqlite3"])) == 0
-
-  static func run(_ arguments: [String]) throws -> Int32 {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["python3"] + arguments
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    return process.terminationStatus
   }
 }

@@ -7,10 +7,10 @@ import Testing
 /// The reader against databases that are written byte by byte.
 @Suite("SQLite reader")
 struct SQLiteReaderTests {
-  private static let sql = "CREATE TABLE T (Z_PK INTEGER PRIMARY KEY, N INTEGER, R FLOAT, S VARCHAR, B BLOB)"
+  static let sql = "CREATE TABLE T (Z_PK INTEGER PRIMARY KEY, N INTEGER, R FLOAT, S VARCHAR, B BLOB)"
 
   /// Values of every type and size that a row can have.
-  private static func rows(_ count: Int, large: Int) -> [(id: Int64, values: [SQLiteValue])] {
+  static func rows(_ count: Int, large: Int) -> [(id: Int64, values: [SQLiteValue])] {
     let numbers: [Int64] = [
       0, 1, -1, 127, -128, 128, 32_767, -32_769, 1 << 23, -(1 << 31), 1 << 40, -(1 << 47) - 1, .max, .min,
     ]
@@ -27,7 +27,7 @@ struct SQLiteReaderTests {
     }
   }
 
-  private static func read(_ bytes: [UInt8], log: [UInt8]? = nil) throws -> [[SQLiteValue]] {
+  static func read(_ bytes: [UInt8], log: [UInt8]? = nil) throws -> [[SQLiteValue]] {
     let file = try SQLiteFile(SQLiteBytes(bytes), log: log.map { SQLiteBytes($0) })
     guard let table = try file.table("t") else { return [] }
     let scan = try SQLiteScan(file, table)
@@ -41,7 +41,7 @@ struct SQLiteReaderTests {
   }
 
   /// What reading gives: the id in the place of its alias.
-  private static func expected(_ rows: [(id: Int64, values: [SQLiteValue])]) -> [[SQLiteValue]] {
+  static func expected(_ rows: [(id: Int64, values: [SQLiteValue])]) -> [[SQLiteValue]] {
     rows.map { [.integer($0.id)] + $0.values.dropFirst() }
   }
 
@@ -212,76 +212,4 @@ struct SQLiteReaderTests {
     #expect(kind { $0[515] = 0xFF } == .damagedDatabase)
     #expect(kind { _ in } == nil)
   }
-
-  /// An inner page that leads to itself, and an overflow chain that does.
-  @Test("circles end")
-  func circles() throws {
-    var writer = SQLiteWriter(pageSize: 512)
-    writer.add("T", Self.sql, Self.rows(300, large: 20))
-    var bytes = writer.bytes()
-    #expect(bytes[512] == 0x05)
-    // The rightmost child of the root is the root.
-    bytes.replaceSubrange(512 + 8..<512 + 12, with: [0, 0, 0, 2])
-    #expect { try Self.read(bytes) } throws: { ($0 as? SQLiteError)?.kind == .damagedDatabase }
-    var long = SQLiteWriter(pageSize: 512)
-    long.add("T", Self.sql, [(1, [.null, .null, .null, .null, .longBlob(byteCount: 5_000)])])
-    bytes = long.bytes()
-    // Page 3 is the first of the chain; it names itself as the next one.
-    bytes.replaceSubrange(1024..<1028, with: [0, 0, 0, 3])
-    #expect(try Self.read(bytes).count == 1)
-    let file = try SQLiteFile(SQLiteBytes(bytes))
-    let scan = try SQLiteScan(file, try #require(try file.table("T")))
-    #expect(try scan.next())
-    // As many pages as the row has bytes for are read at most: the same one again, or an error where the file has fewer.
-    var count = 0
-    do {
-      try scan.readChunks(4) { count += $0.count }
-      #expect(count == 5_000)
-    } catch let error as SQLiteError {
-      #expect(error.kind == .damagedDatabase)
-    }
-  }
-
-  @Test("random damage ends in rows or a typed error", arguments: SQLiteSeeds.seeds)
-  func random(_ seed: UInt64) throws {
-    var generator = SeededGenerator(seed: seed)
-    for round in 0..<300 {
-      var writer = SQLiteWriter(pageSize: [512, 1024].randomElement(using: &generator) ?? 512)
-      writer.add("T", Self.sql, Self.rows(60, large: 1_500))
-      var bytes = writer.bytes()
-      var log = SQLiteWriter.log(
-        [.init(page: 1, bytes: Array(bytes.prefix(writer.pageSize)), size: bytes.count / writer.pageSize)],
-        pageSize: writer.pageSize)
-      for _ in 0..<Int.random(in: 1...12, using: &generator) {
-        if Bool.random(using: &generator) {
-          bytes[Int.random(in: 0..<bytes.count, using: &generator)] = .random(in: 0...255, using: &generator)
-        } else {
-          // Where trees and rows have their heads.
-          let page = Int.random(in: 0..<bytes.count / writer.pageSize, using: &generator)
-          bytes[page * writer.pageSize + Int.random(in: 0..<16, using: &generator)] = .random(
-            in: 0...255, using: &generator)
-        }
-      }
-      if Int.random(in: 0..<4, using: &generator) == 0 {
-        bytes.removeLast(Int.random(in: 0..<bytes.count, using: &generator))
-      }
-      if Bool.random(using: &generator) { log[Int.random(in: 0..<log.count, using: &generator)] ^= 1 }
-      do {
-        _ = try Self.read(bytes, log: Bool.random(using: &generator) ? log : nil)
-      } catch is SQLiteError {
-        // Typed, as it should be.
-      } catch {
-        Issue.record("\(error), seed \(seed), round \(round)")
-      }
-    }
-  }
-}
-
-/// KVCLONE_SEEDS, or one that is fixed and two that are not.
-enum SQLiteSeeds {
-  static let seeds: [UInt64] = {
-    let given = ProcessInfo.processInfo.environment["KVCLONE_SEEDS"] ?? ""
-    let seeds = given.split(separator: ",").compactMap { UInt64($0) }
-    return seeds.isEmpty ? [1, .random(in: 0 ... .max), .random(in: 0 ... .max)] : seeds
-  }()
 }

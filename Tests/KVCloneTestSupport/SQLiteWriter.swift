@@ -190,6 +190,10 @@ package struct SQLiteWriter: Sendable {
         let bytes = encoded(text)
         types += Self.varint(UInt64(13 + 2 * bytes.count))
         body += bytes
+      case .unreadableText:
+        // One byte, which is text in none of the encodings.
+        types += Self.varint(15)
+        body += [0xFF]
       case .blob(let bytes):
         types += Self.varint(UInt64(12 + 2 * bytes.count))
         body += bytes

@@ -14,6 +14,8 @@ package struct SQLiteError: Error, Hashable, Sendable {
     case unreadableDatabase
     /// The database was written while it was read.
     case changedDatabase
+    /// Whoever wanted it read does not any more.
+    case cancelled
   }
 
   /// What is wrong.

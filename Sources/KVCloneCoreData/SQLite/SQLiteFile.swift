@@ -18,7 +18,11 @@ package final class SQLiteFile {
   private var cache: [(number: Int, bytes: [UInt8])]
   /// What tells whether somebody wrote meanwhile.
   private let mark: Mark
+  let isCancelled: () -> Bool
   private var known: [String: SQLiteTable]?
+
+  /// Statements of tables are kept, so their bytes are bounded: a schema of a thousand tables has some megabytes.
+  private static let schemaLimit = 64 << 20
 
   private struct Mark: Equatable {
     let header: [UInt8]
@@ -42,11 +46,15 @@ package final class SQLiteFile {
   /// - Parameters:
   ///   - log: the file of the same name with `-wal`.
   ///   - journal: the file of the same name with `-journal`.
+  ///   - isCancelled: is asked before every page of the files, every frame of the log and every row.
   /// - Throws: `hotJournal` where the journal belongs to a transaction that was cut off; `notADatabase`, `unsupportedDatabase`,
-  ///   `damagedDatabase`, `unreadableDatabase`.
+  ///   `damagedDatabase`, `unreadableDatabase`, `cancelled`.
   package init(
-    _ main: any SQLiteSource, log: (any SQLiteSource)? = nil, journal: (any SQLiteSource)? = nil
+    _ main: any SQLiteSource, log: (any SQLiteSource)? = nil, journal: (any SQLiteSource)? = nil,
+    isCancelled: @escaping () -> Bool = { false }
   ) throws(SQLiteError) {
+    self.isCancelled = isCancelled
+    try Self.check(isCancelled)
     if let journal, try journal.read(0, 8) == Self.journalMagic {
       throw SQLiteError(
         .hotJournal,
@@ -55,7 +63,7 @@ package final class SQLiteFile {
     }
     mark = try Mark(main, log)
     var header = try SQLiteHeader(mark.header)
-    let wal: SQLiteWAL? = if let log { try SQLiteWAL(log) } else { nil }
+    let wal: SQLiteWAL? = if let log { try SQLiteWAL(log, isCancelled) } else { nil }
     if let log, let wal {
       guard wal.pageSize == header.pageSize else {
         throw .damaged("the write-ahead log is that of another database; take both files from the same place")
@@ -72,6 +80,14 @@ package final class SQLiteFile {
     cache = Array(repeating: (-1, []), count: max(8, Self.cacheBytes / header.pageSize))
   }
 
+  /// Throws `cancelled` once whoever wanted the database read does not any more. It takes some nanoseconds: work that reads
+  /// nothing calls it, too.
+  package func checkCancelled() throws(SQLiteError) { try Self.check(isCancelled) }
+
+  static func check(_ isCancelled: () -> Bool) throws(SQLiteError) {
+    if isCancelled() { throw SQLiteError(.cancelled, "the reading of the database was cancelled") }
+  }
+
   /// A page's bytes, kept for the next time.
   func page(_ number: Int) throws(SQLiteError) -> [UInt8] {
     let slot = number % cache.count
@@ -83,6 +99,7 @@ package final class SQLiteFile {
 
   /// A page's bytes that will not be asked for again soon.
   func readPage(_ number: Int) throws(SQLiteError) -> [UInt8] {
+    try checkCancelled()
     guard (1...max(1, pageCount)).contains(number), pageCount > 0 else {
       throw .damaged("a page is named that lies beyond the end", page: number)
     }
@@ -104,16 +121,25 @@ package final class SQLiteFile {
       "the database was written while it was read; quit the app, or copy the file with its -wal, and read the copy")
   }
 
-  /// The tables by their names in capitals: SQLite's names do not tell capitals and small letters apart.
+  /// The tables by their names in capitals: SQLite's names do not tell capitals and small letters apart. Those with names that are no
+  /// store's of Core Data are left out.
   package func tables() throws(SQLiteError) -> [String: SQLiteTable] {
     if let known { return known }
     var result: [String: SQLiteTable] = [:]
+    var byteCount = 0
     let scan = SQLiteScan(self, root: 1, name: "sqlite_schema")
     while try scan.next() {
       guard case .text("table") = try scan.value(0), case .text(let name) = try scan.value(1),
-        case .integer(let root) = try scan.value(3), root > 0
+        case .integer(let root) = try scan.value(3), root > 0, name.isPlainName
       else { continue }
       let sql: String? = if case .text(let text) = try scan.value(4) { text } else { nil }
+      byteCount += sql?.utf8.count ?? 0
+      if byteCount > Self.schemaLimit {
+        throw SQLiteError(
+          .unsupportedDatabase,
+          "the definitions of its tables have more than \(Self.schemaLimit) bytes, which no store of Core Data's has; check the file"
+        )
+      }
       result[name.uppercased()] = SQLiteTable(name: name, root: Int(clamping: root), sql: sql ?? "")
     }
     known = result

@@ -4,20 +4,31 @@ package enum SQLiteValue: Hashable, Sendable {
   case integer(Int64)
   case real(Double)
   case text(String)
+  /// Text that cannot be had.
+  case unreadableText(TextProblem)
   case blob([UInt8])
   /// Bytes that are too many to be handed over at once: ``SQLiteScan/readChunks(_:_:)``.
   case longBlob(byteCount: Int)
+
+  /// Why a text cannot be had. Only its own value is lost by it: the row has others.
+  package enum TextProblem: Hashable, Sendable {
+    /// Its bytes are not of the database's encoding.
+    case encoding
+    /// It has more bytes than ``SQLiteScan/textLimit``.
+    case length
+  }
 }
 
 /// Goes over the rows of a table in the order of their row ids.
 ///
-/// No more pages are entered than the file has: a tree that leads back into itself ends in an error, and an overflow chain that does
-/// ends with the row, whose bytes are then not what they were.
+/// Invariant: a page has one place in one tree, as a part of it or of one row's overflow chain. Which were entered is kept, a bit a
+/// page, and the second way to one is an error: a tree or a chain that leads back into itself, or into another one, gives nothing
+/// twice.
 package final class SQLiteScan {
   /// Blobs up to this size are values.
   package static let inlineLimit = 64 << 10
-  /// Text above this is refused: it is handed over whole.
-  static let textLimit = 256 << 20
+  /// Text of more bytes than this is not read: it is handed over whole.
+  package static let textLimit = 256 << 20
   /// Deeper than any tree of 2^32 pages.
   private static let maximumDepth = 20
 
@@ -38,8 +49,8 @@ package final class SQLiteScan {
   private let table: SQLiteTable?
   private var levels: [Level] = []
   private var hasBegun = false
-  /// Pages that may still be entered.
-  private var visitsLeft: Int
+  /// The pages of the tree and of the overflow chains that were entered.
+  private var entered = SQLitePageSet()
   private var lastRowID: Int64?
   var payload = SQLitePayload()
   var fields: [SQLiteField] = []
@@ -52,7 +63,6 @@ package final class SQLiteScan {
     self.root = root
     self.name = name
     self.table = table
-    visitsLeft = file.byteCount / file.pageSize + 1
   }
 
   /// - Throws: `unsupportedDatabase` for tables that are no plain ones.
@@ -63,6 +73,8 @@ package final class SQLiteScan {
 
   /// Goes to the next row; false where there is none.
   package func next() throws(SQLiteError) -> Bool {
+    // Rows may come out of the cache for long.
+    try file.checkCancelled()
     if !hasBegun {
       hasBegun = true
       try enter(root)
@@ -92,13 +104,12 @@ package final class SQLiteScan {
     return false
   }
 
-  private func spendVisit(_ number: Int) throws(SQLiteError) {
-    visitsLeft -= 1
-    if visitsLeft < 0 { throw .damaged("table \(name) leads to a page more than once", page: number) }
+  private func requireFirstVisit(_ number: Int) throws(SQLiteError) {
+    guard entered.insert(number) else { throw .damaged("table \(name) leads to a page more than once", page: number) }
   }
 
   private func enter(_ number: Int) throws(SQLiteError) {
-    try spendVisit(number)
+    try requireFirstVisit(number)
     guard levels.count < Self.maximumDepth else {
       throw .damaged("table \(name) is deeper than any tree", page: number)
     }
@@ -151,7 +162,7 @@ package final class SQLiteScan {
       throw .damaged("a row of table \(name) reaches beyond the page", page: level.number)
     }
     payload.begin(
-      page: level.page, number: level.number, start: start, local: local, total: total,
+      page: level.page, start: start, local: local, total: total,
       overflow: local < total ? Int(SQLiteBytesReader.number(level.page, start + local)) : 0)
     try readFields(level.number)
   }
@@ -201,10 +212,13 @@ package final class SQLiteScan {
     case 8: return .integer(0)
     case 9: return .integer(1)
     case 1...6: return .integer(try integer(field))
-    case 7: return .real(Double(bitPattern: UInt64(bitPattern: try integer(field))))
+    case 7:
+      let number = Double(bitPattern: UInt64(bitPattern: try integer(field)))
+      // As SQLite has it.
+      return number.isNaN ? .null : .real(number)
     default: break
     }
-    if field.type % 2 == 1 { return .text(try text(field)) }
+    if field.type % 2 == 1 { return try text(field) }
     return field.count <= Self.inlineLimit
       ? .blob(try bytes(field.start, field.count)) : .longBlob(byteCount: field.count)
   }
@@ -227,10 +241,8 @@ package final class SQLiteScan {
     return value
   }
 
-  private func text(_ field: SQLiteField) throws(SQLiteError) -> String {
-    guard field.count <= Self.textLimit else {
-      throw SQLiteError(.unsupportedDatabase, "a text in table \(name) is longer than \(Self.textLimit) bytes")
-    }
+  private func text(_ field: SQLiteField) throws(SQLiteError) -> SQLiteValue {
+    guard field.count <= Self.textLimit else { return .unreadableText(.length) }
     let bytes = try bytes(field.start, field.count)
     let text: String?
     switch file.header.encoding {
@@ -238,10 +250,7 @@ package final class SQLiteScan {
     case .utf16LittleEndian: text = Self.wideText(bytes) { UInt16($1) << 8 | UInt16($0) }
     case .utf16BigEndian: text = Self.wideText(bytes) { UInt16($0) << 8 | UInt16($1) }
     }
-    guard let text else {
-      throw .damaged("a text in table \(name) is not of the database's encoding", page: payload.number)
-    }
-    return text
+    return text.map { .text($0) } ?? .unreadableText(.encoding)
   }
 
   private static func wideText(_ bytes: [UInt8], _ unit: (UInt8, UInt8) -> UInt16) -> String? {
@@ -304,8 +313,9 @@ package final class SQLiteScan {
       let next =
         payload.overflowOrdinal < 0
         ? payload.overflow : Int(SQLiteBytesReader.number(payload.overflowPage, 0))
+      // Going there again within the row is not a second way.
       if payload.overflowOrdinal + 1 > payload.farthestOrdinal {
-        try spendVisit(next)
+        try requireFirstVisit(next)
         payload.farthestOrdinal = payload.overflowOrdinal + 1
       }
       payload.overflowPage = try file.readPage(next)
@@ -336,7 +346,6 @@ struct SQLiteField {
 /// The bytes of one row: some on its page, the rest on a chain of overflow pages.
 struct SQLitePayload {
   private(set) var page: [UInt8] = []
-  private(set) var number = 0
   private(set) var start = 0
   private(set) var local = 0
   private(set) var total = 0
@@ -347,8 +356,8 @@ struct SQLitePayload {
   /// The farthest page of the chain that was read.
   var farthestOrdinal = -1
 
-  mutating func begin(page: [UInt8], number: Int, start: Int, local: Int, total: Int, overflow: Int) {
-    (self.page, self.number, self.start, self.local) = (page, number, start, local)
+  mutating func begin(page: [UInt8], start: Int, local: Int, total: Int, overflow: Int) {
+    (self.page, self.start, self.local) = (page, start, local)
     (self.total, self.overflow) = (total, overflow)
     rewind()
     farthestOrdinal = -1

@@ -103,6 +103,9 @@ private struct CreateTableParser {
       return nil
     }
     guard let name = first.name else { return "has a column without a name; copy its rows into a plain table" }
+    guard name.isPlainName else {
+      return "has a column whose name is none of Core Data's (long, or with control characters); check the file"
+    }
     let rest = item.dropFirst()
     let type = rest.prefix { token in !Self.columnWords.contains { token.isWord($0) } }
     let constraints = Array(rest.dropFirst(type.count))
@@ -158,6 +161,13 @@ private struct CreateTableParser {
     case .quoted(let text): return .text(text)
     default: return nil
     }
+  }
+}
+
+extension String {
+  /// Whether it may be a name in a store of Core Data's, and be told to people: control characters would tell their terminals.
+  var isPlainName: Bool {
+    utf8.count <= 1_024 && !unicodeScalars.contains { $0.properties.generalCategory == .control }
   }
 }
 

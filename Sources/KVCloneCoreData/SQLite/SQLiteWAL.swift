@@ -11,7 +11,9 @@ struct SQLiteWAL {
   let offsets: [UInt32: Int]
 
   /// Reads a log; nil where it holds no committed transaction.
-  init?(_ source: any SQLiteSource) throws(SQLiteError) {
+  ///
+  /// - Parameter isCancelled: is asked before every frame: a log may be as long as its disk.
+  init?(_ source: any SQLiteSource, _ isCancelled: () -> Bool = { false }) throws(SQLiteError) {
     let header = try source.read(0, Self.headerSize)
     guard header.count == Self.headerSize else { return nil }
     let magic = SQLiteBytesReader.number(header, 0)
@@ -33,6 +35,7 @@ struct SQLiteWAL {
     var committed: [UInt32: Int] = [:]
     var pageCount: Int?
     while true {
+      try SQLiteFile.check(isCancelled)
       let frame = try source.read(offset, Self.frameHeaderSize + pageSize)
       guard frame.count == Self.frameHeaderSize + pageSize, frame[8..<16].elementsEqual(header[16..<24]) else { break }
       let number = SQLiteBytesReader.number(frame, 0)

@@ -9,6 +9,9 @@ package enum CoreDataValue {
     case outOfRange(String)
   }
 
+  /// A decimal number has 38 digits, and at most 165 with all zeros written out.
+  private static let longestDecimal = 400
+
   /// Bytes of a reference to a file: 02, a name, and a zero byte.
   package static let externalReferenceLength = 38
 
@@ -17,6 +20,12 @@ package enum CoreDataValue {
     _ stored: SQLiteValue, of attribute: AttributeDescription
   ) throws(Refusal) -> AttributeValue? {
     if stored == .null { return nil }
+    if case .unreadableText(let problem) = stored {
+      switch problem {
+      case .encoding: throw .wrongType("text whose bytes are not of the database's encoding")
+      case .length: throw .outOfRange("text of more than \(SQLiteScan.textLimit) bytes")
+      }
+    }
     switch attribute.type {
     case .integer16: return .integer(try integer(stored, Int64(Int16.min)...Int64(Int16.max)))
     case .integer32: return .integer(try integer(stored, Int64(Int32.min)...Int64(Int32.max)))
@@ -101,14 +110,37 @@ package enum CoreDataValue {
       }
       return value
     case .text(let text):
+      guard text.utf8.count <= longestDecimal else { throw .outOfRange("text that is longer than any decimal number") }
       if text.uppercased() == "NAN" { return .nan }
-      let isPlain = !text.isEmpty && text.utf8.allSatisfy { "+-.0123456789eE".utf8.contains($0) }
-      guard isPlain, let value = Decimal(string: text), !value.isNaN else {
+      guard isDecimal(text), let value = Decimal(string: text), !value.isNaN else {
         throw .wrongType("text that is no decimal number")
       }
       return value
     default: throw wrongType(stored, "a decimal number")
     }
+  }
+
+  /// Whether it is a sign, digits, a point, digits, and an exponent, of which only some digits have to be there. Decimal takes a lone
+  /// sign, and the beginning of anything, for a number.
+  private static func isDecimal(_ text: String) -> Bool {
+    var rest = Array(text.utf8)[...]
+    func skip(_ bytes: String) -> Int {
+      let part = rest.prefix { bytes.utf8.contains($0) }
+      rest = rest.dropFirst(part.count)
+      return part.count
+    }
+    let digits = "0123456789"
+    guard skip("+-") <= 1 else { return false }
+    var count = skip(digits)
+    if rest.first == UInt8(ascii: ".") {
+      rest = rest.dropFirst()
+      count += skip(digits)
+    }
+    guard count > 0 else { return false }
+    if skip("eE") == 1 {
+      guard skip("+-") <= 1, skip(digits) > 0 else { return false }
+    }
+    return rest.isEmpty
   }
 
   private static func uuid(_ stored: SQLiteValue) throws(Refusal) -> UUID {
@@ -131,7 +163,7 @@ extension SQLiteValue {
     case .null: "NULL"
     case .integer: "an integer"
     case .real: "a floating-point number"
-    case .text: "text"
+    case .text, .unreadableText: "text"
     case .blob, .longBlob: "bytes"
     }
   }

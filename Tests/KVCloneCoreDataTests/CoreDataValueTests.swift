@@ -1,0 +1,43 @@
+import Foundation
+import KVCloneModel
+import Testing
+
+@testable import KVCloneCoreData
+
+/// What is no value of an attribute.
+@Suite("values in columns")
+struct CoreDataValueTests {
+  private func refusal(_ stored: SQLiteValue, _ type: AttributeType) -> CoreDataValue.Refusal? {
+    do throws(CoreDataValue.Refusal) {
+      _ = try CoreDataValue.value(stored, of: AttributeDescription("a", type))
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test("text that cannot be had is refused for every type")
+  func unreadableText() {
+    for type in AttributeType.allCases {
+      if case .wrongType = refusal(.unreadableText(.encoding), type) {} else { Issue.record("\(type)") }
+      if case .outOfRange = refusal(.unreadableText(.length), type) {} else { Issue.record("\(type)") }
+    }
+  }
+
+  @Test("decimal numbers of any text end in a number or an error, soon")
+  func decimals() throws {
+    let long = String(repeating: "9", count: 100_000)
+    for text in ["-", "+", ".", "-.", "e", "1e", "1e+", "e5", "--1", "+-1", "1..2", "1.2.3", "1 ", "0x10", "", "1ee5"] {
+      if case .wrongType = refusal(.text(text), .decimal) {} else { Issue.record("'\(text)' is a number") }
+    }
+    for text in [long, "1e99999999999999999999", "1e-99999999999999999999", "-.5e-3"] {
+      // Whatever it is, it does not trap.
+      _ = refusal(.text(text), .decimal)
+    }
+    if case .outOfRange = refusal(.text(long), .decimal) {} else { Issue.record("a hundred thousand digits") }
+    for (text, number) in [("-12.50", "-12.5"), ("+7", "7"), (".5", "0.5"), ("5.", "5"), ("1E2", "100")] {
+      let value = try CoreDataValue.value(.text(text), of: AttributeDescription("a", .decimal))
+      #expect(value == .decimal(try #require(Decimal(string: number))), "\(text)")
+    }
+  }
+}
