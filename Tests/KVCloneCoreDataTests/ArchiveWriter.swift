@@ -13,9 +13,10 @@ indirect enum TestValue: Sendable {
   case dictionary([(String, TestValue)])
 }
 
-/// Writes binary property lists as Apple documents them, without sharing equal values.
+/// Writes binary property lists as Apple documents them; of equal values, it shares references.
 struct PropertyListWriter {
   private var objects: [[UInt8]] = []
+  private var references: [Int: Int] = [:]
 
   static func bytes(_ value: TestValue) -> [UInt8] {
     var writer = PropertyListWriter()
@@ -33,6 +34,7 @@ struct PropertyListWriter {
   }
 
   private mutating func add(_ value: TestValue) -> Int {
+    if case .reference(let number) = value, let known = references[number] { return known }
     let object: [UInt8]
     switch value {
     case .null: object = [0x00]
@@ -53,6 +55,7 @@ struct PropertyListWriter {
       object = Self.head(0xD0, pairs.count) + (keys + values).flatMap { Self.bigEndian(UInt64($0), 2) }
     }
     objects.append(object)
+    if case .reference(let number) = value { references[number] = objects.count - 1 }
     return objects.count - 1
   }
 

@@ -178,6 +178,64 @@ struct StoredModelTests {
     _ = try model.validate()
   }
 
+  /// An archive of few bytes may list one thing a million times.
+  @Test("a model with more than a model may hold is refused, and named")
+  func tooLarge() throws {
+    func problem(_ build: (inout Archive) -> TestValue) -> ModelArchive.Problem? {
+      var archive = Archive()
+      let entities = build(&archive)
+      let root = archive.object("NSManagedObjectModel", [("NSEntities", entities)])
+      let bytes = archive.bytes(root: root)
+      do throws(ModelArchive.Problem) {
+        _ = try ModelArchive.model(in: bytes, name: "M")
+        return nil
+      } catch {
+        return error
+      }
+    }
+    func repeated(_ archive: inout Archive, _ value: TestValue, _ count: Int) -> TestValue {
+      let key = archive.text("key")
+      return archive.object(
+        "NSDictionary",
+        [
+          ("NS.keys", .array(Array(repeating: key, count: count))),
+          ("NS.objects", .array(Array(repeating: value, count: count))),
+        ])
+    }
+    func entity(_ archive: inout Archive, _ fields: [(String, TestValue)]) -> TestValue {
+      let name = archive.text("Note")
+      return archive.object("NSEntityDescription", [("NSEntityName", name)] + fields)
+    }
+    let entities = problem { archive in
+      let text = archive.text("x")
+      return repeated(&archive, text, ModelLimits.entities + 1)
+    }
+    #expect(entities == .tooLarge(entity: nil))
+    let properties = problem { archive in
+      let text = archive.text("x")
+      let list = repeated(&archive, text, ModelLimits.properties + 1)
+      let note = entity(&archive, [("NSProperties", list)])
+      return archive.dictionary([("Note", note)])
+    }
+    #expect(properties == .tooLarge(entity: "Note"))
+    #expect(problem { archive in archive.text("none") } == .damaged)
+  }
+
+  @Test("reading a model ends when nobody wants it any more")
+  func cancelled() {
+    for count in 0..<6 {
+      var left = count
+      #expect(throws: ModelArchive.Problem.cancelled) {
+        try ModelArchive.model(
+          in: Self.archive(), name: "M",
+          isCancelled: {
+            left -= 1
+            return left < 0
+          })
+      }
+    }
+  }
+
   @Test("damaged archives end in a model or an error", arguments: SQLiteSeeds.seeds)
   func damagedArchive(_ seed: UInt64) {
     var generator = SeededGenerator(seed: seed)

@@ -29,11 +29,20 @@ struct BinaryPropertyList {
   private let tableStart: Int
   private let offsetSize: Int
   private let referenceSize: Int
-  /// How much may still be read, in bytes. Values that are shared are read again and again; without a bound, a few hundred
-  /// bytes could make a reader work for years.
-  private var budget: Int
-  /// The texts that were read: the names of fields stand in the list once, and are asked for with every object.
-  private var texts: [Int: String] = [:]
+  private let memory: Memory
+
+  /// What was read so far. Copies of a list share it: the bound is the bytes', whoever reads a part of them.
+  private final class Memory {
+    /// How much may still be read, in bytes. Values that are shared are read again and again; without a bound, a few hundred
+    /// bytes could make a reader work for years.
+    var budget: Int
+    /// The texts that were read: the names of fields stand in the list once, and are asked for with every object.
+    var texts: [Int: String] = [:]
+
+    init(budget: Int) {
+      self.budget = budget
+    }
+  }
 
   private static let header = Array("bplist00".utf8)
   private static let trailerSize = 32
@@ -55,7 +64,7 @@ struct BinaryPropertyList {
     self.tableStart = tableStart
     offsetSize = sizes.0
     referenceSize = sizes.1
-    budget = 4_096 + 16 * bytes.count
+    memory = Memory(budget: 4_096 + 16 * bytes.count)
   }
 
   /// The value of that index.
@@ -65,9 +74,9 @@ struct BinaryPropertyList {
       offset >= Self.header.count, offset < tableStart
     else { throw Damage() }
     try spend(1)
-    if let text = texts[index] { return .string(text) }
+    if let text = memory.texts[index] { return .string(text) }
     let value = try value(atOffset: offset)
-    if case .string(let text) = value { texts[index] = text }
+    if case .string(let text) = value { memory.texts[index] = text }
     return value
   }
 
@@ -161,8 +170,8 @@ struct BinaryPropertyList {
   }
 
   private mutating func spend(_ amount: Int) throws(Damage) {
-    budget -= amount
-    if budget < 0 { throw Damage() }
+    memory.budget -= amount
+    if memory.budget < 0 { throw Damage() }
   }
 
   /// A number without a sign, big-endian; nil where it is larger than any index, or reaches beyond the bytes.

@@ -18,8 +18,8 @@ package struct CoreDataStore {
   package static let firstCloudNumber: Int64 = 17_001
   /// No model has so many entities.
   private static let entityLimit = 20_000
-  /// Far more than any model takes, unpacked.
-  private static let modelLimit = 64 << 20
+  /// Bytes of a model, packed or not: some thirty times those of the largest that is known.
+  private static let modelLimit = 16 << 20
 
   package let file: SQLiteFile
   /// The app's own entities.
@@ -40,7 +40,7 @@ package struct CoreDataStore {
     let scan = try SQLiteScan(file, table)
     while try scan.next() {
       guard case .integer(let entity) = try scan.value(number), case .text(let text) = try scan.value(name),
-        rows.count < Self.entityLimit
+        rows.count < Self.entityLimit, text.isPlainName
       else {
         throw CoreDataStoreError(
           .notACoreDataStore, "Z_PRIMARYKEY has a row that Core Data does not write; check the file")
@@ -58,7 +58,7 @@ package struct CoreDataStore {
   /// The model that the store holds.
   ///
   /// - Parameter name: what it is to be called: the store does not say.
-  /// - Throws: `modelMissing`, `unreadableModel`, `SQLiteError`.
+  /// - Throws: `modelMissing`, `unreadableModel`; of `SQLiteError`, what reading throws, and `cancelled`.
   package func storedModel(name: String) throws -> ArchivedModel {
     let advice = "give the model of the app's version that wrote the store: --model X.xcdatamodeld"
     guard let table = try file.table("Z_MODELCACHE"), let column = table.column("Z_CONTENT") else {
@@ -75,10 +75,23 @@ package struct CoreDataStore {
       }
       packed.append(contentsOf: piece)
     }
-    do {
-      return try ModelArchive.model(in: try Inflate.bytes(of: packed, limit: Self.modelLimit), name: name)
+    let unreadable = CoreDataStoreError(.unreadableModel, "the model in the store cannot be read; \(advice)")
+    let unpacked: [UInt8]
+    do throws(Inflate.Damage) {
+      unpacked = try Inflate.bytes(of: packed, limit: Self.modelLimit)
     } catch {
-      throw CoreDataStoreError(.unreadableModel, "the model in the store cannot be read; \(advice)")
+      throw unreadable
+    }
+    let file = file
+    do throws(ModelArchive.Problem) {
+      return try ModelArchive.model(in: unpacked, name: name, isCancelled: { file.isCancelled() })
+    } catch {
+      try file.checkCancelled()
+      guard case .tooLarge(let entity) = error else { throw unreadable }
+      let what = entity.map { "entity \($0) has, with what came before," } ?? "it has"
+      throw CoreDataStoreError(
+        .unreadableModel, "the model in the store is larger than any (\(what) more than a model may hold); \(advice)",
+        entity: entity)
     }
   }
 }

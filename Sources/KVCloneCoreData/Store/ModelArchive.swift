@@ -5,18 +5,57 @@ package import KVCloneModel
 ///
 /// It has less than Xcode's files: bounds of values, indexes and fetch requests are archived predicates, which are left out, and
 /// some flags have no name that is documented; see ``ArchivedModel``.
+///
+/// An archive may name one object in many places, so that a short one can be a model of any size: what it may hold is bounded by
+/// ``ModelLimits``, and counted while it is read.
 struct ModelArchive {
-  private var archive: KeyedArchive
-  private var omitted: Set<String> = []
-
-  private init(_ bytes: [UInt8]) throws(BinaryPropertyList.Damage) {
-    archive = try KeyedArchive(bytes)
+  /// Why there is no model.
+  enum Problem: Error, Hashable {
+    /// The bytes are no archive of a model.
+    case damaged
+    /// The model has more than ``ModelLimits`` allow; the entity with which that was found, nil where there are too many.
+    case tooLarge(entity: String?)
+    case cancelled
   }
 
-  /// - Parameter name: the model's name, which the archive does not have.
-  static func model(in bytes: [UInt8], name: String) throws(BinaryPropertyList.Damage) -> ArchivedModel {
-    var reader = try ModelArchive(bytes)
-    return try reader.model(name: name)
+  private var archive: KeyedArchive
+  private var omitted: Set<String> = []
+  /// Properties, annotations and constraints so far, those that entities inherit counted with each of them.
+  private var itemCount = 0
+  private let isCancelled: () -> Bool
+  /// Why the reading was given up, where it is not the archive that is damaged.
+  private var stop: Problem?
+
+  private init(_ bytes: [UInt8], _ isCancelled: @escaping () -> Bool) throws(BinaryPropertyList.Damage) {
+    archive = try KeyedArchive(bytes)
+    self.isCancelled = isCancelled
+  }
+
+  /// - Parameters:
+  ///   - name: the model's name, which the archive does not have.
+  ///   - isCancelled: is asked for every property.
+  static func model(
+    in bytes: [UInt8], name: String, isCancelled: @escaping () -> Bool = { false }
+  ) throws(Problem) -> ArchivedModel {
+    var reader: ModelArchive
+    do throws(BinaryPropertyList.Damage) {
+      reader = try ModelArchive(bytes, isCancelled)
+    } catch {
+      throw .damaged
+    }
+    do throws(BinaryPropertyList.Damage) {
+      return try reader.model(name: name)
+    } catch {
+      throw reader.stop ?? .damaged
+    }
+  }
+
+  /// Counts what is about to be read.
+  private mutating func count(_ more: Int, of entity: String) throws(BinaryPropertyList.Damage) {
+    itemCount += more
+    if isCancelled() { stop = .cancelled }
+    if itemCount > ModelLimits.resolvedProperties { stop = .tooLarge(entity: entity) }
+    if stop != nil { throw .init() }
   }
 
   private mutating func model(name: String) throws(BinaryPropertyList.Damage) -> ArchivedModel {
@@ -24,7 +63,12 @@ struct ModelArchive {
       throw .init()
     }
     var entities: [EntityDescription] = []
-    for (key, node) in try pairs(try archive.field("NSEntities", of: root)) {
+    let listed = try pairs(try archive.field("NSEntities", of: root))
+    if listed.count > ModelLimits.entities {
+      stop = .tooLarge(entity: nil)
+      throw .init()
+    }
+    for (key, node) in listed {
       guard case .object(let object) = node else { continue }
       entities.append(try entity(object, name: key))
     }
@@ -43,16 +87,36 @@ struct ModelArchive {
       omitted: omitted.sorted())
   }
 
+  /// What an entity hands down.
+  private struct Inherited {
+    let attributes: Set<String>
+    let relationships: Set<String>
+    let constraints: Set<[String]>
+    let userInfo: [String: String]
+
+    init(_ parent: EntityDescription) {
+      attributes = Set(parent.attributes.map(\.name))
+      relationships = Set(parent.relationships.map(\.name))
+      constraints = Set(parent.uniquenessConstraints)
+      userInfo = parent.userInfo
+    }
+  }
+
   /// The archive lists inherited properties with every entity; a model has them where they are declared.
+  ///
+  /// The work is linear in what the entities have: each parent is looked through once, and each entity for its own properties.
   private static func withoutInherited(_ entities: [EntityDescription]) -> [EntityDescription] {
     let byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    var known: [String: Inherited] = [:]
     return entities.map { entity in
-      var entity = entity
       guard let parent = entity.superentityName.flatMap({ byName[$0] }) else { return entity }
-      entity.attributes.removeAll { own in parent.attributes.contains { $0.name == own.name } }
-      entity.relationships.removeAll { own in parent.relationships.contains { $0.name == own.name } }
-      entity.uniquenessConstraints.removeAll { parent.uniquenessConstraints.contains($0) }
-      for (key, value) in parent.userInfo where entity.userInfo[key] == value { entity.userInfo[key] = nil }
+      let inherited = known[parent.name] ?? Inherited(parent)
+      known[parent.name] = inherited
+      var entity = entity
+      entity.attributes.removeAll { inherited.attributes.contains($0.name) }
+      entity.relationships.removeAll { inherited.relationships.contains($0.name) }
+      entity.uniquenessConstraints.removeAll { inherited.constraints.contains($0) }
+      entity.userInfo = entity.userInfo.filter { inherited.userInfo[$0.key] != $0.value }
       return entity
     }
   }
@@ -83,10 +147,12 @@ struct ModelArchive {
   }
 
   private mutating func userInfo(
-    of object: KeyedArchive.Object
+    of object: KeyedArchive.Object, in entity: String
   ) throws(BinaryPropertyList.Damage) -> [String: String] {
     var result: [String: String] = [:]
-    for (key, value) in try pairs(try archive.field("NSUserInfo", of: object)) {
+    let entries = try pairs(try archive.field("NSUserInfo", of: object))
+    try count(entries.count, of: entity)
+    for (key, value) in entries {
       if case .string(let text) = value { result[key] = text }
     }
     return result
@@ -122,20 +188,29 @@ struct ModelArchive {
     entity.isAbstract = try flag("NSIsAbstract", of: object)
     entity.renamingIdentifier = try renaming(of: object, name: name)
     entity.versionHashModifier = try archive.text("NSVersionHashModifier", of: object)
-    entity.userInfo = try userInfo(of: object)
-    for (name, node) in try pairs(try archive.field("NSProperties", of: object)) {
-      guard case .object(let property) = node else { continue }
-      switch property.className {
-      case "NSRelationshipDescription": entity.relationships.append(try relationship(property, name: name))
+    entity.userInfo = try userInfo(of: object, in: name)
+    let properties = try pairs(try archive.field("NSProperties", of: object))
+    if properties.count > ModelLimits.properties {
+      stop = .tooLarge(entity: name)
+      throw .init()
+    }
+    for (property, node) in properties {
+      try count(1, of: entity.name)
+      guard case .object(let object) = node else { continue }
+      switch object.className {
+      case "NSRelationshipDescription":
+        entity.relationships.append(try relationship(object, name: property, in: entity.name))
       case "NSFetchedPropertyDescription": omitted.insert("fetched properties")
-      default: entity.attributes.append(try attribute(property, name: name))
+      default: entity.attributes.append(try attribute(object, name: property, in: entity.name))
       }
     }
     entity.attributes.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     entity.relationships.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     for node in try archive.items(of: try archive.field("NSUniqueTuples", of: object)) ?? [] {
       var names: [String] = []
-      for item in try archive.items(of: node) ?? [] {
+      let items = try archive.items(of: node) ?? []
+      try count(1 + items.count, of: name)
+      for item in items {
         if case .string(let name) = item { names.append(name) }
       }
       if !names.isEmpty { entity.uniquenessConstraints.append(names) }
@@ -145,7 +220,7 @@ struct ModelArchive {
   }
 
   private mutating func relationship(
-    _ object: KeyedArchive.Object, name: String
+    _ object: KeyedArchive.Object, name: String, in owner: String
   ) throws(BinaryPropertyList.Damage) -> RelationshipDescription {
     var destination = try archive.text("_NSDestinationEntityName", of: object)
     if destination == nil, case .object(let entity) = try archive.field("NSDestinationEntity", of: object) {
@@ -174,7 +249,7 @@ struct ModelArchive {
         relationship.inverseEntityName = entity == destination ? nil : entity
       }
     }
-    relationship.userInfo = try userInfo(of: object)
+    relationship.userInfo = try userInfo(of: object, in: owner)
     relationship.renamingIdentifier = try renaming(of: object, name: name)
     relationship.versionHashModifier = try archive.text("NSVersionHashModifier", of: object)
     return relationship
@@ -190,7 +265,7 @@ struct ModelArchive {
   private static let (storedExternally, preservedAfterDeletion): (Int64, Int64) = (4, 16)
 
   private mutating func attribute(
-    _ object: KeyedArchive.Object, name: String
+    _ object: KeyedArchive.Object, name: String, in owner: String
   ) throws(BinaryPropertyList.Damage) -> AttributeDescription {
     let number = try archive.integer("NSAttributeType", of: object) ?? 0
     let type = Self.types[number] ?? .undefined
@@ -207,7 +282,7 @@ struct ModelArchive {
     let flags = try archive.integer("NSFlagsKey", of: object) ?? 0
     attribute.allowsExternalBinaryDataStorage = type == .binary && flags & Self.storedExternally != 0
     attribute.preservesValueInHistoryOnDeletion = flags & Self.preservedAfterDeletion != 0
-    attribute.userInfo = try userInfo(of: object)
+    attribute.userInfo = try userInfo(of: object, in: owner)
     attribute.renamingIdentifier = try renaming(of: object, name: name)
     attribute.versionHashModifier = try archive.text("NSVersionHashModifier", of: object)
     if case .object = try archive.field("NSValidationPredicates", of: object) { omitted.insert("bounds of values") }
