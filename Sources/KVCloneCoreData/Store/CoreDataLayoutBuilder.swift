@@ -11,12 +11,14 @@ struct CoreDataLayoutBuilder {
   var joins: [CoreDataLayout.Join] = []
   /// Relationships that have a column with places, by entity.
   var ordered: [String: Set<String>] = [:]
+  private let rows: [String: CoreDataStore.EntityRow]
 
   init(_ store: CoreDataStore, _ model: ManagedObjectModel) throws {
     self.store = store
     self.model = model
     tables = try store.file.tables()
-    numbers = Dictionary(store.entities.map { ($0.name, $0.number) }, uniquingKeysWith: { first, _ in first })
+    rows = Dictionary(store.entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    numbers = rows.mapValues(\.number)
   }
 
   mutating func build() throws {
@@ -24,10 +26,9 @@ struct CoreDataLayoutBuilder {
     for entity in model.entities where entity.superentityName == nil && numbers[entity.name] != nil {
       hierarchies.append(try hierarchy(entity.name))
     }
-    for entity in model.entities where numbers[entity.name] != nil {
-      for relationship in entity.relationships { try findJoin(relationship, of: entity) }
-    }
+    try findJoins()
     try requireKnownJoins()
+    try requireDistinctTables()
   }
 
   /// The model with the lists ordered that have places in the tables.
@@ -84,6 +85,7 @@ struct CoreDataLayoutBuilder {
     // How often a column's name is asked for by entities that declare it side by side, or in other capitals.
     var demand: [String: Int] = [:]
     for name in members {
+      try store.file.checkCancelled()
       guard let entity = model.entity(named: name) else { continue }
       let names =
         entity.attributes.filter { !$0.isTransient }.map(\.name)
@@ -109,6 +111,7 @@ struct CoreDataLayoutBuilder {
     }
     var entities: [Int64: CoreDataLayout.Entity] = [:]
     for name in members {
+      try store.file.checkCancelled()
       guard let number = numbers[name], let entity = model.entity(named: name) else { continue }
       var attributes: [CoreDataLayout.Attribute] = []
       for attribute in model.attributes(of: name) where !attribute.isTransient && !attribute.isDerived {
@@ -120,27 +123,22 @@ struct CoreDataLayoutBuilder {
       }
       entities[number] = .init(name: name, isAbstract: entity.isAbstract, attributes: attributes, toOnes: own)
     }
-    try requireKnown(table, columns, entities, toOnes, members)
-    let row = store.entities.first { $0.name == root }
+    try requireKnown(columns, members)
     return .init(
       root: root, table: table, keyColumn: keyColumn, entityColumn: entityColumn, entities: entities,
-      maximumKey: row?.maximum ?? 0, toOnes: toOnes)
+      maximumKey: rows[root]?.maximum ?? 0, toOnes: toOnes)
   }
 
   /// Refuses a table that has what the model has not: it would be lost without a word.
-  private func requireKnown(
-    _ table: SQLiteTable, _ finder: ColumnFinder, _ entities: [Int64: CoreDataLayout.Entity],
-    _ toOnes: [CoreDataLayout.ToOne], _ members: [String]
-  ) throws {
-    var known = Set(toOnes.flatMap(\.columns))
-    for entity in entities.values { known.formUnion(entity.attributes.flatMap(\.columns)) }
+  private func requireKnown(_ finder: ColumnFinder, _ members: [String]) throws {
+    let table = finder.table
     for member in members {
       // Derived ones have a column, and are computed anew.
-      for attribute in model.attributes(of: member) where attribute.isDerived {
-        known.formUnion(finder.columns(of: attribute.name))
+      for attribute in model.entity(named: member)?.attributes ?? [] where attribute.isDerived {
+        _ = finder.columns(of: attribute.name)
       }
     }
-    for (place, column) in table.columns.enumerated() where !known.contains(place) {
+    for (place, column) in table.columns.enumerated() where !finder.known.contains(place) {
       let name = column.name.uppercased()
       // Z_PK, Z_ENT, Z_OPT, Z_FOK_…; a digit, where the entity of a target, or the owner of a list, stands beside a key.
       if name.hasPrefix("Z_") || !name.hasPrefix("Z") || name.dropFirst().first?.isNumber == true { continue }
@@ -151,12 +149,24 @@ struct CoreDataLayoutBuilder {
   /// The same for tables of links.
   private func requireKnownJoins() throws {
     let known = Set(joins.map { $0.table.name.uppercased() })
+    let all = Set(numbers.values)
     for (name, table) in tables where !known.contains(name) {
-      guard let number = JoinColumn(name)?.number, numbers.values.contains(number) else { continue }
+      guard let number = JoinColumn(name)?.number, all.contains(number) else { continue }
       throw CoreDataStoreError(
         .modelMismatch,
         "the store has a table of links, \(table.name), of which the model knows nothing; give the model version that wrote the "
           + "store (--model, --model-version)")
+    }
+  }
+
+  /// Refuses two tables that are one tree of pages: the same rows would be taken for different things, once for each of them.
+  private func requireDistinctTables() throws {
+    var names: [Int: String] = [:]
+    for table in hierarchies.map(\.table) + joins.map(\.table) {
+      if let other = names[table.root], other != table.name {
+        throw SQLiteError.damaged("the tables \(other) and \(table.name) begin on the same page", page: table.root)
+      }
+      names[table.root] = table.name
     }
   }
 
@@ -224,132 +234,114 @@ struct CoreDataLayoutBuilder {
 
   // MARK: Tables of links
 
-  private mutating func findJoin(_ relationship: RelationshipDescription, of entity: EntityDescription) throws {
-    guard relationship.isToMany, !relationship.isTransient,
-      declaringEntity(of: relationship.name, entity.name) == entity.name
-    else { return }
-    let inverse = model.inverse(of: relationship.name, in: entity.name)
-    // The other side's column has the links.
-    if let inverse, !inverse.relationship.isToMany { return }
-    if let inverse {
-      let declaring = declaringEntity(of: inverse.relationship.name, inverse.entityName)
-      let isKnown = joins.contains {
-        $0.entity == declaring && $0.description.name == inverse.relationship.name
-          && $0.inverse?.name == relationship.name
+  /// The relationships whose links are in tables of their own, each with its inverse once.
+  private func pairs() -> [CoreDataJoinFinder.Pair] {
+    var result: [CoreDataJoinFinder.Pair] = []
+    var known: Set<String> = []
+    for entity in model.entities where numbers[entity.name] != nil {
+      for relationship in entity.relationships where relationship.isToMany && !relationship.isTransient {
+        guard declaringEntity(of: relationship.name, entity.name) == entity.name else { continue }
+        let inverse = model.inverse(of: relationship.name, in: entity.name)
+        // The other side's column has the links.
+        if let inverse, !inverse.relationship.isToMany { continue }
+        let inverseEntity = inverse.map { declaringEntity(of: $0.relationship.name, $0.entityName) }
+        if let inverse, let inverseEntity, known.contains("\(inverseEntity).\(inverse.relationship.name)") { continue }
+        known.insert("\(entity.name).\(relationship.name)")
+        result.append(
+          .init(entity: entity.name, relationship: relationship, inverse: inverse, inverseEntity: inverseEntity))
       }
-      if isKnown { return }
     }
-    let owners = related(entity.name, inverse?.relationship.destinationEntityName)
-    let members = related(relationship.destinationEntityName, inverse?.entityName)
-    var found: [CoreDataLayout.Join] = []
-    for (name, table) in tables where name.hasPrefix("Z_") && name.dropFirst(2).first?.isNumber ?? false {
-      found += matches(table, relationship, inverse, entity.name, owners, members)
-    }
-    if found.isEmpty, inverse == nil { found = foreignColumns(relationship, entity.name, owners) }
-    if found.count > 1 {
-      // The table's name is one of the two relationships'.
-      let exact = found.filter { join in
-        JoinColumn(join.table.name).map {
-          $0.isNamed(relationship.name) || $0.isNamed(inverse?.relationship.name ?? "")
+    return result
+  }
+
+  private mutating func findJoins() throws {
+    let file = store.file
+    let finder = try CoreDataJoinFinder(tables, model, numbers) { () throws(SQLiteError) in try file.checkCancelled() }
+    let pairs = self.pairs()
+    let outcomes = try finder.outcomes(of: pairs) { () throws(SQLiteError) in try file.checkCancelled() }
+    for (pair, outcome) in zip(pairs, outcomes) {
+      let join: CoreDataLayout.Join
+      switch outcome {
+      case .found(let reading): join = self.join(pair, finder.tables[reading.table], reading)
+      case .none:
+        guard pair.inverse == nil, let found = foreignColumn(pair) else {
+          throw mismatch(
+            "the store has no table for the links of \(pair.entity).\(pair.relationship.name)", pair.entity,
+            pair.relationship.name)
         }
-          ?? false
+        join = found
+      case .ambiguous:
+        throw mismatch(
+          "the store has several tables for the links of \(pair.entity).\(pair.relationship.name), or one that may be of another "
+            + "relationship as well", pair.entity, pair.relationship.name)
       }
-      if exact.count == 1 { found = exact }
-    }
-    guard let join = found.first, found.count == 1 else {
-      let what = found.isEmpty ? "no table" : "several tables"
-      throw mismatch(
-        "the store has \(what) for the links of \(entity.name).\(relationship.name)", entity.name, relationship.name)
-    }
-    joins.append(join)
-    if join.orderColumn != nil { ordered[entity.name, default: []].insert(relationship.name) }
-    if join.inverseOrderColumn != nil, let inverse {
-      ordered[declaringEntity(of: inverse.relationship.name, inverse.entityName), default: []].insert(
-        inverse.relationship.name)
+      joins.append(join)
+      if join.orderColumn != nil { ordered[pair.entity, default: []].insert(pair.relationship.name) }
+      if join.inverseOrderColumn != nil, let inverse = pair.inverse, let entity = pair.inverseEntity {
+        ordered[entity, default: []].insert(inverse.relationship.name)
+      }
     }
   }
 
-  /// The numbers that a column for an entity's objects may have: the entity's, or those above and below it.
-  private func related(_ names: String?...) -> Set<Int64> {
-    var result: Set<Int64> = []
-    for name in names.compactMap({ $0 }) {
-      for other in [name] + model.superentities(of: name) + model.subentities(of: name) {
-        if let number = numbers[other] { result.insert(number) }
-      }
+  private func join(
+    _ pair: CoreDataJoinFinder.Pair, _ table: SQLiteTable, _ reading: CoreDataJoinFinder.Reading
+  ) -> CoreDataLayout.Join {
+    func places(of column: Int) -> Int? {
+      let name = table.columns[column].name
+      return name.uppercased() == JoinColumn.reflexive ? nil : table.column("Z_FOK_\(name.dropFirst(2))")
     }
-    return result
-  }
-
-  private func matches(
-    _ table: SQLiteTable, _ relationship: RelationshipDescription,
-    _ inverseSide: (entityName: String, relationship: RelationshipDescription)?, _ entity: String,
-    _ owners: Set<Int64>, _ members: Set<Int64>
-  ) -> [CoreDataLayout.Join] {
-    let inverse = inverseSide?.relationship
-    let inverseEntity = inverseSide.map { declaringEntity(of: $0.relationship.name, $0.entityName) }
-    let links = table.columns.indices.filter { !table.columns[$0].name.uppercased().hasPrefix("Z_FOK_") }
-    guard links.count == 2 else { return [] }
-    var result: [CoreDataLayout.Join] = []
-    for (owner, member) in [(links[0], links[1]), (links[1], links[0])] {
-      let memberName = table.columns[member].name
-      guard let column = JoinColumn(memberName), column.isNamed(relationship.name), members.contains(column.number)
-      else { continue }
-      let ownerName = table.columns[owner].name
-      let other = JoinColumn(ownerName)
-      let isOwnInverse = inverse?.name == relationship.name && inverseEntity == entity
-      let isReflexive = isOwnInverse || inverse == nil
-      if ownerName.uppercased() == "REFLEXIVE" {
-        guard isReflexive else { continue }
-      } else if let inverse {
-        guard let other, other.isNamed(inverse.name), owners.contains(other.number) else { continue }
-      } else {
-        guard let other, owners.contains(other.number) else { continue }
-      }
-      result.append(
-        .init(
-          table: table, entity: entity, description: relationship, inverse: inverse, inverseEntity: inverseEntity,
-          ownerColumn: owner, memberColumn: member, orderColumn: table.column("Z_FOK_\(memberName.dropFirst(2))"),
-          inverseOrderColumn: ownerName.uppercased() == "REFLEXIVE"
-            ? nil : table.column("Z_FOK_\(ownerName.dropFirst(2))")))
-      // Two columns of one name and meaning: one reading is enough.
-      if isOwnInverse { break }
-    }
-    return result
+    return .init(
+      table: table, entity: pair.entity, description: pair.relationship, inverse: pair.inverse?.relationship,
+      inverseEntity: pair.inverseEntity, ownerColumn: reading.ownerColumn, memberColumn: reading.memberColumn,
+      orderColumn: places(of: reading.memberColumn), inverseOrderColumn: places(of: reading.ownerColumn))
   }
 
   /// Without an inverse, the key of the owner may be a column of the members: `Z<number><RELATIONSHIP>`.
-  private func foreignColumns(
-    _ relationship: RelationshipDescription, _ entity: String, _ owners: Set<Int64>
-  ) -> [CoreDataLayout.Join] {
-    guard let root = model.rootEntity(of: relationship.destinationEntityName),
-      let table = tables["Z\(root.uppercased())"],
-      let key = table.column("Z_PK")
-    else { return [] }
-    for number in owners.sorted() {
-      for name in ["Z\(number)\(relationship.name)", "Z_\(number)\(relationship.name)"] {
+  private func foreignColumn(_ pair: CoreDataJoinFinder.Pair) -> CoreDataLayout.Join? {
+    guard let root = model.rootEntity(of: pair.relationship.destinationEntityName),
+      let table = tables["Z\(root.uppercased())"], let key = table.column("Z_PK")
+    else { return nil }
+    // The entity's own number first, then those of the entities above it, then those below.
+    let owners = [pair.entity] + model.superentities(of: pair.entity) + model.subentities(of: pair.entity)
+    for number in owners.compactMap({ numbers[$0] }) {
+      for name in ["Z\(number)\(pair.relationship.name)", "Z_\(number)\(pair.relationship.name)"] {
         guard let column = table.column(name) else { continue }
         let order = table.column("Z_FOK_\(name.dropFirst(1))") ?? table.column("Z_FOK_\(name.dropFirst(2))")
-        return [
-          .init(
-            table: table, entity: entity, description: relationship, inverse: nil, inverseEntity: nil,
-            ownerColumn: column, memberColumn: key, orderColumn: order, inverseOrderColumn: nil)
-        ]
+        return .init(
+          table: table, entity: pair.entity, description: pair.relationship, inverse: nil, inverseEntity: nil,
+          ownerColumn: column, memberColumn: key, orderColumn: order, inverseOrderColumn: nil)
       }
     }
-    return []
+    return nil
   }
 }
 
-/// Finds the columns of properties by their names.
-private struct ColumnFinder {
+/// Finds the columns of properties by their names, and keeps which were found.
+private final class ColumnFinder {
   let table: SQLiteTable
   /// By name in capitals: how many properties want it.
-  let demand: [String: Int]
+  private let demand: [String: Int]
+  private var found: [String: [Int]] = [:]
+  /// All columns that were found.
+  private(set) var known: Set<Int> = []
+
+  init(table: SQLiteTable, demand: [String: Int]) {
+    self.table = table
+    self.demand = demand
+  }
 
   /// `ZNAME`; where several properties are called so, `ZNAME1` and so on as well. Elements of composites are separated from what they
   /// belong to in one of the ways that are known.
   func columns(of path: String) -> [Int] {
     let name = path.uppercased()
+    if let columns = found[name] { return columns }
+    let columns = find(name)
+    found[name] = columns
+    known.formUnion(columns)
+    return columns
+  }
+
+  private func find(_ name: String) -> [Int] {
     for separator in name.contains(".") ? ["_", "", "."] : [""] {
       let spelled = "Z" + name.split(separator: ".").joined(separator: separator)
       let base = table.column(spelled)
@@ -367,26 +359,5 @@ private struct ColumnFinder {
       if !result.isEmpty { return result }
     }
     return []
-  }
-}
-
-/// `Z_3ARTWORKS1`: an entity's number, a relationship's name, and perhaps one more number.
-private struct JoinColumn {
-  let number: Int64
-  private let name: String
-
-  init?(_ text: String) {
-    let upper = text.uppercased()
-    guard upper.hasPrefix("Z_") else { return nil }
-    let digits = upper.dropFirst(2).prefix { $0.isASCII && $0.isNumber }
-    guard let number = Int64(digits) else { return nil }
-    self.number = number
-    name = String(upper.dropFirst(2 + digits.count))
-  }
-
-  func isNamed(_ relationship: String) -> Bool {
-    let wanted = relationship.uppercased()
-    guard name.hasPrefix(wanted) else { return false }
-    return name.dropFirst(wanted.count).allSatisfy { $0.isASCII && $0.isNumber }
   }
 }
