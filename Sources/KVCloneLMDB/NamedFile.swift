@@ -11,6 +11,8 @@ package enum NamedFile {
   package enum Refusal: Error, Equatable {
     /// It belongs to a store that is open in this process.
     case belongsToStore
+    /// It, or what is to be a directory on the way to it, is a symbolic link or something else.
+    case notPlain
     /// The system refused.
     case system(errno: Int32)
 
@@ -18,6 +20,7 @@ package enum NamedFile {
     package var reason: String {
       switch self {
       case .belongsToStore: "the file belongs to a store that is open"
+      case .notPlain: "the file is a link or something else than a regular file in a directory"
       case .system(let code): unsafe String(cString: strerror(code))
       }
     }
@@ -46,6 +49,59 @@ package enum NamedFile {
       !EnvironmentRegistry.ownsFile(identity)
     else { throw .belongsToStore }
     return file
+  }
+
+  /// Opens a regular file by its path below a directory, and follows no symbolic link there. Every part of the path is looked up in
+  /// the directory that was opened before it, so that nobody can lead elsewhere by exchanging one meanwhile.
+  ///
+  /// - Parameters:
+  ///   - path: the names on the way, the file's last; none is empty, `.` or `..`, or has a `/`.
+  ///   - directory: what its own path leads to, links included: whoever calls names it.
+  /// - Returns: the descriptor, which is the caller's to close, and is closed on exec; how many bytes the file has.
+  package static func openToRead(
+    _ path: [String], below directory: String
+  ) throws(Refusal) -> (descriptor: Int32, byteCount: Int) {
+    try openToRead(path, below: directory, afterCheck: {})
+  }
+
+  /// - Parameter afterCheck: for tests, which exchange the file then.
+  static func openToRead(
+    _ path: [String], below directory: String, afterCheck: () -> Void
+  ) throws(Refusal) -> (descriptor: Int32, byteCount: Int) {
+    guard let name = path.last else { throw .notPlain }
+    let way = O_RDONLY | O_DIRECTORY | O_CLOEXEC
+    var folder = unsafe kvclone_open(directory, way, 0)
+    guard folder >= 0 else { throw .system(errno: -folder) }
+    defer { close(folder) }
+    for component in path.dropLast() {
+      let inner = unsafe kvclone_open_at(folder, component, way | O_NOFOLLOW, 0)
+      guard inner >= 0 else { throw refusal(-inner) }
+      close(folder)
+      folder = inner
+    }
+    // Looked at before it is opened: closing a file of a store is what does the harm, and opening a pipe waits for its writer.
+    let known: FileSystem.Facts?
+    do throws(LMDBError) { known = try FileSystem.facts(name, in: folder) } catch { throw .notPlain }
+    guard let known else { throw .system(errno: ENOENT) }
+    guard known.kind == .regularFile else { throw .notPlain }
+    if EnvironmentRegistry.ownsFile(known.identity) { throw .belongsToStore }
+    afterCheck()
+    let file = unsafe kvclone_open_at(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0)
+    guard file >= 0 else { throw refusal(-file) }
+    // If somebody exchanged it meanwhile for a store's, it stays open on purpose.
+    guard let opened = try? FileSystem.facts(descriptor: file), !EnvironmentRegistry.ownsFile(opened.identity) else {
+      throw .belongsToStore
+    }
+    guard opened.kind == .regularFile else {
+      close(file)
+      throw .notPlain
+    }
+    return (file, opened.byteCount)
+  }
+
+  /// What the system says of links, and of files where directories are wanted.
+  private static func refusal(_ code: Int32) -> Refusal {
+    code == ELOOP || code == ENOTDIR ? .notPlain : .system(errno: code)
   }
 
   /// Makes a new file that only its owner may read and write. An older one of that name is removed, unless it belongs to

@@ -79,6 +79,93 @@ import Testing
     #expect(throws: NamedFile.Refusal.system(errno: ENOENT)) { try NamedFile.create(store.root + "/none/x") }
   }
 
+  private func refusal(
+    _ path: [String], afterCheck: () -> Void = {}
+  ) -> NamedFile.Refusal? {
+    do throws(NamedFile.Refusal) {
+      close(try NamedFile.openToRead(path, below: store.root, afterCheck: afterCheck).descriptor)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  /// A path that came with data leads to a regular file below its directory, or nowhere.
+  @Test func followsNoLinkBelowADirectory() throws {
+    let manager = FileManager.default
+    let root = store.root
+    try manager.createDirectory(atPath: root + "/a/b", withIntermediateDirectories: true)
+    try Data("text".utf8).write(to: URL(fileURLWithPath: root + "/a/b/file"))
+    try Data("secret".utf8).write(to: URL(fileURLWithPath: root + "/secret"))
+    try manager.createSymbolicLink(atPath: root + "/a/link", withDestinationPath: root + "/secret")
+    try manager.createSymbolicLink(atPath: root + "/a/folder", withDestinationPath: root + "/a/b")
+    let file = try NamedFile.openToRead(["a", "b", "file"], below: root)
+    #expect(file.byteCount == 4)
+    close(file.descriptor)
+    // The directory itself may be given by a link.
+    #expect(throws: Never.self) { close(try NamedFile.openToRead(["file"], below: root + "/a/folder").descriptor) }
+    #expect(refusal(["a", "link"]) == .notPlain)
+    #expect(refusal(["a", "folder", "file"]) == .notPlain)
+    #expect(refusal(["a", "b"]) == .notPlain)
+    #expect(refusal(["a", "b", "file", "x"]) == .notPlain)
+    #expect(refusal([]) == .notPlain)
+    #expect(refusal(["a", "none"]) == .system(errno: ENOENT))
+    #expect(refusal(["none", "file"]) == .system(errno: ENOENT))
+    #expect(mkfifo(root + "/a/pipe", 0o600) == 0)
+    #expect(refusal(["a", "pipe"]) == .notPlain)
+  }
+
+  /// Whoever may write the folder exchanges what was looked at: the file, or a folder on the way to it.
+  @Test func staysBelowADirectoryThatIsExchangedMeanwhile() throws {
+    let manager = FileManager.default
+    let root = store.root
+    try Data("secret".utf8).write(to: URL(fileURLWithPath: root + "/secret"))
+    func replace(_ path: String, _ body: () throws -> Void) {
+      try? manager.removeItem(atPath: path)
+      do { try body() } catch { Issue.record("\(error)") }
+    }
+    func prepare() throws {
+      try? manager.removeItem(atPath: root + "/a")
+      try manager.createDirectory(atPath: root + "/a/b", withIntermediateDirectories: true)
+      try Data("text".utf8).write(to: URL(fileURLWithPath: root + "/a/b/file"))
+    }
+    let path = root + "/a/b/file"
+    try prepare()
+    let linked = refusal(["a", "b", "file"]) {
+      replace(path) { try manager.createSymbolicLink(atPath: path, withDestinationPath: root + "/secret") }
+    }
+    #expect(linked == .notPlain)
+    try prepare()
+    let piped = refusal(["a", "b", "file"]) { replace(path) { _ = mkfifo(path, 0o600) } }
+    #expect(piped == .notPlain)
+    // What was opened is still the folder that was there.
+    try prepare()
+    try manager.createDirectory(atPath: root + "/other", withIntermediateDirectories: true)
+    try Data("secret".utf8).write(to: URL(fileURLWithPath: root + "/other/file"))
+    let moved = try NamedFile.openToRead(["a", "b", "file"], below: root) {
+      try? manager.moveItem(atPath: root + "/a/b", toPath: root + "/a/c")
+      try? manager.createSymbolicLink(atPath: root + "/a/b", withDestinationPath: root + "/other")
+    }
+    let handle = FileHandle(fileDescriptor: moved.descriptor, closeOnDealloc: true)
+    #expect(try handle.readToEnd() == Data("text".utf8))
+  }
+
+  @Test func refusesAStoresFilesBelowADirectory() throws {
+    let environment = try store.create()
+    defer { environment.close() }
+    let lock = store.path + "/lock.mdb"
+    let locks = try posixLockCount(lock)
+    let path = store.root + "/x"
+    try Data("x".utf8).write(to: URL(fileURLWithPath: path))
+    let exchanged = refusal(["x"]) {
+      FileSystem.removeFile(path)
+      try? FileManager.default.linkItem(atPath: lock, toPath: path)
+    }
+    #expect(exchanged == .belongsToStore)
+    #expect(refusal(["x"]) == .belongsToStore)
+    #expect(try posixLockCount(lock) == locks)
+  }
+
   @Test func keepsTheLocksWhenTheFileIsExchangedAfterTheCheck() throws {
     let environment = try store.create()
     defer { environment.close() }

@@ -1,10 +1,11 @@
 import Foundation
+import KVCloneModel
 import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
 
-/// Stores that Core Data itself wrote: how many objects and links there are of each, as counted by hand with SQLite.
+/// Stores that Core Data itself wrote: every value and link, as SQLite reads them.
 @Suite("import of Core Data's stores: corpus", .enabled(if: Corpus.root != nil, "\(Corpus.missing)"))
 struct CoreDataCorpusTests {
   private static let energy = "artsy__energy/ArtsyFolio Tests__Migrations__ArtsyPartner_1.4.sqlite"
@@ -30,8 +31,118 @@ struct CoreDataCorpusTests {
     defer { store.close() }
     try checked(store)
     #expect(try store.info().counts.filter { $0.value > 0 } == report.counts)
+    try compare(store, name)
     try body(store, report)
   }
+
+  // MARK: Values
+
+  /// What SQLite reads from a store: a line for each value and link that is not NULL, with its object, its column's name without the
+  /// Z, and the value's bytes. The names of columns are only taken apart where it has to be: in tables of links.
+  private static let script = #"""
+    import pathlib, re, sqlite3, struct, sys
+    db = sqlite3.connect(pathlib.Path(sys.argv[1]).absolute().as_uri() + '?mode=ro&immutable=1', uri=True)
+    names = dict(db.execute('select Z_ENT, Z_NAME from Z_PRIMARYKEY'))
+    def shown(v):
+        if isinstance(v, int) and abs(v) > 1 << 53: return f'i{v}'
+        if isinstance(v, (int, float)): return 'n' + struct.pack('>d', v).hex()
+        return 's' + v.encode().hex() if isinstance(v, str) else 'b' + v.hex()
+    lines = []
+    for (table,) in db.execute("select name from sqlite_master where type = 'table'").fetchall():
+        rows = db.execute(f'select * from {table}')
+        columns = [c[0] for c in rows.description]
+        for row in rows:
+            if 'Z_ENT' in columns and table != 'Z_PRIMARYKEY':
+                owner = f"{names[row[columns.index('Z_ENT')]]}/{row[columns.index('Z_PK')]}"
+                for column, v in zip(columns, row):
+                    if re.match('Z[A-Z]', column) and v is not None: lines.append(f'{owner} {column[1:]} {shown(v)}')
+            elif re.match('Z_[0-9]', table):
+                (one, a), (two, b) = [re.match('Z_([0-9]+)(.*?)[0-9]*$', c).groups() for c in columns]
+                lines.append(f'{names[int(two)]}/{row[1]} {a} {shown(row[0])}')
+                lines.append(f'{names[int(one)]}/{row[0]} {b} {shown(row[1])}')
+    with open(sys.argv[2], 'w') as out: out.write('\n'.join(sorted(lines)))
+    """#
+
+  /// SHA-256 of what the script writes of each store, from SQLite 3.40.1: without python, the values are compared by it.
+  private static let digests: [String: String] = [
+    Self.cars: "c928a88c4b2048a78e7d880c89351af09613a82335a52ab4ebdd1602285fdf20",
+    Self.energy: "e5674a454604da9346e889012dfb1fb1ce0fc83b2217f8e19fcf9002a56bbb3f",
+    Self.care: "8858ad1458ff8c1093c3609f971664f3498c53ba2add26c21bace17697819434",
+  ]
+
+  private func compare(_ store: ObjectStore, _ name: String) throws {
+    let lines = try Self.lines(of: store)
+    #expect(SHA256.hash(Array(lines.joined(separator: "\n").utf8)).hex == Self.digests[name], "\(name)")
+    guard Python.hasSQLite else { return }
+    let root = try temporaryDirectory()
+    defer { try? FileManager.default.removeItem(atPath: root) }
+    try Data(Self.script.utf8).write(to: URL(fileURLWithPath: root + "/read.py"))
+    #expect(try Python.run([root + "/read.py", try path(name), root + "/lines"]) == 0)
+    let wanted = try String(contentsOfFile: root + "/lines", encoding: .utf8).split(separator: "\n").map(String.init)
+    let (missing, surplus) = (Set(wanted).subtracting(lines), Set(lines).subtracting(wanted))
+    #expect(missing.isEmpty, "\(name): \(missing.sorted().prefix(5))")
+    #expect(surplus.isEmpty, "\(name): \(surplus.sorted().prefix(5))")
+  }
+
+  /// The same lines from an imported store.
+  private static func lines(of store: ObjectStore) throws -> [String] {
+    var lines: [String] = []
+    let model = store.model
+    for entity in model.entities where !entity.isAbstract {
+      var request = FetchRequest(entity.name)
+      request.includesSubentities = false
+      let names = try store.read { transaction in
+        var names: [String] = []
+        for object in try transaction.fetch(request) { names.append(try transaction.name(of: object.id)) }
+        return names
+      }
+      let attributes = model.attributes(of: entity.name).filter { !$0.isTransient && !$0.isDerived }.map(\.name)
+      // One-to-many links are those of the other side's column.
+      let relationships = model.relationships(of: entity.name).filter { relationship in
+        guard relationship.isToMany, !relationship.isTransient else { return !relationship.isTransient }
+        return model.inverse(of: relationship.name, in: entity.name)?.relationship.isToMany ?? true
+      }
+      for name in names {
+        for (attribute, value) in zip(attributes, try store.values(name, attributes)) {
+          if let value { lines.append("\(name) \(attribute.uppercased()) \(try shown(value, name, attribute))") }
+        }
+        for relationship in relationships {
+          for member in try store.members(name, relationship.name) {
+            let key = Double(member.drop { $0 != "/" }.dropFirst()) ?? -1
+            lines.append("\(name) \(relationship.name.uppercased()) \(shown(key))")
+          }
+        }
+      }
+    }
+    return lines.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  private static func shown(_ number: Double) -> String {
+    "n" + hex(withUnsafeBytes(of: number.bitPattern.bigEndian, Array.init))
+  }
+
+  private static func hex(_ bytes: some Sequence<UInt8>) -> String {
+    bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+  }
+
+  private static func shown(_ value: AttributeValue, _ object: String, _ attribute: String) throws -> String {
+    switch value {
+    case .integer(let number): number.magnitude > 1 << 53 ? "i\(number)" : shown(Double(number))
+    case .boolean(let flag): shown(flag ? 1 : 0)
+    case .double(let number): shown(number)
+    case .float(let number): shown(Double(number))
+    case .date(let date): shown(date.timeIntervalSinceReferenceDate)
+    // As Core Data spells it.
+    case .decimal(let number) where number.isNaN: "s" + hex("NaN".utf8)
+    case .decimal(let number): shown(try #require(Double("\(number)")))
+    case .string(let text), .uri(let text): "s" + hex(text.utf8)
+    case .uuid(let uuid): "b" + hex(withUnsafeBytes(of: uuid.uuid, Array.init))
+    case .binary(let data), .transformable(let data): "b" + hex(data)
+    default: "nothing that SQLite has: \(object) \(attribute)"
+    }
+  }
+
+  // MARK: Stores
 
   @Test("with the model that the store holds")
   func care() throws {

@@ -116,7 +116,7 @@ struct ImportCommand: ToolCommand {
         try output.line("not in the database's model: \(report.modelOmissions.joined(separator: ", ")) (use --model)")
       }
       for item in report.leftOut {
-        try output.line("left out: \(item.name), \(Text.count(item.rowCount, "row")): \(item.reason)")
+        try output.line("left out: \(item.name): \(item.reason)")
       }
     }
     try output.flush()
@@ -158,7 +158,6 @@ struct ImportCommand: ToolCommand {
     for item in report.leftOut {
       json.beginObject()
       json.member("name", item.name)
-      json.member("rows", item.rowCount)
       json.member("reason", item.reason)
       json.endObject()
     }

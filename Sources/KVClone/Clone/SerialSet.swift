@@ -5,7 +5,12 @@ import KVCloneModel
 /// Blocks are small, so that a hundred objects far apart cost 64 KB and not megabytes.
 final class SerialSet {
   /// The same set, without counting references to it: valid while the set lives.
-  let bits = SerialBits()
+  let bits: SerialBits
+
+  /// - Parameter maximumSpan: how many blocks may lie between the first and the last one; keys beyond are kept one by one.
+  init(maximumSpan: UInt64 = SerialBits.maximumSpan) {
+    bits = SerialBits(maximumSpan: maximumSpan)
+  }
 
   deinit {
     bits.destroy()
@@ -44,7 +49,7 @@ struct SerialBits {
 
   /// The directory spans at most this many blocks: 1.7 × 10^10 serials. No store gets there by counting, but the bytes of
   /// a damaged file may say anything, and must not make us reserve memory for it.
-  private static let maximumSpan: UInt64 = 1 << 22
+  static let maximumSpan: UInt64 = 1 << 22
 
   typealias Words = UnsafeMutablePointer<UInt64>
 
@@ -55,6 +60,7 @@ struct SerialBits {
     /// The words of each block from `firstBlock`; nil where nothing is allocated.
     var directory: UnsafeMutablePointer<Words?>
     var capacity: UInt64
+    let maximumSpan: UInt64
     var count = 0
     /// Serials outside the directory's span.
     var far: Set<UInt64> = []
@@ -62,12 +68,12 @@ struct SerialBits {
 
   private let state: UnsafeMutablePointer<State>
 
-  init() {
+  init(maximumSpan: UInt64 = Self.maximumSpan) {
     state = .allocate(capacity: 1)
     let capacity = 4
     let directory = UnsafeMutablePointer<Words?>.allocate(capacity: capacity)
     directory.initialize(repeating: nil, count: capacity)
-    state.initialize(to: State(directory: directory, capacity: UInt64(capacity)))
+    state.initialize(to: State(directory: directory, capacity: UInt64(capacity), maximumSpan: maximumSpan))
   }
 
   /// Frees everything; the set's owner calls it once.
@@ -194,7 +200,7 @@ struct SerialBits {
     let isEmpty = state.pointee.blockCount == 0
     let first = isEmpty ? number : min(number, state.pointee.firstBlock)
     let last = isEmpty ? number : max(number, state.pointee.firstBlock + state.pointee.blockCount - 1)
-    guard last - first < Self.maximumSpan else { return nil }
+    guard last - first < state.pointee.maximumSpan else { return nil }
     reach(first: first, count: last - first + 1)
     let block = Words.allocate(capacity: Self.wordsPerBlock)
     block.initialize(repeating: 0, count: Self.wordsPerBlock)

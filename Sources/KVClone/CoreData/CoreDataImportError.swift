@@ -86,9 +86,21 @@ public struct CoreDataImportError: KVCloneError, Hashable {
       property: error.property)
   }
 
+  /// What the reader says of the database, with the value's name; `cancelled` stays what it is.
+  static func named(_ error: SQLiteError, _ row: CoreDataRow, _ property: String) -> any Error {
+    if error.kind == .cancelled { return error }
+    return CoreDataImportError(
+      Kind(rawValue: error.kind.rawValue) ?? .damagedDatabase, "\(row.name) \(property): \(error.message)",
+      entity: row.entity.name, property: property, object: row.name)
+  }
+
+  /// The end of an import that nobody wants any more.
+  static let cancelled = StoreError(.cancelled, "the import was cancelled; nothing is left of it")
+
   /// Errors of the layers below as this one; others stay what they are.
   static func translated(_ error: any Error) -> any Error {
     switch error {
+    case let error as SQLiteError where error.kind == .cancelled: cancelled
     case let error as SQLiteError: CoreDataImportError(error)
     case let error as CoreDataStoreError: CoreDataImportError(error)
     default: error

@@ -29,8 +29,6 @@ public struct CoreDataLeftOut: Sendable, Hashable {
   public let name: String
   /// What it belongs to.
   public let reason: String
-  /// How many rows it has.
-  public let rowCount: Int
 }
 
 /// What an import of a store of Core Data's did, or would do.
@@ -84,6 +82,8 @@ public struct CoreDataImportReport: Sendable {
 public struct CoreDataImportProgress: Sendable, Hashable {
   /// What is done, one after the other.
   public enum Phase: String, Sendable {
+    /// Reading the write-ahead log, the model, and what tables there are.
+    case opening
     /// Reading rows, and writing objects.
     case objects
     /// Linking objects.

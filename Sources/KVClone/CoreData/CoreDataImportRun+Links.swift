@@ -56,6 +56,7 @@ extension CoreDataImportRun {
     let agreed = first.emptyCopy()
     var (left, right) = (0, 0)
     while left < first.pairs.count || right < second.count {
+      try step(.links, report.linkCount, of: nil)
       if right == second.count || left < first.pairs.count && first.pairs[left] < second[right] {
         try complain(first.pairs[left], links[place], isTurned: false)
         left += 1
@@ -93,14 +94,16 @@ extension CoreDataImportRun {
   func forEachList(_ body: (CoreDataLinkTable, UInt64, [UInt64]) throws -> Void) throws {
     for table in links where !table.isRepeated {
       let owners = table.isFromMember ? table.relationship.destinationEntityName : table.entity
-      let members = table.links.destination
+      // Looked up once, because they are asked for every link.
+      let ownerKeys = keys(kindOf: owners)
+      let memberKeys = keys(kindOf: table.links.destination)
       try table.links.forEachOwner { owner, keys in
         try step(.links, report.linkCount, of: nil)
-        let isOwner = isPresent(owner, kindOf: owners)
+        let isOwner = ownerKeys.contains { $0.keys.contains(owner) }
         var taken: [UInt64] = []
         taken.reserveCapacity(keys.count)
         for key in keys {
-          if isOwner, isPresent(key, kindOf: members) {
+          if isOwner, memberKeys.contains(where: { $0.keys.contains(key) }) {
             taken.append(key)
           } else if !table.isOrderOnly {
             try complainOfTarget(owner, key, isOwner: isOwner, table)
@@ -139,15 +142,9 @@ extension CoreDataImportRun {
         entity: entity, property: property, object: object), false)
   }
 
-  private func isPresent(_ key: UInt64, kindOf entity: String) -> Bool {
-    if present[entity]?.contains(key) ?? false { return true }
-    return layout.model.subentities(of: entity).contains { present[$0]?.contains(key) ?? false }
-  }
-
   /// What an object of a hierarchy is called; nil where there is none.
   private func name(_ key: UInt64, _ root: String) -> String? {
-    if present[root]?.contains(key) ?? false { return "\(root)/\(key)" }
-    return layout.model.subentities(of: root).first { present[$0]?.contains(key) ?? false }.map { "\($0)/\(key)" }
+    keys(kindOf: root).first { $0.keys.contains(key) }.map { "\($0.entity)/\(key)" }
   }
 }
 

@@ -11,8 +11,9 @@ final class CoreDataImportRun {
   let layout: CoreDataLayout
   let file: SQLiteFile
   private let source: CoreDataImportSource
+  var external: CoreDataExternalFiles { source.external }
   private let progress: (@Sendable (CoreDataImportProgress) -> Void)?
-  private let cancellation: Cancellation?
+  private let isCancelled: @Sendable () -> Bool
   let start = ContinuousClock.now
   /// Where links are kept until all objects are there.
   let space: ScratchSpace
@@ -23,19 +24,25 @@ final class CoreDataImportRun {
   private var refusals: [CoreDataImportError] = []
   /// By concrete entity: the keys of its objects.
   private(set) var present: [String: SerialSet] = [:]
+  /// By entity: what is in ``present`` of it and of those below it, as far as somebody asked.
+  private var kinds: [String: [(entity: String, keys: SerialSet)]] = [:]
   var links: [CoreDataLinkTable] = []
   private var steps = 0
 
+  /// How many blocks of keys the sets of all entities may span together: 128 MiB of directories, however far apart a file says
+  /// that its keys are. It is 68 billion keys, of each of a hundred entities 680 million; keys beyond cost some bytes each.
+  private static let blockCount: UInt64 = 1 << 24
+
   init(
     _ source: CoreDataImportSource, _ options: CoreDataImportOptions, scratch: String,
-    _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ cancellation: Cancellation?
+    _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ isCancelled: @escaping @Sendable () -> Bool
   ) {
     self.source = source
     self.options = options
     layout = source.layout
     file = source.file
     self.progress = progress
-    self.cancellation = cancellation
+    self.isCancelled = isCancelled
     space = ScratchSpace(directory: scratch)
   }
 
@@ -44,10 +51,25 @@ final class CoreDataImportRun {
     report = source.report()
     for error in refusals { report.noteSkipped(error, isWholeObject: true, limit: options.skippedLimit) }
     present = [:]
+    kinds = [:]
+    let entityCount = layout.hierarchies.reduce(0) { $0 + $1.entities.count }
     for hierarchy in layout.hierarchies {
-      for entity in hierarchy.entities.values { present[entity.name] = SerialSet() }
+      for entity in hierarchy.entities.values {
+        present[entity.name] = SerialSet(maximumSpan: Self.blockCount / UInt64(max(1, entityCount)))
+      }
     }
     links = CoreDataLinkTable.all(of: layout, in: space)
+  }
+
+  /// The keys of an entity's objects and of those below it, by entity.
+  func keys(kindOf entity: String) -> [(entity: String, keys: SerialSet)] {
+    if let known = kinds[entity] { return known }
+    var found: [(entity: String, keys: SerialSet)] = []
+    for name in [entity] + layout.model.subentities(of: entity) {
+      if let keys = present[name] { found.append((entity: name, keys: keys)) }
+    }
+    kinds[entity] = found
+    return found
   }
 
   // MARK: Objects
@@ -169,8 +191,6 @@ final class CoreDataImportRun {
   }
 
   func check() throws(StoreError) {
-    if cancellation?.isCancelled == true {
-      throw StoreError(.cancelled, "the import was cancelled; nothing is left of it")
-    }
+    if isCancelled() { throw CoreDataImportError.cancelled }
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import KVCloneCoreData
+import KVCloneLMDB
 import KVCloneModel
 
 /// A store of Core Data's that is open, with the model that it is read by.
@@ -29,8 +30,9 @@ struct CoreDataImportSource {
     static func all(_ path: String) -> [Stamp?] { ["", "-wal", "-journal"].map { Stamp(path + $0) } }
   }
 
-  /// - Throws: ``CoreDataImportError``.
-  init(_ given: String, _ options: CoreDataImportOptions) throws {
+  /// - Parameter isCancelled: is asked for every page and row that is read.
+  /// - Throws: ``CoreDataImportError``; ``StoreError``: `cancelled`.
+  init(_ given: String, _ options: CoreDataImportOptions, _ isCancelled: @escaping () -> Bool) throws {
     // What belongs to the database is beside the file itself.
     let path = URL(fileURLWithPath: given).resolvingSymlinksInPath().path
     self.path = path
@@ -39,7 +41,8 @@ struct CoreDataImportSource {
       guard let main = try Self.open(path) else {
         throw CoreDataImportError(.unreadableDatabase, "\(given) does not exist; check its name")
       }
-      file = try SQLiteFile(main, log: try Self.open(path + "-wal"), journal: try Self.open(path + "-journal"))
+      file = try SQLiteFile(
+        main, log: try Self.open(path + "-wal"), journal: try Self.open(path + "-journal"), isCancelled: isCancelled)
       let store = try CoreDataStore(file)
       external = CoreDataExternalFiles(besideDatabase: path)
       let model: ManagedObjectModel
@@ -63,9 +66,18 @@ struct CoreDataImportSource {
   func requireUnchanged() throws {
     try file.requireUnchanged()
     if Stamp.all(path) == stamps { return }
-    throw CoreDataImportError(
-      .changedDatabase,
-      "the database was written while it was read; quit the app, or copy the file with its -wal, and read the copy")
+    throw Self.changed
+  }
+
+  private static let changed = CoreDataImportError(
+    .changedDatabase,
+    "the database was written while it was read; quit the app, or copy the file with its -wal, and read the copy")
+
+  /// An error of reading as the import's. What looks like damage may be somebody writing.
+  func translated(_ error: any Error) -> any Error {
+    let error = CoreDataImportError.translated(error)
+    guard let known = error as? CoreDataImportError, known.kind == .damagedDatabase else { return error }
+    return (try? requireUnchanged()) == nil ? Self.changed : error
   }
 
   private static func validate(_ model: ManagedObjectModel) throws(CoreDataImportError) {
@@ -77,17 +89,16 @@ struct CoreDataImportSource {
     }
   }
 
-  private static func open(_ path: String) throws -> SQLiteHandle? {
-    guard let type = (try? FileManager.default.attributesOfItem(atPath: path))?[.type] as? FileAttributeType else {
-      return nil
-    }
-    guard type == .typeRegular else {
-      throw CoreDataImportError(.unreadableDatabase, "\(path) is no file; give the .sqlite file itself")
-    }
+  /// Nil where there is no such file. No link is followed: that of the given path was, and a log is beside its database.
+  private static func open(_ path: String) throws(CoreDataImportError) -> SQLiteHandle? {
+    guard FileSystem.exists(path) else { return nil }
+    let url = URL(fileURLWithPath: path)
     do {
-      return SQLiteHandle(try TransferFiles.open(path, path))
+      let folder = TransferFiles(directory: url.deletingLastPathComponent().path)
+      return SQLiteHandle(try folder.open(url.lastPathComponent).handle)
     } catch {
-      throw CoreDataImportError(.unreadableDatabase, error.message)
+      throw CoreDataImportError(
+        .unreadableDatabase, "\(path) cannot be read (\(error.reason)); give the .sqlite file itself")
     }
   }
 
@@ -108,7 +119,7 @@ struct CoreDataImportSource {
       }
       report.externalAttributes.sort()
     }
-    report.leftOut = layout.leftOut.map { CoreDataLeftOut(name: $0.name, reason: $0.reason, rowCount: $0.rowCount) }
+    report.leftOut = layout.leftOut.map { CoreDataLeftOut(name: $0.name, reason: $0.reason) }
     return report
   }
 }

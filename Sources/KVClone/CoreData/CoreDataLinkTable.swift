@@ -49,7 +49,12 @@ struct CoreDataLinkTable {
               memberRoot: isFromMember ? content.root : destination, in: space)))
       }
     }
-    for place in tables.indices { tables[place].counterpart = counterpart(of: place, tables, layout) }
+    let places = Dictionary(
+      tables.enumerated().map { ("\($0.element.entity).\($0.element.relationship.name)", $0.offset) },
+      uniquingKeysWith: { first, _ in first })
+    for place in tables.indices {
+      tables[place].counterpart = counterpartName(of: tables[place], layout).flatMap { places[$0] }
+    }
     for place in tables.indices {
       if let other = tables[place].counterpart, other < place { tables[place].isRepeated = true }
     }
@@ -73,19 +78,11 @@ struct CoreDataLinkTable {
     return tables
   }
 
-  /// The other side of a one-to-one relationship.
-  private static func counterpart(
-    of place: Int, _ tables: [CoreDataLinkTable], _ layout: CoreDataLayout
-  ) -> Int? {
-    let table = tables[place]
+  /// The other side of a one-to-one relationship, with the entity that declares it.
+  private static func counterpartName(of table: CoreDataLinkTable, _ layout: CoreDataLayout) -> String? {
     guard let column = table.column else { return nil }
     let toOne = layout.hierarchies[column.hierarchy].toOnes[column.toOne]
     guard let inverse = toOne.inverse, !inverse.isToMany, !table.isOwnInverse else { return nil }
-    return tables.indices.first { other in
-      guard let place = tables[other].column else { return false }
-      let content = layout.hierarchies[place.hierarchy]
-      return tables[other].relationship.name == inverse.name
-        && content.toOnes[place.toOne].entity == toOne.inverseEntity
-    }
+    return toOne.inverseEntity.map { "\($0).\(inverse.name)" }
   }
 }

@@ -15,6 +15,7 @@ final class CoreDataLinks {
   /// The member's place in the owner's list; as many as pairs, or none.
   private let orders: ScratchArray<UInt64>
   private let space: ScratchSpace
+  private static let maximumCount = Int(UInt32.max)
 
   init(
     _ relationship: RelationshipDescription, ownerRoot: String, memberRoot: String, in space: ScratchSpace
@@ -35,6 +36,13 @@ final class CoreDataLinks {
 
   /// - Parameter order: where the relationship is ordered; rows without a place come first.
   func append(owner: Int64, member: Int64, order: Int64?) throws(StoreError) {
+    // Sorting by place keeps a link's number in 32 bits.
+    guard pairs.count < Self.maximumCount else {
+      throw StoreError(
+        .limitExceeded,
+        "\(ownerRoot).\(relationship.name) has more than \(Self.maximumCount) links; import a part of the store",
+        entity: ownerRoot, property: relationship.name)
+    }
     try pairs.append(UInt64(owner) << 32 | UInt64(member))
     if relationship.isOrdered {
       // Sorts as the number does.

@@ -16,7 +16,8 @@ struct CoreDataRow {
   enum Stream {
     /// Of the row's column, without the first bytes.
     case column(Int, skipping: Int)
-    case file(path: String, byteCount: UInt64)
+    /// Of a file in the database's folder.
+    case file(name: String, byteCount: UInt64)
   }
 
   var name: String { "\(entity.name)/\(key)" }
@@ -55,10 +56,19 @@ struct CoreDataRows {
       return nil
     }
     var row = CoreDataRow(entity: entity, key: key)
-    for attribute in entity.attributes {
-      guard try read(attribute, scan, into: &row) else { return nil }
+    var property = ""
+    do {
+      for attribute in entity.attributes {
+        property = attribute.description.name
+        guard try read(attribute, scan, into: &row) else { return nil }
+      }
+      for place in entity.toOnes {
+        property = hierarchy.toOnes[place].description.name
+        try readTarget(place, scan, into: &row)
+      }
+    } catch let error as SQLiteError {
+      throw CoreDataImportError.named(error, row, property)
     }
-    for place in entity.toOnes { try readTarget(place, scan, into: &row) }
     return row
   }
 
@@ -174,8 +184,7 @@ struct CoreDataRows {
       }
       if let file = CoreDataValue.externalName(bytes) {
         do {
-          let (path, size) = try external.locate(file)
-          row.streams.append((name, .file(path: path, byteCount: size)))
+          row.streams.append((name, .file(name: file, byteCount: try external.byteCount(of: file))))
           return true
         } catch {
           try broken(failure(.invalidFile, external.advice(error.reason), row, name), false)
@@ -257,8 +266,18 @@ struct CoreDataExternalFiles {
     folder = ".\(url.deletingPathExtension().lastPathComponent)_SUPPORT/_EXTERNAL_DATA"
   }
 
-  func locate(_ name: String) throws(TransferError) -> (path: String, size: UInt64) {
-    try files.locate("\(folder)/\(name)")
+  /// How many bytes a file has that can be read.
+  func byteCount(of name: String) throws(TransferError) -> UInt64 { try files.open("\(folder)/\(name)").byteCount }
+
+  /// Hands a file's bytes to `body` in pieces.
+  ///
+  /// - Throws: ``TransferError`` where it cannot be read to its end, or has another size than it had.
+  func read(_ name: String, _ byteCount: UInt64, _ body: (Data) throws -> Void) throws {
+    let file = try files.open("\(folder)/\(name)")
+    guard file.byteCount == byteCount else {
+      throw TransferError(.invalidFile, "the file was written while it was read; try again when nobody writes it")
+    }
+    try TransferFiles.read(file, body)
   }
 
   func advice(_ reason: String) -> String {

@@ -56,7 +56,8 @@ extension ObjectStore {
     }
   }
 
-  /// Finds out what an import would take over, skip and leave out. All rows are read, and nothing is written.
+  /// Finds out what an import would take over, skip and leave out. All rows are read, long values and files to their ends, and nothing
+  /// is written.
   ///
   /// What only the commit of an import finds is not told: broken rules of the model other than required attributes without a value.
   ///
@@ -67,20 +68,30 @@ extension ObjectStore {
     from source: String, options: CoreDataImportOptions = CoreDataImportOptions(),
     progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws -> CoreDataImportReport {
-    let opened = try CoreDataImportSource(source, options)
+    let isCancelled = Self.isCancelled(cancellation)
+    progress?(CoreDataImportProgress(phase: .opening, completed: 0, total: nil))
+    let opened = try CoreDataImportSource(source, options, isCancelled)
     let run = CoreDataImportRun(
-      opened, options, scratch: FileManager.default.temporaryDirectory.path, progress, cancellation)
+      opened, options, scratch: FileManager.default.temporaryDirectory.path, progress, isCancelled)
     do {
       run.beginPass()
-      try run.forEachObject { row, scan, _ in try run.count(row, scan) }
+      try run.forEachObject { row, scan, _ in
+        try run.readStreams(row, scan)
+        try run.count(row, scan)
+      }
       try run.gatherLinks()
       try run.forEachList { _, _, _ in }
       try opened.requireUnchanged()
     } catch {
-      throw CoreDataImportError.translated(error)
+      throw opened.translated(error)
     }
     run.report.duration = ContinuousClock.now - run.start
     return run.report
+  }
+
+  /// Whether the caller, or the task that the caller runs in, does not want it any more.
+  private static func isCancelled(_ cancellation: BackupCancellation?) -> @Sendable () -> Bool {
+    { cancellation?.isCancelled == true || Task.isCancelled }
   }
 
   private static func runImport(
@@ -90,14 +101,16 @@ extension ObjectStore {
     if FileSystem.exists(path) {
       throw StoreError(.storeExists, "there is something at \(path) already; choose another path")
     }
-    let opened = try CoreDataImportSource(source, options)
+    let isCancelled = Self.isCancelled(cancellation)
+    progress?(CoreDataImportProgress(phase: .opening, completed: 0, total: nil))
+    let opened = try CoreDataImportSource(source, options, isCancelled)
     let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: .offUnlessMirrored) }
-    let run = CoreDataImportRun(opened, options, scratch: copy.directory, progress, cancellation)
+    let run = CoreDataImportRun(opened, options, scratch: copy.directory, progress, isCancelled)
     do {
       try fill(copy, path, run)
       try opened.requireUnchanged()
     } catch {
-      throw CoreDataImportError.translated(error)
+      throw opened.translated(error)
     }
     copy.removeReaderLock()
     try run.tell(.sync)
@@ -167,6 +180,20 @@ extension CoreDataImportRun {
     }
   }
 
+  /// Reads what an import would write in pieces, so that a plan promises nothing that cannot be read.
+  func readStreams(_ row: CoreDataRow, _ scan: SQLiteScan) throws {
+    for (attribute, stream) in row.streams {
+      do {
+        switch stream {
+        case .column(let column, _): try scan.readChunks(column) { _ in }
+        case .file(let name, let byteCount): try external.read(name, byteCount) { _ in try check() }
+        }
+      } catch {
+        throw Self.named(error, row, attribute)
+      }
+    }
+  }
+
   /// Writes all objects and links.
   func write(_ transaction: inout WriteTransaction) throws {
     // The closure borrows what it changes.
@@ -192,9 +219,11 @@ extension CoreDataImportRun {
   }
 
   private func insert(_ row: CoreDataRow, _ scan: SQLiteScan, _ transaction: inout WriteTransaction) throws {
+    var property: String?
     do {
       let id = try transaction.restore(row.entity.name, serial: UInt64(row.key), row.values)
       for (attribute, stream) in row.streams {
+        property = attribute
         try transaction.setData(id, attribute) { writer in
           switch stream {
           case .column(let column, let skipped):
@@ -203,10 +232,9 @@ extension CoreDataImportRun {
               let part = piece.dropFirst(rest)
               rest -= piece.count - part.count
               try writer.append(part.span.bytes)
-              try check()
             }
-          case .file(let path, _):
-            try TransferFiles.read(path) {
+          case .file(let name, let byteCount):
+            try external.read(name, byteCount) {
               try writer.append($0)
               try check()
             }
@@ -214,17 +242,20 @@ extension CoreDataImportRun {
         }
       }
     } catch {
-      throw Self.named(error, row)
+      throw Self.named(error, row, property)
     }
   }
 
   /// An error that is the row's fault, with its name; a full disk and the like stay what they are.
-  private static func named(_ error: any Error, _ row: CoreDataRow) -> any Error {
+  ///
+  /// - Parameter property: whose value was read.
+  private static func named(_ error: any Error, _ row: CoreDataRow, _ property: String?) -> any Error {
     if let error = error as? TransferError {
       return CoreDataImportError(
-        .invalidFile, "\(row.name): \(error.reason)", entity: row.entity.name, property: error.property,
+        .invalidFile, "\(row.name) \(property ?? ""): \(error.reason)", entity: row.entity.name, property: property,
         object: row.name)
     }
+    if let error = error as? SQLiteError { return CoreDataImportError.named(error, row, property ?? "") }
     guard let error = error as? StoreError, [.limitExceeded, .wrongType, .outOfRange].contains(error.kind) else {
       return error
     }

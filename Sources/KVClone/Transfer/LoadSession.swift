@@ -342,12 +342,12 @@ extension WriteTransaction {
   /// Sets an attribute to the bytes of a file; they pass through in pieces.
   package mutating func setFile(_ id: ObjectID, _ value: AttributeJSON.FileValue, below directory: String) throws {
     do {
-      let (path, size) = try TransferFiles(directory: directory).locate(value.file)
-      if let expected = value.size, expected != size {
-        throw TransferError(.invalidFile, "the file has \(size) bytes instead of \(expected)")
+      let file = try TransferFiles(directory: directory).open(value.file)
+      if let expected = value.size, expected != file.byteCount {
+        throw TransferError(.invalidFile, "the file has \(file.byteCount) bytes instead of \(expected)")
       }
       try setData(id, value.path) { writer in
-        try TransferFiles.read(path) { try writer.append($0) }
+        try TransferFiles.read(file) { try writer.append($0) }
       }
     } catch let error as TransferError {
       throw TransferError(error.kind, "\(value.path): \(error.reason)", property: value.path)

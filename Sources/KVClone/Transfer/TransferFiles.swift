@@ -8,38 +8,53 @@ package struct TransferFiles {
 
   let directory: String
 
-  /// The size of the regular file at `relative`, and where it is.
+  /// A file that is open for reading.
+  struct OpenFile {
+    let handle: FileHandle
+    /// How many bytes it had when it was opened.
+    let byteCount: UInt64
+  }
+
+  /// Opens the regular file at `relative`.
   ///
   /// - Throws: ``TransferError/Kind/invalidFile`` for absolute paths, `..`, symbolic links anywhere below the
-  ///   directory, and everything that is not a regular file.
-  func locate(_ relative: String) throws(TransferError) -> (path: String, size: UInt64) {
-    let components = relative.split(separator: "/", omittingEmptySubsequences: false)
+  ///   directory, everything that is not a regular file, and files of a store that is open.
+  func open(_ relative: String) throws(TransferError) -> OpenFile {
+    let components = relative.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     let isPlain = components.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && !$0.utf8.contains(0) }
     guard isPlain else {
       throw TransferError(.invalidFile, "the file's path is not a plain relative one below the directory of the data")
     }
-    var path = directory.isEmpty ? "." : directory
-    for (index, component) in components.enumerated() {
-      path += "/\(component)"
-      guard let attributes = try? FileManager.default.attributesOfItem(atPath: path),
-        let type = attributes[.type] as? FileAttributeType
-      else { throw TransferError(.invalidFile, "there is no such file below the directory of the data") }
-      let isLast = index == components.count - 1
-      guard type == (isLast ? .typeRegular : .typeDirectory) else {
-        throw TransferError(.invalidFile, "the file is a link or something else than a regular file in a directory")
-      }
-      if isLast { return (path, (attributes[.size] as? NSNumber)?.uint64Value ?? 0) }
+    do {
+      let file = try NamedFile.openToRead(components, below: directory.isEmpty ? "." : directory)
+      return OpenFile(
+        handle: FileHandle(fileDescriptor: file.descriptor, closeOnDealloc: true), byteCount: UInt64(file.byteCount))
+    } catch .belongsToStore {
+      throw Self.storeFile("the file")
+    } catch .notPlain {
+      throw TransferError(.invalidFile, NamedFile.Refusal.notPlain.reason)
+    } catch {
+      throw TransferError(
+        .invalidFile,
+        "the file cannot be opened below the directory of the data (\(error.reason)); check that it is there")
     }
-    throw TransferError(.invalidFile, "the file's path is empty")
   }
 
-  /// Hands the file's bytes to `body`, at most ``chunkSize`` at a time.
+  /// Hands the file's bytes to `body`, at most ``chunkSize`` at a time, and closes it.
   ///
-  /// - Throws: ``TransferError/Kind/invalidFile`` for files of a store that is open, and what `body` throws.
-  static func read(_ path: String, _ body: (Data) throws -> Void) throws {
-    let handle = try open(path, "the file")
-    defer { try? handle.close() }
-    while let data = try next(from: handle, "the file") { try body(data) }
+  /// - Throws: ``TransferError/Kind/invalidFile`` where it cannot be read, or has other than the bytes it had when it was opened; and
+  ///   what `body` throws.
+  static func read(_ file: OpenFile, _ body: (Data) throws -> Void) throws {
+    defer { try? file.handle.close() }
+    var byteCount: UInt64 = 0
+    while let data = try next(from: file.handle, "the file") {
+      byteCount += UInt64(data.count)
+      guard byteCount <= file.byteCount else { break }
+      try body(data)
+    }
+    guard byteCount == file.byteCount else {
+      throw TransferError(.invalidFile, "the file was written while it was read; try again when nobody writes it")
+    }
   }
 
   /// Opens a file that somebody named. Its name in errors is `name`.

@@ -71,7 +71,6 @@ package struct CoreDataLayout {
   package struct LeftOut: Hashable, Sendable {
     package let name: String
     package let reason: String
-    package let rowCount: Int
   }
 
   package let model: ManagedObjectModel
@@ -97,7 +96,11 @@ extension CoreDataLayout {
     self.model = builder.model
     hierarchies = builder.hierarchies
     joins = builder.joins
-    leftOut = try Self.leftOut(store)
+    // Not a page of them is read: they may be damaged, or larger than all the rest.
+    leftOut = store.internalEntities.map { row in
+      let isCloud = row.number >= CoreDataStore.firstCloudNumber
+      return LeftOut(name: row.name, reason: isCloud ? "CloudKit's mirror" : "the history of changes")
+    }
   }
 
   /// Refuses a store whose own model does not mark an attribute, all of whose values look like externally stored ones: what was
@@ -105,6 +108,7 @@ extension CoreDataLayout {
   private static func requireMarked(_ file: SQLiteFile, _ hierarchy: Hierarchy) throws {
     var names: [Int: (entity: String, attribute: String)] = [:]
     for entity in hierarchy.entities.values {
+      try file.checkCancelled()
       for attribute in entity.attributes where attribute.description.type == .binary && !attribute.isExternal {
         for column in attribute.columns { names[column] = (entity.name, attribute.description.name) }
       }
@@ -126,18 +130,5 @@ extension CoreDataLayout {
       "the values of \(name.entity).\(name.attribute) look like externally stored ones, which the model in the store does not say; "
         + "give the app's model: --model X.xcdatamodeld",
       entity: name.entity, property: name.attribute)
-  }
-
-  private static func leftOut(_ store: CoreDataStore) throws -> [LeftOut] {
-    try store.internalEntities.map { row in
-      var count = 0
-      if let table = try store.file.table("A" + row.name) {
-        let scan = try SQLiteScan(store.file, table)
-        while try scan.next() { count += 1 }
-      }
-      let isCloud = row.number >= CoreDataStore.firstCloudNumber
-      return LeftOut(
-        name: row.name, reason: isCloud ? "CloudKit's mirror" : "the history of changes", rowCount: count)
-    }
   }
 }
