@@ -1,6 +1,7 @@
 import Foundation
 import KVCloneModel
-import KVCloneRecords
+
+@testable import KVCloneRecords
 
 /// Keys: those with a fixed form, and the order-preserving ones of indexes.
 let keyTargets: [FuzzTarget] = [
@@ -122,7 +123,7 @@ private func lexicographic(_ a: [UInt8], _ b: [UInt8]) -> Int {
   let value = DecimalCodec.load(from: base)
   var stored = [UInt8](repeating: 0, count: DecimalCodec.length)
   stored.withUnsafeMutableBytes { buffer in
-    if let address = buffer.baseAddress { DecimalCodec.store(value, to: address) }
+    if let address = buffer.baseAddress { DecimalCodec.store(DecimalCodec.parts(of: value), to: address) }
   }
   let again = stored.withUnsafeBytes { buffer in buffer.baseAddress.map { DecimalCodec.load(from: $0) } }
   precondition(value.isNaN ? again?.isNaN == true : again == value, "a stored decimal is another one")
