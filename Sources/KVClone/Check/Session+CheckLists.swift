@@ -22,8 +22,7 @@ extension Session {
   /// A list of which at least one piece is there.
   private borrowing func checkStoredList(_ list: ListAddress, _ run: CheckRun) throws(StoreError) {
     let owner = list.owner
-    // Of a relationship that the model has no more: nobody reads it but snapshots, and it goes with a compaction.
-    if schema.isFormer(property: list.relationship) { return }
+    if schema.isFormer(property: list.relationship) { return try checkFormerList(list, run) }
     if run.isUnreadable(owner) { return }
     guard let view = try record(owner) else {
       return run.report(
@@ -42,6 +41,19 @@ extension Session {
     run.report(
       .orphanList, owner, entity, property: run.propertyNames[list.relationship],
       isDerived: run.isReferrers(list.relationship), "there are pieces of a list that its record does not have")
+  }
+
+  /// A list of a relationship that the model has no more, of an object that only snapshots show. What its head says stands in a record
+  /// of theirs; here, its pieces count, which they read.
+  private borrowing func checkFormerList(_ list: ListAddress, _ run: CheckRun) throws(StoreError) {
+    if run.isLost(list) { return }
+    let isOrdered = schema.orderedLists.contains(list.relationship)
+    for problem in try storage.findProblems(list, head: nil, isOrdered: isOrdered) {
+      guard let key = problem.key else { continue }
+      run.report(
+        .list, object: schema.rootName(of: list.owner), property: run.propertyNames[list.relationship],
+        page: run.pages?.page(list.links, key.array), problem.message)
+    }
   }
 
   /// The objects that the hidden list names have the owner as a member.

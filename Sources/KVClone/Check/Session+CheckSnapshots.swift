@@ -121,7 +121,9 @@ extension Session {
         }
       } catch {
         isReadable = false
-        run.report(.snapshot, page: run.page(table, key), "an entry of the table preimages: \(error.description)")
+        run.report(
+          .snapshot, object: Self.owner(ofState: key).map(schema.rootName), page: run.page(table, key),
+          "an entry of the table preimages: \(error.description)")
       }
       return !run.isFull
     }
@@ -130,6 +132,19 @@ extension Session {
         .snapshot,
         "\(found.count) previous states are saved, and \(listed.count) or others are listed; deleting snapshots "
           + "would leave some, or take what is needed")
+    }
+  }
+
+  /// The object that a saved state is of, by its key; nil where the state is no object's, or the key has no such form.
+  private static func owner(ofState key: borrowing RawSpan) -> ObjectID? {
+    guard !SavedKeysKey.isOne(copy key), let code = try? PreimageKey.table(of: copy key),
+      let saved = try? PreimageKey.key(of: copy key)
+    else { return nil }
+    switch code {
+    case .links: return try? LinkKey(saved).owner
+    case .indexes: return try? IndexKey.objectID(of: saved)
+    case .provenance: return objectID(saved)
+    default: return code.rootCode == nil ? nil : objectID(saved)
     }
   }
 
