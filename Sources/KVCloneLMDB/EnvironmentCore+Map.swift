@@ -9,7 +9,7 @@ extension EnvironmentCore {
   /// A map with less room than this, or than a quarter of itself if that is less, is doubled before a write.
   private static let comfortableRoom = 64 << 20
 
-  /// Moves the map, while nobody is live. Zero means the size that the file's last commit names, by whichever process.
+  /// Moves the map, while nobody is live. Zero means what another process has made of it: ``followedSize(_:_:)``.
   ///
   /// `mdb_env_set_mapsize` unmaps before it maps: if that fails, nothing is mapped, and the next begin would crash. So
   /// growth is tried out first, and if it fails even so, the environment counts as fatal: it is reopened, with less.
@@ -17,13 +17,36 @@ extension EnvironmentCore {
     var raw = unsafe MDB_envinfo()
     if unsafe mdb_env_info(pointer, &raw) != 0 { return false }
     let current = unsafe raw.me_mapsize
-    if size > current, kvclone_can_reserve(UInt64(size - current)) == 0 { return false }
+    let wanted = unsafe size > 0 ? size : followedSize(current, (raw.lastPage + 1) * LMDBLimits.pageSize)
+    if wanted > current, kvclone_can_reserve(UInt64(wanted - current)) == 0 { return false }
     forgetMap()
-    let code = unsafe mdb_env_set_mapsize(pointer, size)
+    let code = unsafe mdb_env_set_mapsize(pointer, wanted)
     if code == 0 { return true }
     // EINVAL before the map was touched: a write transaction is active after all.
     if code != EINVAL { state.isFatal = true }
     return false
+  }
+
+  /// The size that the file's commits name, by whichever process; where a limit of this one forbids that, twice, four times … its own
+  /// size, as far as the file goes. LMDB's own way to follow would try the first one alone, after it has unmapped what there was.
+  private func followedSize(_ current: Int, _ needed: Int) -> Int {
+    var named = 0
+    var descriptor: Int32 = -1
+    if unsafe mdb_env_get_fd(pointer, &descriptor) == 0 {
+      for page in [0, LMDBLimits.pageSize] {
+        // mm_mapsize, after a page's header, the magic number, the version and the address.
+        var size: UInt64 = 0
+        if unsafe pread(descriptor, &size, 8, page + 32) == 8 { named = max(named, Int(clamping: size)) }
+      }
+    }
+    if named >= needed, named <= Self.maximumMapSize,
+      named <= current || kvclone_can_reserve(UInt64(named - current)) != 0
+    {
+      return named
+    }
+    var size = max(current, LMDBLimits.pageSize)
+    while size < needed { size *= 2 }
+    return size
   }
 
   /// Doubles a map in which little is left, if nobody but the caller (counted once) is live. It need not succeed.

@@ -151,6 +151,27 @@ import Testing
     #expect(peer.finish() == expected)
   }
 
+  /// Who had a limit lost the map, and every transaction ended in `io` (found by `Tools/faults --class map`).
+  @Test func followsAsFarAsALimitAllows() throws {
+    let environment = try store.create()
+    try put(environment, 1, 1000)
+    // The limit comes when the map is open: a map of 1 TiB, which the file names, is more than it allows.
+    let peer = try Peer(
+      store.path,
+      [
+        "map=\(4 * mebibyte)", "open", "limit-room=\(48 * mebibyte)", "wait", "count", "put=3", "count", "info", "wait",
+        "count", "limit-space=0", "count", "put=4",
+      ])
+    #expect(peer.lines(4).last == "waiting")
+    try put(environment, 2, 10 * mebibyte)
+    peer.resume()
+    #expect(peer.lines(6) == ["ok", "count 2", "ok", "count 5", "map \(16 * mebibyte)", "waiting"])
+    try put(environment, 3, 100 * mebibyte)
+    peer.resume()
+    #expect(peer.finish() == ["ok", "error mapResized", "ok", "count 6", "ok"])
+    #expect(try environment.auditPages().isConsistent)
+  }
+
   @Test func followsAProcessThatGrewTheFile() throws {
     let environment = try small(2 * mebibyte)
     let table = try environment.table(named: "a")
