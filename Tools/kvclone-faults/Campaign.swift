@@ -7,7 +7,7 @@ final class Campaign: Sendable {
   static var classes: [any FaultClass.Type] {
     [
       KillFaults.self, ErrorFaults.self, FullDiskFaults.self, PowerLossFaults.self, LostSyncFaults.self,
-      BackupFaults.self, SelfTestFaults.self,
+      BackupFaults.self, FlippedBitFaults.self, SelfTestFaults.self,
     ]
   }
 
@@ -20,6 +20,8 @@ final class Campaign: Sendable {
   private let lanes: Int
   /// By their directories.
   private let contexts = Mutex<[String: TrialContext]>([:])
+  /// By their contexts' directories and shapes.
+  private let subjects = Mutex<[String: DamageSubject]>([:])
 
   init(_ options: Options) throws {
     self.options = options
@@ -53,6 +55,15 @@ final class Campaign: Sendable {
     return try context(
       of: Workload(
         seed: base.seed, commitCount: Copies.commitCount, usesCommitLog: base.usesCommitLog, makesCopies: true))
+  }
+
+  /// The store of a shape that damaged copies are made of.
+  func subject(_ context: TrialContext, _ shape: DamageSubject.Shape) throws -> DamageSubject {
+    let key = "\(context.directory) \(shape)"
+    if let known = subjects.withLock({ $0[key] }) { return known }
+    let subject = try DamageSubject(context, shape)
+    subjects.withLock { $0[key] = subject }
+    return subject
   }
 
   private func context(of workload: Workload) throws -> TrialContext {

@@ -94,3 +94,30 @@ struct ChildProcess: Sendable {
     return (ends[0], ends[1])
   }
 }
+
+/// The lines that come through a pipe.
+struct PipeLines {
+  let descriptor: Int32
+  private var buffer: [UInt8] = []
+
+  init(_ descriptor: Int32) {
+    self.descriptor = descriptor
+  }
+
+  /// Waits for the next line; nil at the end, also where the last line was not ended.
+  mutating func next() -> String? {
+    var chunk = [UInt8](repeating: 0, count: 1 << 16)
+    var searched = 0
+    while true {
+      if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+        defer { buffer.removeSubrange(...end) }
+        return String(decoding: buffer[..<end], as: UTF8.self)
+      }
+      searched = buffer.count
+      let count = read(descriptor, &chunk, chunk.count)
+      if count < 0, errno == EINTR { continue }
+      if count <= 0 { return nil }
+      buffer.append(contentsOf: chunk[..<count])
+    }
+  }
+}

@@ -1,3 +1,5 @@
+import Foundation
+
 /// A kind of fault: one file each, named after it. `Campaign.classes` lists them.
 protocol FaultClass {
   /// Its name for `--class`.
@@ -31,6 +33,7 @@ final class Lane {
   let directory: String
   /// By their workloads' directories.
   private var servers: [String: VerifyServer] = [:]
+  private var examiner: AnsweringProcess?
 
   init(directory: String) {
     self.directory = directory
@@ -51,6 +54,22 @@ final class Lane {
     case .sound: return nil
     case .unsound(let reason): return reason
     case .crashed(let ending): return "the process that opened the store ended: \(ending)"
+    }
+  }
+
+  enum ExaminationResult {
+    case examined(Examination)
+    /// The process that examined the store ended.
+    case ended(ChildProcess.Ending)
+  }
+
+  /// Examines a store that a trial has damaged, and changes it.
+  func examine(_ context: TrialContext, root: String, _ manner: Examiner.Manner) throws -> ExaminationResult {
+    let process = examiner ?? AnsweringProcess(context, ["examine"], errors: directory + "/examine.err")
+    examiner = process
+    switch try process.ask("\(manner.rawValue) \(root)") {
+    case .ended(let ending): return .ended(ending)
+    case .line(let answer): return .examined(try JSONDecoder().decode(Examination.self, from: Data(answer.utf8)))
     }
   }
 }

@@ -15,7 +15,7 @@ struct StoreContent: Equatable {
 /// An object stands for its rank among its entity's objects: a transaction that failed and was repeated leaves a gap in
 /// the serials, but not in the ranks. Of a snapshot that the store has named, the name counts as little: it tells the time.
 struct StoreDigest {
-  private var hash = ContentHash()
+  var hash = ContentHash()
   /// Their bytes never change, so each is read once: by whoever has it first.
   private var hashOfBlob: [UInt64: UInt64] = [:]
 
@@ -78,7 +78,8 @@ struct StoreDigest {
     return view
   }
 
-  private mutating func add(
+  /// - Parameter blobs: gains the value's number, where it is a large one.
+  mutating func add(
     _ value: AttributeValue?, of id: ObjectID, _ name: String, _ transaction: borrowing ReadTransaction,
     _ blobs: inout Set<UInt64>
   ) throws {

@@ -1,0 +1,63 @@
+import Foundation
+
+/// A child process of this program that answers a line for each line that it is asked, and is started again when a question
+/// takes it down.
+final class AnsweringProcess {
+  enum Answer: Sendable, Equatable {
+    case line(String)
+    /// The process ended before it had answered.
+    case ended(ChildProcess.Ending)
+  }
+
+  private let executable: String
+  private let arguments: [String]
+  private let environment: [String: String]
+  private let errors: String
+  private var connection: (child: ChildProcess, toChild: Int32, lines: PipeLines)?
+
+  /// - Parameters:
+  ///   - errors: the file that its standard error goes to.
+  ///   - wrapper: the words of a command that starts it.
+  init(_ context: TrialContext, _ arguments: [String], errors: String, wrapper: [String] = []) {
+    executable = wrapper.isEmpty ? context.executable : "/usr/bin/env"
+    environment = context.environment
+    self.arguments = wrapper.isEmpty ? arguments : wrapper + [context.executable] + arguments
+    self.errors = errors
+  }
+
+  deinit { stop() }
+
+  /// - Parameter question: without the end of the line.
+  func ask(_ question: String) throws -> Answer {
+    if connection == nil {
+      let started = try ChildProcess.converse(executable, arguments, environment: environment, errors: errors)
+      connection = (started.child, started.toChild, PipeLines(started.fromChild))
+    }
+    guard tell(question), let answer = connection?.lines.next() else { return .ended(stop()) }
+    return .line(answer)
+  }
+
+  /// Writes a line, and waits for nothing; false where there is no process any more.
+  @discardableResult
+  func tell(_ question: String) -> Bool {
+    guard let connection else { return false }
+    let line = Array((question + "\n").utf8)
+    return line.withUnsafeBytes { write(connection.toChild, $0.baseAddress, $0.count) } == line.count
+  }
+
+  func kill() {
+    guard let connection else { return }
+    _ = Foundation.kill(connection.child.id, SIGKILL)
+    stop()
+  }
+
+  /// Lets it come to its end, and waits for that.
+  @discardableResult
+  func stop() -> ChildProcess.Ending {
+    guard let connection else { return .exit(0) }
+    close(connection.toChild)
+    close(connection.lines.descriptor)
+    self.connection = nil
+    return connection.child.wait()
+  }
+}

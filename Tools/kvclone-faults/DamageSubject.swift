@@ -1,0 +1,139 @@
+import Foundation
+import KVClone
+
+/// A sound store, closed, of which damaged copies are made: its file, what is where in it, and what an examination finds.
+final class DamageSubject: Sendable {
+  /// What the store has.
+  enum Shape: String, Sendable {
+    /// Something of everything that the workload stores, a snapshot of two versions of the model, and a history.
+    case everything
+    /// Lists with an order that are so long that they have an index of their members and a directory.
+    case longLists
+  }
+
+  let context: TrialContext
+  let map: StoreFileMap
+  let sound: Examination
+  /// The names of the objects that have a large value, by its serial.
+  let owners: [UInt64: Set<String>]
+
+  /// A directory has room from 4,097 members on.
+  private static let longCount = 4_200
+
+  init(_ context: TrialContext, _ shape: Shape) throws {
+    self.context = context
+    let root = "\(context.directory)/subject-\(shape.rawValue)"
+    try Scratch.empty(root)
+    switch shape {
+    case .everything: try Self.makeEverything(context, root)
+    case .longLists: try Self.makeLongLists(root + "/store")
+    }
+    let file = URL(fileURLWithPath: root + "/store/data.mdb")
+    let bytes = [UInt8](try Data(contentsOf: file))
+    map = StoreFileMap(bytes)
+    owners = try Self.owners(root + "/store")
+    // It clones, so it has a copy.
+    try Self.write(bytes, to: root + "/copy")
+    sound = Examiner(root: root + "/copy").examine()
+    guard sound.damages.isEmpty, sound.reading?.digest != nil, sound.fetching?.digest != nil,
+      sound.cloneInto?.digest != nil, !sound.clones.isEmpty, sound.clones.values.allSatisfy({ $0.digest != nil })
+    else { throw Finding("the store that is to be damaged is not sound, or not as it should be: \(sound)") }
+  }
+
+  /// Writes a store's file into the directory `store` of a new directory.
+  static func write(_ bytes: [UInt8], to root: String) throws {
+    try Scratch.empty(root)
+    try Scratch.empty(root + "/store")
+    let isMade = FileManager.default.createFile(
+      atPath: root + "/store/data.mdb", contents: bytes.withUnsafeBytes { Data($0) },
+      attributes: [.posixPermissions: 0o600])
+    guard isMade else { throw Finding("\(root)/store/data.mdb cannot be written") }
+  }
+
+  // MARK: Making them
+
+  private static func makeEverything(_ context: TrialContext, _ root: String) throws {
+    let workload = context.workload
+    // The last commit before all snapshots go.
+    let numbers = 1...workload.commitCount
+    let last = (numbers.first { workload.kind($0) == .allSnapshots } ?? numbers.upperBound + 1) - 1
+    let run = try WorkerRun(context, root: root, faults: [:], arguments: ["--commits", "\(last)"])
+    guard run.ending == .exit(0) else { throw Finding("the workload failed (\(run.ending)): \(run.errors)") }
+    var options = workload.options()
+    // Without the log, the data file is all there is.
+    options.usesCommitLog = false
+    options.tracksHistory = true
+    let store = try ObjectStore.open(at: root + "/store", options: options)
+    defer { store.close() }
+    try store.createSnapshot(named: "subject")
+    for stream in 0..<4 as Range<UInt64> {
+      try workload.changes(last, store, SeededGenerator(seed: workload.seed, stream: 6_000_000 + stream))
+    }
+    guard let project = try store.read({ try Workload.ids(of: "Project", in: $0) }).first else { return }
+    var clone = CloneOptions()
+    clone.idempotencyKey = "subject"
+    clone.recordsProvenance = true
+    _ = try store.clone([project], options: clone)
+  }
+
+  private static func makeLongLists(_ path: String) throws {
+    let store = try ObjectStore.create(at: path, model: WorkloadModel.versions[0])
+    defer { store.close() }
+    let project = try store.write { transaction in
+      let project = try transaction.insert("Project", ["title": "long"])
+      var albums: [ObjectID] = []
+      for number in 0..<longCount { albums.append(try transaction.insert("Album", ["title": .string("\(number)")])) }
+      try transaction.setMembers(project, "albums", albums)
+      return project
+    }
+    try store.createSnapshot(named: "subject")
+    try store.write { transaction in
+      let album = try transaction.insert("Album", ["title": "another"])
+      try transaction.link(project, "albums", [album], at: longCount / 2)
+    }
+  }
+
+  private static func owners(_ path: String) throws -> [UInt64: Set<String>] {
+    let store = try ObjectStore.open(at: path)
+    defer { store.close() }
+    var owners: [UInt64: Set<String>] = [:]
+    try store.read { transaction in
+      for entity in store.model.entities where !entity.isAbstract {
+        try transaction.forEachObject(of: entity.name) { object in
+          for attribute in entity.attributes {
+            guard case .blob(let blob) = try object.value(attribute.name) else { continue }
+            owners[blob.id, default: []].insert(object.name)
+          }
+          return true
+        }
+      }
+    }
+    return owners
+  }
+
+  // MARK: What is damaged
+
+  /// How the names of objects end that an entry is about; empty where it is no object's.
+  func names(of entry: StoreFileMap.Entry, in bytes: [UInt8]) -> [String] {
+    names(table: entry.table, key: bytes[entry.key])
+  }
+
+  private func names(table: String, key: ArraySlice<UInt8>) -> [String] {
+    func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+    func name(_ bytes: ArraySlice<UInt8>) -> [String] { ["/\(ObjectID(rawValue: number(bytes)).serial)"] }
+    switch table {
+    case "links": return name(key.prefix(8))
+    case "indexes": return name(key.suffix(8))
+    case "blobs", "blobinfo": return Array(owners[number(key.prefix(8))] ?? [])
+    case "preimages":
+      guard let code = Self.savedTables[Int(number(key.prefix(2)))] else {
+        return number(key.prefix(2)) > 0x8000 ? name(key.dropFirst(2).prefix(8)) : []
+      }
+      return names(table: code, key: key.dropFirst(2).dropLast(8))
+    default: return table.hasPrefix("objects-") ? name(key) : []
+    }
+  }
+
+  /// Tables whose entries are saved for snapshots, besides those of objects, by their codes.
+  private static let savedTables = [2: "links", 4: "blobinfo", 5: "indexes"]
+}

@@ -1,0 +1,115 @@
+/// One bit of what the store has written is another one, as a disk or a memory may leave it.
+///
+/// What has to hold: no process ends by it; `check` finds it, and names the object; who reads everything gets an error, and
+/// never other data; a clone either fails or is what it would have been.
+enum FlippedBitFaults: FaultClass {
+  static let name = "flipped-bit"
+
+  /// What is damaged, one row of the table each.
+  private struct Kind: Sendable {
+    let title: String
+    let count: Int
+    var shape = DamageSubject.Shape.everything
+    /// Whether a reader of all objects, snapshots and indexes meets every byte of an entry.
+    var isRead: @Sendable (StoreFileMap, StoreFileMap.Entry) -> Bool = { _, _ in true }
+    var isOfKeys = false
+    let isOne: @Sendable (StoreFileMap, StoreFileMap.Entry) -> Bool
+  }
+
+  private static let kinds = [
+    Kind(title: "an object's record", count: 500) { $1.table.hasPrefix("objects-") },
+    Kind(title: "a list", count: 250) { $1.table == "links" },
+    Kind(
+      title: "a long list, its member index or directory", count: 100, shape: .longLists,
+      // The last part of the key but for the position: 0 for members, others for what leads to them.
+      isRead: { $0.bytes[$1.key.lowerBound + 10] == 0 }, isOne: { $1.table == "links" }),
+    Kind(title: "a large value", count: 200) { $1.table == "blobs" },
+    Kind(title: "a large value's description", count: 100) { $1.table == "blobinfo" },
+    Kind(title: "an index entry", count: 200) { $1.table == "indexes" },
+    Kind(title: "a previous state", count: 250, isRead: { _, _ in false }) { $1.table == "preimages" },
+    Kind(title: "the catalog", count: 100, isRead: { _, _ in false }) { $1.table == "metadata" },
+    Kind(title: "snapshots, history, origins, operations, redirects", count: 100, isRead: { _, _ in false }) {
+      ["snapshots", "changes", "provenance", "operations", "redirects"].contains($1.table)
+    },
+    Kind(title: "a key", count: 300, isRead: { _, _ in false }, isOfKeys: true) { _, _ in true },
+  ]
+  /// Of each kind.
+  private static let quickCount = 6
+
+  static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
+    let context = try campaign.context()
+    return try kinds.enumerated().map { number, kind in
+      let subject = try campaign.subject(context, kind.shape)
+      let entries = subject.map.entries.filter { kind.isOne(subject.map, $0) }
+      let count = entries.isEmpty ? 0 : campaign.isQuick ? quickCount : kind.count
+      return TrialGroup(
+        title: "a flipped bit of \(kind.title)",
+        trials: (0..<count).map { trial(subject, kind, entries, id: "\(number):\($0)", number * 100_000 + $0) },
+        note: entries.isEmpty ? "skipped: this workload has none" : nil)
+    }
+  }
+
+  private static func trial(
+    _ subject: DamageSubject, _ kind: Kind, _ entries: [StoreFileMap.Entry], id: String, _ stream: Int
+  ) -> Trial {
+    Trial(id: id) { lane in
+      var random = SeededGenerator(seed: subject.context.workload.seed, stream: 7_000_000 + UInt64(stream))
+      guard let entry = random.element(entries) else { return "there is nothing to damage" }
+      let range = kind.isOfKeys ? entry.key : entry.value
+      let (offset, bit) = (range.lowerBound + random.below(range.count), random.below(8))
+      var bytes = subject.map.bytes
+      bytes[offset] ^= 1 << UInt8(bit)
+      try DamageSubject.write(bytes, to: lane.root)
+      let place = "bit \(bit) of byte \(offset - range.lowerBound) in \(entry.table)"
+      switch try lane.examine(subject.context, root: lane.root, .opened) {
+      case .ended(let ending): return "\(place): the process that examined the store ended: \(ending)"
+      case .examined(let found):
+        // A key that is another one may name another object.
+        let names = subject.names(of: entry, in: subject.map.bytes) + subject.names(of: entry, in: bytes)
+        let isRead = kind.isRead(subject.map, entry)
+        return complaint(found, subject.sound, names, kind, isRead: isRead).map { "\(place): \($0)" }
+      }
+    }
+  }
+
+  /// - Parameter names: how the names of the objects end that are damaged.
+  private static func complaint(
+    _ found: Examination, _ sound: Examination, _ names: [String], _ kind: Kind, isRead: Bool
+  ) -> String? {
+    guard case .found = found.checking else { return "check did not come to its end: \(found.checking)" }
+    guard let damage = found.damages.first else { return "check found nothing" }
+    func isNamed(_ object: String?) -> Bool { names.contains { object?.hasSuffix($0) == true } }
+    // With another key, a page is out of order, and all that it had is lost with it.
+    let isPageLost = kind.isOfKeys && damage.kind == "page"
+    if !names.isEmpty, !isPageLost, !found.damages.contains(where: { isNamed($0.object) }) {
+      return "check named \(damage.object ?? "no object") instead of \(names[0]): \(damage.kind), \(damage.message)"
+    }
+    if let message = found.untypedError { return "an error without a type: \(message)" }
+    if isRead, found.reading?.digest != nil, found.fetching?.digest != nil {
+      return "whoever read all noticed nothing"
+    }
+    return otherData(found, sound, kind.isOfKeys)
+  }
+
+  /// What was read that is not what was stored.
+  ///
+  /// - Parameter isOfKeys: an entry whose key is another one is not found where it should be, and nobody who looks for one entry
+  ///   can know that there was one. So of indexes, pieces of lists and saved states, check alone tells; but no clone is made of it.
+  private static func otherData(_ found: Examination, _ sound: Examination, _ isOfKeys: Bool) -> String? {
+    func differs(_ found: Examination.Outcome?, _ sound: Examination.Outcome?) -> Bool {
+      found?.digest != nil && found?.digest != sound?.digest
+    }
+    if !isOfKeys {
+      if differs(found.reading, sound.reading) { return "other data was read, and no error" }
+      if differs(found.fetching, sound.fetching) { return "an index found other objects, and no error" }
+      for (name, digest) in found.objects where sound.objects[name] != digest {
+        return "\(name) was read as another object"
+      }
+    }
+    for (name, clone) in found.clones where differs(clone, sound.clones[name]) {
+      return "a clone of \(name) has the damage"
+    }
+    if differs(found.cloneInto, sound.cloneInto) { return "a clone into another store has the damage" }
+    return nil
+  }
+}

@@ -1,0 +1,63 @@
+/// Where in a sound data file each entry of each table is: the pages as `Format.md` draws them, read in the simplest way, and by
+/// none of the library's code.
+struct StoreFileMap: Sendable {
+  struct Entry: Sendable {
+    let table: String
+    let key: Range<Int>
+    /// With the checksum that it begins with; in the leaf, or on pages of its own.
+    let value: Range<Int>
+  }
+
+  static let pageSize = 4096
+
+  let bytes: [UInt8]
+  private(set) var entries: [Entry] = []
+  /// Branches and leaves in use, those of the free list included.
+  private(set) var treePages: [Int] = []
+  /// First pages of values that have pages of their own.
+  private(set) var valuePages: [Int] = []
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+    let newest = word64(144) > word64(Self.pageSize + 144) ? 0 : Self.pageSize
+    visit(word64(newest + 40 + 40), .free)
+    visit(word64(newest + 88 + 40), .tables)
+  }
+
+  private enum Tree {
+    case free, tables
+    case table(String)
+  }
+
+  func word16(_ offset: Int) -> Int { Int(bytes[offset]) | Int(bytes[offset + 1]) << 8 }
+  func word32(_ offset: Int) -> Int { word16(offset) | word16(offset + 2) << 16 }
+  func word64(_ offset: Int) -> Int { word32(offset) | word32(offset + 4) << 32 }
+
+  private mutating func visit(_ page: Int, _ tree: Tree) {
+    // The root of an empty tree.
+    if page == -1 { return }
+    let base = page * Self.pageSize
+    treePages.append(page)
+    for pointer in stride(from: base + 16, to: base + word16(base + 12), by: 2) {
+      let node = base + word16(pointer)
+      if word16(base + 10) == 1 {
+        visit(word32(node) | word16(node + 4) << 32, tree)
+      } else {
+        visitEntry(node, key: node + 8..<node + 8 + word16(node + 6), tree)
+      }
+    }
+  }
+
+  private mutating func visitEntry(_ node: Int, key: Range<Int>, _ tree: Tree) {
+    var start = key.upperBound
+    if word16(node + 4) == 1 {
+      valuePages.append(word64(start))
+      start = word64(start) * Self.pageSize + 16
+    }
+    switch tree {
+    case .free: break
+    case .tables: visit(word64(start + 40), .table(String(decoding: bytes[key], as: UTF8.self)))
+    case .table(let name): entries.append(Entry(table: name, key: key, value: start..<start + word32(node)))
+    }
+  }
+}
