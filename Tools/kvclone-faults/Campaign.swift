@@ -6,8 +6,8 @@ import Synchronization
 final class Campaign: Sendable {
   static var classes: [any FaultClass.Type] {
     [
-      KillFaults.self, ErrorFaults.self, FullDiskFaults.self, PowerLossFaults.self, LostSyncFaults.self,
-      BackupFaults.self, FlippedBitFaults.self, SelfTestFaults.self,
+      KillFaults.self, RandomKillFaults.self, ErrorFaults.self, FullDiskFaults.self, PowerLossFaults.self,
+      LostSyncFaults.self, BackupFaults.self, FlippedBitFaults.self, SelfTestFaults.self,
     ]
   }
 
@@ -20,6 +20,8 @@ final class Campaign: Sendable {
   private let lanes: Int
   /// By their directories.
   private let contexts = Mutex<[String: TrialContext]>([:])
+  /// By their contexts' directories.
+  private let timings = Mutex<[String: RunTiming]>([:])
   /// By their contexts' directories and shapes.
   private let subjects = Mutex<[String: DamageSubject]>([:])
 
@@ -55,6 +57,14 @@ final class Campaign: Sendable {
     return try context(
       of: Workload(
         seed: base.seed, commitCount: Copies.commitCount, usesCommitLog: base.usesCommitLog, makesCopies: true))
+  }
+
+  /// How long a workload's parts take.
+  func timing(of context: TrialContext) throws -> RunTiming {
+    if let known = timings.withLock({ $0[context.directory] }) { return known }
+    let timing = try RunTiming(context)
+    timings.withLock { $0[context.directory] = timing }
+    return timing
   }
 
   /// The store of a shape that damaged copies are made of.

@@ -95,6 +95,13 @@ struct WorkerRun: Sendable {
   /// The copies that it acknowledged, by their names.
   var copied: [String] { lines.compactMap { $0.hasPrefix("copied ") ? String($0.dropFirst(7)) : nil } }
 
+  /// What is known of a run that something else has started.
+  init(ending: ChildProcess.Ending, lines: [String], errors: String) {
+    self.ending = ending
+    self.lines = lines
+    self.errors = errors
+  }
+
   /// - Parameters:
   ///   - root: is emptied first; the store is made in it.
   ///   - faults: the shim's variables, without their prefix.

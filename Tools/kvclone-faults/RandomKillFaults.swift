@@ -1,0 +1,141 @@
+import Foundation
+
+/// The process is killed from outside at a random time: between two calls, within one, or while it computes. What has to hold is what
+/// holds of ``KillFaults``, which kills where it matters most; this one knows nothing of where that is.
+enum RandomKillFaults: FaultClass {
+  static let name = "random-kill"
+
+  /// Where the blow falls, one row of the table each.
+  private struct Aim: Sendable {
+    let id: String
+    let title: String
+    let count: Int
+    /// Whether the workload with copies is killed.
+    var isOfCopies = false
+    let isAt: @Sendable (Workload.Kind?) -> Bool
+  }
+
+  private static let aims = [
+    Aim(id: "anywhere", title: "at a random time", count: 300) { _ in true },
+    Aim(id: "clone", title: "at a random time of a clone", count: 75) { $0 == .clone },
+    Aim(id: "migration", title: "at a random time of a migration", count: 75) { $0?.isMigration == true },
+    Aim(id: "snapshot", title: "at a random time of making, deleting and going back to snapshots", count: 75) {
+      [.snapshot, .someSnapshots, .allSnapshots, .rollback, .objectRollback].contains($0)
+    },
+    Aim(id: "copy", title: "at a random time of a backup or a restore", count: 75, isOfCopies: true) { $0 == nil },
+  ]
+  /// Of each aim.
+  private static let quickCount = 6
+
+  static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
+    try aims.enumerated().map { number, aim in
+      let context = aim.isOfCopies ? try campaign.contextWithCopies() : try campaign.context()
+      let spans = try campaign.timing(of: context).spans.filter { span in
+        // What is neither a commit nor a copy is the creation.
+        aim.id == "anywhere" || span.isCopy == aim.isOfCopies && aim.isAt(span.commit.map(context.workload.kind))
+      }
+      let count = spans.isEmpty ? 0 : campaign.isQuick ? quickCount : aim.count
+      return TrialGroup(
+        title: "killed \(aim.title)",
+        trials: (0..<count).map { trial(context, aim.id, spans, index: $0, stream: number * 10_000 + $0) })
+    }
+  }
+
+  /// So often the process may be faster than the blow.
+  private static let attempts = 6
+
+  private static func trial(
+    _ context: TrialContext, _ aim: String, _ spans: [RunTiming.Span], index: Int, stream: Int
+  ) -> Trial {
+    Trial(id: "\(aim):\(index)") { lane in
+      var random = SeededGenerator(seed: context.workload.seed, stream: 8_000_000 + UInt64(stream))
+      // Each span as often as it is long.
+      var place = random.below(max(1, spans.reduce(0) { $0 + $1.microseconds }))
+      let span = spans.first { span in
+        place -= span.microseconds
+        return place < 0
+      }
+      guard let span else { return "the workload has no time to be killed in" }
+      var delay = span.microseconds + place
+      for _ in 0..<attempts {
+        let run = try WorkerRun(context, root: lane.root, killedAfter: span.line, microseconds: delay)
+        guard run.ending == .signal(SIGKILL) || run.ending == .exit(0) else {
+          return "the process ended with \(run.ending): \(run.errors)"
+        }
+        let reason = try lane.verify(context, root: lane.root, acknowledged: run.acknowledged, copied: run.copied)
+        if let reason { return "killed \(delay) µs after \(span.line ?? "its start"): \(reason)" }
+        if run.ending == .signal(SIGKILL) { return nil }
+        delay /= 2
+      }
+      return "the process was never killed: it ends before the blow falls"
+    }
+  }
+}
+
+/// How long the parts of a run take, by what it says.
+struct RunTiming: Sendable {
+  /// From one line that the process says to the next.
+  struct Span: Sendable {
+    /// The line that it begins with; nil: the start of the process.
+    let line: String?
+    /// The commit that ends it; nil: the creation, or a copy, or what comes after the last commit.
+    let commit: Int?
+    let isCopy: Bool
+    let microseconds: Int
+  }
+
+  let spans: [Span]
+
+  init(_ context: TrialContext) throws {
+    let clock = ContinuousClock()
+    var (last, lastLine): (ContinuousClock.Instant, String?) = (clock.now, nil)
+    var spans: [Span] = []
+    let run = try WorkerRun(context, root: context.directory + "/timed") { line in
+      let now = clock.now
+      let parts = (last.duration(to: now)).components
+      let number = line.hasPrefix("ack ") ? Int(line.dropFirst(4)) : nil
+      spans.append(
+        Span(
+          line: lastLine, commit: number == 0 ? nil : number, isCopy: line.hasPrefix("copied "),
+          microseconds: max(1, Int(parts.seconds) * 1_000_000 + Int(parts.attoseconds / 1_000_000_000_000))))
+      (last, lastLine) = (now, line)
+    }
+    guard run.ending == .exit(0) else { throw Finding("the timed run ended with \(run.ending): \(run.errors)") }
+    self.spans = spans
+  }
+}
+
+extension WorkerRun {
+  /// Runs the worker as it is, without the shim, and hands on each line when it comes.
+  init(_ context: TrialContext, root: String, _ body: (String) -> Void) throws {
+    try self.init(context, root: root) { _, line in if let line { body(line) } }
+  }
+
+  /// Runs the worker, and kills it so many microseconds after it has said a line, or after its start.
+  init(_ context: TrialContext, root: String, killedAfter line: String?, microseconds: Int) throws {
+    try self.init(context, root: root) { child, said in
+      guard said == line else { return }
+      usleep(UInt32(microseconds))
+      kill(child.id, SIGKILL)
+    }
+  }
+
+  /// - Parameter body: is called at the start, without a line, and for each line that the worker says.
+  private init(_ context: TrialContext, root: String, _ body: (ChildProcess, String?) -> Void) throws {
+    try Scratch.empty(root)
+    let (child, toChild, fromChild) = try ChildProcess.converse(
+      context.executable,
+      ["work", "--root", root] + context.workload.arguments + ["--states-file", context.statesFile],
+      environment: context.environment, errors: root + ".err")
+    defer { close(fromChild) }
+    close(toChild)
+    var lines: [String] = []
+    var pipe = PipeLines(fromChild)
+    body(child, nil)
+    while let line = pipe.next() {
+      lines.append(line)
+      body(child, line)
+    }
+    self.init(ending: child.wait(), lines: lines, errors: try Scratch.text(root + ".err"))
+  }
+}
