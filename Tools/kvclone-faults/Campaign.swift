@@ -7,7 +7,7 @@ final class Campaign: Sendable {
   static var classes: [any FaultClass.Type] {
     [
       KillFaults.self, RandomKillFaults.self, ErrorFaults.self, FullDiskFaults.self, PowerLossFaults.self,
-      LostSyncFaults.self, BackupFaults.self, FlippedBitFaults.self, SelfTestFaults.self,
+      LostSyncFaults.self, BackupFaults.self, FlippedBitFaults.self, HostileFileFaults.self, SelfTestFaults.self,
     ]
   }
 

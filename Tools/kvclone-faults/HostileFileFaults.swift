@@ -1,0 +1,100 @@
+import Foundation
+
+/// Files that are damaged, cut off, or made by an enemy.
+///
+/// What has to hold: nothing that is done with such a file ends a process, or takes longer than five seconds; every failure is a
+/// typed error; and what can be read, by whoever opens it with its pages verified, of what was restored and of what was salvaged,
+/// is what was stored. A file that `check` finds sound can be opened as any other, and all of it is there.
+enum HostileFileFaults: FaultClass {
+  static let name = "hostile-file"
+
+  private static let count = 385
+  private static let quickCount = 2
+  /// Of files beside the data file.
+  private static let besideCount = 225
+
+  static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
+    let subject = try campaign.subject(try campaign.context(), .everything)
+    var groups = FileDamage.allCases.enumerated().map { number, damage in
+      TrialGroup(
+        title: damage.title,
+        trials: (0..<(campaign.isQuick ? quickCount : count)).map { index in
+          trial(subject, id: "\(damage.rawValue):\(index)", stream: number * 10_000 + index) { root, random in
+            try DamageSubject.write(damage.applied(to: subject.map, &random), to: root)
+          }
+        })
+    }
+    groups.append(
+      TrialGroup(
+        title: "other bytes in the files beside the data file",
+        trials: (0..<(campaign.isQuick ? quickCount : besideCount)).map { index in
+          trial(subject, id: "beside:\(index)", stream: 900_000 + index) { root, random in
+            try DamageSubject.write(subject.map.bytes, to: root)
+            try writeBeside(root + "/store", &random)
+          }
+        }))
+    return groups
+  }
+
+  /// What a store's directory may have besides, with anything in it.
+  private static func writeBeside(_ directory: String, _ random: inout SeededGenerator) throws {
+    for name in ["lock.mdb", "writer.lock", "stagers.lock", "commit.log"] where random.chance(60) {
+      let content =
+        random.chance(20)
+        ? Data(count: random.below(9000)) : Workload.bytes(random.below(random.chance(50) ? 64 : 9000), &random)
+      let isMade = FileManager.default.createFile(
+        atPath: "\(directory)/\(name)", contents: content, attributes: [.posixPermissions: 0o600])
+      guard isMade else { throw Finding("\(name) cannot be written") }
+    }
+  }
+
+  private static func trial(
+    _ subject: DamageSubject, id: String, stream: Int,
+    _ make: @escaping @Sendable (String, inout SeededGenerator) throws -> Void
+  ) -> Trial {
+    Trial(id: id) { lane in
+      var random = SeededGenerator(seed: subject.context.workload.seed, stream: 9_000_000 + UInt64(stream))
+      try make(lane.root, &random)
+      switch try lane.examine(subject.context, root: lane.root, .verified) {
+      case .ended(let ending): return "the process that looked at the file ended: \(ending)"
+      case .examined(let found): return complaint(found, subject.sound)
+      }
+    }
+  }
+
+  private static func complaint(_ found: Examination, _ sound: Examination) -> String? {
+    if let message = found.untypedError { return "an error without a type: \(message)" }
+    let isSound = found.checking.digest != nil && found.damages.isEmpty
+    if isSound, found.reading?.digest != sound.reading?.digest {
+      return
+        "check finds nothing, and what is read is not what was stored: \(found.reading.map { "\($0)" } ?? "nothing")"
+    }
+    if let name = found.objects.first(where: { sound.objects[$0.key] != $0.value })?.key {
+      return "\(name) was read as another object, and no error"
+    }
+    if let restored = found.restored {
+      if restored != sound.objects { return "what was restored is not what was stored" }
+    }
+    return complaint(salvage: found, sound)
+  }
+
+  private static func complaint(salvage found: Examination, _ sound: Examination) -> String? {
+    guard let salvaged = found.salvaged else { return nil }
+    // An older state may be all that there is, and is said to be one.
+    if found.lossKinds.contains("state") { return nil }
+    func isNamed(_ object: String) -> Bool {
+      let serial = object.drop { $0 != "/" }
+      return found.losses.contains { $0.hasSuffix(serial) }
+    }
+    for (name, digest) in salvaged where sound.objects[name] != digest && !isNamed(name) {
+      return "\(name) was salvaged as another object, and is not named: \(found.lossKinds.sorted())"
+    }
+    // Of those that a lost page had, it may know the number alone.
+    let isUnknown = ["objects", "metadata"].contains { found.lossKinds.contains($0) }
+    let missing = sound.objects.keys.count { salvaged[$0] == nil }
+    if missing > found.lostCount, !isUnknown {
+      return "\(missing) objects were not salvaged, and \(found.lostCount) are said to be lost"
+    }
+    return nil
+  }
+}
