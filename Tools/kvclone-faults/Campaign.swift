@@ -7,7 +7,8 @@ final class Campaign: Sendable {
   static var classes: [any FaultClass.Type] {
     [
       KillFaults.self, RandomKillFaults.self, ErrorFaults.self, FullDiskFaults.self, PowerLossFaults.self,
-      LostSyncFaults.self, BackupFaults.self, FlippedBitFaults.self, HostileFileFaults.self, SelfTestFaults.self,
+      LostSyncFaults.self, BackupFaults.self, MapFaults.self, FlippedBitFaults.self, HostileFileFaults.self,
+      ProcessFaults.self, SelfTestFaults.self,
     ]
   }
 

@@ -20,6 +20,9 @@ func run(_ arguments: [String]) throws -> Int32 {
     let options = try Options(Array(arguments.dropFirst()))
     Verifier(states: try options.states(), workload: try options.workload()).serve()
     return 0
+  case "act":
+    Performer(root: try Options(Array(arguments.dropFirst())).text("--root")).serve()
+    return 0
   case "examine":
     Examiner.serve()
     return 0

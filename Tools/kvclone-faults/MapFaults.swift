@@ -1,0 +1,93 @@
+/// The map has no room: its process may not reserve more, or another process has made the file longer than it.
+///
+/// What has to hold: the map grows, or the error is `mapFull` and the state before is there; a caller's body runs once, and a clone
+/// twice at most; and when the room is there, the same process goes on.
+enum MapFaults: FaultClass {
+  static let name = "map"
+
+  private static let scenes = [
+    Scene(id: "full", title: "a map that may not grow, filled", count: 100, quickCount: 1, play: full),
+    Scene(id: "clone", title: "a clone that does not fit the map", count: 100, quickCount: 1, play: clone),
+    Scene(
+      id: "resized", title: "a file that another process has made longer than the map", count: 100, quickCount: 1,
+      play: resized),
+  ]
+
+  static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
+    try Scene.groups(scenes, campaign, stream: 12_000_000)
+  }
+
+  /// What the process may reserve besides what it has, in mebibytes: enough for a map of 64, and not for one of 128. The rest is for the
+  /// process itself.
+  private static let room = 64 + 48
+  private static let mapped = 64
+
+  /// A process whose map is small, and cannot grow.
+  private static func enterLimited(_ stage: Stage) throws -> Player {
+    let process = stage.enter()
+    if let reason = try process.expect("room \(room)", "ok") ?? process.expect("open", "ok") { throw Finding(reason) }
+    return process
+  }
+
+  /// - Returns: how many large values fitted; or what was wrong.
+  private static func fill(_ process: Player, _ stage: Stage) throws -> Int {
+    for count in 0..<mapped {
+      let size = 3 + stage.random.below(6)
+      let answer = try process.answer("large \(size)")
+      if answer == "error mapFull" { return count }
+      guard answer == "ok" else { throw Finding("a value of \(size) MiB in a map with little room: \(answer)") }
+    }
+    throw Finding("a map of \(mapped) MiB was never full")
+  }
+
+  private static func full(_ stage: Stage) throws -> String? {
+    let process = try enterLimited(stage)
+    let count = try fill(process, stage)
+    if stage.random.chance(50), let reason = try process.expect("large 8", "error mapFull") { return reason }
+    return try process.expect("projects", "\(stage.projects + count)") ?? process.expect("check", "clean")
+      ?? process.expect("write", "ok") ?? process.expect("room 0", "ok") ?? grown(process, "large 8")
+      ?? process.expect("projects", "\(stage.projects + count + 1)")
+  }
+
+  private static func clone(_ stage: Stage) throws -> String? {
+    let process = try enterLimited(stage)
+    let count = try fill(process, stage)
+    var clones = 0
+    while clones < mapped {
+      let answer = try process.answer("clone")
+      if answer == "error mapFull" { break }
+      guard answer == "ok" else { return "a clone in a map with little room: \(answer)" }
+      clones += 1
+    }
+    return try process.expect("projects", "\(stage.projects + count + clones)") ?? process.expect("check", "clean")
+      ?? process.expect("room 0", "ok") ?? grown(process, "clone")
+      ?? process.expect("projects", "\(stage.projects + count + clones + 1)")
+  }
+
+  /// What met the map's end makes it grow: when there is room, it is done at the second attempt at the latest.
+  private static func grown(_ process: Player, _ line: String) throws -> String? {
+    let answer = try process.answer(line)
+    return answer == "error mapFull" ? try process.expect(line, "ok") : answer == "ok" ? nil : "\(line) said: \(answer)"
+  }
+
+  private static func resized(_ stage: Stage) throws -> String? {
+    let process = try enterLimited(stage)
+    let isPinned = stage.random.chance(50)
+    if isPinned, let reason = try process.expect("pin", "ok") { return reason }
+    let other = stage.enter()
+    if let reason = try other.expect("open", "ok") ?? other.expect("large \(mapped)", "ok")
+      ?? other.expect("large 8", "ok")
+    {
+      return reason
+    }
+    // Neither can be done in the map that there is; what was read before is where it was.
+    if isPinned, let reason = try process.expect("read", stage.tags) { return reason }
+    if let reason = try process.expect("write", "error mapFull") ?? process.expect("projects", "error mapFull") {
+      return reason
+    }
+    if let reason = try process.expect("room 0", "ok") { return reason }
+    if isPinned, let reason = try process.expect("read", stage.tags) ?? process.expect("unpin", "ok") { return reason }
+    return try process.expect("projects", "\(stage.projects + 2)") ?? process.expect("write", "ok")
+      ?? other.expect("write", "ok") ?? process.expect("check", "clean")
+  }
+}

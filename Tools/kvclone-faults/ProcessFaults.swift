@@ -1,0 +1,191 @@
+import Foundation
+
+/// What processes do to each other, and what a store's directory may be: readers and writers that are killed, forks, a store that is opened
+/// twice, a file system that cannot be written, links, wrong modes and owners, process ids of another namespace.
+///
+/// What has to hold: it is refused by a typed error, or recovered from without waiting; nothing that was committed changes; and the
+/// file grows no further than it would have.
+enum ProcessFaults: FaultClass {
+  static let name = "processes"
+
+  private static let scenes = [
+    Scene(id: "reader", title: "killed readers, then a writer", count: 60, play: killedReaders),
+    Scene(id: "late-reader", title: "readers killed beside an open writer", count: 20, play: killedReadersBesideWriter),
+    Scene(id: "writer", title: "a writer killed in its transaction", count: 60, play: killedWriter),
+    Scene(id: "fork", title: "a fork that uses its parent's store", count: 20, play: fork),
+    Scene(id: "twice", title: "a store opened twice by a process", count: 20, play: openedTwice),
+    Scene(id: "links", title: "symbolic and hard links", count: 40, play: links),
+    Scene(id: "modes", title: "wrong modes and owners", count: 40, play: modes),
+    Scene(
+      id: "readonly", title: "a file system that cannot be written", count: 20, wrapper: readOnlyMount, play: readOnly),
+    Scene(
+      id: "namespace", title: "the same process id in another namespace", count: 20, wrapper: namespace,
+      play: namespaces),
+  ]
+
+  static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
+    try Scene.groups(scenes, campaign, stream: 11_000_000)
+  }
+
+  // MARK: Killed processes
+
+  /// Pages that commits of one tag each may add, when those of earlier ones are used again.
+  private static let growthLimit = 512 << 10
+  private static let commits = 40
+
+  private static func growth(_ writer: Player, _ commits: Int) throws -> Int {
+    let before = try writer.number("size")
+    if let reason = try writer.expect("write \(commits)", "ok") { throw Finding(reason) }
+    return try writer.number("size") - before
+  }
+
+  private static func killedReaders(_ stage: Stage) throws -> String? {
+    for _ in 0...stage.random.below(3) {
+      let reader = stage.enter()
+      if let reason = try reader.expect("open", "ok") ?? reader.expect("pin", "ok") { return reason }
+      if stage.random.chance(50), let reason = try reader.expect("read", stage.tags) { return reason }
+      reader.kill()
+    }
+    let writer = stage.enter()
+    if let reason = try writer.expect("open", "ok") { return reason }
+    let growth = try growth(writer, commits)
+    return growth <= growthLimit ? nil : "the file grew by \(growth) bytes in \(commits) commits beside dead readers"
+  }
+
+  /// Who has the store open looks for dead readers every 256 commits.
+  private static func killedReadersBesideWriter(_ stage: Stage) throws -> String? {
+    let (writer, reader) = (stage.enter(), stage.enter())
+    if let reason = try writer.expect("open", "ok") ?? reader.expect("open", "ok") ?? reader.expect("pin", "ok") {
+      return reason
+    }
+    reader.kill()
+    if let reason = try writer.expect("write 260", "ok") { return reason }
+    let growth = try growth(writer, commits)
+    return growth <= growthLimit ? nil : "the file still grew by \(growth) bytes after 260 commits beside a dead reader"
+  }
+
+  private static func killedWriter(_ stage: Stage) throws -> String? {
+    let (victim, other) = (stage.enter(), stage.enter())
+    let isOpenBefore = stage.random.chance(50)
+    if isOpenBefore, let reason = try other.expect("open", "ok") { return reason }
+    if let reason = try victim.expect("open", "ok") ?? victim.expect("hold", "holding") { return reason }
+    if stage.random.chance(50) {
+      // In the commit, or before it, or after it.
+      victim.tell("go")
+      usleep(UInt32(stage.random.below(1500)))
+    }
+    victim.kill()
+    if !isOpenBefore, let reason = try other.expect("open", "ok") { return reason }
+    let found = try other.number("tags")
+    guard let tags = Int(stage.tags), found == tags || found == tags + 1 else {
+      return "there are \(found) tags, and there were \(stage.tags) before one was written"
+    }
+    return try other.expect("write", "ok") ?? other.expect("tags", "\(found + 1)")
+  }
+
+  // MARK: One process, one store
+
+  private static func fork(_ stage: Stage) throws -> String? {
+    let parent = stage.enter()
+    if let reason = try parent.expect("open", "ok") { return reason }
+    if stage.random.chance(50), let reason = try parent.expect("pin", "ok") { return reason }
+    return try parent.expect("fork", "child exit 15") ?? parent.expect("read", stage.tags)
+      ?? parent.expect("write", "ok")
+  }
+
+  private static func openedTwice(_ stage: Stage) throws -> String? {
+    let process = stage.enter()
+    if let reason = try process.expect("open", "ok") ?? process.expect("pin", "ok") { return reason }
+    for _ in 0...stage.random.below(3) {
+      if let reason = try process.expect("twice", "error alreadyOpen") { return reason }
+    }
+    // The locks that the first one has are still there: another process respects them.
+    let other = stage.enter()
+    return try other.expect("open", "ok") ?? other.expect("write 5", "ok") ?? process.expect("read", stage.tags)
+      ?? process.expect("write", "ok")
+  }
+
+  // MARK: Files that are not what they should be
+
+  private static func links(_ stage: Stage) throws -> String? {
+    let manager = FileManager.default
+    let (store, aside) = (stage.root + "/store", stage.root + "/aside")
+    let name = stage.random.element(["", "data.mdb", "lock.mdb", "writer.lock", "stagers.lock", "commit.log"]) ?? ""
+    let place = name.isEmpty ? store : store + "/" + name
+    let isHard = name == "data.mdb" && stage.random.chance(50)
+    if manager.fileExists(atPath: place) {
+      try manager.moveItem(atPath: place, toPath: aside)
+    } else {
+      guard manager.createFile(atPath: aside, contents: Data("victim".utf8), attributes: [.posixPermissions: 0o600])
+      else { throw Finding("\(aside) cannot be written") }
+    }
+    let before = name.isEmpty ? nil : manager.contents(atPath: aside)
+    if isHard {
+      try manager.linkItem(atPath: aside, toPath: place)
+    } else {
+      try manager.createSymbolicLink(atPath: place, withDestinationPath: aside)
+    }
+    let process = stage.enter()
+    let answer = try process.answer("open")
+    // The side file of uploads and the log are opened when they are needed first.
+    if answer == "ok", name == "stagers.lock" || name == "commit.log" {
+      if let reason = try process.expect("write", "ok") { return reason }
+    } else if answer != "error notAStore" {
+      return "\(name.isEmpty ? "the directory" : name) is a link, and opening it said: \(answer)"
+    }
+    process.leave()
+    if let before, manager.contents(atPath: aside) != before { return "what the link leads to was written" }
+    try manager.removeItem(atPath: place)
+    if name == "data.mdb" || name.isEmpty { try manager.moveItem(atPath: aside, toPath: place) }
+    return nil
+  }
+
+  private static func modes(_ stage: Stage) throws -> String? {
+    let manager = FileManager.default
+    let isDirectory = stage.random.chance(40)
+    let place = stage.root + "/store" + (isDirectory ? "" : "/data.mdb")
+    let right = isDirectory ? 0o700 : 0o600
+    if geteuid() == 0, stage.random.chance(30) {
+      guard chown(place, 1, 1) == 0 else { throw Finding("\(place) cannot be given away") }
+    } else {
+      // Some right for others, always.
+      let mode = right | (stage.random.element([0o1, 0o2, 0o4, 0o10, 0o20, 0o40, 0o44, 0o66, 0o77]) ?? 0o4)
+      try manager.setAttributes([.posixPermissions: mode], ofItemAtPath: place)
+    }
+    if let reason = try stage.enter().expect("open", "error notAStore") { return reason }
+    guard chown(place, geteuid(), getegid()) == 0 else { throw Finding("\(place) cannot be taken back") }
+    try manager.setAttributes([.posixPermissions: right], ofItemAtPath: place)
+    return nil
+  }
+
+  /// Where the store's directory cannot be written. What is mounted goes with the process.
+  @Sendable private static func readOnlyMount(_ root: String) -> [String] {
+    let script = "mount --bind \(root) \(root) && mount -o remount,ro,bind \(root) && exec \"$@\""
+    return ["unshare", "--mount", "--", "sh", "-c", script, "sh"]
+  }
+
+  private static func readOnly(_ stage: Stage) throws -> String? {
+    let process = stage.enter()
+    let answer = try process.answer("open")
+    if !answer.hasPrefix("error ") { return "opening to write where nothing can be written said: \(answer)" }
+    return try process.expect("open readonly", "ok") ?? process.expect("tags", stage.tags)
+      ?? process.expect("digest", stage.digest) ?? process.expect("write", "error readOnly")
+  }
+
+  // MARK: Namespaces
+
+  @Sendable private static func namespace(_ root: String) -> [String] {
+    ["unshare", "--fork", "--pid", "--kill-child", "--"]
+  }
+
+  /// All of them are process 1 of their namespace.
+  private static func namespaces(_ stage: Stage) throws -> String? {
+    let (first, second) = (stage.enter(), stage.enter())
+    if let reason = try first.expect("open", "ok") ?? first.expect("pin", "ok") { return reason }
+    let answer = try second.answer("open")
+    if !answer.hasPrefix("error ") { return "opening beside a reader of the same number said: \(answer)" }
+    if let reason = try first.expect("read", stage.tags) ?? first.expect("close", "ok") { return reason }
+    first.leave()
+    return try second.expect("open", "ok") ?? second.expect("read", stage.tags)
+  }
+}
