@@ -27,6 +27,7 @@ enum SelfTestFaults: FaultClass {
     groups.append(ignoredErrors(context, images))
     groups.append(flippedBits(context, images))
     groups.append(forgottenStates(context, images))
+    groups += try LostWrites.groups(context, images)
     groups.append(lateSnapshot(context))
     groups.append(wrongAcknowledgement(context))
     return groups
