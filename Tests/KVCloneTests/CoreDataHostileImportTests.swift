@@ -133,7 +133,7 @@ struct CoreDataHostileImportTests {
   @Test("an import that nobody wants does not get as far as what is wrong with the store")
   func cancelledAtOnce() throws {
     let place = try CoreDataPlace()
-    let cancellation = BackupCancellation()
+    let cancellation = Cancellation()
     // Without a model this would be refused.
     expectError(.cancelled) {
       _ = try ObjectStore.importCoreData(

@@ -90,7 +90,7 @@ extension ObjectStore {
   }
 
   /// Whether the caller, or the task that the caller runs in, does not want it any more.
-  private static func isCancelled(_ cancellation: BackupCancellation?) -> @Sendable () -> Bool {
+  private static func isCancelled(_ cancellation: Cancellation?) -> @Sendable () -> Bool {
     { cancellation?.isCancelled == true || Task.isCancelled }
   }
 
