@@ -141,6 +141,26 @@ import Testing
     }
   }
 
+  /// Its keys fit in, so that no page seems lost; the list of free pages is not known then, either.
+  @Test func aPageThatLeadsToTheListOfFreePagesLosesNothingUnnamed() throws {
+    let fixture = try Self.large()
+    let roles = PageRoles(fixture.sound, readsData: false)
+    let newest = roles.word64(144) > roles.word64(4096 + 144) ? 0 : 4096
+    let freePages = roles.word64(newest + 40 + 40)
+    var changed = 0
+    for page in roles.treePages where fixture.sound[page * 4096 + 10] == 1 {
+      let count = (roles.word16(page * 4096 + 12) - 16) / 2
+      for index in 0..<count {
+        var bytes = fixture.sound
+        let node = page * 4096 + roles.word16(page * 4096 + 16 + 2 * index)
+        for place in 0..<4 { bytes[node + place] = UInt8(truncatingIfNeeded: freePages >> (8 * place)) }
+        fixture.explain(try fixture.salvage(bytes), "entry \(index) of page \(page)")
+        changed += 1
+      }
+    }
+    #expect(changed >= 4)
+  }
+
   @Test func theModelMayBeGiven() throws {
     let fixture = try Self.large()
     let bytes = fixture.without(fixture.pages(with: Array("model-0001".utf8)))

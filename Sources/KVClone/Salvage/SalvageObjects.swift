@@ -16,26 +16,32 @@ struct SalvageObjects {
 
   func find() throws(StoreError) {
     let codes = Set(schema.rootCodes.map { TableCode.objects(rootCode: $0) })
-    try copied.findHidden(codes.intersection(copied.lost.codes), includingFree: false, take)
     try writer.flush()
-    let incomplete = try incompleteTables()
+    let misled = try misledTables()
+    try copied.findHidden(codes.intersection(copied.lost.codes).union(misled), includingFree: false) {
+      (code, entry) throws(StoreError) in
+      try take(code, entry, anyKey: misled.contains(code))
+    }
+    try writer.flush()
+    let incomplete = try incompleteTables().union(misled)
     let damaged = Set(run.damagedRecords.keys.map { TableCode.objects(rootCode: $0.rootCode) })
     try copied.findHidden(incomplete.union(damaged), includingFree: true) { (code, entry) throws(StoreError) in
       guard let id = Session.objectID(RawSpan(_unsafeBytes: entry.key)),
         incomplete.contains(code) || run.isDamaged(id) || run.isDoubtful(id)
       else { return }
-      try take(code, entry)
+      try take(code, entry, anyKey: misled.contains(code))
     }
     try writer.flush()
-    try reportObjects()
+    try reportObjects(misled)
     reportDoubts()
   }
 
   /// A record that no tree leads to. Of several, that of the newest commit counts.
-  private func take(_ code: TableCode, _ entry: PageSalvage.Entry) throws(StoreError) {
+  private func take(_ code: TableCode, _ entry: PageSalvage.Entry, anyKey: Bool) throws(StoreError) {
     guard let rootCode = code.rootCode, let table = schema.objectTable(rootCode: rootCode),
       let id = Session.objectID(RawSpan(_unsafeBytes: entry.key)), id.serial > 0,
-      copied.lost.contains(code, entry.key) || run.isDamaged(id) || run.isDoubtful(id), let bytes = entry.value()
+      anyKey || copied.lost.contains(code, entry.key) || run.isDamaged(id) || run.isDoubtful(id),
+      let bytes = entry.value()
     else { return }
     let value = RawSpan(_unsafeBytes: bytes)
     guard copied.problem(of: value, id) == nil, let commit = try? RecordView.commit(of: value) else { return }
@@ -78,17 +84,30 @@ struct SalvageObjects {
     return codes
   }
 
+  /// Tables that lack objects though nothing of them seems lost: a page may lead to one of another table, or of the list of free
+  /// pages, whose keys fit in; what it should lead to is then where nothing leads.
+  private func misledTables() throws(StoreError) -> Set<TableCode> {
+    var codes: Set<TableCode> = []
+    if copied.source.pages.map.findings.isEmpty { return codes }
+    for rootCode in schema.rootCodes {
+      guard let table = schema.objectTable(rootCode: rootCode), !copied.lacksEntries(table.code) else { continue }
+      if let missing = try missingCount(table, rootCode), missing > 0 { codes.insert(table.code) }
+    }
+    return codes
+  }
+
   // MARK: Telling
 
-  private func reportObjects() throws(StoreError) {
+  private func reportObjects(_ misled: Set<TableCode>) throws(StoreError) {
     for (id, damage) in run.damagedRecords.sorted(by: { $0.key < $1.key }) {
       run.report.lostObjectCount += 1
       run.lose(.object, object: schema.rootName(of: id), page: damage.page, damage.message)
     }
     for rootCode in schema.rootCodes {
       guard let table = schema.objectTable(rootCode: rootCode) else { continue }
-      let ranges = copied.lost[table.code]
-      if !copied.lacksEntries(table.code) { continue }
+      let isMisled = misled.contains(table.code)
+      let ranges = isMisled ? [LostRange(low: [], high: nil, page: 0)] : copied.lost[table.code]
+      if !isMisled, !copied.lacksEntries(table.code) { continue }
       let missing = try missingCount(table, rootCode)
       if missing == 0 { continue }
       if let missing = try missingCount(table, rootCode, countsDoubtful: true) {
