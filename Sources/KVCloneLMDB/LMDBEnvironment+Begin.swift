@@ -34,8 +34,13 @@ extension LMDBEnvironment {
     }
     do {
       core.growIfTight()
-      let handle = try beginRaw(0)
+      var handle = try beginRaw(0)
       try prepareLog(handle)
+      if hasUnsafeFreeList(handle) {
+        try fillFreeList(handle)
+        handle = try beginRaw(0)
+        try prepareLog(handle)
+      }
       return LMDBWriteTransaction(environment: self, handle: handle, spillBudget: options.spillBudget)
     } catch {
       releaseWriter()
@@ -66,6 +71,14 @@ extension LMDBEnvironment {
   /// `commitFailed`, whose outcome says what is known.
   func commitWrite(_ handle: LMDBTransactionHandle) throws(LMDBError) {
     if isForked { throw .forked }
+    let failure = commitRaw(handle)
+    releaseWriter()
+    core.leave()
+    if let failure { throw failure }
+  }
+
+  /// Commits, and keeps the right to write.
+  func commitRaw(_ handle: LMDBTransactionHandle) -> LMDBError? {
     let number = handle.commitNumber
     let code = unsafe mdb_txn_commit(handle.pointer)
     var failure: LMDBError?
@@ -84,9 +97,7 @@ extension LMDBEnvironment {
       if code != 0 { failure = .commitFailed(outcome: .unknown, errno: code) }
       core.countCommit()
     }
-    releaseWriter()
-    core.leave()
-    if let failure { throw failure }
+    return failure
   }
 
   /// By the commit log, where there is one; 0 or an error's number.
