@@ -19,10 +19,12 @@ struct IncrementPropertyTests {
     do {
       try run.begin()
       while run.operations.count < Self.operationCount { try run.step() }
+      // A short run may have made none by chance.
+      if run.restored == 0 { try run.end() }
     } catch {
       Issue.record("\(error), \(run.place)")
     }
-    #expect(run.restored > 0 || Self.operationCount < 400, "\(run.place)")
+    #expect(run.restored > 0, "\(run.place)")
     if ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] != nil { print(run.summary) }
   }
 }
@@ -94,6 +96,14 @@ private final class IncrementRun {
     case 8, 9: try makeIncrement()
     default: break
     }
+  }
+
+  /// A chain, and what it restores.
+  func end() throws {
+    try makeSnapshot()
+    try makeFull()
+    try transaction()
+    try makeIncrement()
   }
 
   // MARK: What happens to the store

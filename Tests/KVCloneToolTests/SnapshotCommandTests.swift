@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("kvclone: snapshots", .timeLimit(.minutes(5)))
+@Suite("kvclone: snapshots", .timeLimit(.minutes(15)))
 struct SnapshotCommandTests {
   @Test("made, listed, compared, gone back to, held and deleted")
   func snapshots() throws {
