@@ -12,8 +12,10 @@ import Testing
 struct IncrementPropertyTests {
   static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 400
 
+  /// The last one ended the process: LMDB took for free pages what an empty leaf's memory held (`LMDBEnvironment.fillFreeList`).
   @Test(
-    "random operations, snapshots, uploads, rollbacks, and chains of increments", arguments: StorePropertyTests.seeds)
+    "random operations, snapshots, uploads, rollbacks, and chains of increments",
+    arguments: StorePropertyTests.seeds + [10_315_796_192_149_314_250])
   func random(_ seed: UInt64) throws {
     let run = try IncrementRun(seed: seed)
     do {
