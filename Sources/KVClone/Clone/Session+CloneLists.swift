@@ -31,7 +31,7 @@ extension Session {
       position = label + 1
     }
     guard done == head.count else {
-      throw source.damaged("It has \(done) members where its head says \(head.count).")
+      throw source.wrongCount(done, head: head.count)
     }
     if head.hasDirectory { try copyDirectory(source, list) }
     state.tally.bytesWritten += CloneTally.listBytes(head.count)
@@ -115,8 +115,7 @@ extension Session {
     _ state: inout CloneStream
   ) throws(StoreError) -> ListHead {
     guard step.pointee.mode == .stop else { throw source.damaged("It has members that do not exist.") }
-    let members = try storage.members(source)
-    guard members.count == head.count else { throw source.damaged("Its count is wrong.") }
+    let members = try storage.members(source, count: head.count)
     var originals: [ObjectID] = []
     var clones: [ObjectID] = []
     for member in members {

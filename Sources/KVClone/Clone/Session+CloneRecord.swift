@@ -72,8 +72,7 @@ extension Session {
     if head.count == 0 { return }
     let members =
       head.isChunked
-      ? try storage.members(address(id, relationship.code)) : inlineMembers(relationship.field)
-    guard members.count == head.count else { throw address(id, relationship.code).damaged("Its count is wrong.") }
+      ? try storage.members(address(id, relationship.code), count: head.count) : inlineMembers(relationship.field)
     var originals: [ObjectID] = []
     var clones: [ObjectID] = []
     // An ordered list keeps its positions; in an unordered one clones come last, because their ids are the highest.

@@ -4,9 +4,15 @@ import KVCloneRecords
 /// What a record had that goes elsewhere, or away.
 struct RecordLeftovers {
   /// Members of relationships that are kept in another place now.
-  var lists: [(to: CompiledRelationship, from: UInt16, members: [ObjectID]?)] = []
+  var lists: [(to: CompiledRelationship, from: UInt16, members: Members)] = []
   /// Large values of attributes that the entity has no more.
   var blobs: [BlobReference] = []
+
+  enum Members {
+    case inline([ObjectID])
+    /// In `links`.
+    case chunked(count: Int)
+  }
 }
 
 /// What a migration does to the records of one layout: what a ``RecordMigration`` says, with all fields found. Made once for as many
@@ -159,14 +165,17 @@ final class RecordProgram {
       if !wasToMany {
         guard let target = view.toOne(old) else { return false }
         if relationship.isToMany {
-          leftovers.lists.append((relationship, code, [target]))
+          leftovers.lists.append((relationship, code, .inline([target])))
         } else {
           buffer.setToOne(relationship.field, target)
         }
-      } else if view.head(old).isChunked {
-        leftovers.lists.append((relationship, code, nil))
-      } else if view.head(old).count > 0 {
-        leftovers.lists.append((relationship, code, view.inlineIDs(old).array))
+        return false
+      }
+      let head = view.head(old)
+      if head.isChunked {
+        leftovers.lists.append((relationship, code, .chunked(count: head.count)))
+      } else if head.count > 0 {
+        leftovers.lists.append((relationship, code, .inline(view.inlineIDs(old).array)))
       }
       return false
     }

@@ -158,10 +158,10 @@ extension Session {
     let changed = try chain.run(bytes, id, schema, into: &scratch, &spare, &leftovers)
     for (relationship, from, members) in leftovers.lists {
       var ids: [ObjectID]
-      if let members {
-        ids = members
-      } else {
-        ids = try storage.members(address(id, from))
+      switch members {
+      case .inline(let members): ids = members
+      case .chunked(let count):
+        ids = try storage.members(address(id, from), count: count)
         try storage.deleteList(address(id, from))
       }
       if !relationship.isOrdered { ids.sort() }

@@ -113,7 +113,7 @@ extension Session {
       }
       let head = scratch.view.head(field)
       let list = address(id, relationship.code)
-      let members = head.isChunked ? try storage.members(list) : scratch.view.inlineIDs(field).array
+      let members = head.isChunked ? try storage.members(list, count: head.count) : scratch.view.inlineIDs(field).array
       var news = members.map { moved.newID(of: $0) ?? $0 }
       guard news != members || newID != nil && head.isChunked else { continue }
       if !relationship.isOrdered { news.sort() }

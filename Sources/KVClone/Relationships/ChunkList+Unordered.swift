@@ -163,6 +163,6 @@ extension StorageTransaction {
       }
     }
     if !chunk.ids.isEmpty { try store(list, chunk, appending: appending) }
-    guard written == count else { throw list.damaged("It has \(written) members where its head says \(count).") }
+    guard written == count else { throw list.wrongCount(written, head: count) }
   }
 }

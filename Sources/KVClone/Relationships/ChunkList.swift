@@ -52,6 +52,11 @@ struct ListAddress: Hashable, Sendable {
       object: owner.description)
   }
 
+  /// The error for chunks that have not the members that the list's head counts.
+  func wrongCount(_ count: Int, head: Int) -> StoreError {
+    damaged("It has \(count) members where its head says \(head).")
+  }
+
   /// The error for a position that the list does not have.
   func invalidIndex(_ index: Int, count: Int) -> StoreError {
     StoreError(
@@ -99,7 +104,36 @@ extension StorageTransaction {
     }
   }
 
-  /// All members, in the list's order.
+  /// Visits all chunks of a list that has `count` members, as its head says, until `body` answers false.
+  ///
+  /// A chunk whose key was damaged is another list's, or nobody's: only the count tells that it is missing here.
+  ///
+  /// - Throws: `damaged` where the chunks have more members, or fewer.
+  borrowing func forEachChunk(
+    _ list: ListAddress, count: Int, _ body: (ObjectIDList) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    var seen = 0
+    var isWhole = true
+    try forEachChunk(list) { (ids) throws(StoreError) in
+      seen += ids.count
+      if seen > count { throw list.wrongCount(seen, head: count) }
+      isWhole = try body(ids)
+      return isWhole
+    }
+    if isWhole, seen != count { throw list.wrongCount(seen, head: count) }
+  }
+
+  /// All members of a list that has `count` of them, as its head says, in the list's order.
+  borrowing func members(_ list: ListAddress, count: Int) throws(StoreError) -> [ObjectID] {
+    var members: [ObjectID] = []
+    try forEachChunk(list, count: count) { (ids) throws(StoreError) in
+      for index in 0..<ids.count { members.append(ids[index]) }
+      return true
+    }
+    return members
+  }
+
+  /// All members of a list without a head (referrers).
   borrowing func members(_ list: ListAddress) throws(StoreError) -> [ObjectID] {
     var members: [ObjectID] = []
     try forEachChunk(list) { (ids) throws(StoreError) in

@@ -17,12 +17,13 @@ extension Session {
       if let target = view.toOne(field) { _ = try body(target) }
       return
     }
-    guard view.head(field).isChunked else {
+    let head = view.head(field)
+    guard head.isChunked else {
       let ids = view.inlineIDs(field)
       for index in 0..<ids.count where try !body(ids[index]) { return }
       return
     }
-    try storage.forEachChunk(address(id, relationship.code)) { (ids) throws(StoreError) in
+    try storage.forEachChunk(address(id, relationship.code), count: head.count) { (ids) throws(StoreError) in
       for index in 0..<ids.count where try !body(ids[index]) { return false }
       return true
     }
@@ -34,11 +35,12 @@ extension Session {
     _ body: (ObjectIDList) throws(StoreError) -> Bool
   ) throws(StoreError) {
     guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return }
-    guard view.head(field).isChunked else {
+    let head = view.head(field)
+    guard head.isChunked else {
       _ = try body(view.inlineIDs(field))
       return
     }
-    try storage.forEachChunk(address(id, relationship.code), body)
+    try storage.forEachChunk(address(id, relationship.code), count: head.count, body)
   }
 
   /// The members of a relationship, copied.
@@ -56,9 +58,15 @@ extension Session {
   borrowing func count(_ id: ObjectID, _ relationship: String) throws(StoreError) -> Int {
     let view = try existingRecord(id)
     let entity = try schema.entity(of: view, id: id)
-    let compiled = try entity.relationship(relationship)
-    guard let field = entity.field(compiled.field, code: compiled.code, in: view) else { return 0 }
-    if compiled.isToMany { return view.head(field).count }
+    return count(id, try entity.relationship(relationship), in: view, entity)
+  }
+
+  /// As ``count(_:_:)``, in a record that was read already.
+  borrowing func count(
+    _ id: ObjectID, _ relationship: CompiledRelationship, in view: borrowing RecordView, _ entity: CompiledEntity
+  ) -> Int {
+    guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return 0 }
+    if relationship.isToMany { return view.head(field).count }
     return view.toOne(field) == nil ? 0 : 1
   }
 
@@ -79,10 +87,18 @@ extension Session {
     _ id: ObjectID, _ relationship: CompiledRelationship,
     _ body: (inout Session, [ObjectID]) throws(StoreError) -> Void
   ) throws(StoreError) {
-    guard let inline = try inlineMembers(id, relationship) else {
-      return try forEachBatch(address(id, relationship.code), body)
+    let (count, inline) = try inlineMembers(id, relationship)
+    if let inline {
+      if !inline.isEmpty { try body(&self, inline) }
+      return
     }
-    if !inline.isEmpty { try body(&self, inline) }
+    let list = address(id, relationship.code)
+    var seen = 0
+    try forEachBatch(list) { (session, members) throws(StoreError) in
+      seen += members.count
+      try body(&session, members)
+    }
+    if seen != count { throw list.wrongCount(seen, head: count) }
   }
 
   /// As `forEachMemberBatch`, for a list in chunks.
@@ -96,15 +112,16 @@ extension Session {
     }
   }
 
-  /// The members that an object's record holds itself; nil where they are in chunks.
+  /// How many members there are, and those that an object's record holds itself; nil where they are in chunks.
   private borrowing func inlineMembers(_ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError)
-    -> [ObjectID]?
+    -> (count: Int, members: [ObjectID]?)
   {
     let view = try existingRecord(id)
     let entity = try schema.entity(of: view, id: id)
-    guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return [] }
-    if !relationship.isToMany { return view.toOne(field).map { [$0] } ?? [] }
-    return view.head(field).isChunked ? nil : view.inlineIDs(field).array
+    guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return (0, []) }
+    guard relationship.isToMany else { return view.toOne(field).map { (1, [$0]) } ?? (0, []) }
+    let head = view.head(field)
+    return (head.count, head.isChunked ? nil : view.inlineIDs(field).array)
   }
 
   /// Makes `target` a member of one side's relationship, that side alone; whether it was none before.
@@ -196,8 +213,7 @@ extension Session {
         head = ListHead(count: head.count - 1, isChunked: true)
       }
       if head.count < FormatLimits.inlineAgainBelow {
-        let left = try storage.members(list)
-        guard left.count == head.count else { throw list.damaged("Its count is wrong.") }
+        let left = try storage.members(list, count: head.count)
         try storage.deleteList(list)
         try edit(id) { (record) throws(RecordError) in try record.setInlineIDs(field, left) }
       } else {

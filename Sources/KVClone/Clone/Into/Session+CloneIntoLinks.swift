@@ -51,7 +51,7 @@ extension Session {
       position = batch.next
       if list.members.count >= ListInProgress.limit { try flush(&list, link) }
     }
-    guard seen == count else { throw source.address(link.id, mine.code).damaged("Its count is wrong.") }
+    guard seen == count else { throw source.address(link.id, mine.code).wrongCount(seen, head: count) }
     try finish(&list, link)
     let length = list.head.count
     if length > FormatLimits.inlineIDLimit { state.tally.bytesWritten += UInt64(length) * 8 }

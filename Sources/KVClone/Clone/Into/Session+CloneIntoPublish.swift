@@ -26,6 +26,7 @@ extension Session {
         let entity = try source.schema.entity(of: view, id: gain.sourceTarget)
         let list = try entity.relationship(code: gain.sourceCode, gain.sourceTarget, source.schema)
         var position: UInt64? = 0
+        var seen = 0
         while let from = position,
           let batch = try source.memberBatch(gain.sourceTarget, list, in: view, entity, from: from)
         {
@@ -39,8 +40,11 @@ extension Session {
             try addMembers(gain.target, gain.code, clones, state.chunk)
           }
           state.tally.bytesWritten += UInt64(clones.count) * 8
+          seen += batch.members.count
           position = batch.next
         }
+        let count = try source.count(gain.sourceTarget, list, in: view, entity)
+        guard seen == count else { throw source.address(gain.sourceTarget, list.code).wrongCount(seen, head: count) }
       }
     }
   }
