@@ -174,9 +174,13 @@ struct MigrationOracle {
   // MARK: Objects
 
   /// The objects afterwards, with the names of lists whose order nobody can know.
-  func migrate(_ graph: ReferenceGraph) throws -> (graph: ReferenceGraph, unordered: Set<String>) {
+  ///
+  /// - Parameter unordered: what nobody knew the order of before, by the names of then.
+  func migrate(
+    _ graph: ReferenceGraph, unordered former: [Label: Set<String>] = [:]
+  ) throws -> (graph: ReferenceGraph, unordered: [Label: Set<String>]) {
     var result = ReferenceGraph()
-    var unordered: Set<String> = []
+    var unordered: [Label: Set<String>] = [:]
     var labels: [Label: Label] = [:]
     for label in graph.labels {
       if let later = laterEntities[label.entity] { labels[label] = Label(later, label.serial) }
@@ -198,7 +202,9 @@ struct MigrationOracle {
         let members = object.targets(old.name).compactMap { labels[$0] }
         if members.isEmpty { continue }
         now.relationships[new.name] = members
-        if new.isOrdered && !old.isOrdered { unordered.insert("\(later).\(new.name)") }
+        if new.isOrdered && !old.isOrdered || former[label]?.contains(old.name) == true {
+          unordered[later, default: []].insert(new.name)
+        }
       }
       result.objects[later] = now
     }
@@ -211,7 +217,7 @@ struct MigrationOracle {
             result[target]?.targets(inverse.name).contains(later) == false
           else { continue }
           result.objects[target]?.relationships[inverse.name, default: []].append(later)
-          unordered.insert("\(target).\(inverse.name)")
+          unordered[target, default: []].insert(inverse.name)
         }
       }
     }

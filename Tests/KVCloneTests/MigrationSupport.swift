@@ -120,7 +120,7 @@ final class MigratedStore {
 
   private struct Expectation {
     var graph: ReferenceGraph
-    var unordered: Set<String> = []
+    var unordered: [Label: Set<String>] = [:]
     /// Label before → with the later entity's name.
     var labels: [Label: Label]
     /// Objects with new ids, by later label, each with the name that it had when it first moved: the entity of then with the
@@ -134,20 +134,18 @@ final class MigratedStore {
     for (source, destination) in zip(path, path.dropFirst()) {
       let oracle = MigrationOracle(from: source, to: destination)
       if !oracle.refusals(result.graph).isEmpty { return nil }
-      let (graph, unordered) = try oracle.migrate(result.graph)
-      result.graph = graph
+      (result.graph, result.unordered) = try oracle.migrate(result.graph, unordered: result.unordered)
       var moved: [Label: Label] = [:]
       for (label, name) in result.moved {
         if let later = oracle.laterEntities[label.entity] { moved[Label(later, label.serial)] = name }
       }
-      for label in graph.objects.keys where !oracle.keepsIDs(label.entity) && moved[label] == nil {
+      for label in result.graph.objects.keys where !oracle.keepsIDs(label.entity) && moved[label] == nil {
         moved[label] = Label(oracle.entities[label.entity] ?? label.entity, label.serial)
       }
       result.moved = moved
       result.labels = result.labels.compactMapValues { label in
         oracle.laterEntities[label.entity].map { Label($0, label.serial) }
       }
-      result.unordered.formUnion(unordered)
     }
     return result
   }
@@ -209,7 +207,7 @@ final class MigratedStore {
     if !problems.isEmpty { return }
     let actual = try graph()
     for (label, object) in expected.objects {
-      for (name, members) in object.relationships where expectation.unordered.contains("\(label).\(name)") {
+      for (name, members) in object.relationships where expectation.unordered[label]?.contains(name) == true {
         let given = ids[label].flatMap { actual[$0]?.targets(name) } ?? []
         let wanted = Dictionary(uniqueKeysWithValues: members.compactMap { member in ids[member].map { ($0, member) } })
         if Set(given) == Set(wanted.keys) {
