@@ -89,7 +89,8 @@ let package = Package(
       name: "KVCloneLayerBenchmark", dependencies: ["KVClone", "KVCloneLMDB", "KVCloneRecords", "CKVCloneYardstick"],
       path: "Benchmarks/Layers", swiftSettings: common),
     .executableTarget(
-      name: "KVClonePeer", dependencies: ["KVClone", "KVCloneLMDB"], path: "Tests/KVClonePeer", swiftSettings: common),
+      name: "KVClonePeer", dependencies: ["KVClone", "KVCloneLMDB", "KVCloneTestSupport"], path: "Tests/KVClonePeer",
+      swiftSettings: common),
     .target(
       name: "KVCloneTestSupport", dependencies: ["KVClone", "KVCloneRecords", "KVCloneModel", "KVCloneCoreData"],
       path: "Tests/KVCloneTestSupport", swiftSettings: common),

@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneTestSupport
 
 /// What a second process does on the level of objects.
 let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
@@ -14,6 +15,7 @@ let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "backup": { try backUp(in: $0[0]) },
   "increment": { try increment(in: $0[0]) },
   "salvage": { try salvage(in: $0[0], onto: Array($0.dropFirst())) },
+  "share": { try share(at: $0[0], name: $0[1], seed: UInt64($0[2]) ?? 0, steps: Int($0[3]) ?? 0) },
   "hold": { try holdWriteLock(at: $0[0], label: $0[1]) },
   "large": { try writeLarge(at: $0[0], mebibytes: $0.dropFirst().compactMap { Int($0) }) },
 ]
@@ -60,6 +62,16 @@ private func wander(in root: String) throws {
   }
   try manager.moveItem(atPath: root + "/store", toPath: root + "/elsewhere")
   work()
+}
+
+/// Changes a store that others change, too, and prints each step that was committed as a line of JSON.
+private func share(at path: String, name: String, seed: UInt64, steps: Int) throws {
+  let store = try ObjectStore.open(at: path)
+  defer { store.close() }
+  var operations = SharedOperations(name, store, seed: seed)
+  for _ in 0..<steps {
+    if let step = try operations.step() { say(String(decoding: try JSONEncoder().encode(step), as: UTF8.self)) }
+  }
 }
 
 /// Holds the right to write until a line comes, and writes nothing.
