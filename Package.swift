@@ -115,6 +115,15 @@ let package = Package(
   ]
 )
 
+// The test command has the libraries optimized, with their assertions: the tests spend their time in them, and take half of
+// it so. The optimizer is given by a flag because SwiftPM's own configurations know no other way to keep assertions.
+if Context.environment["KVCLONE_OPTIMIZED"] == "1" {
+  let libraries: Set = ["KVCloneLMDB", "KVCloneModel", "KVCloneRecords", "KVCloneCoreData", "KVClone"]
+  for target in package.targets where libraries.contains(target.name) {
+    target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-O", "-assert-config", "Debug"])]
+  }
+}
+
 // The fuzz targets have no main: libFuzzer brings it. So they are there for `Tools/test --fuzz` only.
 if Context.environment["KVCLONE_FUZZ"] == "1" {
   package.targets.append(
