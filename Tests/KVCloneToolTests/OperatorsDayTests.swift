@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The scripts that show the tool at work: a small day of `Tools/operators-day`, and the README's part about the command
+/// The scripts that show the tool at work: a day of `Tools/operators-day`, and the README's part about the command
 /// line, which has to be what the program says.
 @Suite("kvclone: scripts that show it", .timeLimit(.minutes(15)))
 struct OperatorsDayTests {
@@ -11,12 +11,12 @@ struct OperatorsDayTests {
     Programs.has("tmux", "bash", "awk") && FileManager.default.fileExists(atPath: corpus + "/models")
 
   @Test(.enabled(if: isPossible, "needs tmux, and the corpus in KVCLONE_CORPUS"))
-  func aDayOfAThousandObjects() throws {
+  func aDayOfAHundredThousandObjects() throws {
     let scratch = try Scratch()
     let run = try scratch.runProgram(
       Programs.root + "/Tools/operators-day",
       [
-        "--objects", "1000", "--build-dir", Programs.buildDirectory, "--corpus", Self.corpus, "--report",
+        "--objects", "100000", "--build-dir", Programs.buildDirectory, "--corpus", Self.corpus, "--report",
         scratch.file("report"),
       ])
     #expect(run.code == 0, "\(run.text) \(run.errors)")

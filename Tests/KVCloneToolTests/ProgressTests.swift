@@ -12,7 +12,8 @@ struct ProgressTests {
   func bar(_ columns: Int) throws {
     let scratch = try Scratch()
     try scratch.makeStore()
-    try scratch.write(Scratch.notes(30_000), to: "notes.ndjson")
+    // Enough of them that it takes longer than the bar waits.
+    try scratch.write(Scratch.notes(400_000), to: "notes.ndjson")
     let terminal = try TerminalSession(columns: columns, in: scratch)
     try terminal.type("kvclone -s store load notes.ndjson")
     #expect(try terminal.end() == 0)
@@ -24,7 +25,7 @@ struct ProgressTests {
       #expect(bar.contains(/[█░]{6,30}/) || columns < 50, "\(bar)")
     }
     let screen = try terminal.screen()
-    #expect(screen.contains { $0.hasPrefix("loaded 30000 objects in ") }, "\(screen)")
+    #expect(screen.contains { $0.hasPrefix("loaded 400000 objects in ") }, "\(screen)")
     // A line that had wrapped would have left a piece of itself.
     #expect(!screen.contains { $0.contains(" left") || $0.contains("%") }, "\(screen)")
     try terminal.type("kvclone -s store load notes.ndjson --quiet")
