@@ -4,7 +4,7 @@ import Synchronization
 
 /// How read transactions begin and end.
 extension EnvironmentCore {
-  /// Begins in the first slot that is free: a compare-and-swap, and `mdb_txn_renew`.
+  /// Begins in the first slot that is free: a compare-and-swap, and `mdb_txn_renew`, with a look at a meta page.
   @inline(__always)
   func beginRead() throws(LMDBError) -> LMDBReadTransaction {
     if !forkGuard.isForked {
@@ -12,7 +12,7 @@ extension EnvironmentCore {
         let slot = unsafe slots + index
         if unsafe !slot.pointee.claim() { continue }
         if unsafe !slot.pointee.needsAttention, let transaction = unsafe slot.pointee.transaction {
-          if unsafe mdb_txn_renew(transaction) == 0 {
+          if unsafe renew(transaction) == 0 {
             let handle = unsafe LMDBTransactionHandle(pointer: transaction)
             unsafe slot.pointee.noteBegin(handle)
             return unsafe LMDBReadTransaction(slot: slot, handle: handle)
@@ -34,6 +34,54 @@ extension EnvironmentCore {
       if unsafe !slot.pointee.release() { return }
     }
     unsafe endReadSlowly(slot)
+  }
+
+  // MARK: A number, and the commit that has it
+
+  /// `mdb_txn_renew`, with a number that is surely that of the commit that is seen.
+  @inline(__always)
+  private func renew(_ transaction: OpaquePointer) -> Int32 {
+    let code = unsafe mdb_txn_renew(transaction)
+    return unsafe code == 0 && isPassed(transaction) ? renewAgain(transaction) : code
+  }
+
+  /// Whether somebody committed since a reader took its number, so that what it sees may be a later commit.
+  ///
+  /// LMDB takes the number of the last commit first, and then the roots from that number's meta page. Two commits later the page
+  /// is another commit's: who is held up in between for so long has the roots of the second one, with the number of neither.
+  /// For LMDB that is all right. But whatever is remembered by numbers, where trees are (``ReaderMap``) and what the catalog says,
+  /// would be that of another state. As long as the other meta page has no later commit, nobody has touched this one's.
+  @inline(__always)
+  private func isPassed(_ transaction: OpaquePointer) -> Bool {
+    let number = unsafe UInt64(truncatingIfNeeded: mdb_txn_id(transaction))
+    let start = mapStart.load(ordering: .relaxed)
+    guard start > Self.noMapStart, let map = unsafe UnsafeRawPointer(bitPattern: start) else {
+      return isPassedByInfo(number)
+    }
+    // Not before the roots were read.
+    atomicMemoryFence(ordering: .acquiring)
+    let other = Int(truncatingIfNeeded: (number &+ 1) & 1) &* PageView.size &+ MetaPages.commitOffset
+    return unsafe map.load(fromByteOffset: other, as: UInt64.self) > number
+  }
+
+  /// Where the map begins is known once a tree was looked for.
+  @inline(never)
+  private func isPassedByInfo(_ number: UInt64) -> Bool {
+    atomicMemoryFence(ordering: .acquiring)
+    var raw = unsafe MDB_envinfo()
+    return unsafe mdb_env_info(pointer, &raw) == 0 && raw.lastCommit > number
+  }
+
+  @inline(never)
+  private func renewAgain(_ transaction: OpaquePointer) -> Int32 {
+    // Some nanoseconds each, and a commit takes microseconds. There is an end because a writer that was killed after its meta page
+    // leaves the number for readers behind it until the next one begins.
+    for _ in 0..<16 {
+      unsafe mdb_txn_reset(transaction)
+      let code = unsafe mdb_txn_renew(transaction)
+      if unsafe code != 0 || !isPassed(transaction) { return code }
+    }
+    return 0
   }
 
   // MARK: The slow way
@@ -85,8 +133,8 @@ extension EnvironmentCore {
     var code: Int32 = 0
     var transaction = unsafe slot.pointee.transaction
     if let renewed = unsafe transaction {
-      code = unsafe mdb_txn_renew(renewed)
-      if code == MDB_MAP_RESIZED, unsafe adoptMapSize(slot) { code = unsafe mdb_txn_renew(renewed) }
+      code = unsafe renew(renewed)
+      if code == MDB_MAP_RESIZED, unsafe adoptMapSize(slot) { code = unsafe renew(renewed) }
       if code != 0 { unsafe mdb_txn_abort(renewed) }
     } else {
       code = unsafe mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction)
@@ -96,6 +144,7 @@ extension EnvironmentCore {
         unsafe mdb_reader_check(pointer, nil)
         code = unsafe mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction)
       }
+      if code == 0, let begun = unsafe transaction, unsafe isPassed(begun) { code = unsafe renewAgain(begun) }
     }
     guard code == 0, let begun = unsafe transaction else {
       let failure = error(code, "mdb_txn_begin")

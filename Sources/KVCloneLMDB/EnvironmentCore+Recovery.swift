@@ -137,5 +137,5 @@ private struct MetaPageRepair: ~Copyable {
   }
 
   /// Of `mm_txnid` in the page: 16 bytes of header, then 128 of `MDB_meta` before it.
-  private static func offset(_ page: UInt64) -> Int { Int(page) * LMDBLimits.pageSize + 144 }
+  private static func offset(_ page: UInt64) -> Int { Int(page) * LMDBLimits.pageSize + MetaPages.commitOffset }
 }

@@ -5,6 +5,9 @@ import Glibc
 ///
 /// Offsets are those of `MDB_page` (16 bytes of header) and `MDB_meta` in mdb.c, 64-bit.
 struct MetaPages {
+  /// Where the commit's number is (`mm_txnid`).
+  static let commitOffset = 144
+
   /// The last page that the newer meta page knows.
   let lastPage: UInt64
 
@@ -58,7 +61,7 @@ struct MetaPages {
     // The page size stands in the free database's otherwise unused field.
     if word(40, 4) != 4096 { throw .unsupportedPageSize(UInt32(word(40, 4))) }
     if word(44, 2) & 0x01 != 0 { throw reject("it asks for a fixed map address (MDB_FIXEDMAP)") }
-    return Meta(commit: word(144, 8), lastPage: word(136, 8), damage: damage(word))
+    return Meta(commit: word(commitOffset, 8), lastPage: word(136, 8), damage: damage(word))
   }
 
   private static func damage(_ word: (_ offset: Int, _ width: Int) -> UInt64) -> String? {

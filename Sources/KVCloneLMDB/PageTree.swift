@@ -61,7 +61,7 @@ package struct PageMeta: Sendable, Equatable {
     freeTree = unsafe PageTree(bytes + 40)
     mainTree = unsafe PageTree(bytes + 88)
     lastPage = view.word64(136)
-    commitNumber = view.word64(144)
+    commitNumber = view.word64(MetaPages.commitOffset)
     self.page = page
     // The page size stands in the free tree's otherwise unused field.
     if freeTree.pad != UInt32(LMDBLimits.pageSize) { throw .meta("its page size is not 4096") }

@@ -1,0 +1,89 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import KVCloneLMDB
+
+/// A reader's number is that of the commit that it sees, wherever it was held up while it began: what is remembered of a snapshot is
+/// remembered by its number.
+@Suite(.serialized, .timeLimit(.minutes(15))) struct ReaderNumberTests {
+  /// 1 from the time when a thread stands still until it may go on.
+  private static let isHeld = Atomic<Int>(0)
+  /// Whether it did, since it looked last.
+  private static let wasHeld = Atomic<Bool>(false)
+
+  /// Signals stop the reader anywhere, also between its number and the roots that belong to it, and two commits are made meanwhile.
+  @Test func isThatOfTheCommitThatIsSeen() throws {
+    let store = try TemporaryStore()
+    let environment = try store.create()
+    let table = try environment.table(named: "a")
+    let key: [UInt8] = [1]
+    func commit() throws {
+      var writer = try environment.beginWrite()
+      let number = [writer.commitNumber]
+      try writer.put(table, key.span.bytes, number.span.bytes)
+      try writer.commit()
+    }
+    try commit()
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = { _ in
+      Self.wasHeld.store(true, ordering: .relaxed)
+      Self.isHeld.store(1, ordering: .sequentiallyConsistent)
+      while Self.isHeld.load(ordering: .sequentiallyConsistent) == 1 {}
+    }
+    var former = sigaction()
+    Self.wasHeld.store(Self.isHeld.load(ordering: .relaxed) == 1, ordering: .relaxed)
+    #expect(sigaction(SIGURG, &action, &former) == 0)
+    defer { sigaction(SIGURG, &former, nil) }
+
+    let reading = Reading()
+    let thread = Thread { reading.run(environment, table) }
+    thread.start()
+    while reading.thread.load(ordering: .acquiring) == 0 { usleep(100) }
+    for _ in 0..<2000 {
+      pthread_kill(pthread_t(reading.thread.load(ordering: .acquiring)), SIGURG)
+      while Self.isHeld.load(ordering: .sequentiallyConsistent) == 0 {}
+      defer { Self.isHeld.store(0, ordering: .sequentiallyConsistent) }
+      try commit()
+      try commit()
+    }
+    reading.isOver.store(true, ordering: .releasing)
+    while !reading.hasEnded.load(ordering: .acquiring) { usleep(100) }
+    let (wrong, count) = (reading.wrong.load(ordering: .relaxed), reading.count.load(ordering: .relaxed))
+    #expect(wrong == 0 && count > 0, "\(wrong) of \(count)")
+  }
+
+  private final class Reading: Sendable {
+    let thread = Atomic<UInt>(0)
+    let isOver = Atomic<Bool>(false)
+    let hasEnded = Atomic<Bool>(false)
+    let count = Atomic<Int>(0)
+    /// Times when another commit than that of the number was seen.
+    let wrong = Atomic<Int>(0)
+
+    /// Allocates nothing: who stands still must not have a lock that the other thread needs.
+    func run(_ environment: LMDBEnvironment, _ table: LMDBTable) {
+      let key: [UInt8] = [1]
+      // Threads that workers of a queue start have all signals blocked, as these have.
+      var signals = sigset_t()
+      sigemptyset(&signals)
+      sigaddset(&signals, SIGURG)
+      pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+      thread.store(UInt(pthread_self()), ordering: .releasing)
+      while !isOver.load(ordering: .acquiring) {
+        do {
+          let reader = try environment.beginRead()
+          // Beginning is most of what is done between two signals.
+          if !ReaderNumberTests.wasHeld.load(ordering: .relaxed) { continue }
+          ReaderNumberTests.wasHeld.store(false, ordering: .relaxed)
+          let seen = try reader.get(table, key.span.bytes)?.unsafeLoadUnaligned(as: UInt64.self)
+          count.add(1, ordering: .relaxed)
+          if seen != reader.commitNumber { wrong.add(1, ordering: .relaxed) }
+        } catch {
+          wrong.add(1, ordering: .relaxed)
+        }
+      }
+      hasEnded.store(true, ordering: .releasing)
+    }
+  }
+}
