@@ -14,9 +14,11 @@ struct OwnMemory<Value: ~Copyable>: ~Copyable {
     place.deallocate()
   }
 
+  /// By its address. Coroutines (`_read`) would do, but the optimizer has copied what they lend into their frame, and read it
+  /// there after the frame was freed; the address sanitizer told.
   var value: Value {
-    @inline(__always) _read { yield place.pointee }
-    @inline(__always) nonmutating _modify { yield &place.pointee }
+    @inline(__always) unsafeAddress { UnsafePointer(place) }
+    @inline(__always) nonmutating unsafeMutableAddress { place }
   }
 
   /// Moves the value out.

@@ -40,8 +40,8 @@ public struct Session: ~Copyable {
 
   /// What this transaction has changed so far; empty and unused in a read transaction.
   var changes: PendingChanges {
-    @inline(__always) _read { yield pending.value }
-    @inline(__always) _modify { yield &pending.value }
+    @inline(__always) unsafeAddress { UnsafePointer(pending.place) }
+    @inline(__always) unsafeMutableAddress { pending.place }
   }
 
   /// Whether requests may use fetch indexes: those of the state that the transaction sees are the schema's.
