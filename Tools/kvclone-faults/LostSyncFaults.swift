@@ -5,11 +5,14 @@ import Foundation
 enum LostSyncFaults: FaultClass {
   static let name = "lost-sync"
 
+  /// So many images in the full form, and so many of each sync in the quick one.
+  private static let (count, quickCount) = (2000, 4)
+
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     let context = try campaign.context()
     let syncs = context.calls.filter { $0.operation == "sync" }.count
-    let chosen = stride(from: 1, through: syncs, by: campaign.isQuick ? max(1, syncs / 4) : 1)
-    let images = campaign.isQuick ? 4 : 20
+    let chosen = Array(stride(from: 1, through: syncs, by: campaign.isQuick ? max(1, syncs / 4) : 1))
+    let images = campaign.isQuick ? quickCount : (count + chosen.count - 1) / max(1, chosen.count)
     var trials: [Trial] = []
     for sync in chosen {
       let faults = ["FAIL": "\(sync):\(EIO)", "OPERATION": "sync", "DROP": "1"]

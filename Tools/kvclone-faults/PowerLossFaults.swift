@@ -4,18 +4,17 @@ enum PowerLossFaults: FaultClass {
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     // Several workloads, because one journal has only so many places at which it can end.
-    let (journals, images) = campaign.isQuick ? (1, 36) : (4, 1000)
+    let (journals, images, spills) = campaign.isQuick ? (1, 36, 18) : (4, 10_000, 1000)
     var anywhere: [Trial] = []
     var afterSpills: [Trial] = []
     for index in 0..<journals {
       let context = try campaign.context(offset: index)
       let journal = try record(context, faults: [:])
-      let count = images / journals
-      anywhere += (0..<count).map { trial(context, journal, id: "\(index):\($0)", stream: UInt64($0)) }
+      anywhere += (0..<images / journals).map { trial(context, journal, id: "\(index):\($0)", stream: UInt64($0)) }
       let ends = journal.endsAfterSpills
       guard !ends.isEmpty else { continue }
       // Pages of a transaction that never ended are in the file: a place that random ends seldom hit.
-      afterSpills += (0..<count / 2).map {
+      afterSpills += (0..<spills / journals).map {
         trial(context, journal, id: "spill-\(index):\($0)", stream: 250_000 + UInt64($0), ends: ends)
       }
     }
