@@ -82,7 +82,7 @@ let package = Package(
       ],
       path: "Tools/kvclone", swiftSettings: common),
     .executableTarget(
-      name: "KVCloneFaultTool", dependencies: ["KVClone", "KVCloneLMDB"], path: "Tools/kvclone-faults",
+      name: "KVCloneFaultTool", dependencies: ["KVClone", "KVCloneLMDB", "KVCloneRecords"], path: "Tools/kvclone-faults",
       exclude: ["Shim"], swiftSettings: common),
     .target(name: "CKVCloneYardstick", dependencies: ["CKVCloneLMDB"], path: "Benchmarks/Yardstick"),
     .executableTarget(

@@ -25,7 +25,7 @@ import Testing
   func killsAndPowerLossesOfASmallWorkloadHold() throws {
     let run = try run(["--quick", "--commits", "3", "--class", "kill", "--class", "power-loss"])
     #expect(run.code == 0, "\(run.errors)")
-    #expect(run.text.contains("| killed before an I/O call of clone, each in turn |"))
+    #expect(run.text.contains("| G2 | killed before an I/O call of clone, each in turn |"))
     #expect(run.text.contains("| killed before an I/O call of making and deleting snapshots, each in turn |"))
     #expect(run.text.contains("| power loss after a forced spill, before its commit is acknowledged |"))
     #expect(!run.text.contains("| 0 |"))
@@ -35,8 +35,8 @@ import Testing
   func plantedMistakesAreFound() throws {
     let run = try run(["--quick", "--commits", "4", "--self-test"])
     #expect(run.code == 0, "\(run.errors)")
-    let rows = run.text.split(separator: "\n").filter { $0.hasPrefix("| planted:") }
-    #expect(rows.count >= 9)
+    let rows = run.text.split(separator: "\n").filter { $0.hasPrefix("| G16 | planted:") }
+    #expect(rows.count >= 16)
     #expect(rows.allSatisfy { $0.contains("found, by") })
   }
 

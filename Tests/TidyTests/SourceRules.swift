@@ -18,7 +18,7 @@ enum SourceRules {
     "KVCloneInbox": ["KVClone", "KVCloneService"],
     "KVCloneTool": ["KVClone", "KVCloneGenerator"],
     "KVCloneModelTool": ["KVCloneGenerator", "KVCloneCoreData", "KVCloneModel"],
-    "KVCloneFaultTool": ["KVClone", "KVCloneLMDB"],
+    "KVCloneFaultTool": ["KVClone", "KVCloneLMDB", "KVCloneRecords"],
     "KVCloneFuzz": ["KVClone", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel"],
     "CKVCloneYardstick": [],
     "KVCloneLayerBenchmark": ["KVClone", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "CKVCloneYardstick"],

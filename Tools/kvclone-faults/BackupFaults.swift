@@ -1,12 +1,13 @@
-/// Faults while a store is copied: a backup, an increment, what is restored of them, a file snapshot. A copy is there,
+/// Faults while a store is copied: a backup, an increment, what is restored of them, a file snapshot, a compacted copy. A copy is there,
 /// whole, or not at all; the store stays what it was; and the copy can be made again at the same place.
 enum BackupFaults: FaultClass {
   static let name = "backup"
+  static let number = "G2"
 
   /// One row of the table each.
   private static let phases: [(name: String, copies: [Copies.Copy])] = [
     ("backups and file snapshots", [.backup, .file]), ("increments", [.increment]),
-    ("restores", [.restored, .chained]),
+    ("restores", [.restored, .chained]), ("compaction", [.compacted]),
   ]
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
@@ -22,14 +23,14 @@ enum BackupFaults: FaultClass {
       let calls = copying.filter { !variant.onlyWrites || context.calls[$0].operation == "write" }
       groups.append(
         TrialGroup(
-          title: "\(variant.title), of all copies",
+          title: "\(variant.title), of all copies", number: ErrorFaults.number,
           trials: campaign.sample(calls, oneOf: 25).map { ErrorFaults.trial(context, variant, call: $0 + 1) }))
     }
     let journal = try PowerLossFaults.record(context, faults: [:])
     let ends = journal.endsAmongCopies
     groups.append(
       TrialGroup(
-        title: "power loss while a store is copied, or later",
+        title: "power loss while a store is copied, or later", number: PowerLossFaults.number,
         trials: (0..<(campaign.isQuick ? 4 : 300)).map {
           PowerLossFaults.trial(context, journal, id: "power:\($0)", stream: 4_000_000 + UInt64($0), ends: ends)
         }))

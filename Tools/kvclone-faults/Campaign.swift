@@ -38,11 +38,13 @@ final class Campaign: Sendable {
   }
 
   /// The workload of this seed, or of one of the next ones.
-  func context(offset: Int = 0) throws -> TrialContext {
+  ///
+  /// - Parameter withLog: whether it has a commit log in any case.
+  func context(offset: Int = 0, withLog: Bool = false) throws -> TrialContext {
     let base = try options.workload()
     return try context(
       of: Workload(
-        seed: base.seed + UInt64(offset), commitCount: base.commitCount, usesCommitLog: base.usesCommitLog))
+        seed: base.seed + UInt64(offset), commitCount: base.commitCount, usesCommitLog: withLog || base.usesCommitLog))
   }
 
   /// All of them; in the quick form one of so many, others for each seed.
@@ -57,7 +59,7 @@ final class Campaign: Sendable {
     let base = try options.workload()
     return try context(
       of: Workload(
-        seed: base.seed, commitCount: Copies.commitCount, usesCommitLog: base.usesCommitLog, makesCopies: true))
+        seed: base.seed, commitCount: Workload.countWithCopies, usesCommitLog: base.usesCommitLog, makesCopies: true))
   }
 
   /// How long a workload's parts take.
@@ -78,7 +80,8 @@ final class Campaign: Sendable {
   }
 
   private func context(of workload: Workload) throws -> TrialContext {
-    let directory = "\(scratch)/workload-\(workload.seed)\(workload.makesCopies ? "-copies" : "")"
+    let directory =
+      "\(scratch)/workload-\(workload.seed)\(workload.makesCopies ? "-copies" : "")\(workload.usesCommitLog ? "-log" : "")"
     if let known = contexts.withLock({ $0[directory] }) { return known }
     let executable = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     let context = try TrialContext(
@@ -108,7 +111,7 @@ final class Campaign: Sendable {
       for group in try type.groups(self) {
         let result = run(group, workers)
         // Who asks for one trial does not want to hear of those that it is not.
-        if options.values["--trial"] == nil || result.trials > 0 { report.add(type.name, group, result) }
+        if options.values["--trial"] == nil || result.trials > 0 { report.add(type, group, result) }
       }
     }
     if let trial = options.values["--trial"], report.trialCount == 0 {
@@ -142,10 +145,11 @@ final class Campaign: Sendable {
         defer { next += 1 }
         return next < trials.count ? trials[next] : nil
       }) {
-        if let reason = Self.attempt(trial, lane) {
-          // That a planted mistake is found is no failure.
-          let kept = group.verdict == nil ? keep(lane, trial) : nil
-          failures.withLock { $0.append(Report.Failure(trial: trial.id, reason: reason, kept: kept)) }
+        guard let (reason, isOfTrial) = Self.attempt(trial, lane) else { continue }
+        // That a planted mistake is found is no failure.
+        let kept = group.verdict == nil ? keep(lane, trial) : nil
+        failures.withLock {
+          $0.append(Report.Failure(trial: trial.id, reason: reason, kept: kept, isOfTrial: isOfTrial))
         }
       }
     }
@@ -154,8 +158,9 @@ final class Campaign: Sendable {
       duration: ContinuousClock.now - start)
   }
 
-  private static func attempt(_ trial: Trial, _ lane: Lane) -> String? {
-    do { return try trial.run(lane) } catch { return "the trial itself failed: \(error)" }
+  /// Nil, or what did not hold, and whether it is the trial that failed.
+  private static func attempt(_ trial: Trial, _ lane: Lane) -> (String, Bool)? {
+    do { return try trial.run(lane).map { ($0, false) } } catch { return ("the trial itself failed: \(error)", true) }
   }
 
   /// With `--keep`, what a failed trial left is kept to be looked at.

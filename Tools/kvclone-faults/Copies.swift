@@ -4,19 +4,22 @@ import KVClone
 /// The copies of a store that a workload can make on its way: each is a directory beside the store.
 struct Copies: Sendable {
   enum Copy: String, CaseIterable, Sendable {
-    case backup, increment, restored, chained, file
+    case backup, increment, restored, chained, file, compacted
 
     /// The commit after which it is made.
-    var commit: Int { self == .backup ? 3 : 5 }
+    var commit: Int {
+      switch self {
+      case .backup: 3
+      case .increment, .restored, .chained, .file: 5
+      case .compacted: 7
+      }
+    }
     /// The commit that it shows.
     var content: Int { self == .restored ? 3 : commit }
   }
 
   /// The snapshot that the increment begins at, which the backup has.
   private static let base = Workload.snapshotName(2)
-  /// Enough commits for all of them.
-  static let commitCount = 5
-
   let root: String
 
   func path(_ copy: Copy) -> String { "\(root)/\(copy.rawValue)" }
@@ -36,6 +39,12 @@ struct Copies: Sendable {
     case .restored: try ObjectStore.restore(from: path(.backup), to: path(copy))
     case .chained: try ObjectStore.restore(from: [path(.backup), path(.increment)], to: path(copy))
     case .file: try store.snapshotFile(to: path(copy))
+    case .compacted:
+      let result = try store.backup(to: path(copy), options: BackupOptions(finishesMigration: true))
+      guard result.renewedCount > 0 || store.model.versionIdentifier == WorkloadModel.versions[0].versionIdentifier
+      else {
+        throw Finding("the compaction has too little to do: \(result)")
+      }
     }
   }
 }
@@ -73,7 +82,7 @@ struct CopyVerifier {
   /// What a copy shows that is made now; nil where it cannot be made yet.
   private func content(of copy: Copies.Copy, _ contents: [Copies.Copy: Int], _ commit: Int) -> Int? {
     switch copy {
-    case .backup, .increment, .file: commit < 2 ? nil : commit
+    case .backup, .increment, .file, .compacted: commit < 2 ? nil : commit
     case .restored: contents[.backup]
     case .chained: contents[.increment]
     }

@@ -57,8 +57,7 @@ final class DamageSubject: Sendable {
     // The last commit before all snapshots go.
     let numbers = 1...workload.commitCount
     let last = (numbers.first { workload.kind($0) == .allSnapshots } ?? numbers.upperBound + 1) - 1
-    let run = try WorkerRun(context, root: root, faults: [:], arguments: ["--commits", "\(last)"])
-    guard run.ending == .exit(0) else { throw Finding("the workload failed (\(run.ending)): \(run.errors)") }
+    try WorkerRun.sound(context, root: root, arguments: ["--commits", "\(last)"])
     var options = workload.options()
     // Without the log, the data file is all there is.
     options.usesCommitLog = false

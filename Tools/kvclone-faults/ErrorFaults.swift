@@ -7,6 +7,7 @@ import Foundation
 /// fault is gone, and goes on for some commits more.
 enum ErrorFaults: FaultClass {
   static let name = "error"
+  static let number = "G4"
 
   struct Variant: Sendable {
     let name: String
@@ -80,6 +81,9 @@ enum ErrorFaults: FaultClass {
     let arguments = ["--commits", "\(last)"] + arguments
     return Trial(id: "\(variant.name):\(call)") { lane in
       let run = try WorkerRun(context, root: lane.root, faults: variant.variables(call), arguments: arguments)
+      guard run.lines.contains(where: { $0.hasPrefix("fault ") }) else {
+        throw Finding("the fault did not strike; the process ended with \(run.ending): \(run.errors)")
+      }
       if let reason = complaint(run, variant, context, last) { return reason }
       return try lane.verify(context, root: lane.root, acknowledged: run.acknowledged, copied: run.copied)
     }
@@ -92,7 +96,6 @@ enum ErrorFaults: FaultClass {
     let lastWords = run.errors.split(separator: "\n").last.map(String.init) ?? ""
     guard run.ending == .exit(0) else { return "the process ended with \(run.ending): \(lastWords)" }
     var unreported: Substring?
-    var hasStruck = false
     var isUnknown = false
     // A second creation first looks for what the first one left, and so does whoever makes a copy. What it cannot open stays
     // there for the next one.
@@ -103,7 +106,6 @@ enum ErrorFaults: FaultClass {
       let parts = line.split(separator: " ")
       switch parts.first {
       case "fault":
-        hasStruck = true
         let isQuiet = quietOperations.contains(String(parts[1])) || maySweep && parts[1] == "open"
         // Where the log fails, the file itself is synced, and where that fails at the end, the next opening does it: then
         // there is nothing to report. That nothing was lost, the content tells, and `LostSyncFaults`. Who writes a copy writes
@@ -140,7 +142,6 @@ enum ErrorFaults: FaultClass {
       default: break
       }
     }
-    if !hasStruck { return "the fault did not strike" }
     return run.lines.last == "done \(last)" ? nil : "the process stopped early: \(lastWords)"
   }
 }

@@ -4,6 +4,8 @@ import Foundation
 protocol FaultClass {
   /// Its name for `--class`.
   static var name: String { get }
+  /// The number that `FailureModel.md` has for what its rows show.
+  static var number: String { get }
   /// Its trials, in groups: one row of the table each.
   static func groups(_ campaign: Campaign) throws -> [TrialGroup]
 }
@@ -12,6 +14,8 @@ protocol FaultClass {
 struct TrialGroup: Sendable {
   /// What the row calls the fault.
   let title: String
+  /// Where it is not that of its class.
+  var number: String?
   let trials: [Trial]
   /// Why there are none, or fewer than one would expect.
   var note: String?

@@ -4,6 +4,7 @@
 /// never other data; a clone either fails or is what it would have been.
 enum FlippedBitFaults: FaultClass {
   static let name = "flipped-bit"
+  static let number = "G9"
 
   /// What is damaged, one row of the table each.
   private struct Kind: Sendable {
@@ -59,17 +60,41 @@ enum FlippedBitFaults: FaultClass {
       let (offset, bit) = (range.lowerBound + random.below(range.count), random.below(8))
       var bytes = subject.map.bytes
       bytes[offset] ^= 1 << UInt8(bit)
-      try DamageSubject.write(bytes, to: lane.root)
       let place = "bit \(bit) of byte \(offset - range.lowerBound) in \(entry.table)"
-      switch try lane.examine(subject.context, root: lane.root, .opened) {
-      case .ended(let ending): return "\(place): the process that examined the store ended: \(ending)"
-      case .examined(let found):
-        // A key that is another one may name another object.
-        let names = subject.names(of: entry, in: subject.map.bytes) + subject.names(of: entry, in: bytes)
-        let isRead = kind.isRead(subject.map, entry)
-        return complaint(found, subject.sound, names, kind, isRead: isRead).map { "\(place): \($0)" }
-      }
+      return try complaint(ofFlipped: entry, bytes, subject, lane, kind).map { "\(place): \($0)" }
     }
+  }
+
+  /// What is wrong with how a file is taken of which an entry is damaged.
+  private static func complaint(
+    ofFlipped entry: StoreFileMap.Entry, _ bytes: [UInt8], _ subject: DamageSubject, _ lane: Lane, _ kind: Kind
+  ) throws -> String? {
+    try DamageSubject.write(bytes, to: lane.root)
+    switch try lane.examine(subject.context, root: lane.root, .opened) {
+    case .ended(let ending): return "the process that examined the store ended: \(ending)"
+    case .examined(let found):
+      // A key that is another one may name another object.
+      let names = subject.names(of: entry, in: subject.map.bytes) + subject.names(of: entry, in: bytes)
+      let isRead = kind.isRead(subject.map, entry)
+      return complaint(found, subject.sound, names, kind, isRead: isRead)
+    }
+  }
+
+  /// Whether an entry is of a kind whose damage a reader of everything meets.
+  static func isRead(_ entry: StoreFileMap.Entry, _ map: StoreFileMap) -> Bool {
+    kind(of: entry, map)?.isRead(map, entry) == true
+  }
+
+  /// The same of an entry of the store that has everything, as of one of a row of its own.
+  static func complaint(
+    ofFlipped entry: StoreFileMap.Entry, _ bytes: [UInt8], _ subject: DamageSubject, _ lane: Lane
+  ) throws -> String? {
+    guard let kind = kind(of: entry, subject.map) else { return nil }
+    return try complaint(ofFlipped: entry, bytes, subject, lane, kind)
+  }
+
+  private static func kind(of entry: StoreFileMap.Entry, _ map: StoreFileMap) -> Kind? {
+    kinds.first { $0.shape == .everything && $0.isOne(map, entry) }
   }
 
   /// - Parameter names: how the names of the objects end that are damaged.

@@ -4,6 +4,7 @@ import Foundation
 /// own that goes with the process.
 enum FullDiskFaults: FaultClass {
   static let name = "full-disk"
+  static let number = "G6"
 
   private struct Disk: Sendable {
     let id: String

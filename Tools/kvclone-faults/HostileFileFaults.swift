@@ -7,6 +7,7 @@ import Foundation
 /// is what was stored. A file that `check` finds sound can be opened as any other, and all of it is there.
 enum HostileFileFaults: FaultClass {
   static let name = "hostile-file"
+  static let number = "G8"
 
   private static let count = 385
   private static let quickCount = 2

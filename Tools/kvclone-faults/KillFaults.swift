@@ -1,10 +1,12 @@
 /// The process is killed before each single I/O call in turn.
 enum KillFaults: FaultClass {
   static let name = "kill"
+  static let number = "G2"
 
   /// What a commit is counted with, one row of the table each.
   private enum Phase: String, CaseIterable {
-    case create = "create", write = "write", clone = "clone", snapshot = "making and deleting snapshots"
+    case create = "create", write = "write", clone = "clone", delete = "delete"
+    case snapshot = "making and deleting snapshots"
     case rollback = "rollback", migration = "migration"
 
     init(_ commit: Int, _ workload: Workload) {
@@ -15,7 +17,8 @@ enum KillFaults: FaultClass {
         case .snapshot, .someSnapshots, .allSnapshots: .snapshot
         case .rollback, .objectRollback: .rollback
         case .migration, .automaticMigration, .mappingMigration, .chainedMigration: .migration
-        case .base, .changes, .spilling, .cleaning, .staged, .large: .write
+        case .deletion, .cleaning: .delete
+        case .base, .changes, .spilling, .staged, .large: .write
         }
     }
   }
@@ -24,6 +27,7 @@ enum KillFaults: FaultClass {
   private static func quickPart(_ phase: Phase) -> Int {
     switch phase {
     case .clone: 1
+    case .delete: 3
     case .create, .migration: 4
     case .snapshot, .rollback: 6
     case .write: 10
@@ -32,11 +36,24 @@ enum KillFaults: FaultClass {
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     let context = try campaign.context()
-    return Phase.allCases.map { phase in
+    let groups = groups(campaign, context)
+    if campaign.isQuick || context.workload.usesCommitLog { return groups }
+    // With a log, a commit makes other calls, and the file itself is written at other times.
+    return try groups
+      + self.groups(campaign, campaign.context(withLog: true), suffix: ", with a commit log", prefix: "log-")
+  }
+
+  /// - Parameter prefix: what the trials' ids begin with.
+  private static func groups(
+    _ campaign: Campaign, _ context: TrialContext, suffix: String = "", prefix: String = ""
+  ) -> [TrialGroup] {
+    Phase.allCases.map { phase in
       let calls = context.calls.indices.filter { Phase(context.calls[$0].commit, context.workload) == phase }
       return TrialGroup(
-        title: "killed before an I/O call of \(phase.rawValue), each in turn",
-        trials: campaign.sample(calls, oneOf: quickPart(phase)).map { trial(context, call: $0 + 1) })
+        title: "killed before an I/O call of \(phase.rawValue), each in turn\(suffix)",
+        trials: campaign.sample(calls, oneOf: quickPart(phase)).map { call in
+          Trial(id: "\(prefix)\(call + 1)", run: trial(context, call: call + 1).run)
+        })
     }
   }
 
@@ -44,7 +61,7 @@ enum KillFaults: FaultClass {
     Trial(id: "\(call)") { lane in
       let run = try WorkerRun(context, root: lane.root, faults: ["KILL": "\(call)"], arguments: arguments)
       guard run.ending == .signal(9) else {
-        return "the process was not killed but ended with \(run.ending): \(run.errors)"
+        throw Finding("the process was not killed but ended with \(run.ending): \(run.errors)")
       }
       return try lane.verify(context, root: lane.root, acknowledged: run.acknowledged, copied: run.copied)
     }

@@ -4,6 +4,7 @@ import Foundation
 /// the power goes.
 enum LostSyncFaults: FaultClass {
   static let name = "lost-sync"
+  static let number = "G5"
 
   /// So many images in the full form, and so many of each sync in the quick one.
   private static let (count, quickCount) = (2000, 4)

@@ -2,48 +2,75 @@ import Foundation
 import KVCloneLMDB
 
 /// Planted mistakes of a kind: one value of a table is what it was before the last commit, with a checksum that is right. That is what a
-/// writer leaves that forgets a part of what it has to do.
+/// writer leaves that forgets a part of what it has to do. Or the value is the right one, and the checksum the one before.
 enum LostWrites {
   private typealias Values = [String: [[UInt8]: [UInt8]]]
 
-  /// What is forgotten, by the tables that it is in.
-  private static let mistakes: [(title: String, isIn: @Sendable (String) -> Bool)] = [
-    ("a stale or missing index entry", { $0 == "indexes" }),
-    ("a forgotten count of a large value", { $0 == "blobinfo" }),
-    ("a list without its last change", { $0 == "links" }),
-    ("a lost inverse, or another part of an object", { $0.hasPrefix("objects-") }),
+  private struct Mistake: Sendable {
+    let title: String
+    /// The tables that it is in.
+    let isIn: @Sendable (String) -> Bool
+    /// The new payload stays, with the old value's checksum.
+    var isOfChecksum = false
+
+    func isPossible(_ place: Place) -> Bool {
+      guard isIn(place.table) else { return false }
+      if !isOfChecksum { return true }
+      guard let before = place.before, let after = place.after else { return false }
+      return before.prefix(checksumLength) != after.prefix(checksumLength)
+    }
+
+    /// What the mistake leaves at a place; nil: nothing.
+    func remains(of place: Place) -> [UInt8]? {
+      guard isOfChecksum, let before = place.before, let after = place.after else { return place.before }
+      return Array(before.prefix(checksumLength) + after.dropFirst(checksumLength))
+    }
+  }
+
+  private static let checksumLength = 8
+
+  private static let mistakes = [
+    Mistake(title: "a stale or missing index entry", isIn: { $0 == "indexes" }),
+    Mistake(title: "a forgotten count of a large value", isIn: { $0 == "blobinfo" }),
+    Mistake(title: "a list without its last change", isIn: { $0 == "links" }),
+    Mistake(title: "a lost inverse, or another part of an object", isIn: { $0.hasPrefix("objects-") }),
+    Mistake(title: "a value written, and not its checksum", isIn: { _ in true }, isOfChecksum: true),
   ]
 
   /// The commits of which parts are forgotten: a change, a clone, and one of many objects.
   private static let kinds: [Workload.Kind] = [.clone, .changes, .spilling]
 
-  static func groups(_ context: TrialContext, _ count: Int) throws -> [TrialGroup] {
+  /// - Parameters:
+  ///   - count: so many trials of each mistake, where there are so many places.
+  ///   - commitCount: so many commits have parts that are forgotten.
+  static func groups(_ context: TrialContext, _ count: Int, commits commitCount: Int) throws -> [TrialGroup] {
     let numbers = (2...max(2, context.workload.commitCount)).filter {
       $0 <= context.workload.commitCount && kinds.contains(context.workload.kind($0))
     }
     var places: [Place] = []
-    for number in numbers.prefix(kinds.count) {
+    for number in numbers.prefix(commitCount) {
       let (before, after) = (try values(context, after: number - 1), try values(context, after: number))
       for (table, entries) in after {
         let earlier = before[table] ?? [:]
         for key in Set(entries.keys).union(earlier.keys) where entries[key] != earlier[key] {
-          places.append(Place(commit: number, table: table, key: key, value: earlier[key]))
+          places.append(Place(commit: number, table: table, key: key, before: earlier[key], after: entries[key]))
         }
       }
     }
     return mistakes.enumerated().map { index, mistake in
       // In an order that is the same on every run.
       var random = SeededGenerator(seed: context.workload.seed, stream: 13_000_000 + UInt64(index))
-      let all = places.filter { mistake.isIn($0.table) }.sorted { $0.order < $1.order }.shuffled(using: &random)
+      let all = places.filter(mistake.isPossible).sorted { $0.order < $1.order }.shuffled(using: &random)
       let trials = all.prefix(count).enumerated().map { number, place in
         Trial(id: "lost-write-\(index):\(number)") { lane in
-          _ = try WorkerRun(context, root: lane.root, faults: [:], arguments: ["--commits", "\(place.commit)"])
-          try place.forget(lane.root + "/store")
+          try WorkerRun.sound(context, root: lane.root, arguments: ["--commits", "\(place.commit)"])
+          try place.leave(mistake.remains(of: place), lane.root + "/store")
           return try lane.verify(context, root: lane.root, acknowledged: place.commit)
         }
       }
       return TrialGroup(title: "planted: \(mistake.title)", trials: trials) { failures, trials in
-        failures > 0 ? nil : "none of \(trials) trials found the planted mistake"
+        if mistake.isOfChecksum, failures < trials { return "\(trials - failures) of \(trials) were not found" }
+        return failures > 0 ? nil : "none of \(trials) trials found the planted mistake"
       }
     }
   }
@@ -53,16 +80,18 @@ enum LostWrites {
     let commit: Int
     let table: String
     let key: [UInt8]
-    /// Before; nil where there was none.
-    let value: [UInt8]?
+    /// What it was, and what it became; nil where there was or is none.
+    let before: [UInt8]?
+    let after: [UInt8]?
 
     var order: String { "\(commit) \(table) \(key.map { String($0, radix: 16) }.joined(separator: "."))" }
 
-    func forget(_ path: String) throws {
+    /// - Parameter value: nil: none.
+    func leave(_ value: [UInt8]?, _ path: String) throws {
       let environment = try LMDBEnvironment.open(at: path)
       defer { environment.close() }
       guard let handle = try environment.openTables([table], create: false).first else { return }
-      var transaction = try environment.beginWrite(label: "forget")
+      var transaction = try environment.beginWrite(label: "planted")
       if let value {
         try transaction.put(handle, key.span.bytes, value.span.bytes)
       } else {
@@ -75,12 +104,11 @@ enum LostWrites {
   /// All values after a commit, by their tables and keys.
   private static func values(_ context: TrialContext, after commit: Int) throws -> Values {
     let root = context.directory + "/lost-writes"
-    let run = try WorkerRun(context, root: root, faults: [:], arguments: ["--commits", "\(commit)"])
-    guard run.ending == .exit(0) else { throw Finding("the workload failed (\(run.ending)): \(run.errors)") }
+    try WorkerRun.sound(context, root: root, arguments: ["--commits", "\(commit)"])
     let environment = try LMDBEnvironment.open(at: root + "/store")
     defer { environment.close() }
     var values: Values = [:]
-    for name in try environment.tableNames() where mistakes.contains(where: { $0.isIn(name) }) {
+    for name in try environment.tableNames() {
       guard let table = try environment.openTables([name], create: false).first else { continue }
       var entries: [[UInt8]: [UInt8]] = [:]
       let transaction = try environment.beginRead()

@@ -4,6 +4,7 @@
 /// twice at most; and when the room is there, the same process goes on.
 enum MapFaults: FaultClass {
   static let name = "map"
+  static let number = "G7"
 
   private static let scenes = [
     Scene(id: "full", title: "a map that may not grow, filled", count: 100, quickCount: 1, play: full),

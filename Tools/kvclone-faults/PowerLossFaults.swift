@@ -1,6 +1,7 @@
 /// The power goes at a random moment, and takes a random part of what was not synced with it.
 enum PowerLossFaults: FaultClass {
   static let name = "power-loss"
+  static let number = "G3"
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     // Several workloads, because one journal has only so many places at which it can end.

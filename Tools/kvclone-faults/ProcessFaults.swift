@@ -7,6 +7,7 @@ import Foundation
 /// file grows no further than it would have.
 enum ProcessFaults: FaultClass {
   static let name = "processes"
+  static let number = "G10"
 
   private static let scenes = [
     Scene(id: "reader", title: "killed readers, then a writer", count: 60, play: killedReaders),

@@ -4,6 +4,7 @@ import Foundation
 /// holds of ``KillFaults``, which kills where it matters most; this one knows nothing of where that is.
 enum RandomKillFaults: FaultClass {
   static let name = "random-kill"
+  static let number = "G1"
 
   /// Where the blow falls, one row of the table each.
   private struct Aim: Sendable {

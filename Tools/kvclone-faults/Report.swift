@@ -7,6 +7,8 @@ final class Report {
     let reason: String
     /// Where the store is that the trial left.
     let kept: String?
+    /// The trial could not do what it is for, which says nothing about the store.
+    let isOfTrial: Bool
   }
 
   struct Result: Sendable {
@@ -16,6 +18,7 @@ final class Report {
   }
 
   private struct Row {
+    let number: String
     let fault: String
     let trials: String
     let result: String
@@ -36,12 +39,16 @@ final class Report {
     self.command = command
   }
 
-  func add(_ className: String, _ group: TrialGroup, _ result: Result) {
-    let command = "\(command) --class \(className)"
+  func add(_ type: any FaultClass.Type, _ group: TrialGroup, _ result: Result) {
+    let command = "\(command) --class \(type.name)"
     let complaint: String?
     var text: String
     if let verdict = group.verdict {
-      complaint = result.trials == 0 ? nil : verdict(result.failures.count, result.trials)
+      let broken = result.failures.count { $0.isOfTrial }
+      complaint =
+        broken > 0
+        ? "\(broken) trials tried nothing, first \(result.failures.first { $0.isOfTrial }?.reason ?? "")"
+        : result.trials == 0 ? nil : verdict(result.failures.count, result.trials)
       text = complaint ?? "found, by \(result.failures.count)"
     } else {
       complaint = result.failures.isEmpty ? nil : "\(result.failures.count) failed"
@@ -53,7 +60,10 @@ final class Report {
       hasFailed = true
       tell(group, result, command, complaint ?? "")
     }
-    rows.append(Row(fault: group.title, trials: "\(result.trials)", result: text, command: "`\(command)`"))
+    rows.append(
+      Row(
+        number: group.number ?? type.number, fault: group.title, trials: "\(result.trials)", result: text,
+        command: "`\(command)`"))
     StandardError.write("\(group.title): \(result.trials) trials, \(text), \(Self.seconds(result.duration)) s\n")
   }
 
@@ -89,9 +99,9 @@ final class Report {
 
   /// Markdown.
   var table: String {
-    let head = ["| fault | trials | result | command |", "|---|---|---|---|"]
+    let head = ["| | fault | trials | result | command |", "|---|---|---|---|---|"]
     let lines = rows.filter { $0.trials != "0" || $0.result != "no trial" }.map {
-      "| \($0.fault) | \($0.trials) | \($0.result) | \($0.command) |"
+      "| \($0.number) | \($0.fault) | \($0.trials) | \($0.result) | \($0.command) |"
     }
     return (head + lines).joined(separator: "\n") + "\n"
   }

@@ -6,6 +6,7 @@ import KVCloneLMDB
 /// found the mistake.
 enum SelfTestFaults: FaultClass {
   static let name = "self-test"
+  static let number = "G16"
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     let context = try campaign.context()
@@ -27,7 +28,9 @@ enum SelfTestFaults: FaultClass {
     groups.append(ignoredErrors(context, images))
     groups.append(flippedBits(context, images))
     groups.append(forgottenStates(context, images))
-    groups += try LostWrites.groups(context, images)
+    groups += try LostWrites.groups(context, images, commits: campaign.isQuick ? 3 : 9)
+    groups.append(SkippedChecksums.group(try campaign.subject(context, .everything), images))
+    groups.append(WrongRanks.group(try campaign.subject(context, .longLists), images))
     groups.append(lateSnapshot(context))
     groups.append(wrongAcknowledgement(context))
     return groups
@@ -70,7 +73,7 @@ enum SelfTestFaults: FaultClass {
   private static func flippedBits(_ context: TrialContext, _ count: Int) -> TrialGroup {
     let trials = (0..<count).map { index in
       Trial(id: "flip:\(index)") { lane in
-        _ = try WorkerRun(context, root: lane.root, faults: [:])
+        try WorkerRun.sound(context, root: lane.root)
         var random = SeededGenerator(seed: context.workload.seed, stream: 2_000_000 + UInt64(index))
         try flip(lane.root, &random)
         return try lane.verify(context, root: lane.root, acknowledged: context.workload.commitCount)
@@ -115,7 +118,7 @@ enum SelfTestFaults: FaultClass {
     let arguments = ["--commits", "\(last)"]
     let trials = (0..<(last < 4 ? 0 : count)).map { index in
       Trial(id: "forget:\(index)") { lane in
-        _ = try WorkerRun(context, root: lane.root, faults: [:], arguments: arguments)
+        try WorkerRun.sound(context, root: lane.root, arguments: arguments)
         var random = SeededGenerator(seed: context.workload.seed, stream: 3_000_000 + UInt64(index))
         try forget(lane.root, &random)
         return try lane.verify(context, root: lane.root, acknowledged: last)
@@ -132,7 +135,7 @@ enum SelfTestFaults: FaultClass {
     let last = 4
     let arguments = ["--commits", "\(last)", "--planted", Worker.PlantedBug.lateSnapshot.rawValue]
     let trial = Trial(id: "late-snapshot") { lane in
-      let run = try WorkerRun(context, root: lane.root, faults: [:], arguments: arguments)
+      let run = try WorkerRun.sound(context, root: lane.root, arguments: arguments)
       return try lane.verify(context, root: lane.root, acknowledged: run.acknowledged)
     }
     return planted(
@@ -156,7 +159,7 @@ enum SelfTestFaults: FaultClass {
 
   private static func wrongAcknowledgement(_ context: TrialContext) -> TrialGroup {
     let trial = Trial(id: "wrong-acknowledgement") { lane in
-      _ = try WorkerRun(context, root: lane.root, faults: [:])
+      try WorkerRun.sound(context, root: lane.root)
       return try lane.verify(context, root: lane.root, acknowledged: context.workload.commitCount + 1)
     }
     return planted("a commit is acknowledged that never was", [trial])

@@ -132,6 +132,18 @@ struct WorkerRun: Sendable {
   }
 }
 
+extension WorkerRun {
+  /// A run that nothing shall happen to.
+  ///
+  /// - Throws: where something did: what was planted in such a store would be found for the wrong reason.
+  @discardableResult
+  static func sound(_ context: TrialContext, root: String, arguments: [String] = []) throws -> WorkerRun {
+    let run = try WorkerRun(context, root: root, faults: [:], arguments: arguments)
+    guard run.ending == .exit(0) else { throw Finding("the workload failed (\(run.ending)): \(run.errors)") }
+    return run
+  }
+}
+
 /// Files of trials.
 enum Scratch {
   /// An empty directory at this path, whatever was there.

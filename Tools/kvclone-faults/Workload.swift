@@ -21,7 +21,7 @@ struct Workload: Sendable {
   private static let largeLength = 1_300_000
 
   enum Kind: Sendable {
-    case base, changes, spilling, clone, cleaning, staged, large
+    case base, changes, spilling, clone, deletion, cleaning, staged, large
     /// A snapshot is made; the store, or one project with all that is its, is rolled back to the youngest one; snapshots
     /// are deleted, some from between others, or all.
     case snapshot, rollback, objectRollback, someSnapshots, allSnapshots
@@ -37,18 +37,25 @@ struct Workload: Sendable {
   private static let schedule: [Kind] = [
     .base, .snapshot, .clone, .changes, .objectRollback, .rollback, .spilling, .staged, .migration, .someSnapshots,
     .allSnapshots, .cleaning,
-    .changes, .snapshot, .clone, .spilling, .rollback, .spilling, .automaticMigration, .changes, .staged, .snapshot,
-    .large, .objectRollback, .mappingMigration, .changes, .snapshot, .chainedMigration, .changes, .rollback,
-    .allSnapshots, .cleaning,
+    .changes, .snapshot, .clone, .deletion, .spilling, .rollback, .spilling, .automaticMigration, .changes, .staged,
+    .snapshot, .deletion, .large, .objectRollback, .mappingMigration, .changes, .snapshot, .chainedMigration, .changes,
+    .rollback, .allSnapshots, .deletion, .spilling, .cleaning,
+  ]
+  /// What comes after the first commits where copies are made: a migration, after which there is something to compact.
+  private static let scheduleOfCopies: [Kind] = [
+    .base, .snapshot, .clone, .changes, .objectRollback, .allSnapshots, .migration,
   ]
   static let quickCount = 12
   static var fullCount: Int { schedule.count }
+  static var countWithCopies: Int { scheduleOfCopies.count }
   /// What comes after those, again and again.
   private static let later: [Kind] = [
-    .changes, .snapshot, .clone, .spilling, .rollback, .staged, .objectRollback, .changes, .allSnapshots, .cleaning,
+    .changes, .snapshot, .clone, .spilling, .rollback, .deletion, .staged, .objectRollback, .changes, .allSnapshots,
+    .cleaning,
   ]
 
   func kind(_ number: Int) -> Kind {
+    if makesCopies { return Self.scheduleOfCopies[min(max(number, 1), Self.scheduleOfCopies.count) - 1] }
     if number <= Self.schedule.count { return Self.schedule[max(0, number - 1)] }
     return Self.later[(number - Self.schedule.count - 1) % Self.later.count]
   }
@@ -90,6 +97,7 @@ struct Workload: Sendable {
       _ = try store.clone([project], options: Workload.cloneOptions(number))
     case .base: try write("base", number, store, random) { try $0.makeBase(&$1) }
     case .spilling: try write("spilling", number, store, random) { try $0.insertManyPhotos(&$1) }
+    case .deletion: try write("deletion", number, store, random) { try $0.deleteSome(&$1) }
     case .cleaning: try write("cleaning", number, store, random) { try $0.clean(&$1) }
     case .changes: try changes(number, store, random)
     case .staged:

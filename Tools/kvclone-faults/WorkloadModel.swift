@@ -52,7 +52,7 @@ enum WorkloadModel {
 
   /// Objects move (tags come under another root), are rewritten (ratings), and go (remarks, whose table stays for
   /// snapshots); large values go (drafts); a to-one becomes to-many (covers); names change (a photo's title); attributes
-  /// come (caption, width); indexes are dropped, made (rating), and made anew (of the tags' constraint).
+  /// come (caption, width; and an album's subtitle, for which no record is rewritten); indexes are dropped, made (rating), and made anew (of the tags' constraint).
   private static let second = ManagedObjectModel("Faults", version: "2") {
     EntityDescription("Project") {
       AttributeDescription("title", .string, optional: false)
@@ -63,6 +63,7 @@ enum WorkloadModel {
     }
     EntityDescription("Album") {
       AttributeDescription("title", .string, optional: false)
+      AttributeDescription("subtitle", .string)
       RelationshipDescription("project", toOne: "Project", inverse: "albums")
       RelationshipDescription("photos", toMany: "Photo", inverse: "album", ordered: true, deleteRule: .cascade)
     }

@@ -65,6 +65,22 @@ struct WorkloadStep {
     try transaction.set(project, "number", .integer(Int64(number)))
   }
 
+  /// Deletes, and nothing else: of each kind, and what goes with it. (Without anything to delete, a tag is made: every commit
+  /// changes something.)
+  mutating func deleteSome(_ transaction: inout WriteTransaction) throws {
+    if photos.isEmpty { _ = try transaction.insert("Tag", ["name": .string(title("tag"))]) }
+    if let photo = random.element(photos) { try transaction.delete([photo]) }
+    try read(transaction)
+    if tags.count > 2, let tag = random.element(tags) { try transaction.delete([tag]) }
+    if let remark = random.element(remarks) { try transaction.delete([remark]) }
+    if albums.count > 1, let album = random.element(albums) { try transaction.delete([album]) }
+    try read(transaction)
+    if projects.count > 1, let project = random.element(projects) { try transaction.delete([project]) }
+    try read(transaction)
+    // Some at once.
+    try transaction.delete(Array(photos.shuffled(using: &random).prefix(photos.count / 4)))
+  }
+
   mutating func changeSome(_ transaction: inout WriteTransaction) throws {
     // The first change always changes something: a transaction without any would not raise the counter.
     try insertPhoto(&transaction)
