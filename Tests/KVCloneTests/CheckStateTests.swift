@@ -65,6 +65,31 @@ import Testing
     #expect(damages.first?.object?.hasSuffix("/1") == true)
   }
 
+  /// An object of an entity that a migration has removed stays for the snapshots that show it, and so does what it was cloned from;
+  /// `check` said that there was no such object (found by `Tools/faults --class backup`).
+  @Test func theOriginOfARemovedEntitysCloneIsNoDamage() throws {
+    let item = EntityDescription("Item") { AttributeDescription("title", .string) }
+    let box = EntityDescription("Box") { AttributeDescription("label", .string) }
+    let test = try TestStore(ManagedObjectModel(name: "Boxes", versionIdentifier: "1", entities: [item, box]))
+    let source = try test.store.write { try $0.insert("Box") }
+    var options = CloneOptions()
+    options.recordsProvenance = true
+    _ = try test.store.clone([source], options: options)
+    try test.store.createSnapshot(named: "before")
+    test.store.close()
+    try ObjectStore.migrate(
+      at: test.path, to: ManagedObjectModel(name: "Boxes", versionIdentifier: "2", entities: [item]))
+    try test.reopen()
+    let migrated = try test.store.check()
+    #expect(migrated.damages == [])
+    // It goes with the last snapshot, and with its object.
+    try test.store.deleteSnapshots(named: try test.store.snapshots().map(\.name))
+    let swept = try test.store.check()
+    #expect(swept.damages == [])
+    let tables = try test.store.statistics().tables
+    #expect(tables.first { $0.name == "provenance" }?.entryCount ?? 0 == 0)
+  }
+
   /// A scan dropped records by the entity that their headers name, before it looked at their checksums: an object was gone, and no error
   /// (found by `Tools/faults --class flipped-bit`).
   @Test func aScanMeetsEveryFlippedBitOfARecordsHeader() throws {
