@@ -33,7 +33,8 @@ extension Session {
   /// A clone's origin goes with the clone, so the clone is there.
   private borrowing func checkProvenance(_ run: CheckRun, _ table: StorageTable, _ key: borrowing RawSpan) {
     // Without a model, or where pages are lost, nobody knows what should be there.
-    guard !schema.entities.isEmpty, let id = try? NumberKey.objectID(copy key), let isThere = try? isStored(id), !isThere,
+    guard !schema.entities.isEmpty, let id = try? NumberKey.objectID(copy key), let isThere = try? isStored(id),
+      !isThere,
       !run.isUnreadable(id)
     else { return }
     run.report(
@@ -41,7 +42,8 @@ extension Session {
       "the store remembers what \(schema.rootName(of: id)) was cloned from, but there is no such object")
   }
 
-  /// Whether a table has an object. One of a removed entity is there for as long as a snapshot shows it, though the model has it no more.
+  /// Whether a table has an object. One of a removed entity is there for as long as a snapshot shows it, though the model has
+  /// it no more.
   private borrowing func isStored(_ id: ObjectID) throws(StoreError) -> Bool {
     guard let table = schema.tables.objects[id.rootCode] else { return false }
     let key = ShortKey.object(id)
