@@ -82,8 +82,8 @@ let package = Package(
       ],
       path: "Tools/kvclone", swiftSettings: common),
     .executableTarget(
-      name: "KVCloneFaultTool", dependencies: ["KVClone", "KVCloneLMDB", "KVCloneRecords"], path: "Tools/kvclone-faults",
-      exclude: ["Shim"], swiftSettings: common),
+      name: "KVCloneFaultTool", dependencies: ["KVClone", "KVCloneLMDB", "KVCloneRecords"],
+      path: "Tools/kvclone-faults", exclude: ["Shim"], swiftSettings: common),
     .target(name: "CKVCloneYardstick", dependencies: ["CKVCloneLMDB"], path: "Benchmarks/Yardstick"),
     .executableTarget(
       name: "KVCloneLayerBenchmark", dependencies: ["KVClone", "KVCloneLMDB", "KVCloneRecords", "CKVCloneYardstick"],
