@@ -18,6 +18,9 @@ final class MigratedStore {
     test = try TestStore(model, options: options)
   }
 
+  /// A store that is there.
+  init(_ test: TestStore) { self.test = test }
+
   /// A store with random objects of a model.
   convenience init(_ model: ManagedObjectModel, seed: UInt64, size: Int) throws {
     try self.init(model)

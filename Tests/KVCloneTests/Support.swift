@@ -17,6 +17,14 @@ final class TestStore {
     store = try ObjectStore.create(at: path, model: model, options: options)
   }
 
+  /// A store that something else makes at the path it is given.
+  init(placedBy place: (String) throws -> Void) throws {
+    root = try temporaryDirectory()
+    path = root + "/test.kvclone"
+    try place(path)
+    store = try ObjectStore.open(at: path)
+  }
+
   deinit {
     store.close()
     try? FileManager.default.removeItem(atPath: root)
