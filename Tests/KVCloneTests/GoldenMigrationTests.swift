@@ -7,7 +7,9 @@ import Testing
 @Suite("Stores of all format versions, migrated, restored and recovered")
 struct GoldenMigrationTests {
   /// The migration's own snapshot is one more; what the others show was written down when the file was made.
-  @Test("migrated to a next model, twice, as an oracle says; their snapshots read as before", arguments: GoldenStore.versions)
+  @Test(
+    "migrated to a next model, twice, as an oracle says; their snapshots read as before",
+    arguments: GoldenStore.versions)
   func migrated(version: Int) throws {
     let migrated = MigratedStore(try TestStore(placedBy: { try GoldenStore.place("v\(version).store", at: $0) }))
     let golden = try GoldenStore.text("v\(version).dump.txt")
@@ -25,7 +27,9 @@ struct GoldenMigrationTests {
     }
     let third = second.next("Golden after next") { draft in
       draft.remove("place", from: "Note")
-      draft.attribute("Pinned", "reason") { $0.name = "why"; $0.renamingIdentifier = "reason" }
+      draft.attribute("Pinned", "reason") {
+        $0.name = "why"; $0.renamingIdentifier = "reason"
+      }
     }
     for (model, what) in [(second, "once"), (third, "twice")] {
       let isDone = try migrated.migrate(to: model, "v\(version), \(what)")

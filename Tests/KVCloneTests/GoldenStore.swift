@@ -22,7 +22,8 @@ enum GoldenStore {
     for (name, file) in [("data.mdb", data), ("commit.log", log)] {
       guard let file else { continue }
       let isMade = FileManager.default.createFile(
-        atPath: path + "/" + name, contents: try decode(try text(file + ".txt")), attributes: [.posixPermissions: 0o600])
+        atPath: path + "/" + name, contents: try decode(try text(file + ".txt")), attributes: [.posixPermissions: 0o600]
+      )
       #expect(isMade)
     }
   }

@@ -227,3 +227,9 @@ enum TestModel {
     </model>
     """
 }
+
+/// Whether the tests and the tool were built with a sanitizer (`Tools/test --sanitize`): it needs memory of its own, so that
+/// limits of memory say nothing about the library.
+enum Sanitizer {
+  static let isOn = ProcessInfo.processInfo.environment["KVCLONE_SANITIZER"] != nil
+}

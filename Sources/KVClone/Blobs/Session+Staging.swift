@@ -76,7 +76,11 @@ extension Session {
       let seed = ValueEnvelope.seed(tableCode: .metadata, key: name)
       guard let serial = StagingKey.blobSerial(name), let stored = try? CounterValue(stored: copy value, seed: seed),
         let stager = UInt16(exactly: stored.value)
-      else { throw Metadata.damaged(String(decoding: name, as: UTF8.self), .badKey) }
+      else {
+        // What is told here is logged, so it is no key that a damaged file may have made up.
+        let shown = StagingKey.blobSerial(name).map { StagingKey.name(blobSerial: $0) } ?? StagingKey.prefix
+        throw Metadata.damaged(shown, .badKey)
+      }
       return try body(serial, stager)
     }
   }

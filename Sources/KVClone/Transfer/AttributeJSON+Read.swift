@@ -190,7 +190,7 @@ extension AttributeJSON {
     guard case .object(let object) = json else { throw wrongType(json, "an object with the elements", path) }
     var elements: [String: AttributeValue] = [:]
     for member in object.members {
-      let elementPath = "\(path).\(member.name)"
+      let elementPath = "\(path).\(LoadName.shown(member.name))"
       guard let element = attribute.elements.first(where: { $0.name == member.name }) else {
         throw Refusal(kind: .unknownProperty, path: elementPath, reason: "the composite has no such element")
       }

@@ -6,12 +6,19 @@ package struct JSONParser: ~Escapable {
   private static var linearLimit: Int { 16 }
 
   private let bytes: Span<UInt8>
-  private var position = 0
+  var position: Int
   private var depth = 0
+  /// Values that may still be read: each takes memory, also one that takes two bytes to write.
+  private var valuesLeft: Int
 
+  /// - Parameters:
+  ///   - position: where reading begins.
+  ///   - valueLimit: how many values the document may have.
   @_lifetime(copy bytes)
-  package init(_ bytes: Span<UInt8>) {
+  package init(_ bytes: Span<UInt8>, from position: Int = 0, valueLimit: Int = .max) {
     self.bytes = bytes
+    self.position = position
+    valuesLeft = valueLimit
   }
 
   /// Reads the bytes as exactly one document.
@@ -28,9 +35,14 @@ package struct JSONParser: ~Escapable {
 
   private mutating func document() throws(JSONError) -> JSONValue {
     let result = try value()
+    try end()
+    return result
+  }
+
+  /// Nothing but space may be left.
+  mutating func end() throws(JSONError) {
     skipSpace()
     if position < bytes.count { throw failure(.trailingBytes) }
-    return result
   }
 
   private func failure(_ kind: JSONError.Kind) -> JSONError {
@@ -47,13 +59,15 @@ package struct JSONParser: ~Escapable {
   }
 
   /// The next byte that is not space, without taking it.
-  private mutating func next() throws(JSONError) -> UInt8 {
+  mutating func next() throws(JSONError) -> UInt8 {
     skipSpace()
     guard position < bytes.count else { throw failure(.unexpectedEnd) }
     return bytes[position]
   }
 
-  private mutating func value() throws(JSONError) -> JSONValue {
+  mutating func value() throws(JSONError) -> JSONValue {
+    if valuesLeft == 0 { throw failure(.tooManyValues) }
+    valuesLeft -= 1
     switch try next() {
     case UInt8(ascii: "{"): return .object(try object())
     case UInt8(ascii: "["): return .array(try array())
@@ -80,60 +94,61 @@ package struct JSONParser: ~Escapable {
     }
   }
 
-  private mutating func enter() throws(JSONError) {
+  /// Takes the byte that begins an array or object; false where it is empty, and its end is taken too.
+  mutating func begin(_ end: UInt8) throws(JSONError) -> Bool {
     if depth == JSONParser.depthLimit { throw failure(.tooDeep) }
     depth += 1
     position += 1
+    guard try next() == end else { return true }
+    position += 1
+    depth -= 1
+    return false
+  }
+
+  /// Takes what stands behind an element or member; false at the end.
+  mutating func hasMore(_ end: UInt8) throws(JSONError) -> Bool {
+    switch try next() {
+    case UInt8(ascii: ","):
+      position += 1
+      return true
+    case end:
+      position += 1
+      depth -= 1
+      return false
+    default: throw failure(.unexpectedByte)
+    }
   }
 
   private mutating func array() throws(JSONError) -> [JSONValue] {
-    try enter()
     var result: [JSONValue] = []
-    if try next() == UInt8(ascii: "]") {
-      position += 1
-      depth -= 1
-      return result
-    }
-    while true {
-      result.append(try value())
-      switch try next() {
-      case UInt8(ascii: ","): position += 1
-      case UInt8(ascii: "]"):
-        position += 1
-        depth -= 1
-        return result
-      default: throw failure(.unexpectedByte)
-      }
-    }
+    guard try begin(UInt8(ascii: "]")) else { return result }
+    repeat { result.append(try value()) } while try hasMore(UInt8(ascii: "]"))
+    return result
   }
 
   private mutating func object() throws(JSONError) -> JSONObject {
-    try enter()
     var result = JSONObject()
     var names: Set<String> = []
-    if try next() == UInt8(ascii: "}") {
-      position += 1
-      depth -= 1
-      return result
-    }
-    while true {
-      guard try next() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
-      let name = try string()
-      if result.members.count == JSONParser.linearLimit { names = Set(result.members.map(\.name)) }
-      let isKnown = names.isEmpty ? result[name] != nil : !names.insert(name).inserted
-      if isKnown { throw failure(.duplicateKey) }
-      guard try next() == UInt8(ascii: ":") else { throw failure(.unexpectedByte) }
-      position += 1
+    guard try begin(UInt8(ascii: "}")) else { return result }
+    repeat {
+      let name = try memberName(after: result, &names)
       result.append(name, try value())
-      switch try next() {
-      case UInt8(ascii: ","): position += 1
-      case UInt8(ascii: "}"):
-        position += 1
-        depth -= 1
-        return result
-      default: throw failure(.unexpectedByte)
-      }
-    }
+    } while try hasMore(UInt8(ascii: "}"))
+    return result
+  }
+
+  /// Takes a member's name and what divides it from the value.
+  ///
+  /// - Parameter names: those of the members before it, once they are many.
+  mutating func memberName(after object: JSONObject, _ names: inout Set<String>) throws(JSONError) -> String {
+    guard try next() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
+    let name = try string()
+    if object.members.count == JSONParser.linearLimit { names = Set(object.members.map(\.name)) }
+    let isKnown = names.isEmpty ? object[name] != nil : !names.insert(name).inserted
+    if isKnown { throw failure(.duplicateKey) }
+    guard try next() == UInt8(ascii: ":") else { throw failure(.unexpectedByte) }
+    position += 1
+    return name
   }
 }
 
@@ -155,6 +170,18 @@ extension JSONParser {
       if byte < 0x20 { throw failure(.controlCharacter) }
       position += 1
     }
+    throw failure(.unexpectedEnd)
+  }
+
+  /// Takes a string without looking at what is in it: who reads it afterwards will.
+  mutating func skipString() throws(JSONError) {
+    position += 1
+    while position < bytes.count {
+      let byte = bytes[position]
+      position += byte == UInt8(ascii: "\\") ? 2 : 1
+      if byte == UInt8(ascii: "\"") { return }
+    }
+    position = bytes.count
     throw failure(.unexpectedEnd)
   }
 

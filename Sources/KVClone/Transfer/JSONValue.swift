@@ -49,7 +49,7 @@ package struct JSONObject: Sendable, Equatable {
 package struct JSONError: Error, Sendable, Equatable {
   package enum Kind: String, Sendable {
     case unexpectedEnd, unexpectedByte, invalidUTF8, invalidEscape, controlCharacter, invalidNumber
-    case numberOutOfRange, duplicateKey, tooDeep, trailingBytes
+    case numberOutOfRange, duplicateKey, tooDeep, tooManyValues, trailingBytes
   }
 
   package let kind: Kind
@@ -73,6 +73,7 @@ package struct JSONError: Error, Sendable, Equatable {
     case .numberOutOfRange: "a number too large for 64 bits at byte \(column)"
     case .duplicateKey: "a name that its object has already, at byte \(column)"
     case .tooDeep: "more than \(JSONParser.depthLimit) levels of nesting at byte \(column)"
+    case .tooManyValues: "more values than a line may have, up to byte \(column)"
     case .trailingBytes: "something after the end of the JSON at byte \(column)"
     }
   }

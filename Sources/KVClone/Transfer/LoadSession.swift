@@ -158,22 +158,24 @@ extension LoadSession {
   private func load(_ line: Span<UInt8>, _ transaction: inout WriteTransaction) throws {
     currentObject = nil
     if isBlank(line) { return }
-    let value: JSONValue
-    do {
-      value = try JSONParser.parse(line)
-    } catch {
-      throw failure(.unreadableLine, error.reason)
-    }
-    guard case .object(let object) = value else {
-      throw failure(.unreadableLine, "\(value.kind) where an object belongs")
-    }
+    let object = try objectLine(line)
     if lineNumber == 1 {
-      if let version = object["kvclone"] { return try checkHeader(object, version) }
+      if let version = object.members["kvclone"] { return try checkHeader(object.members, version) }
       if options.isStrict {
         throw failure(.incompatibleHeader, "the header is missing, which --strict asks for")
       }
     }
-    try load(object, &transaction)
+    try load(object, line, &transaction)
+  }
+
+  private func objectLine(_ line: Span<UInt8>) throws -> ObjectLine {
+    var other = JSONValue.null
+    do {
+      if let object = try ObjectLine(line, other: &other) { return object }
+    } catch {
+      throw failure(.unreadableLine, error.reason)
+    }
+    throw failure(.unreadableLine, "\(other.kind) where an object belongs")
   }
 
   private func isBlank(_ line: Span<UInt8>) -> Bool {
@@ -192,21 +194,21 @@ extension LoadSession {
     }
   }
 
-  private func load(_ object: JSONObject, _ transaction: inout WriteTransaction) throws {
+  private func load(_ object: ObjectLine, _ line: Span<UInt8>, _ transaction: inout WriteTransaction) throws {
     var id: JSONValue?
     var attributes: JSONObject?
-    var relationships: JSONObject?
-    for member in object.members {
+    for member in object.members.members {
       switch (member.name, member.value) {
       case ("id", let value): id = value
       case ("attributes", .object(let value)): attributes = value
-      case ("relationships", .object(let value)): relationships = value
+      case ("relationships", _) where object.relationships != nil: break
       case ("attributes", let value), ("relationships", let value):
         throw failure(.unreadableLine, "\(value.kind) where the object of \(member.name) belongs")
       default: throw failure(.unreadableLine, "a member other than id, attributes and relationships")
       }
     }
-    guard case .string(let label)? = id, let name = LoadName(label[...]) else {
+    guard case .string(let label)? = id, label.utf8.count <= LoadName.lengthLimit, let name = LoadName(label[...])
+    else {
       throw failure(.unreadableLine, #"no "id" of the form "Entity/serial""#)
     }
     currentObject = label
@@ -223,7 +225,7 @@ extension LoadSession {
     }
     let inserted = try insert(entity, attributes, &transaction)
     labels.define(number, as: inserted, line: lineNumber)
-    if let relationships { try postpone(relationships, of: number, entity, transaction) }
+    try postpone(object, line, of: number, entity, transaction)
     result.objectCount += 1
     result.counts[entity.name, default: 0] += 1
     if result.ids.count < options.idLimit { result.ids[label] = "\(entity.name)/\(inserted.serial)" }
@@ -236,8 +238,8 @@ extension LoadSession {
     for member in given?.members ?? [] {
       guard let attribute = entity.attributes[member.name] else {
         throw failure(
-          .unknownProperty, "\(entity.name) has no attribute \(member.name)", entity: entity.name, property: member.name
-        )
+          .unknownProperty, "\(entity.name) has no attribute \(LoadName.shown(member.name))", entity: entity.name,
+          property: LoadName.shown(member.name))
       }
       if attribute.isDerived || attribute.isTransient { continue }
       do {
@@ -282,19 +284,26 @@ extension LoadSession {
   }
 
   private func postpone(
-    _ relationships: JSONObject, of owner: UInt32, _ entity: LoadEntity, _ transaction: borrowing WriteTransaction
+    _ object: ObjectLine, _ line: Span<UInt8>, of owner: UInt32, _ entity: LoadEntity,
+    _ transaction: borrowing WriteTransaction
   ) throws {
-    for member in relationships.members {
+    for (member, list) in zip(object.relationships?.members ?? [], object.lists) {
       guard let relationship = entity.relationships[member.name] else {
         throw failure(
-          .unknownProperty, "\(entity.name) has no relationship \(member.name)", entity: entity.name,
-          property: member.name)
+          .unknownProperty, "\(entity.name) has no relationship \(LoadName.shown(member.name))", entity: entity.name,
+          property: LoadName.shown(member.name))
       }
       var targets: [UInt32] = []
       switch member.value {
-      case .array(let values) where relationship.description.isToMany:
-        targets.reserveCapacity(values.count)
-        for value in values { targets.append(try target(value, relationship, transaction)) }
+      case .array where relationship.description.isToMany:
+        guard let list else { break }
+        do {
+          try ObjectLine.forEachMember(of: line, from: list) { value in
+            targets.append(try target(value, relationship, transaction))
+          }
+        } catch let error as JSONError {
+          throw failure(.unreadableLine, error.reason)
+        }
       case .string where !relationship.description.isToMany:
         targets.append(try target(member.value, relationship, transaction))
       case .null where !relationship.description.isToMany: break
