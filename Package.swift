@@ -103,7 +103,8 @@ let package = Package(
       name: "KVCloneCoreDataTests", dependencies: ["KVCloneCoreData", "KVCloneTestSupport"],
       swiftSettings: common),
     .testTarget(
-      name: "KVCloneTests", dependencies: ["KVClone", "KVCloneTestSupport", "KVClonePeer"],
+      name: "KVCloneTests",
+      dependencies: ["KVClone", "KVCloneTestSupport", "KVClonePeer", .product(name: "Logging", package: "swift-log")],
       exclude: ["GoldenStores"], swiftSettings: common),
     .testTarget(
       name: "KVCloneTypedTests", dependencies: ["KVClone", "KVCloneGenerator", "KVCloneTestSupport"],
@@ -124,11 +125,18 @@ if Context.environment["KVCLONE_OPTIMIZED"] == "1" {
   }
 }
 
-// The fuzz targets have no main: libFuzzer brings it. So they are there for `Tools/test --fuzz` only.
+// The fuzz targets have no main: libFuzzer brings it. So they are a program for `Tools/test --fuzz` only, and tests otherwise.
+let fuzzed: [Target.Dependency] = [
+  "KVClone", "KVCloneTestSupport", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
+]
 if Context.environment["KVCLONE_FUZZ"] == "1" {
   package.targets.append(
     .executableTarget(
-      name: "KVCloneFuzz",
-      dependencies: ["KVClone", "KVCloneTestSupport", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel"],
-      path: "Tools/fuzz", swiftSettings: common + [.unsafeFlags(["-parse-as-library"])]))
+      name: "KVCloneFuzz", dependencies: fuzzed, path: "Tools/fuzz", exclude: ["Corpus", "CorpusTests.swift"],
+      swiftSettings: common + [.unsafeFlags(["-parse-as-library"])]))
+} else {
+  package.targets.append(
+    .testTarget(
+      name: "KVCloneFuzzTests", dependencies: fuzzed, path: "Tools/fuzz", exclude: ["Corpus", "FuzzMain.swift"],
+      swiftSettings: common))
 }

@@ -10,41 +10,16 @@ struct FuzzTarget: Sendable {
   let seeds: [[UInt8]]
   let run: @Sendable (UnsafeRawBufferPointer) -> Void
 
+  /// Inputs that reach more of the target than ``seeds`` do, as `Tools/test --fuzz --keep` wrote them down: base64, a line each.
+  var kept: [[UInt8]] {
+    let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "Corpus/\(name).txt")
+    guard let text = try? String(contentsOf: file, encoding: .utf8) else { return [] }
+    return text.split(separator: "\n").map { Array(Data(base64Encoded: String($0)) ?? Data()) }
+  }
+
   static let all: [FuzzTarget] =
     valueTargets + recordTargets + keyTargets + textTargets + storeTargets + predicateTargets
-    + mappingTargets + sqliteTargets
-}
-
-/// The target that this run is of: KVCLONE_FUZZ_TARGET.
-private let chosen: FuzzTarget = {
-  let name = ProcessInfo.processInfo.environment["KVCLONE_FUZZ_TARGET"] ?? ""
-  if name == "list" {
-    for target in FuzzTarget.all { print(target.name) }
-    exit(0)
-  }
-  guard let target = FuzzTarget.all.first(where: { $0.name == name }) else {
-    FileHandle.standardError.write(Data("KVCLONE_FUZZ_TARGET names no target: '\(name)'\n".utf8))
-    exit(64)
-  }
-  return target
-}()
-
-/// Called once by the fuzzer, before anything else. Writes the seeds into KVCLONE_FUZZ_SEEDS.
-@_cdecl("LLVMFuzzerInitialize")
-public func initialize(_ count: UnsafeMutableRawPointer?, _ arguments: UnsafeMutableRawPointer?) -> Int32 {
-  let target = chosen
-  guard let folder = ProcessInfo.processInfo.environment["KVCLONE_FUZZ_SEEDS"] else { return 0 }
-  for (index, seed) in target.seeds.enumerated() {
-    FileManager.default.createFile(atPath: "\(folder)/seed-\(index)", contents: Data(seed))
-  }
-  return 0
-}
-
-/// Called for every input.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
-  chosen.run(UnsafeRawBufferPointer(start: bytes, count: count))
-  return 0
+    + mappingTargets + sqliteTargets + loadTargets
 }
 
 /// Reads what a target needs besides the bytes under test from the front of an input.

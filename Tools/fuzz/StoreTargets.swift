@@ -33,6 +33,12 @@ private let model = ManagedObjectModel("Fuzz") {
   }
 }
 
+/// In memory where there is such a place: files are written for every input.
+private let storePath: String = {
+  let isShared = FileManager.default.isWritableFile(atPath: "/dev/shm")
+  return (isShared ? "/dev/shm" : NSTemporaryDirectory()) + "/kvclone-fuzz-\(getpid()).kvclone"
+}()
+
 /// A sound store with something of everything, made once.
 final class TemplateStore: Sendable {
   static let shared = TemplateStore()
@@ -63,13 +69,26 @@ final class TemplateStore: Sendable {
       sound = engine.snapshot()
       let key = MetadataKey.bytes(MetadataKey.model(1))
       document = Array(engine.entries(tables[0]).first { $0.key == key }?.value.dropFirst(8) ?? [])
-      path = NSTemporaryDirectory() + "/fuzz-\(getpid()).kvclone"
+      path = storePath
+      atexit { try? FileManager.default.removeItem(atPath: storePath) }
       let onDisk = try ObjectStore.create(at: path, model: model)
       try Self.fill(onDisk)
       onDisk.close()
       file = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path + "/data.mdb")))
     } catch {
       preconditionFailure("the template cannot be made: \(error)")
+    }
+  }
+
+  /// Makes the file on disk this one.
+  func write(_ bytes: [UInt8]) {
+    guard let handle = FileHandle(forWritingAtPath: path + "/data.mdb") else { preconditionFailure("no file") }
+    do {
+      try handle.write(contentsOf: bytes)
+      try handle.truncate(atOffset: UInt64(bytes.count))
+      try handle.close()
+    } catch {
+      preconditionFailure("the file cannot be written")
     }
   }
 
@@ -214,15 +233,7 @@ private func useStore(_ engine: MemoryStorage) {
       file[page * 4096 + offset + index] = byte
     }
   }
-  let name = template.path + "/data.mdb"
-  guard let handle = FileHandle(forWritingAtPath: name) else { preconditionFailure("no file") }
-  do {
-    try handle.write(contentsOf: file)
-    try handle.truncate(atOffset: UInt64(file.count))
-    try handle.close()
-  } catch {
-    preconditionFailure("the file cannot be written")
-  }
+  template.write(file)
   guard let report = try? ObjectStore.check(at: template.path, options: CheckOptions(readData: true)), report.isClean
   else { return }
   var options = StoreOptions()

@@ -1,10 +1,11 @@
 # shellcheck shell=bash
 # Sourced by Tools/test: builds the fuzz targets and runs them. Needs setup.sh.
 
-# run_fuzzing SECONDS [TARGET…]: each target so long, two at a time; 1 if one of them found something.
+# run_fuzzing SECONDS KEEP [TARGET…]: each target so long, two at a time; 1 if one of them found something. KEEP is 1 for writing
+# down what was worth it.
 run_fuzzing() {
-  local seconds=$1 root scratch program target failed=0 started=$SECONDS
-  shift
+  local seconds=$1 keep=$2 root scratch program target failed=0 started=$SECONDS
+  shift 2
   root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
   scratch="$root/.build/fuzz"
   export KVCLONE_FUZZ=1 ASAN_OPTIONS=detect_leaks=0
@@ -25,6 +26,9 @@ run_fuzzing() {
   rm -rf "$results"
   mkdir -p "$results"
   printf '%s\n' "${targets[@]}" | xargs -P 2 -I '{}' bash -c 'fuzz_one "$@"' _ "$program" "$scratch" "$seconds" '{}'
+  if [ "$keep" = 1 ]; then
+    printf '%s\n' "${targets[@]}" | xargs -P 2 -I '{}' bash -c 'keep_one "$@"' _ "$program" "$scratch" "$root/Tools/fuzz/Corpus" '{}'
+  fi
   for target in "${targets[@]}"; do
     [ -e "$results/$target.passed" ] || failed=1
     cat "$results/$target.line" 2>/dev/null || printf '%-16s did not run\n' "$target"
@@ -54,3 +58,22 @@ fuzz_one() {
   fi
 }
 export -f fuzz_one
+
+# Writes down the smallest inputs that together reach most of what a target's corpus does: base64, a line each. Few thousand bytes a
+# target, because they are for the repository.
+keep_one() {
+  local program=$1 scratch=$2 kept=$3 target=$4 merged left=6000 size file
+  merged="$scratch/merged/$target"
+  rm -rf "$merged"
+  mkdir -p "$merged" "$kept"
+  KVCLONE_FUZZ_TARGET="$target" "$program" -merge=1 -timeout=10 -max_len=4096 "$merged" "$scratch/corpus/$target" "$scratch/seeds/$target" \
+    >"$scratch/results/$target.merge.log" 2>&1 </dev/null || return 0
+  # By size, then by name, which is a hash of the contents: the same again from the same corpus.
+  find "$merged" -type f -size +0 -printf '%s %f\n' | sort -n | while read -r size file; do
+    [ "$left" -ge "$size" ] || [ "$left" = 6000 ] || break
+    left=$((left - size))
+    base64 -w 0 "$merged/$file"
+    echo
+  done >"$kept/$target.txt"
+}
+export -f keep_one
