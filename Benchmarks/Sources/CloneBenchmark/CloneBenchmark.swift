@@ -34,15 +34,29 @@ enum CloneBenchmark {
   }
 
   private static func memory(_ words: [String]) {
+    if words.count == 4, let workload = LargeStoreWorkload(rawValue: words[0]), let mebibytes = Int(words[3]) {
+      return largeStore(workload, words[1], words[2], mebibytes)
+    }
     guard words.count == 4, let workload = MemoryWorkload(rawValue: words[0]), let count = Int(words[3]) else {
-      let names = MemoryWorkload.allCases.map(\.rawValue).joined(separator: "|")
-      return fail("usage: CloneBenchmark memory \(names) prepare|run DIRECTORY COUNT", 64)
+      let names = MemoryWorkload.allCases.map(\.rawValue) + LargeStoreWorkload.allCases.map(\.rawValue)
+      return fail("usage: CloneBenchmark memory \(names.joined(separator: "|")) prepare|run DIRECTORY COUNT", 64)
     }
     do {
       if words[1] == "prepare" { return try workload.prepare(count, in: words[2]) }
       report(try workload.run(count, in: words[2]))
     } catch {
       fail("\(words[0]) failed: \(error)", 1)
+    }
+  }
+
+  private static func largeStore(
+    _ workload: LargeStoreWorkload, _ operation: String, _ directory: String, _ mebibytes: Int
+  ) {
+    do {
+      if operation == "prepare" { return try workload.prepare(mebibytes, in: directory) }
+      report(try workload.run(operation, in: directory))
+    } catch {
+      fail("\(workload.rawValue) \(operation) failed: \(error)", 1)
     }
   }
 

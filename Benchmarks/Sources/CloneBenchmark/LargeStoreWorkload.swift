@@ -1,0 +1,65 @@
+import BenchmarkSupport
+import Foundation
+import KVClone
+
+/// What is done with a store of some gigabytes in a process that may have little memory, one operation a process.
+///
+/// `CloneBenchmark memory NAME prepare|backup|restore|check|clone|migrate DIRECTORY MEBIBYTES`; `Tools/memory` calls it, in this order.
+/// The backup is of what was prepared, and so are the store that is checked and cloned, and the restored one, which is migrated.
+enum LargeStoreWorkload: String, CaseIterable {
+  /// Images of 100 kB.
+  case images = "large-images"
+  /// Objects without large values, of about 180 bytes each with their links.
+  case records = "large-records"
+
+  /// Makes the store: as many images as fit, or a graph that is cloned until the store is as large as that.
+  func prepare(_ mebibytes: Int, in directory: String) throws {
+    let path = directory + "/store"
+    let byteCount = mebibytes << 20
+    switch self {
+    case .images:
+      let perImage = MemoryWorkload.imageLength + 4_096
+      _ = try PhotoGraph.make(at: path, objects: byteCount / perImage, imageBytes: MemoryWorkload.imageLength)
+    case .records:
+      let library = try PhotoGraph.make(at: path, objects: max(2_000, byteCount / 180 / 8))
+      let store = try ObjectStore.open(at: path)
+      defer { store.close() }
+      while try store.statistics().fileBytes < UInt64(byteCount) { try store.clone([library]) }
+    }
+  }
+
+  /// Does one of the operations, and says what it did.
+  func run(_ operation: String, in directory: String) throws -> String {
+    let (path, backup, restored) = (directory + "/store", directory + "/backup", directory + "/restored")
+    switch operation {
+    case "backup":
+      let result = try opened(path) { try $0.backup(to: backup) }
+      return "\(result.byteCount >> 20) MiB backed up"
+    case "restore":
+      let result = try ObjectStore.restore(from: backup, to: restored)
+      return "\(result.byteCount >> 20) MiB restored"
+    case "check":
+      let report = try opened(path) { try $0.check(CheckOptions(readData: true)) }
+      guard report.isClean else { throw MemoryWorkload.Wrong(description: "\(report.damages.count) damages") }
+      return "no damage in \(report.objectCount) objects"
+    case "clone":
+      var options = CloneOptions()
+      options.blobs = .copy
+      let count = try opened(path) { store in
+        let libraries = try store.read { tx in try tx.fetchIDs(FetchRequest("Library")) }
+        return try store.clone(libraries, options: options).objectCount
+      }
+      return "\(count) clones"
+    case "migrate":
+      let model = MigrationBenchmark.model(2, MigrationBenchmark.changeTypes)
+      return "\(try ObjectStore.migrate(at: restored, to: model).rewrittenCount) objects migrated"
+    default: throw MemoryWorkload.Wrong(description: "there is no operation \(operation)")
+    }
+  }
+
+  private func opened<R>(_ path: String, _ body: (ObjectStore) throws -> R) throws -> R {
+    let store = try ObjectStore.open(at: path)
+    defer { store.close() }
+    return try body(store)
+  }
+}
