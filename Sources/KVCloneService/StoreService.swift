@@ -46,7 +46,7 @@
       // The first look is where counters begin, so it comes before the first write.
       record()
       phase.withLock { $0 = .running }
-      try await cancelWhenGracefulShutdown {
+      await cancelWhenGracefulShutdown {
         while !Task.isCancelled {
           // Ends early with the service: that is no error.
           try? await Task.sleep(for: self.configuration.metricsInterval)
