@@ -37,6 +37,8 @@ final class CheckRun {
   var checksDerived = false
   /// The commit counter; nil where it cannot be read.
   var commit: UInt64?
+  /// The entries that objects have to have in indexes, and those that are there.
+  var indexEntries = Balance()
   /// Fields of readable records that name a blob, by the blob's serial.
   var references = BlobTally()
   /// Large values that no object has any more, and snapshots need.
@@ -70,6 +72,9 @@ final class CheckRun {
     self.pages = pages
     self.lost = lost
   }
+
+  /// Whether nothing was found so far, and nothing is hidden.
+  var isClean: Bool { damages.isEmpty && lost.isEmpty }
 
   /// Whether there is no need to look on.
   var isFull: Bool { damages.count >= max(1, options.maximumDamages) }

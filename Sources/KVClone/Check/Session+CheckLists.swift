@@ -4,18 +4,32 @@ import KVCloneRecords
 /// The `links` table from its own side: whose lists are there, and the hidden lists of referrers.
 extension Session {
   borrowing func checkLists(_ run: CheckRun) throws(StoreError) {
+    try forEachStoredList(malformed: { (key) throws(StoreError) in
+      run.report(
+        .malformedKey, page: run.page(schema.tables.links, key), "the table of lists has a key of a wrong form")
+    }) { (list) throws(StoreError) in
+      try checkStoredList(list, run)
+      return !run.isFull
+    }
+  }
+
+  /// Each list of which at least one piece is there, once, in the order of their owners; until `body` says false.
+  ///
+  /// - Parameter malformed: is given keys that are no list's.
+  borrowing func forEachStoredList(
+    malformed: (borrowing RawSpan) throws(StoreError) -> Void = { _ throws(StoreError) in },
+    _ body: (ListAddress) throws(StoreError) -> Bool
+  ) throws(StoreError) {
     var current: ListAddress?
     try forEachEntry(schema.tables.links) { (key, _) throws(StoreError) in
       guard let link = try? LinkKey(copy key) else {
-        run.report(
-          .malformedKey, page: run.page(schema.tables.links, key), "the table of lists has a key of a wrong form")
-        return !run.isFull
+        try malformed(key)
+        return true
       }
       if let current, current.owner == link.owner, current.relationship == link.relationship { return true }
       let list = address(link.owner, link.relationship)
       current = list
-      try checkStoredList(list, run)
-      return !run.isFull
+      return try body(list)
     }
   }
 
@@ -56,24 +70,31 @@ extension Session {
     }
   }
 
-  /// The objects that the hidden list names have the owner as a member.
+  /// A hidden list by itself. Whether those whom it names refer to the owner is looked at with the links.
   private borrowing func checkReferrers(_ list: ListAddress, _ entity: CompiledEntity, _ run: CheckRun)
     throws(StoreError)
   {
-    var hasProblems = run.isLost(list)
-    if !hasProblems {
-      for problem in try storage.findProblems(list, head: nil, isOrdered: false) {
-        run.reportList(list, entity, problem)
-        hasProblems = true
+    if run.isLost(list) { return }
+    for problem in try storage.findProblems(list, head: nil, isOrdered: false) { run.reportList(list, entity, problem) }
+  }
+
+  /// The objects that hidden lists name have the owner as a member, each looked up.
+  borrowing func lookUpReferrers(_ run: CheckRun) throws(StoreError) {
+    try forEachStoredList { (list) throws(StoreError) in
+      guard run.isReferrers(list.relationship), !schema.isFormer(property: list.relationship),
+        !run.isUnreadable(list.owner), let view = try record(list.owner)
+      else { return true }
+      let entity = try schema.entity(of: view, id: list.owner)
+      guard entity.referrerCodes.contains(list.relationship) else { return true }
+      do throws(StoreError) {
+        try storage.forEachChunk(list) { (ids) throws(StoreError) in
+          for index in 0..<ids.count { try checkReferrer(ids[index], list, entity, run) }
+          return !run.isFull
+        }
+      } catch {
+        guard error.kind == .damaged, run.isBroken(list) else { throw error }
       }
-    }
-    do throws(StoreError) {
-      try storage.forEachChunk(list) { (ids) throws(StoreError) in
-        for index in 0..<ids.count { try checkReferrer(ids[index], list, entity, run) }
-        return !run.isFull
-      }
-    } catch {
-      guard error.kind == .damaged, hasProblems else { throw error }
+      return !run.isFull
     }
   }
 

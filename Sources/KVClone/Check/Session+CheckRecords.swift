@@ -85,7 +85,7 @@ extension Session {
       default: try checkValue(field, view, id, entity, run)
       }
     }
-    try checkIndexEntries(view, id, entity, run)
+    try expectIndexEntries(view, id, entity, run)
     try checkDerived(view, id, entity, run)
   }
 
@@ -187,21 +187,13 @@ extension Session {
     }
   }
 
-  private borrowing func checkIndexEntries(
+  /// Notes the entries that an object has to have in indexes; whether they are there is looked at with the indexes.
+  private borrowing func expectIndexEntries(
     _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
   ) throws(StoreError) {
     do throws(StoreError) {
-      for constraint in entity.constraints {
-        guard let builder = try constraint.entry(entity, view, id, schema),
-          try !has(schema.tables.indexes, builder.key(id))
-        else { continue }
-        run.report(
-          .missingIndexEntry, id, entity, property: constraint.name, "it has no entry in the index of its constraint")
-      }
-      for index in entity.fetchIndexes
-      where try !has(schema.tables.indexes, try index.builder(entity, view, id, schema).key(id)) {
-        run.report(
-          .missingIndexEntry, id, entity, property: index.name, "it has no entry in the fetch index \(index.name)")
+      try forEachIndexEntry(of: view, id, entity) { (key, _) throws(StoreError) in
+        run.indexEntries.expectEntry(key.span.bytes)
       }
     } catch {
       // A text that is not UTF-8: told with the values.
