@@ -47,6 +47,22 @@ package final class PageSalvage {
     unsafe memory = .allocate(byteCount: PageView.size, alignment: 16)
   }
 
+  /// Whether the top page of a list of tables is free in this state; nil where not all free pages are known.
+  package func isFree(_ root: PageRoot) -> Bool? {
+    guard let walk, walk.isFreeListWhole else { return nil }
+    return walk.freed.contains(root.tree.root)
+  }
+
+  /// Whether the file's meta page names a page as the list of tables that it says is free.
+  package var isListFree: Bool {
+    guard let root = file.meta?.mainTree.root else { return false }
+    if walk?.freed.contains(root) == true { return true }
+    return map.findings.contains { finding in
+      if finding.page == root, case .usedAndFree = finding.problem { return true }
+      return false
+    }
+  }
+
   deinit {
     unsafe memory.deallocate()
     if let memory = unsafe valueMemory { unsafe free(memory) }

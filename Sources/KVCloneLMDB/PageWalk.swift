@@ -33,6 +33,8 @@ final class PageWalk {
   /// Whether all of the free list could be read: then a page that nothing leads to and that is not on it belongs to
   /// something that is lost.
   private(set) var isFreeListSound = false
+  /// Whether it could be read to its end, though it may name pages that are in use.
+  private(set) var isFreeListWhole = false
 
   private struct Counts {
     var branches: UInt64 = 0
@@ -80,7 +82,8 @@ final class PageWalk {
     if !isFull {
       census?.beginFreeList(depth: meta.freeTree.depth)
       let before = map.findings.count
-      isFreeListSound = walk(meta.freeTree, .free, from: meta.page) && map.findings.count == before
+      isFreeListWhole = walk(meta.freeTree, .free, from: meta.page)
+      isFreeListSound = isFreeListWhole && map.findings.count == before
       account()
     }
     map.isTruncated = isFull

@@ -62,6 +62,7 @@ struct SalvageCopy {
     guard let table = schema.objectTable(rootCode: rootCode) else { return }
     try source.scan(table.code) { (key, value) throws(StoreError) in
       guard let id = Session.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
+        run.report.lostObjectCount += 1
         run.lose(
           .object, page: page(table, key),
           "the table of \(schema.entity(code: rootCode)?.name ?? "") has a key that is no id")

@@ -14,9 +14,12 @@ enum SalvageState {
   private static let triedCount = 8
 
   /// The state of the newer meta page. Where a meta page is damaged, it may have been that of a newer commit, whose pages are all there:
-  /// then its list of tables is found among the pages.
+  /// then its list of tables is found among the pages. So it is where a meta page looks sound and leads to no table of ours, or to a
+  /// page that it says is free.
   static func choose(_ file: PageFile, _ run: SalvageRun) throws(StoreError) -> PageSalvage {
     let known = try storeErrors { () throws(LMDBError) in try PageSalvage(file) }
+    let hasNoTable = TableCode.fixed.allSatisfy { known.map.table($0.name ?? "") == nil }
+    if file.meta != nil, hasNoTable || known.isListFree, let missed = try missed(file, known, run) { return missed }
     if file.metaFindings.isEmpty { return known }
     let page = file.metaFindings.first.map { Int(clamping: $0.page) }
     let commit = file.meta == nil ? nil : commit(file, known)
@@ -64,6 +67,20 @@ enum SalvageState {
       .state, page: page,
       "both meta pages are damaged: the newest state was searched for, and whether it was the last is not known")
     return best
+  }
+
+  /// The state of a meta page that leads somewhere else: its list of tables is whole, and on no page that the meta page says is free, as
+  /// those of earlier states are.
+  private static func missed(
+    _ file: PageFile, _ known: PageSalvage, _ run: SalvageRun
+  ) throws(StoreError) -> PageSalvage? {
+    let inUse = try candidates(file, newerThan: nil).newer.filter { known.isFree($0.root) == false }
+    guard let whole = try walk(inUse, file, run).whole else { return nil }
+    run.lose(
+      .state, page: nil,
+      "the meta page does not lead to the tables; the list of them of commit \(whole.commit) was found, which nothing led to"
+    )
+    return whole.pages
   }
 
   /// States of later commits than the given one, the newest first.
