@@ -161,10 +161,10 @@ package enum FileSystem {
   private static func names(_ directory: OpaquePointer) -> [String] {
     defer { unsafe closedir(directory) }
     var names: [String] = []
+    // An entry is only as long as its name: a copy of all that `d_name` could hold would read beyond it.
+    let offset = MemoryLayout<dirent>.offset(of: \.d_name)!
     while let entry = unsafe readdir(directory) {
-      let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
+      let name = unsafe String(cString: (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self))
       if name != ".", name != ".." { names.append(name) }
     }
     return names
