@@ -16,7 +16,7 @@ package enum CopyOnWrite: Sendable, Equatable {
 
   /// Has the files that are made in an empty directory from now on written so.
   func apply(toDirectory path: String) {
-    if self == .asAbove { return }
+    if self == .asAbove || !FileSystem.isBtrfs(path) { return }
     let directory = unsafe kvclone_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
     guard directory >= 0 else { return }
     defer { close(directory) }

@@ -107,6 +107,12 @@ package enum FileSystem {
     return FreeSpace(largest: largest, usable: geteuid() == 0 ? largest : bytes(facts.f_bavail))
   }
 
+  /// Whether a directory is on btrfs; false where nobody says.
+  static func isBtrfs(_ path: String) -> Bool {
+    var code: Int32 = 0
+    return unsafe kvclone_file_system_type(path, &code) == 0x9123_683E && code == 0
+  }
+
   /// btrfs, bcachefs, ZFS, F2FS.
   private static let compressing: Set<UInt32> = [0x9123_683E, 0xCA45_1A4E, 0x2FC1_2FC1, 0xF2F5_2010]
 
