@@ -297,6 +297,14 @@ static inline void kvclone_ignore_file_size_signal(void) {
   if (sigaction(SIGXFSZ, 0, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGXFSZ, SIG_IGN);
 }
 
+// Whether a file could take so many bytes more from `start` on, which is beyond its end: 0, or what the file system says. Nothing stays.
+static inline int kvclone_try_room(int fd, int64_t start, int64_t count) {
+  // By number, for want of _GNU_SOURCE: FALLOC_FL_KEEP_SIZE is 1, FALLOC_FL_PUNCH_HOLE 2.
+  if (syscall(SYS_fallocate, fd, 1, start, count) != 0) return errno;
+  syscall(SYS_fallocate, fd, 3, start, count);
+  return 0;
+}
+
 static inline uint64_t kvclone_file_system_type(const char *path, int *error) {
   struct statfs facts;
   if (statfs(path, &facts) != 0) {

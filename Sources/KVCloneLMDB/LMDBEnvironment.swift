@@ -91,7 +91,12 @@ extension EnvironmentCore {
 
   private var isDiskFull: Bool {
     guard let descriptor else { return false }
-    if let free = FileSystem.freeSpace(descriptor: descriptor), free.usable < 1 << 20 { return true }
+    // btrfs and others cannot say what is left, but can try.
+    if let free = FileSystem.freeSpace(descriptor: descriptor) {
+      if free.usable < 1 << 20 { return true }
+    } else if let length = fileSize, LMDBError.isDiskFull(kvclone_try_room(descriptor, Int64(length), 1 << 20)) {
+      return true
+    }
     let limit = kvclone_file_size_limit()
     guard limit != .max, let length = fileSize else { return false }
     return UInt64(length) + UInt64(LMDBLimits.pageSize) > limit
