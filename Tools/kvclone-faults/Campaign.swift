@@ -8,7 +8,7 @@ final class Campaign: Sendable {
     [
       KillFaults.self, RandomKillFaults.self, ErrorFaults.self, FullDiskFaults.self, PowerLossFaults.self,
       LostSyncFaults.self, BackupFaults.self, MapFaults.self, FlippedBitFaults.self, HostileFileFaults.self,
-      ProcessFaults.self, SelfTestFaults.self,
+      ProcessFaults.self, SoakFaults.self, SelfTestFaults.self,
     ]
   }
 

@@ -6,9 +6,9 @@ struct Options: Sendable {
 
   static let valueNames: Set<String> = [
     "--seed", "--class", "--trial", "--report", "--jobs", "--scratch", "--shim", "--root", "--commits", "--states-file",
-    "--planted",
+    "--planted", "--seconds", "--process",
   ]
-  static let flagNames: Set<String> = ["--quick", "--self-test", "--keep", "--commit-log", "--copies"]
+  static let flagNames: Set<String> = ["--quick", "--self-test", "--keep", "--commit-log", "--copies", "--soak"]
 
   private(set) var values: [String: String] = [:]
   private(set) var flags: Set<String> = []

@@ -31,6 +31,9 @@ enum SelfTestFaults: FaultClass {
     groups += try LostWrites.groups(context, images, commits: campaign.isQuick ? 3 : 9)
     groups.append(SkippedChecksums.group(try campaign.subject(context, .everything), images))
     groups.append(WrongRanks.group(try campaign.subject(context, .longLists), images))
+    if !campaign.isQuick {
+      groups.append(planted("a stuck reader is not evicted", [SoakFaults.withoutPolicy(campaign)]))
+    }
     groups.append(lateSnapshot(context))
     groups.append(wrongAcknowledgement(context))
     return groups

@@ -23,11 +23,15 @@ func run(_ arguments: [String]) throws -> Int32 {
   case "act":
     Performer(root: try Options(Array(arguments.dropFirst())).text("--root")).serve()
     return 0
+  case "soak-work":
+    try SoakLoad.run(Options(Array(arguments.dropFirst())))
+    return 0
   case "examine":
     Examiner.serve()
     return 0
   default:
-    return try Campaign(Options(arguments)).run()
+    let options = try Options(arguments)
+    return try options.flags.contains("--soak") ? SoakFaults.runAlone(options) : Campaign(options).run()
   }
 }
 

@@ -1,0 +1,172 @@
+import Foundation
+import KVClone
+import Synchronization
+
+/// Load for as long as one likes: two processes with eight tasks each write and read, snapshots come and go, and a reader is stuck again
+/// and again, until the store's policy evicts it.
+///
+/// What has to hold: no error anywhere, nothing that does not fit together, and a file whose size reaches a plateau. A file does not
+/// shrink; what a stuck reader keeps from being used again is free for later ones once it is gone. So the greatest size of the last
+/// third of the time is compared with that of the second one: without the policy, it is half as much again.
+struct Soak {
+  let path: String
+  let seconds: Int
+  let seed: UInt64
+  var usesCommitLog = false
+  /// Whether stuck readers are evicted. The tool's own test goes without.
+  var hasPolicy = true
+  /// Is given a line for each thirtieth of the time.
+  var tell: @Sendable (String) -> Void = { _ in }
+
+  /// By how much the last third may be above the second one: a stuck reader's time may have more commits than any before.
+  private static let tolerance = 1.10
+  private static let processCount = 2
+
+  private struct Sample {
+    let second: Double
+    let bytes: UInt64
+  }
+
+  /// - Returns: nil, or what did not hold.
+  func run() throws -> String? {
+    // Long enough for a stuck reader to keep many pages, short enough for some of them in each third.
+    let age = Duration.milliseconds(max(500, seconds * 1000 / 30))
+    var options = StoreOptions()
+    options.usesCommitLog = usesCommitLog
+    options.pinnedSnapshotMaximumAge = hasPolicy ? age : nil
+    let store = try ObjectStore.create(at: path, model: SoakLoad.model, options: options)
+    defer { store.close() }
+    let start = ContinuousClock.now
+    let endings = Mutex<[Int: ChildProcess.Ending]>([:])
+    for number in 0..<Self.processCount { try startLoad(number) { ending in endings.withLock { $0[number] = ending } } }
+    var samples: [Sample] = []
+    var stuck: PinnedSnapshot? = try store.pinnedSnapshot(owner: "stuck")
+    var nextReader = start
+    var (evicted, told) = (0, 0)
+    while endings.withLock({ $0.count }) < Self.processCount {
+      usleep(100_000)
+      let now = ContinuousClock.now
+      let second = (now - start) / .seconds(1)
+      samples.append(Sample(second: second, bytes: try Self.fileSize(path)))
+      if let reader = stuck, reader.isExpired {
+        if let reason = Self.complaint(ofExpired: reader) { return reason }
+        evicted += 1
+        stuck = nil
+        nextReader = now + age
+      } else if stuck == nil, now >= nextReader {
+        stuck = try store.pinnedSnapshot(owner: "stuck")
+      }
+      if Int(second) * 30 / seconds > told {
+        told = Int(second) * 30 / seconds
+        tell(try line(store, second, evicted))
+      }
+    }
+    stuck?.close()
+    let outcomes = endings.withLock { $0 }
+    for number in 0..<Self.processCount where outcomes[number] != .exit(0) {
+      let words = (try? String(contentsOfFile: "\(path).\(number).err", encoding: .utf8)) ?? ""
+      return "a process of the load ended with \(outcomes[number].map { "\($0)" } ?? "nothing"): \(words.suffix(500))"
+    }
+    if hasPolicy, evicted < 3 { return "only \(evicted) stuck readers were evicted" }
+    if let left = try store.snapshots().first { return "the snapshot \(left.name) is left" }
+    let report = try store.check(CheckOptions(readData: true))
+    if let damage = report.damages.first { return "check: \(damage.message)" }
+    return plateau(samples)
+  }
+
+  private func startLoad(_ number: Int, _ ended: @escaping @Sendable (ChildProcess.Ending) -> Void) throws {
+    var arguments = [
+      "soak-work", "--root", path, "--seconds", "\(seconds)", "--seed", "\(seed)", "--process", "\(number)",
+    ]
+    if usesCommitLog { arguments.append("--commit-log") }
+    let (given, path) = (arguments, path)
+    Thread.detachNewThread {
+      let ending = try? ChildProcess.run(
+        "/proc/self/exe", given, environment: ProcessInfo.processInfo.environment, output: "\(path).\(number).out",
+        errors: "\(path).\(number).err")
+      ended(ending ?? .exit(127))
+    }
+  }
+
+  private static func fileSize(_ path: String) throws -> UInt64 {
+    let attributes = try FileManager.default.attributesOfItem(atPath: path + "/data.mdb")
+    return attributes[.size] as? UInt64 ?? 0
+  }
+
+  private static func complaint(ofExpired reader: PinnedSnapshot) -> String? {
+    do {
+      _ = try reader.read { tx in try tx.fetchIDs(FetchRequest("Tag")) }
+      return "a reader that was evicted can read"
+    } catch let error as StoreError {
+      return error.kind == .snapshotExpired ? nil : "a reader that was evicted got \(error.kind)"
+    } catch {
+      return "a reader that was evicted got \(error)"
+    }
+  }
+
+  private func line(_ store: ObjectStore, _ second: Double, _ evicted: Int) throws -> String {
+    let facts = try store.statistics()
+    return
+      "\(Int(second)) s: commit \(facts.commit), \(facts.objectCount) objects, \(facts.snapshotCount) snapshots, "
+      + "\(facts.readerCount) readers, \(evicted) evicted, \(facts.fileBytes >> 10) KiB"
+  }
+
+  private func plateau(_ samples: [Sample]) -> String? {
+    func greatest(_ third: Int) -> UInt64 {
+      samples.filter { Int($0.second * 3) / seconds == third }.map(\.bytes).max() ?? 0
+    }
+    let (second, last) = (greatest(1), samples.map(\.bytes).max() ?? 0)
+    guard second > 0 else { return "it was too short to tell" }
+    tell("the file has \(second >> 10) KiB after two thirds of the time, and \(last >> 10) KiB at the end")
+    if Double(last) <= Double(second) * Self.tolerance { return nil }
+    return "no plateau: the file grew from \(second >> 10) KiB to \(last >> 10) KiB in the last third of the time"
+  }
+}
+
+/// A short load in the full run; `Tools/faults --soak` is the long one.
+enum SoakFaults: FaultClass {
+  static let name = "load"
+  static let number = "load"
+
+  /// Too short a load says nothing of a plateau, so the quick form has none.
+  private static let seconds = 45
+
+  static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
+    let usesCommitLog = campaign.options.flags.contains("--commit-log")
+    let seed = campaign.seed
+    let trial = Trial(id: "load:\(seconds)") { lane in
+      try Soak(path: lane.root + "-load", seconds: seconds, seed: seed, usesCommitLog: usesCommitLog).run()
+    }
+    return [TrialGroup(title: "two processes, stuck readers and snapshots", trials: campaign.isQuick ? [] : [trial])]
+  }
+
+  /// A stuck reader that nobody evicts has to be found.
+  static func withoutPolicy(_ campaign: Campaign) -> Trial {
+    let seed = campaign.seed
+    return Trial(id: "stuck") { lane in
+      let found = try Soak(path: lane.root + "-stuck", seconds: 15, seed: seed, hasPolicy: false).run()
+      // Another finding is none of this mistake.
+      return found.flatMap { $0.hasPrefix("no plateau") ? $0 : nil }
+    }
+  }
+
+  /// `Tools/faults --soak`.
+  static func runAlone(_ options: Options) throws -> Int32 {
+    let seconds = try options.number("--seconds", from: 10) ?? 1800
+    let soak = Soak(
+      path: try options.text("--scratch") + "/soak", seconds: seconds, seed: UInt64(try options.number("--seed") ?? 1),
+      usesCommitLog: options.flags.contains("--commit-log")
+    ) { line in Worker.say(line) }
+    if let reason = try soak.run() {
+      Worker.say("FAILED: \(reason)")
+      return 1
+    }
+    let loads = (0..<2).compactMap { try? String(contentsOfFile: "\(soak.path).\($0).out", encoding: .utf8) }
+    let sums = loads.map { $0.split(whereSeparator: \.isWhitespace).compactMap { Int($0) } }
+    let total = (0..<3).map { index in sums.reduce(0) { $0 + ($1.count > index ? $1[index] : 0) } }
+    Worker.say(
+      "all held for \(seconds) s: \(total[0]) transactions, \(total[1]) reads, \(total[2]) snapshots made and deleted, check is clean"
+    )
+    return 0
+  }
+}
