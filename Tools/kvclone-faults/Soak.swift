@@ -29,8 +29,8 @@ struct Soak {
 
   /// - Returns: nil, or what did not hold.
   func run() throws -> String? {
-    // Long enough for a stuck reader to keep many pages, short enough for some of them in each third.
-    let age = Duration.milliseconds(max(500, seconds * 1000 / 30))
+    // Long enough for a stuck reader to keep many pages (some ten megabytes a second), short enough for some of them in each third.
+    let age = Duration.milliseconds(min(10_000, max(500, seconds * 1000 / 30)))
     var options = StoreOptions()
     options.usesCommitLog = usesCommitLog
     options.pinnedSnapshotMaximumAge = hasPolicy ? age : nil
