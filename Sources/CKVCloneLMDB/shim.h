@@ -297,12 +297,31 @@ static inline void kvclone_ignore_file_size_signal(void) {
   if (sigaction(SIGXFSZ, 0, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGXFSZ, SIG_IGN);
 }
 
-// Whether a file could take so many bytes more from `start` on, which is beyond its end: 0, or what the file system says. Nothing stays.
-static inline int kvclone_try_room(int fd, int64_t start, int64_t count) {
-  // By number, for want of _GNU_SOURCE: FALLOC_FL_KEEP_SIZE is 1, FALLOC_FL_PUNCH_HOLE 2.
-  if (syscall(SYS_fallocate, fd, 1, start, count) != 0) return errno;
-  syscall(SYS_fallocate, fd, 3, start, count);
-  return 0;
+// Keeps room in a file from `start` on, beyond its end, whose length stays: 0, or what the file system says (EOPNOTSUPP: it cannot).
+// By number, for want of _GNU_SOURCE: 1 is FALLOC_FL_KEEP_SIZE.
+static inline int kvclone_keep_room(int fd, int64_t start, int64_t count) {
+  return syscall(SYS_fallocate, fd, 1, start, count) == 0 ? 0 : errno;
+}
+
+// Gives up what is kept beyond a file's end. Holes cannot be made there; setting the length that it has does it.
+static inline int kvclone_give_up_room(int fd) {
+  struct stat facts;
+  return fstat(fd, &facts) == 0 && ftruncate(fd, facts.st_size) == 0 ? 0 : errno;
+}
+
+// Bytes that a file has been given, or -1.
+static inline int64_t kvclone_given_room(int fd) {
+  struct stat facts;
+  return fstat(fd, &facts) == 0 ? (int64_t)facts.st_blocks * 512 : -1;
+}
+
+// Whether a file of so many bytes could be made in a directory: 0, or what the file system says. Nothing stays.
+static inline int kvclone_try_room(const char *directory, int64_t count) {
+  int fd = kvclone_open_unnamed(directory);
+  if (fd < 0) return -fd;
+  int code = kvclone_keep_room(fd, 0, count);
+  close(fd);
+  return code;
 }
 
 static inline uint64_t kvclone_file_system_type(const char *path, int *error) {

@@ -44,6 +44,7 @@ extension LMDBEnvironment {
       unsafe mdb_env_close(pointer)
       throw error
     }
+    if !options.isReadOnly { lockFile?.beginReserve() }
     let others = [paths.readerLock, paths.writerLock, paths.stagerLock]
     EnvironmentRegistry.attach(others.compactMap { (try? FileSystem.facts($0))??.identity }, to: found.identity)
     return unsafe LMDBEnvironment(

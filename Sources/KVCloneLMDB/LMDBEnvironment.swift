@@ -90,16 +90,17 @@ extension EnvironmentCore {
   }
 
   private var isDiskFull: Bool {
-    guard let descriptor else { return false }
-    // btrfs and others cannot say what is left, but can try.
-    if let free = FileSystem.freeSpace(descriptor: descriptor) {
-      if free.usable < 1 << 20 { return true }
-    } else if let length = fileSize, LMDBError.isDiskFull(kvclone_try_room(descriptor, Int64(length), 1 << 20)) {
-      return true
-    }
+    if hasLittleRoom { return true }
     let limit = kvclone_file_size_limit()
     guard limit != .max, let length = fileSize else { return false }
     return UInt64(length) + UInt64(LMDBLimits.pageSize) > limit
+  }
+
+  /// Whether the file system has less than a mebibyte left. btrfs and others cannot say it, but can try.
+  var hasLittleRoom: Bool {
+    guard let descriptor else { return false }
+    if let free = FileSystem.freeSpace(descriptor: descriptor) { return free.usable < 1 << 20 }
+    return LMDBError.isDiskFull(unsafe kvclone_try_room(directory, 1 << 20))
   }
 
   /// LMDB's own descriptor of `data.mdb`, which stays where the file is, whatever is renamed. For live users.

@@ -54,6 +54,21 @@ extension LMDBWriteTransaction {
   }
 }
 
+extension LMDBEnvironment {
+  /// Settles, before a commit, whether there is room for it: what is kept for deletes is for nothing else.
+  func settleReserve(_ handle: LMDBTransactionHandle, takesAway: Bool) throws(LMDBError) {
+    if isForked { return }
+    try lockFile?.settleReserve(
+      takesAway: takesAway, hasLittleRoom: core.hasLittleRoom, grows: makesLonger(handle))
+  }
+
+  /// Whether a transaction has pages beyond the file's last one, as far as anybody can tell.
+  private func makesLonger(_ handle: LMDBTransactionHandle) -> Bool {
+    guard NextPageProbe.isSupported, let info = try? liveInfo() else { return true }
+    return handle.nextPageWord != UInt64(info.lastPage + 1)
+  }
+}
+
 extension LMDBTransactionHandle {
   /// What LMDB has as the number of the next new page, if it keeps that where `NextPageProbe` looks.
   fileprivate var nextPageWord: UInt64 { unsafe NextPageProbe.word(pointer, at: NextPageProbe.offset) }

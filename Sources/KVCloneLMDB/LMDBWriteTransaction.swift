@@ -25,6 +25,8 @@ public struct LMDBWriteTransaction: ~Copyable {
   var firstUsedPages = 0
   /// Whether LMDB's own number of the next page was where it is looked for.
   var knowsNextPage = false
+  /// Whether it deletes only, and may use the room on the disk that is kept for that.
+  var takesAway = false
   private let thread: UInt
   private var isLive = true
 
@@ -55,9 +57,18 @@ public struct LMDBWriteTransaction: ~Copyable {
       environment.abortWrite(handle, failure)
       throw .transactionFailed
     }
+    do throws(LMDBError) {
+      try environment.settleReserve(handle, takesAway: takesAway)
+    } catch {
+      environment.abortWrite(handle, error)
+      throw error
+    }
     try environment.commitWrite(handle)
     if !madeTables.isEmpty { environment.registerMade(madeTables) }
   }
+
+  /// Says that nothing but deletes was done, with what follows from them: the commit may take the room on the disk that is kept for that.
+  package mutating func noteTakingAway() { takesAway = true }
 
   /// Forgets every write.
   package consuming func abort() {

@@ -1,5 +1,6 @@
 import CKVCloneLMDB
 import Glibc
+import Synchronization
 
 /// The right to write, among processes: an open-file-description lock on `writer.lock`.
 ///
@@ -7,7 +8,9 @@ import Glibc
 /// come to it, unless a program that does not know `writer.lock` writes. The kernel drops it with the process that held
 /// it. The file's content names the latest holder and means nothing unless the lock is held.
 final class WriterLockFile: Sendable {
-  private let descriptor: Int32
+  let descriptor: Int32
+  /// Bytes that are kept for deletes (`DiskReserve.swift`); 0 where none are.
+  let reserve = Atomic<Int>(0)
 
   /// Opens `writer.lock`, making it (0600) if there is none.
   convenience init(path: String) throws(LMDBError) { try self.init(path, O_CREAT) }

@@ -291,6 +291,8 @@ private final class LMDBBackend: StorageBackend, TableMaker {
       firstPageCount: growth.firstPageCount, pageCount: growth.pageCount, pageSize: LMDBLimits.pageSize)
   }
 
+  func noteTakingAway() { writer?.pointee.noteTakingAway() }
+
   func refuseGrowth() { writer?.pointee.refuseGrowth() }
 
   func commit() throws(StoreError) {

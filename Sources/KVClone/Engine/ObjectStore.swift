@@ -210,6 +210,7 @@ public final class ObjectStore: Sendable {
     try session.writeHistory()
     try session.writeCounters()
     try session.checkLimits()
+    if session.changes.takesAway { session.storage.noteTakingAway() }
     try session.storage.commit()
     commitSignal.noteCommit()
     for saved in announced { saved.announce(self) }

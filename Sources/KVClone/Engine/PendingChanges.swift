@@ -45,6 +45,9 @@ struct PendingChanges {
   var firstUsedPages = 0
   /// Whether anything was written.
   var isEmpty = true
+  private var hasDeletes = false
+  /// Whether nothing was made, and something deleted.
+  var takesAway: Bool { hasDeletes && inserted.isEmpty && nextSerials.isEmpty && nextBlobSerial == nil }
 
   struct TransientKey: Hashable {
     let object: ObjectID
@@ -86,6 +89,7 @@ struct PendingChanges {
   /// Notes that an object is gone: nothing of it is left to check.
   mutating func noteDelete(_ id: ObjectID) {
     isEmpty = false
+    hasDeletes = true
     _ = inserted.remove(id)
     _ = updated.remove(id)
   }

@@ -213,6 +213,8 @@ package protocol StorageBackend: AnyObject {
   func growth() throws(StoreError) -> StorageGrowth?
   /// This write transaction ends in failure, because the file is too long: what was written out already may go.
   func refuseGrowth()
+  /// Says that nothing but deletes was done, with what follows from them: on a full disk, there is room kept for such commits.
+  func noteTakingAway()
   func commit() throws(StoreError)
   func abort()
   /// The engine's facts, as a write transaction found them at its begin; nil where only the engine has them.
@@ -267,6 +269,7 @@ extension StorageBackend {
   package func growth() throws(StoreError) -> StorageGrowth? { nil }
 
   package func refuseGrowth() {}
+  package func noteTakingAway() {}
 
   package func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {}
 

@@ -164,6 +164,7 @@ package struct StorageTransaction: ~Copyable {
 
   /// Says that the transaction ends in failure, because the file is too long.
   package borrowing func refuseGrowth() { backend.refuseGrowth() }
+  package borrowing func noteTakingAway() { backend.noteTakingAway() }
 
   /// What saves previous states in this write transaction; nil where nothing does.
   var recorder: SnapshotRecorder? { backend as? SnapshotRecorder }

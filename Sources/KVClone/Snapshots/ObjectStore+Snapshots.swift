@@ -112,7 +112,10 @@ extension ObjectStore {
   private func drop(_ names: [String]) throws {
     try onceMoreIfMapFull {
       try runWrite(label: "snapshot", timeout: nil) { tx in
-        try tx.changeObjects { (session) throws(StoreError) in try session.deleteSnapshots(names) }
+        try tx.changeObjects { (session) throws(StoreError) in
+          try session.deleteSnapshots(names)
+          session.storage.noteTakingAway()
+        }
       }
     }
   }
@@ -136,6 +139,7 @@ extension ObjectStore {
           let expired = try Snapshots.all(session.storage, session.schema.tables)
             .filter { $0.value.holds.isEmpty && ($0.value.expires ?? .infinity) <= now }.map(\.name)
           try session.deleteSnapshots(expired)
+          session.storage.noteTakingAway()
           return expired
         }
       }

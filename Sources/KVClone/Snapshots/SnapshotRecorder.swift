@@ -213,6 +213,8 @@ final class SnapshotRecorder: StorageBackend, TableMaker {
 
   func refuseGrowth() { inner.refuseGrowth() }
 
+  func noteTakingAway() { inner.noteTakingAway() }
+
   func commit() throws(StoreError) {
     do throws(StoreError) {
       try flush()

@@ -1,0 +1,39 @@
+import CKVCloneLMDB
+import Testing
+
+@testable import KVCloneLMDB
+
+/// Room on the disk that is kept for deletes. That they work on full disks is shown on disks that are full: `Tools/faults --class full-disk`.
+@Suite struct DiskReserveTests {
+  private let store: TemporaryStore
+
+  init() throws {
+    store = try TemporaryStore()
+  }
+
+  private func given(_ lock: WriterLockFile) -> Int { Int(kvclone_given_room(lock.descriptor)) }
+
+  @Test func roomIsKeptGivenUpAndTakenBack() throws {
+    let environment = try store.create()
+    defer { environment.close() }
+    let lock = try #require(environment.lockFile)
+    let size = lock.reserve.load(ordering: .relaxed)
+    try #require(size > 0, "the file system of TMPDIR keeps room for no file")
+    #expect(given(lock) >= size)
+    let length = try #require(try FileSystem.facts(store.path + "/writer.lock")).byteCount
+    #expect(length <= 129, "the file is as long as before")
+
+    // Plenty of room: nothing is given up.
+    try lock.settleReserve(takesAway: true, hasLittleRoom: false, grows: true)
+    #expect(given(lock) >= size)
+    try lock.settleReserve(takesAway: true, hasLittleRoom: true, grows: true)
+    #expect(given(lock) < size)
+    // What stays within the file does not need it back; what makes it longer does.
+    try lock.settleReserve(takesAway: false, hasLittleRoom: true, grows: false)
+    #expect(given(lock) < size)
+    try lock.settleReserve(takesAway: false, hasLittleRoom: true, grows: true)
+    #expect(given(lock) >= size)
+    let after = try #require(try FileSystem.facts(store.path + "/writer.lock")).byteCount
+    #expect(after == length)
+  }
+}
