@@ -35,7 +35,9 @@ struct DiskFiller {
     // As long as there are snapshots, a delete saves what it deletes, for which there may be no room.
     try store.deleteSnapshots(named: try store.snapshots().map(\.name))
     try verify(store, "after its snapshots were deleted on the full disk")
-    try deleteSome(store)
+    // What the rollback and they gave back is filled again: a delete shall have no room but its own.
+    let rest = try fill(store, &random)
+    let deleted = try deleteSome(store)
     try verify(store, "after deletes on the full disk")
     try FileManager.default.removeItem(atPath: ballast)
     try insert(1, into: store, &random)
@@ -44,7 +46,7 @@ struct DiskFiller {
     let again = try ObjectStore.open(at: path, options: workload.options())
     try verify(again, "opened again")
     again.close()
-    Worker.say("full after \(commits) commits")
+    Worker.say("full after \(commits) commits and \(rest), \(deleted) objects were deleted then")
   }
 
   private func makeStore() throws -> ObjectStore? {
@@ -124,16 +126,25 @@ struct DiskFiller {
     return again
   }
 
-  private func deleteSome(_ store: ObjectStore) throws {
+  /// - Returns: how many objects were deleted.
+  private func deleteSome(_ store: ObjectStore) throws -> Int {
+    var deleted = 0
     for _ in 0..<3 {
       let photos = try store.read { try Workload.ids(of: "Photo", in: $0) }
-      guard !photos.isEmpty else { return }
+      let doomed = Array(photos.prefix(2))
+      if doomed.isEmpty { break }
       do {
-        try store.write { transaction in _ = try transaction.delete(Array(photos.prefix(2))) }
+        try store.write { transaction in _ = try transaction.delete(doomed) }
       } catch {
         throw Finding("a delete on the full disk failed: \(error)")
       }
+      let left = try store.read { try Workload.ids(of: "Photo", in: $0) }
+      guard left == Array(photos.dropFirst(doomed.count)) else {
+        throw Finding("a delete on the full disk deleted others")
+      }
+      deleted += doomed.count
     }
+    return deleted
   }
 
   private func verify(_ store: ObjectStore, _ when: String) throws {

@@ -6,65 +6,117 @@ enum FullDiskFaults: FaultClass {
   static let name = "full-disk"
   static let number = "G6"
 
-  private struct Disk: Sendable {
-    let id: String
-    let kibibytes: Int
-    /// Nil for tmpfs.
-    let format: String?
+  /// A file system, and how one of it is made that has little room.
+  private enum FileSystem: String, CaseIterable {
+    case tmpfs, ext4, xfs, btrfs
+
+    /// So many disks of the full form.
+    var count: Int {
+      switch self {
+      case .tmpfs, .ext4: 60
+      case .xfs, .btrfs: 40
+      }
+    }
+
+    /// The least that its tools make one of, where that is more than there shall be room; the rest is filled by another file.
+    var kibibytes: Int? {
+      switch self {
+      case .tmpfs, .ext4: nil
+      case .xfs: 300 << 10
+      case .btrfs: 112 << 10
+      }
+    }
   }
 
-  private static let disks = [
-    Disk(id: "tmpfs-64k", kibibytes: 64, format: nil), Disk(id: "tmpfs-1m", kibibytes: 1024, format: nil),
-    Disk(id: "tmpfs-4m", kibibytes: 4096, format: nil), Disk(id: "tmpfs-9m", kibibytes: 9000, format: nil),
-    Disk(id: "ext4-4m", kibibytes: 4096, format: "ext4"), Disk(id: "ext4-8m", kibibytes: 8192, format: "ext4"),
-    Disk(id: "ext4-16m", kibibytes: 16384, format: "ext4"),
+  private struct Disk: Sendable {
+    let system: FileSystem
+    let kibibytes: Int
+
+    var id: String { "\(system.rawValue)-\(kibibytes)k" }
+    /// What says of itself that it is too small for a store may be so.
+    var maySay: String { kibibytes < leastOfStores ? "too small for a store" : "full after" }
+  }
+
+  /// With so much room, there is a store on every kind of disk.
+  private static let leastOfStores = 3 << 10
+  /// From 64 KiB to about 16 MiB, each larger than the one before by the same factor.
+  private static func sizes(_ count: Int, from least: Int) -> [Int] {
+    (0..<count).map { number in
+      let factor = pow(Double(16 << 10) / Double(least), Double(number) / Double(max(1, count - 1)))
+      return Int(Double(least) * factor) + number
+    }
+  }
+
+  /// Of each kind, in the quick form.
+  private static let quickSizes: [FileSystem: [Int]] = [
+    .tmpfs: [64, 1024], .ext4: [4096], .xfs: [3500], .btrfs: [3500],
   ]
-  private static let quickDisks: Set<String> = ["tmpfs-64k", "tmpfs-1m", "ext4-4m"]
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     let context = try campaign.context()
-    let chosen = disks.filter { !campaign.isQuick || quickDisks.contains($0.id) }
-    return [nil, "ext4"].map { format in
-      let disks = chosen.filter { $0.format == format }
-      let kind = format ?? "tmpfs"
-      let reason = obstacle(format, campaign)
+    return FileSystem.allCases.map { system in
+      // An ext4 has a journal, which takes its room.
+      let all = sizes(system.count, from: system == .ext4 ? 2048 : 64)
+      let disks = (campaign.isQuick ? quickSizes[system] ?? [] : all).map { Disk(system: system, kibibytes: $0) }
+      let reason = obstacle(system, campaign)
       return TrialGroup(
-        title: "full disk, \(kind)", trials: reason == nil ? disks.map { trial(context, $0) } : [],
+        title: "full disk, \(system.rawValue)",
+        trials: reason == nil ? disks.enumerated().map { trial(context, $1, number: $0) } : [],
         note: reason.map { "skipped: \($0)" })
     }
   }
 
   /// Why such a disk cannot be had here, or nil.
-  private static func obstacle(_ format: String?, _ campaign: Campaign) -> String? {
+  private static func obstacle(_ system: FileSystem, _ campaign: Campaign) -> String? {
     guard getuid() == 0 else { return "only a superuser may mount" }
     let place = campaign.scratch + "/mount-probe"
-    let script = "set -e; mkdir -p \(place)\n" + mountScript(Disk(id: "probe", kibibytes: 4096, format: format), place)
+    let script = "set -e\nmkdir -p \(place)\n" + mountScript(Disk(system: system, kibibytes: 4096), place)
     let isPossible = (try? shell(script, in: campaign.scratch + "/mount-probe-log")) == .exit(0)
-    return isPossible ? nil : "\(format.map { "a loop-mounted \($0)" } ?? "tmpfs") cannot be mounted here"
+    try? FileManager.default.removeItem(atPath: place + ".img")
+    if isPossible { return nil }
+    return
+      "\(system == .tmpfs ? "tmpfs" : "a loop-mounted \(system.rawValue), of mkfs.\(system.rawValue),") cannot be had here"
   }
 
-  private static func trial(_ context: TrialContext, _ disk: Disk) -> Trial {
+  private static func trial(_ context: TrialContext, _ disk: Disk, number: Int) -> Trial {
     Trial(id: disk.id) { lane in
       let place = lane.directory + "/disk"
       try Scratch.empty(place)
+      defer { try? FileManager.default.removeItem(atPath: place + ".img") }
       let root = place + "/root"
-      let words = [context.executable, "fill", "--root", root] + context.workload.arguments
-      let program = "mkdir \(root)\nexec " + words.joined(separator: " ")
+      // Other values for each disk: so that they are full at other moments.
+      var workload = context.workload
+      workload.seed += UInt64(number)
+      let words = [context.executable, "fill", "--root", root] + workload.arguments
+      let program = "mkdir \(root) || { echo too small for a store; exit 0; }\nexec " + words.joined(separator: " ")
       let ending = try shell("set -e\n" + mountScript(disk, place) + program, in: lane.directory + "/fill")
       guard ending == .exit(0) else {
         let last = try Scratch.text(lane.directory + "/fill.err").split(separator: "\n").last.map(String.init) ?? ""
         return "the process ended with \(ending): \(last)"
       }
-      return nil
+      let said = try Scratch.text(lane.directory + "/fill.out")
+      if disk.kibibytes >= leastOfStores, said.contains(" 0 objects were deleted") { return "nothing was deleted" }
+      return said.hasPrefix("full after") || said.hasPrefix(disk.maySay) ? nil : "the process said: \(said)"
     }
   }
 
+  /// Mounts a disk at a place that is there.
   private static func mountScript(_ disk: Disk, _ place: String) -> String {
-    guard let format = disk.format else { return "mount -t tmpfs -o size=\(disk.kibibytes)k none \(place)\n" }
-    return """
-      truncate -s \(disk.kibibytes)k \(place).img
-      mkfs.\(format) -q \(place).img
+    let system = disk.system
+    if system == .tmpfs { return "mount -t tmpfs -o size=\(disk.kibibytes)k none \(place)\n" }
+    let force = system == .ext4 ? "-F" : "-f"
+    let script = """
+      rm -f \(place).img
+      truncate -s \(system.kibibytes ?? disk.kibibytes)k \(place).img
+      mkfs.\(system.rawValue) -q \(force) \(place).img >/dev/null
       mount -o loop \(place).img \(place)
+
+      """
+    if system.kibibytes == nil { return script }
+    // What is allocated and never written takes no room of the image's own.
+    return script + """
+      room=$(df -k --output=avail \(place) | tail -n 1)
+      fallocate -l $(((room - \(disk.kibibytes)) * 1024)) \(place)/filled
 
       """
   }

@@ -4,7 +4,7 @@ import KVClone
 /// A series of commits, each a function of the seed, of its number and of the content before it, so that the content
 /// after commit N is known without being remembered. No two of them leave the same content.
 struct Workload: Sendable {
-  let seed: UInt64
+  var seed: UInt64
   /// How many commits there are, numbered from 1. The store counts more of them: it stages and sweeps in its own.
   let commitCount: Int
   /// Whether commits are made durable by the commit log.
