@@ -205,6 +205,8 @@ extension ObjectStore {
       let result = try body(&session)
       if session.storage.changeCount == 0 { return result }
       try session.writeCounters()
+      // It deletes, or writes a few bytes.
+      session.storage.noteTakingAway()
       try session.storage.commit()
       return result
     }
