@@ -134,7 +134,8 @@ import Testing
     let deep = try adds(store)
     photos = try #require(deep.largeValues.first)
     #expect(photos.count == 1 && photos.savedBytes == 10_000)
-    #expect(deep.previousStates.first { $0.name == "large values" }?.byteCount == 9000 + 20)
+    let previous = try #require(deep.previousStates.first { $0.name == "large values" })
+    #expect(previous.byteCount == 9000 + 20)
     try store.deleteSnapshot(named: "a")
     #expect(try !adds(store).previousStates.contains { $0.name == "large values" })
   }
