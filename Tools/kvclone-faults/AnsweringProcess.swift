@@ -45,10 +45,11 @@ final class AnsweringProcess {
     return line.withUnsafeBytes { write(connection.toChild, $0.baseAddress, $0.count) } == line.count
   }
 
-  func kill() {
-    guard let connection else { return }
+  /// - Returns: how it ended: by this, or before; nil where it had not begun.
+  func kill() -> ChildProcess.Ending? {
+    guard let connection else { return nil }
     _ = Foundation.kill(connection.child.id, SIGKILL)
-    stop()
+    return stop()
   }
 
   /// Lets it come to its end, and waits for that.

@@ -100,7 +100,7 @@ final class Campaign: Sendable {
       if options.flags.contains("--self-test") { return type == SelfTestFaults.self }
       return options.classes.isEmpty || options.classes.contains(type.name)
     }
-    let report = Report(command: try command())
+    let report = Report(command: try command(), isFull: !isQuick && options.values["--trial"] == nil)
     StandardError.write("seed \(seed), in \(scratch)\n")
     let workers = try (0..<lanes).map { lane in
       let directory = "\(scratch)/lane-\(lane)"

@@ -212,6 +212,8 @@ struct Examiner {
 
   /// So many serials behind one that cannot be read are tried one by one.
   private static let triedSerials: UInt64 = 300
+  /// Where none could be read, so many codes of entities.
+  private static let triedCodes: UInt16 = 16
 
   private static func readableIDs(of entity: String, _ store: ObjectStore) -> [ObjectID] {
     var ids: [ObjectID] = []
@@ -224,11 +226,14 @@ struct Examiner {
       }
     } catch {
       // A walk ends where it meets damage. What lies behind can be read nevertheless.
-      guard let last = ids.last, last.serial < ObjectID.maximumSerial - triedSerials else { return ids }
-      for serial in last.serial + 1...last.serial + triedSerials {
-        let id = ObjectID(rootCode: last.rootCode, serial: serial)
-        let name = try? store.read { try $0.entityName(of: id) }
-        if name == entity { ids.append(id) }
+      let (first, codes) = ids.last.map { ($0.serial + 1, [$0.rootCode]) } ?? (1, Array(1...triedCodes))
+      guard first < ObjectID.maximumSerial - triedSerials else { return ids }
+      for code in codes {
+        for serial in first..<first + triedSerials {
+          let id = ObjectID(rootCode: code, serial: serial)
+          let name = try? store.read { try $0.entityName(of: id) }
+          if name == entity { ids.append(id) }
+        }
       }
     }
     return ids

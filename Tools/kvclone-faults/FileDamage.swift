@@ -25,8 +25,19 @@ enum FileDamage: String, CaseIterable, Sendable {
     }
   }
 
-  /// - Returns: the whole file.
+  /// Whether it leaves alone all that leads to the objects' model: without, there is nothing to salvage.
+  var keepsCatalog: Bool { self == .metaBit || self == .metaField }
+
+  /// - Returns: the whole file, which is never as it was.
   func applied(to map: StoreFileMap, _ random: inout SeededGenerator) -> [UInt8] {
+    // Some changes write what is there.
+    while true {
+      let bytes = attempted(on: map, &random)
+      if bytes != map.bytes { return bytes }
+    }
+  }
+
+  private func attempted(on map: StoreFileMap, _ random: inout SeededGenerator) -> [UInt8] {
     var bytes = map.bytes
     switch self {
     case .foreign: return Self.foreign(map, &random)

@@ -1,7 +1,7 @@
 /// One bit of what the store has written is another one, as a disk or a memory may leave it.
 ///
 /// What has to hold: no process ends by it; `check` finds it, and names the object; who reads everything gets an error, and
-/// never other data; a clone either fails or is what it would have been.
+/// never other data; all other objects can be read; a clone either fails or is what it would have been.
 enum FlippedBitFaults: FaultClass {
   static let name = "flipped-bit"
   static let number = "G9"
@@ -14,6 +14,7 @@ enum FlippedBitFaults: FaultClass {
     /// Whether a reader of all objects, snapshots and indexes meets every byte of an entry.
     var isRead: @Sendable (StoreFileMap, StoreFileMap.Entry) -> Bool = { _, _ in true }
     var isOfKeys = false
+    var isOfIndexes = false
     let isOne: @Sendable (StoreFileMap, StoreFileMap.Entry) -> Bool
   }
 
@@ -26,7 +27,7 @@ enum FlippedBitFaults: FaultClass {
       isRead: { $0.bytes[$1.key.lowerBound + 10] == 0 }, isOne: { $1.table == "links" }),
     Kind(title: "a large value", count: 200) { $1.table == "blobs" },
     Kind(title: "a large value's description", count: 100) { $1.table == "blobinfo" },
-    Kind(title: "an index entry", count: 200) { $1.table == "indexes" },
+    Kind(title: "an index entry", count: 200, isOfIndexes: true) { $1.table == "indexes" },
     Kind(title: "a previous state", count: 250, isRead: { _, _ in false }) { $1.table == "preimages" },
     Kind(title: "the catalog", count: 100, isRead: { _, _ in false }) { $1.table == "metadata" },
     Kind(title: "snapshots, history, origins, operations, redirects", count: 100, isRead: { _, _ in false }) {
@@ -114,8 +115,15 @@ enum FlippedBitFaults: FaultClass {
       return "check named \(damage.object ?? "no object") instead of \(names[0]): \(damage.kind), \(damage.message)"
     }
     if let message = found.untypedError { return "an error without a type: \(message)" }
-    if isRead, found.reading?.digest != nil, found.fetching?.digest != nil {
+    // An index is read by who looks for a value; all else by who reads the objects.
+    if isRead, (kind.isOfIndexes ? found.fetching : found.reading)?.digest != nil {
       return "whoever read all noticed nothing"
+    }
+    // Without its catalog, no object of a store can be read.
+    if !kind.isOfKeys, !names.isEmpty,
+      let lost = sound.objects.keys.first(where: { found.objects[$0] == nil && !isNamed($0) })
+    {
+      return "\(lost) can be read no more, and has no damage"
     }
     return otherData(found, sound, mayMiss: mayMiss)
   }

@@ -4,7 +4,8 @@ import Foundation
 ///
 /// What has to hold: nothing that is done with such a file ends a process, or takes longer than five seconds; every failure is a
 /// typed error; and what can be read, by whoever opens it with its pages verified, of what was restored and of what was salvaged,
-/// is what was stored. A file that `check` finds sound can be opened as any other, and all of it is there.
+/// is what was stored. A file that `check` finds sound can be opened as any other, restored and salvaged, and all of it is there.
+/// Where the catalog is whole, something can be salvaged.
 enum HostileFileFaults: FaultClass {
   static let name = "hostile-file"
   static let number = "G8"
@@ -20,7 +21,10 @@ enum HostileFileFaults: FaultClass {
       TrialGroup(
         title: damage.title,
         trials: (0..<(campaign.isQuick ? quickCount : count)).map { index in
-          trial(subject, id: "\(damage.rawValue):\(index)", stream: number * 10_000 + index) { root, random in
+          trial(
+            subject, id: "\(damage.rawValue):\(index)", stream: number * 10_000 + index,
+            keepsCatalog: damage.keepsCatalog
+          ) { root, random in
             try DamageSubject.write(damage.applied(to: subject.map, &random), to: root)
           }
         })
@@ -29,7 +33,7 @@ enum HostileFileFaults: FaultClass {
       TrialGroup(
         title: "other bytes in the files beside the data file",
         trials: (0..<(campaign.isQuick ? quickCount : besideCount)).map { index in
-          trial(subject, id: "beside:\(index)", stream: 900_000 + index) { root, random in
+          trial(subject, id: "beside:\(index)", stream: 900_000 + index, keepsCatalog: true) { root, random in
             try DamageSubject.write(subject.map.bytes, to: root)
             try writeBeside(root + "/store", &random)
           }
@@ -39,7 +43,9 @@ enum HostileFileFaults: FaultClass {
 
   /// What a store's directory may have besides, with anything in it.
   private static func writeBeside(_ directory: String, _ random: inout SeededGenerator) throws {
-    for name in ["lock.mdb", "writer.lock", "stagers.lock", "commit.log"] where random.chance(60) {
+    let names = ["lock.mdb", "writer.lock", "stagers.lock", "commit.log"]
+    let always = random.element(names)
+    for name in names where name == always || random.chance(50) {
       let content =
         random.chance(20)
         ? Data(count: random.below(9000)) : Workload.bytes(random.below(random.chance(50) ? 64 : 9000), &random)
@@ -50,7 +56,7 @@ enum HostileFileFaults: FaultClass {
   }
 
   private static func trial(
-    _ subject: DamageSubject, id: String, stream: Int,
+    _ subject: DamageSubject, id: String, stream: Int, keepsCatalog: Bool,
     _ make: @escaping @Sendable (String, inout SeededGenerator) throws -> Void
   ) -> Trial {
     Trial(id: id) { lane in
@@ -58,18 +64,22 @@ enum HostileFileFaults: FaultClass {
       try make(lane.root, &random)
       switch try lane.examine(subject.context, root: lane.root, .verified) {
       case .ended(let ending): return "the process that looked at the file ended: \(ending)"
-      case .examined(let found): return complaint(found, subject.sound)
+      case .examined(let found): return complaint(found, subject.sound, keepsCatalog: keepsCatalog)
       }
     }
   }
 
-  private static func complaint(_ found: Examination, _ sound: Examination) -> String? {
+  private static func complaint(_ found: Examination, _ sound: Examination, keepsCatalog: Bool) -> String? {
     if let message = found.untypedError { return "an error without a type: \(message)" }
     let isSound = found.checking.digest != nil && found.damages.isEmpty
     if isSound, found.reading?.digest != sound.reading?.digest {
       return
         "check finds nothing, and what is read is not what was stored: \(found.reading.map { "\($0)" } ?? "nothing")"
     }
+    if isSound, found.restored == nil || found.salvaged != sound.objects || found.lostCount > 0 {
+      return "check finds nothing, and others do: \(found.restoring as Any), \(found.salvaging as Any)"
+    }
+    if keepsCatalog, found.salvaged == nil { return "nothing could be salvaged: \(found.salvaging as Any)" }
     if let name = found.objects.first(where: { sound.objects[$0.key] != $0.value })?.key {
       return "\(name) was read as another object, and no error"
     }

@@ -54,11 +54,12 @@ enum MapFaults: FaultClass {
     let process = try enterLimited(stage)
     let count = try fill(process, stage)
     var clones = 0
-    while clones < mapped {
+    while true {
       let answer = try process.answer("clone")
       if answer == "error mapFull" { break }
       guard answer == "ok" else { return "a clone in a map with little room: \(answer)" }
       clones += 1
+      if clones == mapped { return "\(clones) clones of a large value fitted a map of \(mapped) MiB" }
     }
     return try process.expect("projects", "\(stage.projects + count + clones)") ?? process.expect("check", "clean")
       ?? process.expect("room 0", "ok") ?? grown(process, "clone")

@@ -39,6 +39,7 @@ final class Performer {
     case "open":
       var options = StoreOptions()
       options.isReadOnly = word == "readonly"
+      options.usesCommitLog = word == "log"
       store = try ObjectStore.open(at: path, options: options)
     case "close":
       snapshot?.close()

@@ -35,8 +35,12 @@ final class Report {
   private(set) var trialCount = 0
   private let start = ContinuousClock.now
 
-  init(command: String) {
+  /// Whether each kind of fault has to have trials, or a word on why it has none.
+  private let isFull: Bool
+
+  init(command: String, isFull: Bool) {
     self.command = command
+    self.isFull = isFull
   }
 
   func add(_ type: any FaultClass.Type, _ group: TrialGroup, _ result: Result) {
@@ -55,6 +59,10 @@ final class Report {
       text = complaint.map { "**\($0)**" } ?? "all hold"
     }
     if result.trials == 0 { text = group.note ?? "no trial" }
+    if isFull, result.trials == 0, group.note == nil {
+      hasFailed = true
+      StandardError.write("FAILED: \(group.title): there is nothing to try\n")
+    }
     trialCount += result.trials
     if complaint != nil {
       hasFailed = true

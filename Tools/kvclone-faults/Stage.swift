@@ -38,15 +38,20 @@ struct Scene: Sendable {
       let stage = Stage(
         subject, root: lane.root, errors: lane.directory + "/actor.err", wrapper: wrapper?(lane.root) ?? [],
         SeededGenerator(seed: subject.context.workload.seed, stream: stream))
-      return try play(stage) ?? Self.epilogue(stage)
+      if let reason = try play(stage) { return reason }
+      try stage.end()
+      return try Self.epilogue(stage)
     }
   }
 
   /// Whatever was played: the store is sound, and bears a write.
   private static func epilogue(_ stage: Stage) throws -> String? {
     let last = stage.enter(wrapped: false)
-    return try last.expect("open", "ok") ?? last.expect("check", "clean") ?? last.expect("write", "ok")
+    let reason =
+      try last.expect("open", "ok") ?? last.expect("check", "clean") ?? last.expect("write", "ok")
       ?? last.expect("close", "ok")
+    if reason == nil { try stage.end() }
+    return reason
   }
 }
 
@@ -62,6 +67,7 @@ final class Stage {
   private let subject: DamageSubject
   private let errors: String
   private let wrapper: [String]
+  private var players: [Player] = []
 
   /// - Parameter wrapper: the words of a command that processes are started by.
   init(_ subject: DamageSubject, root: String, errors: String, wrapper: [String], _ random: SeededGenerator) {
@@ -76,9 +82,19 @@ final class Stage {
     digest = subject.sound.reading?.digest ?? ""
   }
 
-  /// A process that obeys; it is gone when nobody has it any more.
+  /// A process that obeys, until the scene ends.
   func enter(wrapped: Bool = true) -> Player {
-    Player(subject.context, root: root, errors: errors, wrapper: wrapped ? wrapper : [])
+    let player = Player(subject.context, root: root, errors: errors, wrapper: wrapped ? wrapper : [])
+    players.append(player)
+    return player
+  }
+
+  /// All leave that are still there.
+  ///
+  /// - Throws: ``Finding`` where one could not.
+  func end() throws {
+    defer { players = [] }
+    for player in players { try player.leave() }
   }
 }
 
@@ -113,8 +129,19 @@ final class Player {
   /// Says a line, and does not wait.
   func tell(_ line: String) { process.tell(line) }
 
-  func kill() { process.kill() }
+  /// - Throws: ``Finding`` where it was not there any more.
+  func kill() throws {
+    let ending = process.kill()
+    guard ending == .signal(SIGKILL) else {
+      throw Finding("a process that was to be killed had ended: \(ending.map { "\($0)" } ?? "it was not begun")")
+    }
+  }
 
-  /// Ends it, and waits for its end.
-  func leave() { process.stop() }
+  /// Lets it end, and waits for that.
+  ///
+  /// - Throws: ``Finding`` where it did not end well.
+  func leave() throws {
+    let ending = process.stop()
+    guard ending == .exit(0) else { throw Finding("a process that was to leave ended: \(ending)") }
+  }
 }
