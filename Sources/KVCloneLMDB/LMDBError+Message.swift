@@ -159,6 +159,8 @@ extension LMDBError: CustomStringConvertible {
       A sync failed, so nothing more is written. Close the store in every process and open it again; what was committed \
       comes from the log. See the kernel's log for the device.
       """
+    case .io(EROFS, let operation):
+      "\(operation) failed: the file system is mounted read-only. Remount it, or open the store read-only."
     case .io(let errno, let operation):
       "\(operation) failed with error \(errno) (\(errorText(errno))). See the kernel's log for the device."
     default: ""
