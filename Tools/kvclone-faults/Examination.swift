@@ -40,6 +40,8 @@ struct Examination: Codable, Sendable {
   var salvaging: Outcome?
   var salvaged: [String: String]?
   var losses: [String] = []
+  /// Whether it says of pages that they may have what is older: whose, it cannot know.
+  var hasDoubtfulPages = false
   var lossKinds: Set<String> = []
   /// Objects that the salvage says are lost, those included whose names it cannot know.
   var lostCount = 0
@@ -130,6 +132,7 @@ struct Examiner {
     beforeStep()
     examination.salvaging = Self.outcome {
       let report = try ObjectStore.salvage(from: path, to: root + "/salvaged")
+      examination.hasDoubtfulPages = report.losses.contains { $0.kind == .doubtfulObject && $0.object == nil }
       examination.losses = report.losses.compactMap(\.object)
       examination.lostCount = report.lostObjectCount
       examination.lossKinds = Set(report.lossCounts.keys.map(\.rawValue))

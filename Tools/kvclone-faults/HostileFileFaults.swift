@@ -92,7 +92,7 @@ enum HostileFileFaults: FaultClass {
   private static func complaint(salvage found: Examination, _ sound: Examination) -> String? {
     guard let salvaged = found.salvaged else { return nil }
     // An older state may be all that there is, and is said to be one.
-    if found.lossKinds.contains("state") { return nil }
+    if found.lossKinds.contains("state") || found.hasDoubtfulPages { return nil }
     func isNamed(_ object: String) -> Bool {
       let serial = object.drop { $0 != "/" }
       return found.losses.contains { $0.hasSuffix(serial) }

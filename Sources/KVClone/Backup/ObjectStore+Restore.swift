@@ -119,8 +119,20 @@ extension ObjectStore {
     }
     try run.check()
     try run.requireCurrent(file, source)
-    // Pages that nobody has are not copied.
+    // Pages that nobody has are not copied. A page that is in use, and may be used again, is of an older state, however sound.
     try run.refuse(report.damages.filter { $0.kind != .pageLeak }, source)
+    if let page = map.findings.first(where: { $0.problem == .usedAndFree })?.page {
+      throw StoreError(
+        .damaged,
+        """
+        the store at \(source) is damaged: page \(page) is in use, and on the free list, so what it has may be older than the \
+        store's state; salvage what is readable; nothing was copied
+        """)
+    }
+    if map.isTruncated {
+      throw StoreError(
+        .damaged, "the store at \(source) is damaged: its free list; run `check` to see the extent; nothing was copied")
+    }
     try run.copy(file, to: copy, of: source)
   }
 
