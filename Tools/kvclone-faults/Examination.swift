@@ -26,6 +26,10 @@ struct Examination: Codable, Sendable {
   var reading: Outcome?
   /// The same for each object by itself, by its name: those that can be read.
   var objects: [String: String] = [:]
+  /// What each object has besides its links, and the serials of those that it is linked to; of what was salvaged, where there was
+  /// a salvage.
+  var values: [String: String] = [:]
+  var neighbors: [String: Set<UInt64>] = [:]
   /// What is found by each value of each index.
   var fetching: Outcome?
   /// A clone of each project within the store, its large values copied; by the project's name.
@@ -89,6 +93,7 @@ struct Examiner {
       examination.reading = Self.outcome { try StoreDigest.content(of: store).digest }
       beforeStep()
       examination.objects = Self.objects(of: store)
+      Self.describe(store, in: &examination)
       beforeStep()
       examination.fetching = Self.outcome { try store.read { try IndexDigest.of(store.model, $0) } }
       projects = Array(((try? store.read { try Workload.ids(of: "Project", in: $0) }) ?? []).prefix(Self.projectLimit))
@@ -136,7 +141,7 @@ struct Examiner {
       examination.losses = report.losses.compactMap(\.object)
       examination.lostCount = report.lostObjectCount
       examination.lossKinds = Set(report.lossCounts.keys.map(\.rawValue))
-      examination.salvaged = try soundObjects(at: root + "/salvaged")
+      examination.salvaged = try soundObjects(at: root + "/salvaged") { Self.describe($0, in: &examination) }
       return "salvaged"
     }
     return examination
@@ -157,12 +162,13 @@ struct Examiner {
   }
 
   /// The objects of a store that has to be sound.
-  private func soundObjects(at path: String) throws -> [String: String] {
+  private func soundObjects(at path: String, _ look: (ObjectStore) -> Void = { _ in }) throws -> [String: String] {
     beforeStep()
     let store = try ObjectStore.open(at: path)
     defer { store.close() }
     let report = try store.check(CheckOptions(readData: true))
     if let damage = report.damages.first { throw Finding("\(path) was made, and is damaged: \(damage.message)") }
+    look(store)
     return Self.objects(of: store)
   }
 
@@ -211,6 +217,22 @@ struct Examiner {
       }
     }
     return objects
+  }
+
+  private static func describe(_ store: ObjectStore, in examination: inout Examination) {
+    for entity in store.model.entities where !entity.isAbstract {
+      for id in readableIDs(of: entity.name, store) {
+        try? store.read { transaction in
+          let name = "\(entity.name)/\(id.serial)"
+          examination.values[name] = try GraphDigest.of(
+            id, store.model, transaction, followsOwned: false, hasLinks: false)
+          for relationship in entity.relationships {
+            let members = try transaction.members(id, relationship.name)
+            examination.neighbors[name, default: []].formUnion(members.map(\.serial))
+          }
+        }
+      }
+    }
   }
 
   /// So many serials behind one that cannot be read are tried one by one.

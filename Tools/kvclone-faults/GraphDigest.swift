@@ -5,15 +5,19 @@ struct GraphDigest {
   private var digest = StoreDigest()
   private var numbers: [ObjectID: UInt64] = [:]
   private var queue: [ObjectID] = []
+  private var hasLinks = true
 
   /// - Parameters:
   ///   - followsOwned: whether the objects that belong to it count too, as a clone takes them along: those of relationships
   ///     whose inverse is to-one. Then ids do not count, so that all clones of an object have one number. Otherwise links are
   ///     told by ids.
+  ///   - hasLinks: whether what it is linked to counts.
   static func of(
-    _ root: ObjectID, _ model: ManagedObjectModel, _ transaction: borrowing ReadTransaction, followsOwned: Bool = true
+    _ root: ObjectID, _ model: ManagedObjectModel, _ transaction: borrowing ReadTransaction, followsOwned: Bool = true,
+    hasLinks: Bool = true
   ) throws -> String {
     var run = GraphDigest()
+    run.hasLinks = hasLinks
     _ = run.number(root)
     var next = 0
     while next < run.queue.count {
@@ -41,6 +45,7 @@ struct GraphDigest {
       digest.hash.add(name)
       try digest.add(try object.value(name), of: id, name, transaction, &blobs)
     }
+    guard hasLinks else { return }
     for relationship in entity.relationships.sorted(by: { $0.name < $1.name }) {
       digest.hash.add(relationship.name)
       let members = try transaction.members(id, relationship.name)

@@ -97,7 +97,12 @@ enum HostileFileFaults: FaultClass {
       let serial = object.drop { $0 != "/" }
       return found.losses.contains { $0.hasSuffix(serial) }
     }
-    for (name, digest) in salvaged where sound.objects[name] != digest && !isNamed(name) {
+    // A link is two objects', and one of them is named.
+    func differsByNamed(_ name: String) -> Bool {
+      let others = (found.neighbors[name] ?? []).symmetricDifference(sound.neighbors[name] ?? [])
+      return found.values[name] == sound.values[name] && !others.isEmpty && others.allSatisfy { isNamed("/\($0)") }
+    }
+    for (name, digest) in salvaged where sound.objects[name] != digest && !isNamed(name) && !differsByNamed(name) {
       return "\(name) was salvaged as another object, and is not named: \(found.lossKinds.sorted())"
     }
     // Of those that a lost page had, it may know the number alone.
