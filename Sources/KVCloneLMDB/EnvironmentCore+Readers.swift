@@ -11,7 +11,7 @@ extension EnvironmentCore {
       for index in 0..<Self.slotCount {
         let slot = unsafe slots + index
         if unsafe !slot.pointee.claim() { continue }
-        if unsafe !slot.pointee.needsAttention, let transaction = unsafe slot.pointee.transaction {
+        if unsafe !slot.pointee.needsAttention, let transaction = unsafe slot.pointee.content.pointee.transaction {
           if unsafe renew(transaction) == 0 {
             let handle = unsafe LMDBTransactionHandle(pointer: transaction)
             unsafe slot.pointee.noteBegin(handle)
@@ -120,7 +120,7 @@ extension EnvironmentCore {
       state.withLock { $0.unpooled[place] = reader }
       return transaction
     } catch {
-      unsafe slot.pointee.map.forget()
+      unsafe slot.pointee.content.pointee.map.forget()
       unsafe slot.deinitialize(count: 1)
       unsafe slot.deallocate()
       leave()
@@ -131,7 +131,7 @@ extension EnvironmentCore {
   /// Renews the slot's transaction, or begins one in it. On failure, a pooled slot is idle again.
   private func beginRead(in slot: UnsafeMutablePointer<ReaderSlot>) throws(LMDBError) -> LMDBReadTransaction {
     var code: Int32 = 0
-    var transaction = unsafe slot.pointee.transaction
+    var transaction = unsafe slot.pointee.content.pointee.transaction
     if let renewed = unsafe transaction {
       code = unsafe renew(renewed)
       if code == MDB_MAP_RESIZED, unsafe adoptMapSize(slot) { code = unsafe renew(renewed) }
@@ -148,8 +148,8 @@ extension EnvironmentCore {
     }
     guard code == 0, let begun = unsafe transaction else {
       let failure = error(code, "mdb_txn_begin")
-      unsafe slot.pointee.transaction = nil
-      unsafe slot.pointee.map.forget()
+      unsafe slot.pointee.content.pointee.transaction = nil
+      unsafe slot.pointee.content.pointee.map.forget()
       if code == MDB_PANIC { state.withLock { $0.isFatal = true } }
       if unsafe slot.pointee.isPooled {
         unsafe slot.pointee.state.store(ReaderSlot.idle, ordering: .sequentiallyConsistent)
@@ -157,7 +157,7 @@ extension EnvironmentCore {
       }
       throw failure
     }
-    unsafe slot.pointee.transaction = begun
+    unsafe slot.pointee.content.pointee.transaction = begun
     let handle = unsafe LMDBTransactionHandle(pointer: begun)
     unsafe slot.pointee.noteBegin(handle)
     return unsafe LMDBReadTransaction(slot: slot, handle: handle)
@@ -186,8 +186,8 @@ extension EnvironmentCore {
       }
       return
     }
-    if let transaction = unsafe slot.pointee.transaction { unsafe mdb_txn_abort(transaction) }
-    unsafe slot.pointee.map.forget()
+    if let transaction = unsafe slot.pointee.content.pointee.transaction { unsafe mdb_txn_abort(transaction) }
+    unsafe slot.pointee.content.pointee.map.forget()
     unsafe slot.deinitialize(count: 1)
     core.leave(UInt(bitPattern: slot))
     // Not before: another reader's slot may lie here then, and what is noted of it must stay.

@@ -221,10 +221,10 @@ final class EnvironmentCore: @unchecked Sendable {
     forgetMap()
     for index in 0..<Self.slotCount {
       guard unsafe slots[index].state.load(ordering: .relaxed) == ReaderSlot.locked,
-        let transaction = unsafe slots[index].transaction
+        let transaction = unsafe slots[index].content.pointee.transaction
       else { continue }
       unsafe mdb_txn_abort(transaction)
-      unsafe slots[index].transaction = nil
+      unsafe slots[index].content.pointee.transaction = nil
     }
   }
 }

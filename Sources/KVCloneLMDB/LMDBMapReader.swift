@@ -14,13 +14,13 @@ package struct LMDBMapReader {
   /// The code for "only LMDB can say". It has no such code.
   package static var askLMDB: Int32 { 1 }
 
-  let slot: UnsafeMutablePointer<ReaderSlot>
+  private let content: UnsafeMutablePointer<ReaderSlot.Content>
   let handle: LMDBTransactionHandle
   private let snapshot: UInt64
 
   @inline(__always)
   init(slot: UnsafeMutablePointer<ReaderSlot>, handle: LMDBTransactionHandle) {
-    unsafe self.slot = unsafe slot
+    unsafe content = unsafe slot.pointee.content
     self.handle = handle
     snapshot = handle.commitNumber
   }
@@ -30,7 +30,7 @@ package struct LMDBMapReader {
   /// The tree of a table, if it can be read here.
   @inline(__always)
   func tree(_ dbi: UInt32, isScan: Bool = false) -> MapTree? {
-    if let trees = unsafe slot.pointee.map.trees, unsafe Int(dbi) < slot.pointee.map.count {
+    if let trees = unsafe content.pointee.map.trees, unsafe Int(dbi) < content.pointee.map.count {
       let tree = unsafe trees + Int(dbi)
       if unsafe tree.pointee.snapshot == snapshot, unsafe tree.pointee.depth >= 0 { return unsafe tree.pointee }
     }
@@ -39,7 +39,7 @@ package struct LMDBMapReader {
 
   @inline(never)
   private func findTree(_ dbi: UInt32, isScan: Bool) -> MapTree? {
-    guard let tree = unsafe slot.pointee.map.reserve(dbi) else { return nil }
+    guard let tree = unsafe content.pointee.map.reserve(dbi) else { return nil }
     if unsafe tree.pointee.snapshot != snapshot {
       unsafe tree.pointee.snapshot = snapshot
       unsafe tree.pointee.depth = MapTree.unknown
@@ -60,18 +60,18 @@ package struct LMDBMapReader {
     var flags: UInt32 = 0
     // EINVAL for a table that was opened after this transaction began.
     guard unsafe mdb_dbi_flags(handle.pointer, dbi, &flags) == 0, flags == 0 else { return nil }
-    if unsafe tree.name == nil { unsafe tree.name = unsafe slot.pointee.core.takeUnretainedValue().copyName(dbi) }
+    if unsafe tree.name == nil { unsafe tree.name = unsafe content.pointee.core.takeUnretainedValue().copyName(dbi) }
     guard let name = unsafe tree.name else { return nil }
     let key = unsafe UnsafeRawBufferPointer(start: name, count: strlen(name))
     let found = unsafe rawGet(handle.pointer, LMDBEnvironment.mainDatabase, key)
     guard found.code == 0, found.count == PageTree.length, let bytes = unsafe found.base else { return nil }
-    if unsafe slot.pointee.map.start == nil {
-      guard let start = unsafe slot.pointee.core.takeUnretainedValue().start(ofMapWith: bytes) else { return nil }
-      unsafe slot.pointee.map.start = unsafe start
+    if unsafe content.pointee.map.start == nil {
+      guard let start = unsafe content.pointee.core.takeUnretainedValue().start(ofMapWith: bytes) else { return nil }
+      unsafe content.pointee.map.start = unsafe start
     }
     let entry = unsafe PageTree(bytes)
     _ = isReadable(entry.root)
-    let lastPage = unsafe slot.pointee.map.pageLimit &- 1
+    let lastPage = unsafe content.pointee.map.pageLimit &- 1
     guard entry.isPlain, entry.isPlausible(lastPage: lastPage), entry.depth <= MapTree.maximumDepth else { return nil }
     return entry
   }
@@ -81,20 +81,20 @@ package struct LMDBMapReader {
   /// A page of the map.
   @inline(__always)
   func page(_ number: UInt64) -> PageView? {
-    guard isReadable(number), let start = unsafe slot.pointee.map.start else { return nil }
+    guard isReadable(number), let start = unsafe content.pointee.map.start else { return nil }
     return unsafe PageView(start + Int(truncatingIfNeeded: number &* UInt64(PageView.size)))
   }
 
   /// Whether there is such a page; it may be one that was written since anybody asked.
   @inline(__always)
   private func isReadable(_ number: UInt64) -> Bool {
-    unsafe number < slot.pointee.map.pageLimit || number < findPageLimit()
+    unsafe number < content.pointee.map.pageLimit || number < findPageLimit()
   }
 
   @inline(never)
   private func findPageLimit() -> UInt64 {
-    let count = unsafe slot.pointee.core.takeUnretainedValue().readablePageCount()
-    unsafe slot.pointee.map.pageLimit = count
+    let count = unsafe content.pointee.core.takeUnretainedValue().readablePageCount()
+    unsafe content.pointee.map.pageLimit = count
     return count
   }
 

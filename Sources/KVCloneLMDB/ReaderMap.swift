@@ -113,7 +113,7 @@ extension EnvironmentCore {
   /// Before the map moves, or goes. Nobody is live.
   func forgetMap() {
     mapStart.store(0, ordering: .relaxed)
-    for index in 0..<Self.slotCount { unsafe slots[index].map.forget() }
+    for index in 0..<Self.slotCount { unsafe slots[index].content.pointee.map.forget() }
   }
 
   /// How many pages can be looked at: LMDB's map reaches beyond the file, and the file can be shorter than its last page

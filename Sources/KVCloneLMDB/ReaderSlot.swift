@@ -16,22 +16,36 @@ struct ReaderSlot: ~Copyable {
   /// False for a reader beyond the slots of its core, which is freed with its transaction.
   let isPooled: Bool
   let core: Unmanaged<EnvironmentCore>
-  /// Nil until the slot is used for the first time. Belongs to whoever has set `state`.
-  var transaction: OpaquePointer?
+  /// Belongs to whoever has set `state`. It is no part of the slot: who changes a part of a value has, by Swift's rules, all of it to
+  /// himself, and other threads look at `state` all the time.
+  let content: UnsafeMutablePointer<Content>
   let isOneSided = Barrier.isOneSided
-  /// Belongs to whoever has set `state`, as the transaction does.
-  var map = ReaderMap()
   /// When the transaction began, for whoever lists readers; 0 while there is none.
   private let since = Atomic<UInt64>(0)
   /// The commit that it sees.
   private let commit = Atomic<UInt64>(0)
-  private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
+  private let padding: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
+    (0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+  @safe
+  struct Content: ~Copyable {
+    let core: Unmanaged<EnvironmentCore>
+    /// Nil until the slot is used for the first time.
+    var transaction: OpaquePointer?
+    var map = ReaderMap()
+  }
 
   init(core: Unmanaged<EnvironmentCore>, isPooled: Bool) {
     state = Atomic(isPooled ? Self.idle : Self.busy)
     self.isPooled = isPooled
     unsafe self.core = unsafe core
-    unsafe transaction = nil
+    unsafe content = .allocate(capacity: 1)
+    unsafe content.initialize(to: Content(core: core, transaction: nil))
+  }
+
+  deinit {
+    unsafe content.deinitialize(count: 1)
+    unsafe content.deallocate()
   }
 
   @inline(__always)
