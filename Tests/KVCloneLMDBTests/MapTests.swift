@@ -25,7 +25,9 @@ import Testing
     try writer.commit()
   }
 
-  @Test func reservesOneTebibyte() throws {
+  // A sanitizer leaves less of the address space, which tests that run beside this one have to share.
+  @Test(.enabled(if: ProcessInfo.processInfo.environment["KVCLONE_SANITIZER"] == nil, "a sanitizer has the room"))
+  func reservesOneTebibyte() throws {
     let environment = try store.create()
     #expect(try environment.info().mapSize == 1 << 40)
   }
