@@ -43,8 +43,7 @@ enum Interruption {
           isJSON
           ? #"{"message_type":"exit_error","code":\#(code),"kind":"interrupted","message":"interrupted; \#(outcome)"}"#
           : "kvclone: interrupted; \(outcome)"
-        StandardError.write(text + "\n")
-        _exit(code)
+        StandardError.end(text + "\n", code: code)
       }
     }
   }

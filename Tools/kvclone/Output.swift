@@ -62,6 +62,14 @@ enum StandardError {
     }
   }
 
+  /// Writes the process's last words, and ends it: what another thread still has to show does not come after them.
+  static func end(_ text: String, code: Int32) -> Never {
+    isBarShown.withLock { isShown in
+      put(isShown ? eraseLine + text : text)
+      _exit(code)
+    }
+  }
+
   /// Shows a bar in place of the one before; an empty one takes it away.
   static func writeBar(_ text: String) {
     isBarShown.withLock { isShown in
