@@ -22,6 +22,7 @@ final class Campaign: Sendable {
   /// By their directories.
   private let contexts = Mutex<[String: TrialContext]>([:])
   /// By their contexts' directories.
+  private let standstill = Standstill()
   private let timings = Mutex<[String: RunTiming]>([:])
   /// By their contexts' directories and shapes.
   private let subjects = Mutex<[String: DamageSubject]>([:])
@@ -145,7 +146,7 @@ final class Campaign: Sendable {
         defer { next += 1 }
         return next < trials.count ? trials[next] : nil
       }) {
-        guard let (reason, isOfTrial) = Self.attempt(trial, lane) else { continue }
+        guard let (reason, isOfTrial) = attempt(trial, lane) else { continue }
         // That a planted mistake is found is no failure.
         let kept = group.verdict == nil ? keep(lane, trial) : nil
         failures.withLock {
@@ -158,7 +159,17 @@ final class Campaign: Sendable {
       duration: ContinuousClock.now - start)
   }
 
-  /// Nil, or what did not hold, and whether it is the trial that failed.
+  /// Nil, or what did not hold, and whether it is the trial that failed. Made again where the machine stood still meanwhile.
+  private func attempt(_ trial: Trial, _ lane: Lane) -> (String, Bool)? {
+    while true {
+      let before = standstill.known
+      guard let failure = Self.attempt(trial, lane) else { return nil }
+      let isLate = failure.0.contains(ChildProcess.Ending.late)
+      if !isLate || standstill.total == before { return failure }
+      StandardError.write("the machine stood still during trial \(trial.id), which is made again: \(failure.0)\n")
+    }
+  }
+
   private static func attempt(_ trial: Trial, _ lane: Lane) -> (String, Bool)? {
     do { return try trial.run(lane).map { ($0, false) } } catch { return ("the trial itself failed: \(error)", true) }
   }

@@ -7,10 +7,13 @@ struct ChildProcess: Sendable {
     case exit(Int32)
     case signal(Int32)
 
+    /// What `SIGALRM` means: the child asked for it.
+    static let late = "it did not end in time"
+
     var description: String {
       switch self {
       case .exit(let code): "exit \(code)"
-      case .signal(SIGALRM): "signal 14: it did not end in time"
+      case .signal(SIGALRM): "signal 14: \(Self.late)"
       case .signal(let number): "signal \(number)"
       }
     }

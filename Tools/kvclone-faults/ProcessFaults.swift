@@ -65,6 +65,21 @@ enum ProcessFaults: FaultClass {
     return growth <= growthLimit ? nil : "the file still grew by \(growth) bytes after 260 commits beside a dead reader"
   }
 
+  /// The same commits beside a reader that is there and holds what it sees: the limit has to be too low for them, or it would
+  /// say nothing about dead ones.
+  static func besideLivingReader(_ campaign: Campaign) throws -> [Trial] {
+    let scene = Scene(id: "living-reader", title: "", count: 5, quickCount: 1) { stage in
+      let (reader, writer) = (stage.enter(), stage.enter())
+      if let reason = try reader.expect("open", "ok") ?? reader.expect("pin", "ok") ?? writer.expect("open", "ok") {
+        throw Finding(reason)
+      }
+      let growth = try growth(writer, commits)
+      if growth <= growthLimit { return nil }
+      return "the file grew by \(growth) bytes in \(commits) commits beside a living reader"
+    }
+    return try Scene.groups([scene], campaign, stream: 11_900_000).flatMap(\.trials)
+  }
+
   private static func killedWriter(_ stage: Stage) throws -> String? {
     let (victim, other) = (stage.enter(), stage.enter())
     let isOpenBefore = stage.random.chance(50)

@@ -34,6 +34,7 @@ enum SelfTestFaults: FaultClass {
     if !campaign.isQuick {
       groups.append(planted("a stuck reader is not evicted", [SoakFaults.withoutPolicy(campaign)]))
     }
+    groups.append(livingReader(try ProcessFaults.besideLivingReader(campaign)))
     groups.append(lateSnapshot(context))
     groups.append(wrongAcknowledgement(context))
     return groups
@@ -158,6 +159,13 @@ enum SelfTestFaults: FaultClass {
     guard let key = random.element(keys) else { throw Finding("nothing was saved for a snapshot") }
     _ = try transaction.delete(table, key.span.bytes)
     try transaction.commit()
+  }
+
+  /// A reader lives on whose pages were to be free: the limit for the file's growth has to tell each time.
+  private static func livingReader(_ trials: [Trial]) -> TrialGroup {
+    TrialGroup(title: "planted: a reader that keeps its pages", trials: trials) { failures, trials in
+      failures == trials ? nil : "the file stayed small beside \(trials - failures) of \(trials) living readers"
+    }
   }
 
   private static func wrongAcknowledgement(_ context: TrialContext) -> TrialGroup {
