@@ -89,7 +89,10 @@ struct CommitLogRecovery {
     let record = CommitLogRecord()
     // First all is looked at, and then all is written: a log that is not this file's changes nothing.
     var found = LogEnd(head)
-    try checkBelongs(data, head, found.scan(file, record))
+    while found.next(file, record) {
+      if unsafe !record.forEachPage({ _, _ in true }) { throw .commitLog(.damaged, path: paths.commitLog) }
+    }
+    try checkBelongs(data, head, found)
     found = LogEnd(head)
     var failure = invalidate()
     if failure != 0 { throw LMDBError(code: failure, operation: "write to lock.mdb") }

@@ -19,6 +19,8 @@ package final class PageFile: Sendable {
   let watch: PageWatch?
   /// Pages that a commit log has, and which are read from there.
   private let overlay: CommitLogOverlay?
+  /// The newest commit of the file's own meta pages, at first; nil where both are damaged. With an overlay only.
+  private let fileCommit: UInt64?
 
   /// The state that the environment's next read transaction would see, read through the environment's own descriptor:
   /// closing another one would drop LMDB's locks. Writers go on meanwhile.
@@ -92,6 +94,7 @@ package final class PageFile: Sendable {
     meta = found.meta
     metaFindings = found.findings
     self.overlay = overlay
+    fileCommit = overlay == nil ? nil : MetaPair(descriptor, pinned: nil).meta?.commitNumber
     let byteCount = UInt64(max(0, try FileSystem.facts(descriptor: descriptor).byteCount))
     self.byteCount = max(byteCount, overlay?.end ?? 0)
   }
@@ -109,8 +112,10 @@ package final class PageFile: Sendable {
   /// the first that may use pages again which state N has; it begins after commit N + 2.
   package var isStillCurrent: Bool {
     if hold.keepsPages { return true }
+    // The log has the same meta pages as ever. Who writes it back, and goes on, writes into the file.
+    if overlay != nil { return MetaPair(descriptor, pinned: nil).meta?.commitNumber == fileCommit }
     guard let meta else { return true }
-    guard let now = MetaPair(descriptor, pinned: nil, overlay: overlay).meta else { return false }
+    guard let now = MetaPair(descriptor, pinned: nil).meta else { return false }
     return now.commitNumber <= meta.commitNumber || now.commitNumber - meta.commitNumber < 2
   }
 

@@ -16,7 +16,13 @@ extension PageReader {
       guard try move(&path, tree, by: 1, skipping: true) else { return }
     }
     let isHollow = table == hollowTable
+    // A tree that nobody has walked may come to a page again and again. A sound one has each of the file's pages at most once.
+    var leavesLeft = max(file.meta?.lastPage ?? 0, file.byteCount / UInt64(LMDBLimits.pageSize))
     repeat {
+      guard leavesLeft > 0 else {
+        throw PageError(page: path.pages[tree.depth - 1], problem: .reachedTwice)
+      }
+      leavesLeft -= 1
       let page = try leaf(path, tree)
       let isHeld = cache.hold(page)
       defer { if isHeld { cache.letGo(page) } }

@@ -124,16 +124,19 @@ import Testing
     try session.storage.backend.commit()
   }
 
-  /// Makes a store, plants a second object, and salvages it.
+  /// Makes a store, plants a second object, or so many more, and salvages it.
   private func salvage(
     _ entity: String, _ make: (inout WriteTransaction) throws -> [String: [ObjectID]],
-    _ attributes: [String: AttributeValue?] = [:], then check: (ObjectStore, [String]) throws -> Void
+    _ attributes: [String: AttributeValue?] = [:], count: Int = 1, then check: (ObjectStore, [String]) throws -> Void
   ) throws {
     let files = try TestStore(Self.model)
     let links = try files.store.write { tx in try make(&tx) }
-    try plant(files.store) { session in
-      let entity = try session.schema.entity(entity)
-      _ = try session.insert(entity, attributes, links)
+    // Each by a commit of its own: the later ones have more right to the values.
+    for _ in 0..<count {
+      try plant(files.store) { session in
+        let entity = try session.schema.entity(entity)
+        _ = try session.insert(entity, attributes, links)
+      }
     }
     #expect(try files.store.check().damages.contains { $0.kind == .duplicateValues })
     files.store.close()
@@ -158,6 +161,19 @@ import Testing
       #expect(losses == ["value Word/1 text breaks a rule"])
       let texts = try store.objects("Word").map { try store.value($0, "text") }
       #expect(texts == [nil, "ete"])
+    }
+  }
+
+  /// Each of them loses once, and none what it has left: the first one was asked again for each of the others, and went.
+  @Test(arguments: [2, 70]) func allButOneGiveUpWhatTheyShare(count: Int) throws {
+    func make(_ tx: inout WriteTransaction) throws -> [String: [ObjectID]] {
+      try tx.insert("Word", ["text": "Été"])
+      return [:]
+    }
+    try salvage("Word", make, ["text": "ete"], count: count) { store, losses in
+      #expect(losses == (1...count).map { "value Word/\($0) text breaks a rule" })
+      let texts = try store.objects("Word").map { try store.value($0, "text") }
+      #expect(texts == Array(repeating: nil, count: count) + ["ete"])
     }
   }
 

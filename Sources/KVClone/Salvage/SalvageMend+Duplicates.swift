@@ -7,7 +7,7 @@ extension SalvageMend {
   /// less is sure loses its value, or, where that is derived, what it is derived from.
   func resolveDuplicates() throws(StoreError) {
     guard schema.entities.contains(where: { !$0.constraints.isEmpty }) else { return }
-    // Of three with the same values, two stay after the first round.
+    // Who gave something up has it no more when the next round looks; what else it has may be another one's, too.
     for _ in 0..<64 {
       try run.steps.check()
       var session = try writeSession()
@@ -30,6 +30,9 @@ extension Session {
   /// Objects that have the same values under a uniqueness constraint as another one, which has more right to them.
   fileprivate borrowing func duplicates(_ run: SalvageRun) throws(StoreError) -> [(ObjectID, CompiledConstraint)] {
     var walk = IndexWalk()
+    // By the first of those with the same values: the one that has most right to them so far.
+    var keepers: [ObjectID: ObjectID] = [:]
+    var losers = Set<ObjectID>()
     var found: [(ObjectID, CompiledConstraint)] = []
     try forEachEntry(schema.tables.indexes) { (key, _) throws(StoreError) in
       guard let id = try? IndexKey.objectID(of: copy key), let index = try? IndexKey.indexID(of: copy key) else {
@@ -39,9 +42,11 @@ extension Session {
       let entity = try schema.entity(of: view, id: id)
       guard let constraint = entity.constraints.first(where: { $0.indexID == index }) else { return true }
       let values = try constraint.values(entity, view, id, schema)
-      guard let builder = constraint.builder(for: values), let other = walk.earlier(builder, values, id) else {
+      guard let builder = constraint.builder(for: values), let first = walk.earlier(builder, values, id) else {
+        keepers[id] = nil
         return true
       }
+      let other = keepers[first] ?? first
       let earlier = try existingRecord(other)
       if builder.isTruncated {
         let entity = try schema.entity(of: earlier, id: other)
@@ -49,7 +54,10 @@ extension Session {
       }
       let isFirst =
         run.isDoubtful(other) == run.isDoubtful(id) ? earlier.commit >= view.commit : run.isDoubtful(id)
-      found.append((isFirst ? id : other, constraint))
+      let loser = isFirst ? id : other
+      if !isFirst { keepers[first] = id }
+      // What it gives up for one constraint may be enough for another one: the next round sees.
+      if losers.insert(loser).inserted { found.append((loser, constraint)) }
       return true
     }
     return found
