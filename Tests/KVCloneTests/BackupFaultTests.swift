@@ -83,6 +83,39 @@ struct BackupFaultTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: root).sorted() == ["sound", "test.kvclone", "unread"])
   }
 
+  /// LMDB takes the page by its number alone and goes on; the copy would have been of the commit before.
+  @Test("an open store whose newest meta page is damaged is not backed up without its last commit")
+  func damagedMetaPage() throws {
+    let fixture = try BackupFixture()
+    let data = try #require(FileHandle(forUpdatingAtPath: fixture.test.path + "/data.mdb"))
+    try data.seek(toOffset: 0)
+    let bytes = Array(try #require(try data.read(upToCount: 8192)))
+    func number(_ offset: Int) -> UInt64 {
+      bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
+    }
+    let newest = number(144) > number(4096 + 144) ? 0 : 4096
+    // The version.
+    try data.seek(toOffset: UInt64(newest + 20))
+    try data.write(contentsOf: [bytes[newest + 20] ^ 4])
+    expectError(.damaged) { try fixture.store.backup(to: fixture.root + "/b") }
+    #expect(try fixture.names().isEmpty)
+    try data.seek(toOffset: UInt64(newest + 20))
+    try data.write(contentsOf: [bytes[newest + 20]])
+    try data.close()
+    try fixture.store.backup(to: fixture.root + "/b")
+  }
+
+  @Test("a large value without one of its pieces is in no backup")
+  func lostPiece() throws {
+    let fixture = try CheckFixture()
+    let root = fixture.files.root
+    let chunk = try #require(try fixture.entries(fixture.tables.blobs).last)
+    try fixture.delete(fixture.tables.blobs, chunk.key)
+    let error = expectError(.damaged) { try fixture.store.backup(to: root + "/b") }
+    #expect(error?.message.contains("chunks are there") == true, "\(String(describing: error))")
+    #expect(!FileSystem.exists(root + "/b"))
+  }
+
   @Test("sources that are open, linked, or of other modes are refused")
   func strangeSources() throws {
     let fixture = try BackupFixture()

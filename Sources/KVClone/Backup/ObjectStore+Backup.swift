@@ -112,6 +112,11 @@ extension BackupRun {
   ) throws(StoreError) {
     try check()
     let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment, watch: watch()) }
+    // LMDB goes on by the number alone. What is not a sound page of that number would be left out for the state before, and that is
+    // not the one that was to be saved.
+    if let finding = file.metaFindings.first {
+      throw StoreError(PageError(page: finding.page, problem: finding.problem))
+    }
     try self.copy(file, to: copy, of: source)
   }
 }

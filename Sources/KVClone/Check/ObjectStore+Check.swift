@@ -102,7 +102,10 @@ extension ObjectStore {
     let expected = TableCode.fixed + run.schema.rootCodes.map { TableCode.objects(rootCode: $0) }
     run.begin([], lost: LostKeys(map, expected: expected))
     run.take(map)
-    if run.isFull || file.meta == nil { return run.report(pageCount: map.pageCount, isTruncated: map.isTruncated) }
+    // Where not all pages were walked, the others may lead in circles.
+    if run.isFull || map.isTruncated || file.meta == nil {
+      return run.report(pageCount: map.pageCount, isTruncated: map.isTruncated)
+    }
     let engine = PageFileEngine(file, map, skipsData: !run.options.readData)
     let pages = try engine.beginReading()
     run.begin(TableCode.history.map { StorageTable(code: $0, handle: 0) }, pages, lost: run.lost)

@@ -75,6 +75,24 @@ extension Session {
       let page = run.pages?.page(blobTables.blobinfo, ShortKey.blobInfo(serial).array)
       return run.reportBlob(serial, page: page, error.message)
     }
+    try checkBytes(of: serial, run)
+  }
+
+  /// Large values of objects whose model cannot be read: whether all of their bytes are there, and are those of the digest.
+  borrowing func checkUnowned(_ run: CheckRun) throws(StoreError) {
+    try forEachEntry(schema.tables.blobinfo) { (key, _) throws(StoreError) in
+      guard let serial = try? NumberKey.blobSerial(copy key), serial > 0 else {
+        run.report(
+          .malformedKey, page: run.page(schema.tables.blobinfo, key),
+          "the table of large values has a key that is no serial")
+        return !run.isFull
+      }
+      try checkBytes(of: serial, run)
+      return !run.isFull
+    }
+  }
+
+  private borrowing func checkBytes(of serial: UInt64, _ run: CheckRun) throws(StoreError) {
     // Pieces of it may be on a damaged page, which was told.
     if run.lost.intersects(blobTables.blobs, prefix: ShortKey.blobInfo(serial).array) { return }
     for problem in try storage.findProblems(blobTables, serial, readData: run.options.readData) {
