@@ -78,6 +78,8 @@ package struct IncrementValue: ValueCodec, Hashable {
       counts.append(count)
     }
     sinceName = try reader.getString()
+    // As of counters: what cannot overflow may be added to.
+    guard max(sinceEpoch, commit) <= UInt64(Int64.max) else { throw .outOfRange }
     guard sinceEpoch > 0, sinceCommit <= commit, !sinceName.isEmpty else { throw .outOfRange }
   }
 }

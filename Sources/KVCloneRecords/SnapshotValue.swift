@@ -90,11 +90,14 @@ package struct SnapshotValue: ValueCodec, Hashable {
     let holdCount = try reader.getCount(width: 4)
     epoch = try reader.get64()
     commit = try reader.get64()
+    // As of counters: what cannot overflow may be added to.
+    guard epoch <= UInt64(Int64.max), commit <= UInt64(Int64.max) else { throw .outOfRange }
     created = try reader.getDouble()
     expires = try reader.getOptionalDouble()
     objectCount = try reader.get64()
     guard objectCount <= UInt64(Int64.max) else { throw .outOfRange }
     nextBlobSerial = try reader.get64()
+    guard nextBlobSerial <= UInt64(Int64.max) else { throw .outOfRange }
     modelNumber = try reader.get16()
     nextLayoutID = try reader.get16()
     nextIndexID = try reader.get16()

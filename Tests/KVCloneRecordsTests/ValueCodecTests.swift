@@ -122,8 +122,15 @@ import Testing
     try check(snapshot, Golden.snapshot)
     snapshot.expires = 9
     #expect(try SnapshotValue(stored: snapshot.encoded(seed: 1), seed: 1) == snapshot)
+    let known = snapshot
     snapshot.watermarks.reverse()
     #expect(throws: RecordError.badOrder) { try SnapshotValue(stored: unchecked(snapshot), seed: 0) }
+    // Numbers that one is added to.
+    for path in [\SnapshotValue.commit, \.epoch, \.nextBlobSerial] {
+      var far = known
+      far[keyPath: path] = UInt64(Int64.max) + 1
+      #expect(throws: RecordError.outOfRange) { try SnapshotValue(stored: unchecked(far), seed: 0) }
+    }
   }
 
   @Test func preimages() throws {
