@@ -10,7 +10,7 @@ struct ClonePlanner {
   var tally: CloneTally
   private(set) var errors: [CloneError] = []
   private var reported: Set<UInt16> = []
-  private var patterns = PatternCache()
+  private var patterns = TextPatterns()
   /// Constraints whose values on clones may meet on two of them: not all columns are copied, or lead to clones.
   private let comparedConstraints: Set<UInt16>
   private var values = CloneValueTable()

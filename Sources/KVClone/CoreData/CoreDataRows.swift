@@ -135,11 +135,11 @@ struct CoreDataRows {
     if attribute.isExternal, try scan.front(column, 1) != nil {
       return try readExternal(attribute, column, stored, scan, into: &row)
     }
-    if description.type == .binary, case .blob(let bytes) = stored, let file = CoreDataValue.externalName(bytes) {
+    if description.type == .binary, case .blob(let bytes) = stored, CoreDataValue.externalName(bytes) != nil {
       try broken(
         failure(
           .wrongType,
-          "the name of an external file (\(file)), and the model does not store the attribute externally; give "
+          "the name of an external file, and the model does not store the attribute externally; give "
             + "the model that wrote the store", row, description.name), false)
       return false
     }

@@ -11,7 +11,7 @@ extension Session {
   /// All broken rules, at most 1,000 of them.
   borrowing func validationIssues() throws(StoreError) -> [ValidationIssue] {
     var issues: [ValidationIssue] = []
-    var patterns = PatternCache()
+    var patterns = TextPatterns()
     for set in [changes.inserted, changes.updated] {
       for (rootCode, serials) in set.sets.enumerated() {
         // Many models leave nothing to check, and nothing is read then.
@@ -25,7 +25,7 @@ extension Session {
     return issues
   }
 
-  private borrowing func validate(_ id: ObjectID, _ patterns: inout PatternCache, _ issues: inout [ValidationIssue])
+  private borrowing func validate(_ id: ObjectID, _ patterns: inout TextPatterns, _ issues: inout [ValidationIssue])
     throws(StoreError)
   {
     let view = try existingRecord(id)
@@ -98,7 +98,7 @@ extension CompiledRelationship {
 
 extension CompiledAttribute {
   /// The rule that a value breaks. An element of a composite attribute is asked only where the composite is there.
-  func brokenRule(_ value: AttributeValue?, _ patterns: inout PatternCache) -> (ValidationIssue.Kind, String)? {
+  func brokenRule(_ value: AttributeValue?, _ patterns: inout TextPatterns) -> (ValidationIssue.Kind, String)? {
     guard let value else {
       return description.isOptional ? nil : (.requiredValueMissing, "is required, and nil; set a value")
     }
@@ -113,18 +113,25 @@ extension CompiledAttribute {
     return nil
   }
 
-  private func brokenTextRule(_ text: String, _ patterns: inout PatternCache) -> (ValidationIssue.Kind, String)? {
+  private func brokenTextRule(_ text: String, _ patterns: inout TextPatterns) -> (ValidationIssue.Kind, String)? {
     if case .integer(let least) = description.minValue, Int64(text.utf16.count) < least {
       return (.stringTooShort, "is shorter than \(least) characters")
     }
     if case .integer(let most) = description.maxValue, Int64(text.utf16.count) > most {
       return (.stringTooLong, "is longer than \(most) characters")
     }
+    guard let pattern = description.regularExpression else { return nil }
+    switch patterns.answer(text, pattern) {
     // A pattern that cannot be read refuses nothing: the model's loader has warned of it.
-    if let pattern = description.regularExpression, !(patterns.matches(text, pattern) ?? true) {
-      return (.patternMismatch, "does not match the model's regular expression")
+    case .match, .unreadable: return nil
+    case .mismatch: return (.patternMismatch, "does not match the model's regular expression")
+    case .unknown:
+      return (
+        .patternMismatch,
+        "cannot be held against the model's regular expression: that takes \(TextPatterns.tooMuch); write the expression "
+          + "without repeating what repeats"
+      )
     }
-    return nil
   }
 
   private static func isLess(_ left: AttributeValue, than right: AttributeValue) -> Bool {

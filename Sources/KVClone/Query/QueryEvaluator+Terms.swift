@@ -56,8 +56,10 @@ extension QueryEvaluator {
     case .subquery(let members, let depth, let condition):
       try forEachValue(members, id, view, session) { (member) throws(StoreError) in
         guard case .object(let object) = member else { return true }
+        // The members may come from a subquery that has not ended: its own element is in this one's place, and is done with.
+        elements.removeLast(elements.count - depth)
         elements.append(object)
-        defer { elements.removeLast(elements.count - depth) }
+        defer { elements.removeLast(max(0, elements.count - depth)) }
         return try holds(condition, id, view, session) ? try body(member) : true
       }
     case .list(let terms):

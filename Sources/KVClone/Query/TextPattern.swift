@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// The regular expression of a MATCHES, for whole texts: ICU's, as Core Data's are.
+/// The regular expression of a MATCHES, or of a model's rule, for whole texts: ICU's, as Core Data's are.
 ///
 /// ICU tries one way to match after the other, and a pattern that repeats what repeats has more of them than anybody can wait
 /// for. So it is asked to report on its way, and stopped when it has reported too often: which texts that are is the pattern's
@@ -48,28 +48,45 @@ final class TextPattern {
   }
 }
 
-/// Regular expressions by their text, each compiled once.
+/// Regular expressions by their text, each compiled once, as long as there are few of them: each object may have one.
 struct TextPatterns {
+  private static let limit = 64
   /// nil for a pattern that cannot be read.
   private var compiled: [String: TextPattern?] = [:]
 
-  /// Whether the whole text matches. An object may hold the pattern, and one that cannot be read matches nothing.
-  mutating func matches(_ text: String, _ pattern: String) throws(StoreError) -> Bool {
+  enum Answer {
+    case match, mismatch
+    /// Nobody can read the pattern.
+    case unreadable
+    /// It would take more steps, or memory, than is allowed.
+    case unknown
+  }
+
+  mutating func answer(_ text: String, _ pattern: String) -> Answer {
     let known: TextPattern?
     if let compiled = compiled[pattern] {
       known = compiled
     } else {
       known = TextPattern(pattern)
+      if compiled.count >= Self.limit { compiled.removeAll(keepingCapacity: true) }
       compiled[pattern] = .some(known)
     }
-    guard let known else { return false }
-    guard let answer = known.matches(text) else {
+    guard let known else { return .unreadable }
+    return known.matches(text).map { $0 ? .match : .mismatch } ?? .unknown
+  }
+
+  /// Whether the whole text matches. An object may hold the pattern, and one that cannot be read matches nothing.
+  mutating func matches(_ text: String, _ pattern: String) throws(StoreError) -> Bool {
+    switch answer(text, pattern) {
+    case .match: return true
+    case .mismatch, .unreadable: return false
+    case .unknown:
       throw StoreError(
         .limitExceeded,
-        "whether a text of \(text.utf8.count) bytes matches a regular expression takes more than "
-          + "\(TextPattern.reportLimit * 10_000) steps, or too much memory; write it without repeating what repeats, or "
-          + "use LIKE")
+        "whether a text of \(text.utf8.count) bytes matches a regular expression takes \(Self.tooMuch); write it without "
+          + "repeating what repeats, or use LIKE")
     }
-    return answer
   }
+
+  static let tooMuch = "more than \(TextPattern.reportLimit * 10_000) steps, or too much memory"
 }

@@ -13,7 +13,7 @@ struct CloneIntoPlanner {
   /// Large binary values that clones refer to, by the source's serials.
   private(set) var blobs = SerialSet()
   private var reported: Set<UInt16> = []
-  private var patterns = PatternCache()
+  private var patterns = TextPatterns()
   private var unmatched: Set<ObjectID> = []
   /// What clones' constraint values are, where the models do not say already that they differ.
   var values = CloneValueTable()
