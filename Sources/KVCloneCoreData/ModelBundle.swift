@@ -153,10 +153,15 @@ struct ModelBundle {
       guard facts[.type] as? FileAttributeType == .typeRegular else {
         throw ModelFileError.unreadable(path: file, reason: "it is no regular file")
       }
-      guard let size = facts[.size] as? NSNumber, size.intValue <= limit else {
-        throw ModelFileError.tooLarge(path: file, limit: limit)
+      // What is read counts, and not what is said of it: some files have a size of 0 and do not end.
+      let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: target))
+      defer { try? handle.close() }
+      var bytes = Data()
+      while let piece = try handle.read(upToCount: 1 << 20), !piece.isEmpty {
+        bytes.append(piece)
+        if bytes.count > limit { throw ModelFileError.tooLarge(path: file, limit: limit) }
       }
-      return try Data(contentsOf: URL(fileURLWithPath: target))
+      return bytes
     } catch let error as ModelFileError {
       throw error
     } catch {

@@ -81,8 +81,9 @@ enum XMLTree {
   /// Whether the XML declaration, if there is one, names UTF-8 or no encoding.
   private static func declaresUTF8(_ bytes: Data) -> Bool {
     let head = String(decoding: bytes.prefix(512), as: UTF8.self)
-    guard let start = head.range(of: "<?xml "), let end = head.range(of: "?>", range: start.upperBound..<head.endIndex)
-    else { return true }
+    guard let start = head.range(of: "<?xml ") else { return true }
+    // One that goes on for longer than that is nobody's but an enemy's.
+    guard let end = head.range(of: "?>", range: start.upperBound..<head.endIndex) else { return false }
     let declaration = head[start.upperBound..<end.lowerBound]
     guard let encoding = declaration.range(of: "encoding") else { return true }
     let value = declaration[encoding.upperBound...].drop { $0 == "=" || $0 == " " }.dropFirst()

@@ -106,7 +106,7 @@ extension ManagedObjectModel {
     }
     guard attribute.type == .composite else { return }
     if let composite = attribute.compositeName {
-      guard composites.contains(where: { $0.name == composite }) else {
+      guard index.compositeNames.contains(composite) else {
         throw .unknownComposite(entity: entity, property: name, composite: composite)
       }
     } else if attribute.elements.isEmpty {

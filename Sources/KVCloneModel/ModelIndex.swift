@@ -16,8 +16,10 @@ struct ModelIndex: Sendable {
   private(set) var overflow: Int?
   /// A composite that contains itself.
   private(set) var cyclicComposite: String?
+  let compositeNames: Set<String>
 
   init(entities: [EntityDescription], composites: [CompositeAttributeDescription]) {
+    compositeNames = Set(composites.map(\.name))
     for (position, entity) in entities.enumerated() where positions[entity.name] == nil {
       positions[entity.name] = position
     }
@@ -38,8 +40,17 @@ struct ModelIndex: Sendable {
       }
       var resolvedAttributes = Self.merge(lineage.map(\.attributes))
       for place in resolvedAttributes.indices where resolvedAttributes[place].type == .composite {
-        let filled = elements.filled(resolvedAttributes[place])
-        if let filled { resolvedAttributes[place] = filled } else { overflow = overflow ?? position }
+        // Each has elements of its own: what a few composites have may be had by any number of attributes.
+        guard let size = elements.size(of: [resolvedAttributes[place]]) else {
+          overflow = overflow ?? position
+          continue
+        }
+        resolved += size.count
+        if resolved > ModelLimits.resolvedProperties {
+          overflow = overflow ?? position
+          break
+        }
+        resolvedAttributes[place] = elements.filling(resolvedAttributes[place])
       }
       let resolvedRelationships = Self.merge(lineage.map(\.relationships))
       attributes.append(resolvedAttributes)
@@ -129,13 +140,13 @@ private struct CompositeElements {
 
   private func isNamed(_ name: String) -> Bool { elements[name] != nil }
 
-  private struct Size {
+  fileprivate struct Size {
     var count = 0
     var depth = 0
   }
 
   /// Nil where an inner composite has no size, or it is above the limits.
-  private func size(of attributes: [AttributeDescription], level: Int = 0) -> Size? {
+  fileprivate func size(of attributes: [AttributeDescription], level: Int = 0) -> Size? {
     guard level < ModelLimits.compositeDepth else { return nil }
     var result = Size(count: attributes.count)
     for attribute in attributes where attribute.type == .composite {
@@ -156,12 +167,8 @@ private struct CompositeElements {
     return result
   }
 
-  /// The attribute with its elements, or nil where they cannot be filled in. The sizes bound the work.
-  func filled(_ attribute: AttributeDescription) -> AttributeDescription? {
-    size(of: [attribute]) == nil ? nil : filling(attribute)
-  }
-
-  private func filling(_ attribute: AttributeDescription) -> AttributeDescription {
+  /// The attribute with its elements. To be asked where they have a size.
+  fileprivate func filling(_ attribute: AttributeDescription) -> AttributeDescription {
     guard attribute.type == .composite else { return attribute }
     var result = attribute
     if let name = attribute.compositeName { result.elements = elements[name] ?? [] }

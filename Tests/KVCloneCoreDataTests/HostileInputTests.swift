@@ -39,6 +39,9 @@ struct HostileInputTests {
     #expect(kind(Data("<model/>".utf16.flatMap { [UInt8($0 & 255), UInt8($0 >> 8)] })) == "notUTF8")
     #expect(kind(Data("<model name=\"".utf8) + Data([0xE9]) + Data("\"/>".utf8)) == "notUTF8")
     #expect(kind("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><model/>") == "notUTF8")
+    // Behind where one looks for it.
+    let far = String(repeating: " ", count: 600)
+    #expect(kind("<?xml version=\"1.0\"\(far)encoding=\"ISO-8859-1\"?><model/>") == "notUTF8")
     #expect(kind("<?xml version='1.0' encoding = 'utf-8'?><model/>") == nil)
     #expect(kind("\u{FEFF}<?xml version='1.0'?><model/>") == nil)
     let loaded = try readEntity("<attribute name='größe' attributeType='String' defaultValueString='👋'/>")
@@ -59,6 +62,31 @@ struct HostileInputTests {
     let attributes = (0..<2_000).map { "<attribute name='a\($0)' attributeType='String'/>" }.joined()
     let leaves = (0..<2_000).map { "<entity name='E\($0)' parentEntity='B'/>" }.joined()
     #expect(kind("<model><entity name='B'>\(attributes)</entity>\(leaves)</model>") == "tooLarge")
+  }
+
+  /// Nor for every attribute that has the elements of one composite.
+  @Test func compositesThatExplodeAreRefused() {
+    let elements = (0..<4_000).map { "<attribute name='e\($0)' attributeType='String'/>" }.joined()
+    func model(_ count: Int) -> String {
+      let attributes = (0..<count).map { "<attribute name='a\($0)' attributeType='Composite' composite='C'/>" }.joined()
+      return "<model><entity name='E'>\(attributes)</entity><composite name='C'>\(elements)</composite></model>"
+    }
+    #expect(kind(model(2)) == nil)
+    #expect(kind(model(32_000)) == "tooLarge")
+  }
+
+  /// A file that says that it has no bytes, and has any number.
+  @Test func filesWithoutAnEndAreRefused() throws {
+    let folder = try TemporaryFolder()
+    let bundle = folder.path + "/V.xcdatamodel"
+    try FileManager.default.createDirectory(atPath: bundle, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: bundle + "/contents", withDestinationPath: "/proc/self/pagemap")
+    let error = #expect(throws: ModelFileError.self) { try ManagedObjectModel.load(contentsOf: bundle) }
+    guard case .tooLarge = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
   }
 
   @Test func brokenFilesAreMalformed() {

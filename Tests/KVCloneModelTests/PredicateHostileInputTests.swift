@@ -100,8 +100,16 @@ struct PredicateHostileInputTests {
     }
     #expect(items.count == count + 1)
     #expect(try QueryPredicate(format: and.predicateFormat) == and)
-    let path = try QueryExpression(format: "a" + String(repeating: ".a", count: count))
-    #expect(path == .keyPath(.self, Array(repeating: "a", count: count + 1)))
+    // Who follows a path calls itself for each name: it counts as nesting.
+    let path = try QueryExpression(format: "a" + String(repeating: ".a", count: 100))
+    #expect(path == .keyPath(.self, Array(repeating: "a", count: 101)))
+    for names in [200, count] {
+      let text = "a" + String(repeating: ".a", count: names)
+      let error = #expect(throws: QueryFormatError.self) { try QueryExpression(format: text) }
+      #expect(error?.kind == .nestingTooDeep)
+      let built = QueryExpression.keyPath(.self, Array(repeating: "a", count: names + 1))
+      #expect(built.isTooDeep)
+    }
     let text = String(repeating: "x", count: 1 << 20)
     #expect(try QueryExpression(format: "'\(text)'") == .constant(.value(.string(text))))
     #expect(try QueryExpression(format: text) == .keyPath(.self, [text]))

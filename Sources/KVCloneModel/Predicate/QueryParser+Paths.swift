@@ -94,8 +94,10 @@ extension QueryParser {
   ) throws(QueryFormatError) -> QueryNode {
     let inner = try expression(base)
     if let pending {
-      return try node(.expression(.collection(inner, pending.found, names)), above: base.height, at: offset)
+      let whole = QueryExpression.collection(inner, pending.found, names)
+      return try node(.expression(whole), above: base.height + names.count, at: offset)
     }
-    return names.isEmpty ? base : try node(.expression(.keyPath(inner, names)), above: base.height, at: offset)
+    if names.isEmpty { return base }
+    return try node(.expression(.keyPath(inner, names)), above: base.height + names.count - 1, at: offset)
   }
 }

@@ -13,6 +13,8 @@ enum QueryTree {
     case constants([QueryConstant])
     /// So many levels of what is written around a constant.
     case written(Int)
+    /// So many names of a path, and what it begins at: whoever follows it goes one level down for each.
+    case path(QueryExpression, Int)
   }
 
   /// How many levels a tree has, or one more than are allowed; no deeper is it followed, because it may be of any height.
@@ -36,6 +38,7 @@ enum QueryTree {
     switch part {
     case .written(let levels):
       if levels > 1 { body(.written(levels - 1)) }
+    case .path(let base, let count): body(count > 1 ? .path(base, count - 1) : .expression(base))
     case .constants(let constants):
       for constant in constants {
         if case .list(let items) = constant {
@@ -65,7 +68,9 @@ enum QueryTree {
     case .self, .variable: break
     case .aggregate(let items), .function(_, let items):
       for item in items { body(.expression(item)) }
-    case .keyPath(let base, _), .collection(let base, _, _), .cast(let base, _): body(.expression(base))
+    case .keyPath(let base, let names): body(names.count > 1 ? .path(base, names.count - 1) : .expression(base))
+    case .collection(let base, _, let names): body(names.isEmpty ? .expression(base) : .path(base, names.count))
+    case .cast(let base, _): body(.expression(base))
     case .conditional(let predicate, let first, let second):
       body(.predicate(predicate))
       body(.expression(first))
