@@ -120,7 +120,8 @@ extension EnvironmentCore {
       state.withLock { $0.unpooled[place] = reader }
       return transaction
     } catch {
-      unsafe slot.pointee.content.pointee.map.forget()
+      let content = unsafe slot.pointee.content
+      unsafe content.pointee.map.forget()
       unsafe slot.deinitialize(count: 1)
       unsafe slot.deallocate()
       leave()
@@ -131,7 +132,8 @@ extension EnvironmentCore {
   /// Renews the slot's transaction, or begins one in it. On failure, a pooled slot is idle again.
   private func beginRead(in slot: UnsafeMutablePointer<ReaderSlot>) throws(LMDBError) -> LMDBReadTransaction {
     var code: Int32 = 0
-    var transaction = unsafe slot.pointee.content.pointee.transaction
+    let content = unsafe slot.pointee.content
+    var transaction = unsafe content.pointee.transaction
     if let renewed = unsafe transaction {
       code = unsafe renew(renewed)
       if code == MDB_MAP_RESIZED, unsafe adoptMapSize(slot) { code = unsafe renew(renewed) }
@@ -148,8 +150,8 @@ extension EnvironmentCore {
     }
     guard code == 0, let begun = unsafe transaction else {
       let failure = error(code, "mdb_txn_begin")
-      unsafe slot.pointee.content.pointee.transaction = nil
-      unsafe slot.pointee.content.pointee.map.forget()
+      unsafe content.pointee.transaction = nil
+      unsafe content.pointee.map.forget()
       if code == MDB_PANIC { state.withLock { $0.isFatal = true } }
       if unsafe slot.pointee.isPooled {
         unsafe slot.pointee.state.store(ReaderSlot.idle, ordering: .sequentiallyConsistent)
@@ -157,7 +159,7 @@ extension EnvironmentCore {
       }
       throw failure
     }
-    unsafe slot.pointee.content.pointee.transaction = begun
+    unsafe content.pointee.transaction = begun
     let handle = unsafe LMDBTransactionHandle(pointer: begun)
     unsafe slot.pointee.noteBegin(handle)
     return unsafe LMDBReadTransaction(slot: slot, handle: handle)
@@ -186,8 +188,9 @@ extension EnvironmentCore {
       }
       return
     }
-    if let transaction = unsafe slot.pointee.content.pointee.transaction { unsafe mdb_txn_abort(transaction) }
-    unsafe slot.pointee.content.pointee.map.forget()
+    let content = unsafe slot.pointee.content
+    if let transaction = unsafe content.pointee.transaction { unsafe mdb_txn_abort(transaction) }
+    unsafe content.pointee.map.forget()
     unsafe slot.deinitialize(count: 1)
     core.leave(UInt(bitPattern: slot))
     // Not before: another reader's slot may lie here then, and what is noted of it must stay.

@@ -220,11 +220,12 @@ final class EnvironmentCore: @unchecked Sendable {
   func dropPooledReaders() {
     forgetMap()
     for index in 0..<Self.slotCount {
+      let content = unsafe slots[index].content
       guard unsafe slots[index].state.load(ordering: .relaxed) == ReaderSlot.locked,
-        let transaction = unsafe slots[index].content.pointee.transaction
+        let transaction = unsafe content.pointee.transaction
       else { continue }
       unsafe mdb_txn_abort(transaction)
-      unsafe slots[index].content.pointee.transaction = nil
+      unsafe content.pointee.transaction = nil
     }
   }
 }

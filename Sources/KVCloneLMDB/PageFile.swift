@@ -127,7 +127,6 @@ package final class PageFile: Sendable {
 
   /// Reads bytes of a page and those that follow it.
   func read(_ page: UInt64, _ offset: Int = 0, into buffer: UnsafeMutableRawBufferPointer) throws(PageError) {
-    guard var base = buffer.baseAddress else { return }
     if let watch, !watch.allows(reading: buffer.count) { throw PageError(page: page, problem: .unreadable(ECANCELED)) }
     if let overlay { return try unsafe read(page, offset, into: buffer, overlay) }
     try unsafe readFile(page, offset, into: buffer)

@@ -113,7 +113,11 @@ extension EnvironmentCore {
   /// Before the map moves, or goes. Nobody is live.
   func forgetMap() {
     mapStart.store(0, ordering: .relaxed)
-    for index in 0..<Self.slotCount { unsafe slots[index].content.pointee.map.forget() }
+    for index in 0..<Self.slotCount {
+      // By a name of its own: changed as a part of `slots`, it counts as a change of the whole slot, whose state others look at.
+      let content = unsafe slots[index].content
+      unsafe content.pointee.map.forget()
+    }
   }
 
   /// How many pages can be looked at: LMDB's map reaches beyond the file, and the file can be shorter than its last page

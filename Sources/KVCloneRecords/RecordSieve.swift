@@ -1,4 +1,4 @@
-package import KVCloneModel
+import KVCloneModel
 
 /// What the bytes of a stored record say before a view is made of them.
 package enum RecordVerdict {
