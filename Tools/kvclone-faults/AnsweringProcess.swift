@@ -18,9 +18,13 @@ final class AnsweringProcess {
   /// - Parameters:
   ///   - errors: the file that its standard error goes to.
   ///   - wrapper: the words of a command that starts it.
-  init(_ context: TrialContext, _ arguments: [String], errors: String, wrapper: [String] = []) {
+  ///   - variables: its environment's, besides those that it has anyhow.
+  init(
+    _ context: TrialContext, _ arguments: [String], errors: String, wrapper: [String] = [],
+    variables: [String: String] = [:]
+  ) {
     executable = wrapper.isEmpty ? context.executable : "/usr/bin/env"
-    environment = context.environment
+    environment = TrialContext.environment.merging(variables) { $1 }
     self.arguments = wrapper.isEmpty ? arguments : wrapper + [context.executable] + arguments
     self.errors = errors
   }
@@ -33,9 +37,21 @@ final class AnsweringProcess {
       let started = try ChildProcess.converse(executable, arguments, environment: environment, errors: errors)
       connection = (started.child, started.toChild, PipeLines(started.fromChild))
     }
-    guard tell(question), let answer = connection?.lines.next() else { return .ended(stop()) }
+    guard tell(question) else { return .ended(stop()) }
+    reportLateness()
+    guard let answer = connection?.lines.next() else { return .ended(stop()) }
     return .line(answer)
   }
+
+  /// Waits for an answer, and tells on standard error what the process is at when it takes so long that its clock will end it.
+  private func reportLateness() {
+    guard let connection, !connection.lines.hasNext(within: Self.patience) else { return }
+    StandardError.write("no answer for \(Self.patience): \(LateProcess.description(of: connection.child.id))\n")
+    if LateProcess.waitsForMachine(connection.child.id) { Standstill.shared.note() }
+  }
+
+  /// Less than any process has that is to end in time.
+  private static let patience = Duration.seconds(25)
 
   /// Writes a line, and waits for nothing; false where there is no process any more.
   @discardableResult

@@ -6,9 +6,9 @@ import Synchronization
 final class Campaign: Sendable {
   static var classes: [any FaultClass.Type] {
     [
-      KillFaults.self, RandomKillFaults.self, ErrorFaults.self, FullDiskFaults.self, PowerLossFaults.self,
-      LostSyncFaults.self, BackupFaults.self, MapFaults.self, FlippedBitFaults.self, HostileFileFaults.self,
-      ProcessFaults.self, SoakFaults.self, SelfTestFaults.self,
+      KillFaults.self, RandomKillFaults.self, ErrorFaults.self, ReadFaults.self, FullDiskFaults.self,
+      PowerLossFaults.self, LostSyncFaults.self, BackupFaults.self, MapFaults.self, FlippedBitFaults.self,
+      HostileFileFaults.self, ProcessFaults.self, SoakFaults.self, SelfTestFaults.self,
     ]
   }
 
@@ -21,8 +21,6 @@ final class Campaign: Sendable {
   private let lanes: Int
   /// By their directories.
   private let contexts = Mutex<[String: TrialContext]>([:])
-  /// By their contexts' directories.
-  private let standstill = Standstill()
   private let timings = Mutex<[String: RunTiming]>([:])
   /// By their contexts' directories and shapes.
   private let subjects = Mutex<[String: DamageSubject]>([:])
@@ -30,6 +28,7 @@ final class Campaign: Sendable {
   init(_ options: Options) throws {
     self.options = options
     isQuick = options.isQuick
+    Standstill.shared.watch()
     seed = try options.workload().seed
     shim = try options.text("--shim")
     scratch = try options.text("--scratch")
@@ -161,11 +160,13 @@ final class Campaign: Sendable {
 
   /// Nil, or what did not hold, and whether it is the trial that failed. Made again where the machine stood still meanwhile.
   private func attempt(_ trial: Trial, _ lane: Lane) -> (String, Bool)? {
+    var attempts = 0
     while true {
-      let before = standstill.known
+      let before = Standstill.shared.known
       guard let failure = Self.attempt(trial, lane) else { return nil }
       let isLate = failure.0.contains(ChildProcess.Ending.late)
-      if !isLate || standstill.total == before { return failure }
+      attempts += 1
+      if !isLate || attempts == Standstill.attempts || Standstill.shared.total == before { return failure }
       StandardError.write("the machine stood still during trial \(trial.id), which is made again: \(failure.0)\n")
     }
   }

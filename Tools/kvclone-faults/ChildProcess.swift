@@ -107,6 +107,12 @@ struct PipeLines {
     self.descriptor = descriptor
   }
 
+  /// Whether something comes, or the end, before the time is over.
+  func hasNext(within time: Duration) -> Bool {
+    var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return !buffer.isEmpty || poll(&poller, 1, Int32(time.components.seconds * 1000)) != 0
+  }
+
   /// Waits for the next line; nil at the end, also where the last line was not ended.
   mutating func next() -> String? {
     var chunk = [UInt8](repeating: 0, count: 1 << 16)

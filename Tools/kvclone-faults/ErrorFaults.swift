@@ -56,8 +56,9 @@ enum ErrorFaults: FaultClass {
   }()
 
   /// Failures of these may go unreported: they tidy up, and what they leave is swept later, or they write down who
-  /// holds a lock, which nothing depends on; or they open the side file of uploads, which the first upload tries again.
-  private static let quietOperations: Set<String> = ["unlink", "label", "stagers"]
+  /// holds a lock, which nothing depends on; or they open the side file of uploads, which the first upload tries again; or they
+  /// read, which is done again where a page may be just being written.
+  private static let quietOperations: Set<String> = ["unlink", "label", "stagers", "read"]
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     let context = try campaign.context()
@@ -77,7 +78,15 @@ enum ErrorFaults: FaultClass {
   private static let commitsAfter = 6
 
   static func trial(_ context: TrialContext, _ variant: Variant, call: Int, arguments: [String] = []) -> Trial {
-    let last = min(context.calls[call - 1].commit + commitsAfter, context.workload.commitCount)
+    trial(context, variant, call: call, of: context.calls, arguments: arguments)
+  }
+
+  /// - Parameter calls: those that are counted: the workload's that change something, or those that read.
+  static func trial(
+    _ context: TrialContext, _ variant: Variant, call: Int, of calls: [TrialContext.TracedCall],
+    arguments: [String] = []
+  ) -> Trial {
+    let last = min(calls[call - 1].commit + commitsAfter, context.workload.commitCount)
     let arguments = ["--commits", "\(last)"] + arguments
     return Trial(id: "\(variant.name):\(call)") { lane in
       let run = try WorkerRun(context, root: lane.root, faults: variant.variables(call), arguments: arguments)

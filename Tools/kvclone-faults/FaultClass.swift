@@ -68,9 +68,20 @@ final class Lane {
   }
 
   /// Examines a store that a trial has damaged, and changes it.
-  func examine(_ context: TrialContext, root: String, _ manner: Examiner.Manner) throws -> ExaminationResult {
-    let process = examiner ?? AnsweringProcess(context, ["examine"], errors: directory + "/examine.err")
-    examiner = process
+  ///
+  /// - Parameter faults: the shim's variables, without their prefix, for what happens to its files meanwhile.
+  func examine(
+    _ context: TrialContext, root: String, _ manner: Examiner.Manner, faults: [String: String] = [:]
+  ) throws -> ExaminationResult {
+    let process: AnsweringProcess
+    if faults.isEmpty {
+      process = examiner ?? AnsweringProcess(context, ["examine"], errors: directory + "/examine.err")
+      examiner = process
+    } else {
+      process = AnsweringProcess(
+        context, ["examine"], errors: directory + "/examine.err",
+        variables: context.shimVariables(root: root + "/store", faults))
+    }
     switch try process.ask("\(manner.rawValue) \(root)") {
     case .ended(let ending): return .ended(ending)
     case .line(let answer): return .examined(try JSONDecoder().decode(Examination.self, from: Data(answer.utf8)))

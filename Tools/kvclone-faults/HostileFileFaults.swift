@@ -69,8 +69,8 @@ enum HostileFileFaults: FaultClass {
     }
   }
 
-  private static func complaint(_ found: Examination, _ sound: Examination, keepsCatalog: Bool) -> String? {
-    if let message = found.untypedError { return "an error without a type: \(message)" }
+  /// - Parameter keepsCatalog: whether something has to be salvaged.
+  static func complaint(_ found: Examination, _ sound: Examination, keepsCatalog: Bool) -> String? {
     let isSound = found.checking.digest != nil && found.damages.isEmpty
     if isSound, found.reading?.digest != sound.reading?.digest {
       return
@@ -80,6 +80,12 @@ enum HostileFileFaults: FaultClass {
       return "check finds nothing, and others do: \(found.restoring as Any), \(found.salvaging as Any)"
     }
     if keepsCatalog, found.salvaged == nil { return "nothing could be salvaged: \(found.salvaging as Any)" }
+    return complaint(struckOnce: found, sound)
+  }
+
+  /// What holds where some of what was done with the file succeeded, and some did not.
+  static func complaint(struckOnce found: Examination, _ sound: Examination) -> String? {
+    if let message = found.untypedError { return "an error without a type: \(message)" }
     if let name = found.objects.first(where: { sound.objects[$0.key] != $0.value })?.key {
       return "\(name) was read as another object, and no error"
     }

@@ -131,7 +131,7 @@ extension WorkerRun {
     let (child, toChild, fromChild) = try ChildProcess.converse(
       context.executable,
       ["work", "--root", root] + context.workload.arguments + ["--states-file", context.statesFile],
-      environment: context.environment, errors: root + ".err")
+      environment: TrialContext.environment, errors: root + ".err")
     defer { close(fromChild) }
     close(toChild)
     var lines: [String] = []

@@ -130,7 +130,7 @@ final class SoakLoad: Sendable {
       var random = start
       let albums = try tx.fetchIDs(FetchRequest("Album"))
       guard let album = random.element(albums) else { return }
-      try tx.clone(object: album)
+      _ = try tx.clone(object: album)
       if albums.count >= Self.albumLimit, let other = random.element(albums) { try tx.delete([other]) }
     }
     tally.withLock { $0.writes += 1 }

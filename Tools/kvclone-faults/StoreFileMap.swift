@@ -16,6 +16,8 @@ struct StoreFileMap: Sendable {
   private(set) var treePages: [Int] = []
   /// First pages of values that have pages of their own.
   private(set) var valuePages: [Int] = []
+  /// All pages of those.
+  private(set) var allValuePages: [Int] = []
 
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
@@ -52,6 +54,7 @@ struct StoreFileMap: Sendable {
     var start = key.upperBound
     if word16(node + 4) == 1 {
       valuePages.append(word64(start))
+      allValuePages += word64(start)..<word64(start) + (16 + word32(node) + Self.pageSize - 1) / Self.pageSize
       start = word64(start) * Self.pageSize + 16
     }
     switch tree {

@@ -12,6 +12,8 @@ final class TrialContext: Sendable {
   let states: [String]
   /// The I/O calls of a run without faults, from call 1.
   let calls: [TracedCall]
+  /// Its calls that read, from 1; they count apart.
+  let reads: [TracedCall]
   /// The commits that wrote dirty pages ahead of their end; none where LMDB cannot be made to.
   let spillingCommits: Set<Int>
 
@@ -25,10 +27,23 @@ final class TrialContext: Sendable {
 
   var workloadArguments: [String] { workload.arguments }
 
-  var environment: [String: String] {
+  static var environment: [String: String] {
     var variables = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("KVCLONE_FAULT_") }
     // A crash is a result; its backtrace would take minutes.
     variables["SWIFT_BACKTRACE"] = "enable=no"
+    return variables
+  }
+
+  /// What preloads the shim into a process: it looks at what is below `root`.
+  ///
+  /// - Parameter faults: the shim's variables, without their prefix.
+  func shimVariables(root: String, _ faults: [String: String]) -> [String: String] {
+    Self.shimVariables(shim, root: root, faults)
+  }
+
+  static func shimVariables(_ shim: String, root: String, _ faults: [String: String]) -> [String: String] {
+    var variables = ["LD_PRELOAD": shim, "KVCLONE_FAULT_ROOT": root]
+    for (name, value) in faults { variables["KVCLONE_FAULT_" + name] = value }
     return variables
   }
 
@@ -52,13 +67,13 @@ final class TrialContext: Sendable {
     }
     try states.joined(separator: "\n").write(toFile: statesFile, atomically: false, encoding: .utf8)
     let trace = try String(contentsOfFile: directory + "/trace", encoding: .utf8)
-    (calls, spillingCommits) = TrialContext.parse(trace)
+    (calls, reads, spillingCommits) = TrialContext.parse(trace)
     try FileManager.default.removeItem(atPath: root)
   }
 
-  /// Lines are "NUMBER OPERATION PATH", "spill", and what the worker said, "ack N" and "copying NAME" among it.
-  private static func parse(_ trace: String) -> ([TracedCall], spilling: Set<Int>) {
-    var calls: [TracedCall] = []
+  /// Lines are "NUMBER OPERATION PATH", "read", "spill", and what the worker said, "ack N" and "copying NAME" among it.
+  private static func parse(_ trace: String) -> ([TracedCall], reads: [TracedCall], spilling: Set<Int>) {
+    var (calls, reads): ([TracedCall], [TracedCall]) = ([], [])
     var spilling: Set<Int> = []
     var commit = 0
     var copy: String?
@@ -72,11 +87,13 @@ final class TrialContext: Sendable {
         copy = nil
       } else if parts == ["spill"] {
         spilling.insert(commit)
+      } else if parts == ["read"] {
+        reads.append(TracedCall(operation: "read", commit: commit, copy: copy))
       } else if parts.count > 1, Int(parts[0]) != nil {
         calls.append(TracedCall(operation: String(parts[1]), commit: commit, copy: copy))
       }
     }
-    return (calls, spilling)
+    return (calls, reads, spilling)
   }
 }
 
@@ -110,12 +127,10 @@ struct WorkerRun: Sendable {
     arguments: [String] = []
   ) throws {
     try Scratch.empty(root)
-    var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("KVCLONE_FAULT_") }
-    environment["SWIFT_BACKTRACE"] = "enable=no"
-    environment["LD_PRELOAD"] = shim
-    environment["KVCLONE_FAULT_ROOT"] = root
-    environment["KVCLONE_FAULT_ACKNOWLEDGE"] = "1"
-    for (name, value) in faults { environment["KVCLONE_FAULT_" + name] = value }
+    var environment = TrialContext.environment
+    environment.merge(
+      TrialContext.shimVariables(shim, root: root, faults.merging(["ACKNOWLEDGE": "1"]) { $1 })
+    ) { $1 }
     let (output, errors) = (root + ".out", root + ".err")
     ending = try ChildProcess.run(
       executable,

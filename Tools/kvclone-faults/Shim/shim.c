@@ -13,17 +13,20 @@
 //   KVCLONE_FAULT_OPERATION=NAME    only calls of this kind count for FAIL: open write meta label sync dirsync truncate
 //                                   rename unlink mkdir stagers (label: a write to a lock file, which says who holds
 //                                   it; stagers: opening stagers.lock)
+//                                   read: calls that read count for this alone, from 1
+//   KVCLONE_FAULT_BAD_PAGE=N        what reads a byte of page N of data.mdb (4096 bytes each, from 0) fails with EIO, each time
 //   KVCLONE_FAULT_SHORT=1           a write that should fail writes half of its bytes instead, and says so
 //   KVCLONE_FAULT_DROP=1            a sync that fails is journalled as one that lost what was not yet durable
 //   KVCLONE_FAULT_SWALLOW=NAME      a planted bug: sync, dirsync or meta writes pretend to be durable and are not
 //   KVCLONE_FAULT_JOURNAL=FILE      where the journal goes; `Journal.swift` reads it
 //   KVCLONE_FAULT_TRACE=FILE        a line for each call: number, operation, path; in between, what was acknowledged,
-//                                   and "spill" after calls with which LMDB wrote dirty pages ahead of the commit
+//                                   "read" for each call that reads, "struck" where it is to fail, and "spill" after calls with which LMDB wrote dirty
+//                                   pages ahead of the commit
 //   KVCLONE_FAULT_ACKNOWLEDGE=FD    what is written to this descriptor stands in the journal too, at its place, and
 //                                   "fault OPERATION N" is written to it when a fault strikes
 #include "shim.h"
 
-shim_settings settings = {.journal = -1, .trace = -1, .acknowledge = -1, .fail_errno = EIO};
+shim_settings settings = {.bad_page = -1, .journal = -1, .trace = -1, .acknowledge = -1, .fail_errno = EIO};
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 long calls;
 
@@ -51,6 +54,7 @@ __attribute__((constructor)) static void start(void) {
   operation_that_fails = getenv("KVCLONE_FAULT_OPERATION");
   swallowed = getenv("KVCLONE_FAULT_SWALLOW");
   kill_at = number_of("KVCLONE_FAULT_KILL", -1);
+  settings.bad_page = number_of("KVCLONE_FAULT_BAD_PAGE", -1);
   settings.acknowledge = (int)number_of("KVCLONE_FAULT_ACKNOWLEDGE", -1);
   settings.journal = file_of("KVCLONE_FAULT_JOURNAL");
   settings.trace = file_of("KVCLONE_FAULT_TRACE");
@@ -72,6 +76,17 @@ int swallows(const char *operation) {
 
 // MARK: The fault
 
+// Says so, too.
+static int is_its_turn(const char *operation, long number) {
+  if (number < fail_from || number > fail_until) return 0;
+  if (settings.acknowledge >= 0) {
+    char line[64];
+    int length = snprintf(line, sizeof line, "fault %s %ld\n", operation, calls);
+    real_write(settings.acknowledge, line, (size_t)length);
+  }
+  return 1;
+}
+
 int strikes(const char *operation, const char *path) {
   calls++;
   if (settings.trace >= 0) dprintf(settings.trace, "%ld %s %s\n", calls, operation, path ? below_root(path) : "");
@@ -82,14 +97,19 @@ int strikes(const char *operation, const char *path) {
   if (fail_from < 0) return 0;
   if (operation_that_fails && strcmp(operation_that_fails, operation)) return 0;
   candidates++;
-  long number = operation_that_fails ? candidates : calls;
-  if (number < fail_from || number > fail_until) return 0;
-  if (settings.acknowledge >= 0) {
-    char line[64];
-    int length = snprintf(line, sizeof line, "fault %s %ld\n", operation, calls);
-    real_write(settings.acknowledge, line, (size_t)length);
+  return is_its_turn(operation, operation_that_fails ? candidates : calls);
+}
+
+int strikes_read(watched_file *file, off_t offset, size_t length) {
+  if (settings.trace >= 0) dprintf(settings.trace, "read\n");
+  off_t bad = settings.bad_page * 4096;
+  int result = file->is_data && bad >= 0 && offset < bad + 4096 && offset + (off_t)length > bad;
+  if (!result && fail_from >= 0 && operation_that_fails && !strcmp(operation_that_fails, "read")) {
+    candidates++;
+    result = is_its_turn("read", candidates);
   }
-  return 1;
+  if (result && settings.trace >= 0) dprintf(settings.trace, "struck\n");
+  return result;
 }
 
 // MARK: The real functions

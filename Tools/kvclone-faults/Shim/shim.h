@@ -45,6 +45,7 @@ typedef struct {
   int is_short, drops_pages;
   int journal, trace, acknowledge;
   int fail_errno;
+  long bad_page;
 } shim_settings;
 
 // An open descriptor below the root.
@@ -53,6 +54,7 @@ typedef struct {
   int is_directory;
   int is_synchronous;  // O_DSYNC: LMDB writes its meta pages through such a descriptor
   int is_lock;
+  int is_data;  // data.mdb
   uint64_t inode;
 } watched_file;
 
@@ -62,6 +64,8 @@ extern long calls;  // how many calls have begun
 
 // Counts a call, which begins now: kills the process, or answers whether the call shall fail. The lock is held.
 int strikes(const char *operation, const char *path);
+// Whether a call that reads shall fail; it counts for that alone. The lock is held.
+int strikes_read(watched_file *file, off_t offset, size_t length);
 int swallows(const char *operation);
 
 int is_watched_path(const char *path);

@@ -5,9 +5,13 @@ enum { MAXIMUM_DESCRIPTORS = 1024 };
 
 static watched_file files[MAXIMUM_DESCRIPTORS];
 
-static int is_lock(const char *path) {
+static const char *name_of(const char *path) {
   const char *slash = strrchr(path, '/');
-  const char *name = slash ? slash + 1 : path;
+  return slash ? slash + 1 : path;
+}
+
+static int is_lock(const char *path) {
+  const char *name = name_of(path);
   return !strcmp(name, "lock.mdb") || !strcmp(name, "writer.lock") || !strcmp(name, "stagers.lock");
 }
 
@@ -29,6 +33,7 @@ void watch(int fd, const char *path, int flags) {
     file.is_directory = S_ISDIR(facts.st_mode);
     file.is_synchronous = (flags & O_DSYNC) != 0;
     file.is_lock = is_lock(path);
+    file.is_data = !strcmp(name_of(path), "data.mdb");
     file.inode = facts.st_ino;
   }
   files[fd] = file;

@@ -1,0 +1,97 @@
+import Foundation
+
+/// Reads that fail: a sector that has gone bad answers with an error each time, a cable or a controller once.
+///
+/// What has to hold: no signal, and typed errors only. `check` goes on past a page that cannot be read, and names it; who verifies
+/// pages at the opening, or restores, gets an error or everything; a salvage gives all but what was on that page, and says what is
+/// missing. Where one read fails, nothing that is read is other than it was stored, and the store is as it was afterwards.
+///
+/// What LMDB reads through the map is not struck: there a bad sector is a signal, and nothing that a process can be given.
+enum ReadFaults: FaultClass {
+  static let name = "read"
+  static let number = "G4"
+
+  /// Reads that fail once: so many of an examination, of the workload and of the copies at most.
+  private static let (count, quickCount) = (300, 4)
+  private static let (pageCount, quickPageCount) = (1000, 8)
+
+  private static let once = ErrorFaults.Variant(
+    name: "read", title: "EIO at a call that reads, each in turn, once",
+    faults: ["FAIL": "CALL:\(EIO)", "OPERATION": "read"], allowedKinds: ["io", "damaged"])
+
+  static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
+    let subject = try campaign.subject(try campaign.context(), .everything)
+    let pages = [0, 1] + subject.map.treePages + subject.map.allValuePages
+    let copies = try campaign.contextWithCopies()
+    let copying = copies.reads.indices.filter { copies.reads[$0].copy != nil }
+    return [
+      TrialGroup(
+        title: "a page that cannot be read, while a store is checked, opened, restored and salvaged",
+        trials: spread(pages, campaign.isQuick ? quickPageCount : pageCount, campaign.seed)
+          .map { badPage($0, subject) }),
+      TrialGroup(
+        title: "EIO at a call that reads, once, while a store is checked, opened, restored and salvaged",
+        trials: try examinations(subject, campaign)),
+      TrialGroup(title: once.title, trials: trials(campaign, try campaign.context(), nil)),
+      TrialGroup(title: "\(once.title), of all copies", trials: trials(campaign, copies, copying)),
+    ]
+  }
+
+  private static func trials(_ campaign: Campaign, _ context: TrialContext, _ chosen: [Int]?) -> [Trial] {
+    spread(chosen ?? Array(context.reads.indices), campaign.isQuick ? quickCount : count, campaign.seed).map {
+      ErrorFaults.trial(context, once, call: $0 + 1, of: context.reads)
+    }
+  }
+
+  /// So many at most, all over; others for each seed.
+  private static func spread<T>(_ all: [T], _ count: Int, _ seed: UInt64) -> [T] {
+    let step = (all.count + count - 1) / count
+    return step < 2 ? all : stride(from: Int(seed % UInt64(step)), to: all.count, by: step).map { all[$0] }
+  }
+
+  private static func badPage(_ page: Int, _ subject: DamageSubject) -> Trial {
+    Trial(id: "page:\(page)") { lane in
+      try DamageSubject.write(subject.map.bytes, to: lane.root)
+      let found = try lane.examine(subject.context, root: lane.root, .verified, faults: ["BAD_PAGE": "\(page)"])
+      guard case .examined(let found) = found else { return "the process that looked at the file: \(found)" }
+      if found.checking.digest != nil, found.damages.isEmpty { return "check says nothing of page \(page)" }
+      // One of both meta pages is enough to salvage by, and so is anything that is not the catalog.
+      return HostileFileFaults.complaint(found, subject.sound, keepsCatalog: page < 2)
+    }
+  }
+
+  // MARK: Once
+
+  private static func examinations(_ subject: DamageSubject, _ campaign: Campaign) throws -> [Trial] {
+    let directory = subject.context.directory
+    let lane = Lane(directory: directory)
+    let root = directory + "/reads"
+    try DamageSubject.write(subject.map.bytes, to: root)
+    let trace = directory + "/reads.trace"
+    guard case .examined = try lane.examine(subject.context, root: root, .verified, faults: ["TRACE": trace]) else {
+      throw Finding("a sound store cannot be examined")
+    }
+    let reads = try Scratch.text(trace).split(separator: "\n").count { $0 == "read" }
+    return spread(Array(1...max(1, reads)), campaign.isQuick ? quickCount : count, campaign.seed).map { number in
+      Trial(id: "examined:\(number)") { lane in try examine(subject, lane, number) }
+    }
+  }
+
+  private static func examine(_ subject: DamageSubject, _ lane: Lane, _ number: Int) throws -> String? {
+    try DamageSubject.write(subject.map.bytes, to: lane.root)
+    let trace = lane.directory + "/reads.trace"
+    let faults = once.variables(number).merging(["TRACE": trace]) { $1 }
+    let struck = try lane.examine(subject.context, root: lane.root, .verified, faults: faults)
+    guard case .examined(let found) = struck else { return "the process that looked at the file: \(struck)" }
+    guard try Scratch.text(trace).contains("struck") else { throw Finding("the fault did not strike") }
+    if let reason = HostileFileFaults.complaint(struckOnce: found, subject.sound) { return reason }
+    for name in ["restored", "salvaged"] { try? FileManager.default.removeItem(atPath: "\(lane.root)/\(name)") }
+    guard case .examined(let later) = try lane.examine(subject.context, root: lane.root, .verified) else {
+      return "the process that looked at the file afterwards ended"
+    }
+    if later.checking.digest == nil || !later.damages.isEmpty {
+      return "afterwards, check finds damage: \(later.damages)"
+    }
+    return HostileFileFaults.complaint(later, subject.sound, keepsCatalog: true)
+  }
+}

@@ -1,0 +1,88 @@
+# shellcheck shell=bash
+# Sourced by Tools/faults: the classes that are no trials of the fault tool's, but tests and large work. Needs setup.sh, and `root`.
+#
+# Each function appends its rows to the file `$table`, tells what came out on standard error, and answers 1 where something failed.
+
+# The classes that belong to a whole run; the others take hours, and are for whoever names them.
+campaigns=(model golden memory)
+longer_campaigns=(fuzzing sanitizers)
+
+# row NUMBER FAULT TRIALS RESULT CLASS
+row() {
+  printf '| %s | %s | %s | %s | `Tools/faults --seed %s --class %s` |\n' "$1" "$2" "$3" "$4" "$seed" "$5" >>"$table"
+}
+
+# told TITLE TRIALS RESULT SINCE
+told() { say "$1: $2 trials, $3, $((SECONDS - $4)) s" >&2; }
+
+# tests FILTER: runs the tests that it names; what they print goes to `$output`.
+output=
+tests() {
+  output=$(env "${@:2}" "$root/Tools/test" "$1" 2>&1 </dev/null) && return 0
+  # What is told of a failure is all there is to see of it.
+  grep -v '^✔' <<<"$output" | head -n 40 >&2
+  return 1
+}
+
+# Operations of threads and processes at one store, against plain dictionaries, and of one thread with more snapshots.
+campaign_model() {
+  local started=$SECONDS result="all hold" operations reopened
+  tests SharedStorePropertyTests KVCLONE_SEEDS="$seed,$((seed + 1))" KVCLONE_OPERATIONS=250000 || result="**FAILED**"
+  operations=$(awk '/^seed [0-9]+: [0-9]+ operations of/ { sum += $3 } END { print sum + 0 }' <<<"$output")
+  reopened=$(awk '/^seed [0-9]+: [0-9]+ operations of/ { for (i = 2; i <= NF; i++) if ($i == "rounds") sum += $(i - 1) } END { print sum + 0 }' <<<"$output")
+  grep '^seed' <<<"$output" >&2 || true
+  [ "$operations" -ge 500000 ] && [ "$reopened" -ge 1000 ] || result="**FAILED**"
+  row G12 "random operations of 4 threads and 2 processes against plain dictionaries, all opening the store anew $reopened times" \
+    "$operations" "$result" model
+  told "random operations" "$operations" "$result" "$started"
+  [ "$result" = "all hold" ]
+}
+
+campaign_golden() {
+  local started=$SECONDS result="all hold" count
+  # Stores, an increment, and a commit log with its store.
+  count=$(find "$root/Tests/KVCloneTests/GoldenStores" -name '*.txt' ! -name '*.dump.txt' | wc -l)
+  tests Golden || result="**FAILED**"
+  grep -q '^✔ Test run with [1-9]' <<<"$output" || result="**FAILED**"
+  row G15 "golden files of every format version: opened, checked, changed, migrated, restored, recovered" "$count" "$result" golden
+  told "golden files" "$count" "$result" "$started"
+  [ "$result" = "all hold" ]
+}
+
+campaign_memory() {
+  local started=$SECONDS result="all hold" report="$scratch/memory" name limit peak seconds outcome
+  "$root/Tools/memory" large-images large-records --report "$report" >/dev/null </dev/null || result="**FAILED**"
+  while IFS='|' read -r _ name limit peak seconds outcome _; do
+    case "$name" in *large-*) ;; *) continue ;; esac
+    case "$outcome" in *FAILED*) outcome="**FAILED**" ;; *) outcome="all hold" ;; esac
+    row G11 "$(echo "$name: 4 GiB, $limit: at most $peak MiB, in $seconds" | tr -s ' ' | sed 's/ ,/,/g; s/ :/:/g')" 1 "$outcome" memory
+  done <"$report"
+  [ "$(grep -c large- "$report")" = 10 ] || result="**FAILED**"
+  told "4 GiB in 256 MiB" "$(grep -c large- "$report")" "$result" "$started"
+  [ "$result" = "all hold" ]
+}
+
+campaign_fuzzing() {
+  local started=$SECONDS result="nothing found" line
+  output=$("$root/Tools/test" --fuzz --seconds 300 2>&1 </dev/null) || result="**FAILED**"
+  while read -r line; do
+    row G13 "fuzzing with the address sanitizer for 300 s: ${line%% *}" "$(awk '{ print $2 }' <<<"$line")" \
+      "$(sed 's/.* inputs, //; s/:.*//' <<<"$line")" fuzzing
+  done < <(grep ' inputs, ' <<<"$output")
+  [ "$result" = "nothing found" ] || tail -n 20 <<<"$output" >&2
+  told fuzzing "$(grep -c ' inputs, ' <<<"$output")" "$result" "$started"
+  [ "$result" = "nothing found" ]
+}
+
+campaign_sanitizers() {
+  local sanitizer started result failed=0 count
+  for sanitizer in address thread; do
+    started=$SECONDS
+    result=clean
+    output=$("$root/Tools/test" --sanitize "$sanitizer" 2>&1 </dev/null) || { result="**FAILED**" failed=1; tail -n 60 <<<"$output" >&2; }
+    count=$(sed -n 's/^✔ Test run with \([0-9]*\) tests.*/\1/p' <<<"$output")
+    row G14 "all tests under the $sanitizer sanitizer" "${count:-0}" "$result" sanitizers
+    told "$sanitizer sanitizer" "${count:-0}" "$result" "$started"
+  done
+  return "$failed"
+}
