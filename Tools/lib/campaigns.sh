@@ -51,7 +51,7 @@ campaign_golden() {
 
 campaign_memory() {
   local started=$SECONDS result="all hold" report="$scratch/memory" name limit peak seconds outcome
-  "$root/Tools/memory" large-images large-records --report "$report" >/dev/null </dev/null || result="**FAILED**"
+  "$root/Tools/memory" large-images large-records --report "$report" >&2 </dev/null || result="**FAILED**"
   while IFS='|' read -r _ name limit peak seconds outcome _; do
     case "$name" in *large-*) ;; *) continue ;; esac
     case "$outcome" in *FAILED*) outcome="**FAILED**" ;; *) outcome="all hold" ;; esac
