@@ -81,6 +81,7 @@ extension LMDBEnvironment {
   func commitRaw(_ handle: LMDBTransactionHandle) -> LMDBError? {
     let number = handle.commitNumber
     let code = unsafe mdb_txn_commit(handle.pointer)
+    unsafe SpillList.free(of: handle.pointer)
     var failure: LMDBError?
     if code != 0 {
       failure = error(code, "mdb_txn_commit")
@@ -111,6 +112,7 @@ extension LMDBEnvironment {
     // In a forked child the transaction is the parent's: its lock, its pages.
     if isForked { return }
     unsafe mdb_txn_abort(handle.pointer)
+    unsafe SpillList.free(of: handle.pointer)
     if failure?.leavesLongFile ?? false { core.cutFile() }
     releaseWriter()
     core.leave()

@@ -75,6 +75,7 @@ private final class LMDBPeer {
     case "commits": try commits(number)
     case "delete": return "delete \(try delete(number))"
     case "spill-forever": try put(.max, spills: true)
+    case "spills": return "grown by \(try spills(number)) MiB"
     // What happens to processes.
     case "wait":
       say("waiting")
@@ -156,6 +157,31 @@ private final class LMDBPeer {
   }
 
   /// Deletes the first so many keys in one transaction.
+  /// So many transactions that spill, half of which abort.
+  ///
+  /// - Returns: by how many mebibytes the memory that the process may write to has grown, but for what the first ones made.
+  private func spills(_ count: Int) throws -> Int {
+    guard let environment else { return -1 }
+    let warmUp = 8
+    var before = 0
+    for number in 0..<warmUp + count {
+      if number == warmUp { before = writableKibibytes() }
+      var writer = try environment.beginWrite()
+      for key: UInt8 in 0..<8 {
+        try writer.put(table, [key].span.bytes, [UInt8](repeating: key, count: 100_000).span.bytes)
+      }
+      try writer.spill()
+      if number % 2 == 0 { try writer.commit() } else { writer.abort() }
+    }
+    return (writableKibibytes() - before) / 1024
+  }
+
+  private func writableKibibytes() -> Int {
+    let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+    let line = status.split(separator: "\n").first { $0.hasPrefix("VmData:") }
+    return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0
+  }
+
   private func delete(_ count: Int) throws -> Int {
     var keys: [[UInt8]] = []
     do {

@@ -44,6 +44,14 @@ struct Journal: Sendable {
     return ends
   }
 
+  /// Where the power can go as soon as the store, or a copy of it, has its name: how many entries are before it.
+  var endsAfterNaming: [Int] {
+    entries.indices.filter { index in
+      guard case .acknowledge(let line) = entries[index] else { return false }
+      return line == "ack 0\n" || line.hasPrefix("copied ")
+    }.map { $0 + 1 }
+  }
+
   /// Where the power can go while a copy is made, or when one was: how many entries are before it.
   var endsAmongCopies: [Int] {
     let first = entries.firstIndex { entry in

@@ -21,6 +21,7 @@ enum SelfTestFaults: FaultClass {
       let journal = try PowerLossFaults.record(context, faults: ["SWALLOW": swallowed])
       groups.append(planted(title, powerLosses(context, journal, "swallow-\(swallowed)", images)))
     }
+    groups.append(try unsyncedRenames(campaign, images))
     let early = Worker.PlantedBug.earlyAcknowledgement.rawValue
     let journal = try PowerLossFaults.record(context, faults: [:], arguments: ["--planted", early])
     groups.append(planted("acknowledged before the commit", powerLosses(context, journal, "early", images)))
@@ -49,6 +50,17 @@ enum SelfTestFaults: FaultClass {
   private static func powerLosses(_ context: TrialContext, _ journal: Journal, _ name: String, _ count: Int) -> [Trial]
   {
     (0..<count).map { PowerLossFaults.trial(context, journal, id: "\(name):\($0)", stream: 500_000 + UInt64($0)) }
+  }
+
+  private static func unsyncedRenames(_ campaign: Campaign, _ count: Int) throws -> TrialGroup {
+    let context = try campaign.contextWithCopies()
+    let journal = try PowerLossFaults.record(context, faults: ["SWALLOW": "hidden"])
+    let ends = journal.endsAfterNaming
+    return planted(
+      "renamed before its content is synced",
+      (0..<count).map {
+        PowerLossFaults.trial(context, journal, id: "rename:\($0)", stream: 600_000 + UInt64($0), ends: ends)
+      })
   }
 
   private static func earlyMigrations(_ context: TrialContext, _ count: Int) -> TrialGroup {

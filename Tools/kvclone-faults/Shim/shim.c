@@ -17,7 +17,8 @@
 //   KVCLONE_FAULT_BAD_PAGE=N        what reads a byte of page N of data.mdb (4096 bytes each, from 0) fails with EIO, each time
 //   KVCLONE_FAULT_SHORT=1           a write that should fail writes half of its bytes instead, and says so
 //   KVCLONE_FAULT_DROP=1            a sync that fails is journalled as one that lost what was not yet durable
-//   KVCLONE_FAULT_SWALLOW=NAME      a planted bug: sync, dirsync or meta writes pretend to be durable and are not
+//   KVCLONE_FAULT_SWALLOW=NAME      a planted bug: sync, dirsync or meta writes pretend to be durable and are not; hidden: syncs
+//                                   of files that have a hidden name yet, or are in a directory that has, before they are renamed
 //   KVCLONE_FAULT_JOURNAL=FILE      where the journal goes; `Journal.swift` reads it
 //   KVCLONE_FAULT_TRACE=FILE        a line for each call: number, operation, path; in between, what was acknowledged,
 //                                   "read" for each call that reads, "struck" where it is to fail, and "spill" after calls with which LMDB wrote dirty

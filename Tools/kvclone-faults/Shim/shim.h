@@ -55,6 +55,7 @@ typedef struct {
   int is_synchronous;  // O_DSYNC: LMDB writes its meta pages through such a descriptor
   int is_lock;
   int is_data;  // data.mdb
+  int is_hidden;  // being made, under a name that it does not keep
   uint64_t inode;
 } watched_file;
 

@@ -30,7 +30,7 @@ static ssize_t write_watched(watched_file *file, int fd, const struct iovec *par
         count = used;
       }
       result = perform(fd, parts, count, offset);
-      char type = file->is_synchronous && !swallows("meta") ? 'D' : 'W';
+      char type = file->is_synchronous && !swallows("meta") && !(file->is_hidden && swallows("hidden")) ? 'D' : 'W';
       if (result > 0) note_bytes(type, file->inode, (uint64_t)offset, parts, count, (size_t)result);
     }
   })
@@ -104,7 +104,7 @@ static int sync_watched(watched_file *file) {
       if (settings.drops_pages && !file->is_directory) note('F', file->inode, 0, NULL, NULL);
       errno = settings.fail_errno;
       result = -1;
-    } else if (!swallows(operation)) {
+    } else if (!swallows(operation) && !(file->is_hidden && !file->is_directory && swallows("hidden"))) {
       note(file->is_directory ? 'Y' : 'S', file->inode, 0, NULL, NULL);
     }
   })
