@@ -55,7 +55,7 @@ campaign_memory() {
   while IFS='|' read -r _ name limit peak seconds outcome _; do
     case "$name" in *large-*) ;; *) continue ;; esac
     case "$outcome" in *FAILED*) outcome="**FAILED**" ;; *) outcome="all hold" ;; esac
-    row G11 "$(echo "$name: 4 GiB, $limit: at most $peak MiB, in $seconds" | tr -s ' ' | sed 's/^ //; s/ $//; s/ :/:/')" 1 "$outcome" memory
+    row G11 "$(echo "$name: 4 GiB, $limit: at most $peak MiB, in $seconds" | tr -s ' ' | sed 's/^ //; s/ $//; s/ :/:/g')" 1 "$outcome" memory
   done <"$report"
   [ "$(grep -c large- "$report")" = 10 ] || result="**FAILED**"
   told "4 GiB in 256 MiB" "$(grep -c large- "$report")" "$result" "$started"
