@@ -16,6 +16,10 @@ package final class PageSalvage {
   private let memory: UnsafeMutableRawPointer
   private var valueMemory: UnsafeMutableRawPointer?
   private var valueCapacity = 0
+  /// Hashes of the values on pages of their own that were read in this visit, each with its key.
+  private var tried: Set<Int> = []
+  /// How many bytes of such values may still be read in it.
+  private var budget: UInt64 = 0
 
   /// Walks over the state of the file's meta page.
   package convenience init(_ file: PageFile) throws(LMDBError) {
@@ -87,7 +91,10 @@ package final class PageSalvage {
     fileprivate let salvage: PageSalvage
 
     /// Its value; nil where that cannot be read. Nothing of it is verified.
-    package func value() -> UnsafeRawBufferPointer? { unsafe salvage.value(view, node) }
+    ///
+    /// It is nil, too, where it has pages of its own and was read in this visit for an entry with the same key: an old leaf may be there many
+    /// times over, with values of a mebibyte.
+    package func value() -> UnsafeRawBufferPointer? { unsafe salvage.value(self) }
   }
 
   /// Visits the entries of damaged pages, and of leaves that nothing leads to; where it is not known which pages are free, of those too.
@@ -96,6 +103,8 @@ package final class PageSalvage {
   /// - Parameter includingFree: whether free pages are looked at in any case: for what is never deleted.
   package func forEachHidden<E: Error>(includingFree: Bool = false, _ body: (Entry) throws(E) -> Void) throws(E) {
     let pages = file.byteCount / UInt64(PageView.size) + (file.byteCount % UInt64(PageView.size) == 0 ? 0 : 1)
+    budget = Self.budget(file)
+    defer { tried = [] }
     for page in 2..<max(2, pages) {
       if file.watch?.isStopped == true { return }
       if suspects.contains(page) {
@@ -149,8 +158,12 @@ package final class PageSalvage {
 
   /// Longer values are read only where the header of their own pages says that they are there.
   private static let unprovenLength = 2 << 20
+  /// Sixty-four times what the file has: a page that was used again and again is claimed by as many keys of old leaves. In an enemy's file
+  /// a thousand entries of each page could claim two mebibytes.
+  private static func budget(_ file: PageFile) -> UInt64 { file.byteCount << 6 }
 
-  private func value(_ view: PageView, _ node: Int) -> UnsafeRawBufferPointer? {
+  private func value(_ entry: Entry) -> UnsafeRawBufferPointer? {
+    let (view, node) = (entry.view, entry.node)
     let length = view.word32(node)
     let data = unsafe view.base + node + PageView.nodeHeaderLength + view.word16(node + 6)
     if view.word16(node + 4) == 0 { return unsafe UnsafeRawBufferPointer(start: data, count: length) }
@@ -159,6 +172,8 @@ package final class PageSalvage {
     let start = first * UInt64(PageView.size) + UInt64(PageView.headerLength)
     guard start + UInt64(length) <= file.byteCount else { return nil }
     if length > Self.unprovenLength, !isOverflow(first, length) { return nil }
+    guard length <= budget, tried.insert(unsafe attempt(entry, first, length)).inserted else { return nil }
+    budget -= UInt64(length)
     if length > valueCapacity {
       if let memory = unsafe valueMemory { unsafe free(memory) }
       unsafe valueMemory = malloc(length)
@@ -168,6 +183,15 @@ package final class PageSalvage {
     let buffer = unsafe UnsafeMutableRawBufferPointer(start: memory, count: length)
     guard (try? unsafe file.read(first, PageView.headerLength, into: buffer)) != nil else { return nil }
     return UnsafeRawBufferPointer(buffer)
+  }
+
+  private func attempt(_ entry: Entry, _ first: UInt64, _ length: Int) -> Int {
+    var hasher = Hasher()
+    hasher.combine(first)
+    hasher.combine(length)
+    hasher.combine(entry.isCurrent)
+    unsafe hasher.combine(bytes: entry.key)
+    return hasher.finalize()
   }
 
   private func isOverflow(_ first: UInt64, _ length: Int) -> Bool {

@@ -211,9 +211,9 @@ final class CheckRun {
   }
 }
 
-/// Counts by blob serial, in blocks, because serials are dense: 8 bytes a blob.
+/// Counts by blob serial, in blocks, because serials are dense: some 12 bytes a blob, and at most 200 where they are not.
 struct BlobTally {
-  private static let blockShift: UInt64 = 7
+  private static let blockShift: UInt64 = 4
   private var blocks: [UInt64: [UInt64]] = [:]
 
   mutating func add(_ serial: UInt64) {

@@ -32,7 +32,7 @@ struct SalvageLists {
     var incomplete: Set<ListAddress> = []
     var complete = RecentLists()
     try copied.findHidden([.links], includingFree: true) { (_, entry) throws(StoreError) in
-      guard !entry.isCurrent, let link = try? LinkKey(RawSpan(_unsafeBytes: entry.key)) else { return }
+      guard !entry.isCurrent, copied.lost.contains(.links, entry.key), let link = try? LinkKey(RawSpan(_unsafeBytes: entry.key)) else { return }
       let list = address(link)
       if !incomplete.contains(list) {
         if complete.contains(list) { return }
@@ -86,7 +86,7 @@ struct SalvageLists {
 
 /// Lists that were looked at lately: a store may have any number of them, and pieces of one stand side by side.
 private struct RecentLists {
-  private static let limit = 4096
+  private static let limit = 65_536
   private var lists: Set<ListAddress> = []
 
   func contains(_ list: ListAddress) -> Bool { lists.contains(list) }

@@ -1,0 +1,62 @@
+import Foundation
+import Testing
+
+@testable import KVCloneLMDB
+
+/// Entries beside the trees, in files that make much of them.
+@Suite struct PageSalvageTests {
+  private static let length = 1 << 18
+  private let fixture: PageFixture
+  private let leaves: [Int]
+
+  init() throws {
+    fixture = try PageFixture(rounds: 2, entries: 600)
+    leaves = try fixture.pages("alpha", flag: PageView.leafFlag) + fixture.pages("beta", flag: PageView.leafFlag)
+    try #require(fixture.sound.count > 2 * Self.length && leaves.count > 4)
+  }
+
+  /// Makes all leaves damaged ones, full of entries that claim 256 KiB of the file each.
+  ///
+  /// - Returns: how many entries with a value were visited, and how many could be had.
+  private func visit(_ key: (Int) -> Int) throws -> (values: Int, entries: Int) {
+    var number = 0
+    _ = try fixture.walk { bytes in
+      for leaf in leaves {
+        bytes.put16(0, at: leaf * 4096 + 10)
+        for node in stride(from: leaf * 4096 + 16, to: leaf * 4096 + 4096 - 24, by: 24) {
+          bytes.put16(Self.length & 0xFFFF, at: node)
+          bytes.put16(Self.length >> 16, at: node + 2)
+          bytes.put16(PageView.bigDataFlag, at: node + 4)
+          bytes.put16(8, at: node + 6)
+          bytes.put64(key(number), at: node + 8)
+          bytes.put64(2, at: node + 16)
+          number += 1
+        }
+      }
+    }
+    let salvage = try PageSalvage(PageFile(at: fixture.store.path))
+    var visited = (values: 0, entries: 0)
+    salvage.forEachHidden { entry in
+      guard entry.key.count == 8, entry.key[7] == 0x55 else { return }
+      visited.entries += 1
+      guard let value = entry.value() else { return }
+      #expect(value.count == Self.length)
+      visited.values += 1
+    }
+    return visited
+  }
+
+  /// Each page could have a hundred entries with two mebibytes each: a file of 100 MiB would make us read terabytes.
+  @Test func whatEntriesClaimIsReadInProportionToTheFile() throws {
+    let visited = try visit { 0x55 << 56 | $0 }
+    let budget = fixture.sound.count << 6
+    try #require(visited.entries * Self.length > 2 * budget)
+    #expect(visited.values == budget / Self.length)
+  }
+
+  @Test func aValueIsReadOnceForAKey() throws {
+    let visited = try visit { _ in 0x55 << 56 }
+    #expect(visited.entries > 500)
+    #expect(visited.values == 1)
+  }
+}
