@@ -139,14 +139,14 @@ import Testing
   }
 
   /// LMDB 0.9.24 forgets a mebibyte with each: the processes that verified stores for the fault campaign took all memory in the end.
-  @Test func aTransactionThatSpilledLeavesNothingInMemory() throws {
-    #expect(SpillList.isForgotten)
+  @Test(.enabled(if: ProcessInfo.processInfo.environment["KVCLONE_SANITIZER"] == nil, "sanitizers count no bytes"))
+  func aTransactionThatSpilledLeavesNothingInMemory() throws {
     let store = try TemporaryStore()
     try store.prepare()
     let peer = try Peer(store.path, ["open", "spills=100"])
     let said = peer.lines(2).last ?? ""
     let grown = try #require(Int(said.split(separator: " ").dropFirst(2).first ?? ""), "it said \(said)")
-    #expect(grown < 20)
+    #expect((0..<20).contains(grown))
   }
 
   // MARK: The probe

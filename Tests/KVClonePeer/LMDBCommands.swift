@@ -156,16 +156,15 @@ private final class LMDBPeer {
     }
   }
 
-  /// Deletes the first so many keys in one transaction.
   /// So many transactions that spill, half of which abort.
   ///
   /// - Returns: by how many mebibytes the memory that the process may write to has grown, but for what the first ones made.
   private func spills(_ count: Int) throws -> Int {
-    guard let environment else { return -1 }
+    let environment = try required()
     let warmUp = 8
     var before = 0
     for number in 0..<warmUp + count {
-      if number == warmUp { before = writableKibibytes() }
+      if number == warmUp { before = try writableKibibytes() }
       var writer = try environment.beginWrite()
       for key: UInt8 in 0..<8 {
         try writer.put(table, [key].span.bytes, [UInt8](repeating: key, count: 100_000).span.bytes)
@@ -173,15 +172,19 @@ private final class LMDBPeer {
       try writer.spill()
       if number % 2 == 0 { try writer.commit() } else { writer.abort() }
     }
-    return (writableKibibytes() - before) / 1024
+    return try (writableKibibytes() - before) / 1024
   }
 
-  private func writableKibibytes() -> Int {
-    let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+  private func writableKibibytes() throws -> Int {
+    let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
     let line = status.split(separator: "\n").first { $0.hasPrefix("VmData:") }
-    return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0
+    guard let number = line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) }) else {
+      throw CocoaError(.fileReadCorruptFile)
+    }
+    return number
   }
 
+  /// Deletes the first so many keys in one transaction.
   private func delete(_ count: Int) throws -> Int {
     var keys: [[UInt8]] = []
     do {
