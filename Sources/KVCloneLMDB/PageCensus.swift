@@ -128,7 +128,7 @@ package final class PageCensus {
 
   private func room(for count: Int) -> UnsafeMutableRawBufferPointer {
     if let buffer = unsafe buffer {
-      if unsafe buffer.count >= count { return unsafe buffer }
+      if buffer.count >= count { return unsafe buffer }
       unsafe buffer.deallocate()
     }
     let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: max(count, PageView.size), alignment: 16)

@@ -1,5 +1,6 @@
 import CKVCloneLMDB
 import Glibc
+import Synchronization
 
 /// The data file of a store, read with `pread` alone: no byte of it can make the process crash, as a map's can.
 ///
@@ -21,6 +22,7 @@ package final class PageFile: Sendable {
   private let overlay: CommitLogOverlay?
   /// The newest commit of the file's own meta pages, at first; nil where both are damaged. With an overlay only.
   private let fileCommit: UInt64?
+  private let failures = Atomic<Int>(0)
 
   /// The state that the environment's next read transaction would see, read through the environment's own descriptor:
   /// closing another one would drop LMDB's locks. Writers go on meanwhile.
@@ -125,6 +127,9 @@ package final class PageFile: Sendable {
     return byteCount < (meta.lastPage + 1) * UInt64(LMDBLimits.pageSize)
   }
 
+  /// How many reads the system has refused.
+  package var failedReadCount: Int { failures.load(ordering: .relaxed) }
+
   /// Reads bytes of a page and those that follow it.
   func read(_ page: UInt64, _ offset: Int = 0, into buffer: UnsafeMutableRawBufferPointer) throws(PageError) {
     if let watch, !watch.allows(reading: buffer.count) { throw PageError(page: page, problem: .unreadable(ECANCELED)) }
@@ -156,7 +161,9 @@ package final class PageFile: Sendable {
       let count = unsafe pread(descriptor, base, rest, position)
       if count < 0 {
         if errno == EINTR { continue }
-        throw PageError(page: page, problem: .unreadable(errno))
+        let problem = PageProblem.unreadable(errno)
+        failures.add(1, ordering: .relaxed)
+        throw PageError(page: UInt64(position / LMDBLimits.pageSize), problem: problem)
       }
       if count == 0 { throw PageError(page: page, problem: .beyondEnd) }
       unsafe base += count

@@ -49,15 +49,19 @@ extension PageFile {
   /// Memory: two bits a page, and 34 pages. Time: linear in the pages in use, whatever the bytes are, because no page is
   /// visited twice.
   ///
-  /// - Parameter maximumFindings: After so many the walk ends.
-  package func walk(maximumFindings: Int = 1000) throws(LMDBError) -> PageMap {
+  /// - Parameters:
+  ///   - maximumFindings: After so many the walk ends.
+  ///   - readsValues: Whether pages that values have of their own are read, all of them, so that those are told which cannot be. Nothing
+  ///     on them is looked at but what the first one begins with.
+  package func walk(maximumFindings: Int = 1000, readsValues: Bool = false) throws(LMDBError) -> PageMap {
     guard let meta else {
       var map = PageMap(pageCount: Int(byteCount / UInt64(LMDBLimits.pageSize)))
       map.findings = metaFindings
       map.isTableListDamaged = true
       return map
     }
-    guard let walk = PageWalk(self, meta, maximumFindings: max(1, maximumFindings)) else { throw .outOfMemory }
+    let walk = PageWalk(self, meta, maximumFindings: max(1, maximumFindings), readsValues: readsValues)
+    guard let walk else { throw .outOfMemory }
     return walk.run()
   }
 }

@@ -16,8 +16,9 @@ package final class PageSalvage {
   private let memory: UnsafeMutableRawPointer
   private var valueMemory: UnsafeMutableRawPointer?
   private var valueCapacity = 0
-  /// Hashes of the values on pages of their own that were read in this visit, each with its key.
+  /// Hashes of the values on pages of their own that were read lately, each with its key.
   private var tried: Set<Int> = []
+  private static let maximumTried = 1 << 20
   /// How many bytes of such values may still be read in it.
   private var budget: UInt64 = 0
 
@@ -34,7 +35,8 @@ package final class PageSalvage {
   private init(_ file: PageFile, _ meta: PageMeta?) throws(LMDBError) {
     self.file = file
     if let meta {
-      guard let walk = PageWalk(file, meta, maximumFindings: .max) else { throw .outOfMemory }
+      let walk = PageWalk(file, meta, maximumFindings: .max, readsValues: true)
+      guard let walk else { throw .outOfMemory }
       map = walk.run()
       self.walk = walk
       // A state that was guessed says nothing of free pages.
@@ -92,8 +94,9 @@ package final class PageSalvage {
 
     /// Its value; nil where that cannot be read. Nothing of it is verified.
     ///
-    /// It is nil, too, where it has pages of its own and was read in this visit for an entry with the same key: an old leaf may be there many
-    /// times over, with values of a mebibyte.
+    /// It is nil, too, where it has pages of its own and was read lately for an entry with the same key, length and first page: an old leaf may be
+    /// there many times over, with values of a mebibyte. And it is where the visit has read 64 times as much of such values as the
+    /// file has.
     package func value() -> UnsafeRawBufferPointer? { unsafe salvage.value(self) }
   }
 
@@ -172,7 +175,8 @@ package final class PageSalvage {
     let start = first * UInt64(PageView.size) + UInt64(PageView.headerLength)
     guard start + UInt64(length) <= file.byteCount else { return nil }
     if length > Self.unprovenLength, !isOverflow(first, length) { return nil }
-    guard length <= budget, tried.insert(unsafe attempt(entry, first, length)).inserted else { return nil }
+    guard length <= budget, tried.insert(attempt(entry, first, length)).inserted else { return nil }
+    if tried.count == Self.maximumTried { tried.removeAll(keepingCapacity: true) }
     budget -= UInt64(length)
     if length > valueCapacity {
       if let memory = unsafe valueMemory { unsafe free(memory) }

@@ -20,6 +20,8 @@ final class PageWalk {
   let census: PageCensus?
   /// A page for each level of a tree, and the first one for values.
   let buffers: UnsafeMutableRawPointer
+  /// Where values' own pages are read to; nil where they are not.
+  private let values: UnsafeMutableRawBufferPointer?
 
   /// The tree that is being walked.
   enum Kind {
@@ -46,7 +48,9 @@ final class PageWalk {
   /// How far beyond the file's end free pages are remembered: 256 GiB.
   private static let reach: UInt64 = 1 << 26
 
-  init?(_ file: PageFile, _ meta: PageMeta, maximumFindings: Int, census: PageCensus? = nil) {
+  init?(
+    _ file: PageFile, _ meta: PageMeta, maximumFindings: Int, census: PageCensus? = nil, readsValues: Bool = false
+  ) {
     self.census = census
     self.file = file
     self.meta = meta
@@ -58,10 +62,12 @@ final class PageWalk {
     self.used = used
     self.freed = freed
     unsafe buffers = .allocate(byteCount: (PageTree.maximumDepth + 2) * PageView.size, alignment: 16)
+    unsafe values = readsValues ? .allocate(byteCount: Self.valuePages * PageView.size, alignment: 16) : nil
   }
 
   deinit {
     unsafe buffers.deallocate()
+    unsafe values?.deallocate()
   }
 
   func run() -> PageMap {
@@ -209,6 +215,9 @@ final class PageWalk {
       if let problem = visitOverflow(first, byteCount: view.dataLength(index)) {
         return loseEntry(view, index, page, told: problem == .outOfRange ? page : first, problem)
       }
+      if let error = readValue(first, byteCount: view.dataLength(index)) {
+        return loseEntry(view, index, page, told: error.page, error.problem)
+      }
     }
     if case .free = kind, !visitFreeRecord(view, index) {
       note(page, .badFreeRecord)
@@ -241,7 +250,7 @@ final class PageWalk {
     let pages = UInt64(view.word32(12))
     // More pages than the value needs are sound: LMDB overwrites a longer value of the same transaction in its place
     // (mdb_cursor_put: "we don't bother to try shrinking the page").
-    let needed = UInt64(PageView.headerLength - 1 + byteCount) / UInt64(PageView.size) + 1
+    let needed = Self.pageCount(of: byteCount)
     guard view.word16(10) == PageView.overflowFlag, pages >= needed, first + pages - 1 <= meta.lastPage else {
       return .badOverflow
     }
@@ -252,6 +261,32 @@ final class PageWalk {
     }
     seen.overflows += pages
     census?.countOverflow(byteCount, pages: pages)
+    return nil
+  }
+
+  /// How many pages of its own a value needs.
+  private static func pageCount(of byteCount: Int) -> UInt64 {
+    UInt64(PageView.headerLength - 1 + byteCount) / UInt64(PageView.size) + 1
+  }
+
+  /// So many pages of a value are read at a time.
+  private static let valuePages = 64
+
+  /// The first of a value's pages that cannot be read.
+  private func readValue(_ first: UInt64, byteCount: Int) -> PageError? {
+    guard let values = unsafe values else { return nil }
+    func read(_ pages: Range<UInt64>) -> PageError? {
+      let buffer = unsafe UnsafeMutableRawBufferPointer(rebasing: values[..<(pages.count * PageView.size)])
+      do throws(PageError) { try unsafe file.read(pages.lowerBound, into: buffer) } catch { return error }
+      return nil
+    }
+    let end = first + Self.pageCount(of: byteCount)
+    for start in stride(from: first, to: end, by: Self.valuePages) {
+      let piece = start..<min(end, start + UInt64(Self.valuePages))
+      guard let error = read(piece) else { continue }
+      // Which of them it is, each by itself tells.
+      return piece.lazy.compactMap { read($0..<$0 + 1) }.first ?? error
+    }
     return nil
   }
 

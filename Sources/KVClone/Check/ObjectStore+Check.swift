@@ -22,10 +22,25 @@ extension ObjectStore {
   public func check(_ options: CheckOptions = CheckOptions()) throws(StoreError) -> CheckReport {
     guard let environment = (engine as? LMDBEngine)?.environment else { return try checkThroughEngine(options) }
     let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment) }
-    let map = try storeErrors { () throws(LMDBError) in
-      try file.walk(maximumFindings: max(1, options.maximumDamages))
+    return try Self.check(file, options) { (map) throws(StoreError) in try Self.check(file, map, run(options)) }.report
+  }
+
+  /// Walks over the file's pages, and then checks what they have. Where something cannot be read that the walk had no need of, it is
+  /// done once more, with a walk that reads all: then it is known where not to go, and what lies behind is checked, too.
+  private static func check(
+    _ file: PageFile, _ options: CheckOptions, _ body: (PageMap) throws(StoreError) -> CheckReport
+  ) throws(StoreError) -> (report: CheckReport, map: PageMap) {
+    func walk(readsValues: Bool) throws(StoreError) -> PageMap {
+      try storeErrors { () throws(LMDBError) in
+        try file.walk(maximumFindings: max(1, options.maximumDamages), readsValues: readsValues)
+      }
     }
-    return try Self.check(file, map, run(options))
+    let map = try walk(readsValues: false)
+    let failures = file.failedReadCount
+    let report = try body(map)
+    if file.failedReadCount == failures { return (report, map) }
+    let careful = try walk(readsValues: true)
+    return (try body(careful), careful)
   }
 
   /// A run that knows what the open store does.
@@ -51,10 +66,9 @@ extension ObjectStore {
   public static func check(at path: String, options: CheckOptions = CheckOptions()) throws(StoreError) -> CheckReport {
     for timeout: Duration? in [nil, .seconds(1), .seconds(5)] {
       let file = try storeErrors { () throws(LMDBError) in try PageFile(at: path, lockTimeout: timeout) }
-      let map = try storeErrors { () throws(LMDBError) in
-        try file.walk(maximumFindings: max(1, options.maximumDamages))
+      let (report, map) = try check(file, options) { (map) throws(StoreError) in
+        try check(file, map, options, path)
       }
-      let report = try check(file, map, options, path)
       if file.isStillCurrent { return report }
       if map.findings.isEmpty { break }
     }

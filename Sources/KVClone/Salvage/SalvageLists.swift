@@ -32,7 +32,9 @@ struct SalvageLists {
     var incomplete: Set<ListAddress> = []
     var complete = RecentLists()
     try copied.findHidden([.links], includingFree: true) { (_, entry) throws(StoreError) in
-      guard !entry.isCurrent, copied.lost.contains(.links, entry.key), let link = try? LinkKey(RawSpan(_unsafeBytes: entry.key)) else { return }
+      guard !entry.isCurrent, copied.lost.contains(.links, entry.key),
+        let link = try? LinkKey(RawSpan(_unsafeBytes: entry.key))
+      else { return }
       let list = address(link)
       if !incomplete.contains(list) {
         if complete.contains(list) { return }
