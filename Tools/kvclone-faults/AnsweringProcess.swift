@@ -47,10 +47,10 @@ final class AnsweringProcess {
   private func reportLateness() {
     guard let connection, !connection.lines.hasNext(within: Self.patience) else { return }
     StandardError.write("no answer for \(Self.patience): \(LateProcess.description(of: connection.child.id))\n")
-    if LateProcess.waitsForMachine(connection.child.id) { Standstill.shared.note() }
+    if LateProcess.waitsForMachine(connection.child.id) { Standstill.shared.noteWait() }
   }
 
-  /// Less than any process has that is to end in time.
+  /// Less than a process has for what takes long. Of those that have five seconds for a step nothing is told but that they ended late.
   private static let patience = Duration.seconds(25)
 
   /// Writes a line, and waits for nothing; false where there is no process any more.

@@ -137,6 +137,7 @@ final class Campaign: Sendable {
     let trials = group.trials.filter { wanted == nil || $0.id == wanted }
     let next = Mutex(0)
     let failures = Mutex<[Report.Failure]>([])
+    let repetitions = Mutex(0)
     let start = ContinuousClock.now
     nonisolated(unsafe) let workers = workers
     DispatchQueue.concurrentPerform(iterations: workers.count) { index in
@@ -145,7 +146,9 @@ final class Campaign: Sendable {
         defer { next += 1 }
         return next < trials.count ? trials[next] : nil
       }) {
-        guard let (reason, isOfTrial) = attempt(trial, lane) else { continue }
+        let (failure, count) = attempt(trial, lane)
+        repetitions.withLock { $0 += count }
+        guard let (reason, isOfTrial) = failure else { continue }
         // That a planted mistake is found is no failure.
         let kept = group.verdict == nil ? keep(lane, trial) : nil
         failures.withLock {
@@ -155,18 +158,21 @@ final class Campaign: Sendable {
     }
     return Report.Result(
       trials: trials.count, failures: failures.withLock { $0 }.sorted { $0.trial < $1.trial },
-      duration: ContinuousClock.now - start)
+      repetitions: repetitions.withLock { $0 }, duration: ContinuousClock.now - start)
   }
 
-  /// Nil, or what did not hold, and whether it is the trial that failed. Made again where the machine stood still meanwhile.
-  private func attempt(_ trial: Trial, _ lane: Lane) -> (String, Bool)? {
-    var attempts = 0
+  /// Nil, or what did not hold, and whether it is the trial that failed; and how often it was made again, where the machine stood still
+  /// meanwhile.
+  private func attempt(_ trial: Trial, _ lane: Lane) -> (failure: (String, Bool)?, repetitions: Int) {
+    var repetitions = 0
     while true {
       let before = Standstill.shared.known
-      guard let failure = Self.attempt(trial, lane) else { return nil }
+      guard let failure = Self.attempt(trial, lane) else { return (nil, repetitions) }
       let isLate = failure.0.contains(ChildProcess.Ending.late)
-      attempts += 1
-      if !isLate || attempts == Standstill.attempts || Standstill.shared.total == before { return failure }
+      if !isLate || repetitions == Standstill.attempts - 1 || Standstill.shared.total == before {
+        return (failure, repetitions)
+      }
+      repetitions += 1
       StandardError.write("the machine stood still during trial \(trial.id), which is made again: \(failure.0)\n")
     }
   }

@@ -16,6 +16,7 @@ struct Examination: Codable, Sendable {
   struct Damaged: Codable, Sendable, Hashable {
     let kind: String
     let object: String?
+    let page: Int?
     let message: String
   }
 
@@ -110,7 +111,7 @@ struct Examiner {
     examination.checking = Self.outcome {
       let report = try ObjectStore.check(at: path, options: CheckOptions(readData: true))
       examination.damages = report.damages.map {
-        Examination.Damaged(kind: $0.kind.rawValue, object: $0.object, message: $0.message)
+        Examination.Damaged(kind: $0.kind.rawValue, object: $0.object, page: $0.page, message: $0.message)
       }
       return "checked"
     }

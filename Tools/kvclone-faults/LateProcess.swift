@@ -11,10 +11,28 @@ enum LateProcess {
     }.joined(separator: "; ")
   }
 
-  /// Whether a thread waits for a disk or for memory, which no signal ends: nothing that the process itself does.
+  /// Whether a thread waits for a disk or for memory, which no signal ends, and goes on waiting: one that reads and writes without end does
+  /// so now and then, too, but works in between.
   static func waitsForMachine(_ id: pid_t) -> Bool {
+    var waiting = waitingThreads(id)
+    for _ in 1..<samples where !waiting.isEmpty {
+      usleep(interval)
+      let later = waitingThreads(id)
+      waiting = waiting.filter { later[$0.key] == $0.value }
+    }
+    return !waiting.isEmpty
+  }
+
+  /// So many looks show that it does nothing else, a quarter of a second apart.
+  private static let (samples, interval): (Int, UInt32) = (9, 250_000)
+
+  /// Threads that wait so, and the processor time that each has had.
+  private static func waitingThreads(_ id: pid_t) -> [String: [Substring]] {
     let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []
-    return threads.contains { fields("/proc/\(id)/task/\($0)").first == "D" }
+    return threads.reduce(into: [:]) { waiting, thread in
+      let fields = fields("/proc/\(id)/task/\(thread)")
+      if fields.first == "D", fields.count > 12 { waiting[thread] = Array(fields[11...12]) }
+    }
   }
 
   private static func state(_ place: String) -> String {

@@ -2,9 +2,9 @@ import Foundation
 
 /// Reads that fail: a sector that has gone bad answers with an error each time, a cable or a controller once.
 ///
-/// What has to hold: no signal, and typed errors only. `check` goes on past a page that cannot be read, and names it; who verifies
-/// pages at the opening, or restores, gets an error or everything; a salvage gives all but what was on that page, and says what is
-/// missing. Where one read fails, nothing that is read is other than it was stored, and the store is as it was afterwards.
+/// What has to hold: no signal, and typed errors only. `check` goes on past a page that cannot be read, and names it, or the object whose
+/// value is on it; a restoration refuses; a salvage gives all but what was on that page, and says what is missing, unless that is what the store
+/// says of itself. Where one read fails, nothing that is read is other than it was stored, and the store is as it was afterwards.
 ///
 /// What LMDB reads through the map is not struck: there a bad sector is a signal, and nothing that a process can be given.
 enum ReadFaults: FaultClass {
@@ -27,7 +27,8 @@ enum ReadFaults: FaultClass {
     return [
       TrialGroup(
         title: "a page that cannot be read, while a store is checked, opened, restored and salvaged",
-        trials: spread(pages, campaign.isQuick ? quickPageCount : pageCount, campaign.seed)
+        trials: (spread(pages, campaign.isQuick ? quickPageCount : pageCount, campaign.seed)
+          + (campaign.isQuick ? subject.map.laterValuePages.prefix(1) : []))
           .map { badPage($0, subject) }),
       TrialGroup(
         title: "EIO at a call that reads, once, while a store is checked, opened, restored and salvaged",
@@ -54,10 +55,36 @@ enum ReadFaults: FaultClass {
       try DamageSubject.write(subject.map.bytes, to: lane.root)
       let found = try lane.examine(subject.context, root: lane.root, .verified, faults: ["BAD_PAGE": "\(page)"])
       guard case .examined(let found) = found else { return "the process that looked at the file: \(found)" }
-      if found.checking.digest != nil, found.damages.isEmpty { return "check says nothing of page \(page)" }
-      // One of both meta pages is enough to salvage by, and so is anything that is not the catalog.
-      return HostileFileFaults.complaint(found, subject.sound, keepsCatalog: page < 2)
+      if let reason = complaint(found, page: page, subject) { return reason }
+      return HostileFileFaults.complaint(found, subject.sound, keepsCatalog: !subject.map.catalogPages.contains(page))
     }
+  }
+
+  private static func complaint(_ found: Examination, page: Int, _ subject: DamageSubject) -> String? {
+    guard found.checking.digest != nil else { return "check ended at page \(page): \(found.checking)" }
+    guard found.damages.contains(where: { $0.page == page }) else {
+      return "check does not name page \(page): \(found.damages)"
+    }
+    if let damage = found.damages.first(where: { $0.kind == "unreadableTable" }) {
+      return "check did not go on behind page \(page): \(damage.message)"
+    }
+    if found.restored != nil { return "a restoration left out page \(page), and said nothing" }
+    return complaint(salvage: found, page: page, subject)
+  }
+
+  /// Of a page that has a part of one value, no other object suffers.
+  private static func complaint(salvage found: Examination, page: Int, _ subject: DamageSubject) -> String? {
+    let (map, sound) = (subject.map, subject.sound)
+    guard let salvaged = found.salvaged, map.allValuePages.contains(page) else { return nil }
+    func pages(_ value: Range<Int>) -> ClosedRange<Int> {
+      value.lowerBound / StoreFileMap.pageSize...(value.upperBound - 1) / StoreFileMap.pageSize
+    }
+    guard let entry = map.entries.first(where: { pages($0.value).contains(page) }) else { return nil }
+    let names = subject.names(of: entry, in: map.bytes)
+    let other = sound.objects.first { object in
+      salvaged[object.key] != object.value && !names.contains { object.key.hasSuffix($0) }
+    }
+    return other.map { "\($0.key) was not salvaged whole, and nothing of it was on page \(page)" }
   }
 
   // MARK: Once

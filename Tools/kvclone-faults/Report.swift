@@ -14,6 +14,8 @@ final class Report {
   struct Result: Sendable {
     let trials: Int
     let failures: [Failure]
+    /// How often a trial was made again, because the machine had stood still.
+    let repetitions: Int
     let duration: Duration
   }
 
@@ -58,6 +60,7 @@ final class Report {
       complaint = result.failures.isEmpty ? nil : "\(result.failures.count) failed"
       text = complaint.map { "**\($0)**" } ?? "all hold"
     }
+    if result.repetitions > 0 { text += ", \(result.repetitions) made again" }
     if result.trials == 0 { text = group.note ?? "no trial" }
     if isFull, result.trials == 0, group.note == nil {
       hasFailed = true

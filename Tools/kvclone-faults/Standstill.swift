@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 
 /// Notices that the whole machine stood still for a while, as virtual ones do that are moved or saved, or that its disk or memory did: a
-/// process that was to end in time could not, and that says nothing against it.
+/// process that was to end in time could not, and that says nothing against it. A disk or memory is noted for the trial that waited for it.
 final class Standstill: Sendable {
   static let shared = Standstill()
   /// A trial is made so many times at most.
@@ -13,6 +13,8 @@ final class Standstill: Sendable {
   private static let interval: UInt32 = 250_000
 
   private let count = Mutex(0)
+  /// By the threads that perform trials, each one at a time.
+  private let waits = Mutex<[pthread_t: Int]>([:])
 
   private init() {}
 
@@ -23,16 +25,17 @@ final class Standstill: Sendable {
       while true {
         usleep(Self.interval)
         let now = ContinuousClock.now
-        if now - last > Self.threshold { note() }
+        if now - last > Self.threshold { count.withLock { $0 += 1 } }
         last = now
       }
     }
     thread.start()
   }
 
-  func note() { count.withLock { $0 += 1 } }
+  /// Notes that a process of this thread's trial waits for the machine.
+  func noteWait() { waits.withLock { $0[pthread_self(), default: 0] += 1 } }
 
-  /// How many times it did, up to now.
+  /// How many times it did, up to now, as far as this thread's trial is concerned.
   var total: Int {
     // It is the watching thread's turn before.
     usleep(3 * Self.interval)
@@ -40,5 +43,5 @@ final class Standstill: Sendable {
   }
 
   /// The same, and perhaps without the last time.
-  var known: Int { count.withLock { $0 } }
+  var known: Int { count.withLock { $0 } + waits.withLock { $0[pthread_self(), default: 0] } }
 }

@@ -18,6 +18,11 @@ struct StoreFileMap: Sendable {
   private(set) var valuePages: [Int] = []
   /// All pages of those.
   private(set) var allValuePages: [Int] = []
+  /// Pages of what the store says of itself: its model, layouts and counters. Nothing can be salvaged without.
+  private(set) var catalogPages: Set<Int> = []
+
+  /// Those of them that no walk over the trees has to read.
+  var laterValuePages: [Int] { Set(allValuePages).subtracting(valuePages).sorted() }
 
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
@@ -29,6 +34,8 @@ struct StoreFileMap: Sendable {
   private enum Tree {
     case free, tables
     case table(String)
+
+    var isCatalog: Bool { if case .table("metadata") = self { true } else { false } }
   }
 
   func word16(_ offset: Int) -> Int { Int(bytes[offset]) | Int(bytes[offset + 1]) << 8 }
@@ -40,6 +47,7 @@ struct StoreFileMap: Sendable {
     if page == -1 { return }
     let base = page * Self.pageSize
     treePages.append(page)
+    if tree.isCatalog { catalogPages.insert(page) }
     for pointer in stride(from: base + 16, to: base + word16(base + 12), by: 2) {
       let node = base + word16(pointer)
       if word16(base + 10) == 1 {
@@ -54,7 +62,9 @@ struct StoreFileMap: Sendable {
     var start = key.upperBound
     if word16(node + 4) == 1 {
       valuePages.append(word64(start))
-      allValuePages += word64(start)..<word64(start) + (16 + word32(node) + Self.pageSize - 1) / Self.pageSize
+      let pages = word64(start)..<word64(start) + (16 + word32(node) + Self.pageSize - 1) / Self.pageSize
+      allValuePages += pages
+      if tree.isCatalog { catalogPages.formUnion(pages) }
       start = word64(start) * Self.pageSize + 16
     }
     switch tree {

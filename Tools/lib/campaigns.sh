@@ -74,7 +74,11 @@ campaign_fuzzing() {
     row G13 "fuzzing with the address sanitizer for 300 s: ${line%% *}" "$(awk '{ print $2 }' <<<"$line")" \
       "$(sed 's/.* inputs, //; s/:.*//' <<<"$line")" fuzzing
   done < <(grep ' inputs, ' <<<"$output")
-  [ "$result" = "nothing found" ] || tail -n 20 <<<"$output" >&2
+  if [ "$result" != "nothing found" ]; then
+    tail -n 20 <<<"$output" >&2
+    # Of a build that failed, or a target that did not run, no line tells.
+    row G13 "fuzzing with the address sanitizer" "$(grep -c ' inputs, ' <<<"$output")" "$result" fuzzing
+  fi
   told fuzzing "$(grep -c ' inputs, ' <<<"$output")" "$result" "$started"
   [ "$result" = "nothing found" ]
 }
