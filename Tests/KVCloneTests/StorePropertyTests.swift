@@ -9,11 +9,10 @@ import Testing
 /// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or looks for rarer ones.
 @Suite("A store against plain dictionaries")
 struct StorePropertyTests {
-  static let seeds: [UInt64] = {
-    let given = ProcessInfo.processInfo.environment["KVCLONE_SEEDS"] ?? ""
-    let seeds = given.split(separator: ",").compactMap { UInt64($0) }
-    return seeds.isEmpty ? [1, .random(in: 0 ... .max), .random(in: 0 ... .max)] : seeds
-  }()
+  private static let givenSeeds = (ProcessInfo.processInfo.environment["KVCLONE_SEEDS"] ?? "")
+    .split(separator: ",").compactMap { UInt64($0) }
+  static let hasGivenSeeds = !givenSeeds.isEmpty
+  static let seeds: [UInt64] = hasGivenSeeds ? givenSeeds : [1, .random(in: 0 ... .max), .random(in: 0 ... .max)]
 
   static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 3000
 

@@ -43,7 +43,7 @@ extension Session {
           seen += batch.members.count
           position = batch.next
         }
-        let count = try source.count(gain.sourceTarget, list, in: view, entity)
+        let count = source.count(gain.sourceTarget, list, in: view, entity)
         guard seen == count else { throw source.address(gain.sourceTarget, list.code).wrongCount(seen, head: count) }
       }
     }
