@@ -31,7 +31,7 @@ extension LMDBWriteTransaction {
     let tables = environment.core.state.withLock { Array($0.tables.values) }
     var pages = 2
     for dbi in tables.map(\.dbi) + [LMDBEnvironment.mainDatabase, LMDBEnvironment.freeDatabase] {
-      var raw = unsafe MDB_stat()
+      var raw = MDB_stat()
       if unsafe mdb_stat(handle.pointer, dbi, &raw) == 0 { pages += LMDBStatistics(raw).pages }
     }
     return pages
