@@ -8,16 +8,17 @@ package struct Base64Encoder {
   /// Encodes what is complete, and remembers up to two bytes.
   mutating func append(_ bytes: UnsafeRawBufferPointer, to text: inout [UInt8]) {
     text.reserveCapacity(text.count + bytes.count / 3 * 4 + 8)
+    let alphabet = Base64Encoder.alphabet
     for byte in bytes {
       carry = carry << 8 | UInt32(byte)
       carriedCount += 1
-      if carriedCount == 3 {
-        for shift in stride(from: 18, through: 0, by: -6) {
-          text.append(Base64Encoder.alphabet[Int(carry >> UInt32(shift) & 63)])
-        }
-        carry = 0
-        carriedCount = 0
-      }
+      if carriedCount < 3 { continue }
+      text.append(alphabet[Int(carry >> 18 & 63)])
+      text.append(alphabet[Int(carry >> 12 & 63)])
+      text.append(alphabet[Int(carry >> 6 & 63)])
+      text.append(alphabet[Int(carry & 63)])
+      carry = 0
+      carriedCount = 0
     }
   }
 
