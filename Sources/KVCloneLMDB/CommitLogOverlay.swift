@@ -21,7 +21,7 @@ final class CommitLogOverlay: Sendable {
     var metas = found.metas
     while found.next(file, record) {
       let isWhole = unsafe record.forEachPage { number, bytes in
-        unsafe pages[number] = unsafe [UInt8](bytes)
+        pages[number] = unsafe [UInt8](bytes)
         return true
       }
       if !isWhole { break }

@@ -22,7 +22,7 @@ package final class PageFile: Sendable {
   private let overlay: CommitLogOverlay?
   /// The newest commit of the file's own meta pages, at first; nil where both are damaged. With an overlay only.
   private let fileCommit: UInt64?
-  private let failures = Atomic<Int>(0)
+  private let refusals = Mutex<[UInt64: Int32]>([:])
 
   /// The state that the environment's next read transaction would see, read through the environment's own descriptor:
   /// closing another one would drop LMDB's locks. Writers go on meanwhile.
@@ -127,8 +127,10 @@ package final class PageFile: Sendable {
     return byteCount < (meta.lastPage + 1) * UInt64(LMDBLimits.pageSize)
   }
 
-  /// How many reads the system has refused.
-  package var failedReadCount: Int { failures.load(ordering: .relaxed) }
+  /// The pages at which the system has refused to read, and the error number of the last time; of very many, the first ones.
+  package var refusedPages: [UInt64: Int32] { refusals.withLock { $0 } }
+
+  private static let maximumRefusals = 1 << 12
 
   /// Reads bytes of a page and those that follow it.
   func read(_ page: UInt64, _ offset: Int = 0, into buffer: UnsafeMutableRawBufferPointer) throws(PageError) {
@@ -157,18 +159,36 @@ package final class PageFile: Sendable {
     guard var base = buffer.baseAddress else { return }
     var rest = buffer.count
     var position = Int(page) * LMDBLimits.pageSize + offset
+    // Where the reading of several pages was refused, once.
+    var refused: (page: UInt64, code: Int32)?
     while rest > 0 {
-      let count = unsafe pread(descriptor, base, rest, position)
+      let inPage = min(rest, LMDBLimits.pageSize - position % LMDBLimits.pageSize)
+      let count = unsafe pread(descriptor, base, refused == nil ? rest : inPage, position)
       if count < 0 {
-        if errno == EINTR { continue }
-        let problem = PageProblem.unreadable(errno)
-        failures.add(1, ordering: .relaxed)
-        throw PageError(page: UInt64(position / LMDBLimits.pageSize), problem: problem)
+        let code = errno
+        if code == EINTR { continue }
+        let current = UInt64(position / LMDBLimits.pageSize)
+        // Which of them it is, each by itself tells.
+        if refused == nil, rest > inPage {
+          refused = (current, code)
+          continue
+        }
+        noteRefusal(current, code)
+        throw PageError(page: current, problem: .unreadable(code))
       }
       if count == 0 { throw PageError(page: page, problem: .beyondEnd) }
       unsafe base += count
       rest -= count
       position += count
+    }
+    // Each by itself could be read: that there was something is known all the same.
+    if let refused { noteRefusal(refused.page, refused.code) }
+  }
+
+  private func noteRefusal(_ page: UInt64, _ code: Int32) {
+    refusals.withLock { refusals in
+      guard refusals.count < Self.maximumRefusals || refusals[page] != nil else { return }
+      refusals[page] = code
     }
   }
 }

@@ -76,6 +76,12 @@ package enum PageProblem: Error, Sendable, Equatable {
     if case .leaked = self { return true }
     return false
   }
+
+  /// Whether nothing is known of the page but that the system does not give it.
+  package var isUnreadable: Bool {
+    if case .unreadable = self { return true }
+    return false
+  }
 }
 
 /// Something that a walk over a file found.

@@ -10,6 +10,7 @@ package final class PageSalvage {
   /// Whether all free pages are known. Then a page that nothing leads to, and that is not free, was led to by a page that is lost, and
   /// what it has is what there was. Otherwise it may be older, and of what was deleted.
   package let knowsFreePages: Bool
+  private let meta: PageMeta?
   private let walk: PageWalk?
   /// Pages that are damaged, and those that lead to them: their entries are tried one by one.
   private let suspects: Set<UInt64>
@@ -24,18 +25,24 @@ package final class PageSalvage {
 
   /// Walks over the state of the file's meta page.
   package convenience init(_ file: PageFile) throws(LMDBError) {
-    try self.init(file, file.meta)
+    try self.init(file, file.meta, readsValues: false)
   }
 
   /// Walks over the state whose list of tables is the leaf `root`; nil for a state of which no page is known.
   package convenience init(_ file: PageFile, root: PageRoot?) throws(LMDBError) {
-    try self.init(file, root.map { PageMeta(guessed: $0.tree, lastPage: Self.lastPage(file)) })
+    try self.init(file, root.map { PageMeta(guessed: $0.tree, lastPage: Self.lastPage(file)) }, readsValues: false)
   }
 
-  private init(_ file: PageFile, _ meta: PageMeta?) throws(LMDBError) {
+  /// The same state, of which it is known, too, which pages of values cannot be read: who goes through a table does not end there.
+  package func readingValues() throws(LMDBError) -> PageSalvage {
+    try PageSalvage(file, meta, readsValues: true)
+  }
+
+  private init(_ file: PageFile, _ meta: PageMeta?, readsValues: Bool) throws(LMDBError) {
     self.file = file
+    self.meta = meta
     if let meta {
-      let walk = PageWalk(file, meta, maximumFindings: .max, readsValues: true)
+      let walk = PageWalk(file, meta, maximumFindings: .max, readsValues: readsValues)
       guard let walk else { throw .outOfMemory }
       map = walk.run()
       self.walk = walk

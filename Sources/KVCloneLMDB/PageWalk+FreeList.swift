@@ -1,20 +1,23 @@
 /// The free list: records of page numbers, each under the transaction that freed them.
 extension PageWalk {
-  /// Whether a record is what it should be. Pages that are named wrongly are told here.
+  /// Looks at a record of the leaf `page`. Pages that are named wrongly are told here.
   ///
   /// The value is an ID list (midl.h): the count, then so many page numbers, in descending order. It may be longer:
   /// mdb_freelist_save reserves room first, and fills in as many numbers as are left.
-  func visitFreeRecord(_ view: PageView, _ index: Int) -> Bool {
+  ///
+  /// - Throws: the page on which it is not what it should be.
+  func visitFreeRecord(_ view: PageView, _ index: Int, _ page: UInt64) throws(PageError) {
+    let bad = PageError(page: page, problem: .badFreeRecord)
     let transaction = unsafe UInt64(littleEndian: view.key(index).loadUnaligned(as: UInt64.self))
-    if transaction < 1 || transaction > meta.commitNumber { return false }
+    if transaction < 1 || transaction > meta.commitNumber { throw bad }
     let length = view.dataLength(index)
     var numbers = FreeNumbers()
-    guard length >= 8, length & 7 == 0 else { return false }
+    guard length >= 8, length & 7 == 0 else { throw bad }
     if view.flags(index) != PageView.bigDataFlag {
       let bytes = unsafe UnsafeRawBufferPointer(start: view.data(index), count: length)
-      guard unsafe take(bytes, &numbers), numbers.isComplete(length) else { return false }
+      guard unsafe take(bytes, &numbers), numbers.isComplete(length) else { throw bad }
       census?.noteFreed(transaction, pages: numbers.taken)
-      return true
+      return
     }
     // A page at a time: the list of a store that shrank much is long.
     let first = view.overflowPage(index)
@@ -22,18 +25,13 @@ extension PageWalk {
     while offset < length {
       let count = min(PageView.size, length - offset)
       let piece = unsafe UnsafeMutableRawBufferPointer(start: buffers, count: count)
-      do throws(PageError) {
-        try unsafe file.read(first, PageView.headerLength + offset, into: piece)
-      } catch {
-        return false
-      }
-      guard unsafe take(UnsafeRawBufferPointer(piece), &numbers) else { return false }
+      try unsafe file.read(first, PageView.headerLength + offset, into: piece)
+      guard unsafe take(UnsafeRawBufferPointer(piece), &numbers) else { throw bad }
       offset += count
       if numbers.hasAll { break }
     }
-    guard numbers.isComplete(length) else { return false }
+    guard numbers.isComplete(length) else { throw bad }
     census?.noteFreed(transaction, pages: numbers.taken)
-    return true
   }
 
   /// Where the reading of a record has got to.

@@ -219,9 +219,11 @@ final class PageWalk {
         return loseEntry(view, index, page, told: error.page, error.problem)
       }
     }
-    if case .free = kind, !visitFreeRecord(view, index) {
-      note(page, .badFreeRecord)
-      hasLosses = true
+    if case .free = kind {
+      do throws(PageError) { try visitFreeRecord(view, index, page) } catch {
+        note(error.page, error.problem)
+        hasLosses = true
+      }
     }
     census?.tell(view, index)
   }
@@ -282,10 +284,7 @@ final class PageWalk {
     }
     let end = first + Self.pageCount(of: byteCount)
     for start in stride(from: first, to: end, by: Self.valuePages) {
-      let piece = start..<min(end, start + UInt64(Self.valuePages))
-      guard let error = read(piece) else { continue }
-      // Which of them it is, each by itself tells.
-      return piece.lazy.compactMap { read($0..<$0 + 1) }.first ?? error
+      if let error = read(start..<min(end, start + UInt64(Self.valuePages))) { return error }
     }
     return nil
   }

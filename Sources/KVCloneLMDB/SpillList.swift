@@ -6,8 +6,8 @@ import Synchronization
 /// freed by nobody. A list takes a mebibyte, so that a process with a thousand large transactions behind it has lost a gigabyte.
 ///
 /// So it is freed here when the transaction has ended. Its place is LMDB's own, and told to nobody; and a library in which the mistake is
-/// mended frees the list itself. Nothing is done but where this is version 0.9.24, where what lies there looks like such a list, and where
-/// a trial shows that transactions that commit and abort lose one each.
+/// mended frees the list itself. Nothing is freed but where this is version 0.9.24, and where a trial shows that what lies there is such a
+/// list, and that transactions that commit and abort lose one each.
 enum SpillList {
   /// `mt_spill_pgs` of `MDB_txn` (mdb.c 0.9.24).
   private static let offset = 64
@@ -30,6 +30,7 @@ enum SpillList {
     guard isVersionWithMistake, let list = unsafe list(transaction) else { return }
     findings.withLock { findings in
       guard findings.isForgotten() != false else { return }
+      // So does LMDB when the next transaction begins.
       unsafe UnsafeMutableRawPointer(transaction).storeBytes(of: 0, toByteOffset: offset, as: UInt.self)
       findings.lists.append(UInt(bitPattern: list))
       findings.freeIfForgotten()
@@ -58,15 +59,16 @@ enum SpillList {
     var lists: [UInt] = []
     private var known: Bool?
     /// What is allocated is known of the whole process, and other threads may hide what a trial loses. So there is another one, of a few
-    /// milliseconds, when the next transaction has spilled. Each takes four mebibytes until it is known.
-    private var trialsLeft = 10
+    /// milliseconds, when twice as many transactions have spilled. Each takes four mebibytes until it is known.
+    private var (spilledCount, nextTrial) = (0, 1)
 
     /// Whether lists are forgotten; nil where that is not known yet.
     mutating func isForgotten() -> Bool? {
-      if known == nil {
-        trialsLeft -= 1
-        known = trial() ?? (trialsLeft == 0 ? false : nil)
-      }
+      if let known { return known }
+      spilledCount += 1
+      guard spilledCount == nextTrial else { return nil }
+      nextTrial *= 2
+      known = trial()
       return known
     }
 
@@ -76,17 +78,19 @@ enum SpillList {
       lists = []
     }
 
-    /// Whether three transactions lose three lists; nil where other threads allocated, or freed, more than a little meanwhile, or where no
-    /// file can be made.
+    /// Whether three transactions lose three lists; nil where other threads allocated, or freed, more than a little meanwhile, or where there
+    /// was no memory.
     private mutating func trial() -> Bool? {
       guard let scratch = ScratchEnvironment() else { return nil }
-      // What LMDB keeps for later is there after the first one.
-      guard let first = spill(scratch, 1, commits: true) else { return false }
-      lists.append(first)
-      let before = kvclone_allocated_bytes()
-      for number: UInt8 in 2...4 {
-        guard let list = spill(scratch, number, commits: number % 2 == 0) else { return false }
-        lists.append(list)
+      var before: UInt64 = 0
+      for number: UInt8 in 1...4 {
+        switch spill(scratch, number, commits: number % 2 == 0) {
+        case .list(let list): lists.append(list)
+        case .anotherOrder: return false
+        case .failed: return nil
+        }
+        // What LMDB keeps for later is there after the first one.
+        if number == 1 { before = kvclone_allocated_bytes() }
       }
       let lost = Int(kvclone_allocated_bytes()) - Int(before)
       // One that is there twice was freed in between. Where nothing is counted, another allocator is in place of the C library's.
@@ -97,25 +101,32 @@ enum SpillList {
     private static let noise = 256 << 10
   }
 
+  private enum Outcome {
+    /// The address that lay where the list is kept, before the transaction ended and after.
+    case list(UInt)
+    /// There was none before, or another one after: LMDB keeps it elsewhere, or forgets nothing.
+    case anotherOrder
+    /// Nothing was spilled, as for want of memory.
+    case failed
+  }
+
   /// A transaction that spills, and ends.
-  ///
-  /// - Returns: the address that lies then where the list is kept; nil where there was no list before, or another.
-  private static func spill(_ scratch: ScratchEnvironment, _ byte: UInt8, commits: Bool) -> UInt? {
-    guard let transaction = unsafe scratch.begin(0) else { return nil }
+  private static func spill(_ scratch: ScratchEnvironment, _ byte: UInt8, commits: Bool) -> Outcome {
+    guard let transaction = unsafe scratch.begin(0) else { return .failed }
     let isNone = unsafe word(transaction) == 0
     let isSpilled =
       unsafe scratch.put(transaction, byte, 0, 64 << 10)
       && ScratchEnvironment.tableName.withUnsafeBytes { unsafe SpillProbe.force(transaction, $0) } == MDB_INCOMPATIBLE
     guard isNone, isSpilled, let list = unsafe list(transaction), unsafe looksLikeList(list) else {
       unsafe mdb_txn_abort(transaction)
-      return nil
+      return isSpilled ? .anotherOrder : .failed
     }
     if commits {
-      guard unsafe mdb_txn_commit(transaction) == 0 else { return nil }
+      guard unsafe mdb_txn_commit(transaction) == 0 else { return .failed }
     } else {
       unsafe mdb_txn_abort(transaction)
     }
-    return unsafe word(transaction) == UInt(bitPattern: list) ? UInt(bitPattern: list) : nil
+    return unsafe word(transaction) == UInt(bitPattern: list) ? .list(UInt(bitPattern: list)) : .anotherOrder
   }
 
   /// Its room, how many pages it has, and page numbers, doubled, the greatest first.

@@ -1,5 +1,7 @@
+import CKVCloneLMDB
 import Foundation
 import KVCloneLMDB
+import Synchronization
 
 /// What a second process does on the level of tables: `lmdb PATH STEP…`, each step a word, with a number after "=".
 let lmdbCommands: [String: @Sendable ([String]) throws -> Void] = [
@@ -18,6 +20,7 @@ private final class LMDBPeer {
   private var environment: LMDBEnvironment?
   private var table = LMDBTable(dbi: 0)
   private var reader: PinnedReader?
+  private let noise = AllocationNoise()
 
   init(path: String) {
     self.path = path
@@ -76,6 +79,9 @@ private final class LMDBPeer {
     case "delete": return "delete \(try delete(number))"
     case "spill-forever": try put(.max, spills: true)
     case "spills": return "grown by \(try spills(number)) MiB"
+    case "memory": return "allocated \(allocatedMebibytes())"
+    case "noise": noise.start()
+    case "quiet": noise.stop()
     // What happens to processes.
     case "wait":
       say("waiting")
@@ -175,6 +181,9 @@ private final class LMDBPeer {
     return try (writableKibibytes() - before) / 1024
   }
 
+  /// What malloc has given out.
+  private func allocatedMebibytes() -> Int { Int(kvclone_allocated_bytes() >> 20) }
+
   private func writableKibibytes() throws -> Int {
     let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
     let line = status.split(separator: "\n").first { $0.hasPrefix("VmData:") }
@@ -243,5 +252,29 @@ private final class PinnedReader {
 
   init(_ transaction: consuming LMDBReadTransaction) {
     self.transaction = transaction
+  }
+}
+
+/// A thread that allocates all the while, as those of a busy service do.
+private final class AllocationNoise: Sendable {
+  private let isOn = Mutex(false)
+  private let isDone = DispatchSemaphore(value: 0)
+
+  func start() {
+    isOn.withLock { $0 = true }
+    Thread.detachNewThread { [self] in
+      var blocks: [UnsafeMutableRawPointer] = []
+      while isOn.withLock({ $0 }) {
+        if let block = malloc(300 << 10) { blocks.append(block) }
+        usleep(20)
+      }
+      for block in blocks { free(block) }
+      isDone.signal()
+    }
+  }
+
+  func stop() {
+    isOn.withLock { $0 = false }
+    isDone.wait()
   }
 }

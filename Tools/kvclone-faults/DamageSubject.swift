@@ -16,6 +16,8 @@ final class DamageSubject: Sendable {
   let sound: Examination
   /// The names of the objects that have a large value, by its serial.
   let owners: [UInt64: Set<String>]
+  /// The names of all objects, by their ids.
+  private let objectNames: [UInt64: String]
 
   /// A directory has room from 4,097 members on.
   private static let longCount = 4_200
@@ -31,7 +33,7 @@ final class DamageSubject: Sendable {
     let file = URL(fileURLWithPath: root + "/store/data.mdb")
     let bytes = [UInt8](try Data(contentsOf: file))
     map = StoreFileMap(bytes)
-    owners = try Self.owners(root + "/store")
+    (owners, objectNames) = try Self.names(root + "/store")
     // It clones, so it has a copy.
     try Self.write(bytes, to: root + "/copy")
     sound = Examiner(root: root + "/copy").examine()
@@ -92,13 +94,15 @@ final class DamageSubject: Sendable {
     }
   }
 
-  private static func owners(_ path: String) throws -> [UInt64: Set<String>] {
+  private static func names(_ path: String) throws -> (owners: [UInt64: Set<String>], objects: [UInt64: String]) {
     let store = try ObjectStore.open(at: path)
     defer { store.close() }
     var owners: [UInt64: Set<String>] = [:]
+    var objects: [UInt64: String] = [:]
     try store.read { transaction in
       for entity in store.model.entities where !entity.isAbstract {
         try transaction.forEachObject(of: entity.name) { object in
+          objects[object.id.rawValue] = object.name
           for attribute in entity.attributes {
             guard case .blob(let blob) = try object.value(attribute.name) else { continue }
             owners[blob.id, default: []].insert(object.name)
@@ -107,19 +111,24 @@ final class DamageSubject: Sendable {
         }
       }
     }
-    return owners
+    return (owners, objects)
   }
 
   // MARK: What is damaged
 
   /// How the names of objects end that an entry is about; empty where it is no object's.
   func names(of entry: StoreFileMap.Entry, in bytes: [UInt8]) -> [String] {
-    names(table: entry.table, key: bytes[entry.key])
+    names(table: entry.table, key: bytes[entry.key]) { "/\($0.serial)" }
   }
 
-  private func names(table: String, key: ArraySlice<UInt8>) -> [String] {
+  /// The whole names of the objects that an entry is of.
+  func wholeNames(of entry: StoreFileMap.Entry) -> [String] {
+    names(table: entry.table, key: map.bytes[entry.key]) { objectNames[$0.rawValue] ?? "" }
+  }
+
+  private func names(table: String, key: ArraySlice<UInt8>, _ nameOf: (ObjectID) -> String) -> [String] {
     func number(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
-    func name(_ bytes: ArraySlice<UInt8>) -> [String] { ["/\(ObjectID(rawValue: number(bytes)).serial)"] }
+    func name(_ bytes: ArraySlice<UInt8>) -> [String] { [nameOf(ObjectID(rawValue: number(bytes)))] }
     switch table {
     case "links": return name(key.prefix(8))
     case "indexes": return name(key.suffix(8))
@@ -128,7 +137,7 @@ final class DamageSubject: Sendable {
       guard let code = Self.savedTables[Int(number(key.prefix(2)))] else {
         return number(key.prefix(2)) > 0x8000 ? name(key.dropFirst(2).prefix(8)) : []
       }
-      return names(table: code, key: key.dropFirst(2).dropLast(8))
+      return names(table: code, key: key.dropFirst(2).dropLast(8), nameOf)
     default: return table.hasPrefix("objects-") ? name(key) : []
     }
   }

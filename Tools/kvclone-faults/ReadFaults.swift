@@ -2,8 +2,7 @@ import Foundation
 
 /// Reads that fail: a sector that has gone bad answers with an error each time, a cable or a controller once.
 ///
-/// What has to hold: no signal, and typed errors only. `check` goes on past a page that cannot be read, and names it, or the object whose
-/// value is on it; a restoration refuses; a salvage gives all but what was on that page, and says what is missing, unless that is what the store
+/// What has to hold: no signal, and typed errors only. `check` goes on past a page that cannot be read, and names it; a restoration refuses; a salvage gives all but what was on that page, and says what is missing, unless that is what the store
 /// says of itself. Where one read fails, nothing that is read is other than it was stored, and the store is as it was afterwards.
 ///
 /// What LMDB reads through the map is not struck: there a bad sector is a signal, and nothing that a process can be given.
@@ -14,10 +13,15 @@ enum ReadFaults: FaultClass {
   /// Reads that fail once: so many of an examination, of the workload and of the copies at most.
   private static let (count, quickCount) = (300, 4)
   private static let (pageCount, quickPageCount) = (1000, 8)
+  private static let (metaCount, quickMetaCount) = (40, 3)
 
   private static let once = ErrorFaults.Variant(
     name: "read", title: "EIO at a call that reads, each in turn, once",
     faults: ["FAIL": "CALL:\(EIO)", "OPERATION": "read"], allowedKinds: ["io", "damaged"])
+
+  private static let twice = ErrorFaults.Variant(
+    name: "read twice", title: "EIO at two calls that read, one after the other",
+    faults: ["FAIL": "CALL:\(EIO):2", "OPERATION": "read"], allowedKinds: ["io", "damaged"])
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
     let subject = try campaign.subject(try campaign.context(), .everything)
@@ -31,7 +35,11 @@ enum ReadFaults: FaultClass {
           + (campaign.isQuick ? subject.map.laterValuePages.prefix(1) : []))
           .map { badPage($0, subject) }),
       TrialGroup(
-        title: "EIO at a call that reads, once, while a store is checked, opened, restored and salvaged",
+        title: "a page of a large value that cannot be read, where the newer meta page is damaged: salvaged",
+        trials: spread(subject.map.allValuePages, campaign.isQuick ? quickMetaCount : metaCount, campaign.seed)
+          .map { badPageAndMeta($0, subject) }),
+      TrialGroup(
+        title: "EIO at a call that reads, once or twice, while a store is checked, opened, restored and salvaged",
         trials: try examinations(subject, campaign)),
       TrialGroup(title: once.title, trials: trials(campaign, try campaign.context(), nil)),
       TrialGroup(title: "\(once.title), of all copies", trials: trials(campaign, copies, copying)),
@@ -60,6 +68,21 @@ enum ReadFaults: FaultClass {
     }
   }
 
+  /// The list of tables is found among the pages, and a page that the disk does not give is no reason to take an older one.
+  private static func badPageAndMeta(_ page: Int, _ subject: DamageSubject) -> Trial {
+    Trial(id: "meta:\(page)") { lane in
+      var bytes = subject.map.bytes
+      bytes[subject.map.newerMeta + 16] ^= 0xFF
+      try DamageSubject.write(bytes, to: lane.root)
+      let examined = try lane.examine(subject.context, root: lane.root, .verified, faults: ["BAD_PAGE": "\(page)"])
+      guard case .examined(let found) = examined else { return "the process that looked at the file: \(examined)" }
+      if let message = found.untypedError { return "an error without a type: \(message)" }
+      if subject.map.catalogPages.contains(page) { return nil }
+      guard found.salvaged != nil else { return "nothing was salvaged: \(String(describing: found.salvaging))" }
+      return complaint(salvage: found, page: page, subject)
+    }
+  }
+
   private static func complaint(_ found: Examination, page: Int, _ subject: DamageSubject) -> String? {
     guard found.checking.digest != nil else { return "check ended at page \(page): \(found.checking)" }
     guard found.damages.contains(where: { $0.page == page }) else {
@@ -80,10 +103,8 @@ enum ReadFaults: FaultClass {
       value.lowerBound / StoreFileMap.pageSize...(value.upperBound - 1) / StoreFileMap.pageSize
     }
     guard let entry = map.entries.first(where: { pages($0.value).contains(page) }) else { return nil }
-    let names = subject.names(of: entry, in: map.bytes)
-    let other = sound.objects.first { object in
-      salvaged[object.key] != object.value && !names.contains { object.key.hasSuffix($0) }
-    }
+    let names = subject.wholeNames(of: entry)
+    let other = sound.objects.first { salvaged[$0.key] != $0.value && !names.contains($0.key) }
     return other.map { "\($0.key) was not salvaged whole, and nothing of it was on page \(page)" }
   }
 
@@ -107,7 +128,9 @@ enum ReadFaults: FaultClass {
   private static func examine(_ subject: DamageSubject, _ lane: Lane, _ number: Int) throws -> String? {
     try DamageSubject.write(subject.map.bytes, to: lane.root)
     let trace = lane.directory + "/reads.trace"
-    let faults = once.variables(number).merging(["TRACE": trace]) { $1 }
+    // Where several pages are read in one call, the next one is for the first of them alone: that one fails too, and succeeds then.
+    let variant = number % 2 == 0 ? twice : once
+    let faults = variant.variables(number).merging(["TRACE": trace]) { $1 }
     let struck = try lane.examine(subject.context, root: lane.root, .verified, faults: faults)
     guard case .examined(let found) = struck else { return "the process that looked at the file: \(struck)" }
     guard try Scratch.text(trace).contains("struck") else { throw Finding("the fault did not strike") }

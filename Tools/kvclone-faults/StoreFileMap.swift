@@ -24,9 +24,13 @@ struct StoreFileMap: Sendable {
   /// Those of them that no walk over the trees has to read.
   var laterValuePages: [Int] { Set(allValuePages).subtracting(valuePages).sorted() }
 
+  /// Where the newer meta page begins.
+  private(set) var newerMeta = 0
+
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
     let newest = word64(144) > word64(Self.pageSize + 144) ? 0 : Self.pageSize
+    newerMeta = newest
     visit(word64(newest + 40 + 40), .free)
     visit(word64(newest + 88 + 40), .tables)
   }

@@ -12,19 +12,25 @@ enum LargeStoreWorkload: String, CaseIterable {
   /// Objects without large values, of about 180 bytes each with their links.
   case records = "large-records"
 
-  /// Makes the store: as many images as fit, or a graph that is cloned until the store is as large as that.
+  /// Makes the store: images of so many mebibytes, or a graph that is cloned until so many are in use.
   func prepare(_ mebibytes: Int, in directory: String) throws {
     let path = directory + "/store"
     let byteCount = mebibytes << 20
     switch self {
     case .images:
-      let perImage = MemoryWorkload.imageLength + 4_096
-      _ = try PhotoGraph.make(at: path, objects: byteCount / perImage, imageBytes: MemoryWorkload.imageLength)
+      let albums = byteCount / MemoryWorkload.imageLength / PhotoGraph.photosPerAlbum + 1
+      _ = try PhotoGraph.make(
+        at: path, objects: albums * (PhotoGraph.photosPerAlbum + 1) + 1, imageBytes: MemoryWorkload.imageLength)
     case .records:
-      let library = try PhotoGraph.make(at: path, objects: max(2_000, byteCount / 180 / 8))
+      // An object takes some bytes more than that, so eight of these graphs are enough, and hardly more.
+      let library = try PhotoGraph.make(at: path, objects: max(2_000, byteCount / 175 / 8))
       let store = try ObjectStore.open(at: path)
       defer { store.close() }
-      while try store.statistics().fileBytes < UInt64(byteCount) { try store.clone([library]) }
+      func isLargeEnough() throws -> Bool {
+        let statistics = try store.statistics()
+        return statistics.usedPages * statistics.pageSize >= byteCount
+      }
+      while try !isLargeEnough() { try store.clone([library]) }
     }
   }
 

@@ -25,22 +25,32 @@ extension ObjectStore {
     return try Self.check(file, options) { (map) throws(StoreError) in try Self.check(file, map, run(options)) }.report
   }
 
+  /// A disk that goes bad meanwhile is not followed for longer.
+  private static let maximumPasses = 3
+
   /// Walks over the file's pages, and then checks what they have. Where something cannot be read that the walk had no need of, it is
   /// done once more, with a walk that reads all: then it is known where not to go, and what lies behind is checked, too.
+  ///
+  /// - Returns: with whether no page is damaged.
   private static func check(
     _ file: PageFile, _ options: CheckOptions, _ body: (PageMap) throws(StoreError) -> CheckReport
-  ) throws(StoreError) -> (report: CheckReport, map: PageMap) {
-    func walk(readsValues: Bool) throws(StoreError) -> PageMap {
-      try storeErrors { () throws(LMDBError) in
-        try file.walk(maximumFindings: max(1, options.maximumDamages), readsValues: readsValues)
+  ) throws(StoreError) -> (report: CheckReport, isFileSound: Bool) {
+    let maximum = max(1, options.maximumDamages)
+    var pass = 0
+    var map: PageMap
+    var report: CheckReport
+    var known: Int
+    repeat {
+      map = try storeErrors { () throws(LMDBError) in
+        try file.walk(maximumFindings: maximum, readsValues: pass > 0)
       }
-    }
-    let map = try walk(readsValues: false)
-    let failures = file.failedReadCount
-    let report = try body(map)
-    if file.failedReadCount == failures { return (report, map) }
-    let careful = try walk(readsValues: true)
-    return (try body(careful), careful)
+      known = file.refusedPages.count
+      report = try body(map)
+      pass += 1
+    } while file.refusedPages.count > known && pass < maximumPasses
+    let named = Set(map.findings.map(\.page))
+    let refused = file.refusedPages.filter { !named.contains($0.key) }.sorted { $0.key < $1.key }
+    return (report.adding(refused.map(Damage.init(refused:code:)), maximum), map.findings.isEmpty && refused.isEmpty)
   }
 
   /// A run that knows what the open store does.
@@ -64,15 +74,22 @@ extension ObjectStore {
   ///   `newerFormat`, `olderFormat`, `alreadyOpen` (in this process: use the open store's own method), `busy`, `io`. Never
   ///   `damaged`.
   public static func check(at path: String, options: CheckOptions = CheckOptions()) throws(StoreError) -> CheckReport {
-    for timeout: Duration? in [nil, .seconds(1), .seconds(5)] {
+    var isFileSound = false
+    for timeout: Duration? in [nil, .seconds(1), .seconds(5)] where !isFileSound {
       let file = try storeErrors { () throws(LMDBError) in try PageFile(at: path, lockTimeout: timeout) }
-      let (report, map) = try check(file, options) { (map) throws(StoreError) in
+      let report: CheckReport
+      (report, isFileSound) = try check(file, options) { (map) throws(StoreError) in
         try check(file, map, options, path)
       }
       if file.isStillCurrent { return report }
-      if map.findings.isEmpty { break }
     }
-    // Its pages were sound, so LMDB may have it: a reader keeps them as they are.
+    guard isFileSound else {
+      throw StoreError(
+        .busy,
+        "the store at \(path) is being written while it is checked, and its pages do not fit together; stop who writes it, and try again"
+      )
+    }
+    // LMDB may have it: a reader keeps its pages as they are.
     var opening = StoreOptions()
     opening.isReadOnly = true
     let store = try open(at: path, options: opening)
@@ -167,6 +184,24 @@ extension ObjectStore {
     let tables = try engine.openTables([.metadata], create: false)
     let catalog = try StoreCatalog(StorageTransaction(try engine.beginReading()), tables[0])
     return try Schema(catalog, tables: SchemaTables(rootCodes: catalog.allRootCodes))
+  }
+}
+
+extension CheckReport {
+  /// With more damages, so many in all at most.
+  fileprivate func adding(_ more: [Damage], _ maximum: Int) -> CheckReport {
+    CheckReport(
+      objectCount: objectCount, pageCount: pageCount,
+      damages: damages + more.prefix(max(0, maximum - damages.count)), isTruncated: isTruncated)
+  }
+}
+
+extension Damage {
+  /// A page that the system did not give when it was asked first.
+  fileprivate init(refused page: UInt64, code: Int32) {
+    self.init(
+      kind: .page, object: nil, property: nil, page: Int(page),
+      message: "\(PageProblem.unreadable(code).message), when it was asked for first: the disk may be failing")
   }
 }
 

@@ -44,7 +44,9 @@ public struct StoreOptions: Sendable {
   /// Leaves the places of dead readers as they are when the store opens, for who wants to see them.
   package var keepsStaleReaders = false
   /// Walks over every page of the file before it is opened, for files that were restored, or come from elsewhere: a file
-  /// with a damaged page is refused with `damaged`. Without it, only a file that ends too early is walked over.
+  /// with a damaged page is refused with `damaged`. Of a large value's pages only the first is looked at, because LMDB believes nothing
+  /// on the others: ``ObjectStore/check(_:)`` with ``CheckOptions/readData`` reads those. Without it, only a file that ends too early is walked
+  /// over.
   public var verifiesPagesAtOpen = false
   /// How a store that holds another version of the model than the one it is opened with is migrated; nil: it is not, and opening it
   /// throws `incompatibleModel`. Such a migration rewrites what has to be rewritten before the store is open: look at

@@ -16,7 +16,7 @@ extension ObjectStore {
   /// the same one, with the same UUID, so ids and URIs that others keep are valid. It appears when it is complete, and has passed
   /// ``check(_:)``.
   ///
-  /// Memory is flat: a few bits a page and an object, 8 bytes a large value, and what the losses need.
+  /// Memory is flat: a few bits a page and an object, 12 bytes a large value, and what the losses need.
   ///
   /// - Parameters:
   ///   - source: the damaged store's directory. Nobody writes it meanwhile.

@@ -17,6 +17,11 @@ enum SalvageState {
   /// then its list of tables is found among the pages. So it is where a meta page looks sound and leads to no table of ours, or to a
   /// page that it says is free.
   static func choose(_ file: PageFile, _ run: SalvageRun) throws(StoreError) -> PageSalvage {
+    let chosen = try chooseByTrees(file, run)
+    return try storeErrors { () throws(LMDBError) in try chosen.readingValues() }
+  }
+
+  private static func chooseByTrees(_ file: PageFile, _ run: SalvageRun) throws(StoreError) -> PageSalvage {
     let known = try storeErrors { () throws(LMDBError) in try PageSalvage(file) }
     let hasNoTable = TableCode.fixed.allSatisfy { known.map.table($0.name ?? "") == nil }
     if file.meta != nil, hasNoTable || known.isListFree, let missed = try missed(file, known, run) { return missed }
@@ -128,10 +133,11 @@ enum SalvageState {
   }
 
   /// Whether all trees can be walked, and none is missing: every store has the fixed tables, and what is a part of a list only lacks the
-  /// first or the last one.
+  /// first or the last one. A page that the disk does not give speaks against no state: all that was read is of it.
   private static func isWhole(_ pages: PageSalvage) -> Bool {
     let map = pages.map
-    return map.lost.isEmpty && !map.isTableListDamaged
+    let unread = Set(map.findings.filter(\.problem.isUnreadable).map(\.page))
+    return map.lost.values.joined().allSatisfy { unread.contains($0.page) } && !map.isTableListDamaged
       && TableCode.fixed.allSatisfy { map.table($0.name ?? "") != nil }
   }
 
