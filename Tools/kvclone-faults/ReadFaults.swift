@@ -39,6 +39,13 @@ enum ReadFaults: FaultClass {
         trials: spread(subject.map.allValuePages, campaign.isQuick ? quickMetaCount : metaCount, campaign.seed)
           .map { badPageAndMeta($0, subject) }),
       TrialGroup(
+        title:
+          "a page that cannot be read twice, and then can, while a store is checked, opened, restored and salvaged",
+        trials: spread(
+          subject.map.treePages + subject.map.allValuePages, campaign.isQuick ? quickCount : count, campaign.seed
+        )
+        .map { pageThatRecovers($0, subject) }),
+      TrialGroup(
         title: "EIO at a call that reads, once or twice, while a store is checked, opened, restored and salvaged",
         trials: try examinations(subject, campaign)),
       TrialGroup(title: once.title, trials: trials(campaign, try campaign.context(), nil)),
@@ -80,6 +87,19 @@ enum ReadFaults: FaultClass {
       if subject.map.catalogPages.contains(page) { return nil }
       guard found.salvaged != nil else { return "nothing was salvaged: \(String(describing: found.salvaging))" }
       return complaint(salvage: found, page: page, subject)
+    }
+  }
+
+  /// The check is what reads first. That the disk hesitated is known from it, though all could be read in the end.
+  private static func pageThatRecovers(_ page: Int, _ subject: DamageSubject) -> Trial {
+    Trial(id: "recovers:\(page)") { lane in
+      try DamageSubject.write(subject.map.bytes, to: lane.root)
+      let examined = try lane.examine(subject.context, root: lane.root, .verified, faults: ["BAD_PAGE": "\(page):2"])
+      guard case .examined(let found) = examined else { return "the process that looked at the file: \(examined)" }
+      guard found.damages.contains(where: { $0.page == page }) else {
+        return "check does not tell that page \(page) could not be read: \(found.checking), \(found.damages)"
+      }
+      return HostileFileFaults.complaint(struckOnce: found, subject.sound)
     }
   }
 

@@ -14,7 +14,8 @@
 //                                   rename unlink mkdir stagers (label: a write to a lock file, which says who holds
 //                                   it; stagers: opening stagers.lock)
 //                                   read: calls that read count for this alone, from 1
-//   KVCLONE_FAULT_BAD_PAGE=N        what reads a byte of page N of data.mdb (4096 bytes each, from 0) fails with EIO, each time
+//   KVCLONE_FAULT_BAD_PAGE=N[:TIMES] what reads a byte of page N of data.mdb (4096 bytes each, from 0) fails with EIO, each time, or
+//                                   so many times
 //   KVCLONE_FAULT_SHORT=1           a write that should fail writes half of its bytes instead, and says so
 //   KVCLONE_FAULT_DROP=1            a sync that fails is journalled as one that lost what was not yet durable
 //   KVCLONE_FAULT_SWALLOW=NAME      a planted bug: sync, dirsync or meta writes pretend to be durable and are not; hidden: syncs
@@ -32,6 +33,7 @@ pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 long calls;
 
 static const char *operation_that_fails, *swallowed;
+static long bad_times = LONG_MAX;
 static long kill_at = -1, fail_from = -1, fail_until = -1, candidates;
 
 // MARK: Settings
@@ -55,7 +57,8 @@ __attribute__((constructor)) static void start(void) {
   operation_that_fails = getenv("KVCLONE_FAULT_OPERATION");
   swallowed = getenv("KVCLONE_FAULT_SWALLOW");
   kill_at = number_of("KVCLONE_FAULT_KILL", -1);
-  settings.bad_page = number_of("KVCLONE_FAULT_BAD_PAGE", -1);
+  const char *bad = getenv("KVCLONE_FAULT_BAD_PAGE");
+  if (bad) sscanf(bad, "%ld:%ld", &settings.bad_page, &bad_times);
   settings.acknowledge = (int)number_of("KVCLONE_FAULT_ACKNOWLEDGE", -1);
   settings.journal = file_of("KVCLONE_FAULT_JOURNAL");
   settings.trace = file_of("KVCLONE_FAULT_TRACE");
@@ -104,7 +107,7 @@ int strikes(const char *operation, const char *path) {
 int strikes_read(watched_file *file, off_t offset, size_t length) {
   if (settings.trace >= 0) dprintf(settings.trace, "read\n");
   off_t bad = settings.bad_page * 4096;
-  int result = file->is_data && bad >= 0 && offset < bad + 4096 && offset + (off_t)length > bad;
+  int result = file->is_data && bad >= 0 && offset < bad + 4096 && offset + (off_t)length > bad && bad_times-- > 0;
   if (!result && fail_from >= 0 && operation_that_fails && !strcmp(operation_that_fails, "read")) {
     candidates++;
     result = is_its_turn("read", candidates);
