@@ -12,9 +12,9 @@ extension ObjectStore {
   /// counts of large values, every index entry, the counters, the history and the model.
   ///
   /// It reads one consistent state; writers go on meanwhile, of this process and others. It takes time linear in the store's
-  /// size. Memory: 8 MiB of pages, two bits a page of the file, 12 bytes a large value, and what the damages need. It reads the
-  /// file without mapping it, so no damage can make it crash, and does not stop at any, but tells all of it, up to
-  /// ``CheckOptions/maximumDamages``.
+  /// size. Memory: 8 MiB of pages, two bits a page of the file, 12 bytes a large value (24 where snapshots need it too), and what the damages
+  /// need. It reads the file without mapping it, so no damage can make it crash, and does not stop at any, but tells all of it, up to
+  /// ``CheckOptions/maximumDamages``. A read that the system refused is told too, also where the next one succeeded.
   ///
   /// What breaks a rule of the model (a required value that is nil) is no damage: commits look after that.
   ///
