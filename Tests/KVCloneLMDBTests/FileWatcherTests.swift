@@ -5,7 +5,7 @@ import Testing
 @testable import KVCloneLMDB
 
 /// Whether a file that is written is told of.
-@Suite("Watching a file", .timeLimit(.minutes(15))) struct FileWatcherTests {
+@Suite("Watching a file") struct FileWatcherTests {
   @Test("by the kernel, and without its help", arguments: [false, true])
   func writesAreTold(polls: Bool) async throws {
     let path = NSTemporaryDirectory() + "/kvclone-watch-\(UUID().uuidString)"

@@ -6,7 +6,7 @@ import Testing
 
 /// A reader's number is that of the commit that it sees, wherever it was held up while it began: what is remembered of a snapshot is
 /// remembered by its number.
-@Suite(.serialized, .timeLimit(.minutes(15))) struct ReaderNumberTests {
+@Suite(.serialized) struct ReaderNumberTests {
   /// 1 from the time when a thread stands still until it may go on.
   private static let isHeld = Atomic<Int>(0)
   /// Whether it did, since it looked last.

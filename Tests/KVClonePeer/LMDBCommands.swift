@@ -79,6 +79,7 @@ private final class LMDBPeer {
     case "delete": return "delete \(try delete(number))"
     case "spill-forever": try put(.max, spills: true)
     case "spills": return "grown by \(try spills(number)) MiB"
+    case "large": return try large(number)
     case "memory": return "allocated \(allocatedMebibytes())"
     case "noise": noise.start()
     case "quiet": noise.stop()
@@ -179,6 +180,22 @@ private final class LMDBPeer {
       if number % 2 == 0 { try writer.commit() } else { writer.abort() }
     }
     return try (writableKibibytes() - before) / 1024
+  }
+
+  /// One transaction of so many values of a mebibyte.
+  private func large(_ count: Int) throws -> String {
+    var writer = try required().beginWrite()
+    let before = ProcessMemory.anonymousBytes ?? 0
+    for number in 0..<UInt64(count) {
+      let key = withUnsafeBytes(of: number.bigEndian) { Array($0) }
+      try writer.append(table, key.span.bytes, byteCount: 1 << 20) { output in
+        for _ in 0..<1 << 17 { output.append(number, as: UInt64.self) }
+      }
+    }
+    let held = (ProcessMemory.anonymousBytes ?? .max) - before
+    let spillCount = writer.spillCount
+    try writer.commit()
+    return "held \(held >> 20) \(spillCount)"
   }
 
   /// What malloc has given out.

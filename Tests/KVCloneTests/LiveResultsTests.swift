@@ -5,7 +5,7 @@ import Testing
 @testable import KVClone
 
 /// Results of a request as they change.
-@Suite("Live results", .timeLimit(.minutes(15))) struct LiveResultsTests {
+@Suite("Live results") struct LiveResultsTests {
   private static let token = HistoryToken(store: UUID(), commit: 1)
 
   @Test("a difference carried out on the old list gives the new one", arguments: StorePropertyTests.seeds)

@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 
 /// Who reads a store, and what that costs.
-@Suite("Active readers", .timeLimit(.minutes(15))) struct PinnedReaderListTests {
+@Suite("Active readers") struct PinnedReaderListTests {
   @Test func listsThisProcesssReaders() throws {
     let (test, ids) = try TestStore.pinned()
     let store = test.store

@@ -35,7 +35,7 @@ extension TestStore {
 }
 
 /// Snapshots that live from read to read.
-@Suite("Pinned snapshots", .timeLimit(.minutes(15))) struct PinnedSnapshotTests {
+@Suite("Pinned snapshots") struct PinnedSnapshotTests {
   static func balance(_ snapshot: PinnedSnapshot, _ id: ObjectID) throws -> AttributeValue? {
     try snapshot.read { tx in try tx.value(id, "balance") }
   }

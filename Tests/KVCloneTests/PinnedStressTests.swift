@@ -7,7 +7,7 @@ import Testing
 @testable import KVClone
 
 /// Threads that write, pin, read, close, let expire and list, all at once.
-@Suite("Pinned snapshots under load", .timeLimit(.minutes(15))) struct PinnedStressTests {
+@Suite("Pinned snapshots under load") struct PinnedStressTests {
   private static let count = 40
 
   /// The sum of all balances is always the same.

@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 
 /// Where the bytes are: every page is somebody's, and every number is what the objects say.
-@Suite("Statistics", .timeLimit(.minutes(15))) struct StatisticsTests {
+@Suite("Statistics") struct StatisticsTests {
   /// Every byte of every page once, and the same pages as LMDB's own audit counts.
   private func adds(_ store: ObjectStore, sourceLocation: SourceLocation = #_sourceLocation) throws -> DeepStatistics {
     let deep = try store.deepStatistics()

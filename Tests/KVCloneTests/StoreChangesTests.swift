@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 
 /// Commits as they come, of this process and others.
-@Suite("Changes as an asynchronous sequence", .timeLimit(.minutes(15))) struct StoreChangesTests {
+@Suite("Changes as an asynchronous sequence") struct StoreChangesTests {
   private let test: TestStore
   private let store: ObjectStore
 

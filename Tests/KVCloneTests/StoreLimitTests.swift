@@ -6,7 +6,7 @@ import Testing
 @testable import KVClone
 
 /// Limits refuse what goes beyond them, leave nothing of it, and never stand in the way of who makes the store smaller.
-@Suite("Store limits", .timeLimit(.minutes(15))) struct StoreLimitTests {
+@Suite("Store limits") struct StoreLimitTests {
   private static func limited(objects: Int? = nil, bytes: UInt64? = nil) -> StoreOptions {
     var options = StoreOptions()
     options.maximumObjectCount = objects

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `kvclone bench`: what it tells, and that nothing of it stays.
-@Suite("kvclone: bench", .timeLimit(.minutes(15)))
+@Suite("kvclone: bench")
 struct BenchCommandTests {
   private static let small = [
     "bench", "--objects", "300", "--images", "3", "--image-bytes", "5000", "--rounds", "2", "--seed", "7",

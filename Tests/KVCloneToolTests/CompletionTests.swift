@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Each completion script, loaded by its shell and asked what a tab would offer.
-@Suite("kvclone: completions", .timeLimit(.minutes(15)))
+@Suite("kvclone: completions")
 struct CompletionTests {
   /// What is typed, what is offered among other things, and whether nothing else may be.
   private static let questions: [(line: String, offers: Set<String>, isAll: Bool)] = [

@@ -130,7 +130,7 @@ struct DeploymentTests {
     #expect(try contents(backups).count == 4)
   }
 
-  @Test("what killed runs have left is removed, and one that is ended leaves nothing", .timeLimit(.minutes(15)))
+  @Test("what killed runs have left is removed, and one that is ended leaves nothing")
   func killedRuns() throws {
     let (scratch, backups) = try withBackups()
     // Killed before the backup had its name, while an old one was removed, and in a drill.

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Each exit code that the tool documents, from a command that ends with it.
-@Suite("kvclone: exit codes", .timeLimit(.minutes(15)))
+@Suite("kvclone: exit codes")
 struct ExitCodeTests {
   @Test("0, 1, 3, 4, 5, 10, 64")
   func codes() throws {

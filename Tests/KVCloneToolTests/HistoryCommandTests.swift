@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("kvclone: history and watch", .timeLimit(.minutes(15)))
+@Suite("kvclone: history and watch")
 struct HistoryCommandTests {
   @Test("what was changed is listed after a token, and forgotten before one")
   func history() throws {

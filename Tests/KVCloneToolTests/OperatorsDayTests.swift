@@ -3,7 +3,7 @@ import Testing
 
 /// The scripts that show the tool at work: a day of `Tools/operators-day`, and the README's part about the command
 /// line, which has to be what the program says.
-@Suite("kvclone: scripts that show it", .timeLimit(.minutes(15)))
+@Suite("kvclone: scripts that show it")
 struct OperatorsDayTests {
   private static let corpus =
     ProcessInfo.processInfo.environment["KVCLONE_CORPUS"] ?? Programs.root + "/../shared/corpus"

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Progress, seen on terminals and beside them; and that an interrupt in the middle leaves nothing half done.
-@Suite("kvclone: progress", .timeLimit(.minutes(15)))
+@Suite("kvclone: progress")
 struct ProgressTests {
   private static let need: Comment = "needs tmux"
 

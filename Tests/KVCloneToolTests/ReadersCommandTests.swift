@@ -2,7 +2,7 @@ import Foundation
 import KVClone
 import Testing
 
-@Suite("kvclone: readers", .timeLimit(.minutes(15)))
+@Suite("kvclone: readers")
 struct ReadersCommandTests {
   /// A second process that has a snapshot pinned when this returns, until its input ends.
   static func pin(_ scratch: Scratch) throws -> Process {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("kvclone: snapshots", .timeLimit(.minutes(15)))
+@Suite("kvclone: snapshots")
 struct SnapshotCommandTests {
   @Test("made, listed, compared, gone back to, held and deleted")
   func snapshots() throws {

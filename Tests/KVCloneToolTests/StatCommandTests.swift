@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVCloneTool
 
-@Suite("kvclone: stat", .timeLimit(.minutes(15)))
+@Suite("kvclone: stat")
 struct StatCommandTests {
   private func filled() throws -> Scratch {
     let scratch = try Scratch()

@@ -156,8 +156,9 @@ enum ReadFaults: FaultClass {
     guard try Scratch.text(trace).contains("struck") else { throw Finding("the fault did not strike") }
     if let reason = HostileFileFaults.complaint(struckOnce: found, subject.sound) { return reason }
     for name in ["restored", "salvaged"] { try? FileManager.default.removeItem(atPath: "\(lane.root)/\(name)") }
-    guard case .examined(let later) = try lane.examine(subject.context, root: lane.root, .verified) else {
-      return "the process that looked at the file afterwards ended"
+    let afterwards = try lane.examine(subject.context, root: lane.root, .verified)
+    guard case .examined(let later) = afterwards else {
+      return "the process that looked at the file afterwards: \(afterwards)"
     }
     if later.checking.digest == nil || !later.damages.isEmpty {
       return "afterwards, check finds damage: \(later.damages)"
