@@ -101,6 +101,8 @@ package struct LostRange: Sendable, Equatable {
   package let high: [UInt8]?
   /// The damaged page.
   package let page: UInt64
+  /// Whether it is one entry: its value has pages of its own.
+  package var isOneEntry: Bool { high == low + [0] }
 
   package init(low: [UInt8], high: [UInt8]?, page: UInt64) {
     self.low = low

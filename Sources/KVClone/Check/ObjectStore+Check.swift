@@ -192,7 +192,8 @@ extension CheckReport {
   fileprivate func adding(_ more: [Damage], _ maximum: Int) -> CheckReport {
     CheckReport(
       objectCount: objectCount, pageCount: pageCount,
-      damages: damages + more.prefix(max(0, maximum - damages.count)), isTruncated: isTruncated)
+      damages: damages + more.prefix(max(0, maximum - damages.count)),
+      isTruncated: isTruncated || !more.isEmpty && damages.count + more.count >= maximum)
   }
 }
 

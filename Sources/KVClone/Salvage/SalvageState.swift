@@ -133,11 +133,12 @@ enum SalvageState {
   }
 
   /// Whether all trees can be walked, and none is missing: every store has the fixed tables, and what is a part of a list only lacks the
-  /// first or the last one. A page that the disk does not give speaks against no state: all that was read is of it.
+  /// first or the last one. A page of one value that the disk does not give speaks against no state: all that was read is of it.
   private static func isWhole(_ pages: PageSalvage) -> Bool {
     let map = pages.map
-    let unread = Set(map.findings.filter(\.problem.isUnreadable).map(\.page))
-    return map.lost.values.joined().allSatisfy { unread.contains($0.page) } && !map.isTableListDamaged
+    let contradictory = Set(map.findings.filter { !$0.problem.isUnreadable }.map(\.page))
+    let isReadable = map.lost.values.joined().allSatisfy { $0.isOneEntry && !contradictory.contains($0.page) }
+    return isReadable && !map.isTableListDamaged
       && TableCode.fixed.allSatisfy { map.table($0.name ?? "") != nil }
   }
 
@@ -162,7 +163,9 @@ enum SalvageState {
 
   /// The last commit that changed a record of a state: 0 where none can be read.
   private static func newestRecord(_ file: PageFile, _ pages: PageSalvage) throws(StoreError) -> UInt64 {
-    let backend = try PageFileEngine(file, pages.map).beginReading()
+    // Where a record's own pages cannot be read, it is left out.
+    let map = try storeErrors { () throws(LMDBError) in try pages.readingValues().map }
+    let backend = try PageFileEngine(file, map).beginReading()
     let first: [UInt8] = [0]
     var newest: UInt64 = 0
     for code in backend.tableCodes where code.rootCode != nil {
