@@ -14,7 +14,8 @@ extension ObjectStore {
   /// It reads one consistent state; writers go on meanwhile, of this process and others. It takes time linear in the store's
   /// size. Memory: 8 MiB of pages, two bits a page of the file, 12 bytes a large value (24 where snapshots need it too), and what the damages
   /// need. It reads the file without mapping it, so no damage can make it crash, and does not stop at any, but tells all of it, up to
-  /// ``CheckOptions/maximumDamages``. A read that the system refused is told too, also where the next one succeeded.
+  /// ``CheckOptions/maximumDamages``. A read that the system refused is told too, also where the next one
+  /// succeeded, but for those of the first two pages, which are repeated.
   ///
   /// What breaks a rule of the model (a required value that is nil) is no damage: commits look after that.
   ///
