@@ -1,6 +1,5 @@
 import CKVCloneLMDB
 import Glibc
-import Synchronization
 
 /// The data file of a store, read with `pread` alone: no byte of it can make the process crash, as a map's can.
 ///
@@ -22,22 +21,25 @@ package final class PageFile: Sendable {
   private let overlay: CommitLogOverlay?
   /// The newest commit of the file's own meta pages, at first; nil where both are damaged. With an overlay only.
   private let fileCommit: UInt64?
-  private let refusals = Mutex<[UInt64: Int32]>([:])
+  /// Where the system refused to read.
+  package let refusals: PageRefusals
 
   /// The state that the environment's next read transaction would see, read through the environment's own descriptor:
   /// closing another one would drop LMDB's locks. Writers go on meanwhile.
-  package convenience init(pinning environment: LMDBEnvironment, watch: PageWatch? = nil) throws(LMDBError) {
+  package convenience init(
+    pinning environment: LMDBEnvironment, watch: PageWatch? = nil, refusals: PageRefusals = PageRefusals()
+  ) throws(LMDBError) {
     var attempt = 0
     while true {
       attempt += 1
       let pin = try ReadPin(try environment.beginRead(), keepsPages: !environment.readsWithoutLock)
-      let found = MetaPair(pin.descriptor, pinned: pin.commitNumber)
+      let found = MetaPair(pin.descriptor, refusals, pinned: pin.commitNumber)
       // The other page is just being written, or two commits were faster than we were.
       if (found.meta?.commitNumber != pin.commitNumber || !found.findings.isEmpty) && attempt < 20 {
         if attempt > 3 { usleep(500) }
         continue
       }
-      try self.init(pin.descriptor, found, pin, watch, nil)
+      try self.init(pin.descriptor, found, pin, watch, nil, refusals)
       return
     }
   }
@@ -52,7 +54,8 @@ package final class PageFile: Sendable {
   ///
   /// - Throws: what keeps the file from being looked at: `noStore`, `alreadyOpen`, `symlink`, `wrongMode` …
   package convenience init(
-    at directory: String, lockTimeout: Duration? = nil, isUntouched: Bool = false, watch: PageWatch? = nil
+    at directory: String, lockTimeout: Duration? = nil, isUntouched: Bool = false, watch: PageWatch? = nil,
+    refusals: PageRefusals = PageRefusals()
   ) throws(LMDBError) {
     let paths = StorePaths(directory)
     let identity: FileSystem.Identity
@@ -79,24 +82,26 @@ package final class PageFile: Sendable {
     let hold = OwnDescriptor(file, identity, writerLock: lockTimeout.flatMap { Self.lock(paths, $0) })
     if try FileSystem.facts(descriptor: file).identity != identity { throw .replacedWhileOpening(path: paths.data) }
     let overlay = isUntouched ? CommitLogOverlay(paths, data: file) : nil
-    var found = MetaPair(file, pinned: nil, overlay: overlay)
+    var found = MetaPair(file, refusals, overlay: overlay)
     for _ in 0..<3 where !found.findings.isEmpty && !hold.isWriterLocked {
       usleep(1000)
-      found = MetaPair(file, pinned: nil, overlay: overlay)
+      found = MetaPair(file, refusals, overlay: overlay)
     }
-    try self.init(file, found, hold, watch, overlay)
+    try self.init(file, found, hold, watch, overlay, refusals)
   }
 
   private init(
-    _ descriptor: Int32, _ found: MetaPair, _ hold: any PageHold, _ watch: PageWatch?, _ overlay: CommitLogOverlay?
+    _ descriptor: Int32, _ found: MetaPair, _ hold: any PageHold, _ watch: PageWatch?, _ overlay: CommitLogOverlay?,
+    _ refusals: PageRefusals
   ) throws(LMDBError) {
     self.descriptor = descriptor
     self.hold = hold
     self.watch = watch
+    self.refusals = refusals
     meta = found.meta
     metaFindings = found.findings
     self.overlay = overlay
-    fileCommit = overlay == nil ? nil : MetaPair(descriptor, pinned: nil).meta?.commitNumber
+    fileCommit = overlay == nil ? nil : MetaPair(descriptor, refusals).meta?.commitNumber
     let byteCount = UInt64(max(0, try FileSystem.facts(descriptor: descriptor).byteCount))
     self.byteCount = max(byteCount, overlay?.end ?? 0)
   }
@@ -115,9 +120,9 @@ package final class PageFile: Sendable {
   package var isStillCurrent: Bool {
     if hold.keepsPages { return true }
     // The log has the same meta pages as ever. Who writes it back, and goes on, writes into the file.
-    if overlay != nil { return MetaPair(descriptor, pinned: nil).meta?.commitNumber == fileCommit }
+    if overlay != nil { return MetaPair(descriptor, refusals).meta?.commitNumber == fileCommit }
     guard let meta else { return true }
-    guard let now = MetaPair(descriptor, pinned: nil).meta else { return false }
+    guard let now = MetaPair(descriptor, refusals).meta else { return false }
     return now.commitNumber <= meta.commitNumber || now.commitNumber - meta.commitNumber < 2
   }
 
@@ -126,11 +131,6 @@ package final class PageFile: Sendable {
     guard let meta else { return true }
     return byteCount < (meta.lastPage + 1) * UInt64(LMDBLimits.pageSize)
   }
-
-  /// The pages at which the system has refused to read, and the error number of the last time; of very many, the first ones.
-  package var refusedPages: [UInt64: Int32] { refusals.withLock { $0 } }
-
-  private static let maximumRefusals = 1 << 12
 
   /// Reads bytes of a page and those that follow it.
   func read(_ page: UInt64, _ offset: Int = 0, into buffer: UnsafeMutableRawBufferPointer) throws(PageError) {
@@ -159,36 +159,27 @@ package final class PageFile: Sendable {
     guard var base = buffer.baseAddress else { return }
     var rest = buffer.count
     var position = Int(page) * LMDBLimits.pageSize + offset
-    // Where the reading of several pages was refused, once.
-    var refused: (page: UInt64, code: Int32)?
+    var isPageByPage = false
     while rest > 0 {
       let inPage = min(rest, LMDBLimits.pageSize - position % LMDBLimits.pageSize)
-      let count = unsafe pread(descriptor, base, refused == nil ? rest : inPage, position)
+      let count = unsafe pread(descriptor, base, isPageByPage ? inPage : rest, position)
       if count < 0 {
         let code = errno
         if code == EINTR { continue }
+        // The system gives what is before a page that it cannot read, so it is this one.
         let current = UInt64(position / LMDBLimits.pageSize)
-        // Which of them it is, each by itself tells.
-        if refused == nil, rest > inPage {
-          refused = (current, code)
+        refusals.note(current, code)
+        // Where it read several at once, for want of another, each by itself may be had.
+        if !isPageByPage, rest > inPage {
+          isPageByPage = true
           continue
         }
-        noteRefusal(current, code)
         throw PageError(page: current, problem: .unreadable(code))
       }
       if count == 0 { throw PageError(page: page, problem: .beyondEnd) }
       unsafe base += count
       rest -= count
       position += count
-    }
-    // Each by itself could be read: that there was something is known all the same.
-    if let refused { noteRefusal(refused.page, refused.code) }
-  }
-
-  private func noteRefusal(_ page: UInt64, _ code: Int32) {
-    refusals.withLock { refusals in
-      guard refusals.count < Self.maximumRefusals || refusals[page] != nil else { return }
-      refusals[page] = code
     }
   }
 }
@@ -199,12 +190,13 @@ private struct MetaPair {
   var findings: [PageFinding] = []
 
   /// - Parameter pinned: The commit whose page is wanted; nil for the newest.
-  init(_ descriptor: Int32, pinned: UInt64?, overlay: CommitLogOverlay? = nil) {
+  init(_ descriptor: Int32, _ refusals: PageRefusals, pinned: UInt64? = nil, overlay: CommitLogOverlay? = nil) {
     var found: [PageMeta] = []
     for page: UInt64 in 0...1 {
       do throws(PageProblem) {
         if let meta = overlay?.meta(page) { found.append(meta) } else { found.append(try Self.read(descriptor, page)) }
       } catch {
+        if case .unreadable(let code) = error { refusals.note(page, code) }
         note(page, error)
       }
     }

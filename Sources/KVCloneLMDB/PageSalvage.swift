@@ -60,6 +60,9 @@ package final class PageSalvage {
     unsafe memory = .allocate(byteCount: PageView.size, alignment: 16)
   }
 
+  /// Whether the state's trees lead to a page.
+  package func isUsed(_ page: UInt64) -> Bool { walk?.used.contains(page) == true }
+
   /// Whether the top page of a list of tables is free in this state; nil where not all free pages are known.
   package func isFree(_ root: PageRoot) -> Bool? {
     guard let walk, walk.isFreeListWhole else { return nil }

@@ -50,6 +50,8 @@ enum SpillProbe {
     _ force: (OpaquePointer, UnsafeRawBufferPointer) -> Int32
   ) -> Bool {
     guard let transaction = unsafe scratch.begin(0) else { return false }
+    // Beside threads that allocate, there are many attempts.
+    defer { unsafe SpillList.free(of: transaction) }
     let fileBefore = scratch.fileLength
     let before = kvclone_allocated_bytes()
     for index in 0..<valueCount {

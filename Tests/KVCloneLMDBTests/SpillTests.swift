@@ -154,7 +154,7 @@ import Testing
     let said = peer.lines(7)
     let allocated = said.filter { $0.hasPrefix("allocated ") }.compactMap { Int($0.dropFirst(10)) }
     try #require(allocated.count == 2, "it said \(said)")
-    #expect(allocated[1] - allocated[0] < 20, "it said \(said)")
+    #expect(allocated[1] - allocated[0] < 8, "it said \(said)")
   }
 
   // MARK: The probe

@@ -1,9 +1,9 @@
 import Foundation
-import KVCloneLMDB
 import KVCloneRecords
 import Testing
 
 @testable import KVClone
+@testable import KVCloneLMDB
 
 /// A store with something of everything and a free list, closed; and checks of changed copies of its file.
 final class DamagedFile {
@@ -95,6 +95,26 @@ final class DamagedFile {
 
 /// Checking by the path, checking while others write, and what opening does with a file that ends too early.
 @Suite struct CheckFileTests {
+  /// Neither a report that nobody can vouch for, nor LMDB's crash at a page that the disk does not give.
+  @Test func aBadDiskIsNotHiddenBehindWhoWrites() {
+    let report = CheckReport(objectCount: 0, pageCount: 9, damages: [], isTruncated: false)
+    func finding(_ page: UInt64, _ problem: PageProblem) -> PageFinding {
+      PageFinding(page: page, table: nil, key: nil, problem: problem)
+    }
+    func passes(_ findings: [PageFinding], _ refused: [UInt64] = []) -> CheckPasses {
+      CheckPasses(report: report, findings: findings, refused: refused.map { ($0, EIO) })
+    }
+    #expect(passes([]).isFileSound)
+    let lost = finding(8, .unreadable(EIO))
+    for unread in [passes([finding(7, .unreadable(EIO))]), passes([], [7]), passes([lost], [7])] {
+      #expect(!unread.isFileSound)
+      let error = unread.error("store")
+      #expect(error.kind == .io && error.message.contains("page 7"), "\(error)")
+    }
+    let torn = passes([lost, finding(7, .wrongNumber)])
+    #expect(!torn.isFileSound && torn.error("store").kind == .busy)
+  }
+
   @Test func bothWaysFindTheSame() throws {
     let fixture = try CheckFixture()
     try fixture.tamper(record: fixture.items[5], sealed: false) { $0[40] ^= 1 }

@@ -64,6 +64,24 @@ import Testing
     #expect(found.lines == fixture.lines, "\(found.report.lossCounts)")
   }
 
+  /// The newest commit has a damaged meta page, and no list of tables any more: records of it are all that tells that there was one.
+  @Test func aCommitWhoseListIsLostIsNotForgottenInSilence() throws {
+    let files = try TestStore(
+      ManagedObjectModel("Small") { EntityDescription("Note") { AttributeDescription("text", .string) } })
+    for number in 0..<5 {
+      try files.store.write { tx in _ = try tx.insert("Note", ["text": .string("note \(number)")]) }
+    }
+    let fixture = try SalvageFixture(files)
+    let (newest, list) = root(fixture)
+    #expect(fixture.sound[list * 4096 + 10] == 2, "the list of tables is a leaf")
+    let salvaged = try fixture.salvage(fixture.without([newest, list]))
+    #expect(salvaged.report.losses.map(\.kind) == [.state], "\(salvaged.report.losses)")
+    #expect(salvaged.lines.count == 4 && salvaged.lines.allSatisfy { fixture.lines[$0.key] == $0.value })
+    // Of the older one, nothing is needed: no commit was later.
+    let older = try fixture.salvage(fixture.without([1 - newest]))
+    #expect(older.report.isComplete && older.lines == fixture.lines, "\(older.report.losses)")
+  }
+
   /// The newer meta page looks sound, and names another page as the list: what it should name is still there, and in use.
   @Test func aListThatTheMetaPageMissesIsFound() throws {
     let fixture = try Self.manyTables()

@@ -39,12 +39,14 @@ enum ReadFaults: FaultClass {
         trials: spread(subject.map.allValuePages, campaign.isQuick ? quickMetaCount : metaCount, campaign.seed)
           .map { badPageAndMeta($0, subject) }),
       TrialGroup(
+        title: "another page that cannot be read, where the newer meta page is damaged: salvaged",
+        trials: spread(subject.map.treePages, campaign.isQuick ? quickMetaCount : metaCount, campaign.seed)
+          .map { badTreePageAndMeta($0, subject) }),
+      TrialGroup(
         title:
           "a page that cannot be read twice, and then can, while a store is checked, opened, restored and salvaged",
-        trials: spread(
-          subject.map.treePages + subject.map.allValuePages, campaign.isQuick ? quickCount : count, campaign.seed
-        )
-        .map { pageThatRecovers($0, subject) }),
+        trials: ([0, 1] + spread(pages.dropFirst(2), campaign.isQuick ? quickCount : count, campaign.seed))
+          .map { pageThatRecovers($0, subject) }),
       TrialGroup(
         title: "EIO at a call that reads, once or twice, while a store is checked, opened, restored and salvaged",
         trials: try examinations(subject, campaign)),
@@ -60,7 +62,8 @@ enum ReadFaults: FaultClass {
   }
 
   /// So many at most, all over; others for each seed.
-  private static func spread<T>(_ all: [T], _ count: Int, _ seed: UInt64) -> [T] {
+  private static func spread<T>(_ all: some Collection<T>, _ count: Int, _ seed: UInt64) -> [T] {
+    let all = Array(all)
     let step = (all.count + count - 1) / count
     return step < 2 ? all : stride(from: Int(seed % UInt64(step)), to: all.count, by: step).map { all[$0] }
   }
@@ -78,16 +81,37 @@ enum ReadFaults: FaultClass {
   /// The list of tables is found among the pages, and a page that the disk does not give is no reason to take an older one.
   private static func badPageAndMeta(_ page: Int, _ subject: DamageSubject) -> Trial {
     Trial(id: "meta:\(page)") { lane in
-      var bytes = subject.map.bytes
-      bytes[subject.map.newerMeta + 16] ^= 0xFF
-      try DamageSubject.write(bytes, to: lane.root)
-      let examined = try lane.examine(subject.context, root: lane.root, .verified, faults: ["BAD_PAGE": "\(page)"])
+      let examined = try examine(subject, lane, badPage: page)
       guard case .examined(let found) = examined else { return "the process that looked at the file: \(examined)" }
       if let message = found.untypedError { return "an error without a type: \(message)" }
       if subject.map.catalogPages.contains(page) { return nil }
       guard found.salvaged != nil else { return "nothing was salvaged: \(String(describing: found.salvaging))" }
       return complaint(salvage: found, page: page, subject)
     }
+  }
+
+  /// Of a page of a tree, all that is below it is unknown: the commit before is taken, or the page's own is salvaged without it, and either
+  /// is said.
+  private static func badTreePageAndMeta(_ page: Int, _ subject: DamageSubject) -> Trial {
+    Trial(id: "tree:\(page)") { lane in
+      let examined = try examine(subject, lane, badPage: page)
+      guard case .examined(let found) = examined else { return "the process that looked at the file: \(examined)" }
+      let keepsCatalog = !subject.map.catalogPages.contains(page)
+      if let reason = HostileFileFaults.complaint(found, subject.sound, keepsCatalog: keepsCatalog) { return reason }
+      guard let salvaged = found.salvaged else { return nil }
+      return salvaged != subject.sound.objects && found.lossKinds.isEmpty
+        ? "something else was salvaged than what was stored, and no word said of it" : nil
+    }
+  }
+
+  /// With the newer meta page damaged.
+  private static func examine(_ subject: DamageSubject, _ lane: Lane, badPage page: Int) throws
+    -> Lane.ExaminationResult
+  {
+    var bytes = subject.map.bytes
+    bytes[subject.map.newerMeta + 16] ^= 0xFF
+    try DamageSubject.write(bytes, to: lane.root)
+    return try lane.examine(subject.context, root: lane.root, .verified, faults: ["BAD_PAGE": "\(page)"])
   }
 
   /// The check is what reads first. That the disk hesitated is known from it, though all could be read in the end.

@@ -91,7 +91,7 @@ campaign_sanitizers() {
     output=$("$root/Tools/test" --sanitize "$sanitizer" 2>&1 </dev/null) || { result="**FAILED**" failed=1; tail -n 60 <<<"$output" >&2; }
     count=$(sed -n 's/^✔ Test run with \([0-9]*\) tests.*/\1/p' <<<"$output")
     # What another machine lacks, and what has no room beside the sanitizer, is skipped with a reason.
-    skipped=$(grep -c '^➜ Test ' <<<"$output" || true)
+    skipped=$(grep -c '^➜ Test ' "$root/.build/sanitized-$sanitizer/tests.log" || true)
     row G14 "all tests under the $sanitizer sanitizer, $skipped of them skipped" "${count:-0}" "$result" sanitizers
     told "$sanitizer sanitizer" "${count:-0}" "$result" "$started"
   done

@@ -21,7 +21,8 @@ public struct CheckReport: Sendable, Hashable {
   public let pageCount: Int
   /// Everything that is wrong, in the order it was found; empty for a sound store.
   public let damages: [Damage]
-  /// Whether ``CheckOptions/maximumDamages`` ended the check before it had seen everything.
+  /// Whether ``CheckOptions/maximumDamages`` ended the check before it had seen everything, or more pages were refused by the system than
+  /// are remembered.
   public let isTruncated: Bool
   /// Whether nothing is wrong.
   public var isClean: Bool { damages.isEmpty }

@@ -15,43 +15,20 @@ extension ObjectStore {
   /// size. Memory: 8 MiB of pages, two bits a page of the file, 12 bytes a large value (24 where snapshots need it too), and what the damages
   /// need. It reads the file without mapping it, so no damage can make it crash, and does not stop at any, but tells all of it, up to
   /// ``CheckOptions/maximumDamages``. A read that the system refused is told too, also where the next one
-  /// succeeded, but for those of the first two pages, which are repeated.
+  /// succeeded.
   ///
   /// What breaks a rule of the model (a required value that is nil) is no damage: commits look after that.
   ///
   /// - Throws: what keeps the file from being read at all: `closed`, `forked`, `readersFull`, `io`. Never `damaged`.
   public func check(_ options: CheckOptions = CheckOptions()) throws(StoreError) -> CheckReport {
-    guard let environment = (engine as? LMDBEngine)?.environment else { return try checkThroughEngine(options) }
-    let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment) }
-    return try Self.check(file, options) { (map) throws(StoreError) in try Self.check(file, map, run(options)) }.report
+    try check(options, PageRefusals())
   }
 
-  /// A disk that goes bad meanwhile is not followed for longer.
-  private static let maximumPasses = 3
-
-  /// Walks over the file's pages, and then checks what they have. Where something cannot be read that the walk had no need of, it is
-  /// done once more, with a walk that reads all: then it is known where not to go, and what lies behind is checked, too.
-  ///
-  /// - Returns: with whether no page is damaged.
-  private static func check(
-    _ file: PageFile, _ options: CheckOptions, _ body: (PageMap) throws(StoreError) -> CheckReport
-  ) throws(StoreError) -> (report: CheckReport, isFileSound: Bool) {
-    let maximum = max(1, options.maximumDamages)
-    var pass = 0
-    var map: PageMap
-    var report: CheckReport
-    var known: Int
-    repeat {
-      map = try storeErrors { () throws(LMDBError) in
-        try file.walk(maximumFindings: maximum, readsValues: pass > 0)
-      }
-      known = file.refusedPages.count
-      report = try body(map)
-      pass += 1
-    } while file.refusedPages.count > known && pass < maximumPasses
-    let named = Set(map.findings.map(\.page))
-    let refused = file.refusedPages.filter { !named.contains($0.key) }.sorted { $0.key < $1.key }
-    return (report.adding(refused.map(Damage.init(refused:code:)), maximum), map.findings.isEmpty && refused.isEmpty)
+  /// - Parameter refusals: what was refused before.
+  private func check(_ options: CheckOptions, _ refusals: PageRefusals) throws(StoreError) -> CheckReport {
+    guard let environment = (engine as? LMDBEngine)?.environment else { return try checkThroughEngine(options) }
+    let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment, refusals: refusals) }
+    return try CheckPasses(file, options) { (map) throws(StoreError) in try Self.check(file, map, run(options)) }.report
   }
 
   /// A run that knows what the open store does.
@@ -75,27 +52,24 @@ extension ObjectStore {
   ///   `newerFormat`, `olderFormat`, `alreadyOpen` (in this process: use the open store's own method), `busy`, `io`. Never
   ///   `damaged`.
   public static func check(at path: String, options: CheckOptions = CheckOptions()) throws(StoreError) -> CheckReport {
-    var isFileSound = false
-    for timeout: Duration? in [nil, .seconds(1), .seconds(5)] where !isFileSound {
-      let file = try storeErrors { () throws(LMDBError) in try PageFile(at: path, lockTimeout: timeout) }
-      let report: CheckReport
-      (report, isFileSound) = try check(file, options) { (map) throws(StoreError) in
-        try check(file, map, options, path)
+    // What one attempt was refused, the next one's report tells as well.
+    let refusals = PageRefusals()
+    var last: CheckPasses?
+    for timeout: Duration? in [nil, .seconds(1), .seconds(5)] where last?.isFileSound != true {
+      let file = try storeErrors { () throws(LMDBError) in
+        try PageFile(at: path, lockTimeout: timeout, refusals: refusals)
       }
-      if file.isStillCurrent { return report }
+      let passes = try CheckPasses(file, options) { (map) throws(StoreError) in try check(file, map, options, path) }
+      if file.isStillCurrent { return passes.report }
+      last = passes
     }
-    guard isFileSound else {
-      throw StoreError(
-        .busy,
-        "the store at \(path) is being written while it is checked, and its pages do not fit together; stop who writes it, and try again"
-      )
-    }
+    if let last, !last.isFileSound { throw last.error(path) }
     // LMDB may have it: a reader keeps its pages as they are.
     var opening = StoreOptions()
     opening.isReadOnly = true
     let store = try open(at: path, options: opening)
     defer { store.close() }
-    return try store.check(options)
+    return try store.check(options, refusals)
   }
 
   /// Everything that the file alone tells.
@@ -185,25 +159,6 @@ extension ObjectStore {
     let tables = try engine.openTables([.metadata], create: false)
     let catalog = try StoreCatalog(StorageTransaction(try engine.beginReading()), tables[0])
     return try Schema(catalog, tables: SchemaTables(rootCodes: catalog.allRootCodes))
-  }
-}
-
-extension CheckReport {
-  /// With more damages, so many in all at most.
-  fileprivate func adding(_ more: [Damage], _ maximum: Int) -> CheckReport {
-    CheckReport(
-      objectCount: objectCount, pageCount: pageCount,
-      damages: damages + more.prefix(max(0, maximum - damages.count)),
-      isTruncated: isTruncated || !more.isEmpty && damages.count + more.count >= maximum)
-  }
-}
-
-extension Damage {
-  /// A page that the system did not give when it was asked first.
-  fileprivate init(refused page: UInt64, code: Int32) {
-    self.init(
-      kind: .page, object: nil, property: nil, page: Int(page),
-      message: "\(PageProblem.unreadable(code).message), when it was asked for first: the disk may be failing")
   }
 }
 

@@ -60,7 +60,15 @@ enum SalvageState {
         "the meta page of commit \(first.commit) is damaged, and so is what it led to; the state is the one before")
       return known
     }
-    guard file.meta == nil else { return known }
+    guard file.meta == nil else {
+      if let commit, try mayHaveLost(file, known, laterThan: commit, run) {
+        run.lose(
+          .state, page: page,
+          "a meta page is damaged, and there may have been a commit after \(commit) whose list of tables is lost; the state is that of the other"
+        )
+      }
+      return known
+    }
     guard let best else {
       run.lose(
         .state, page: page,
@@ -104,6 +112,41 @@ enum SalvageState {
     // A list with branches before a leaf of the same commit, which was part of such a list.
     newer.sort { ($0.commit, $0.root.depth) > ($1.commit, $1.root.depth) }
     return (newer, roots.isEmpty)
+  }
+
+  private struct Trace: Error {}
+
+  /// Whether there may have been a later commit, of which no list of tables was found: it left a record somewhere, or a page cannot be read
+  /// that it could have used.
+  private static func mayHaveLost(
+    _ file: PageFile, _ known: PageSalvage, laterThan commit: UInt64, _ run: SalvageRun
+  ) throws(StoreError) -> Bool {
+    if file.refusals.isTruncated || file.refusals.pages.keys.contains(where: { $0 > 1 && !known.isUsed($0) }) {
+      return true
+    }
+    do throws(Trace) {
+      try known.forEachHidden(includingFree: true) { (entry) throws(Trace) in
+        if let found = self.commit(of: entry), found > commit { throw Trace() }
+      }
+    } catch {
+      return true
+    }
+    try run.steps.check()
+    return false
+  }
+
+  /// The commit that wrote an object's record or the commit counter; nil where it is neither, or not intact.
+  private static func commit(of entry: PageSalvage.Entry) -> UInt64? {
+    let key = RawSpan(_unsafeBytes: entry.key)
+    if entry.key.elementsEqual(MetadataKey.bytes(MetadataKey.commitCounter)) {
+      guard let value = entry.value() else { return nil }
+      let seed = ValueEnvelope.seed(tableCode: .metadata, key: Array(entry.key))
+      return (try? CounterValue(stored: RawSpan(_unsafeBytes: value), seed: seed))?.value
+    }
+    guard let id = Session.objectID(key), let bytes = entry.value() else { return nil }
+    let value = RawSpan(_unsafeBytes: bytes)
+    guard ValueEnvelope.isIntact(value, seed: ValueEnvelope.seed(object: id)) else { return nil }
+    return try? RecordView.commit(of: value)
   }
 
   private struct Whole {

@@ -1,18 +1,23 @@
 // The calls that read: a sector that has gone bad answers with an error.
 #include "shim.h"
 
-static int is_struck(int fd, off_t offset, size_t length) {
+// Whether a call fails. What lies before a bad page is given, as the kernel does: `length` is less then.
+static int is_struck(int fd, off_t offset, size_t *length) {
   watched_file *file = watched(fd);
   if (!file) return 0;
   int result;
-  LOCKED({ result = strikes_read(file, offset < 0 ? lseek(fd, 0, SEEK_CUR) : offset, length); })
+  LOCKED({
+    if (offset < 0) offset = lseek(fd, 0, SEEK_CUR);
+    result = strikes_read(file, offset, *length);
+    *length = readable(file, offset, *length);
+  })
   if (result) errno = settings.fail_errno;
   return result;
 }
 
 ssize_t pread(int fd, void *bytes, size_t count, off_t offset) {
   REAL(ssize_t, "pread64", int, void *, size_t, off_t);
-  return is_struck(fd, offset, count) ? -1 : real(fd, bytes, count, offset);
+  return is_struck(fd, offset, &count) ? -1 : real(fd, bytes, count, offset);
 }
 
 ssize_t pread64(int fd, void *bytes, size_t count, off_t offset) {
@@ -21,5 +26,5 @@ ssize_t pread64(int fd, void *bytes, size_t count, off_t offset) {
 
 ssize_t read(int fd, void *bytes, size_t count) {
   REAL(ssize_t, "read", int, void *, size_t);
-  return is_struck(fd, -1, count) ? -1 : real(fd, bytes, count);
+  return is_struck(fd, -1, &count) ? -1 : real(fd, bytes, count);
 }

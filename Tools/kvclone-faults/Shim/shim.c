@@ -104,10 +104,16 @@ int strikes(const char *operation, const char *path) {
   return is_its_turn(operation, operation_that_fails ? candidates : calls);
 }
 
+size_t readable(watched_file *file, off_t offset, size_t length) {
+  off_t bad = settings.bad_page * 4096;
+  int is_cut = file->is_data && bad >= 0 && bad_times > 0 && offset < bad && offset + (off_t)length > bad;
+  return is_cut ? (size_t)(bad - offset) : length;
+}
+
 int strikes_read(watched_file *file, off_t offset, size_t length) {
   if (settings.trace >= 0) dprintf(settings.trace, "read\n");
   off_t bad = settings.bad_page * 4096;
-  int result = file->is_data && bad >= 0 && offset < bad + 4096 && offset + (off_t)length > bad && bad_times-- > 0;
+  int result = file->is_data && bad >= 0 && offset >= bad && offset < bad + 4096 && length > 0 && bad_times-- > 0;
   if (!result && fail_from >= 0 && operation_that_fails && !strcmp(operation_that_fails, "read")) {
     candidates++;
     result = is_its_turn("read", candidates);

@@ -67,6 +67,8 @@ extern long calls;  // how many calls have begun
 int strikes(const char *operation, const char *path);
 // Whether a call that reads shall fail; it counts for that alone. The lock is held.
 int strikes_read(watched_file *file, off_t offset, size_t length);
+// How much of it lies before the page that cannot be read. The lock is held.
+size_t readable(watched_file *file, off_t offset, size_t length);
 int swallows(const char *operation);
 
 int is_watched_path(const char *path);
