@@ -122,8 +122,11 @@ package final class PageFile: Sendable {
     // The log has the same meta pages as ever. Who writes it back, and goes on, writes into the file.
     if overlay != nil { return MetaPair(descriptor, refusals).meta?.commitNumber == fileCommit }
     guard let meta else { return true }
-    guard let now = MetaPair(descriptor, refusals).meta else { return false }
-    return now.commitNumber <= meta.commitNumber || now.commitNumber - meta.commitNumber < 2
+    let pair = MetaPair(descriptor, refusals)
+    guard let now = pair.meta else { return false }
+    // A meta page that cannot be had may be that of the commit after.
+    let slack: UInt64 = pair.findings.isEmpty ? 2 : 1
+    return now.commitNumber <= meta.commitNumber || now.commitNumber - meta.commitNumber < slack
   }
 
   /// Whether the file ends before its last page, which can be healthy: then the last pages are free.
@@ -159,28 +162,33 @@ package final class PageFile: Sendable {
     guard var base = buffer.baseAddress else { return }
     var rest = buffer.count
     var position = Int(page) * LMDBLimits.pageSize + offset
-    var isPageByPage = false
+    // Where the reading of several pages at once was refused: each by itself may be had.
+    var refused: (page: UInt64, code: Int32)?
     while rest > 0 {
       let inPage = min(rest, LMDBLimits.pageSize - position % LMDBLimits.pageSize)
-      let count = unsafe pread(descriptor, base, isPageByPage ? inPage : rest, position)
+      let count = unsafe pread(descriptor, base, refused == nil ? rest : inPage, position)
       if count < 0 {
         let code = errno
         if code == EINTR { continue }
-        // The system gives what is before a page that it cannot read, so it is this one.
         let current = UInt64(position / LMDBLimits.pageSize)
-        refusals.note(current, code)
-        // Where it read several at once, for want of another, each by itself may be had.
-        if !isPageByPage, rest > inPage {
-          isPageByPage = true
+        if refused == nil, rest > inPage {
+          refused = (current, code)
           continue
         }
+        // If several were refused before, then because of this one.
+        refusals.note(current, code, isDenied: true)
         throw PageError(page: current, problem: .unreadable(code))
       }
-      if count == 0 { throw PageError(page: page, problem: .beyondEnd) }
+      if count == 0 {
+        if let refused { refusals.note(refused.page, refused.code, isDenied: false) }
+        throw PageError(page: page, problem: .beyondEnd)
+      }
       unsafe base += count
       rest -= count
       position += count
     }
+    // The kernel gives what is before a page that it cannot read, so it was the first one.
+    if let refused { refusals.note(refused.page, refused.code, isDenied: false) }
   }
 }
 
@@ -196,7 +204,7 @@ private struct MetaPair {
       do throws(PageProblem) {
         if let meta = overlay?.meta(page) { found.append(meta) } else { found.append(try Self.read(descriptor, page)) }
       } catch {
-        if case .unreadable(let code) = error { refusals.note(page, code) }
+        if case .unreadable(let code) = error { refusals.note(page, code, isDenied: false) }
         note(page, error)
       }
     }
@@ -234,7 +242,10 @@ private struct MetaPair {
 
   private static func readOnce(_ descriptor: Int32, _ page: UInt64) throws(PageProblem) -> PageMeta {
     var bytes = [UInt8](repeating: 0, count: 152)
-    let count = unsafe pread(descriptor, &bytes, bytes.count, Int(page) * LMDBLimits.pageSize)
+    var count: Int
+    repeat {
+      count = unsafe pread(descriptor, &bytes, bytes.count, Int(page) * LMDBLimits.pageSize)
+    } while count < 0 && errno == EINTR
     if count < 0 { throw .unreadable(errno) }
     if count < bytes.count { throw .beyondEnd }
     let result = unsafe bytes.withUnsafeBytes { bytes -> Result<PageMeta, PageProblem> in

@@ -92,11 +92,6 @@ package struct PageFinding: Sendable, Equatable {
   /// The one entry that is lost by it, where it is one; never to be shown.
   package let key: [UInt8]?
   package let problem: PageProblem
-
-  /// Whether the system did not give the page.
-  package var isUnreadable: Bool {
-    if case .unreadable = problem { true } else { false }
-  }
 }
 
 /// Keys of a table that lead to something damaged: from `low` on, up to but without `high`.

@@ -6,8 +6,8 @@ import Synchronization
 package final class PageRefusals: Sendable {
   /// At one page.
   package struct Refusal: Sendable {
-    /// How often.
-    package var count = 0
+    /// How often whoever wanted the page did not get it. It is 0 where the next attempt, made at once, succeeded.
+    package var denials = 0
     /// The error number of the last time.
     package var code: Int32 = 0
   }
@@ -22,13 +22,13 @@ package final class PageRefusals: Sendable {
 
   package init() {}
 
-  func note(_ page: UInt64, _ code: Int32) {
+  func note(_ page: UInt64, _ code: Int32, isDenied: Bool) {
     state.withLock { state in
       guard state.pages.count < Self.maximumPages || state.pages[page] != nil else {
         state.isTruncated = true
         return
       }
-      state.pages[page, default: Refusal()].count += 1
+      state.pages[page, default: Refusal()].denials += isDenied ? 1 : 0
       state.pages[page]?.code = code
     }
   }

@@ -60,8 +60,8 @@ package final class PageSalvage {
     unsafe memory = .allocate(byteCount: PageView.size, alignment: 16)
   }
 
-  /// Whether the state's trees lead to a page.
-  package func isUsed(_ page: UInt64) -> Bool { walk?.used.contains(page) == true }
+  /// Whether the state's trees lead to a page, or would if it could be read.
+  package func isUsed(_ page: UInt64) -> Bool { suspects.contains(page) || walk?.used.contains(page) == true }
 
   /// Whether the top page of a list of tables is free in this state; nil where not all free pages are known.
   package func isFree(_ root: PageRoot) -> Bool? {

@@ -5,8 +5,8 @@ import Glibc
 ///
 /// That rests on an order inside `mdb_put` that LMDB does not promise, and a return code alone proves nothing. So it is
 /// tried in an environment of its own, in a file of memory: some MiB are written and spilled; then the memory must be
-/// free again, the bytes must be in the file, the contents must be right, in the same transaction, after an abort and
-/// after a commit.
+/// free again, as far as other threads let that be seen, the bytes must be in the file, the contents must be right, in the same transaction,
+/// after an abort and after a commit.
 enum SpillProbe {
   static let isSupported = unsafe findsSupport(with: force)
 

@@ -95,24 +95,44 @@ final class DamagedFile {
 
 /// Checking by the path, checking while others write, and what opening does with a file that ends too early.
 @Suite struct CheckFileTests {
-  /// Neither a report that nobody can vouch for, nor LMDB's crash at a page that the disk does not give.
-  @Test func aBadDiskIsNotHiddenBehindWhoWrites() {
-    let report = CheckReport(objectCount: 0, pageCount: 9, damages: [], isTruncated: false)
-    func finding(_ page: UInt64, _ problem: PageProblem) -> PageFinding {
-      PageFinding(page: page, table: nil, key: nil, problem: problem)
+  /// What an attempt was refused that was not current any more is told by the next one, and LMDB does not get the file.
+  @Test func aRefusedReadIsToldByLaterAttempts() throws {
+    let damaged = try DamagedFile()
+    try damaged.write(damaged.sound)
+    let refusals = PageRefusals()
+    refusals.note(7, EIO, isDenied: true)
+    let file = try PageFile(at: damaged.path, refusals: refusals)
+    let passes = try CheckPasses(file, CheckOptions()) { (map) throws(StoreError) in
+      try ObjectStore.check(file, map, CheckOptions(), damaged.path)
     }
-    func passes(_ findings: [PageFinding], _ refused: [UInt64] = []) -> CheckPasses {
-      CheckPasses(report: report, findings: findings, refused: refused.map { ($0, EIO) })
+    #expect(!passes.isFileSound)
+    #expect(passes.report.damages.map(\.kind) == [.page] && passes.report.damages.first?.page == 7)
+    let error = passes.error(damaged.path)
+    #expect(error.kind == .io && error.message.contains("page 7"), "\(error)")
+    // While it is looked whether the state is the newest one still.
+    refusals.note(1, EIO, isDenied: false)
+    #expect(passes.report.damages.map(\.page) == [1, 7])
+    #expect(passes.error(damaged.path).message.contains("page 1 and 1 more"))
+  }
+
+  @Test func aPageThatFailsInEachPassLeavesTheReportIncomplete() throws {
+    let damaged = try DamagedFile()
+    try damaged.write(damaged.sound)
+    func passes(failing: ClosedRange<Int>, isDenied: Bool) throws -> (count: Int, kinds: [Damage.Kind]) {
+      let refusals = PageRefusals()
+      let file = try PageFile(at: damaged.path, refusals: refusals)
+      var count = 0
+      let passes = try CheckPasses(file, CheckOptions()) { (map) throws(StoreError) in
+        count += 1
+        if failing.contains(count) { refusals.note(7, EIO, isDenied: isDenied) }
+        return try ObjectStore.check(file, map, CheckOptions(), damaged.path)
+      }
+      return (count, passes.report.damages.map(\.kind))
     }
-    #expect(passes([]).isFileSound)
-    let lost = finding(8, .unreadable(EIO))
-    for unread in [passes([finding(7, .unreadable(EIO))]), passes([], [7]), passes([lost], [7])] {
-      #expect(!unread.isFileSound)
-      let error = unread.error("store")
-      #expect(error.kind == .io && error.message.contains("page 7"), "\(error)")
-    }
-    let torn = passes([lost, finding(7, .wrongNumber)])
-    #expect(!torn.isFileSound && torn.error("store").kind == .busy)
+    #expect(try passes(failing: 1...1, isDenied: false) == (1, [.page]))
+    #expect(try passes(failing: 1...1, isDenied: true) == (2, [.page]))
+    #expect(try passes(failing: 1...2, isDenied: true) == (3, [.page]))
+    #expect(try passes(failing: 1...9, isDenied: true) == (3, [.page, .unreadableTable]))
   }
 
   @Test func bothWaysFindTheSame() throws {

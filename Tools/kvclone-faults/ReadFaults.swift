@@ -43,6 +43,10 @@ enum ReadFaults: FaultClass {
         trials: spread(subject.map.treePages, campaign.isQuick ? quickMetaCount : metaCount, campaign.seed)
           .map { badTreePageAndMeta($0, subject) }),
       TrialGroup(
+        title: "a page that cannot be read, where the older meta page is damaged: salvaged",
+        trials: spread(pages.dropFirst(2), campaign.isQuick ? quickMetaCount : count, campaign.seed)
+          .map { badPageAndOlderMeta($0, subject) }),
+      TrialGroup(
         title:
           "a page that cannot be read twice, and then can, while a store is checked, opened, restored and salvaged",
         trials: ([0, 1] + spread(pages.dropFirst(2), campaign.isQuick ? quickCount : count, campaign.seed))
@@ -81,7 +85,7 @@ enum ReadFaults: FaultClass {
   /// The list of tables is found among the pages, and a page that the disk does not give is no reason to take an older one.
   private static func badPageAndMeta(_ page: Int, _ subject: DamageSubject) -> Trial {
     Trial(id: "meta:\(page)") { lane in
-      let examined = try examine(subject, lane, badPage: page)
+      let examined = try examine(subject, lane, badPage: page, badMeta: subject.map.newerMeta)
       guard case .examined(let found) = examined else { return "the process that looked at the file: \(examined)" }
       if let message = found.untypedError { return "an error without a type: \(message)" }
       if subject.map.catalogPages.contains(page) { return nil }
@@ -90,11 +94,11 @@ enum ReadFaults: FaultClass {
     }
   }
 
-  /// Of a page of a tree, all that is below it is unknown: the commit before is taken, or the page's own is salvaged without it, and either
-  /// is said.
+  /// Of a page of a tree, all that is below it is unknown: the commit before is taken, or the page's own is salvaged without it. What is
+  /// not as it was stored, is said.
   private static func badTreePageAndMeta(_ page: Int, _ subject: DamageSubject) -> Trial {
     Trial(id: "tree:\(page)") { lane in
-      let examined = try examine(subject, lane, badPage: page)
+      let examined = try examine(subject, lane, badPage: page, badMeta: subject.map.newerMeta)
       guard case .examined(let found) = examined else { return "the process that looked at the file: \(examined)" }
       let keepsCatalog = !subject.map.catalogPages.contains(page)
       if let reason = HostileFileFaults.complaint(found, subject.sound, keepsCatalog: keepsCatalog) { return reason }
@@ -104,12 +108,26 @@ enum ReadFaults: FaultClass {
     }
   }
 
-  /// With the newer meta page damaged.
-  private static func examine(_ subject: DamageSubject, _ lane: Lane, badPage page: Int) throws
-    -> Lane.ExaminationResult
-  {
+  /// Every page is the newer state's, and none can be that of a later commit: none is said to be lost.
+  private static func badPageAndOlderMeta(_ page: Int, _ subject: DamageSubject) -> Trial {
+    Trial(id: "older:\(page)") { lane in
+      let examined = try examine(
+        subject, lane, badPage: page, badMeta: StoreFileMap.pageSize - subject.map.newerMeta)
+      guard case .examined(let found) = examined else { return "the process that looked at the file: \(examined)" }
+      let keepsCatalog = !subject.map.catalogPages.contains(page)
+      if let reason = HostileFileFaults.complaint(found, subject.sound, keepsCatalog: keepsCatalog) { return reason }
+      // Without the counter of commits, or the list of tables, there is no telling.
+      if !keepsCatalog || page == subject.map.tableListPage { return nil }
+      if found.lossKinds.contains("state") { return "a later commit is said to be lost, and there was none" }
+      return complaint(salvage: found, page: page, subject)
+    }
+  }
+
+  private static func examine(
+    _ subject: DamageSubject, _ lane: Lane, badPage page: Int, badMeta meta: Int
+  ) throws -> Lane.ExaminationResult {
     var bytes = subject.map.bytes
-    bytes[subject.map.newerMeta + 16] ^= 0xFF
+    bytes[meta + 16] ^= 0xFF
     try DamageSubject.write(bytes, to: lane.root)
     return try lane.examine(subject.context, root: lane.root, .verified, faults: ["BAD_PAGE": "\(page)"])
   }

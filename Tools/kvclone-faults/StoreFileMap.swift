@@ -26,13 +26,16 @@ struct StoreFileMap: Sendable {
 
   /// Where the newer meta page begins.
   private(set) var newerMeta = 0
+  /// The top of its list of tables.
+  private(set) var tableListPage = 0
 
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
     let newest = word64(144) > word64(Self.pageSize + 144) ? 0 : Self.pageSize
     newerMeta = newest
+    tableListPage = word64(newest + 88 + 40)
     visit(word64(newest + 40 + 40), .free)
-    visit(word64(newest + 88 + 40), .tables)
+    visit(tableListPage, .tables)
   }
 
   private enum Tree {

@@ -2,11 +2,15 @@ import KVCloneLMDB
 
 /// What all passes over one state of a file came to.
 struct CheckPasses {
-  let report: CheckReport
-  /// What the last walk over the pages found.
+  /// What the last pass found.
+  private let found: CheckReport
+  /// What its walk over the pages found.
   let findings: [PageFinding]
-  /// Pages at which the system refused to read when it was asked first, and which nothing in `findings` says that of.
-  let refused: [(page: UInt64, code: Int32)]
+  /// Whether pages were refused to it that its walk had, or had no need of: what depends on them was not checked, and not told.
+  private let isIncomplete: Bool
+  /// Where the system refused to read, up to now.
+  private let refusals: PageRefusals
+  private let maximumDamages: Int
 
   /// A disk that goes bad meanwhile is not followed for longer.
   private static let maximumCount = 3
@@ -17,30 +21,46 @@ struct CheckPasses {
     _ file: PageFile, _ options: CheckOptions, _ body: (PageMap) throws(StoreError) -> CheckReport
   ) throws(StoreError) {
     let maximum = max(1, options.maximumDamages)
+    let refusals = file.refusals
     var count = 0
     while true {
       count += 1
       let map = try storeErrors { () throws(LMDBError) in
         try file.walk(maximumFindings: maximum, readsValues: count > 1)
       }
-      let named = Set(map.findings.lazy.filter(\.isUnreadable).map(\.page))
-      let before = file.refusals.pages
+      let named = Self.unreadable(map.findings)
+      let before = refusals.pages
       let found = try body(map)
-      let refused = file.refusals.pages.filter { !named.contains($0.key) }
-      // The walk had these pages, or had no need of them. What depends on them was not checked, and not told.
-      let isIncomplete = refused.contains { $0.value.count > before[$0.key]?.count ?? 0 }
+      let isIncomplete = refusals.pages.contains { page, refusal in
+        refusal.denials > before[page]?.denials ?? 0 && !named.contains(page)
+      }
       if isIncomplete && count < Self.maximumCount { continue }
-      self.refused = refused.sorted { $0.key < $1.key }.map { ($0.key, $0.value.code) }
-      findings = map.findings
-      var damages = self.refused.map { Damage(refused: $0.page, code: $0.code) }
-      if isIncomplete { damages.append(.refusedAgain) }
-      report = found.adding(damages, maximum, isTruncated: file.refusals.isTruncated)
+      (self.found, findings, self.isIncomplete) = (found, map.findings, isIncomplete)
+      (self.refusals, maximumDamages) = (refusals, maximum)
       return
     }
   }
 
-  init(report: CheckReport, findings: [PageFinding], refused: [(page: UInt64, code: Int32)]) {
-    (self.report, self.findings, self.refused) = (report, findings, refused)
+  /// What was found, and each refused read that no finding tells.
+  var report: CheckReport {
+    var more = refused.map { Damage(refused: $0.page, code: $0.code) }
+    if isIncomplete { more.append(.refusedAgain) }
+    return CheckReport(
+      objectCount: found.objectCount, pageCount: found.pageCount,
+      damages: found.damages + more.prefix(max(0, maximumDamages - found.damages.count)),
+      isTruncated: found.isTruncated || refusals.isTruncated
+        || !more.isEmpty && found.damages.count + more.count >= maximumDamages)
+  }
+
+  /// Pages at which the system refused to read when it was asked first, in order; without those of which `findings` says so.
+  private var refused: [(page: UInt64, code: Int32)] {
+    let named = Self.unreadable(findings)
+    return refusals.pages.filter { !named.contains($0.key) }.map { ($0.key, $0.value.code) }
+      .sorted { $0.page < $1.page }
+  }
+
+  private static func unreadable(_ findings: [PageFinding]) -> Set<UInt64> {
+    Set(findings.lazy.filter(\.problem.isUnreadable).map(\.page))
   }
 
   /// Whether LMDB may have the file.
@@ -48,9 +68,8 @@ struct CheckPasses {
 
   /// Why nothing can be told of a file that is not sound, and that is written all the while.
   func error(_ path: String) -> StoreError {
-    let unread = findings.filter(\.isUnreadable)
-    let pages = Set(unread.map(\.page)).union(refused.map(\.page))
-    guard unread.count == findings.count, let page = pages.min() else {
+    let pages = Self.unreadable(findings).union(refused.map(\.page))
+    guard findings.allSatisfy(\.problem.isUnreadable), let page = pages.min() else {
       return StoreError(
         .busy,
         "the store at \(path) is being written while it is checked, and its pages do not fit together; stop who writes it, and try again"
@@ -61,16 +80,6 @@ struct CheckPasses {
       .io,
       "the system refused to read page \(page)\(more) of the store at \(path), which is being written while it is checked; "
         + "see to the disk, stop who writes, and check again")
-  }
-}
-
-extension CheckReport {
-  /// With more damages, so many in all at most.
-  fileprivate func adding(_ more: [Damage], _ maximum: Int, isTruncated isCutOff: Bool) -> CheckReport {
-    CheckReport(
-      objectCount: objectCount, pageCount: pageCount,
-      damages: damages + more.prefix(max(0, maximum - damages.count)),
-      isTruncated: isTruncated || isCutOff || !more.isEmpty && damages.count + more.count >= maximum)
   }
 }
 

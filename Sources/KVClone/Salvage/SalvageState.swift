@@ -61,11 +61,8 @@ enum SalvageState {
       return known
     }
     guard file.meta == nil else {
-      if let commit, try mayHaveLost(file, known, laterThan: commit, run) {
-        run.lose(
-          .state, page: page,
-          "a meta page is damaged, and there may have been a commit after \(commit) whose list of tables is lost; the state is that of the other"
-        )
+      if let commit, let sign = try sign(of: file, known, laterThan: commit, run) {
+        run.lose(.state, page: page, "a meta page is damaged, and \(sign); the state is that of commit \(commit)")
       }
       return known
     }
@@ -116,37 +113,35 @@ enum SalvageState {
 
   private struct Trace: Error {}
 
-  /// Whether there may have been a later commit, of which no list of tables was found: it left a record somewhere, or a page cannot be read
-  /// that it could have used.
-  private static func mayHaveLost(
-    _ file: PageFile, _ known: PageSalvage, laterThan commit: UInt64, _ run: SalvageRun
-  ) throws(StoreError) -> Bool {
-    if file.refusals.isTruncated || file.refusals.pages.keys.contains(where: { $0 > 1 && !known.isUsed($0) }) {
-      return true
-    }
+  /// What says that there may have been a later commit, of which no list of tables was found; nil where nothing does. Of one whose pages are
+  /// all written over, nothing tells.
+  private static func sign(
+    of file: PageFile, _ known: PageSalvage, laterThan commit: UInt64, _ run: SalvageRun
+  ) throws(StoreError) -> String? {
     do throws(Trace) {
       try known.forEachHidden(includingFree: true) { (entry) throws(Trace) in
-        if let found = self.commit(of: entry), found > commit { throw Trace() }
+        if isLater(entry, commit) { throw Trace() }
       }
     } catch {
-      return true
+      // A write that was killed or given up leaves them as well, once it was large enough to be written early.
+      return "there are records of a later commit, which is lost or did not come to its end"
     }
     try run.steps.check()
-    return false
+    let isRefused = file.refusals.isTruncated || file.refusals.pages.keys.contains { $0 > 1 && !known.isUsed($0) }
+    return isRefused ? "pages cannot be read that a later commit may have had" : nil
   }
 
-  /// The commit that wrote an object's record or the commit counter; nil where it is neither, or not intact.
-  private static func commit(of entry: PageSalvage.Entry) -> UInt64? {
-    let key = RawSpan(_unsafeBytes: entry.key)
+  /// Whether an entry is the commit counter, or an object's record, of a later commit.
+  private static func isLater(_ entry: PageSalvage.Entry, _ commit: UInt64) -> Bool {
     if entry.key.elementsEqual(MetadataKey.bytes(MetadataKey.commitCounter)) {
-      guard let value = entry.value() else { return nil }
       let seed = ValueEnvelope.seed(tableCode: .metadata, key: Array(entry.key))
-      return (try? CounterValue(stored: RawSpan(_unsafeBytes: value), seed: seed))?.value
+      let counter = entry.value().flatMap { try? CounterValue(stored: RawSpan(_unsafeBytes: $0), seed: seed) }
+      return counter.map { $0.value > commit } == true
     }
-    guard let id = Session.objectID(key), let bytes = entry.value() else { return nil }
+    guard let id = Session.objectID(RawSpan(_unsafeBytes: entry.key)), let bytes = entry.value() else { return false }
     let value = RawSpan(_unsafeBytes: bytes)
-    guard ValueEnvelope.isIntact(value, seed: ValueEnvelope.seed(object: id)) else { return nil }
-    return try? RecordView.commit(of: value)
+    guard let found = try? RecordView.commit(of: value), found > commit else { return false }
+    return ValueEnvelope.isIntact(value, seed: ValueEnvelope.seed(object: id))
   }
 
   private struct Whole {
