@@ -177,7 +177,7 @@ private final class LMDBPeer {
         try writer.put(table, [key].span.bytes, [UInt8](repeating: key, count: 100_000).span.bytes)
       }
       try writer.spill()
-      guard writer.spillCount > 0 else { throw LMDBError(code: ENOTSUP, operation: "spill") }
+      guard writer.spillCount > 0 else { throw CocoaError(.featureUnsupported) }
       if number % 2 == 0 { try writer.commit() } else { writer.abort() }
     }
     return try (writableKibibytes() - before) / 1024
