@@ -251,6 +251,14 @@ static inline int kvclone_write_directly(int fd, int directly) {
 // Lets the kernel forget what it has of a file in memory, as far as that is on the disk, so that it is read from there again.
 static inline void kvclone_forget_pages(int fd) { (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); }
 
+// Where the first bytes from `offset` on are that a file has on the disk; INT64_MAX where there are none, and `offset` where the file
+// system does not tell. Moves the descriptor's position, which LMDB writes at: never for a descriptor of LMDB's.
+static inline int64_t kvclone_find_data(int fd, int64_t offset) {
+  const int data = 3;  // SEEK_DATA of linux/fs.h, which glibc has with _GNU_SOURCE only.
+  off_t found = lseek(fd, (off_t)offset, data);
+  return found >= 0 ? (int64_t)found : errno == ENXIO ? INT64_MAX : offset;
+}
+
 // The longest file this process may write (RLIMIT_FSIZE); UINT64_MAX for no limit.
 static inline uint64_t kvclone_file_size_limit(void) {
   struct rlimit limit;

@@ -155,7 +155,8 @@ struct PageSource {
     guard number < pageCount else { return nil }
     let offset = Int(number) * PageView.size
     if let start = unsafe start { return unsafe PageView(start + offset) }
-    guard unsafe readAll(descriptor, scratch.base, PageView.size, offset) else { return nil }
+    let isRead = try? unsafe readAll(descriptor, scratch.base, PageView.size, offset, "read of data.mdb")
+    guard isRead == true else { return nil }
     return unsafe PageView(scratch.base)
   }
 }

@@ -63,7 +63,7 @@ final class CommitLog: @unchecked Sendable {
     var mark = lock.logMark
     if mark == .isBroken || isBroken {
       // Unless the log is gone, or was written back, by an opening of which we are not.
-      if try openExisting(), file?.head()?.isInUse == true {
+      if try openExisting(), try file?.head()?.isInUse == true {
         throw .commitLog(.broken, path: paths.commitLog)
       }
       lock.mark(.none)
@@ -72,7 +72,7 @@ final class CommitLog: @unchecked Sendable {
     }
     if isOn {
       if file == nil { file = try CommitLogFile(in: directory, path: paths.commitLog) }
-      follow()
+      try follow()
       if mark == .none {
         // Others would write, and leave a log that undoes it.
         let code = lock.mark(.isInUse)
@@ -83,7 +83,7 @@ final class CommitLog: @unchecked Sendable {
       try settle(checkpoint(number, data, isInUse: true), wasInUse: head?.isInUse == true)
     } else if mark == .isInUse {
       if try openExisting() {
-        follow()
+        try follow()
         if head?.isInUse == true { try settle(checkpoint(number, data, isInUse: false), wasInUse: true) }
       }
       lock.mark(.none)
@@ -94,8 +94,10 @@ final class CommitLog: @unchecked Sendable {
   /// whether it is.
   func makeDurable(_ number: UInt64, _ source: PageSource) -> Int32 {
     let data = source.descriptor
-    let meta = readMeta(number & 1, data)
-    let old = readMeta(1 - (number & 1), data)
+    guard let meta = readMeta(number & 1, data), let old = readMeta(1 - (number & 1), data) else {
+      markBroken()
+      return EIO
+    }
     let commits = (PageMeta(bytes: meta, page: number & 1), PageMeta(bytes: old, page: 1 - (number & 1)))
     // LMDB writes no meta page for a transaction that changed nothing.
     if commits.1?.commitNumber == lastCommit, commits.0.map({ $0.commitNumber < number }) == true { return 0 }
@@ -128,8 +130,8 @@ final class CommitLog: @unchecked Sendable {
     guard isOn, file != nil, lock.claim(label: "close") else { return }
     defer { lock.release() }
     guard lock.logMark == .isInUse else { return }
-    follow()
-    guard head?.isInUse == true, let number = newestCommit(data) else { return }
+    // Where something cannot be read, the log stays in use, and the next opening writes it back.
+    guard (try? follow()) != nil, head?.isInUse == true, let number = newestCommit(data) else { return }
     // Where it fails, the next opening that is alone does it: who has the store open meanwhile could sync what the kernel
     // has given up, and not be told.
     if checkpoint(number, data, isInUse: false) == 0 { lock.mark(.none) } else { markBroken() }
@@ -147,19 +149,20 @@ final class CommitLog: @unchecked Sendable {
     return file != nil
   }
 
-  /// Catches up with what other processes did to the log.
-  private func follow() {
+  /// Catches up with what other processes did to the log. Throws where its head cannot be read. Where a record cannot, it lags behind,
+  /// which a checkpoint mends: while the system runs, `data.mdb` is whole.
+  private func follow() throws(LMDBError) {
     guard let file else { return }
     if let head, file.isStill(head) {
     } else {
       file.distrustCopy()
-      head = file.head()
+      head = try file.head()
       offset = CommitLogFormat.recordsOffset
       lastCommit = head?.base ?? 0
       lastSum = head?.salt ?? 0
     }
     guard let head, head.isInUse else { return }
-    while let sum = record.read(
+    while let sum = try? record.read(
       file.descriptor, at: offset, salt: head.salt, commit: lastCommit &+ 1, previousSum: lastSum)
     {
       lastCommit &+= 1
@@ -181,9 +184,10 @@ final class CommitLog: @unchecked Sendable {
       if code != 0 { return code }
     }
     if fdatasync(data) != 0 { return errno }
+    guard let first = readMeta(0, data), let second = readMeta(1, data) else { return EIO }
     let next = CommitLogHead(
       sequence: (head?.sequence ?? 0) &+ 1, salt: random.next(), base: number, isInUse: isInUse,
-      tie: tie, metas: [readMeta(0, data), readMeta(1, data)])
+      tie: tie, metas: [first, second])
     let code = file.replaceHead(next, after: head)
     if code != 0 { return code }
     head = next
@@ -202,14 +206,16 @@ final class CommitLog: @unchecked Sendable {
     return pages.collect(new, since: old, in: source)
   }
 
-  private func readMeta(_ page: UInt64, _ data: Int32) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: CommitLogFormat.metaLength)
-    _ = unsafe readAll(data, &bytes, bytes.count, Int(page) * LMDBLimits.pageSize)
-    return bytes
+  /// Nil where it cannot be read.
+  private func readMeta(_ page: UInt64, _ data: Int32) -> [UInt8]? {
+    (try? CommitLogRecovery.meta(Int(page), of: data)) ?? nil
   }
 
+  /// Nil where one of the pages cannot be read, or both are none.
   private func newestCommit(_ data: Int32) -> UInt64? {
-    (0...1).compactMap { PageMeta(bytes: readMeta($0, data), page: $0)?.commitNumber }.max()
+    guard let first = readMeta(0, data), let second = readMeta(1, data) else { return nil }
+    let commits = [PageMeta(bytes: first, page: 0)?.commitNumber, PageMeta(bytes: second, page: 1)?.commitNumber]
+    return commits.compactMap { $0 }.max()
   }
 }
 

@@ -33,7 +33,7 @@ final class CommitLogFile: @unchecked Sendable {
     }
     descriptor = file
     // Without a head it was never used: the maker may have died before its bytes or its name were on the disk.
-    if byteCount >= Self.firstLength, head() != nil { return }
+    if byteCount >= Self.firstLength, try head() != nil { return }
     let code = extend(to: Self.firstLength)
     if code != 0 {
       throw code == ENOSPC || code == EDQUOT ? .diskFull : LMDBError(code: code, operation: "write to commit.log")
@@ -70,24 +70,25 @@ final class CommitLogFile: @unchecked Sendable {
 
   // MARK: Heads
 
-  /// The newest head that is whole; nil in a log that was never used.
-  func head() -> CommitLogHead? {
-    let copies = [head(at: 0), head(at: CommitLogFormat.headCopyOffset)].compactMap { $0 }
+  /// The newest head that is whole; nil in a log that was never used. Throws `io` where one cannot be read: the other may be older, and
+  /// say of a log in use that it is not.
+  func head() throws(LMDBError) -> CommitLogHead? {
+    let copies = [try head(at: 0), try head(at: CommitLogFormat.headCopyOffset)].compactMap { $0 }
     return copies.max { $0.sequence < $1.sequence }
   }
 
-  private func head(at offset: Int) -> CommitLogHead? {
+  private func head(at offset: Int) throws(LMDBError) -> CommitLogHead? {
     var bytes = [UInt8](repeating: 0, count: CommitLogFormat.headLength)
-    guard unsafe readAll(descriptor, &bytes, bytes.count, offset) else { return nil }
+    guard unsafe try readAll(descriptor, &bytes, bytes.count, offset, "read of commit.log") else { return nil }
     return CommitLogHead(bytes)
   }
 
-  /// Whether the head is still that one, by its sequence, salt and use.
+  /// Whether the head is still that one, by its sequence, salt and use. Not where it cannot be read.
   func isStill(_ head: CommitLogHead) -> Bool {
     var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
     let isRead = unsafe withUnsafeMutableBytes(of: &words) { words in
       guard let start = words.baseAddress else { return false }
-      return unsafe readAll(descriptor, start, words.count, 0)
+      return (try? unsafe readAll(descriptor, start, words.count, 0, "read of commit.log")) == true
     }
     return isRead && UInt64(littleEndian: words.2) == head.sequence && UInt64(littleEndian: words.3) == head.salt
       && UInt64(littleEndian: words.5) == (head.isInUse ? 1 : 0)

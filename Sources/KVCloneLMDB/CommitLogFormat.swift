@@ -213,9 +213,13 @@ final class CommitLogRecord {
   }
 
   /// Reads the record at `offset`, and returns its sum; nil if none of this use of the log is there, or a torn one.
-  func read(_ descriptor: Int32, at offset: Int, salt: UInt64, commit: UInt64, previousSum: UInt64) -> UInt64? {
+  ///
+  /// Throws `io` where the system refuses to read: that is no end of the log.
+  func read(
+    _ descriptor: Int32, at offset: Int, salt: UInt64, commit: UInt64, previousSum: UInt64
+  ) throws(LMDBError) -> UInt64? {
     removeAll()
-    guard unsafe readAll(descriptor, base, CommitLogFormat.recordHeadLength, offset),
+    guard unsafe try readAll(descriptor, base, CommitLogFormat.recordHeadLength, offset, "read of commit.log"),
       word(0) == CommitLogFormat.recordMagic,
       word(16) == salt, word(24) == commit, word(32) <= UInt64(Self.maximumLength), word(32) % 8 == 0,
       word(32) >= UInt64(CommitLogFormat.recordHeadLength), word(40) <= UInt64(Self.maximumPages)
@@ -223,7 +227,10 @@ final class CommitLogRecord {
     let length = Int(word(32))
     reserve(length)
     let headLength = CommitLogFormat.recordHeadLength
-    guard unsafe readAll(descriptor, base + headLength, length - headLength, offset + headLength) else { return nil }
+    guard
+      unsafe try readAll(
+        descriptor, base + headLength, length - headLength, offset + headLength, "read of commit.log")
+    else { return nil }
     let sum = unsafe CommitLogFormat.sum(base + 16, count: length - 16, seed: previousSum)
     guard word(8) == sum else { return nil }
     count = length
@@ -261,13 +268,17 @@ final class CommitLogRecord {
   }
 }
 
-/// Reads just so many bytes; false if they cannot be had.
-func readAll(_ descriptor: Int32, _ start: UnsafeMutableRawPointer, _ count: Int, _ offset: Int) -> Bool {
+/// Reads just so many bytes; false if the file ends before. Throws `io` where the system refuses: who takes that for the file's end
+/// loses what is behind it.
+func readAll(
+  _ descriptor: Int32, _ start: UnsafeMutableRawPointer, _ count: Int, _ offset: Int, _ operation: StaticString
+) throws(LMDBError) -> Bool {
   var done = 0
   while done < count {
     let got = unsafe pread(descriptor, start + done, count - done, offset + done)
     if got < 0, errno == EINTR { continue }
-    if got <= 0 { return false }
+    if got < 0 { throw LMDBError(code: errno, operation: operation) }
+    if got == 0 { return false }
     done += got
   }
   return true

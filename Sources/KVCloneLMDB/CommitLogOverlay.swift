@@ -9,34 +9,63 @@ final class CommitLogOverlay: Sendable {
   /// Where the last of the pages ends, in bytes of `data.mdb`.
   let end: UInt64
 
-  /// Nil where there is no such log: none at all, none in use, another file's, or one that a live process uses, whose file is whole.
-  init?(_ paths: StorePaths, data: Int32) {
-    guard let facts = try? FileSystem.facts(paths.commitLog), facts.kind == .regularFile, facts.byteCount > 0,
-      let file = try? CommitLogFile(existingAt: paths.commitLog, readOnly: true), let head = file.head(), head.isInUse,
-      !CommitLogRecovery.isOpenElsewhere(paths), Self.belongs(head, data)
-    else { return nil }
-    var found = LogEnd(head)
-    let record = CommitLogRecord()
-    var pages: [UInt64: [UInt8]] = [:]
-    var metas = found.metas
-    while found.next(file, record) {
-      let isWhole = unsafe record.forEachPage { number, bytes in
-        pages[number] = unsafe [UInt8](bytes)
-        return true
-      }
-      if !isWhole { break }
-      metas = found.metas
-    }
-    if CommitLogRecovery.isOlder(data, than: head, LogEnd(head).scan(file, record)) { return nil }
+  private init(pages: [UInt64: [UInt8]], metas: [[UInt8]]) {
     self.pages = pages
     self.metas = metas
     end = ((pages.keys.max() ?? 1) + 1) * UInt64(PageView.size)
   }
 
+  /// What there is: no overlay where there is no such log: none at all, none in use, another file's, or one that a live process uses,
+  /// whose file is whole.
+  ///
+  /// - Returns: with whether all was read that the log may have. Where not, there is an overlay as far as it goes, unless the file has a later
+  ///   commit: that is whole, if the power did not go.
+  static func find(_ paths: StorePaths, data: Int32) -> (overlay: CommitLogOverlay?, isAll: Bool) {
+    do throws(LMDBError) {
+      guard let facts = try FileSystem.facts(paths.commitLog), facts.kind == .regularFile, facts.byteCount > 0,
+        let file = try CommitLogFile(existingAt: paths.commitLog, readOnly: true), let head = try file.head(),
+        head.isInUse, !CommitLogRecovery.isOpenElsewhere(paths), belongs(head, data)
+      else { return (nil, true) }
+      return read(file, head, data)
+    } catch {
+      return (nil, false)
+    }
+  }
+
+  private static func read(
+    _ file: CommitLogFile, _ head: CommitLogHead, _ data: Int32
+  ) -> (overlay: CommitLogOverlay?, isAll: Bool) {
+    var found = LogEnd(head)
+    let record = CommitLogRecord()
+    var pages: [UInt64: [UInt8]] = [:]
+    var metas = found.metas
+    var (isAll, isWellFormed) = (true, true)
+    do throws(LMDBError) {
+      while try found.next(file, record) {
+        // Those behind one that is not still tell which meta pages the file may have.
+        guard isWellFormed else { continue }
+        isWellFormed = unsafe record.forEachPage { number, bytes in
+          pages[number] = unsafe [UInt8](bytes)
+          return true
+        }
+        if isWellFormed { metas = found.metas }
+      }
+    } catch {
+      isAll = false
+    }
+    let own = (0..<2).map { (try? CommitLogRecovery.meta($0, of: data)) ?? nil }
+    if CommitLogRecovery.isOlder(own, than: head, found) { return (nil, isAll) }
+    let commits = own.enumerated().compactMap { page, bytes in
+      bytes.flatMap { PageMeta(bytes: $0, page: UInt64(page))?.commitNumber }
+    }
+    if !isAll, commits.contains(where: { $0 > found.commit }) { return (nil, false) }
+    return (CommitLogOverlay(pages: pages, metas: metas), isAll)
+  }
+
   /// The file has the head's tie. Where page 0 is none any more, nobody can tell, and the log is believed: it has sums of its own.
   private static func belongs(_ head: CommitLogHead, _ data: Int32) -> Bool {
     var page = [UInt8](repeating: 0, count: PageView.size)
-    guard unsafe readAll(data, &page, page.count, 0),
+    guard (try? unsafe readAll(data, &page, page.count, 0, "read of data.mdb")) == true,
       PageMeta(bytes: Array(page.prefix(CommitLogFormat.metaLength)), page: 0) != nil
     else { return true }
     var tie: UInt64 = 0

@@ -16,11 +16,12 @@ struct CommitLogRecovery {
   ///
   /// - Returns: what keeps others from recovering the store, and from opening it, as long as it lives; nil where there is no log.
   ///   Who opens LMDB's environment holds on to it until that is open.
-  /// - Throws: `commitLog` where the log is not this file's, or may not be written.
+  /// - Throws: `commitLog` where the log is not this file's, or may not be written; `io` where it cannot be read to its end. Nothing is
+  ///   changed then.
   static func run(_ paths: StorePaths) throws(LMDBError) -> CommitLogFile? {
     do throws(LMDBError) {
       guard let file = try lock(paths) else { return nil }
-      if file.head()?.isInUse == true { try CommitLogRecovery(paths: paths, file: file).runAlone() }
+      if try file.head()?.isInUse == true { try CommitLogRecovery(paths: paths, file: file).runAlone() }
       return file
     } catch {
       guard case .io(let code, _) = error, Self.refusals.contains(code) else { throw error }
@@ -67,7 +68,7 @@ struct CommitLogRecovery {
     if code != 0 { throw LMDBError(code: code, operation: "fcntl(F_OFD_SETLK)") }
     // By name: a child that was forked meanwhile has the descriptor, too.
     defer { _ = kvclone_ofd_lock_byte(lock, 0, 0) }
-    guard let head = file.head(), head.isInUse else { return }
+    guard let head = try file.head(), head.isInUse else { return }
     try replay(head) {
       // What the lock file says of commits and readers is of another time. Who found no log, and waits in LMDB for our lock, would
       // believe it; without the magic number it is refused, and the next to have the lock alone makes it anew.
@@ -89,14 +90,15 @@ struct CommitLogRecovery {
     let record = CommitLogRecord()
     // First all is looked at, and then all is written: a log that is not this file's changes nothing.
     var found = LogEnd(head)
-    while found.next(file, record) {
+    while try found.next(file, record) {
       if unsafe !record.forEachPage({ _, _ in true }) { throw .commitLog(.damaged, path: paths.commitLog) }
     }
     try checkBelongs(data, head, found)
+    let last = found.commit
     found = LogEnd(head)
     var failure = invalidate()
     if failure != 0 { throw LMDBError(code: failure, operation: "write to lock.mdb") }
-    while found.next(file, record) {
+    while try found.next(file, record) {
       let isWhole = unsafe record.forEachPage { number, page in
         guard let start = page.baseAddress else { return false }
         failure = unsafe writeAll(data, start, page.count, Int(number) * LMDBLimits.pageSize)
@@ -105,6 +107,8 @@ struct CommitLogRecovery {
       if failure != 0 { throw LMDBError(code: failure, operation: "write to data.mdb") }
       if !isWhole { throw .commitLog(.damaged, path: paths.commitLog) }
     }
+    // A disk that gives other bytes than a moment ago: the meta pages are still those from before.
+    if found.commit != last { throw .commitLog(.damaged, path: paths.commitLog) }
     for (page, meta) in found.metas.enumerated() {
       failure = unsafe writeAll(data, meta, meta.count, page * LMDBLimits.pageSize)
       if failure != 0 { throw LMDBError(code: failure, operation: "write to data.mdb") }
@@ -124,18 +128,24 @@ struct CommitLogRecovery {
   /// has anything: it says nothing against the log, and of two, the tie speaks alone.
   private func checkBelongs(_ data: Int32, _ head: CommitLogHead, _ known: LogEnd) throws(LMDBError) {
     var tie: UInt64 = 0
-    guard unsafe readAll(data, &tie, 8, CommitLogFormat.tieOffset), UInt64(littleEndian: tie) == head.tie else {
-      throw .commitLog(.foreign, path: paths.commitLog)
-    }
-    if Self.isOlder(data, than: head, known) { throw .commitLog(.foreign, path: paths.commitLog) }
+    guard unsafe try readAll(data, &tie, 8, CommitLogFormat.tieOffset, "read of data.mdb"),
+      UInt64(littleEndian: tie) == head.tie
+    else { throw .commitLog(.foreign, path: paths.commitLog) }
+    let metas = [try Self.meta(0, of: data), try Self.meta(1, of: data)]
+    if Self.isOlder(metas, than: head, known) { throw .commitLog(.foreign, path: paths.commitLog) }
   }
 
-  /// Whether the meta pages are none that a file has which the log goes on from.
-  static func isOlder(_ data: Int32, than head: CommitLogHead, _ known: LogEnd) -> Bool {
+  /// The bytes of a meta page; nil where the file ends before.
+  static func meta(_ page: Int, of data: Int32) throws(LMDBError) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: CommitLogFormat.metaLength)
+    return unsafe try readAll(data, &bytes, bytes.count, page * LMDBLimits.pageSize, "read of data.mdb") ? bytes : nil
+  }
+
+  /// Whether the meta pages, of which one that cannot be had is nil, are none that a file has which the log goes on from.
+  static func isOlder(_ pages: [[UInt8]?], than head: CommitLogHead, _ known: LogEnd) -> Bool {
     var metas: [(commit: UInt64, isKnown: Bool)] = []
-    for page in 0..<2 {
-      var bytes = [UInt8](repeating: 0, count: CommitLogFormat.metaLength)
-      guard unsafe readAll(data, &bytes, bytes.count, page * LMDBLimits.pageSize) else { continue }
+    for (page, bytes) in pages.enumerated() {
+      guard let bytes else { continue }
       let isKnown = known.seen[page].contains(bytes)
       guard let commit = PageMeta(bytes: bytes, page: UInt64(page))?.commitNumber else {
         if isKnown { metas.append((0, true)) }
@@ -172,22 +182,15 @@ struct LogEnd {
     seen = head.metas.map { [$0] }
   }
 
-  /// Reads the next record; false if there is none that is whole.
-  mutating func next(_ file: CommitLogFile, _ record: CommitLogRecord) -> Bool {
-    guard let sum = record.read(file.descriptor, at: offset, salt: salt, commit: commit &+ 1, previousSum: sum) else {
-      return false
-    }
+  /// Reads the next record; false if there is none that is whole. Throws `io` where it cannot be read.
+  mutating func next(_ file: CommitLogFile, _ record: CommitLogRecord) throws(LMDBError) -> Bool {
+    guard let sum = try record.read(file.descriptor, at: offset, salt: salt, commit: commit &+ 1, previousSum: sum)
+    else { return false }
     self.sum = sum
     commit &+= 1
     offset += CommitLogFormat.padded(record.count)
     metas[Int(commit & 1)] = record.meta
     seen[Int(commit & 1)].insert(record.meta)
     return true
-  }
-
-  /// Reads all records.
-  consuming func scan(_ file: CommitLogFile, _ record: CommitLogRecord) -> LogEnd {
-    while next(file, record) {}
-    return self
   }
 }

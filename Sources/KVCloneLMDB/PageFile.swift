@@ -19,6 +19,8 @@ package final class PageFile: Sendable {
   let watch: PageWatch?
   /// Pages that a commit log has, and which are read from there.
   private let overlay: CommitLogOverlay?
+  /// Whether there may be a commit log in use that was not read to its end, because the system refused. Only where the store is left untouched.
+  package let lacksLog: Bool
   /// The newest commit of the file's own meta pages, at first; nil where both are damaged. With an overlay only.
   private let fileCommit: UInt64?
   /// Where the system refused to read.
@@ -39,7 +41,7 @@ package final class PageFile: Sendable {
         if attempt > 3 { usleep(500) }
         continue
       }
-      try self.init(pin.descriptor, found, pin, watch, nil, refusals)
+      try self.init(pin.descriptor, found, pin, watch, nil, refusals, lacksLog: false)
       return
     }
   }
@@ -81,20 +83,21 @@ package final class PageFile: Sendable {
     }
     let hold = OwnDescriptor(file, identity, writerLock: lockTimeout.flatMap { Self.lock(paths, $0) })
     if try FileSystem.facts(descriptor: file).identity != identity { throw .replacedWhileOpening(path: paths.data) }
-    let overlay = isUntouched ? CommitLogOverlay(paths, data: file) : nil
+    let (overlay, isAll) = isUntouched ? CommitLogOverlay.find(paths, data: file) : (nil, true)
     var found = MetaPair(file, refusals, overlay: overlay)
     for _ in 0..<3 where !found.findings.isEmpty && !hold.isWriterLocked {
       usleep(1000)
       found = MetaPair(file, refusals, overlay: overlay)
     }
-    try self.init(file, found, hold, watch, overlay, refusals)
+    try self.init(file, found, hold, watch, overlay, refusals, lacksLog: !isAll)
   }
 
   private init(
     _ descriptor: Int32, _ found: MetaPair, _ hold: any PageHold, _ watch: PageWatch?, _ overlay: CommitLogOverlay?,
-    _ refusals: PageRefusals
+    _ refusals: PageRefusals, lacksLog: Bool
   ) throws(LMDBError) {
     self.descriptor = descriptor
+    self.lacksLog = lacksLog
     self.hold = hold
     self.watch = watch
     self.refusals = refusals
@@ -158,6 +161,22 @@ package final class PageFile: Sendable {
     }
   }
 
+  /// The first page behind `page` that has bytes in the file. A file that an enemy made long has none for most.
+  func nextStored(after page: UInt64) -> UInt64 {
+    // A log has pages that the file may lack.
+    guard overlay == nil, hold is OwnDescriptor, page < byteCount / UInt64(LMDBLimits.pageSize) else { return page + 1 }
+    let offset = kvclone_find_data(descriptor, Int64(page + 1) * Int64(LMDBLimits.pageSize))
+    return max(page + 1, UInt64(offset) / UInt64(LMDBLimits.pageSize))
+  }
+
+  /// What one of the file's own meta pages has where a commit's number is, whatever else it has; nil where that cannot be read.
+  package func claimedCommit(_ page: UInt64) -> UInt64? {
+    var commit: UInt64 = 0
+    let isRead = try? unsafe readAll(
+      descriptor, &commit, 8, Int(page) * LMDBLimits.pageSize + MetaPages.commitOffset, "read of data.mdb")
+    return isRead == true ? UInt64(littleEndian: commit) : nil
+  }
+
   private func readFile(_ page: UInt64, _ offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(PageError) {
     guard var base = buffer.baseAddress else { return }
     var rest = buffer.count
@@ -175,7 +194,7 @@ package final class PageFile: Sendable {
           refused = (current, code)
           continue
         }
-        // If several were refused before, then because of this one.
+        if let refused { refusals.note(refused.page, refused.code, isDenied: false) }
         refusals.note(current, code, isDenied: true)
         throw PageError(page: current, problem: .unreadable(code))
       }

@@ -14,9 +14,15 @@ extension PageFile {
     var lists = TableLists(name: Array(name.utf8))
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: PageView.size, alignment: 16)
     defer { unsafe memory.deallocate() }
-    for page in 2..<max(2, byteCount / UInt64(PageView.size)) {
-      guard (try? unsafe read(page, into: memory)) != nil, let base = memory.baseAddress else { continue }
-      unsafe lists.take(PageView(base), page)
+    var page: UInt64 = 2
+    while page < byteCount / UInt64(PageView.size) {
+      var next = page + 1
+      if (try? unsafe read(page, into: memory)) != nil, let base = memory.baseAddress {
+        let view = unsafe PageView(base)
+        lists.take(view, page)
+        if view.isBlank { next = nextStored(after: page) }
+      }
+      page = next
     }
     return lists.roots()
   }

@@ -118,7 +118,10 @@ package final class PageSalvage {
     let pages = file.byteCount / UInt64(PageView.size) + (file.byteCount % UInt64(PageView.size) == 0 ? 0 : 1)
     budget = Self.budget(file)
     defer { tried = [] }
-    for page in 2..<max(2, pages) {
+    var next: UInt64 = 2
+    while next < pages {
+      let page = next
+      next += 1
       if file.watch?.isStopped == true { return }
       if suspects.contains(page) {
         guard read(page) else { continue }
@@ -136,6 +139,7 @@ package final class PageSalvage {
       if isFree, knowsFreePages, !includingFree { continue }
       guard read(page) else { continue }
       let view = unsafe PageView(memory)
+      if view.isBlank { next = file.nextStored(after: page) }
       guard view.number == page, view.isLeaf, let count = view.count(asPage: page, PageView.leafFlag) else { continue }
       for index in 0..<count {
         let node = view.node(index)

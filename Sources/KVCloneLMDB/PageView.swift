@@ -50,6 +50,8 @@ struct PageView {
   }
 
   var number: UInt64 { word64(0) }
+  /// Whether the header is zero, as in a page that was never written.
+  var isBlank: Bool { word64(0) == 0 && word64(8) == 0 }
   @inline(__always) var isLeaf: Bool { word16(10) == Self.leafFlag }
   @inline(__always) var count: Int { (word16(12) - Self.headerLength) >> 1 }
 

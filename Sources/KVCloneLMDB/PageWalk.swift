@@ -32,6 +32,8 @@ final class PageWalk {
   private var seen = Counts()
   private var depth = 0
   private var hasLosses = false
+  /// Whether something of the last tree could not be read.
+  private var hasLostBelow = false
   /// Whether all of the free list could be read: then a page that nothing leads to and that is not on it belongs to
   /// something that is lost.
   private(set) var isFreeListSound = false
@@ -88,7 +90,7 @@ final class PageWalk {
     if !isFull {
       census?.beginFreeList(depth: meta.freeTree.depth)
       let before = map.findings.count
-      isFreeListWhole = walk(meta.freeTree, .free, from: meta.page)
+      isFreeListWhole = walk(meta.freeTree, .free, from: meta.page) && !hasLostBelow
       isFreeListSound = isFreeListWhole && map.findings.count == before
       account()
     }
@@ -129,7 +131,10 @@ final class PageWalk {
     depth = tree.depth
     let hadLosses = hasLosses
     hasLosses = false
-    defer { hasLosses = hasLosses || hadLosses }
+    defer {
+      hasLostBelow = hasLosses
+      hasLosses = hasLosses || hadLosses
+    }
     if let problem = unsafe visit(tree.root, level: 1, low: nil, high: nil) {
       note(problem == .outOfRange ? page : tree.root, problem)
       hasLosses = true

@@ -76,7 +76,7 @@ package struct StoreCopy: ~Copyable {
   package func untie() throws(LMDBError) {
     var tie: UInt64 = 0
     // Nothing is written where there is none: the block would have to be copied, and the sync to wait for it.
-    if unsafe readAll(data.descriptor, &tie, 8, CommitLogFormat.tieOffset), tie == 0 { return }
+    if unsafe try readAll(data.descriptor, &tie, 8, CommitLogFormat.tieOffset, "read of data.mdb"), tie == 0 { return }
     tie = 0
     let code = unsafe writeAll(data.descriptor, &tie, 8, CommitLogFormat.tieOffset)
     if code != 0 { throw LMDBError(code: code, operation: "write to data.mdb") }

@@ -68,6 +68,8 @@ struct Examiner {
     case opened
     /// Checked, opened as who does not trust it should, restored and salvaged.
     case verified
+    /// Salvaged as a process left it that was killed, and checked and opened then.
+    case left
   }
 
   /// The directory that the store's is in; clones go beside it.
@@ -135,6 +137,20 @@ struct Examiner {
       examination.restored = try soundObjects(at: root + "/restored")
       return "restored"
     }
+    salvage(&examination)
+    return examination
+  }
+
+  /// A salvage changes nothing of the store, and does not write a commit log back.
+  func examineLeft() -> Examination {
+    var examination = Examination()
+    salvage(&examination)
+    check(&examination)
+    examination.reading = read(StoreOptions(), &examination)
+    return examination
+  }
+
+  private func salvage(_ examination: inout Examination) {
     beforeStep()
     examination.salvaging = Self.outcome {
       let report = try ObjectStore.salvage(from: path, to: root + "/salvaged")
@@ -145,7 +161,6 @@ struct Examiner {
       examination.salvaged = try soundObjects(at: root + "/salvaged") { Self.describe($0, in: &examination) }
       return "salvaged"
     }
-    return examination
   }
 
   private func read(_ options: StoreOptions, _ examination: inout Examination) -> Examination.Outcome {
@@ -279,7 +294,7 @@ struct Examiner {
 
 extension Examiner {
   /// A step that takes longer hangs. Cloning of long lists takes its time in a debug build.
-  private static func secondsPerStep(_ manner: Manner) -> UInt32 { manner == .verified ? 5 : 30 }
+  private static func secondsPerStep(_ manner: Manner) -> UInt32 { manner == .opened ? 30 : 5 }
 
   /// Answers a line of JSON, an ``Examination``, for each line `MANNER ROOT` on standard input, until there are no more.
   static func serve() {
@@ -291,6 +306,7 @@ extension Examiner {
         switch manner {
         case .opened: examiner.examine()
         case .verified: examiner.examineUntrusted()
+        case .left: examiner.examineLeft()
         }
       alarm(0)
       guard let json = try? JSONEncoder().encode(examination) else { return }

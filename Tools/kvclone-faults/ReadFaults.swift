@@ -14,6 +14,7 @@ enum ReadFaults: FaultClass {
   private static let (count, quickCount) = (300, 4)
   private static let (pageCount, quickPageCount) = (1000, 8)
   private static let (metaCount, quickMetaCount) = (40, 3)
+  private static let (logCount, quickLogCount) = (150, 3)
 
   private static let once = ErrorFaults.Variant(
     name: "read", title: "EIO at a call that reads, each in turn, once",
@@ -54,8 +55,25 @@ enum ReadFaults: FaultClass {
       TrialGroup(
         title: "EIO at a call that reads, once or twice, while a store is checked, opened, restored and salvaged",
         trials: try examinations(subject, campaign)),
+    ] + logGroups(try LeftLog(campaign), campaign) + [
       TrialGroup(title: once.title, trials: trials(campaign, try campaign.context(), nil)),
       TrialGroup(title: "\(once.title), of all copies", trials: trials(campaign, copies, copying)),
+    ]
+  }
+
+  private static func logGroups(_ left: LeftLog, _ campaign: Campaign) -> [TrialGroup] {
+    let pages = left.pages
+    let count = campaign.isQuick ? quickLogCount : logCount
+    // The heads, and where the last record begins and ends.
+    let first = pages.filter { $0 < 2 } + [left.lastRecord, pages.last ?? 0]
+    return [
+      TrialGroup(
+        title:
+          "a page of a killed process's commit log that cannot be read, and later can",
+        trials: Set(first + spread(pages, count, campaign.seed)).sorted().map { left.badPage($0) }),
+      TrialGroup(
+        title: "a page of a killed process's commit log that cannot be read once",
+        trials: Set(first + spread(pages, count, campaign.seed + 1)).sorted().map { left.pageThatRecovers($0) }),
     ]
   }
 

@@ -68,7 +68,7 @@ extension CheckRun {
     let first = Session.objectID(range.low.span.bytes)
     let next = range.high.flatMap { Session.objectID($0.span.bytes) }
     switch (first, next) {
-    case (let first?, let next?): return "; serials from \(first.serial) to \(next.serial - 1) are lost"
+    case (let first?, let next?): return "; serials from \(first.serial) to \(max(1, next.serial) - 1) are lost"
     case (let first?, nil): return "; serials from \(first.serial) on are lost"
     case (nil, let next?): return "; serials below \(next.serial) are lost"
     case (nil, nil): return "; all of them are lost"

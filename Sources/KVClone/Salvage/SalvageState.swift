@@ -17,6 +17,11 @@ enum SalvageState {
   /// then its list of tables is found among the pages. So it is where a meta page looks sound and leads to no table of ours, or to a
   /// page that it says is free.
   static func choose(_ file: PageFile, _ run: SalvageRun) throws(StoreError) -> PageSalvage {
+    if file.lacksLog {
+      run.lose(
+        .state, page: nil,
+        "commit.log may be in use, and cannot be read to its end: the last commits may be missing")
+    }
     let chosen = try chooseByTrees(file, run)
     return try storeErrors { () throws(LMDBError) in try chosen.readingValues() }
   }
@@ -127,6 +132,10 @@ enum SalvageState {
       return "there are records of a later commit, which is lost or did not come to its end"
     }
     try run.steps.check()
+    // One that only deleted left no record.
+    let next = (file.meta?.commitNumber ?? 0) &+ 1
+    let isClaimed = file.metaFindings.contains { $0.page < 2 && file.claimedCommit($0.page) == next }
+    if isClaimed { return "it has the number of a later commit" }
     let isRefused = file.refusals.isTruncated || file.refusals.pages.keys.contains { $0 > 1 && !known.isUsed($0) }
     return isRefused ? "pages cannot be read that a later commit may have had" : nil
   }

@@ -16,6 +16,7 @@
 //                                   read: calls that read count for this alone, from 1
 //   KVCLONE_FAULT_BAD_PAGE=N[:TIMES] what reads a byte of page N of data.mdb (4096 bytes each, from 0) fails with EIO, each time, or
 //                                   so many times
+//   KVCLONE_FAULT_BAD_FILE=NAME     BAD_PAGE is one of this file instead
 //   KVCLONE_FAULT_SHORT=1           a write that should fail writes half of its bytes instead, and says so
 //   KVCLONE_FAULT_DROP=1            a sync that fails is journalled as one that lost what was not yet durable
 //   KVCLONE_FAULT_SWALLOW=NAME      a planted bug: sync, dirsync or meta writes pretend to be durable and are not; hidden: syncs
@@ -28,7 +29,7 @@
 //                                   "fault OPERATION N" is written to it when a fault strikes
 #include "shim.h"
 
-shim_settings settings = {.bad_page = -1, .journal = -1, .trace = -1, .acknowledge = -1, .fail_errno = EIO};
+shim_settings settings = {.bad_file = "data.mdb", .bad_page = -1, .journal = -1, .trace = -1, .acknowledge = -1, .fail_errno = EIO};
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 long calls;
 
@@ -57,6 +58,8 @@ __attribute__((constructor)) static void start(void) {
   operation_that_fails = getenv("KVCLONE_FAULT_OPERATION");
   swallowed = getenv("KVCLONE_FAULT_SWALLOW");
   kill_at = number_of("KVCLONE_FAULT_KILL", -1);
+  const char *bad_file = getenv("KVCLONE_FAULT_BAD_FILE");
+  if (bad_file) settings.bad_file = bad_file;
   const char *bad = getenv("KVCLONE_FAULT_BAD_PAGE");
   if (bad) sscanf(bad, "%ld:%ld", &settings.bad_page, &bad_times);
   settings.acknowledge = (int)number_of("KVCLONE_FAULT_ACKNOWLEDGE", -1);
@@ -106,14 +109,14 @@ int strikes(const char *operation, const char *path) {
 
 size_t readable(watched_file *file, off_t offset, size_t length) {
   off_t bad = settings.bad_page * 4096;
-  int is_cut = file->is_data && bad >= 0 && bad_times > 0 && offset < bad && offset + (off_t)length > bad;
+  int is_cut = file->is_bad && bad >= 0 && bad_times > 0 && offset < bad && offset + (off_t)length > bad;
   return is_cut ? (size_t)(bad - offset) : length;
 }
 
 int strikes_read(watched_file *file, off_t offset, size_t length) {
   if (settings.trace >= 0) dprintf(settings.trace, "read\n");
   off_t bad = settings.bad_page * 4096;
-  int result = file->is_data && bad >= 0 && offset >= bad && offset < bad + 4096 && length > 0 && bad_times-- > 0;
+  int result = file->is_bad && bad >= 0 && offset >= bad && offset < bad + 4096 && length > 0 && bad_times-- > 0;
   if (!result && fail_from >= 0 && operation_that_fails && !strcmp(operation_that_fails, "read")) {
     candidates++;
     result = is_its_turn("read", candidates);

@@ -45,6 +45,7 @@ typedef struct {
   int is_short, drops_pages;
   int journal, trace, acknowledge;
   int fail_errno;
+  const char *bad_file;  // whose page cannot be read
   long bad_page;
 } shim_settings;
 
@@ -54,7 +55,7 @@ typedef struct {
   int is_directory;
   int is_synchronous;  // O_DSYNC: LMDB writes its meta pages through such a descriptor
   int is_lock;
-  int is_data;  // data.mdb
+  int is_bad;  // the file of which a page cannot be read, if one cannot
   int is_hidden;  // being made, under a name that it does not keep
   uint64_t inode;
 } watched_file;

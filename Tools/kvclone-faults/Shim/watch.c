@@ -33,7 +33,7 @@ void watch(int fd, const char *path, int flags) {
     file.is_directory = S_ISDIR(facts.st_mode);
     file.is_synchronous = (flags & O_DSYNC) != 0;
     file.is_lock = is_lock(path);
-    file.is_data = !strcmp(name_of(path), "data.mdb");
+    file.is_bad = !strcmp(name_of(path), settings.bad_file);
     file.is_hidden = strstr(below_root(path), "/.") != NULL;
     file.inode = facts.st_ino;
   }

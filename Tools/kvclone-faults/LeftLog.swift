@@ -1,0 +1,120 @@
+import Foundation
+
+/// A store whose process was killed while its commit log was in use. The log has commits that the next opening has to write back, so of
+/// what cannot be read of it, nobody may think that it is not there.
+final class LeftLog: Sendable {
+  private let context: TrialContext
+  private let data: [UInt8]
+  private let log: [UInt8]
+  /// What is there once the log is written back.
+  private let sound: Examination
+  /// The page of the log that the last record begins with.
+  let lastRecord: Int
+
+  /// The pages of the log that are read: the heads and the records, and one that says that there are no more.
+  let pages: [Int]
+
+  private static let recordMagic = Array("KVCREC01".utf8)
+  private static let (pageSize, firstRecord) = (StoreFileMap.pageSize, 2)
+
+  init(_ campaign: Campaign) throws {
+    context = try campaign.context(withLog: true)
+    let root = context.directory + "/left"
+    // Late, and where the log has some records.
+    var found: (data: [UInt8], log: [UInt8], records: [Int])?
+    for call in context.calls.indices.reversed() {
+      guard context.calls[call].operation == "sync" else { continue }
+      let run = try WorkerRun(context, root: root, faults: ["KILL": "\(call + 1)"])
+      guard run.ending == .signal(9) else { throw Finding("the process was not killed but ended with \(run.ending)") }
+      let log = try Self.bytes(root + "/store/commit.log")
+      let records = Self.records(log)
+      guard log.count > 40, log[40] == 1, records.count >= 3 else { continue }
+      found = (try Self.bytes(root + "/store/data.mdb"), log, records)
+      break
+    }
+    guard let found, let last = found.records.last else { throw Finding("no process left a commit log in use") }
+    (data, log, lastRecord) = (found.data, found.log, last)
+    pages = Array(0...min(last + Self.length(found.log, last), found.log.count / Self.pageSize - 1))
+    let copy = context.directory + "/left-copy"
+    try Self.write(data, log, to: copy)
+    sound = Examiner(root: copy).examineLeft()
+    guard sound.checking.digest != nil, sound.damages.isEmpty, sound.reading?.digest != nil, !sound.objects.isEmpty,
+      sound.salvaged == sound.objects, sound.lossKinds.isEmpty
+    else { throw Finding("what a killed process left is not sound: \(sound)") }
+  }
+
+  /// While the page is bad, nothing is returned but what was stored, and a salvage says that it may lack something. Afterwards all is there.
+  func badPage(_ page: Int) -> Trial {
+    Trial(id: "log:\(page)") { [self] lane in
+      try trial(lane, .left, faults: ["BAD_FILE": "commit.log", "BAD_PAGE": "\(page)"]) { found in
+        if found.checking.digest != nil || found.reading?.digest != nil {
+          return "the page of the log was not missed: \(found.checking), \(found.reading as Any)"
+        }
+        if found.salvaged != sound.objects, !found.lossKinds.contains("state") {
+          return "something else was salvaged than what was stored, and no word said of it: \(found.salvaging as Any)"
+        }
+        return nil
+      }
+    }
+  }
+
+  func pageThatRecovers(_ page: Int) -> Trial {
+    Trial(id: "log-recovers:\(page)") { [self] lane in
+      try trial(lane, .verified, faults: ["BAD_FILE": "commit.log", "BAD_PAGE": "\(page):1"]) { found in
+        if found.checking.digest != nil { return "check does not tell that the log could not be read" }
+        return found.reading == sound.reading
+          ? nil : "what is read then is not what was stored: \(found.reading as Any)"
+      }
+    }
+  }
+
+  private func trial(
+    _ lane: Lane, _ manner: Examiner.Manner, faults: [String: String], _ complaint: (Examination) -> String?
+  ) throws -> String? {
+    try Self.write(data, log, to: lane.root)
+    let struck = try lane.examine(context, root: lane.root, manner, faults: faults)
+    guard case .examined(let found) = struck else { return "the process that looked at the store: \(struck)" }
+    if let reason = HostileFileFaults.complaint(struckOnce: found, sound) { return reason }
+    if let reason = complaint(found) { return reason }
+    for name in ["restored", "salvaged"] { try? FileManager.default.removeItem(atPath: "\(lane.root)/\(name)") }
+    let afterwards = try lane.examine(context, root: lane.root, .verified)
+    guard case .examined(let later) = afterwards else {
+      return "the process that looked at the store afterwards: \(afterwards)"
+    }
+    if later.reading != sound.reading { return "afterwards, commits are missing: \(later.reading as Any)" }
+    return HostileFileFaults.complaint(later, sound, keepsCatalog: true)
+  }
+
+  // MARK: The files
+
+  private static func bytes(_ path: String) throws -> [UInt8] {
+    FileManager.default.fileExists(atPath: path) ? [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) : []
+  }
+
+  private static func write(_ data: [UInt8], _ log: [UInt8], to root: String) throws {
+    try DamageSubject.write(data, to: root)
+    let isMade = FileManager.default.createFile(
+      atPath: root + "/store/commit.log", contents: Data(log), attributes: [.posixPermissions: 0o600])
+    guard isMade else { throw Finding("\(root)/store/commit.log cannot be written") }
+  }
+
+  /// The pages that records of this use of the log begin with.
+  private static func records(_ log: [UInt8]) -> [Int] {
+    var records: [Int] = []
+    var page = firstRecord
+    while (page + 1) * pageSize <= log.count, Array(log[page * pageSize..<page * pageSize + 8]) == recordMagic,
+      log[page * pageSize + 16..<page * pageSize + 24].elementsEqual(log[24..<32])
+    {
+      records.append(page)
+      page += length(log, page)
+    }
+    return records
+  }
+
+  /// How many pages a record takes.
+  private static func length(_ log: [UInt8], _ page: Int) -> Int {
+    let start = page * pageSize + 32
+    let bytes = (0..<8).reduce(0) { $0 | Int(log[start + $1]) << (8 * $1) }
+    return max(1, (bytes + pageSize - 1) / pageSize)
+  }
+}
