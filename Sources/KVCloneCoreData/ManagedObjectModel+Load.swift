@@ -29,7 +29,9 @@ extension ManagedObjectModel {
   }
 
   /// Reads all versions in a bundle that can be read, from the earliest to the latest as their names count: `Model`, `Model 2`,
-  /// `Model 10`. Versions that cannot be read are left out.
+  /// `Model 10`. Versions that are no models are left out.
+  ///
+  /// - Throws: `unreadable`, too, where the system refuses to read one: a migration would go past it.
   public static func loadVersions(contentsOf path: String) throws(ModelFileError) -> [LoadedModel] {
     let bundle = try ModelBundle(at: path)
     let sorted = bundle.versions.sorted { left, right in
@@ -37,7 +39,15 @@ extension ManagedObjectModel {
       if (left.name == bundle.name) != (right.name == bundle.name) { return left.name == bundle.name }
       return left.name.compare(right.name, options: .numeric) == .orderedAscending
     }
-    return sorted.compactMap { try? load(contentsOf: path, version: $0.name) }
+    var loaded: [LoadedModel] = []
+    for version in sorted {
+      do throws(ModelFileError) {
+        loaded.append(try load(contentsOf: path, version: version.name))
+      } catch {
+        if case .unreadable = error { throw error }
+      }
+    }
+    return loaded
   }
 
   /// The versions in a bundle, none of which is read.

@@ -44,7 +44,7 @@ struct ModelBundle {
       try readBundle()
     case "xcdatamodel":
       let version = Version(name: name, folder: trimmed)
-      add(version)
+      try add(version)
       current = name
       let parent = url.deletingLastPathComponent()
       if parent.pathExtension == "xcdatamodeld" { name = parent.deletingPathExtension().lastPathComponent }
@@ -72,8 +72,12 @@ struct ModelBundle {
     let items = try Self.items(of: path)
     for item in items {
       let full = path + "/" + item
-      if item.hasSuffix(".xcdatamodel") && Self.isFolder(full) == true {
-        add(Version(name: Self.withoutSuffix(item), folder: full))
+      let isModel = item.hasSuffix(".xcdatamodel")
+      let isFolder = isModel ? Self.isFolder(full) : false
+      // It was just listed. Without it, another version would be the current one.
+      if isModel, isFolder == nil { throw .unreadable(path: full, reason: "it cannot be looked at") }
+      if isFolder == true {
+        try add(Version(name: Self.withoutSuffix(item), folder: full))
       } else if item != Self.currentVersionFile && item != ".DS_Store" {
         warnings.append(
           ModelWarning(.strayFile, file: full, message: "is no part of a model bundle, and is ignored"))
@@ -82,8 +86,8 @@ struct ModelBundle {
     try chooseCurrent(isNamed: items.contains(Self.currentVersionFile))
   }
 
-  private mutating func add(_ version: Version) {
-    let items = (try? Self.items(of: version.folder)) ?? []
+  private mutating func add(_ version: Version) throws(ModelFileError) {
+    let items = try Self.items(of: version.folder)
     if items.contains("contents") {
       versions.append(version)
       for item in items where item != "contents" && item != ".DS_Store" && item != "layout" {

@@ -60,7 +60,7 @@ final class CommitLog: @unchecked Sendable {
 
   /// Before a write transaction upon the commit `number`: what `data.mdb` holds is durable, by the log or by itself.
   func prepare(after number: UInt64, data: Int32) throws(LMDBError) {
-    var mark = lock.logMark
+    var mark = try lock.logMark()
     if mark == .isBroken || isBroken {
       // Unless the log is gone, or was written back, by an opening of which we are not.
       if try openExisting(), try file?.head()?.isInUse == true {
@@ -80,11 +80,14 @@ final class CommitLog: @unchecked Sendable {
       }
       if head?.isInUse == true, lastCommit == number { return }
       // Nobody knows what was synced when: it was another program, or somebody died between his commit and its record.
-      try settle(checkpoint(number, data, isInUse: true), wasInUse: head?.isInUse == true)
+      try settle(
+        checkpoint(number, data, try readMetas(data), isInUse: true), wasInUse: head?.isInUse == true)
     } else if mark == .isInUse {
       if try openExisting() {
         try follow()
-        if head?.isInUse == true { try settle(checkpoint(number, data, isInUse: false), wasInUse: true) }
+        if head?.isInUse == true {
+          try settle(checkpoint(number, data, try readMetas(data), isInUse: false), wasInUse: true)
+        }
       }
       lock.mark(.none)
     }
@@ -94,10 +97,9 @@ final class CommitLog: @unchecked Sendable {
   /// whether it is.
   func makeDurable(_ number: UInt64, _ source: PageSource) -> Int32 {
     let data = source.descriptor
-    guard let meta = readMeta(number & 1, data), let old = readMeta(1 - (number & 1), data) else {
-      markBroken()
-      return EIO
-    }
+    // Where they cannot be read, twice, no sync has failed: whoever writes next finds that the log lacks the commit, and syncs the file.
+    guard let metas = (try? readMetas(data)) ?? (try? readMetas(data)) else { return EIO }
+    let (meta, old) = (metas[Int(number & 1)], metas[1 - Int(number & 1)])
     let commits = (PageMeta(bytes: meta, page: number & 1), PageMeta(bytes: old, page: 1 - (number & 1)))
     // LMDB writes no meta page for a transaction that changed nothing.
     if commits.1?.commitNumber == lastCommit, commits.0.map({ $0.commitNumber < number }) == true { return 0 }
@@ -115,7 +117,7 @@ final class CommitLog: @unchecked Sendable {
       }
     }
     // No record, or one that could not be written: then the file itself.
-    if code != 0 { code = checkpoint(number, data, isInUse: true) }
+    if code != 0 { code = checkpoint(number, data, metas, isInUse: true) }
     if code != 0 { markBroken() }
     return code
   }
@@ -129,12 +131,14 @@ final class CommitLog: @unchecked Sendable {
   func finish(data: Int32) {
     guard isOn, file != nil, lock.claim(label: "close") else { return }
     defer { lock.release() }
-    guard lock.logMark == .isInUse else { return }
+    guard (try? lock.logMark()) == .isInUse else { return }
     // Where something cannot be read, the log stays in use, and the next opening writes it back.
-    guard (try? follow()) != nil, head?.isInUse == true, let number = newestCommit(data) else { return }
+    guard (try? follow()) != nil, head?.isInUse == true, let metas = try? readMetas(data),
+      let number = (0...1).compactMap({ PageMeta(bytes: metas[$0], page: UInt64($0))?.commitNumber }).max()
+    else { return }
     // Where it fails, the next opening that is alone does it: who has the store open meanwhile could sync what the kernel
     // has given up, and not be told.
-    if checkpoint(number, data, isInUse: false) == 0 { lock.mark(.none) } else { markBroken() }
+    if checkpoint(number, data, metas, isInUse: false) == 0 { lock.mark(.none) } else { markBroken() }
   }
 
   private func settle(_ code: Int32, wasInUse: Bool) throws(LMDBError) {
@@ -172,7 +176,7 @@ final class CommitLog: @unchecked Sendable {
   }
 
   /// Syncs `data.mdb`, and begins the log anew at its last commit, or ends its use.
-  private func checkpoint(_ number: UInt64, _ data: Int32, isInUse: Bool) -> Int32 {
+  private func checkpoint(_ number: UInt64, _ data: Int32, _ metas: [[UInt8]], isInUse: Bool) -> Int32 {
     guard let file else { return ENOENT }
     var random = SystemRandomNumberGenerator()
     var tie = head?.tie ?? 0
@@ -184,10 +188,9 @@ final class CommitLog: @unchecked Sendable {
       if code != 0 { return code }
     }
     if fdatasync(data) != 0 { return errno }
-    guard let first = readMeta(0, data), let second = readMeta(1, data) else { return EIO }
     let next = CommitLogHead(
       sequence: (head?.sequence ?? 0) &+ 1, salt: random.next(), base: number, isInUse: isInUse,
-      tie: tie, metas: [first, second])
+      tie: tie, metas: metas)
     let code = file.replaceHead(next, after: head)
     if code != 0 { return code }
     head = next
@@ -206,16 +209,11 @@ final class CommitLog: @unchecked Sendable {
     return pages.collect(new, since: old, in: source)
   }
 
-  /// Nil where it cannot be read.
-  private func readMeta(_ page: UInt64, _ data: Int32) -> [UInt8]? {
-    (try? CommitLogRecovery.meta(Int(page), of: data)) ?? nil
-  }
-
-  /// Nil where one of the pages cannot be read, or both are none.
-  private func newestCommit(_ data: Int32) -> UInt64? {
-    guard let first = readMeta(0, data), let second = readMeta(1, data) else { return nil }
-    let commits = [PageMeta(bytes: first, page: 0)?.commitNumber, PageMeta(bytes: second, page: 1)?.commitNumber]
-    return commits.compactMap { $0 }.max()
+  /// Both meta pages.
+  private func readMetas(_ data: Int32) throws(LMDBError) -> [[UInt8]] {
+    guard let first = try CommitLogRecovery.meta(0, of: data), let second = try CommitLogRecovery.meta(1, of: data)
+    else { throw LMDBError(code: EIO, operation: "read of data.mdb") }
+    return [first, second]
   }
 }
 

@@ -33,7 +33,7 @@ final class CommitLogFile: @unchecked Sendable {
     }
     descriptor = file
     // Without a head it was never used: the maker may have died before its bytes or its name were on the disk.
-    if byteCount >= Self.firstLength, try head() != nil { return }
+    if try byteCount() >= Self.firstLength, try head() != nil { return }
     let code = extend(to: Self.firstLength)
     if code != 0 {
       throw code == ENOSPC || code == EDQUOT ? .diskFull : LMDBError(code: code, operation: "write to commit.log")
@@ -66,15 +66,16 @@ final class CommitLogFile: @unchecked Sendable {
   /// The heads, and room for a small commit: a disk that is almost full has that.
   private static let firstLength = CommitLogFormat.recordsOffset + (64 << 10)
 
-  private var byteCount: Int { (try? FileSystem.facts(descriptor: descriptor))?.byteCount ?? 0 }
+  private func byteCount() throws(LMDBError) -> Int { try FileSystem.facts(descriptor: descriptor).byteCount }
 
   // MARK: Heads
 
-  /// The newest head that is whole; nil in a log that was never used. Throws `io` where one cannot be read: the other may be older, and
-  /// say of a log in use that it is not.
+  /// The newest head that is whole; nil in a log that was never used. Throws `io` where the first one cannot be read: the copy may be older,
+  /// and say of a log in use that it is not.
   func head() throws(LMDBError) -> CommitLogHead? {
-    let copies = [try head(at: 0), try head(at: CommitLogFormat.headCopyOffset)].compactMap { $0 }
-    return copies.max { $0.sequence < $1.sequence }
+    // The copy is written once the first one is on the disk, so it is never newer than one that is whole.
+    if let head = try head(at: 0) { return head }
+    return try head(at: CommitLogFormat.headCopyOffset)
   }
 
   private func head(at offset: Int) throws(LMDBError) -> CommitLogHead? {
@@ -126,7 +127,7 @@ final class CommitLogFile: @unchecked Sendable {
   func append(_ record: CommitLogRecord, at offset: Int) -> Int32 {
     let end = offset + CommitLogFormat.padded(record.count)
     // Blocks that are there already need no entry in the file system's own journal.
-    let length = byteCount
+    guard let length = try? byteCount() else { return EIO }
     var code: Int32 = end > length ? extend(to: max(end, min(2 * length, length + Self.largestStep))) : 0
     if code != 0 { return code }
     code = unsafe writeAll(descriptor, record.base, end - offset, offset)
@@ -142,7 +143,7 @@ final class CommitLogFile: @unchecked Sendable {
   /// Makes the file longer by bytes that are zero, and written: a hole's blocks would be found only when a commit needs them.
   private func extend(to length: Int) -> Int32 {
     let step = [UInt8](repeating: 0, count: 1 << 18)
-    let start = byteCount
+    guard let start = try? byteCount() else { return EIO }
     var offset = start
     while offset < length {
       let count = min(step.count, length - offset)

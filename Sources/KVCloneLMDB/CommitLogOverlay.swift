@@ -24,7 +24,7 @@ final class CommitLogOverlay: Sendable {
     do throws(LMDBError) {
       guard let facts = try FileSystem.facts(paths.commitLog), facts.kind == .regularFile, facts.byteCount > 0,
         let file = try CommitLogFile(existingAt: paths.commitLog, readOnly: true), let head = try file.head(),
-        head.isInUse, !CommitLogRecovery.isOpenElsewhere(paths), belongs(head, data)
+        head.isInUse, try !CommitLogRecovery.isOpenElsewhere(paths), belongs(head, data)
       else { return (nil, true) }
       return read(file, head, data)
     } catch {

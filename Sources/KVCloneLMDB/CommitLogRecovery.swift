@@ -16,8 +16,8 @@ struct CommitLogRecovery {
   ///
   /// - Returns: what keeps others from recovering the store, and from opening it, as long as it lives; nil where there is no log.
   ///   Who opens LMDB's environment holds on to it until that is open.
-  /// - Throws: `commitLog` where the log is not this file's, or may not be written; `io` where it cannot be read to its end. Nothing is
-  ///   changed then.
+  /// - Throws: `commitLog` where the log is not this file's, or may not be written; `io` where it cannot be read to its end. The file is as
+  ///   good as it was then.
   static func run(_ paths: StorePaths) throws(LMDBError) -> CommitLogFile? {
     do throws(LMDBError) {
       guard let file = try lock(paths) else { return nil }
@@ -27,7 +27,7 @@ struct CommitLogRecovery {
       guard case .io(let code, _) = error, Self.refusals.contains(code) else { throw error }
       // A log that is not in use does not matter, nor does one that a live process uses.
       let isInUse = try CommitLogFile(existingAt: paths.commitLog, readOnly: true)?.head()?.isInUse ?? false
-      if isInUse, !isOpenElsewhere(paths) {
+      if isInUse, (try? isOpenElsewhere(paths)) != true {
         throw .commitLog(.needsWriting, path: paths.commitLog)
       }
       return nil
@@ -47,9 +47,10 @@ struct CommitLogRecovery {
   private static let refusals: Set<Int32> = [EACCES, EROFS, EPERM]
 
   /// Whether a process has LMDB's environment open.
-  static func isOpenElsewhere(_ paths: StorePaths) -> Bool {
+  static func isOpenElsewhere(_ paths: StorePaths) throws(LMDBError) -> Bool {
     let lock = unsafe kvclone_open(paths.readerLock, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0)
-    guard lock >= 0 else { return false }
+    if lock == -ENOENT { return false }
+    guard lock >= 0 else { throw LMDBError(code: -lock, operation: "open lock.mdb") }
     defer { close(lock) }
     return kvclone_ofd_is_byte_locked_elsewhere(lock, 0) == 1
   }
@@ -90,8 +91,14 @@ struct CommitLogRecovery {
     let record = CommitLogRecord()
     // First all is looked at, and then all is written: a log that is not this file's changes nothing.
     var found = LogEnd(head)
+    // Only the last bytes of a page are written: who is stopped in the middle leaves no page older than it was.
+    var lastCommits: [UInt64: UInt64] = [:]
     while try found.next(file, record) {
-      if unsafe !record.forEachPage({ _, _ in true }) { throw .commitLog(.damaged, path: paths.commitLog) }
+      let isWhole = unsafe record.forEachPage { number, _ in
+        lastCommits[number] = found.commit
+        return true
+      }
+      if !isWhole { throw .commitLog(.damaged, path: paths.commitLog) }
     }
     try checkBelongs(data, head, found)
     let last = found.commit
@@ -101,14 +108,15 @@ struct CommitLogRecovery {
     while try found.next(file, record) {
       let isWhole = unsafe record.forEachPage { number, page in
         guard let start = page.baseAddress else { return false }
+        if lastCommits[number] != found.commit { return true }
         failure = unsafe writeAll(data, start, page.count, Int(number) * LMDBLimits.pageSize)
         return failure == 0
       }
       if failure != 0 { throw LMDBError(code: failure, operation: "write to data.mdb") }
       if !isWhole { throw .commitLog(.damaged, path: paths.commitLog) }
     }
-    // A disk that gives other bytes than a moment ago: the meta pages are still those from before.
-    if found.commit != last { throw .commitLog(.damaged, path: paths.commitLog) }
+    // The disk gave other bytes than a moment ago.
+    if found.commit != last { throw LMDBError(code: EIO, operation: "read of commit.log") }
     for (page, meta) in found.metas.enumerated() {
       failure = unsafe writeAll(data, meta, meta.count, page * LMDBLimits.pageSize)
       if failure != 0 { throw LMDBError(code: failure, operation: "write to data.mdb") }

@@ -49,7 +49,9 @@ extension EnvironmentCore {
     dropPooledReaders()
     let paths = StorePaths(directory)
     // Who recovers the store while LMDB opens it again would leave it an old lock file.
-    let lock = try? CommitLogRecovery.lock(paths)
+    // Where that cannot be kept from happening, the next one to begin tries again.
+    let lock: CommitLogFile?
+    do throws(LMDBError) { lock = try CommitLogRecovery.lock(paths) } catch { return }
     defer { withExtendedLifetime(lock) {} }
     if !state.isBroken { unsafe mdb_env_close(pointer) }
     state.isBroken = true

@@ -35,6 +35,11 @@ package enum FileSystem {
     (try? facts(path))?.kind
   }
 
+  /// What is at `path`, or nil if nothing is there. Throws where nobody can tell.
+  package static func knownKind(_ path: String) throws(LMDBError) -> Kind? {
+    try facts(path)?.kind
+  }
+
   /// The size of a file in bytes, or nil if there is none.
   package static func byteCount(_ path: String) -> Int? {
     (try? facts(path))?.byteCount

@@ -126,6 +126,7 @@ final class PageWalk {
   @discardableResult
   private func walk(_ tree: PageTree, _ kind: Kind, from page: UInt64) -> Bool {
     self.kind = kind
+    hasLostBelow = false
     if tree.isEmpty { return true }
     seen = Counts()
     depth = tree.depth

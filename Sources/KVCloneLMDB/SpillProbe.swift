@@ -31,8 +31,8 @@ enum SpillProbe {
     case works
     /// Something else than memory is not as it should be.
     case fails
-    /// All is right, but for memory, and nobody else was seen to allocate.
-    case keepsMemory
+    /// There was no memory, or nothing else is wrong than that it was not freed, and nobody else was seen to allocate.
+    case undecided
     /// All is right, but for memory, which others allocated at the time.
     case hidden
   }
@@ -46,7 +46,7 @@ enum SpillProbe {
       switch unsafe probe(scratch, force) {
       case .works: return true
       case .hidden: hidden += 1
-      case .keepsMemory: break
+      case .undecided: break
       case .fails: return false
       }
       if hidden == hiddenCount { return true }
@@ -61,8 +61,8 @@ enum SpillProbe {
     for commits in [true, false] {
       switch unsafe write(scratch, first: commits ? 1 : 101, commit: commits, force) {
       case .works: break
-      case .fails: return .fails
-      case let outcome: memory = outcome
+      case .hidden: memory = .hidden
+      case let outcome: return outcome
       }
       guard scratch.holds(first: 1, valueCount, valueLength) else { return .fails }
     }
@@ -74,7 +74,7 @@ enum SpillProbe {
     _ scratch: ScratchEnvironment, first: UInt8, commit: Bool,
     _ force: (OpaquePointer, UnsafeRawBufferPointer) -> Int32
   ) -> Outcome {
-    guard let transaction = unsafe scratch.begin(0) else { return .fails }
+    guard let transaction = unsafe scratch.begin(0) else { return .undecided }
     // Beside threads that allocate, there are many attempts.
     defer { unsafe SpillList.free(of: transaction) }
     let fileBefore = scratch.fileLength
@@ -82,7 +82,7 @@ enum SpillProbe {
     for index in 0..<valueCount {
       guard unsafe scratch.put(transaction, first + UInt8(index), index, valueLength) else {
         unsafe mdb_txn_abort(transaction)
-        return .fails
+        return .undecided
       }
     }
     let after = kvclone_allocated_bytes()
@@ -102,13 +102,13 @@ enum SpillProbe {
       return .fails
     }
     if commit {
-      guard unsafe mdb_txn_commit(transaction) == 0 else { return .fails }
+      guard unsafe mdb_txn_commit(transaction) == 0 else { return .undecided }
     } else {
       unsafe mdb_txn_abort(transaction)
     }
     if isFreed { return .works }
     // LMDB's lists come on top, of a mebibyte or so.
-    return abs(rise - expected) > 2 << 20 || isNoisy() ? .hidden : .keepsMemory
+    return abs(rise - expected) > 2 << 20 || isNoisy() ? .hidden : .undecided
   }
 
   /// Whether other threads allocate, or free, more than a little while this one waits.

@@ -124,10 +124,11 @@ final class WriterLockFile: Sendable {
     case isBroken = 0x42
   }
 
-  /// It is of the running system only: after a restart nobody relies on it.
-  var logMark: LogMark {
+  /// It is of the running system only: after a restart nobody relies on it. Throws `io` where it cannot be read: who wrote without ending
+  /// a log that is in use would lose what he wrote to it.
+  func logMark() throws(LMDBError) -> LogMark {
     var byte: UInt8 = 0
-    guard unsafe pread(descriptor, &byte, 1, Self.recordLength) == 1 else { return .none }
+    guard unsafe try readAll(descriptor, &byte, 1, Self.recordLength, "read of writer.lock") else { return .none }
     return LogMark(rawValue: byte) ?? .none
   }
 

@@ -98,6 +98,27 @@ struct ModelBundleTests {
     }
   }
 
+  /// Else the version before it would be the current one, and a migration would lead back to it, or go past it.
+  @Test func aVersionThatTheSystemDoesNotGiveIsNotLeftOut() throws {
+    let folder = try TemporaryFolder()
+    let bundle = folder.path + "/X.xcdatamodeld"
+    try folder.writeVersion("X", entity: "One")
+    try folder.writeCurrent("X 2.xcdatamodel")
+    // Stands for a folder that is listed, and cannot be looked at.
+    try FileManager.default.createSymbolicLink(atPath: bundle + "/X 2.xcdatamodel", withDestinationPath: "nowhere")
+    func expectUnreadable(_ load: () throws -> Void) {
+      #expect(performing: load, throws: { ($0 as? ModelFileError)?.kind == "unreadable" })
+    }
+    expectUnreadable { _ = try entities(bundle) }
+    expectUnreadable { _ = try ManagedObjectModel.loadVersions(contentsOf: bundle) }
+    try FileManager.default.removeItem(atPath: bundle + "/X 2.xcdatamodel")
+    // And for a file that cannot be read.
+    try FileManager.default.createDirectory(
+      atPath: bundle + "/X 2.xcdatamodel/contents", withIntermediateDirectories: true)
+    expectUnreadable { _ = try ManagedObjectModel.loadVersions(contentsOf: bundle) }
+    #expect(try entities(bundle, "X") == ["One"])
+  }
+
   @Test func whatIsNoModelIsAClearError() throws {
     let folder = try TemporaryFolder()
     try folder.write("x", to: "file.xcdatamodeld")

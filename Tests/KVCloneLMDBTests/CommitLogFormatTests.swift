@@ -43,6 +43,20 @@ import Testing
     [UInt8](UnsafeRawBufferPointer(start: record.base, count: CommitLogFormat.padded(record.count)))
   }
 
+  /// What the system refuses to read is not the end of the log.
+  @Test func aReadThatIsRefusedIsNoEnd() throws {
+    let store = try TemporaryStore.found(data: [1], log: [])
+    let record = CommitLogRecord()
+    func read(_ access: Int32) throws -> UInt64? {
+      let file = open(store.log, access)
+      defer { close(file) }
+      return try record.read(file, at: 0, salt: 0, commit: 1, previousSum: 0)
+    }
+    #expect(try read(O_RDONLY) == nil)
+    // Whoever may only write is refused, as by a bad sector.
+    #expect(throws: LMDBError.io(errno: EBADF, operation: "read of commit.log")) { _ = try read(O_WRONLY) }
+  }
+
   // MARK: Golden bytes
 
   @Test func theLayoutIsThatOfTheFormat() {
@@ -125,18 +139,18 @@ import Testing
   /// What can be read of the bytes, as the only record of a file.
   private func read(
     _ bytes: [UInt8], salt: UInt64 = 3, commit: UInt64 = 12, previousSum: UInt64 = 99
-  ) -> (sum: UInt64?, record: CommitLogRecord) {
+  ) throws -> (sum: UInt64?, record: CommitLogRecord) {
     guard let stream = tmpfile() else { return (nil, CommitLogRecord()) }
     defer { fclose(stream) }
     let file = fileno(stream)
     _ = bytes.withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, 4096) }
     let record = CommitLogRecord()
-    return (record.read(file, at: 4096, salt: salt, commit: commit, previousSum: previousSum), record)
+    return (try record.read(file, at: 4096, salt: salt, commit: commit, previousSum: previousSum), record)
   }
 
-  @Test func aRecordComesBack() {
+  @Test func aRecordComesBack() throws {
     let (record, sum) = Self.record()
-    let found = read(Self.bytes(record))
+    let found = try read(Self.bytes(record))
     #expect(found.sum == sum && found.record.meta == Self.metas[1])
     var pages: [UInt64: [UInt8]] = [:]
     let isWhole = found.record.forEachPage { number, page in
@@ -148,29 +162,29 @@ import Testing
     #expect(isWhole && pages == [5: leaf, 77: Self.large])
     #expect(!found.record.forEachPage { _, _ in false })
     for other in [
-      read(Self.bytes(record), salt: 4), read(Self.bytes(record), commit: 13),
-      read(Self.bytes(record), previousSum: 98),
+      try read(Self.bytes(record), salt: 4), try read(Self.bytes(record), commit: 13),
+      try read(Self.bytes(record), previousSum: 98),
     ] {
       #expect(other.sum == nil)
     }
   }
 
-  @Test func aRecordWithAnyByteChangedOrMissingIsNone() {
+  @Test func aRecordWithAnyByteChangedOrMissingIsNone() throws {
     let (record, _) = Self.record()
     let sound = Self.bytes(record)
     for index in 0..<record.count {
       var bytes = sound
       bytes[index] ^= UInt8(1 << (index % 8))
-      #expect(read(bytes).sum == nil, "byte \(index)")
+      #expect(try read(bytes).sum == nil, "byte \(index)")
     }
     for length in stride(from: 0, to: record.count, by: 7) {
-      #expect(read(Array(sound[..<length])).sum == nil, "length \(length)")
+      #expect(try read(Array(sound[..<length])).sum == nil, "length \(length)")
     }
-    #expect(read(Array(sound[..<record.count])).sum != nil)
+    #expect(try read(Array(sound[..<record.count])).sum != nil)
   }
 
   /// Lengths and counts that cannot be, under sums that are right: the sum is no proof against somebody who means it.
-  @Test(arguments: 1...3) func randomRecordsAreNoTrap(seed: Int) {
+  @Test(arguments: 1...3) func randomRecordsAreNoTrap(seed: Int) throws {
     var generator = SeededGenerator(seed: UInt64(seed))
     let sound = Self.bytes(Self.record().record)
     let odd: [UInt64] = [0, 1, 2, 8, 199, 200, 208, 256, 257, 4096, 4097, 1 << 31, 1 << 32, 1 << 35, 1 << 63, .max]
@@ -189,7 +203,7 @@ import Testing
       if (16...bytes.count).contains(length) {
         bytes.replaceSubrange(8..<16, with: Self.words(LogText.sum(bytes, 16..<length, 99)))
       }
-      let found = read(bytes)
+      let found = try read(bytes)
       var count = 0
       guard found.sum != nil else { continue }
       _ = found.record.forEachPage { number, page in
@@ -201,11 +215,11 @@ import Testing
     }
     for _ in 0..<200 {
       let bytes = (0..<360).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
-      #expect(CommitLogHead(bytes) == nil && read(bytes).sum == nil, "seed \(seed)")
+      #expect(try CommitLogHead(bytes) == nil && read(bytes).sum == nil, "seed \(seed)")
     }
   }
 
-  @Test func aRecordHasRoomFor256PagesAndNoMore() {
+  @Test func aRecordHasRoomFor256PagesAndNoMore() throws {
     let record = CommitLogRecord()
     Self.large.withUnsafeBytes { bytes in
       guard let start = bytes.baseAddress else { return }
@@ -214,7 +228,7 @@ import Testing
     }
     let sum = record.seal(salt: 3, commit: 12, meta: Self.metas[0], previousSum: 99)
     #expect(record.count == CommitLogRecord.maximumLength)
-    let found = read(Self.bytes(record))
+    let found = try read(Self.bytes(record))
     #expect(found.sum == sum && found.record.pageCount == 256)
   }
 }

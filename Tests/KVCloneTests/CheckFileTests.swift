@@ -199,6 +199,29 @@ final class DamagedFile {
     expectError(.noStore) { _ = try ObjectStore.open(at: file.path + "/nothing", options: options) }
   }
 
+  /// Keys of a branch that are in order need not be of one entity: behind the last serial of one comes serial 0 of another.
+  @Test func aLostPageBeforeAnotherEntityIsDescribed() throws {
+    let file = try DamagedFile()
+    let roles = PageRoles(file.sound, readsData: true)
+    var described = 0
+    for page in roles.treePages where file.sound[page * 4096 + 10] == 1 {
+      let base = page * 4096
+      let count = (roles.word16(base + 12) - 16) / 2
+      func node(_ index: Int) -> Int { base + roles.word16(base + 16 + 2 * index) }
+      guard count >= 3, [count - 2, count - 1].allSatisfy({ roles.word16(node($0) + 6) == 8 }) else { continue }
+      var bytes = file.sound
+      let key = node(count - 1) + 8
+      bytes[key + 1] += 1
+      for offset in key + 2..<key + 8 { bytes[offset] = 0 }
+      let child = roles.word32(node(count - 2)) * 4096
+      for offset in child..<child + 4096 { bytes[offset] = 0 }
+      let report = try file.check(bytes)
+      #expect(!report.isClean, "page \(page)")
+      if report.damages.contains(where: { $0.message.contains(" to 0 are lost") }) { described += 1 }
+    }
+    #expect(described > 0)
+  }
+
   @Test func tablesThatNobodyKnowsAreFound() throws {
     let fixture = try CheckFixture()
     let environment = try #require((fixture.store.engine as? LMDBEngine)?.environment)

@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneRecords
 import KVCloneTestSupport
 import Testing
 
@@ -80,6 +81,44 @@ import Testing
     // Of the older one, nothing is needed: no commit was later.
     let older = try fixture.salvage(fixture.without([1 - newest]))
     #expect(older.report.isComplete && older.lines == fixture.lines, "\(older.report.losses)")
+  }
+
+  /// A commit that only deleted leaves no record that is later. The number in its meta page, which is none for other reasons, tells of it.
+  @Test func aCommitThatOnlyDeletedIsNotForgottenInSilence() throws {
+    let files = try TestStore(
+      ManagedObjectModel("Small") { EntityDescription("Note") { AttributeDescription("text", .string) } })
+    let notes = try (0..<5).map { number in
+      try files.store.write { tx in try tx.insert("Note", ["text": .string("note \(number)")]) }
+    }
+    try files.store.write { tx in try tx.delete([notes[2]]) }
+    let fixture = try SalvageFixture(files)
+    let (newest, list) = root(fixture)
+    let roles = PageRoles(fixture.sound, readsData: false)
+    let name = Array((TableCode.metadata.name ?? "").utf8)
+    var metadata = 0
+    for pointer in stride(from: list * 4096 + 16, to: list * 4096 + roles.word16(list * 4096 + 12), by: 2) {
+      let key = list * 4096 + roles.word16(pointer) + 8
+      // The root is behind the tree's other numbers.
+      if fixture.sound[key..<key + name.count].elementsEqual(name) { metadata = roles.word64(key + name.count + 40) }
+    }
+    try #require(metadata > 1)
+    var bytes = fixture.without([metadata])
+    bytes[newest * 4096 + 16] ^= 0xFF
+    let salvaged = try fixture.salvage(bytes)
+    #expect(salvaged.report.losses.map(\.kind) == [.state], "\(salvaged.report.losses)")
+    #expect(salvaged.lines.count == 5)
+  }
+
+  /// A file that an enemy made a tebibyte long, of which nearly nothing is there, and no meta page: holes are passed over.
+  @Test func aFileThatIsNearlyAllHolesIsSalvaged() throws {
+    let fixture = try Self.manyTables()
+    try fixture.write(fixture.without([0, 1]))
+    let file = try #require(FileHandle(forUpdatingAtPath: fixture.path + "/data.mdb"))
+    try file.truncate(atOffset: 1 << 40)
+    try file.close()
+    #expect(try !ObjectStore.check(at: fixture.path).isClean)
+    let report = try ObjectStore.salvage(from: fixture.path, to: fixture.root + "/whole")
+    #expect(report.losses.map(\.kind) == [.state] && report.objectCount == fixture.lines.count, "\(report.losses)")
   }
 
   /// The newer meta page looks sound, and names another page as the list: what it should name is still there, and in use.

@@ -58,6 +58,16 @@ enum ReadFaults: FaultClass {
     ] + logGroups(try LeftLog(campaign), campaign) + [
       TrialGroup(title: once.title, trials: trials(campaign, try campaign.context(), nil)),
       TrialGroup(title: "\(once.title), of all copies", trials: trials(campaign, copies, copying)),
+    ] + (try withLog(campaign))
+  }
+
+  /// With a log, a commit reads more.
+  private static func withLog(_ campaign: Campaign) throws -> [TrialGroup] {
+    if try campaign.isQuick || campaign.context().workload.usesCommitLog { return [] }
+    let trials = trials(campaign, try campaign.context(withLog: true), nil)
+    return [
+      TrialGroup(
+        title: "\(once.title), with a commit log", trials: trials.map { Trial(id: "log-\($0.id)", run: $0.run) })
     ]
   }
 

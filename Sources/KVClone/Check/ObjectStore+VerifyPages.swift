@@ -4,15 +4,26 @@ import KVCloneLMDB
 extension ObjectStore {
   /// Walks over the file at `path`, if there is one that this process has not open; opening finds out about the rest.
   ///
-  /// - Throws: `damaged`, `busy`.
+  /// - Throws: `damaged`, `busy`, and what keeps the file from being read: nobody maps what was to be verified, and was not.
   static func verifyPages(at path: String) throws(StoreError) {
     for timeout: Duration in [.zero, .seconds(1), .seconds(5)] {
-      guard let file = try? PageFile(at: path, lockTimeout: timeout) else { return }
+      guard let file = try storeErrors({ () throws(LMDBError) in try file(at: path, timeout) }) else { return }
       let map = try storeErrors { () throws(LMDBError) in try file.walk() }
       guard file.isStillCurrent else { continue }
       return try refuseDamage(map, path)
     }
     throw StoreError(.busy, "the store at \(path) is being written while its pages are to be verified; try again")
+  }
+
+  private static func file(at path: String, _ timeout: Duration) throws(LMDBError) -> PageFile? {
+    do throws(LMDBError) {
+      return try PageFile(at: path, lockTimeout: timeout)
+    } catch {
+      switch error {
+      case .noStore, .alreadyOpen: return nil
+      default: throw error
+      }
+    }
   }
 
   /// Walks over the file of an environment that nothing was read from yet.

@@ -91,7 +91,14 @@ struct CoreDataImportSource {
 
   /// Nil where there is no such file. No link is followed: that of the given path was, and a log is beside its database.
   private static func open(_ path: String) throws(CoreDataImportError) -> SQLiteHandle? {
-    guard FileSystem.exists(path) else { return nil }
+    do throws(LMDBError) {
+      if try FileSystem.knownKind(path) == nil { return nil }
+    } catch {
+      // A log that was there would be left out, and the transactions in it.
+      throw CoreDataImportError(
+        .unreadableDatabase,
+        "whether there is a \(path) cannot be found out (\(error.message)); try again, or import a copy")
+    }
     let url = URL(fileURLWithPath: path)
     do {
       let folder = TransferFiles(directory: url.deletingLastPathComponent().path)
