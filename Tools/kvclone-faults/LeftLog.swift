@@ -10,6 +10,8 @@ final class LeftLog: Sendable {
   private let sound: Examination
   /// The page of the log that the last record begins with.
   let lastRecord: Int
+  /// At least as many calls read while the log is written back: each record twice, and each time in two parts.
+  let readCount: Int
 
   /// The pages of the log that are read: the heads and the records, and one that says that there are no more.
   let pages: [Int]
@@ -36,6 +38,7 @@ final class LeftLog: Sendable {
     }
     guard let found, let last = found.records.last else { throw Finding("no process left a commit log in use") }
     (data, log, lastRecord) = (found.data, found.log, last)
+    readCount = 4 * found.records.count + 8
     pages = Array(0...min(last + Self.length(found.log, last), found.log.count / Self.pageSize - 1))
     let copy = context.directory + "/left-copy"
     try Self.write(data, log, to: copy)
@@ -69,6 +72,15 @@ final class LeftLog: Sendable {
         }
         return found.reading == sound.reading
           ? nil : "what is read then is not what was stored: \(found.reading as Any)"
+      }
+    }
+  }
+
+  /// While it is written back, too: then some pages are, and others are not.
+  func failingRead(_ number: Int) -> Trial {
+    Trial(id: "log-examined:\(number)") { [self] lane in
+      try trial(lane, .verified, faults: ["FAIL": "\(number):\(EIO)", "OPERATION": "read"]) { found in
+        found.reading == sound.reading ? nil : "what is read then is not what was stored: \(found.reading as Any)"
       }
     }
   }

@@ -84,6 +84,9 @@ enum ReadFaults: FaultClass {
       TrialGroup(
         title: "a page of a killed process's commit log that cannot be read once",
         trials: Set(first + spread(pages, count, campaign.seed + 1)).sorted().map { left.pageThatRecovers($0) }),
+      TrialGroup(
+        title: "EIO at a call that reads, while a killed process's commit log is written back",
+        trials: spread(Array(1...left.readCount), count, campaign.seed).map { left.failingRead($0) }),
     ]
   }
 
