@@ -24,9 +24,13 @@ final class CommitLogOverlay: Sendable {
     do throws(LMDBError) {
       guard let facts = try FileSystem.facts(paths.commitLog), facts.kind == .regularFile, facts.byteCount > 0,
         let file = try CommitLogFile(existingAt: paths.commitLog, readOnly: true), let head = try file.head(),
-        head.isInUse, try !CommitLogRecovery.isOpenElsewhere(paths), belongs(head, data)
+        head.isInUse, belongs(head, data)
       else { return (nil, true) }
-      return read(file, head, data)
+      // Where nobody can tell, it is more likely that nobody has it open.
+      let isOpen = try? CommitLogRecovery.isOpenElsewhere(paths)
+      if isOpen == true { return (nil, true) }
+      let (overlay, isAll) = read(file, head, data)
+      return (overlay, isAll && isOpen != nil)
     } catch {
       return (nil, false)
     }

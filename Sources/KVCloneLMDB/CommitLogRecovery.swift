@@ -16,8 +16,8 @@ struct CommitLogRecovery {
   ///
   /// - Returns: what keeps others from recovering the store, and from opening it, as long as it lives; nil where there is no log.
   ///   Who opens LMDB's environment holds on to it until that is open.
-  /// - Throws: `commitLog` where the log is not this file's, or may not be written; `io` where it cannot be read to its end. The file is as
-  ///   good as it was then.
+  /// - Throws: `commitLog` where the log is not this file's, or may not be written; `io` where it cannot be read to its end. The file has
+  ///   every commit then that the log has, if it had them before.
   static func run(_ paths: StorePaths) throws(LMDBError) -> CommitLogFile? {
     do throws(LMDBError) {
       guard let file = try lock(paths) else { return nil }
@@ -44,7 +44,7 @@ struct CommitLogRecovery {
   }
 
   /// What the system says to those who may read only.
-  private static let refusals: Set<Int32> = [EACCES, EROFS, EPERM]
+  static let refusals: Set<Int32> = [EACCES, EROFS, EPERM]
 
   /// Whether a process has LMDB's environment open.
   static func isOpenElsewhere(_ paths: StorePaths) throws(LMDBError) -> Bool {

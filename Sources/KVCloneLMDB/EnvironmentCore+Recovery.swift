@@ -49,9 +49,13 @@ extension EnvironmentCore {
     dropPooledReaders()
     let paths = StorePaths(directory)
     // Who recovers the store while LMDB opens it again would leave it an old lock file.
-    // Where that cannot be kept from happening, the next one to begin tries again.
-    let lock: CommitLogFile?
-    do throws(LMDBError) { lock = try CommitLogRecovery.lock(paths) } catch { return }
+    // Where that cannot be kept from happening, the next one to begin tries again. Who may only read is let in without, as at opening.
+    var lock: CommitLogFile?
+    do throws(LMDBError) {
+      lock = try CommitLogRecovery.lock(paths)
+    } catch {
+      guard case .io(let code, _) = error, CommitLogRecovery.refusals.contains(code) else { return }
+    }
     defer { withExtendedLifetime(lock) {} }
     if !state.isBroken { unsafe mdb_env_close(pointer) }
     state.isBroken = true

@@ -42,7 +42,7 @@ enum SpillProbe {
     var hidden = 0
     for attempt in 0..<attemptCount {
       if attempt > 0 { usleep(1000 * attempt) }
-      guard let scratch = ScratchEnvironment() else { return false }
+      guard let scratch = ScratchEnvironment() else { continue }
       switch unsafe probe(scratch, force) {
       case .works: return true
       case .hidden: hidden += 1

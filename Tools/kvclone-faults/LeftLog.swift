@@ -33,7 +33,10 @@ final class LeftLog: Sendable {
       let log = try Self.bytes(root + "/store/commit.log")
       let records = Self.records(log)
       guard log.count > 40, log[40] == 1, records.count >= 3 else { continue }
-      found = (try Self.bytes(root + "/store/data.mdb"), log, records)
+      let data = try Self.bytes(root + "/store/data.mdb")
+      // A commit that the log has not yet would be undone.
+      guard Self.newestCommit(data) == Self.word(log, records[records.count - 1] * Self.pageSize + 24) else { continue }
+      found = (data, log, records)
       break
     }
     guard let found, let last = found.records.last else { throw Finding("no process left a commit log in use") }
@@ -85,6 +88,19 @@ final class LeftLog: Sendable {
     }
   }
 
+  /// Who cannot go on in the middle leaves the file as good as it was: all is there without the log, too.
+  func readsThatFail(from number: Int) -> Trial {
+    Trial(id: "log-stops:\(number)") { [self] lane in
+      try Self.write(data, log, to: lane.root)
+      let faults = ["FAIL": "\(number):\(EIO):sticky", "OPERATION": "read"]
+      let struck = try lane.examine(context, root: lane.root, .verified, faults: faults)
+      guard case .examined(let found) = struck else { return "the process that looked at the store: \(struck)" }
+      if let reason = HostileFileFaults.complaint(struckOnce: found, sound) { return reason }
+      try FileManager.default.removeItem(atPath: lane.root + "/store/commit.log")
+      return try later(lane)
+    }
+  }
+
   private func trial(
     _ lane: Lane, _ manner: Examiner.Manner, faults: [String: String], _ complaint: (Examination) -> String?
   ) throws -> String? {
@@ -93,6 +109,11 @@ final class LeftLog: Sendable {
     guard case .examined(let found) = struck else { return "the process that looked at the store: \(struck)" }
     if let reason = HostileFileFaults.complaint(struckOnce: found, sound) { return reason }
     if let reason = complaint(found) { return reason }
+    return try later(lane)
+  }
+
+  /// With a disk that works again.
+  private func later(_ lane: Lane) throws -> String? {
     for name in ["restored", "salvaged"] { try? FileManager.default.removeItem(atPath: "\(lane.root)/\(name)") }
     let afterwards = try lane.examine(context, root: lane.root, .verified)
     guard case .examined(let later) = afterwards else {
@@ -128,10 +149,15 @@ final class LeftLog: Sendable {
     return records
   }
 
+  private static func newestCommit(_ data: [UInt8]) -> Int { max(word(data, 144), word(data, pageSize + 144)) }
+
+  private static func word(_ bytes: [UInt8], _ offset: Int) -> Int {
+    (0..<8).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) }
+  }
+
   /// How many pages a record takes.
   private static func length(_ log: [UInt8], _ page: Int) -> Int {
-    let start = page * pageSize + 32
-    let bytes = (0..<8).reduce(0) { $0 | Int(log[start + $1]) << (8 * $1) }
+    let bytes = word(log, page * pageSize + 32)
     return max(1, (bytes + pageSize - 1) / pageSize)
   }
 }

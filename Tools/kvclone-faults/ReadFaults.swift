@@ -87,6 +87,10 @@ enum ReadFaults: FaultClass {
       TrialGroup(
         title: "EIO at a call that reads, while a killed process's commit log is written back",
         trials: spread(Array(1...left.readCount), count, campaign.seed).map { left.failingRead($0) }),
+      TrialGroup(
+        title: "EIO from a call on that reads, while a killed process's commit log is written back, which then goes",
+        trials: spread(Array(1...left.readCount), count, campaign.seed)
+          .map { left.readsThatFail(from: $0) }),
     ]
   }
 

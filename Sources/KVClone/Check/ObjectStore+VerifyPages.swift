@@ -2,9 +2,9 @@ import KVCloneLMDB
 
 /// The walk over the pages before a file is trusted. LMDB believes every byte of what it maps.
 extension ObjectStore {
-  /// Walks over the file at `path`, if there is one that this process has not open; opening finds out about the rest.
+  /// Walks over the file at `path`, if there is one; opening finds out about the rest.
   ///
-  /// - Throws: `damaged`, `busy`, and what keeps the file from being read: nobody maps what was to be verified, and was not.
+  /// - Throws: `damaged`, `busy`, `alreadyOpen`, and what keeps the file from being read: nobody maps what was to be verified, and was not.
   static func verifyPages(at path: String) throws(StoreError) {
     for timeout: Duration in [.zero, .seconds(1), .seconds(5)] {
       guard let file = try storeErrors({ () throws(LMDBError) in try file(at: path, timeout) }) else { return }
@@ -19,10 +19,8 @@ extension ObjectStore {
     do throws(LMDBError) {
       return try PageFile(at: path, lockTimeout: timeout)
     } catch {
-      switch error {
-      case .noStore, .alreadyOpen: return nil
-      default: throw error
-      }
+      if case .noStore = error { return nil }
+      throw error
     }
   }
 
