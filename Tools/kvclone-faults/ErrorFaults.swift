@@ -16,9 +16,13 @@ enum ErrorFaults: FaultClass {
     let allowedKinds: Set<String>
     var onlyWrites = false
 
-    /// The shim's variables for call `number`.
-    func variables(_ number: Int) -> [String: String] {
-      faults.mapValues { $0.replacingOccurrences(of: "CALL", with: "\(number)") }
+    /// The shim's variables for call `number`. A row of failures is two to four calls long, of which length is left to the call and
+    /// to the workload's seed.
+    func variables(_ number: Int, seed: UInt64 = 0) -> [String: String] {
+      let row = 2 + (number + Int(seed % 3)) % 3
+      return faults.mapValues {
+        $0.replacingOccurrences(of: "CALL", with: "\(number)").replacingOccurrences(of: "ROW", with: "\(row)")
+      }
     }
   }
 
@@ -27,27 +31,25 @@ enum ErrorFaults: FaultClass {
 
   static let variants: [Variant] = {
     var variants: [Variant] = []
-    let codes = [
-      ("EIO", EIO, Set(["io"])), ("ENOSPC", ENOSPC, Set(["diskFull"])), ("EDQUOT", EDQUOT, Set(["diskFull"])),
-    ]
-    for (name, code, kinds) in codes {
-      variants.append(
-        Variant(
-          name: name, title: "\(name) at an I/O call, each in turn, once", faults: ["FAIL": "CALL:\(code)"],
-          allowedKinds: kinds.union([kindOfDecision])))
+    for (name, code, kind) in [("EIO", EIO, "io"), ("ENOSPC", ENOSPC, "diskFull"), ("EDQUOT", EDQUOT, "diskFull")] {
+      // A quota that is used up stays so until somebody does something about it.
+      if code != EDQUOT {
+        variants.append(
+          Variant(
+            name: name, title: "\(name) at an I/O call, each in turn, once", faults: ["FAIL": "CALL:\(code)"],
+            allowedKinds: [kind, kindOfDecision]))
+      }
       variants.append(
         Variant(
           name: "\(name)-sticky", title: "\(name) from an I/O call on, each in turn",
           faults: ["FAIL": "CALL:\(code):sticky"],
-          allowedKinds: kinds.union([kindOfDecision])))
+          allowedKinds: [kind, kindOfDecision]))
     }
     // Long enough for what puts a failed commit right to fail too, and short enough for the next attempt to succeed.
-    for count in 2...4 {
-      variants.append(
-        Variant(
-          name: "EIO-\(count)", title: "EIO at \(count) I/O calls in a row, each in turn",
-          faults: ["FAIL": "CALL:\(EIO):\(count)"], allowedKinds: ["io", kindOfDecision]))
-    }
+    variants.append(
+      Variant(
+        name: "EIO-row", title: "EIO at 2 to 4 I/O calls in a row, each in turn",
+        faults: ["FAIL": "CALL:\(EIO):ROW"], allowedKinds: ["io", kindOfDecision]))
     variants.append(
       Variant(
         name: "short", title: "a short write, each in turn", faults: ["FAIL": "CALL:\(EIO)", "SHORT": "1"],
@@ -89,7 +91,9 @@ enum ErrorFaults: FaultClass {
     let last = min(calls[call - 1].commit + commitsAfter, context.workload.commitCount)
     let arguments = ["--commits", "\(last)"] + arguments
     return Trial(id: "\(variant.name):\(call)") { lane in
-      let run = try WorkerRun(context, root: lane.root, faults: variant.variables(call), arguments: arguments)
+      let run = try WorkerRun(
+        context, root: lane.root, faults: variant.variables(call, seed: context.workload.seed),
+        arguments: arguments)
       guard run.lines.contains(where: { $0.hasPrefix("fault ") }) else {
         throw Finding("the fault did not strike; the process ended with \(run.ending): \(run.errors)")
       }
