@@ -123,6 +123,24 @@ struct CoreDataImportTests {
     #expect(!FileManager.default.fileExists(atPath: place.store))
   }
 
+  /// Transactions that are in the log only would be left out of the import, and nobody would be told.
+  @Test("a log that cannot be looked up is not taken for one that is not there")
+  func logThatCannotBeLookedUp() throws {
+    let place = try Place()
+    // A file may have a name of this length. With "-wal" behind it, the system says that it is too long, and not that there is none.
+    let name = String(repeating: "a", count: 255 - ".sqlite".utf8.count) + ".sqlite"
+    let database = place.root + "/" + name
+    try FileManager.default.moveItem(atPath: place.database, toPath: database)
+    var options = CoreDataImportOptions()
+    options.model = CoreDataFixture.model
+    let error = #expect(throws: CoreDataImportError.self) {
+      try ObjectStore.importCoreData(from: database, to: place.store, options: options)
+    }
+    #expect(error?.kind == .unreadableDatabase)
+    #expect(error?.message.contains("-wal cannot be found out") == true, "\(error as Any)")
+    #expect(!FileManager.default.fileExists(atPath: place.store))
+  }
+
   @Test("attributes of every type")
   func attributes() throws {
     let place = try Place()
