@@ -78,6 +78,57 @@ import Testing
     }
   }
 
+  /// Makes a file one that root may not write either, or ends that.
+  private static func setImmutable(_ isImmutable: Bool, _ path: String) -> Bool {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["chattr", isImmutable ? "+i" : "-i", path]
+    process.standardError = FileHandle.nullDevice
+    guard (try? process.run()) != nil else { return false }
+    process.waitUntilExit()
+    return process.terminationStatus == 0
+  }
+
+  private static let canSetImmutable: Bool = {
+    guard let store = try? TemporaryStore() else { return false }
+    let path = store.root + "/file"
+    return FileManager.default.createFile(atPath: path, contents: nil) && setImmutable(true, path)
+      && setImmutable(false, path)
+  }()
+
+  /// It keeps nobody from anything, so it is let in without the lock, as at opening.
+  @Test(.enabled(if: canSetImmutable, "needs the right to make files immutable"))
+  func whoOnlyReadsGoesOnBesideALogThatItMayNotLock() throws {
+    let environment = try store.create(["a"], TemporaryStore.logging())
+    try put(environment, "x")
+    environment.close()
+    var options = TemporaryStore.logging()
+    options.isReadOnly = true
+    let reader = try store.open(options)
+    defer { reader.close() }
+    try #require(Self.setImmutable(true, store.log))
+    defer { _ = Self.setImmutable(false, store.log) }
+    // What happens after a failure of LMDB's: it is opened again.
+    let isFatal = reader.core.state.withLock { state in
+      state.isFatal = true
+      reader.core.settle(&state)
+      return state.isFatal
+    }
+    #expect(!isFatal)
+    #expect(try keys(reader) == ["x"])
+  }
+
+  /// A mark that cannot be read is not none: the log may be in use.
+  @Test func aMarkThatCannotBeReadIsNotNone() throws {
+    try store.prepare()
+    let lock = try WriterLockFile(path: store.path + "/writer.lock")
+    #expect(try lock.logMark() == .none)
+    let unreadable = open("/dev/null", O_WRONLY | O_CLOEXEC)
+    try #require(unreadable >= 0 && dup2(unreadable, lock.descriptor) >= 0)
+    close(unreadable)
+    #expect(throws: LMDBError.self) { _ = try lock.logMark() }
+  }
+
   @Test func aLogThatIsALinkIsRefused() throws {
     try store.prepare()
     try store.write([], store.root + "/elsewhere")

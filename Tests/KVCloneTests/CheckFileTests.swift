@@ -199,6 +199,18 @@ final class DamagedFile {
     expectError(.noStore) { _ = try ObjectStore.open(at: file.path + "/nothing", options: options) }
   }
 
+  /// What was to be verified, and could not be, is not opened unverified.
+  @Test func aFileThatCannotBeVerifiedIsRefused() throws {
+    let file = try DamagedFile()
+    try file.write(file.sound)
+    try ObjectStore.verifyPages(at: file.path)
+    try FileManager.default.moveItem(atPath: file.path + "/data.mdb", toPath: file.path + "/elsewhere")
+    try FileManager.default.createSymbolicLink(
+      atPath: file.path + "/data.mdb", withDestinationPath: file.path + "/elsewhere")
+    let error = #expect(throws: StoreError.self) { try ObjectStore.verifyPages(at: file.path) }
+    #expect(error?.message.contains("symbolic link") == true, "\(error as Any)")
+  }
+
   /// Keys of a branch that are in order need not be of one entity: behind the last serial of one comes serial 0 of another.
   @Test func aLostPageBeforeAnotherEntityIsDescribed() throws {
     let file = try DamagedFile()
