@@ -124,12 +124,15 @@ import Testing
   /// 1 fdatasync fails; 2 data pages: ENOSPC; 3 a short write; 4 the meta page is not written; 5 it is written, and the
   /// write fails; 6 as 5, and it cannot be overwritten; 7 as 5, and LMDB cannot take it back, though we can; 8 as 7,
   /// and we can only after the reopening; 9 as 4, and nothing can be synced after that; 10
-  /// the next sync after a commit log's head (360 bytes) was written fails. Meta pages are written in 120
+  /// the next sync after a commit log's head (360 bytes) was written fails; 11 the length of a commit log is refused. Meta pages are written in 120
   /// bytes, our repairs in 8, other pages in multiples of 4096 (mdb.c 0.9.24).
   private static let shimSource = """
     #define _GNU_SOURCE
     #include <dlfcn.h>
     #include <errno.h>
+    #include <stdio.h>
+    #include <string.h>
+    #include <sys/stat.h>
     #include <sys/uio.h>
     #include <unistd.h>
     int kvclone_fault = 0;
@@ -143,7 +146,7 @@ import Testing
     static ssize_t meta(int fd, const void *b, size_t n, off_t o, ssize_t (*real)(int, const void *, size_t, off_t)) {
       int f = kvclone_fault;
       if (n == 360 && o == 0) wrote_head = 1;
-      if (n == 120 && f >= 4) {
+      if (n == 120 && f >= 4 && f != 11) {
         metas++;
         if (metas == 1) {
           failed_meta = 1;
@@ -172,6 +175,15 @@ import Testing
       if (data(v[0].iov_len)) return fail(ENOSPC);
       if (kvclone_fault == 3) return real(fd, v, 1);
       return real(fd, v, n);
+    }
+    int fstat(int fd, struct stat *s) {
+      static int (*real)(int, struct stat *);
+      if (!real) real = dlsym(RTLD_NEXT, "fstat");
+      char entry[32], path[4096];
+      snprintf(entry, sizeof entry, "/proc/self/fd/%d", fd);
+      ssize_t n = kvclone_fault == 11 ? readlink(entry, path, sizeof path) : 0;
+      if (n > 10 && !memcmp(path + n - 10, "commit.log", 10)) return fail(EIO);
+      return real(fd, s);
     }
     int fdatasync(int fd) {
       static int (*real)(int);

@@ -69,6 +69,25 @@ import Testing
     #expect(lines[7] == "count 4" && lines[8...] == ["ok", "ok", "ok", "count 6"])
   }
 
+  /// A length that cannot be had is not 0: the log would be begun anew over the records that it has.
+  @Test(.enabled(if: CommitFaultTests.shim != nil, "needs a C compiler (cc)"))
+  func aLengthThatCannotBeHadCostsNoRecord() throws {
+    let peer = try Peer(
+      store.path, ["log=0", "open", "put=1", "wait", "fault=11", "put=3", "wait"], preload: CommitFaultTests.shim)
+    let first = peer.lines(4)
+    try #require(first.last == "waiting", "\(first)")
+    let before = try store.bytes(store.log)
+    let end = try store.logText().end
+    try #require(end > CommitLogFormat.recordsOffset)
+    peer.resume()
+    let second = peer.lines(4)
+    #expect(second == ["ok", "ok", "ok", "waiting"])
+    let records = CommitLogFormat.recordsOffset..<end
+    #expect(try Array(store.bytes(store.log)[records]) == Array(before[records]))
+    peer.kill()
+    #expect(try count(store.open()) == 4)
+  }
+
   // MARK: The order of syncs
 
   /// Compiles the tracing shim once; nil where there is no compiler.
