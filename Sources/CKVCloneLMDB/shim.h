@@ -17,6 +17,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+// LMDB 1.0 (2026) has another data format, another lock file, and other private structures than those that KVCloneLMDB
+// relies on. The article Decisions says what support takes.
+#if MDB_VERSION_MAJOR != 0 || MDB_VERSION_MINOR != 9
+#error "KVClone supports LMDB 0.9 only. Put its lmdb.h first in the include path: liblmdb-dev 0.9, or CPATH"
+#endif
+
 // Swift cannot call variadic C functions, and glibc hides some Linux constants behind _GNU_SOURCE. These functions
 // are the whole of the C code of the library; each returns 0 (or a count) on success and an errno value on failure.
 
@@ -55,6 +61,12 @@ static inline int kvclone_ofd_lock_byte(int fd, int64_t offset, int exclusive) {
   return fcntl(fd, KVCLONE_F_OFD_SETLK, &range) == 0 ? 0 : errno;
 }
 
+// A share of the lock on one byte, without waiting.
+static inline int kvclone_ofd_share_byte(int fd, int64_t offset) {
+  struct flock range = kvclone_range(F_RDLCK, offset, 1);
+  return fcntl(fd, KVCLONE_F_OFD_SETLK, &range) == 0 ? 0 : errno;
+}
+
 // Waits for the lock on one byte.
 static inline int kvclone_ofd_wait_for_byte(int fd, int64_t offset) {
   struct flock range = kvclone_range(F_WRLCK, offset, 1);
@@ -70,7 +82,8 @@ static inline int kvclone_ofd_is_byte_locked_elsewhere(int fd, int64_t offset) {
 
 static inline int kvclone_ofd_is_held_elsewhere(int fd) { return kvclone_ofd_is_range_locked_elsewhere(fd, 0, 0); }
 
-// 1 if another process has a record lock (of POSIX) on one byte, 0 if none has, a negative errno value on failure.
+// 1 if a lock of another process, or an open file description lock of any, keeps this process from a record lock (of
+// POSIX) on one byte; 0 if none does; a negative errno value on failure.
 static inline int kvclone_is_byte_locked_by_others(int fd, int64_t offset) {
   struct flock range = kvclone_range(F_WRLCK, offset, 1);
   if (fcntl(fd, F_GETLK, &range) != 0) return -errno;

@@ -12,6 +12,7 @@ extension LMDBEnvironment {
     initialise: (inout LMDBWriteTransaction) throws -> Void = { _ in }
   ) throws -> LMDBEnvironment {
     let given = StorePaths(directory)
+    try LMDBLibrary.check()
     if FileSystem.exists(given.directory) { throw LMDBError.storeExists(path: given.directory) }
     guard try FileSystem.facts(given.parent) != nil else { throw LMDBError.noStore(path: given.parent) }
     try NetworkFileSystems.check(given.parent, trustedFuse: options.trustedFuseFileSystems)

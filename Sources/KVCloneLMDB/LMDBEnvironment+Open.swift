@@ -11,6 +11,7 @@ extension LMDBEnvironment {
   {
     // Errors name what the caller named; everything later goes by a path that no change of directory bends.
     let given = StorePaths(directory)
+    try LMDBLibrary.check()
     let identity = try StoreFileCheck.identify(given, isReadOnly: options.isReadOnly)
     try NetworkFileSystems.check(given.directory, trustedFuse: options.trustedFuseFileSystems)
     guard EnvironmentRegistry.claim(identity) else { throw .alreadyOpen(path: given.data) }

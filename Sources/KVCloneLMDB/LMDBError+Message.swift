@@ -21,6 +21,8 @@ extension LMDBError: CustomStringConvertible {
       .hardLinked, .networkFileSystem, .unsupportedPageSize, .replacedWhileOpening, .pidNamespace, .diskFull,
       .outOfMemory, .commitLog, .io:
       return fileMessage
+    case .unsupportedSystemPageSize, .unsupportedLibrary, .lockFileUnusable:
+      return platformMessage
     }
   }
 
@@ -69,6 +71,28 @@ extension LMDBError: CustomStringConvertible {
     case .badTable: "The table was opened after the transaction began. Begin a new transaction."
     case .tablesFull: "Too many tables are open. Open the store with a larger table limit."
     case .noTable(let name): "The store has no open table “\(name)”. Open it, or migrate the store."
+    default: ""
+    }
+  }
+
+  private var platformMessage: String {
+    switch self {
+    case .unsupportedSystemPageSize(let size):
+      """
+      The operating system has pages of \(size) bytes, and stores have pages of 4096 bytes. Use a kernel with pages of \
+      4096 bytes.
+      """
+    case .unsupportedLibrary(let loaded, let built):
+      """
+      LMDB \(loaded) is loaded, and this program was built for LMDB \(built), which has another data format. Install \
+      liblmdb 0.9, or name the directory of liblmdb.so.0 in LD_LIBRARY_PATH.
+      """
+    case .lockFileUnusable(let path):
+      """
+      \(path) is unusable: a program that does not coordinate with KVClone, such as mdb_stat, destroyed its mutexes on \
+      closing (LMDB 0.9.26 to 0.9.31), or was killed while it opened the store. End every program that has the store \
+      open, then try again.
+      """
     default: ""
     }
   }

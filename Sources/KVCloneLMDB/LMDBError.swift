@@ -127,6 +127,14 @@ package enum LMDBError: Error, Sendable, Equatable {
   case networkFileSystem(name: String)
   /// The page size is not 4096.
   case unsupportedPageSize(UInt32)
+  /// The operating system's page size, in bytes, is not 4096.
+  case unsupportedSystemPageSize(Int)
+  /// The LMDB library that is loaded is of another series than the header that this was built with: "1.0.0" and
+  /// "0.9.24".
+  case unsupportedLibrary(loaded: String, built: String)
+  /// `lock.mdb` has destroyed mutexes, or does not know the last commit, and a program that does not coordinate with
+  /// this one still has the store open.
+  case lockFileUnusable(path: String)
   /// The file was exchanged for another while it was being opened.
   case replacedWhileOpening(path: String)
   /// A reader of another PID namespace has our process id.

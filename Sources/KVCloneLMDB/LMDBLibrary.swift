@@ -1,7 +1,17 @@
 import CKVCloneLMDB
+import Glibc
 
 /// The LMDB library that is loaded.
 package enum LMDBLibrary {
+  /// A release of LMDB.
+  package struct Version: Sendable, Equatable, CustomStringConvertible {
+    package let major: Int
+    package let minor: Int
+    package let patch: Int
+
+    package var description: String { "\(major).\(minor).\(patch)" }
+  }
+
   /// Does what costs a process with several threads much more than one with a single thread. For a program that opens one
   /// store and ends soon; to be called before it starts a thread.
   ///
@@ -9,16 +19,40 @@ package enum LMDBLibrary {
   /// passed through its scheduler (`synchronize_rcu`), 7 to 20 ms; for one with a single thread it waits for nobody.
   package static func prepareProcess() { _ = Barrier.isOneSided }
 
-  /// Its version: major, minor, patch.
-  package static var version: (major: Int, minor: Int, patch: Int) {
+  /// The version of the library that is loaded.
+  package static var version: Version {
     var (major, minor, patch): (Int32, Int32, Int32) = (0, 0, 0)
     _ = unsafe mdb_version(&major, &minor, &patch)
-    return (Int(major), Int(minor), Int(patch))
+    return Version(major: Int(major), minor: Int(minor), patch: Int(patch))
   }
 
-  /// Whether it is 0.9.26 to 0.9.31, which have races that 0.9.24 does not. To be logged once.
-  package static var hasKnownRaces: Bool {
-    let version = version
-    return version.major == 0 && version.minor == 9 && (26...31).contains(version.patch)
+  /// The version of the header that this was built with.
+  static let builtVersion = Version(
+    major: Int(MDB_VERSION_MAJOR), minor: Int(MDB_VERSION_MINOR), patch: Int(MDB_VERSION_PATCH))
+
+  /// Whether it is 0.9.26 to 0.9.31, which destroy the mutexes of `lock.mdb` when an environment closes: see
+  /// ``ReaderLockFile``.
+  package static var destroysMutexes: Bool { destroysMutexes(version) }
+
+  static func destroysMutexes(_ version: Version) -> Bool {
+    version.major == 0 && version.minor == 9 && (26...31).contains(version.patch)
+  }
+
+  /// Refuses a library, or an operating system, whose files this code would misread. To be called before a store is
+  /// opened or made, so that LMDB maps nothing.
+  ///
+  /// - Throws: `unsupportedLibrary`, `unsupportedSystemPageSize`.
+  static func check() throws(LMDBError) {
+    try check(version, builtVersion, pageSize: Int(sysconf(Int32(_SC_PAGESIZE))))
+  }
+
+  /// Patch releases of 0.9 have one data format and one lock file; LMDB 1.0 has others, and another series may have.
+  static func check(_ loaded: Version, _ built: Version, pageSize: Int) throws(LMDBError) {
+    if (loaded.major, loaded.minor) != (built.major, built.minor) {
+      throw .unsupportedLibrary(loaded: "\(loaded)", built: "\(built)")
+    }
+    // LMDB makes files with pages of the system's size. One of 4096 would be found wherever a page is read by its own
+    // offset, and LMDB syncs and maps in pages of the system.
+    if pageSize != LMDBLimits.pageSize { throw .unsupportedSystemPageSize(pageSize) }
   }
 }

@@ -12,6 +12,7 @@ extension StoreCopy {
     // Only the flag that it stands for: no log is made for an environment that is opened like this.
     options.commitLogLimit = 0
     let byteCount = Int(clamping: byteCount)
+    try LMDBLibrary.check()
     let pointer = try unsafe LMDBEnvironment.openRaw(directory, options, minimumMap: byteCount)
     let environment: LMDBEnvironment
     do throws(LMDBError) {

@@ -47,7 +47,8 @@ import Testing
       .hardLinked(path: "p", links: 2), .networkFileSystem(name: "NFS"), .unsupportedPageSize(16384),
       .commitFailed(outcome: .committed, errno: 5), .commitFailed(outcome: .notCommitted, errno: 28),
       .commitFailed(outcome: .unknown, errno: 5), .replacedWhileOpening(path: "p"), .pidNamespace, .diskFull,
-      .outOfMemory, .io(errno: 5, operation: "pread"),
+      .outOfMemory, .io(errno: 5, operation: "pread"), .unsupportedSystemPageSize(16384),
+      .unsupportedLibrary(loaded: "1.0.0", built: "0.9.24"), .lockFileUnusable(path: "p"),
     ]
     for error in errors {
       let sentences = error.message.split(separator: ". ")
@@ -90,7 +91,34 @@ import Testing
     }
   }
 
-  @Test func libraryVersion() {
-    #expect(LMDBLibrary.version.major == 0 && LMDBLibrary.version.minor == 9)
+  /// A run that was asked for a release must not pass with the system's.
+  @Test func libraryVersion() throws {
+    let version = LMDBLibrary.version
+    #expect(version.major == 0 && version.minor == 9)
+    let wanted = ProcessInfo.processInfo.environment["KVCLONE_LMDB"] ?? "\(version)"
+    #expect("\(version)" == wanted)
+    #expect(try Peer("", ["library"]).finish() == ["LMDB \(wanted)"])
+    if let shim = CommitFaultTests.shim {
+      #expect(try Peer("", ["library"], preload: shim).finish() == ["LMDB \(wanted)"])
+    }
+  }
+
+  @Test func librariesAndSystemsWithOtherPagesAreRefused() throws {
+    typealias Version = LMDBLibrary.Version
+    let built = Version(major: 0, minor: 9, patch: 24)
+    for patch in [22, 24, 31, 36, 70] {
+      try LMDBLibrary.check(Version(major: 0, minor: 9, patch: patch), built, pageSize: 4096)
+      #expect(LMDBLibrary.destroysMutexes(Version(major: 0, minor: 9, patch: patch)) == (patch == 31))
+    }
+    for other in [Version(major: 1, minor: 0, patch: 0), Version(major: 0, minor: 10, patch: 24)] {
+      #expect(throws: LMDBError.unsupportedLibrary(loaded: "\(other)", built: "0.9.24")) {
+        try LMDBLibrary.check(other, built, pageSize: 4096)
+      }
+    }
+    for size in [8192, 16384, 65536] {
+      let error = LMDBError.unsupportedSystemPageSize(size)
+      #expect(throws: error) { try LMDBLibrary.check(built, built, pageSize: size) }
+      #expect(error.message.contains("\(size)") && error.message.contains("4096"))
+    }
   }
 }

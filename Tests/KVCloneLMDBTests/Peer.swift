@@ -17,16 +17,23 @@ final class Peer {
   }()
 
   /// Starts `lmdb PATH STEP…`, behind the words of `wrapper` (such as "unshare --pid --fork"), with `preload` in front
-  /// of the C library.
-  init(_ path: String, _ steps: [String], wrapper: [String] = [], preload: String? = nil) throws {
+  /// of the C library and `variables` for it.
+  init(
+    _ path: String, _ steps: [String], wrapper: [String] = [], preload: String? = nil, variables: [String: String] = [:]
+  ) throws {
     let words = wrapper + [Self.program, "lmdb", path] + steps
     process.executableURL = URL(fileURLWithPath: words[0].hasPrefix("/") ? words[0] : "/usr/bin/env")
     process.arguments = words[0].hasPrefix("/") ? Array(words.dropFirst()) : words
     process.standardOutput = output
     process.standardInput = input
-    if let preload { process.environment = ["LD_PRELOAD": preload] }
+    if let preload {
+      process.environment = Self.environment.merging(["LD_PRELOAD": preload].merging(variables) { $1 }) { $1 }
+    }
     try process.run()
   }
+
+  /// What a peer with a preloaded library has of this process's environment: the same LMDB.
+  private static let environment = ProcessInfo.processInfo.environment.filter { $0.key == "LD_LIBRARY_PATH" }
 
   var pid: Int32 { process.processIdentifier }
 

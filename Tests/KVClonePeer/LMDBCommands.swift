@@ -68,6 +68,9 @@ private final class LMDBPeer {
     case "close":
       try required().close()
       environment = nil
+    case "opens": try open(times: number)
+    case "library": return "LMDB \(LMDBLibrary.version)"
+    case "lacks-log": return try PageFile(at: path, isUntouched: true).lacksLog ? "lacks log" : "has log"
     case "info": return "map \(try required().info().mapSize)"
     case "writer": return try required().currentWriter?.label ?? "none"
     // Transactions.
@@ -118,6 +121,24 @@ private final class LMDBPeer {
   private func addressSpace() -> Int {
     let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
     return (text.split(separator: " ").first.flatMap { Int($0) } ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
+  }
+
+  /// Opens the store, reads or writes, and closes it, so many times.
+  private func open(times: Int) throws {
+    for index in 0..<times {
+      let opened = try LMDBEnvironment.open(at: path, options: options)
+      defer { opened.close() }
+      let table = try opened.openTables(["a"], create: false)[0]
+      guard index % 8 == 7, !options.isReadOnly else {
+        let reader = try opened.beginRead()
+        _ = try reader.get(table, [1].span.bytes)
+        continue
+      }
+      var writer = try opened.beginWrite(timeout: .seconds(60), label: "peer", isEager: true)
+      let key = withUnsafeBytes(of: UInt64(getpid()) << 32 | UInt64(index)) { [UInt8]($0) }
+      try writer.put(table, key.span.bytes, key.span.bytes)
+      try writer.commit()
+    }
   }
 
   private func count() throws -> Int {

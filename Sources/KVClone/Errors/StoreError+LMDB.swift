@@ -14,7 +14,7 @@ extension StoreError {
       case .readersFull, .badReaderSlot, .pidNamespace: .readersFull
       case .diskFull: .diskFull
       case .commitFailed(.notCommitted, let errno) where LMDBError.isDiskFull(errno): .diskFull
-      case .busy: .busy
+      case .busy, .lockFileUnusable: .busy
       case .nestedWrite: .nestedWrite
       case .transactionFailed: .transactionAborted
       case .forked: .forked
@@ -27,7 +27,8 @@ extension StoreError {
       // One that turned out to be there is told in the same way: whoever is told “io” repeats the write.
       case .commitFailed(.unknown, _), .commitFailed(.committed, _): .commitUnknown
       case .notAStore, .emptyFile, .symlink, .notRegularFile, .wrongOwner, .wrongMode, .hardLinked, .networkFileSystem,
-        .unsupportedPageSize, .replacedWhileOpening, .versionMismatch, .invalid, .noTable, .incompatible:
+        .unsupportedPageSize, .unsupportedSystemPageSize, .unsupportedLibrary, .replacedWhileOpening, .versionMismatch,
+        .invalid, .noTable, .incompatible:
         .notAStore
       case .keyTooLong, .keyEmpty, .valueTooLong, .notAscending, .incompleteValue, .tablesFull, .threadStorageFull,
         .transactionFull, .cursorFull, .fileTooLarge:
