@@ -57,22 +57,22 @@ extension EnvironmentCore {
       guard case .io(let code, _) = error, CommitLogRecovery.refusals.contains(code) else { return }
     }
     defer { withExtendedLifetime(lock) {} }
-    if !state.isBroken { unsafe mdb_env_close(pointer) }
+    if !state.isBroken { raw.close() }
     state.isBroken = true
     do throws(LMDBError) {
       if try StoreFileCheck.identify(paths, isReadOnly: options.isReadOnly) != identity { return }
       let found = try StoreFileCheck.inspect(paths, identity)
-      let opened = try unsafe LMDBEnvironment.openRaw(directory, options, minimumMap: found.byteCount)
+      let opened = try LMDBEnvironment.openRaw(directory, options, minimumMap: found.byteCount)
       do throws(LMDBError) {
-        if try unsafe LMDBEnvironment.descriptorIdentity(opened) != identity {
+        if try unsafe LMDBEnvironment.descriptorIdentity(opened.pointer) != identity {
           throw .replacedWhileOpening(path: paths.data)
         }
-        try unsafe Self.openTables(state.tables, opened)
+        try unsafe Self.openTables(state.tables, opened.pointer)
       } catch {
-        unsafe mdb_env_close(opened)
+        opened.close()
         throw error
       }
-      unsafe pointer = opened
+      raw = opened
       state.isBroken = false
       state.isFatal = false
     } catch {

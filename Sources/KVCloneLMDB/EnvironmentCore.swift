@@ -39,8 +39,8 @@ final class EnvironmentCore: @unchecked Sendable {
   /// Readers beyond this many are not pooled.
   static let slotCount = 16
 
-  /// LMDB's handle. Exchanged only under the lock of `state`, with no live user; read by live users.
-  var pointer: OpaquePointer
+  /// LMDB's environment. Exchanged only under the lock of `state`, with no live user; read by live users.
+  var raw: RawEnvironment
   let state = Mutex(State())
   let slots: UnsafeMutablePointer<ReaderSlot>
   /// Not zero if a reader that begins or ends must take the slow way.
@@ -63,8 +63,8 @@ final class EnvironmentCore: @unchecked Sendable {
 
   private static let closed = Mutex<[EnvironmentCore]>([])
 
-  private init(pointer: OpaquePointer) {
-    unsafe self.pointer = pointer
+  private init(raw: RawEnvironment) {
+    self.raw = raw
     let byteCount = Self.slotCount * MemoryLayout<ReaderSlot>.stride
     let memory = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 64)
     unsafe slots = unsafe memory.bindMemory(to: ReaderSlot.self, capacity: Self.slotCount)
@@ -74,7 +74,7 @@ final class EnvironmentCore: @unchecked Sendable {
 
   /// A core for an environment that was just opened.
   static func make(
-    _ pointer: OpaquePointer, directory: String, options: LMDBOptions, identity: FileSystem.Identity
+    _ raw: RawEnvironment, directory: String, options: LMDBOptions, identity: FileSystem.Identity
   ) -> EnvironmentCore {
     // A core of before a fork has a page that the kernel cleared.
     let reused = closed.withLock { cores -> EnvironmentCore? in
@@ -84,9 +84,9 @@ final class EnvironmentCore: @unchecked Sendable {
     let core: EnvironmentCore
     if let reused {
       core = reused
-      unsafe core.pointer = unsafe pointer
+      core.raw = raw
     } else {
-      core = unsafe EnvironmentCore(pointer: pointer)
+      core = EnvironmentCore(raw: raw)
       _ = unsafe Unmanaged.passRetained(core)
     }
     core.directory = directory
@@ -101,6 +101,10 @@ final class EnvironmentCore: @unchecked Sendable {
     }
     return core
   }
+
+  /// LMDB's handle, for live users.
+  @inline(__always)
+  var pointer: OpaquePointer { unsafe raw.pointer }
 
   // MARK: Counting
 
@@ -184,7 +188,7 @@ final class EnvironmentCore: @unchecked Sendable {
     dropPooledReaders()
     if !state.isBroken {
       if let descriptor { commitLog?.finish(data: descriptor) }
-      unsafe mdb_env_close(pointer)
+      raw.close()
     }
     commitLog = nil
     state.isClosed = true

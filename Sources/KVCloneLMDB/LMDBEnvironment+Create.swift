@@ -42,16 +42,16 @@ extension LMDBEnvironment {
   ) throws {
     var options = options
     options.isReadOnly = false
-    let pointer = try unsafe openRaw(paths.directory, options, minimumMap: 0)
+    let raw = try openRaw(paths.directory, options, minimumMap: 0)
     let environment: LMDBEnvironment
     do {
-      let identity = try unsafe descriptorIdentity(pointer)
+      let identity = try unsafe descriptorIdentity(raw.pointer)
       _ = EnvironmentRegistry.claim(identity)
-      environment = unsafe LMDBEnvironment(
-        pointer: pointer, directory: paths.directory, options: options, identity: identity, lockFile: nil,
+      environment = LMDBEnvironment(
+        raw: raw, directory: paths.directory, options: options, identity: identity, lockFile: nil,
         isShorterThanLastPage: false)
     } catch {
-      unsafe mdb_env_close(pointer)
+      raw.close()
       throw error
     }
     defer { environment.close() }

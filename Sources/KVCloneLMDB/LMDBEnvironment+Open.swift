@@ -33,42 +33,95 @@ extension LMDBEnvironment {
     let lockFile =
       try options.isReadOnly
       ? WriterLockFile(readOnlyPath: paths.writerLock) : WriterLockFile(path: paths.writerLock)
-    let pointer = try unsafe openRaw(paths.directory, options, minimumMap: found.byteCount)
+    let raw = try openRaw(paths.directory, options, minimumMap: found.byteCount)
     var commitLog: CommitLog?
     do throws(LMDBError) {
-      let opened = try unsafe descriptorIdentity(pointer)
+      let opened = try unsafe descriptorIdentity(raw.pointer)
       if opened != found.identity { throw .replacedWhileOpening(path: paths.data) }
       if let lockFile, !options.isReadOnly {
         commitLog = try CommitLog(paths, lockFile, byteLimit: options.commitLogLimit, identity: opened)
       }
     } catch {
-      unsafe mdb_env_close(pointer)
+      raw.close()
       throw error
     }
     if !options.isReadOnly { lockFile?.beginReserve() }
     let others = [paths.readerLock, paths.writerLock, paths.stagerLock]
     EnvironmentRegistry.attach(others.compactMap { (try? FileSystem.facts($0))??.identity }, to: found.identity)
-    return unsafe LMDBEnvironment(
-      pointer: pointer, directory: paths.directory, options: options, identity: found.identity, lockFile: lockFile,
+    return LMDBEnvironment(
+      raw: raw, directory: paths.directory, options: options, identity: found.identity, lockFile: lockFile,
       commitLog: commitLog, isShorterThanLastPage: found.isShorterThanLastPage)
   }
 
   /// Opens LMDB's environment with the largest map up to `options.mapSize` that the process may have, and clears the
   /// slots of dead readers.
+  ///
+  /// - Throws: `lockFileUnusable` where other programs have the store open whose `lock.mdb` has destroyed mutexes.
   static func openRaw(
     _ directory: String, _ options: LMDBOptions, minimumMap: Int
-  ) throws(LMDBError) -> OpaquePointer {
+  ) throws(LMDBError) -> RawEnvironment {
     kvclone_fill_standard_descriptors()
     if !options.isReadOnly { kvclone_ignore_file_size_signal() }
+    let path = StorePaths(directory).readerLock
+    for _ in 0..<maximumReplacements {
+      let lockFile = try ReaderLockFile(path: path, isReadOnly: options.isReadOnly)
+      do throws(LMDBError) {
+        guard let pointer = try unsafe openRaw(directory, options, minimumMap, lockFile, path) else {
+          lockFile?.close()
+          continue
+        }
+        lockFile?.unlockOpening()
+        var dead: Int32 = 0
+        if !options.keepsDeadReaders { unsafe mdb_reader_check(pointer, &dead) }
+        return unsafe RawEnvironment(pointer: pointer, lockFile: lockFile)
+      } catch {
+        lockFile?.close()
+        throw error
+      }
+    }
+    throw .replacedWhileOpening(path: path)
+  }
+
+  /// A `lock.mdb` that is replaced each time is no accident.
+  private static let maximumReplacements = 3
+  /// Programs that look at a store for a moment end within these attempts, one every 20 ms.
+  private static let maximumRepairs = 25
+
+  /// Opens under the opening lock of `lock.mdb`; nil where another file has that name by then.
+  private static func openRaw(
+    _ directory: String, _ options: LMDBOptions, _ minimumMap: Int, _ lockFile: ReaderLockFile?, _ path: String
+  ) throws(LMDBError) -> OpaquePointer? {
+    guard let lockFile else { return try unsafe openMapped(directory, options, minimumMap) }
+    try lockFile.lockOpening()
+    for _ in 0..<maximumRepairs {
+      let pointer = try unsafe openMapped(directory, options, minimumMap)
+      do throws(LMDBError) {
+        try lockFile.beginUse()
+        if try !lockFile.isStill(at: path) {
+          unsafe mdb_env_close(pointer)
+          return nil
+        }
+      } catch {
+        unsafe mdb_env_close(pointer)
+        throw error
+      }
+      if unsafe ReaderLockFile.isUsable(pointer) { return unsafe pointer }
+      // Whoever is alone then initializes it.
+      unsafe mdb_env_close(pointer)
+      lockFile.endUse()
+      usleep(20_000)
+    }
+    throw .lockFileUnusable(path: path)
+  }
+
+  private static func openMapped(
+    _ directory: String, _ options: LMDBOptions, _ minimumMap: Int
+  ) throws(LMDBError) -> OpaquePointer {
     var mapSize = max(options.mapSize, minimumMap)
     var attempt = 0
     while true {
       var code: Int32 = 0
-      if let pointer = unsafe openRaw(directory, options, mapSize, &code) {
-        var dead: Int32 = 0
-        if !options.keepsDeadReaders { unsafe mdb_reader_check(pointer, &dead) }
-        return unsafe pointer
-      }
+      if let pointer = unsafe openRaw(directory, options, mapSize, &code) { return unsafe pointer }
       // A recovery that did not know of us has made the lock file void while LMDB waited for it.
       attempt += 1
       if code == MDB_INVALID, attempt <= 3 { continue }

@@ -65,7 +65,9 @@ extension LMDBEnvironment {
   package func activeReaders() throws(LMDBError) -> [LMDBActiveReader] {
     let readers = try whileOpen { () throws(LMDBError) in
       let own = ownReaders()
-      let table = openReaderTable()
+      // Not opened again: closing any descriptor of it drops the process's locks, by which others see that its readers
+      // live.
+      let table = core.raw.lockFile?.descriptor
       let pid = getpid()
       var others: [LMDBActiveReader] = []
       for reader in try liveReaders() where reader.pid != pid {
@@ -152,17 +154,6 @@ extension LMDBEnvironment {
           commitNumber: reader.commitNumber, isStale: false))
     }
     return readers
-  }
-
-  /// LMDB's own descriptor of `lock.mdb`, which it does not tell: one of this process's that is that file. It is not opened
-  /// again, because who closes any descriptor of it drops the process's locks, by which others see that its readers live.
-  private func openReaderTable() -> Int32? {
-    guard let identity = (try? FileSystem.facts(StorePaths(directory).readerLock))??.identity else { return nil }
-    for name in FileSystem.names(inDirectory: "/proc/self/fd") {
-      guard let descriptor = Int32(name), let facts = try? FileSystem.facts(descriptor: descriptor) else { continue }
-      if facts.identity == identity { return descriptor }
-    }
-    return nil
   }
 }
 

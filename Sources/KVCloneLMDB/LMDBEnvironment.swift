@@ -25,16 +25,16 @@ package final class LMDBEnvironment: Sendable {
   private let spill = Atomic<Bool>(true)
 
   init(
-    pointer: OpaquePointer, directory: String, options: LMDBOptions, identity: FileSystem.Identity,
+    raw: RawEnvironment, directory: String, options: LMDBOptions, identity: FileSystem.Identity,
     lockFile: WriterLockFile?, commitLog: CommitLog? = nil, isShorterThanLastPage: Bool
   ) {
-    core = unsafe EnvironmentCore.make(pointer, directory: directory, options: options, identity: identity)
+    core = EnvironmentCore.make(raw, directory: directory, options: options, identity: identity)
     self.directory = directory
     self.options = options
     self.lockFile = lockFile
     self.isShorterThanLastPage = isShorterThanLastPage
     core.commitLog = commitLog
-    readsWithoutLock = unsafe options.isReadOnly && Self.hasNoReaderTable(pointer)
+    readsWithoutLock = unsafe options.isReadOnly && Self.hasNoReaderTable(raw.pointer)
   }
 
   var pointer: OpaquePointer { unsafe core.pointer }

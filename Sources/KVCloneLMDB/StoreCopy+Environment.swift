@@ -13,16 +13,16 @@ extension StoreCopy {
     options.commitLogLimit = 0
     let byteCount = Int(clamping: byteCount)
     try LMDBLibrary.check()
-    let pointer = try unsafe LMDBEnvironment.openRaw(directory, options, minimumMap: byteCount)
+    let raw = try LMDBEnvironment.openRaw(directory, options, minimumMap: byteCount)
     let environment: LMDBEnvironment
     do throws(LMDBError) {
-      let identity = try unsafe LMDBEnvironment.descriptorIdentity(pointer)
+      let identity = try unsafe LMDBEnvironment.descriptorIdentity(raw.pointer)
       _ = EnvironmentRegistry.claim(identity)
-      environment = unsafe LMDBEnvironment(
-        pointer: pointer, directory: directory, options: options, identity: identity, lockFile: nil,
+      environment = LMDBEnvironment(
+        raw: raw, directory: directory, options: options, identity: identity, lockFile: nil,
         isShorterThanLastPage: false)
     } catch {
-      unsafe mdb_env_close(pointer)
+      raw.close()
       throw error
     }
     do throws(LMDBError) {

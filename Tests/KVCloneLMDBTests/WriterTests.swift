@@ -138,7 +138,7 @@ import Testing
     options.mapSize = 64 << 20
     let raw = try LMDBEnvironment.openRaw(store.path, options, minimumMap: 0)
     let other = LMDBEnvironment(
-      pointer: raw, directory: store.path, options: options, identity: .init(device: 0, inode: 0), lockFile: nil,
+      raw: raw, directory: store.path, options: options, identity: .init(device: 0, inode: 0), lockFile: nil,
       isShorterThanLastPage: false)
     let otherTable = try other.openTables(["a"], create: false)[0]
     _ = try small.beginRead()

@@ -147,11 +147,14 @@ extension ObjectStore {
   /// Tells the operator what is odd about the library or the file, and yet no reason to refuse it.
   private static func logFindings(_ environment: LMDBEnvironment, _ options: StoreOptions) {
     guard let logger = options.logger else { return }
-    if LMDBLibrary.hasKnownRaces {
-      let version = LMDBLibrary.version
+    if LMDBLibrary.destroysMutexes {
+      // Processes that use this library are safe from each other.
       logger.notice(
-        "LMDB \(version.major).\(version.minor).\(version.patch) has races that 0.9.24 and 0.9.32 do not have; prefer one of those"
-      )
+        """
+        LMDB \(LMDBLibrary.version) destroys the mutexes of lock.mdb when mdb_stat or another plain LMDB program \
+        closes the store (ITS#10095): run these only while no process opens the store, or install another release than 0.9.26 \
+        to 0.9.31
+        """)
     }
     if !options.isReadOnly, options.spillBudget > 0, !environment.isSpillSupported {
       logger.warning("this LMDB cannot spill on demand: a large write transaction will hold its pages in memory")
