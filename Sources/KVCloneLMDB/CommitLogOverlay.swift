@@ -23,12 +23,13 @@ final class CommitLogOverlay: Sendable {
   static func find(_ paths: StorePaths, data: Int32) -> (overlay: CommitLogOverlay?, isAll: Bool) {
     do throws(LMDBError) {
       guard let facts = try FileSystem.facts(paths.commitLog), facts.kind == .regularFile, facts.byteCount > 0,
-        let file = try CommitLogFile(existingAt: paths.commitLog, readOnly: true), let head = try file.head(),
-        head.isInUse, belongs(head, data)
+        let file = try CommitLogFile(existingAt: paths.commitLog, readOnly: true)
       else { return (nil, true) }
-      // Where nobody can tell, it is more likely that nobody has it open.
+      // Before the head is read, which a live process's file does not depend on. An unknown answer more likely means
+      // that no process has the store open.
       let isOpen = try? CommitLogRecovery.isOpenElsewhere(paths)
       if isOpen == true { return (nil, true) }
+      guard let head = try file.head(), head.isInUse, belongs(head, data) else { return (nil, true) }
       let (overlay, isAll) = read(file, head, data)
       return (overlay, isAll && isOpen != nil)
     } catch {

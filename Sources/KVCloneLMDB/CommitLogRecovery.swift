@@ -21,15 +21,16 @@ struct CommitLogRecovery {
   static func run(_ paths: StorePaths) throws(LMDBError) -> CommitLogFile? {
     do throws(LMDBError) {
       guard let file = try lock(paths) else { return nil }
+      // Before the head is read: where it cannot be, the log is another process's all the same, and the file is whole.
+      if try isOpenElsewhere(paths) { return file }
       if try file.head()?.isInUse == true { try CommitLogRecovery(paths: paths, file: file).runAlone() }
       return file
     } catch {
       guard case .io(let code, _) = error, Self.refusals.contains(code) else { throw error }
-      // A log that is not in use does not matter, nor does one that a live process uses.
+      // A log that a live process uses does not matter, nor does one that is not in use.
+      if (try? isOpenElsewhere(paths)) == true { return nil }
       let isInUse = try CommitLogFile(existingAt: paths.commitLog, readOnly: true)?.head()?.isInUse ?? false
-      if isInUse, (try? isOpenElsewhere(paths)) != true {
-        throw .commitLog(.needsWriting, path: paths.commitLog)
-      }
+      if isInUse { throw .commitLog(.needsWriting, path: paths.commitLog) }
       return nil
     }
   }

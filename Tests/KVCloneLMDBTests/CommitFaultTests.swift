@@ -123,9 +123,10 @@ import Testing
 
   /// 1 fdatasync fails; 2 data pages: ENOSPC; 3 a short write; 4 the meta page is not written; 5 it is written, and the
   /// write fails; 6 as 5, and it cannot be overwritten; 7 as 5, and LMDB cannot take it back, though we can; 8 as 7,
-  /// and we can only after the reopening; 9 as 4, and nothing can be synced after that; 10
-  /// the next sync after a commit log's head (360 bytes) was written fails; 11 the length of a commit log is refused. Meta pages are written in 120
-  /// bytes, our repairs in 8, other pages in multiples of 4096 (mdb.c 0.9.24).
+  /// and we can only after the reopening; 9 as 4, and nothing can be synced after that; 10 the next sync after a commit
+  /// log's head (360 bytes) was written fails; 11 the length of a commit log is refused; 12 a commit log cannot be
+  /// read. Meta pages are written in 120 bytes, our repairs in 8, other pages in multiples of 4096 (mdb.c 0.9.24 to
+  /// 0.9.36).
   private static let shimSource = """
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -176,15 +177,25 @@ import Testing
       if (kvclone_fault == 3) return real(fd, v, 1);
       return real(fd, v, n);
     }
+    static int is_log(int fd) {
+      char entry[32], path[4096];
+      snprintf(entry, sizeof entry, "/proc/self/fd/%d", fd);
+      ssize_t n = readlink(entry, path, sizeof path);
+      return n > 10 && !memcmp(path + n - 10, "commit.log", 10);
+    }
     int fstat(int fd, struct stat *s) {
       static int (*real)(int, struct stat *);
       if (!real) real = dlsym(RTLD_NEXT, "fstat");
-      char entry[32], path[4096];
-      snprintf(entry, sizeof entry, "/proc/self/fd/%d", fd);
-      ssize_t n = kvclone_fault == 11 ? readlink(entry, path, sizeof path) : 0;
-      if (n > 10 && !memcmp(path + n - 10, "commit.log", 10)) return fail(EIO);
+      if (kvclone_fault == 11 && is_log(fd)) return fail(EIO);
       return real(fd, s);
     }
+    ssize_t pread(int fd, void *b, size_t n, off_t o) {
+      static ssize_t (*real)(int, void *, size_t, off_t);
+      if (!real) real = dlsym(RTLD_NEXT, "pread");
+      if (kvclone_fault == 12 && is_log(fd)) return fail(EIO);
+      return real(fd, b, n, o);
+    }
+    ssize_t pread64(int fd, void *b, size_t n, off_t o) { return pread(fd, b, n, o); }
     int fdatasync(int fd) {
       static int (*real)(int);
       if (!real) real = dlsym(RTLD_NEXT, "fdatasync");

@@ -72,6 +72,21 @@ import Testing
     #expect(try store.logText().head?.isInUse == false)
   }
 
+  @Test(.enabled(if: CommitFaultTests.shim != nil, "needs a C compiler (cc)"))
+  func aLogThatCannotBeReadKeepsNoSecondProcessOut() throws {
+    try store.prepare()
+    let peer = try Peer(store.path, ["log=0", "open", "commits=3", "wait", "close"])
+    #expect(peer.lines(7).last == "waiting")
+    let second = ["fault=12", "open", "count", "close", "lacks-log"]
+    #expect(
+      try Peer(store.path, second, preload: CommitFaultTests.shim).finish() == ["ok", "ok", "count 4", "ok", "has log"])
+    peer.kill()
+    // Now nothing but the log knows whether data.mdb is whole.
+    let alone = try Peer(store.path, ["fault=12", "open", "lacks-log"], preload: CommitFaultTests.shim).finish()
+    #expect(alone == ["ok", "error io 5", "lacks log"])
+    #expect(try numbers(store.open()) == [1, 2, 3])
+  }
+
   @Test(.enabled(if: Peer.canMount, "needs the right to mount"))
   func whoMayNotWriteIsToldSo() throws {
     try store.prepare()
