@@ -108,6 +108,10 @@ package final class PageSalvage {
     /// there many times over, with values of a mebibyte. And it is where the visit has read 64 times as much of such values as the
     /// file has.
     package func value() -> UnsafeRawBufferPointer? { unsafe salvage.value(self) }
+
+    /// The first bytes of its value, for a look at whether it is worth reading; nil where it is shorter, or they cannot
+    /// be read.
+    package func prefix(_ count: Int) -> [UInt8]? { salvage.prefix(self, count) }
   }
 
   /// Visits the entries of damaged pages, and of leaves that nothing leads to; where it is not known which pages are free, of those too.
@@ -201,6 +205,22 @@ package final class PageSalvage {
     let buffer = unsafe UnsafeMutableRawBufferPointer(start: memory, count: length)
     guard (try? unsafe file.read(first, PageView.headerLength, into: buffer)) != nil else { return nil }
     return UnsafeRawBufferPointer(buffer)
+  }
+
+  private func prefix(_ entry: Entry, _ count: Int) -> [UInt8]? {
+    let (view, node) = (entry.view, entry.node)
+    guard count > 0, view.word32(node) >= count else { return nil }
+    let data = unsafe view.base + node + PageView.nodeHeaderLength + view.word16(node + 6)
+    if view.word16(node + 4) == 0 { return unsafe [UInt8](UnsafeRawBufferPointer(start: data, count: count)) }
+    let first = UInt64(littleEndian: unsafe data.loadUnaligned(as: UInt64.self))
+    guard first >= 2, first < 1 << 35,
+      first * UInt64(PageView.size) + UInt64(PageView.headerLength + count) <= file.byteCount
+    else { return nil }
+    var bytes = [UInt8](repeating: 0, count: count)
+    let isRead = unsafe bytes.withUnsafeMutableBytes { bytes in
+      (try? unsafe file.read(first, PageView.headerLength, into: bytes)) != nil
+    }
+    return isRead ? bytes : nil
   }
 
   private func attempt(_ entry: Entry, _ first: UInt64, _ length: Int) -> Int {

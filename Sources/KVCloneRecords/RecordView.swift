@@ -138,6 +138,9 @@ extension RecordView {
       littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: RecordHeader.layout, as: UInt32.self))
   }
 
+  /// Bytes of the header that every record begins with.
+  package static var headerLength: Int { RecordHeader.length }
+
   /// The commit that last changed the object; nothing else of the record is checked.
   @inlinable
   package static func commit(of bytes: RawSpan) throws(RecordError) -> UInt64 {

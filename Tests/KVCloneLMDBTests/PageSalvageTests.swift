@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import KVCloneLMDB
@@ -19,6 +20,20 @@ import Testing
   ///
   /// - Returns: how many entries with a value were visited, and how many could be had.
   private func visit(_ key: (Int) -> Int) throws -> (values: Int, entries: Int) {
+    let salvage = try PageSalvage(PageFile(at: prepare(key)))
+    var visited = (values: 0, entries: 0)
+    salvage.forEachHidden { entry in
+      guard entry.key.count == 8, entry.key[7] == 0x55 else { return }
+      visited.entries += 1
+      guard let value = entry.value() else { return }
+      #expect(value.count == Self.length)
+      visited.values += 1
+    }
+    return visited
+  }
+
+  /// - Returns: the store's path.
+  private func prepare(_ key: (Int) -> Int) throws -> String {
     var number = 0
     _ = try fixture.walk { bytes in
       for leaf in leaves {
@@ -34,16 +49,29 @@ import Testing
         }
       }
     }
-    let salvage = try PageSalvage(PageFile(at: fixture.store.path))
-    var visited = (values: 0, entries: 0)
+    return fixture.store.path
+  }
+
+  /// A salvage looks at the header of each record, and most have nothing that it wants.
+  @Test func theBeginningOfAValueIsReadWithoutTheRest() throws {
+    let path = try prepare { 0x55 << 56 | $0 }
+    let readBytes = Atomic(0)
+    let watch = PageWatch { count in
+      readBytes.add(count, ordering: .relaxed)
+      return true
+    }
+    let salvage = try PageSalvage(PageFile(at: path, watch: watch))
+    let start = try Array(#require(FileManager.default.contents(atPath: fixture.store.data))[8208..<8232])
+    var entries = 0
     salvage.forEachHidden { entry in
       guard entry.key.count == 8, entry.key[7] == 0x55 else { return }
-      visited.entries += 1
-      guard let value = entry.value() else { return }
-      #expect(value.count == Self.length)
-      visited.values += 1
+      entries += 1
+      #expect(entry.prefix(24) == start)
+      #expect(entry.prefix(Self.length + 1) == nil)
     }
-    return visited
+    try #require(entries > 500)
+    #expect(readBytes.load(ordering: .relaxed) < 8 * fixture.sound.count + 24 * entries)
+    #expect(entries * Self.length > 32 * fixture.sound.count)
   }
 
   /// Each page could have a hundred entries with two mebibytes each: a file of 100 MiB would make us read terabytes.

@@ -147,10 +147,12 @@ enum SalvageState {
       let counter = entry.value().flatMap { try? CounterValue(stored: RawSpan(_unsafeBytes: $0), seed: seed) }
       return counter.map { $0.value > commit } == true
     }
-    guard let id = Session.objectID(RawSpan(_unsafeBytes: entry.key)), let bytes = entry.value() else { return false }
-    let value = RawSpan(_unsafeBytes: bytes)
-    guard let found = try? RecordView.commit(of: value), found > commit else { return false }
-    return ValueEnvelope.isIntact(value, seed: ValueEnvelope.seed(object: id))
+    // A record has up to a gibibyte of pages of its own, and most are older: its header says so.
+    guard let id = Session.objectID(RawSpan(_unsafeBytes: entry.key)),
+      let header = entry.prefix(RecordView.headerLength),
+      let claimed = try? RecordView.commit(of: header.span.bytes), claimed > commit, let bytes = entry.value()
+    else { return false }
+    return ValueEnvelope.isIntact(RawSpan(_unsafeBytes: bytes), seed: ValueEnvelope.seed(object: id))
   }
 
   private struct Whole {
