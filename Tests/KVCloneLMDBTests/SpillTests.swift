@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import KVCloneLMDB
@@ -155,6 +156,44 @@ import Testing
     let allocated = said.filter { $0.hasPrefix("allocated ") }.compactMap { Int($0.dropFirst(10)) }
     try #require(allocated.count == 2, "it said \(said)")
     #expect(allocated[1] - allocated[0] < 8, "it said \(said)")
+  }
+
+  /// LMDB 0.9.25 to 0.9.33 free the list of spilled pages after they have released the write lock (ITS#9564), which
+  /// another thread of the process would have by then: it may not begin before the call has returned.
+  @Test func threadsThatSpillTakeTurns() throws {
+    let store = try TemporaryStore()
+    let environment = try store.create()
+    let table = try environment.table(named: "a")
+    let failures = Mutex<[String]>([])
+    DispatchQueue.concurrentPerform(iterations: 4) { thread in
+      for round in 0..<25 {
+        do {
+          var writer = try environment.beginWrite()
+          for index in 0..<8 {
+            let value = [UInt8](repeating: UInt8(round), count: 100_000)
+            try writer.put(table, [UInt8(thread), UInt8(index)].span.bytes, value.span.bytes)
+          }
+          try writer.spill()
+          if round % 3 == 2 { writer.abort() } else { try writer.commit() }
+        } catch {
+          failures.withLock { $0.append("\(error)") }
+        }
+      }
+    }
+    #expect(failures.withLock { $0 } == [])
+    let reader = try environment.beginRead()
+    for thread in UInt8(0)..<4 {
+      for index in UInt8(0)..<8 {
+        // Round 24 is the last one that commits.
+        let key = [thread, index]
+        guard let value = try reader.get(table, key.span.bytes) else {
+          Issue.record("nothing of \(key)")
+          continue
+        }
+        #expect(value.withUnsafeBytes { bytes in bytes.count == 100_000 && bytes.allSatisfy { $0 == 24 } })
+      }
+    }
+    #expect(try environment.auditPages().isConsistent)
   }
 
   // MARK: The probe
