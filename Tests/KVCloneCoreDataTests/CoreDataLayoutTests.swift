@@ -69,6 +69,14 @@ struct CoreDataLayoutTests {
       relationships: relationships.map { RelationshipDescription($0.name, toMany: $0.to, inverse: $0.inverse) })
   }
 
+  @Test("two root entities whose names differ in capitals only do not have one table between them")
+  func oneTableForTwo() throws {
+    let entities = ["Note", "NOTE"].map { EntityDescription(name: $0) }
+    let refusal = Store(entities: entities, joins: [:]).refusal()
+    #expect(refusal?.kind == .modelMismatch && refusal?.entity == "NOTE")
+    #expect(refusal?.message.contains("Note and NOTE have one table") == true, "\(refusal?.message ?? "nothing")")
+  }
+
   @Test("relationships that are called as others with a count")
   func countedNames() throws {
     var store = Store(

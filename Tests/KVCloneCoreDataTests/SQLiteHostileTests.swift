@@ -81,6 +81,76 @@ struct SQLiteHostileTests {
     }
   }
 
+  /// Each table's own tree is sound; the second one's root leads to the first one's leaves. Without a bound, N tables have N
+  /// times the rows.
+  @Test("tables that share pages below their roots are refused, in whatever order they are read")
+  func sharedTree() throws {
+    var writer = SQLiteWriter(pageSize: 512)
+    for name in ["T", "U"] { writer.add(name, Self.sql, SQLiteReaderTests.rows(100, large: 20)) }
+    let sound = writer.bytes()
+    func roots(_ file: SQLiteFile) throws -> [Int] {
+      try ["T", "U"].map { try #require(try file.table($0)).root }
+    }
+    let pages = try roots(SQLiteFile(SQLiteBytes(sound)))
+    var bytes = sound
+    let (first, second) = ((pages[0] - 1) * 512, (pages[1] - 1) * 512)
+    #expect(sound[first] == 0x05)
+    bytes.replaceSubrange(second..<second + 512, with: sound[first..<first + 512])
+    func count(_ file: SQLiteFile, _ name: String) throws -> Int {
+      let scan = try SQLiteScan(file, try #require(try file.table(name)))
+      var count = 0
+      while try scan.next() { count += 1 }
+      return count
+    }
+    for order in [["T", "U"], ["U", "T"]] {
+      let whole = try SQLiteFile(SQLiteBytes(sound))
+      // A table may be read again.
+      for name in order + order { #expect(try count(whole, name) == 100) }
+      let file = try SQLiteFile(SQLiteBytes(bytes))
+      for _ in 0..<2 { #expect(try count(file, order[0]) == 100) }
+      do {
+        _ = try count(file, order[1])
+        Issue.record("\(order): the pages were read for both")
+      } catch let error as SQLiteError {
+        #expect(error.kind == .damagedDatabase && error.message.contains("\(order[0]) and \(order[1]) share the page"))
+      }
+    }
+  }
+
+  @Test("rows of two tables that share an overflow chain are refused")
+  func sharedChainOfTables() throws {
+    var writer = SQLiteWriter(pageSize: 512)
+    for name in ["T", "U"] {
+      writer.add(name, Self.sql, [(1, [.null, .null, .null, .null, .longBlob(byteCount: 3_000)])])
+    }
+    let sound = writer.bytes()
+    let whole = try SQLiteFile(SQLiteBytes(sound))
+    let pages = try ["T", "U"].map { (try #require(try whole.table($0)).root - 1) * 512 }
+    var bytes = sound
+    bytes.replaceSubrange(pages[1]..<pages[1] + 512, with: sound[pages[0]..<pages[0] + 512])
+    let file = try SQLiteFile(SQLiteBytes(bytes))
+    func read(_ name: String) throws {
+      let scan = try SQLiteScan(file, try #require(try file.table(name)))
+      while try scan.next() { try scan.readChunks(4) { _ in } }
+    }
+    #expect(Self.kind { try read("T") } == nil)
+    #expect(Self.kind { try read("T") } == nil)
+    #expect(Self.kind { try read("U") } == .damagedDatabase)
+  }
+
+  @Test("a long default is not the value of every row that was written before its column")
+  func longDefault() throws {
+    for (length, isRead) in [(1_024, true), (1_025, false)] {
+      var writer = SQLiteWriter()
+      let text = String(repeating: "x", count: length)
+      writer.add("T", "CREATE TABLE T (Z_PK INTEGER PRIMARY KEY, S VARCHAR DEFAULT '\(text)')", [(1, [.null])])
+      let file = try SQLiteFile(SQLiteBytes(writer.bytes()))
+      let scan = try SQLiteScan(file, try #require(try file.table("T")))
+      #expect(try scan.next())
+      #expect(Self.kind { #expect(try scan.value(1) == .text(text)) } == (isRead ? nil : .unsupportedDatabase))
+    }
+  }
+
   @Test("a value may be read as often as one likes")
   func again() throws {
     var writer = SQLiteWriter(pageSize: 512)

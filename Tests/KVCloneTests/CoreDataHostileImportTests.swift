@@ -68,6 +68,27 @@ struct CoreDataHostileImportTests {
     #expect(place.others.isEmpty)
   }
 
+  @Test("tables that share pages are refused by plan and import, with broken rows skipped or not")
+  func sharedPages() throws {
+    var fixture = CoreDataFixture()
+    fixture.rows["ZSUMMARY"] = (Int64(1)...500).map { ($0, CoreDataFixture.summary(note: nil)) }
+    fixture.rows["ZTAG"] = (Int64(1)...500).map { ($0, CoreDataFixture.tag("tag \($0)")) }
+    let place = try CoreDataPlace(fixture)
+    var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: place.database)))
+    let file = try SQLiteFile(SQLiteBytes(bytes))
+    let roots = try ["ZSUMMARY", "ZTAG"].map { (try #require(try file.table($0)).root - 1) * file.pageSize }
+    #expect(bytes[roots[0]] == 0x05)
+    bytes.replaceSubrange(roots[1]..<roots[1] + file.pageSize, with: bytes[roots[0]..<roots[0] + file.pageSize])
+    try Data(bytes).write(to: URL(fileURLWithPath: place.database))
+    for skip in [false, true] {
+      for attempt in [{ _ = try place.plan(skip: skip) }, { _ = try place.run(skip: skip) }] as [() throws -> Void] {
+        let error = self.error(attempt)
+        #expect(error?.kind == .damagedDatabase && error?.message.contains("share the page") == true, "\(skip)")
+      }
+    }
+    #expect(place.others.isEmpty)
+  }
+
   @Test("no link leads to an externally stored value, at the end of its path or before it")
   func linkedFolder() throws {
     let place = try CoreDataPlace()

@@ -19,6 +19,7 @@ package final class SQLiteFile {
   /// What tells whether somebody wrote meanwhile.
   private let mark: Mark
   let isCancelled: () -> Bool
+  private var owners = SQLitePageOwners()
   private var known: [String: SQLiteTable]?
 
   /// Statements of tables are kept, so their bytes are bounded: a schema of a thousand tables has some megabytes.
@@ -111,6 +112,17 @@ package final class SQLiteFile {
     }
     guard bytes.count == pageSize else { throw .damaged("the file ends before the page does", page: number) }
     return bytes
+  }
+
+  /// The number by which a table's pages are claimed.
+  func number(ofTable name: String) -> UInt32 { owners.number(ofTable: name) }
+
+  /// Notes that a table leads to a page.
+  ///
+  /// - Throws: `damagedDatabase` where another table that was read leads there, too.
+  func claim(_ page: Int, for table: UInt32, named name: String) throws(SQLiteError) {
+    guard let other = owners.claim(page, for: table) else { return }
+    throw .damaged("the tables \(other) and \(name) share the page", page: page)
   }
 
   /// Throws `changedDatabase` if somebody wrote to the database since it was opened.

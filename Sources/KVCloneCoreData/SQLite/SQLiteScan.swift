@@ -23,7 +23,7 @@ package enum SQLiteValue: Hashable, Sendable {
 ///
 /// Invariant: a page has one place in one tree, as a part of it or of one row's overflow chain. Which were entered is kept, a bit a
 /// page, and the second way to one is an error: a tree or a chain that leads back into itself, or into another one, gives nothing
-/// twice.
+/// twice. Between tables, ``SQLitePageOwners`` holds the same.
 package final class SQLiteScan {
   /// Blobs up to this size are values.
   package static let inlineLimit = 64 << 10
@@ -51,6 +51,8 @@ package final class SQLiteScan {
   private var hasBegun = false
   /// The pages of the tree and of the overflow chains that were entered.
   private var entered = SQLitePageSet()
+  /// By which pages are claimed.
+  private let tableNumber: UInt32
   private var lastRowID: Int64?
   var payload = SQLitePayload()
   var fields: [SQLiteField] = []
@@ -63,6 +65,7 @@ package final class SQLiteScan {
     self.root = root
     self.name = name
     self.table = table
+    tableNumber = file.number(ofTable: name)
   }
 
   /// - Throws: `unsupportedDatabase` for tables that are no plain ones.
@@ -104,8 +107,9 @@ package final class SQLiteScan {
     return false
   }
 
-  private func requireFirstVisit(_ number: Int) throws(SQLiteError) {
-    guard entered.insert(number) else { throw .damaged("table \(name) leads to a page more than once", page: number) }
+  private func requireFirstVisit(_ page: Int) throws(SQLiteError) {
+    guard entered.insert(page) else { throw .damaged("table \(name) leads to a page more than once", page: page) }
+    try file.claim(page, for: tableNumber, named: name)
   }
 
   private func enter(_ number: Int) throws(SQLiteError) {
@@ -228,7 +232,7 @@ package final class SQLiteScan {
     guard let value = table.columns[column].defaultValue else {
       throw SQLiteError(
         .unsupportedDatabase,
-        "column \(table.columns[column].name) of table \(name) was added with a computed default; copy the database with VACUUM INTO"
+        "column \(table.columns[column].name) of table \(name) was added with a computed or a long default; copy the database with VACUUM INTO"
       )
     }
     return value

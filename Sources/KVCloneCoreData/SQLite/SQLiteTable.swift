@@ -5,7 +5,7 @@ package struct SQLiteTable: Sendable {
     package let name: String
     /// The declared type, in capitals; empty where there is none.
     package let type: String
-    /// What rows have that were written before the column was added; nil where that is an expression.
+    /// What rows have that were written before the column was added; nil where that is an expression, or long text.
     package let defaultValue: SQLiteValue?
   }
 
@@ -139,6 +139,10 @@ private struct CreateTableParser {
     rowIDColumn = place
   }
 
+  /// A longer default is none of Core Data's. It would be the value of each row that was written before: some bytes of a file
+  /// would be megabytes of values.
+  private static let defaultLimit = 1_024
+
   private static func defaultValue(_ constraints: [SQLToken]) -> SQLiteValue? {
     guard let place = constraints.firstIndex(where: { $0.isWord("DEFAULT") }) else { return .null }
     var rest = constraints.dropFirst(place + 1)
@@ -157,8 +161,8 @@ private struct CreateTableParser {
       case "FALSE": return .integer(0)
       default: return nil
       }
-    case .literal(let text): return .text(text)
-    case .quoted(let text): return .text(text)
+    case .literal(let text) where text.utf8.count <= defaultLimit: return .text(text)
+    case .quoted(let text) where text.utf8.count <= defaultLimit: return .text(text)
     default: return nil
     }
   }

@@ -159,8 +159,16 @@ struct CoreDataLayoutBuilder {
     }
   }
 
-  /// Refuses two tables that are one tree of pages: the same rows would be taken for different things, once for each of them.
+  /// Refuses two tables that are one tree of pages, and two root entities with one table, which names in other capitals may have:
+  /// the same rows would be read once for each of them.
   private func requireDistinctTables() throws {
+    var roots: [String: String] = [:]
+    for hierarchy in hierarchies {
+      if let other = roots.updateValue(hierarchy.root, forKey: hierarchy.table.name) {
+        throw mismatch(
+          "the entities \(other) and \(hierarchy.root) have one table, \(hierarchy.table.name)", hierarchy.root)
+      }
+    }
     var names: [Int: String] = [:]
     for table in hierarchies.map(\.table) + joins.map(\.table) {
       if let other = names[table.root], other != table.name {
@@ -258,6 +266,8 @@ struct CoreDataLayoutBuilder {
     let file = store.file
     let finder = try CoreDataJoinFinder(tables, model, numbers) { () throws(SQLiteError) in try file.checkCancelled() }
     let pairs = self.pairs()
+    // By table and column: a column that two relationships had would be read for each.
+    var foreignColumns: Set<[Int]> = []
     let outcomes = try finder.outcomes(of: pairs) { () throws(SQLiteError) in try file.checkCancelled() }
     for (pair, outcome) in zip(pairs, outcomes) {
       let join: CoreDataLayout.Join
@@ -268,6 +278,11 @@ struct CoreDataLayoutBuilder {
           throw mismatch(
             "the store has no table for the links of \(pair.entity).\(pair.relationship.name)", pair.entity,
             pair.relationship.name)
+        }
+        guard foreignColumns.insert([found.table.root, found.ownerColumn]).inserted else {
+          throw mismatch(
+            "the column for the links of \(pair.entity).\(pair.relationship.name) is that of another relationship as well",
+            pair.entity, pair.relationship.name)
         }
         join = found
       case .ambiguous:
