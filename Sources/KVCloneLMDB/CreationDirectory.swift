@@ -23,7 +23,7 @@ struct CreationDirectory: ~Copyable {
         lock = try WriterLockFile(path: paths.writerLock)
       } catch {
         // A sweeper was faster than we and took the directory away: another one, then.
-        let isSwept = !FileSystem.exists(path)
+        let isSwept = FileSystem.isAbsent(path)
         FileSystem.removeEmptyDirectory(path)
         attempts += 1
         if attempts < Self.maximumAttempts, isSwept { continue }
@@ -54,7 +54,7 @@ struct CreationDirectory: ~Copyable {
   /// - Parameter data: a descriptor of `data.mdb` that has been marked (`markBuilding`) since the file was made, which says in
   ///   the lock's place that somebody is at work.
   consuming func publishAlone(as store: StorePaths, data: Int32) throws(LMDBError) {
-    if FileSystem.exists(store.directory) { throw .storeExists(path: store.directory) }
+    if try FileSystem.exists(store.directory) { throw .storeExists(path: store.directory) }
     FileSystem.removeFile(paths.writerLock)
     try FileSystem.fsyncDirectory(paths.directory)
     try FileSystem.renameWithoutReplacing(paths.directory, to: store.directory)
@@ -78,8 +78,9 @@ struct CreationDirectory: ~Copyable {
       let paths = StorePaths(store.parent + "/" + name)
       guard let facts = try? FileSystem.facts(paths.directory), facts.kind == .directory, facts.owner == geteuid()
       else { continue }
-      // Never made here: a maker may just be about to publish without one.
-      if FileSystem.kind(paths.writerLock) == nil {
+      // Never made here: a maker may just be about to publish without one. A lock that cannot be looked up may be there, and
+      // locked: opening it fails then, and the directory stays.
+      if FileSystem.isAbsent(paths.writerLock) {
         sweepWithoutLock(paths)
         continue
       }
@@ -94,12 +95,14 @@ struct CreationDirectory: ~Copyable {
   /// publish, a `data.mdb` that nobody has marked any more.
   private static func sweepWithoutLock(_ paths: StorePaths) {
     let data = unsafe kvclone_open(paths.data, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0)
-    guard data >= 0 else { return sweepWithoutData(paths) }
+    // Only where there is none: one that cannot be opened may be about to be published.
+    if data == -ENOENT { return sweepWithoutData(paths) }
+    guard data >= 0 else { return }
     defer { close(data) }
     guard markBuilding(data), let own = try? FileSystem.facts(descriptor: data), own.kind == .regularFile,
       (try? FileSystem.facts(paths.data))?.identity == own.identity,
       // A maker makes the lock before it makes the file, and removes it with the file marked.
-      FileSystem.kind(paths.writerLock) == nil
+      FileSystem.isAbsent(paths.writerLock)
     else { return }
     remove(paths)
   }
@@ -108,7 +111,7 @@ struct CreationDirectory: ~Copyable {
   /// without it are nobody's.
   private static func sweepWithoutData(_ paths: StorePaths) {
     let names = FileSystem.names(inDirectory: paths.directory)
-    if FileSystem.kind(paths.writerLock) == nil {
+    if FileSystem.isAbsent(paths.writerLock) {
       for path in [paths.commitLog, paths.readerLock, paths.stagerLock]
       where names.contains(where: { path.hasSuffix("/" + $0) }) {
         FileSystem.removeFile(path)

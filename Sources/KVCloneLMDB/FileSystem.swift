@@ -15,7 +15,7 @@ package enum FileSystem {
   }
 
   /// What `lstat` says.
-  struct Facts: Sendable {
+  struct Facts: Sendable, Equatable {
     let kind: Kind
     let identity: Identity
     let owner: UInt32
@@ -26,23 +26,36 @@ package enum FileSystem {
   }
 
   /// Whether something is at `path`, a dangling link included.
-  package static func exists(_ path: String) -> Bool {
-    kind(path) != nil
+  ///
+  /// - Throws: `io` where the system does not answer: no error is taken for an absence.
+  package static func exists(_ path: String) throws(LMDBError) -> Bool {
+    try facts(path) != nil
   }
 
-  /// What is at `path`, or nil.
-  package static func kind(_ path: String) -> Kind? {
-    (try? facts(path))?.kind
-  }
-
-  /// What is at `path`, or nil if nothing is there. Throws where nobody can tell.
-  package static func knownKind(_ path: String) throws(LMDBError) -> Kind? {
+  /// What is at `path`, or nil if nothing is there.
+  ///
+  /// - Throws: `io` where the system does not answer.
+  package static func kind(_ path: String) throws(LMDBError) -> Kind? {
     try facts(path)?.kind
   }
 
-  /// The size of a file in bytes, or nil if there is none.
-  package static func byteCount(_ path: String) -> Int? {
-    (try? facts(path))?.byteCount
+  /// Whether nothing is at `path` for certain; false where the system does not answer. For decisions to remove or to retry,
+  /// which an unknown state must not lead to.
+  static func isAbsent(_ path: String) -> Bool {
+    do throws(LMDBError) { return try facts(path) == nil } catch { return false }
+  }
+
+  /// The path of an open file as the kernel knows it; nil where /proc does not tell.
+  static func path(ofDescriptor descriptor: Int32) -> String? {
+    var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = unsafe readlink("/proc/self/fd/\(descriptor)", &bytes, bytes.count)
+    guard count > 0, count < bytes.count else { return nil }
+    return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// What an open descriptor leads to.
+  package static func kind(descriptor: Int32) throws(LMDBError) -> Kind {
+    try facts(descriptor: descriptor).kind
   }
 
   /// What `lstat` says of `path`, or nil if nothing is there.
@@ -51,7 +64,7 @@ package enum FileSystem {
     guard unsafe lstat(path, &status) == 0 else {
       let code = errno
       if code == ENOENT || code == ENOTDIR { return nil }
-      throw .io(errno: code, operation: "lstat")
+      throw .io(errno: code, operation: "lstat of \(path)")
     }
     return Facts(status)
   }
@@ -91,6 +104,8 @@ package enum FileSystem {
 
   /// What is left on a file system, in bytes.
   struct FreeSpace: Sendable, Equatable {
+    /// All bytes of the file system.
+    let size: Int
     /// What nobody can write more than, and only root may write all of.
     let largest: Int
     /// What this user may write, as far as the user's name tells.
@@ -109,7 +124,8 @@ package enum FileSystem {
       return overflow ? .max : max(0, bytes)
     }
     let largest = bytes(facts.f_bfree)
-    return FreeSpace(largest: largest, usable: geteuid() == 0 ? largest : bytes(facts.f_bavail))
+    return FreeSpace(
+      size: bytes(facts.f_blocks), largest: largest, usable: geteuid() == 0 ? largest : bytes(facts.f_bavail))
   }
 
   /// Whether a directory is on btrfs; false where nobody says.
@@ -127,7 +143,7 @@ package enum FileSystem {
     if code == EINVAL || code == ENOSYS {
       // A file system without RENAME_NOREPLACE. Directories are still safe: rename(2) replaces no directory that has
       // something in it.
-      if exists(to) { throw .storeExists(path: to) }
+      if try exists(to) { throw .storeExists(path: to) }
       code = unsafe rename(from, to) == 0 ? 0 : errno
     }
     if code == EEXIST || code == ENOTEMPTY { throw .storeExists(path: to) }

@@ -13,7 +13,7 @@ extension LMDBEnvironment {
   ) throws -> LMDBEnvironment {
     let given = StorePaths(directory)
     try LMDBLibrary.check()
-    if FileSystem.exists(given.directory) { throw LMDBError.storeExists(path: given.directory) }
+    if try FileSystem.exists(given.directory) { throw LMDBError.storeExists(path: given.directory) }
     guard try FileSystem.facts(given.parent) != nil else { throw LMDBError.noStore(path: given.parent) }
     try NetworkFileSystems.check(given.parent, trustedFuse: options.trustedFuseFileSystems)
     // What `initialise` does may change the working directory.

@@ -35,19 +35,23 @@ extension LMDBEnvironment {
       ? WriterLockFile(readOnlyPath: paths.writerLock) : WriterLockFile(path: paths.writerLock)
     let raw = try openRaw(paths.directory, options, minimumMap: found.byteCount)
     var commitLog: CommitLog?
+    var others: [FileSystem.Identity] = []
     do throws(LMDBError) {
       let opened = try unsafe descriptorIdentity(raw.pointer)
       if opened != found.identity { throw .replacedWhileOpening(path: paths.data) }
       if let lockFile, !options.isReadOnly {
         commitLog = try CommitLog(paths, lockFile, byteLimit: options.commitLogLimit, identity: opened)
       }
+      // A lock file that is not known here could be opened by another name, and closing it would drop LMDB's locks.
+      for path in [paths.readerLock, paths.writerLock, paths.stagerLock] {
+        if let other = try FileSystem.facts(path) { others.append(other.identity) }
+      }
     } catch {
       raw.close()
       throw error
     }
     if !options.isReadOnly { lockFile?.beginReserve() }
-    let others = [paths.readerLock, paths.writerLock, paths.stagerLock]
-    EnvironmentRegistry.attach(others.compactMap { (try? FileSystem.facts($0))??.identity }, to: found.identity)
+    EnvironmentRegistry.attach(others, to: found.identity)
     return LMDBEnvironment(
       raw: raw, directory: paths.directory, options: options, identity: found.identity, lockFile: lockFile,
       commitLog: commitLog, isShorterThanLastPage: found.isShorterThanLastPage)

@@ -186,8 +186,18 @@ extension LMDBError: CustomStringConvertible {
     case .io(EROFS, let operation):
       "\(operation) failed: the file system is mounted read-only. Remount it, or open the store read-only."
     case .io(let errno, let operation):
-      "\(operation) failed with error \(errno) (\(errorText(errno))). See the kernel's log for the device."
+      "\(operation) failed with error \(errno) (\(errorText(errno))). \(Self.advice(for: errno))"
     default: ""
+    }
+  }
+
+  /// What to do about an error of a system call.
+  private static func advice(for errno: Int32) -> String {
+    switch errno {
+    case EACCES, EPERM: "Check the permissions of the path and of the directories on the way to it."
+    case ELOOP: "Symbolic links on the path lead in a circle; name the real path."
+    case ENAMETOOLONG: "Use a shorter path."
+    default: "See the kernel's log for the device."
     }
   }
 }

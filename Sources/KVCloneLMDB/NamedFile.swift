@@ -27,9 +27,15 @@ package enum NamedFile {
   }
 
   /// Whether the file, or what a link there leads to, belongs to a store that is open in this process. Nothing is opened.
-  package static func belongsToStore(_ path: String) -> Bool {
+  ///
+  /// - Throws: `system` where the system does not answer: an unknown file may be a store's, and is not to be replaced.
+  package static func belongsToStore(_ path: String) throws(Refusal) -> Bool {
     var status = stat()
-    guard unsafe stat(path, &status) == 0 else { return false }
+    guard unsafe stat(path, &status) == 0 else {
+      let code = errno
+      if code == ENOENT || code == ENOTDIR { return false }
+      throw .system(errno: code)
+    }
     return EnvironmentRegistry.ownsFile(FileSystem.Facts(status).identity)
   }
 
@@ -40,7 +46,7 @@ package enum NamedFile {
 
   /// - Parameter afterCheck: for tests, which exchange the file then.
   static func openToRead(_ path: String, afterCheck: () -> Void) throws(Refusal) -> Int32 {
-    if belongsToStore(path) { throw .belongsToStore }
+    if try belongsToStore(path) { throw .belongsToStore }
     afterCheck()
     let file = unsafe kvclone_open(path, O_RDONLY | O_CLOEXEC, 0)
     guard file >= 0 else { throw .system(errno: -file) }
@@ -81,7 +87,12 @@ package enum NamedFile {
     }
     // Looked at before it is opened: closing a file of a store is what does the harm, and opening a pipe waits for its writer.
     let known: FileSystem.Facts?
-    do throws(LMDBError) { known = try FileSystem.facts(name, in: folder) } catch { throw .notPlain }
+    do throws(LMDBError) {
+      known = try FileSystem.facts(name, in: folder)
+    } catch {
+      if case .io(let code, _) = error { throw refusal(code) }
+      throw .notPlain
+    }
     guard let known else { throw .system(errno: ENOENT) }
     guard known.kind == .regularFile else { throw .notPlain }
     if EnvironmentRegistry.ownsFile(known.identity) { throw .belongsToStore }
@@ -107,7 +118,7 @@ package enum NamedFile {
   /// Makes a new file that only its owner may read and write. An older one of that name is removed, unless it belongs to
   /// a store; the file itself, which may have other names, is not touched.
   package static func create(_ path: String) throws(Refusal) -> Int32 {
-    if belongsToStore(path) { throw .belongsToStore }
+    if try belongsToStore(path) { throw .belongsToStore }
     FileSystem.removeFile(path)
     let file = unsafe kvclone_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw .system(errno: -file) }

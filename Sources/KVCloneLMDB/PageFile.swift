@@ -111,7 +111,10 @@ package final class PageFile: Sendable {
 
   /// The right to write, if nobody has it and there is a lock file: one that is missing is not made.
   private static func lock(_ paths: StorePaths, _ timeout: Duration) -> WriterLockFile? {
-    guard FileSystem.kind(paths.writerLock) == .regularFile, let lock = try? WriterLockFile(path: paths.writerLock)
+    // Unlike elsewhere, no answer counts as no lock: a damaged directory must not keep its pages from being read, and
+    // whether they changed is looked at afterwards (`isStillCurrent`).
+    guard (try? FileSystem.kind(paths.writerLock)) == .regularFile,
+      let lock = try? WriterLockFile(path: paths.writerLock)
     else { return nil }
     let deadline = monotonicNanoseconds() &+ timeout.clampedNanoseconds
     guard (try? lock.acquire(deadline: deadline, label: "check")) != nil else { return nil }

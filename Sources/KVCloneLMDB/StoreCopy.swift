@@ -15,7 +15,7 @@ package struct StoreCopy: ~Copyable {
     to directory: String, copyOnWrite: CopyOnWrite = .asAbove, trustedFuse: Set<String> = []
   ) throws(LMDBError) {
     let given = StorePaths(directory)
-    if FileSystem.exists(given.directory) { throw .storeExists(path: given.directory) }
+    if try FileSystem.exists(given.directory) { throw .storeExists(path: given.directory) }
     guard try FileSystem.facts(given.parent) != nil else { throw .noStore(path: given.parent) }
     try NetworkFileSystems.check(given.parent, trustedFuse: trustedFuse)
     let place = try given.resolved()

@@ -16,7 +16,7 @@ package struct UnfinishedFolder: ~Copyable {
   /// Begins a folder (0700) that is to be at `path`, where nothing may be.
   package init(for path: String) throws(LMDBError) {
     let given = StorePaths(path)
-    if FileSystem.exists(given.directory) { throw .storeExists(path: given.directory) }
+    if try FileSystem.exists(given.directory) { throw .storeExists(path: given.directory) }
     guard try FileSystem.facts(given.parent) != nil else { throw .noStore(path: given.parent) }
     let place = try given.resolved()
     kvclone_fill_standard_descriptors()

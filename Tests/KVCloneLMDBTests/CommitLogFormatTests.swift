@@ -106,7 +106,7 @@ import Testing
   @Test func aNewLogHasTwoEmptyHeadsAndRoom() throws {
     let store = try TemporaryStore()
     let environment = try store.create(["a"])
-    #expect(!FileSystem.exists(store.log))
+    #expect(try !FileSystem.exists(store.log))
     environment.close()
     let directory = open(store.path, O_RDONLY | O_DIRECTORY)
     defer { close(directory) }

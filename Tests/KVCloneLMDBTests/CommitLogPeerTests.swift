@@ -190,7 +190,7 @@ import Testing
     #expect(peer.lines(2) == ["ok", "ok"])
     for turn in 0..<turns {
       #expect(peer.lines(turn == 0 ? 4 : 5).suffix(1) == ["waiting"])
-      if FileSystem.exists(store.log) {
+      if try FileSystem.exists(store.log) {
         #expect(try store.logText().head?.isInUse == isPeerLogging)
         #expect(try numbers(copy().open()) == [1, 2])
       }

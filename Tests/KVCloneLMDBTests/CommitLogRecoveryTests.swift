@@ -21,7 +21,7 @@ import Testing
     let workload = try LogWorkload(environment, seed: UInt64(seed))
     var moments: [Moment] = []
     func note() throws {
-      let log = FileSystem.exists(store.log) ? try store.bytes(store.log) : []
+      let log = try FileSystem.exists(store.log) ? try store.bytes(store.log) : []
       moments.append(
         Moment(
           commit: try environment.info().commitNumber, data: try store.bytes(store.data), log: log,

@@ -48,16 +48,16 @@ import Testing
       for path in [file, hard, soft] {
         #expect(refusal(path) == .belongsToStore, "\(path)")
         #expect(throws: NamedFile.Refusal.belongsToStore) { try NamedFile.create(path) }
-        #expect(FileSystem.exists(path))
-        #expect(NamedFile.belongsToStore(path))
+        #expect(try FileSystem.exists(path))
+        #expect(try NamedFile.belongsToStore(path))
       }
     }
     #expect(try posixLockCount(lock) == locks)
     // Of a closed store, and of one that was never open here, they are files like others.
     environment.close()
     withExtendedLifetime(stagers) {}
-    #expect(!NamedFile.belongsToStore(store.data))
-    #expect(!NamedFile.belongsToStore(lock))
+    #expect(try !NamedFile.belongsToStore(store.data))
+    #expect(try !NamedFile.belongsToStore(lock))
   }
 
   @Test func opensOtherFiles() throws {

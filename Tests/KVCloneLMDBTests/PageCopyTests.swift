@@ -172,13 +172,13 @@ import Testing
     try FileSystem.createDirectory(empty)
     // One that lives is left alone, with its lock and without.
     let copy = try StoreCopy(to: store.root + "/copy")
-    #expect(!FileSystem.exists(dead) && !FileSystem.exists(empty))
+    #expect(try !FileSystem.exists(dead) && !FileSystem.exists(empty))
     let directory = copy.directory
     CreationDirectory.sweep(for: StorePaths(store.root + "/copy"))
-    #expect(FileSystem.exists(directory + "/data.mdb"))
+    #expect(try FileSystem.exists(directory + "/data.mdb"))
     FileSystem.removeFile(directory + "/writer.lock")
     CreationDirectory.sweep(for: StorePaths(store.root + "/copy"))
-    #expect(FileSystem.exists(directory + "/data.mdb"))
+    #expect(try FileSystem.exists(directory + "/data.mdb"))
     let file = try PageFile(at: store.path)
     _ = try copy.copyPages(of: file) { _ in }
     try copy.publish()

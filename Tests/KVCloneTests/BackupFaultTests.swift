@@ -56,7 +56,7 @@ struct BackupFaultTests {
     let report = try file.check(bytes, CheckOptions(readData: true))
     #expect(report.damages.contains { $0.message.contains("in use, and on the free list") })
     expectError(.damaged) { try ObjectStore.restore(from: file.path, to: root + "/restored") }
-    #expect(!FileSystem.exists(root + "/restored"))
+    #expect(try !FileSystem.exists(root + "/restored"))
   }
 
   @Test("a value that is damaged is in no backup, and what else is wrong only where nobody looks")
@@ -77,7 +77,7 @@ struct BackupFaultTests {
       }
       #expect(error?.message.contains("check") == true)
     }
-    #expect(!FileSystem.exists(root + "/b"))
+    #expect(try !FileSystem.exists(root + "/b"))
     try fixture.store.backup(to: root + "/unread", options: BackupOptions(verification: .none))
     expectError(.damaged) { try ObjectStore.restore(from: root + "/unread", to: root + "/b") }
     #expect(try FileManager.default.contentsOfDirectory(atPath: root).sorted() == ["sound", "test.kvclone", "unread"])
@@ -113,7 +113,7 @@ struct BackupFaultTests {
     try fixture.delete(fixture.tables.blobs, chunk.key)
     let error = expectError(.damaged) { try fixture.store.backup(to: root + "/b") }
     #expect(error?.message.contains("chunks are there") == true, "\(String(describing: error))")
-    #expect(!FileSystem.exists(root + "/b"))
+    #expect(try !FileSystem.exists(root + "/b"))
   }
 
   @Test("sources that are open, linked, or of other modes are refused")

@@ -85,7 +85,7 @@ struct BackupTests {
     let result = try fixture.store.backup(to: backup)
     #expect(try fixture.store.check().isClean)
     #expect(try result.commit == fixture.store.info().commit)
-    #expect(FileSystem.byteCount(backup + "/data.mdb") == Int(result.byteCount))
+    #expect(try byteCount(ofFile: backup + "/data.mdb") == Int(result.byteCount))
     #expect(result.byteCount == UInt64(result.pageCount) * 4096)
     #expect(try FileManager.default.contentsOfDirectory(atPath: backup) == ["data.mdb"])
     #expect(try BackupFixture.mode(backup) == 0o700)

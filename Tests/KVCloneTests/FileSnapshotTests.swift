@@ -17,7 +17,7 @@ struct FileSnapshotTests {
     #expect(result.isReflink == (result.copyReason == nil))
     #expect(result.isReflink || result.copyReason == .fileSystem)
     #expect(try result.commit == fixture.store.info().commit)
-    #expect(FileSystem.byteCount(path + "/data.mdb") == Int(result.byteCount))
+    #expect(try byteCount(ofFile: path + "/data.mdb") == Int(result.byteCount))
     try fixture.store.insert("Folder", ["code": .string("later")])
     #expect(try FileManager.default.contentsOfDirectory(atPath: path) == ["data.mdb"])
     #expect(try BackupFixture.mode(path) == 0o700)

@@ -74,7 +74,7 @@ struct IncrementTests {
     let result = try fixture.store.backup(to: fixture.path("i"), options: BackupOptions(since: "a"))
     #expect(try result.commit == fixture.store.info().commit)
     #expect(result.since == "a" && (result.entryCount ?? 0) > 300)
-    #expect(FileSystem.byteCount(fixture.path("i") + "/data.mdb") == Int(result.byteCount))
+    #expect(try byteCount(ofFile: fixture.path("i") + "/data.mdb") == Int(result.byteCount))
     #expect(result.byteCount == UInt64(result.pageCount) * 4096)
     #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.path("i")) == ["data.mdb"])
     #expect(try BackupFixture.mode(fixture.path("i")) == 0o700)

@@ -211,3 +211,8 @@ extension ObjectStore {
     }
   }
 }
+
+/// The length of a file in bytes; nil where there is none.
+func byteCount(ofFile path: String) throws -> Int? {
+  (try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber)?.intValue
+}

@@ -92,7 +92,7 @@ struct CoreDataImportSource {
   /// Nil where there is no such file. No link is followed: that of the given path was, and a log is beside its database.
   private static func open(_ path: String) throws(CoreDataImportError) -> SQLiteHandle? {
     do throws(LMDBError) {
-      if try FileSystem.knownKind(path) == nil { return nil }
+      if try !FileSystem.exists(path) { return nil }
     } catch {
       // A log that was there would be left out, and the transactions in it.
       throw CoreDataImportError(

@@ -98,7 +98,7 @@ extension ObjectStore {
     _ source: String, _ path: String, _ options: CoreDataImportOptions,
     _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ cancellation: Cancellation?
   ) throws -> CoreDataImportReport {
-    if FileSystem.exists(path) {
+    if try storeErrors({ () throws(LMDBError) in try FileSystem.exists(path) }) {
       throw StoreError(.storeExists, "there is something at \(path) already; choose another path")
     }
     let isCancelled = Self.isCancelled(cancellation)

@@ -63,9 +63,26 @@ package struct TransferFiles {
       return FileHandle(fileDescriptor: try NamedFile.openToRead(path), closeOnDealloc: true)
     } catch .belongsToStore {
       throw storeFile(name)
+    } catch .system(errno: ENOENT) {
+      throw TransferError(.invalidFile, "\(name) does not exist; check its name")
     } catch {
       throw TransferError(.invalidFile, "\(name) cannot be opened (\(error.reason)); check its permissions")
     }
+  }
+
+  /// Whether an open file is a regular one: others (pipes, terminals, devices) may wait for another process at every read, so
+  /// none is read while a lock is held.
+  ///
+  /// - Throws: ``TransferError/Kind/invalidFile`` for directories.
+  package static func isRegular(_ handle: FileHandle, _ name: String) throws(TransferError) -> Bool {
+    let kind: FileSystem.Kind
+    do throws(LMDBError) {
+      kind = try FileSystem.kind(descriptor: handle.fileDescriptor)
+    } catch {
+      throw TransferError(.invalidFile, "\(name) cannot be read (\(error.message))")
+    }
+    if kind == .directory { throw TransferError(.invalidFile, "\(name) is a directory; name the file in it") }
+    return kind == .regularFile
   }
 
   /// The next bytes; nil at the end.
@@ -80,7 +97,13 @@ package struct TransferFiles {
 
   /// Refuses to replace a file that belongs to a store.
   package static func refuseStoreFile(_ path: String) throws(TransferError) {
-    if NamedFile.belongsToStore(path) { throw storeFile(path) }
+    do throws(NamedFile.Refusal) {
+      if try !NamedFile.belongsToStore(path) { return }
+    } catch {
+      throw TransferError(
+        .invalidFile, "whether \(path) belongs to the store cannot be found out (\(error.reason)); name another file")
+    }
+    throw storeFile(path)
   }
 
   private static func storeFile(_ name: String) -> TransferError {
@@ -94,7 +117,15 @@ package struct TransferFiles {
     try? manager.createDirectory(
       atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     let path = "\(directory)/\(name)"
-    if let type = try? manager.attributesOfItem(atPath: path)[.type] as? FileAttributeType, type != .typeRegular {
+    let kind: FileSystem.Kind?
+    do throws(LMDBError) {
+      kind = try FileSystem.kind(path)
+    } catch {
+      throw TransferError(
+        .invalidFile,
+        "\(name) cannot be looked up in the directory for blobs (\(error.message)); name another directory")
+    }
+    guard kind == nil || kind == .regularFile else {
       throw TransferError(.invalidFile, "\(name) exists in the directory for blobs and is not a regular file")
     }
     do {
