@@ -139,6 +139,16 @@ extension LMDBEnvironment {
     return try body()
   }
 
+  /// The store's directory as it is named now: one that was moved while the store is open is followed. Where the system does
+  /// not tell, the name that it was opened by.
+  package var currentDirectory: String {
+    let path = try? whileOpen { () throws(LMDBError) -> String? in
+      core.descriptor.flatMap(FileSystem.path(ofDescriptor:))
+    }
+    guard let path, path.hasSuffix("/data.mdb") else { return directory }
+    return String(path.dropLast("/data.mdb".utf8.count))
+  }
+
   private func statistics(
     _ table: LMDBTable, _ handle: LMDBTransactionHandle
   ) throws(LMDBError) -> LMDBStatistics {

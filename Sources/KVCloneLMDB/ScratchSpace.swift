@@ -59,7 +59,7 @@ package final class ScratchSpace {
   }
 
   private func map(_ size: Int) throws(LMDBError) -> Region {
-    if descriptor < 0 { descriptor = try Self.makeFile(in: directory) }
+    if descriptor < 0 { descriptor = try UnnamedFile.make(in: directory) }
     var code: Int32
     repeat { code = posix_fallocate(descriptor, off_t(fileLength), off_t(size)) } while code == EINTR
     guard code == 0 else { throw LMDBError(code: code, operation: "posix_fallocate of scratch space") }
@@ -69,22 +69,6 @@ package final class ScratchSpace {
     }
     fileLength += size
     return unsafe Region(start: start, byteCount: size, isMapped: true)
-  }
-
-  /// A file that is gone from its folder before anything is in it, so that it ends with the process, however that ends.
-  private static func makeFile(in directory: String) throws(LMDBError) -> Int32 {
-    // Where the file system can, it never has a name, and nothing is left however the process ends.
-    let unnamed = unsafe kvclone_open_unnamed(directory)
-    if unnamed >= 0 { return unnamed }
-    let path = "\(directory)/scratch-\(getpid())-\(UInt64.random(in: 0 ... .max))"
-    let file = unsafe kvclone_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard file >= 0 else { throw LMDBError(code: -file, operation: "open scratch space") }
-    guard unsafe unlink(path) == 0 else {
-      let code = errno
-      close(file)
-      throw LMDBError(code: code, operation: "unlink scratch space")
-    }
-    return file
   }
 
   deinit {

@@ -67,10 +67,11 @@
       }
     }
 
-    /// Loads a file of NDJSON as `ObjectStore.load` does, in the store's turn for writes, and records it as a write.
+    /// Loads a file of NDJSON as `ObjectStore.load` does, in the store's turn for writes, and records it as a write. A
+    /// pipe is spooled before its turn comes.
     public func load(contentsOf path: String, options: LoadOptions = LoadOptions()) async throws -> LoadResult {
       try await recorded {
-        try await self.store.onWriterQueue { try self.store.load(contentsOf: path, options: options) }
+        try await self.store.loadInTurn(contentsOf: path, options: options)
       }
     }
 

@@ -71,6 +71,7 @@ private final class LMDBPeer {
     case "opens": try open(times: number)
     case "library": return "LMDB \(LMDBLibrary.version)"
     case "lacks-log": return try PageFile(at: path, isUntouched: true).lacksLog ? "lacks log" : "has log"
+    case "spool": try spool(number)
     case "info": return "map \(try required().info().mapSize)"
     case "writer": return try required().currentWriter?.label ?? "none"
     // Transactions.
@@ -139,6 +140,13 @@ private final class LMDBPeer {
       try writer.put(table, key.span.bytes, key.span.bytes)
       try writer.commit()
     }
+  }
+
+  /// Spools so many mebibytes in the directory that the store is in.
+  private func spool(_ mebibytes: Int) throws {
+    let file = try SpoolFile(directory: (path as NSString).deletingLastPathComponent)
+    let piece = [UInt8](repeating: 1, count: 1 << 20)
+    for _ in 0..<mebibytes { try file.append(piece.span.bytes) }
   }
 
   private func count() throws -> Int {

@@ -50,18 +50,22 @@ private func wander(in root: String) throws {
     attempt("info") { _ = try store.info() }
     attempt("check") { if try !store.check().damages.isEmpty { say("damaged") } }
   }
-  work()
-  attempt("load") {
-    var isFirst = true
-    _ = try store.load { buffer in
-      // More lines than are kept in memory.
-      if isFirst { for number in 1...70_000 { buffer += Array("{\"id\":\"Item/\(number)\"}\n".utf8) } }
-      defer { isFirst = false }
-      return isFirst
+  func load(_ lines: Int) {
+    attempt("load") {
+      var isFirst = true
+      _ = try store.load { buffer in
+        if isFirst { for number in 1...lines { buffer += Array("{\"id\":\"Item/\(number)\"}\n".utf8) } }
+        defer { isFirst = false }
+        return isFirst
+      }
     }
   }
+  work()
+  // More lines than are kept in memory.
+  load(70_000)
   try manager.moveItem(atPath: root + "/store", toPath: root + "/elsewhere")
   work()
+  load(10)
 }
 
 /// Changes a store that others change, too, and prints each step that was committed as a line of JSON.

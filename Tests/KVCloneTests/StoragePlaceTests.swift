@@ -13,7 +13,7 @@ struct StoragePlaceTests {
     defer { try? FileManager.default.removeItem(atPath: root) }
     let peer = try PeerProcess("wander", [root])
     let steps = ["set", "clone", "stage", "info", "check"]
-    for step in steps + ["load"] + steps { #expect(peer.hear() == step + " ok") }
+    for step in steps + ["load"] + steps + ["load"] { #expect(peer.hear() == step + " ok") }
     #expect(peer.hear() == nil)
     #expect(try FileManager.default.contentsOfDirectory(atPath: root) == ["elsewhere"])
   }
@@ -47,7 +47,7 @@ struct StoragePlaceTests {
     #expect(throws: LMDBError.noStore(path: environment.directory)) {
       _ = try StagerLockFile(directory: environment.directory, beside: environment.identity)
     }
-    #expect(!FileSystem.exists(root + "/store/stagers.lock"))
+    #expect(try !FileSystem.exists(root + "/store/stagers.lock"))
     environment.close()
     other.close()
   }

@@ -76,10 +76,90 @@ struct StandardInputTests {
     try scratch.succeed("check", "--read-data")
   }
 
+  /// Whether a process has a file without a name open in the store's directory.
+  private func isSpooling(_ process: Int32, _ scratch: Scratch) -> Bool {
+    let manager = FileManager.default
+    let folder = "/proc/\(process)/fd"
+    let links = ((try? manager.contentsOfDirectory(atPath: folder)) ?? []).compactMap {
+      try? manager.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")
+    }
+    return links.contains { $0.hasSuffix("(deleted)") && $0.contains("/store/") }
+  }
+
+  @Test("a load waits for its standard input without the write lock")
+  func slowInput() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    for options in [[], ["--batch", "2"]] {
+      let before = try scratch.succeed("info", "--json").json()["objects"] as? Int ?? -1
+      let load = scratch.process(["--store", scratch.store, "load", "-"] + options)
+      let pipe = Pipe()
+      load.standardInput = pipe
+      load.standardOutput = FileHandle.nullDevice
+      try load.run()
+      for number in 1...3 {
+        try pipe.fileHandleForWriting.write(contentsOf: Data("{\"id\":\"Item/\(number)\"}\n".utf8))
+        try scratch.succeed("insert", "Item")
+      }
+      try pipe.fileHandleForWriting.close()
+      load.waitUntilExit()
+      #expect(load.terminationStatus == 0)
+      #expect(try scratch.succeed("info", "--json").json()["objects"] as? Int == before + 6)
+    }
+    try scratch.succeed("check")
+  }
+
+  @Test("input that does not fit on the disk is an error, and leaves nothing")
+  func fullDisk() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    let names = try FileManager.default.contentsOfDirectory(atPath: scratch.store).sorted()
+    // Blank lines need no room in the store. In blocks of 512 bytes or 1 KiB, as the shell has it: 1 or 2 MiB.
+    let run = try scratch.runProgram(
+      "/bin/sh",
+      [
+        "-c", #"ulimit -f 2048; yes "" | head -c 8000000 | "$0" -s "$1" --json load -"#, Scratch.executable,
+        scratch.store,
+      ])
+    #expect(run.code == 1)
+    #expect(try run.error()["kind"] as? String == "diskFull", "\(run.errors)")
+    #expect(run.errors.contains("spooled"), "\(run.errors)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.store).sorted() == names)
+    try scratch.succeed("check")
+  }
+
+  @Test("a standard error that nothing reads stops no load that shows progress")
+  func blockedProgress() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    let load = scratch.process(["--store", scratch.store, "load", "-", "--verbose"])
+    let (input, errors) = (Pipe(), Pipe())
+    // A pipe has room for 64 KiB.
+    try errors.fileHandleForWriting.write(contentsOf: Data(count: 65_536))
+    load.standardInput = input
+    load.standardOutput = FileHandle.nullDevice
+    load.standardError = errors
+    try load.run()
+    // Progress is shown once a second.
+    for number in 1...2 {
+      try input.fileHandleForWriting.write(contentsOf: Data("{\"id\":\"Item/\(number)\"}\n".utf8))
+      if number == 1 { Thread.sleep(forTimeInterval: 1.2) }
+    }
+    try input.fileHandleForWriting.close()
+    let deadline = Date(timeIntervalSinceNow: 30)
+    while load.isRunning, Date() < deadline { Thread.sleep(forTimeInterval: 0.02) }
+    #expect(!load.isRunning, "it waits for its standard error")
+    if load.isRunning { load.terminate() }
+    load.waitUntilExit()
+    #expect(load.terminationStatus == 0)
+    #expect(try scratch.succeed("info", "--json").json()["objects"] as? Int == 2)
+  }
+
   @Test("an interrupted load says what its batches have committed")
   func interruptedBatches() throws {
     let scratch = try Scratch()
     try scratch.makeStore()
+    let names = try FileManager.default.contentsOfDirectory(atPath: scratch.store).sorted()
     for batch in [["--batch", "10"], []] {
       var before = try scratch.succeed("info", "--json").json()["objects"] as? Int ?? -1
       let load = scratch.process(["--store", scratch.store, "load", "-"] + batch)
@@ -95,10 +175,13 @@ struct StandardInputTests {
       // The rest of a batch, or everything, waits for more lines, which do not come.
       for _ in 0..<200 {
         let isDone = try scratch.succeed("info", "--json").json()["objects"] as? Int == before + expected
-        // Without batches, once the transaction has begun.
-        if try isDone && (!batch.isEmpty || scratch.tool("insert", "Item").code == 11) { break }
-        if isDone { before += 1 }
+        if isDone, isSpooling(load.processIdentifier, scratch) { break }
       }
+      #expect(isSpooling(load.processIdentifier, scratch))
+      #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.store).sorted() == names)
+      // Others do not wait for it.
+      try scratch.succeed("insert", "Item")
+      before += 1
       load.interrupt()
       load.waitUntilExit()
       #expect(load.terminationReason == .exit && load.terminationStatus == 130)

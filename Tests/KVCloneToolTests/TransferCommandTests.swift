@@ -217,26 +217,28 @@ struct TransferCommandTests {
     #expect(try scratch.tool("dump", "Nobody").code == 1)
   }
 
-  @Test("a writer holds the store (11); an interrupt ends it (130) with nothing half done")
+  @Test("a load of a file holds the store (11); an interrupt ends it (130) with nothing half done")
   func busyAndInterrupt() throws {
     let scratch = try Scratch()
     try scratch.makeStore()
-    let load = scratch.process(["--store", scratch.store, "load", "-"])
-    let pipe = Pipe()
-    load.standardInput = pipe
+    // A file is read while the lock is held. It has enough lines for the load to be met in its transaction.
+    try scratch.write(Scratch.notes(200_000), to: "notes.ndjson")
+    let load = scratch.process(["--store", scratch.store, "load", scratch.file("notes.ndjson")])
     load.standardOutput = FileHandle.nullDevice
     load.standardError = FileHandle.nullDevice
     try load.run()
-    try pipe.fileHandleForWriting.write(contentsOf: Data("{\"id\":\"Item/1\"}\n".utf8))
     // Inserts succeed until the load has begun its transaction.
     var inserted = 0
     var code: Int32 = 0
-    while code == 0, inserted < 1000 {
+    while code == 0, inserted < 1000, load.isRunning {
+      kill(load.processIdentifier, SIGSTOP)
       code = try scratch.tool("insert", "Item").code
       if code == 0 { inserted += 1 }
+      if code != 11 { kill(load.processIdentifier, SIGCONT) }
     }
     #expect(code == 11)
     #expect(try scratch.succeed("info", "--json").json()["objects"] as? Int == inserted)
+    kill(load.processIdentifier, SIGCONT)
     load.interrupt()
     load.waitUntilExit()
     #expect(load.terminationReason == .exit)

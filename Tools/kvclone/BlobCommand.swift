@@ -84,15 +84,8 @@ struct BlobCommand: ParsableCommand {
       defer { store.close() }
       // Only now: what belongs to the store is known while it is open.
       let source = try source()
-      let size = try isFile ? write(source, store) : stage(source, store)
+      let size = try source.isFile ? write(source.next, store) : stage(source.next, store)
       if global.json { try BlobCommand.report(id, attribute, size) }
-    }
-
-    /// A file is as fast as the disk: it may be read while the transaction is open.
-    private var isFile: Bool {
-      if file == "-" { return false }
-      let type = try? FileManager.default.attributesOfItem(atPath: file)[.type]
-      return type as? FileAttributeType == .typeRegular
     }
 
     private func write(_ next: () throws -> Data?, _ store: ObjectStore) throws -> UInt64 {
@@ -124,15 +117,13 @@ struct BlobCommand: ParsableCommand {
       return staged.byteCount
     }
 
-    /// Answers the next bytes at each call, nil at the end.
-    private func source() throws -> () throws -> Data? {
-      if file == "-" { return StandardInput.next }
-      var isDirectory: ObjCBool = false
-      guard FileManager.default.fileExists(atPath: file, isDirectory: &isDirectory), !isDirectory.boolValue else {
-        throw Failure("io", "\(file) cannot be read; check that it exists and is a file")
-      }
+    /// Returns the next bytes at each call, nil at the end.
+    ///
+    /// - Returns: also whether they come from a regular file. It is as fast as the disk, so it may be read in a transaction.
+    private func source() throws -> (isFile: Bool, next: () throws -> Data?) {
+      if file == "-" { return (StandardInput.isRegularFile, StandardInput.next) }
       let (handle, file) = (try TransferFiles.open(file, file), file)
-      return { try TransferFiles.next(from: handle, file) }
+      return (try TransferFiles.isRegular(handle, file), { try TransferFiles.next(from: handle, file) })
     }
   }
 

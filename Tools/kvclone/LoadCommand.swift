@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KVClone
+import Synchronization
 
 struct LoadCommand: ToolCommand {
   static let configuration = CommandConfiguration(
@@ -8,6 +9,9 @@ struct LoadCommand: ToolCommand {
     discussion: """
       Ids in the file connect its lines; the store gives its own. "@Note/12" is an object that the store has already. \
       Everything is loaded, or, at the first error, nothing.
+
+      Input from a pipe is spooled first, to a file without a name in the store's directory: other writers do not wait for it, but the \
+      disk needs room for it. With --batch, that is the lines of one batch. A regular file is read while the store is locked.
       """,
     examples: [
       "kvclone -s notes.kvclone load notes.ndjson",
@@ -34,25 +38,24 @@ struct LoadCommand: ToolCommand {
     let store = try global.openStore(isReadOnly: false)
     defer { store.close() }
     let size = file == "-" ? nil : LoadCommand.size(of: file)
-    let progress = ProgressBar("load", unit: "bytes", total: size, global)
+    let progress = LoadProgress(ProgressBar("load", unit: "bytes", total: size, global), isBatched: batch != nil)
     var options = LoadOptions()
     options.batch = batch
     options.isStrict = strict
     options.idLimit = global.json ? 1_000_000 : 0
-    options.progress = { _, bytes in progress.update(bytes) }
+    options.spoolProgress = { bytes in progress.spooled(bytes) }
+    options.progress = { _, bytes in progress.loaded(bytes) }
     options.commitObserver = { Interruption.note($0) }
     let start = ContinuousClock.now
     let result: LoadResult
-    if file == "-" {
-      result = try store.load(options) { buffer in
-        guard let data = try StandardInput.next() else { return false }
-        buffer.append(contentsOf: data)
-        return true
-      }
-    } else {
+    if file != "-" {
       result = try store.load(contentsOf: file, options: options)
+    } else if StandardInput.isRegularFile {
+      result = try store.loadRegularFile(options, from: StandardInput.append(to:))
+    } else {
+      result = try store.load(options, from: StandardInput.append(to:))
     }
-    progress.finish()
+    progress.bar.finish()
     try report(result, (ContinuousClock.now - start).inSeconds)
   }
 
@@ -83,5 +86,29 @@ struct LoadCommand: ToolCommand {
   private static func size(of path: String) -> UInt64? {
     let attributes = try? FileManager.default.attributesOfItem(atPath: path)
     return (attributes?[.size] as? NSNumber)?.uint64Value
+  }
+}
+
+/// Shows how far a load has come. Of input that is spooled as a whole, the spooling is a phase of its own, after which its length
+/// is known; batches take turns too fast for that, so one line counts what was received.
+private final class LoadProgress: Sendable {
+  let bar: ProgressBar
+  private let isBatched: Bool
+  private let spooledCount = Mutex<UInt64?>(nil)
+
+  init(_ bar: ProgressBar, isBatched: Bool) {
+    self.bar = bar
+    self.isBatched = isBatched
+  }
+
+  func spooled(_ bytes: UInt64) {
+    spooledCount.withLock { $0 = bytes }
+    bar.update(bytes, phase: isBatched ? nil : "spooling input")
+  }
+
+  func loaded(_ bytes: UInt64) {
+    let spooled = spooledCount.withLock { $0 }
+    if isBatched, spooled != nil { return }
+    bar.update(bytes, of: spooled)
   }
 }

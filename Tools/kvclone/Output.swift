@@ -39,6 +39,12 @@ final class Output {
     bytes.removeAll(keepingCapacity: true)
   }
 
+  /// Hands over what is buffered, to be written elsewhere.
+  func takeBuffered() -> [UInt8] {
+    defer { bytes = [] }
+    return bytes
+  }
+
   /// Writes one JSON document with its line feed.
   func json(_ body: (inout JSONWriter) throws -> Void) throws {
     var writer = JSONWriter()
@@ -62,6 +68,19 @@ enum StandardError {
     }
   }
 
+  /// Writes a line of progress, unless whatever reads standard error is slow: the write lock may be held, and is not to wait
+  /// for a terminal.
+  static func offer(_ text: String) {
+    if isReady { write(text) }
+  }
+
+  /// Whether a short text can be written without waiting. A pipe is ready when it has room for 4,096 bytes; a terminal that was
+  /// stopped, by Control-S for example, is not.
+  private static var isReady: Bool {
+    var request = pollfd(fd: 2, events: Int16(POLLOUT), revents: 0)
+    return poll(&request, 1, 0) == 1 && Int32(request.revents) & POLLOUT != 0
+  }
+
   /// Writes the process's last words, and ends it: what another thread still has to show does not come after them.
   static func end(_ text: String, code: Int32) -> Never {
     isBarShown.withLock { isShown in
@@ -70,8 +89,9 @@ enum StandardError {
     }
   }
 
-  /// Shows a bar in place of the one before; an empty one takes it away.
+  /// Shows a bar in place of the one before; an empty one takes it away. A bar that cannot be written at once is left out.
   static func writeBar(_ text: String) {
+    if !text.isEmpty, !isReady { return }
     isBarShown.withLock { isShown in
       if text.isEmpty, !isShown { return }
       put(eraseLine + text)

@@ -63,7 +63,7 @@ final class ProgressBar: Sendable {
       let width = Terminal.width(ofDescriptor: 2) ?? 80
       StandardError.writeBar(isCounting ? text.bar(width: width) : Text.cut(title, width - 1))
     } else {
-      StandardError.write((isCounting ? text.line : title) + "\n")
+      StandardError.offer((isCounting ? text.line : title) + "\n")
     }
   }
 
@@ -78,7 +78,7 @@ final class ProgressBar: Sendable {
     json.member("unit", unit)
     json.member("seconds", elapsed)
     json.endObject()
-    StandardError.write(json.text + "\n")
+    StandardError.offer(json.text + "\n")
   }
 
   func finish() {

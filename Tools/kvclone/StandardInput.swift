@@ -24,14 +24,37 @@ enum StandardInput {
     }
   }
 
+  /// Whether standard input is a regular file, which delivers its bytes without waiting for another process.
+  static var isRegularFile: Bool {
+    var status = stat()
+    return fstat(0, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+  }
+
+  /// A pipe delivers at most so many bytes at a time.
+  private static let pieceSize = 64 << 10
+
+  /// Appends the next bytes, at most 64 KiB; false at the end. It waits for some, but not for more than there are.
+  static func append(to buffer: inout [UInt8]) throws -> Bool {
+    try withUnsafeTemporaryAllocation(byteCount: pieceSize, alignment: 16) { bytes in
+      let count = try read(bytes)
+      buffer.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+      return count > 0
+    }
+  }
+
   /// The next bytes, at most a MiB; nil at the end. It waits for some, but not for more than there are: what came is used
   /// at once.
   static func next() throws -> Data? {
     var bytes = Data(count: 1 << 20)
+    let count = try bytes.withUnsafeMutableBytes { try read($0) }
+    return count == 0 ? nil : bytes.prefix(count)
+  }
+
+  /// Fills a buffer from its beginning; returns how many bytes there were, 0 at the end.
+  private static func read(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     while true {
-      let count = bytes.withUnsafeMutableBytes { read(0, $0.baseAddress, $0.count) }
-      if count > 0 { return bytes.prefix(count) }
-      if count == 0 { return nil }
+      let count = Foundation.read(0, buffer.baseAddress, buffer.count)
+      if count >= 0 { return count }
       if errno != EINTR {
         throw Failure("io", "standard input cannot be read; check what is redirected or piped into it")
       }

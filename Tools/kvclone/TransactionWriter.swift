@@ -38,14 +38,15 @@ struct TransactionWriter {
     isJSON ? try writeJSON(transaction, reader) : try writeText(transaction, reader)
   }
 
-  /// Writes a transaction by itself, at once.
-  mutating func writeAlone(_ transaction: HistoryTransaction, _ reader: borrowing ReadTransaction) throws {
+  /// Formats a transaction by itself. What is returned is still to be written, outside of the read transaction: a slow reader of
+  /// stdout would keep it open, and its pages from being used again. Of more than 64 KiB, the rest is returned.
+  mutating func text(of transaction: HistoryTransaction, _ reader: borrowing ReadTransaction) throws -> [UInt8] {
     try write(transaction, reader)
     if isJSON {
       json.newLine()
       try writeOut()
     }
-    try output.flush()
+    return output.takeBuffered()
   }
 
   private mutating func writeOut() throws {

@@ -48,10 +48,13 @@ struct WatchCommand: ToolCommand {
     let withObjects = objects
     var count = 0
     for try await transaction in changes {
-      try await store.read { reader in
+      let text = try await store.read { reader in
         var writer = TransactionWriter(isJSON: isJSON, withObjects: withObjects)
-        try writer.writeAlone(transaction, reader)
+        return try writer.text(of: transaction, reader)
       }
+      let output = Output()
+      try output.write(text.span.bytes)
+      try output.flush()
       count += 1
       if count == limit { return }
     }

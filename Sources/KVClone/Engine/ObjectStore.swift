@@ -168,8 +168,13 @@ public final class ObjectStore: Sendable {
     return session
   }
 
-  func writeSession(label: String, timeout: Duration? = nil) throws(StoreError) -> Session {
+  /// Throws `readOnly` where every write would.
+  func requireWritable() throws(StoreError) {
     if options.isReadOnly { throw StoreError(.readOnly, "the store at \(path) was opened read-only") }
+  }
+
+  func writeSession(label: String, timeout: Duration? = nil) throws(StoreError) -> Session {
+    try requireWritable()
     var storage = StorageTransaction(try engine.beginWrite(label: label, timeout: timeout ?? options.busyTimeout))
     guard try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata) else {
       throw StoreError(

@@ -180,6 +180,9 @@ extension WriteTransaction {
   }
 
   /// Sets a binary or transformable attribute from a stream, in memory that does not grow with it.
+  ///
+  /// `source` runs while the write lock is held: stage bytes that come from a network or a pipe, by
+  /// ``ObjectStore/stageData(timeout:_:)``.
   public mutating func setData(
     _ id: ObjectID, _ attribute: String, from source: (inout BlobWriter) throws -> Void
   ) throws {

@@ -37,7 +37,7 @@ struct LineReader {
         return true
       }
       if buffer.count - start > LineReader.lineLimit {
-        throw TransferError(.unreadableLine, "the line is longer than 1 GiB", line: lineNumber + 1)
+        throw LineReader.tooLong(lineNumber + 1)
       }
       buffer.removeSubrange(..<start)
       scanned -= start
@@ -48,8 +48,15 @@ struct LineReader {
     }
   }
 
+  static func tooLong(_ line: Int) -> TransferError {
+    TransferError(.unreadableLine, "the line is longer than 1 GiB", line: line)
+  }
+
+  /// Continues with a source that has more, after its end was reached.
+  mutating func resume() { isAtEnd = false }
+
   /// The place of the next line feed.
-  private static func lineFeed(in bytes: Span<UInt8>, from start: Int) -> Int? {
+  static func lineFeed(in bytes: Span<UInt8>, from start: Int) -> Int? {
     var index = start
     while index < bytes.count {
       if bytes[index] == 0x0A { return index }

@@ -12,6 +12,9 @@ public struct LoadOptions: Sendable {
   public var idLimit = 0
   /// Called about every thousand lines with the lines and bytes read so far.
   public var progress: (@Sendable (_ lines: Int, _ bytes: UInt64) -> Void)?
+  /// Called while input is spooled, before the write lock is taken, with the bytes received so far; see
+  /// ``ObjectStore/load(_:from:)``.
+  public var spoolProgress: (@Sendable (_ bytes: UInt64) -> Void)?
   /// Told about each commit, so that whoever ends the process knows what is in the store.
   package var commitObserver: (@Sendable (LoadCommit) -> Void)?
 

@@ -42,6 +42,12 @@ final class LoadSession {
     links = schema.pairs.map { $0.sides.map { _ in LoadLinks(in: space) } }
   }
 
+  /// Reads and links the lines of one batch that was spooled; false when that was the last one.
+  func loadSpooled(_ transaction: inout WriteTransaction, from spool: LoadSpool) throws -> Bool {
+    reader.resume()
+    return try loadBatch(&transaction) { buffer in try spool.read(into: &buffer) }
+  }
+
   /// Reads and links the lines of one batch; false when that was the last one.
   func loadBatch(_ transaction: inout WriteTransaction, from source: LineReader.Source) throws -> Bool {
     if isInBatch {
@@ -161,9 +167,7 @@ extension LoadSession {
     let object = try objectLine(line)
     if lineNumber == 1 {
       if let version = object.members["kvclone"] { return try checkHeader(object.members, version) }
-      if options.isStrict {
-        throw failure(.incompatibleHeader, "the header is missing, which --strict asks for")
-      }
+      if options.isStrict { throw missingHeader }
     }
     try load(object, line, &transaction)
   }
@@ -183,6 +187,20 @@ extension LoadSession {
       guard line[index] == 0x20 || line[index] == 0x09 || line[index] == 0x0D else { return false }
     }
     return true
+  }
+
+  /// Refuses a first line that the load would refuse for its header, before the rest of a slow source is waited for. What is
+  /// no object is left to the load, which knows more about lines.
+  func checkHeader(ahead line: Span<UInt8>) throws {
+    var other = JSONValue.null
+    guard let object = try? ObjectLine(line, other: &other) else { return }
+    lineNumber = 1
+    if let version = object.members["kvclone"] { return try checkHeader(object.members, version) }
+    if options.isStrict { throw missingHeader }
+  }
+
+  private var missingHeader: TransferError {
+    failure(.incompatibleHeader, "the header is missing, which --strict asks for")
   }
 
   private func checkHeader(_ header: JSONObject, _ version: JSONValue) throws {

@@ -1,4 +1,5 @@
-import Foundation
+import Dispatch
+import KVCloneLMDB
 import KVCloneModel
 
 extension ObjectStore {
@@ -7,55 +8,116 @@ extension ObjectStore {
   ///
   /// Without ``LoadOptions/batch`` everything happens in one write transaction: all of it is loaded, or nothing.
   ///
+  /// The write lock is never held while `source` delivers. Its bytes are spooled first, to a file without a name in the store's
+  /// directory: everything, or with ``LoadOptions/batch`` the lines of one batch at a time. So the disk needs room for the
+  /// text beside the store. The file is gone when the load ends, however it ends, and does not count for
+  /// ``StoreOptions/maximumFileBytes``.
+  ///
   /// - Parameters:
-  ///   - source: Appends the next bytes of the text to the array, and returns false at its end.
   ///   - options: how to load.
-  /// - Throws: ``TransferError`` with the line; ``StoreError`` where the store itself is the obstacle; what `source`
-  ///   throws.
+  ///   - source: Appends the next bytes of the text to the array, and returns false at its end. It runs outside of any
+  ///     transaction.
+  /// - Throws: ``TransferError`` with the line; ``StoreError`` where the store itself is the obstacle, `diskFull` where the
+  ///   spooled text would leave less than a sixteenth of the disk, or 64 MiB; what `source` throws.
   @available(*, noasync)
   public func load(
     _ options: LoadOptions = LoadOptions(), from source: (inout [UInt8]) throws -> Bool
   ) throws -> LoadResult {
-    let session = LoadSession(
-      model: model, modelHash: try info().modelHash, options: options, directory: path)
-    var hasMore = true
-    while hasMore {
+    let session = try beginLoad(options)
+    let spool = try LoadSpool(directory: scratchDirectory)
+    var isFirst = true
+    while true {
+      let lines: Int
       do {
-        hasMore = try write(label: "load") { transaction in
-          transaction.operation = "load"
-          let hasMore = try session.loadBatch(&transaction, from: source)
-          options.commitObserver?(.begins)
-          return hasMore
-        }
+        lines = try spool.fill(
+          upTo: options.batch ?? .max, from: source, progress: options.spoolProgress,
+          checkFirstLine: session.checkHeader(ahead:))
       } catch {
         options.commitObserver?(.failed)
         throw session.transferError(error)
       }
-      session.endBatch()
-      options.commitObserver?(.succeeded(objectCount: session.committedCount))
+      // An empty text is still a load: a store that may not be written refuses it.
+      if lines == 0, !isFirst { return session.result }
+      isFirst = false
+      let hasMore = try loadBatch(session) { transaction in try session.loadSpooled(&transaction, from: spool) }
+      if !hasMore { return session.result }
     }
-    return session.result
   }
 
   /// Loads a file; its directory is where `{"file":"…"}` values are looked for.
+  ///
+  /// A regular file is read while the write lock is held. Anything else, a named pipe for example, is spooled first, as by
+  /// ``load(_:from:)``.
   @available(*, noasync)
   public func load(contentsOf path: String, options: LoadOptions = LoadOptions()) throws -> LoadResult {
-    var options = options
-    options.baseDirectory = URL(fileURLWithPath: path).deletingLastPathComponent().path
-    var isDirectory: ObjCBool = false
-    let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
-    guard !isDirectory.boolValue else {
-      throw TransferError(.invalidFile, "\(path) is a directory; name the file in it")
+    let file = try LoadFile(path, options)
+    return try file.isRegular ? loadRegularFile(file.options, from: file.next) : load(file.options, from: file.next)
+  }
+
+  /// Loads a file from asynchronous code, when the turn of this write comes. Anything but a regular file is spooled whole before
+  /// that, so that other asynchronous writes do not wait for it.
+  package func loadInTurn(contentsOf path: String, options: LoadOptions) async throws -> LoadResult {
+    let file = try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<LoadFile, any Error>) in
+      DispatchQueue(label: "KVClone.load").async {
+        continuation.resume(
+          with: Result {
+            let file = try LoadFile(path, options)
+            if !file.isRegular { file.spool = try self.spool(file) }
+            return file
+          })
+      }
     }
-    guard exists else {
-      throw TransferError(.invalidFile, "\(path) does not exist; check its name")
+    return try await onWriterQueue { try self.loadRegularFile(file.options, from: file.next) }
+  }
+
+  private func spool(_ file: LoadFile) throws -> LoadSpool {
+    let session = try beginLoad(file.options)
+    let spool = try LoadSpool(directory: scratchDirectory)
+    do {
+      _ = try spool.fill(
+        upTo: .max, from: file.next, progress: file.options.spoolProgress, checkFirstLine: session.checkHeader(ahead:))
+    } catch {
+      throw session.transferError(error)
     }
-    let handle = try TransferFiles.open(path, path)
-    defer { try? handle.close() }
-    return try load(options) { buffer in
-      guard let data = try TransferFiles.next(from: handle, path) else { return false }
-      buffer.append(contentsOf: data)
-      return true
+    return spool
+  }
+
+  /// As ``load(_:from:)``, for the bytes of a regular file: they are read while the write lock is held, and not spooled.
+  @available(*, noasync)
+  package func loadRegularFile(_ options: LoadOptions, from source: (inout [UInt8]) throws -> Bool) throws -> LoadResult
+  {
+    let session = try beginLoad(options)
+    while try loadBatch(session, { transaction in try session.loadBatch(&transaction, from: source) }) {}
+    return session.result
+  }
+
+  private func beginLoad(_ options: LoadOptions) throws -> LoadSession {
+    try requireWritable()
+    return LoadSession(model: model, modelHash: try info().modelHash, options: options, directory: scratchDirectory)
+  }
+
+  /// Where files without a name are made: they share the disk with the store, which may have been moved while it is open.
+  private var scratchDirectory: String { (engine as? LMDBEngine)?.environment.currentDirectory ?? path }
+
+  /// Loads one batch in a transaction; false when that was the last one.
+  private func loadBatch(
+    _ session: LoadSession, _ body: (inout WriteTransaction) throws -> Bool
+  ) throws -> Bool {
+    let observer = session.options.commitObserver
+    let hasMore: Bool
+    do {
+      hasMore = try runWrite(label: "load", timeout: nil) { transaction in
+        transaction.operation = "load"
+        let hasMore = try body(&transaction)
+        observer?(.begins)
+        return hasMore
+      }
+    } catch {
+      observer?(.failed)
+      throw session.transferError(error)
     }
+    session.endBatch()
+    observer?(.succeeded(objectCount: session.committedCount))
+    return hasMore
   }
 }
