@@ -40,6 +40,23 @@ extension LMDBEnvironment {
     }
   }
 
+  /// Refuses, for a plan, what no transaction can write: more bytes than the disk has, or than a map can ever have. The map is not
+  /// grown, so that other transactions may be open.
+  ///
+  /// - Throws: `diskFull`, `mapFull`, `closed`, `forked`.
+  package func checkRoom(for byteCount: UInt64) throws(LMDBError) {
+    let needed = min(Int(clamping: byteCount), EnvironmentCore.maximumMapSize)
+    try whileOpen { () throws(LMDBError) in
+      guard let info = try? liveInfo() else { return }
+      try checkDisk(needed, info) { limit in try? freePageCount(upTo: limit) }
+      let used = (info.lastPage + 1) * LMDBLimits.pageSize
+      let isTooMuch = Self.isTooMuch(needed, EnvironmentCore.maximumMapSize - used) { limit in
+        try? freePageCount(upTo: limit)
+      }
+      if isTooMuch { throw .mapFull }
+    }
+  }
+
   /// The same within a transaction, which is counted as live.
   fileprivate func makeRoom(for byteCount: UInt64, _ handle: LMDBTransactionHandle) throws(LMDBError) {
     guard let info = try? liveInfo() else { return }

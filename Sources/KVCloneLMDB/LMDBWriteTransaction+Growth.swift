@@ -54,6 +54,25 @@ extension LMDBWriteTransaction {
   }
 }
 
+extension LMDBWriteTransaction {
+  /// Refuses, for a dry run, what a commit of the transaction would meet: a disk without space for its new pages.
+  ///
+  /// - Throws: `diskFull`, `transactionFailed`.
+  package borrowing func checkCommitRoom() throws(LMDBError) {
+    if failure != nil { throw .transactionFailed }
+    try environment.settleReserve(handle, takesAway: takesAway)
+    let (info, room) = try facts()
+    guard room.freeDiskBytes != .max, NextPageProbe.isSupported else { return }
+    // The commit adds pages for the free list: 512 numbers a page, and the path to them.
+    let grown = max(0, Int(clamping: handle.nextPageWord) - (info.lastPage + 1))
+    let pages = grown + grown / 512 + 8
+    // With a write-ahead log, every page is written twice.
+    let copies = environment.options.commitLogLimit != nil ? 2 : 1
+    let (needed, overflow) = pages.multipliedReportingOverflow(by: copies * LMDBLimits.pageSize)
+    if overflow || needed > room.freeDiskBytes { throw .diskFull }
+  }
+}
+
 extension LMDBEnvironment {
   /// Settles, before a commit, whether there is room for it: what is kept for deletes is for nothing else.
   func settleReserve(_ handle: LMDBTransactionHandle, takesAway: Bool) throws(LMDBError) {

@@ -27,6 +27,8 @@ public struct LMDBWriteTransaction: ~Copyable {
   var knowsNextPage = false
   /// Whether it deletes only, and may use the room on the disk that is kept for that.
   var takesAway = false
+  /// Whether it is a dry run, which is always aborted.
+  private var isDryRun = false
   private let thread: UInt
   private var isLive = true
 
@@ -53,8 +55,8 @@ public struct LMDBWriteTransaction: ~Copyable {
     guard isLive else { throw .badTransaction }
     isLive = false
     endWritingBack()
-    if failure != nil {
-      environment.abortWrite(handle, failure)
+    if failure != nil || isDryRun {
+      environment.abortWrite(handle, abortReason)
       throw .transactionFailed
     }
     do throws(LMDBError) {
@@ -70,12 +72,24 @@ public struct LMDBWriteTransaction: ~Copyable {
   /// Says that nothing but deletes was done, with what follows from them: the commit may take the room on the disk that is kept for that.
   package mutating func noteTakingAway() { takesAway = true }
 
+  /// Turns the transaction into a dry run: it can no longer be committed, and pages that it spills beyond the file's end are cut
+  /// off when it is aborted.
+  package mutating func markDryRun() { isDryRun = true }
+
   /// Forgets every write.
   package consuming func abort() {
     precondition(thread == Threads.currentID, "A write transaction is aborted by the thread that began it.")
     isLive = false
     endWritingBack()
-    environment.abortWrite(handle, failure)
+    environment.abortWrite(handle, abortReason)
+  }
+
+  /// The error that the environment cleans up after; of a dry run that spilled, the one after which the file is cut.
+  private var abortReason: LMDBError? {
+    if failure == nil, isDryRun, spillCount > 0 {
+      return .fileTooLarge(limit: environment.options.maximumFileBytes ?? 0)
+    }
+    return failure
   }
 
   /// While the environment is in use, and so cannot be closed.
@@ -87,7 +101,7 @@ public struct LMDBWriteTransaction: ~Copyable {
     if isLive {
       precondition(thread == Threads.currentID, "A write transaction is dropped by the thread that began it.")
       if spillCount > 0 { environment.endWritingBack() }
-      environment.abortWrite(handle, failure)
+      environment.abortWrite(handle, abortReason)
     }
   }
 }

@@ -156,6 +156,10 @@ extension SnapshotRun {
   }
 }
 
+extension RollbackPlan {
+  fileprivate var counts: [Int] { [updatedCount, recreatedCount, deletedCount] }
+}
+
 extension RollbackResult {
   fileprivate var counts: [Int] { [updatedCount, recreatedCount, deletedCount] }
 }

@@ -150,7 +150,8 @@ struct CloneCommand: ToolCommand {
   func run() throws {
     var options = try self.options()
     let progress = watch(&options)
-    let store = try global.openStore(isReadOnly: isDryRun || into != nil)
+    // A dry run near the end of the disk needs the store open for writing, as the clone does.
+    let store = try global.openStore(isReadOnly: into != nil)
     defer { store.close() }
     let other = try destination(beside: store)
     defer { if let other { other.close() } }
@@ -172,7 +173,7 @@ struct CloneCommand: ToolCommand {
       }
       progress.finish()
       try report(plan, try rootNames(roots, store, snapshot), try names(plan.touched, other ?? store))
-      if !plan.errors.isEmpty { throw ExitCode(Failure.Code.failure) }
+      if plan.errorCount > 0 { throw ExitCode(Failure.Code.failure) }
     } else {
       let result: CloneResult
       do {
@@ -198,10 +199,8 @@ struct CloneCommand: ToolCommand {
   /// The store to clone into, where it is another one.
   private func destination(beside store: ObjectStore) throws -> ObjectStore? {
     guard let into else { return nil }
-    var options = StoreOptions()
-    options.isReadOnly = isDryRun
     do throws(StoreError) {
-      return try ObjectStore.open(at: into, options: options)
+      return try ObjectStore.open(at: into)
     } catch {
       // By whatever path, it is the store that is cloned from: the library says what to do instead.
       guard error.kind == .alreadyOpen else { throw error }
@@ -314,8 +313,7 @@ struct CloneCommand: ToolCommand {
         + "and change \(Text.count(plan.touchedCount, "other object"))")
     try output.line("would hold the write lock for about \(Text.seconds(plan.estimatedLockDuration.inSeconds))")
     try output.write(ClonePlanText.tree(plan, roots: roots, Style(global)))
-    if !plan.errors.isEmpty { try output.line("it would fail:") }
-    for error in plan.errors { try output.line("  \(error.kindName): \(error.message)") }
+    try output.reasons(plan.errors, count: plan.errorCount)
     try output.flush()
   }
 }

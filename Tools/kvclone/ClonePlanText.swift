@@ -143,11 +143,6 @@ extension JSONWriter {
       json.member("rootRule", branch.rootRule)
       json.member("destinations", branch.destinations)
     }
-    list("errors", plan.errors) { json, error in
-      json.member("kind", error.kindName)
-      json.nullable("object", error.object)
-      json.nullable("property", error.property)
-      json.member("message", error.message)
-    }
+    reasons(plan.errors, count: plan.errorCount)
   }
 }

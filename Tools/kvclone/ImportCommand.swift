@@ -39,7 +39,9 @@ struct ImportCommand: ToolCommand {
 
   @Flag(
     name: [.customShort("n"), .customLong("plan")],
-    help: "Only tell what would be taken over, left out and refused; exit code 1 if the import would be refused.")
+    help:
+      "Import into a store that is removed again, and print what is taken over, left out and refused: exit code 1 if the import would be refused."
+  )
   var isPlan = false
 
   func validate() throws {
@@ -48,7 +50,8 @@ struct ImportCommand: ToolCommand {
   }
 
   func run() throws {
-    let path = isPlan ? nil : try global.storePath()
+    // A plan may do without: then nothing can stand at the path.
+    let path = isPlan ? try? global.storePath() : try global.storePath()
     var options = CoreDataImportOptions()
     if let model {
       let loaded = try ManagedObjectModel.load(contentsOf: model, version: modelVersion)
@@ -65,9 +68,9 @@ struct ImportCommand: ToolCommand {
     }
     let report = try Interruption.cancelling(cancellation.cancel) {
       defer { bar.finish() }
-      guard let path else {
+      guard let path, !isPlan else {
         return try ObjectStore.planCoreDataImport(
-          from: database, options: settings, progress: show, cancellation: cancellation)
+          from: database, to: path, options: settings, progress: show, cancellation: cancellation)
       }
       return try ObjectStore.importCoreData(
         from: database, to: path, options: settings, progress: show, cancellation: cancellation)
@@ -83,21 +86,21 @@ struct ImportCommand: ToolCommand {
     }
   }
 
-  /// How many of the broken things people are told.
-  private static let shownSkipped = 20
+  /// How many skipped things are written in full. A plan lists more, because all of them are reasons.
+  private var shownSkipped: Int { isPlan ? 100 : 20 }
 
   private func writeText(_ report: CoreDataImportReport, _ path: String?, _ output: Output) throws {
-    let verb = path == nil && !skipsBroken ? "would be refused" : "skipped"
-    for skipped in report.skipped.prefix(Self.shownSkipped) {
+    let verb = isPlan && !skipsBroken ? "would be refused" : "skipped"
+    for skipped in report.skipped.prefix(shownSkipped) {
       try output.line("\(verb): \(skipped.error.kindName): \(skipped.error.message)")
     }
-    if report.skippedCount > Self.shownSkipped {
-      try output.line("and \(report.skippedCount - Self.shownSkipped) more")
+    if report.skippedCount > shownSkipped {
+      try output.line("and \(report.skippedCount - shownSkipped) more")
     }
     if !global.quiet {
       let objects = "\(Text.count(report.objectCount, "object")), \(Text.count(report.linkCount, "link"))"
       let size = "\(Text.bytes(report.binaryByteCount)) of binary values"
-      if let path {
+      if let path, !isPlan {
         try output.line(
           "imported \(objects), \(size) to \(path): \(Text.bytes(report.byteCount)) in "
             + Text.seconds(report.duration.inSeconds))
@@ -125,8 +128,8 @@ struct ImportCommand: ToolCommand {
   private func write(_ report: CoreDataImportReport, _ path: String?, _ json: inout JSONWriter) {
     json.beginObject()
     json.member("source", database)
-    json.nullable("store", path)
-    json.member("committed", path != nil)
+    json.nullable("store", isPlan ? nil : path)
+    json.member("committed", !isPlan)
     json.member("model", report.modelName)
     json.nullable("modelVersion", report.modelVersion)
     json.member("storedModel", report.isStoredModel)

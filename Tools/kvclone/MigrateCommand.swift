@@ -32,7 +32,10 @@ struct MigrateCommand: ToolCommand {
       valueName: "path"), completion: .directory)
   var mapping: [String] = []
 
-  @Flag(help: "Tell what would be done, and do nothing.")
+  @Flag(
+    help: ArgumentHelp(
+      "Run the migration in a transaction that is rolled back, holding the write lock, and print what it would do: exit code 1 with every "
+        + "reason if it would fail."))
   var plan = false
 
   @Flag(name: .customLong("no-snapshot"), help: "Make no snapshot first.")
@@ -51,13 +54,18 @@ struct MigrateCommand: ToolCommand {
       mappings.append(loaded.mapping)
     }
     let options = MigrationOptions(versions: versions, mappings: mappings, takesSnapshot: !makesNoSnapshot)
+    let cancellation = Cancellation()
+    let bar = ProgressBar(plan ? "migration plan" : "migrate", unit: "objects", total: nil, global)
     if plan {
-      let plan = try ObjectStore.planMigration(at: path, to: loaded.model, migration: options)
+      let plan = try Interruption.cancelling(cancellation.cancel) {
+        defer { bar.finish() }
+        return try ObjectStore.planMigration(
+          at: path, to: loaded.model, migration: options,
+          progress: { bar.update(UInt64($0.completed), phase: $0.phase.rawValue) }, cancellation: cancellation)
+      }
       noteUnused(mappings, versions, plan)
       return try tell(plan)
     }
-    let cancellation = Cancellation()
-    let bar = ProgressBar("migrate", unit: "objects", total: nil, global)
     do {
       let report = try Interruption.cancelling(cancellation.cancel) {
         defer { bar.finish() }
@@ -131,8 +139,9 @@ struct MigrateCommand: ToolCommand {
         }
       }
       if !plan.steps.isEmpty, plan.isPossible {
-        try output.paragraph("writes about \(Text.bytes(plan.byteCount)), in about \(Text.seconds(plan.seconds))")
+        try output.paragraph("writes \(Text.bytes(plan.byteCount)), in about \(Text.seconds(plan.seconds))")
       }
+      try output.reasons(plan.errors, count: plan.errorCount)
       try output.flush()
       try tellSkeleton(of: plan)
     }
@@ -153,6 +162,7 @@ struct MigrateCommand: ToolCommand {
         json.member("moved", report.movedCount)
         json.member("created", report.createdCount)
         json.member("deleted", report.deletedCount)
+        json.member("bytes", report.byteCount)
         json.member("seconds", report.duration.inSeconds)
         json.endObject()
       }
@@ -222,6 +232,13 @@ extension JSONWriter {
     endArray()
     member("bytes", plan.byteCount)
     member("seconds", plan.seconds)
+    if let report = plan.report {
+      member("rewritten", report.rewrittenCount)
+      member("moved", report.movedCount)
+      member("created", report.createdCount)
+      member("deleted", report.deletedCount)
+    }
+    reasons(plan.errors, count: plan.errorCount)
     endObject()
   }
 }

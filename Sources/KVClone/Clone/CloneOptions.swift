@@ -152,8 +152,10 @@ public struct ClonePlan: Sendable {
   /// Where the plan goes on from each entity that has objects in the clone, and where it does not: the relationships of each in
   /// the model's order.
   public internal(set) var branches: [CloneBranch] = []
-  /// Everything that stands in the way; empty when the clone would succeed. At most 100.
-  public private(set) var errors: [CloneError]
+  /// Everything that stands in the way; empty when the clone would succeed. The first 100.
+  public let errors: [CloneError]
+  /// How many reasons there are.
+  public let errorCount: Int
   /// The idempotency key is known: the call would clone nothing, and answer the first call's result (R31).
   public internal(set) var isRepeated = false
 
@@ -161,14 +163,9 @@ public struct ClonePlan: Sendable {
   static func repeated(_ duration: Duration) -> ClonePlan {
     var plan = ClonePlan(
       objectCount: 0, counts: [:], touchedCount: 0, touched: [], blobsShared: 0, bytesShared: 0, bytesCopied: 0,
-      bytesWritten: 0, duration: duration, rules: [], errors: [])
+      bytesWritten: 0, duration: duration, rules: [], errors: [], errorCount: 0)
     plan.isRepeated = true
     return plan
-  }
-
-  /// Adds what the store itself has against the call.
-  mutating func refuse(_ error: CloneError) {
-    if errors.count < ClonePlanner.errorLimit { errors.append(error) }
   }
 }
 

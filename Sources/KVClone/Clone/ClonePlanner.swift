@@ -3,14 +3,18 @@ import KVCloneRecords
 
 /// Checks a clone set object by object before anything is written, and counts what a clone would write (R36).
 struct ClonePlanner {
-  /// More errors than this are not collected: by then the model, and not an object, is what is wrong.
-  static let errorLimit = 100
+  /// More errors than this are counted, and not kept.
+  static let errorLimit = PlanReasons.limit
 
   let context: CloneContext
   var tally: CloneTally
   private(set) var errors: [CloneError] = []
+  private(set) var errorCount = 0
+  /// Whether all objects are looked at, whatever is wrong with the first ones: a plan counts every reason, and a clone throws the
+  /// first.
+  private let isExhaustive: Bool
   private var reported: Set<UInt16> = []
-  private var patterns = TextPatterns()
+  var patterns = TextPatterns()
   /// Constraints whose values on clones may meet on two of them: not all columns are copied, or lead to clones.
   private let comparedConstraints: Set<UInt16>
   private var values = CloneValueTable()
@@ -24,10 +28,12 @@ struct ClonePlanner {
     let code: UInt16
   }
 
-  init(context: CloneContext) {
+  init(context: CloneContext, isExhaustive: Bool = false) {
     self.context = context
+    self.isExhaustive = isExhaustive
     tally = CloneTally(entityCount: Int(context.schema.codes.lastEntity))
     errors = context.book.errors
+    errorCount = errors.count
     second = context.book.options.count > 1 ? context.secondCopy() : nil
     comparedConstraints = Set(
       context.book.allPlans.flatMap { plan in
@@ -40,7 +46,12 @@ struct ClonePlanner {
     book.allPlans.contains { $0.needsCheck && mark.set.set(rootCode: $0.entity.rootCode) != nil }
   }
 
-  var isFull: Bool { errors.count >= Self.errorLimit }
+  var isFull: Bool { !isExhaustive && errorCount >= Self.errorLimit }
+
+  mutating func report(_ error: CloneError) {
+    errorCount += 1
+    if errors.count < Self.errorLimit { errors.append(error) }
+  }
 
   /// Looks at every object of the clone set.
   mutating func check(_ session: borrowing Session) throws {
@@ -49,6 +60,7 @@ struct ClonePlanner {
       // Once more, for the few whose values may be equal: a hash alone says too little.
       let counted = tally
       errors = context.book.errors
+      errorCount = errors.count
       reported = []
       gains = [:]
       try checkObjects(session)
@@ -63,7 +75,7 @@ struct ClonePlanner {
     try checkGains(session, copies: copies)
     let byteCount = tally.bytesWritten.saturatingAdd(tally.bytesCopied)
     if let most = context.book.options.maxBytes, byteCount > most {
-      errors.append(
+      report(
         CloneError(
           .limitExceeded,
           "the clone would write \(byteCount) bytes, more than its limit of "
@@ -97,7 +109,7 @@ struct ClonePlanner {
     // Made for errors only: a million objects have none.
     var name: String { "\(plan.entity.name)/\(id.serial)" }
     if !plan.errors.isEmpty, reported.insert(plan.entity.code).inserted {
-      errors += plan.errors.map { $0.naming(object: name) }
+      for error in plan.errors { report(error.naming(object: name)) }
     }
     tally.objects += 1
     tally.counts[Int(plan.entity.code)] += 1
@@ -108,13 +120,14 @@ struct ClonePlanner {
         if plan.rules[index].isExcluded, try hasComposite(index, plan, view, id, session),
           let error = plan.entity.attributes[index].blankError(plan.entity)
         {
-          errors.append(error.naming(object: name))
+          report(error.naming(object: name))
         }
       } catch let error as CloneError {
-        errors.append(error)
+        report(error)
       }
     }
     for index in plan.validatedAttributes { try validate(index, id, view, plan, session) }
+    if plan.isValidatedAtCommit { try validateAll(id, view, plan, session) }
     for step in plan.relationships { try check(step, id, view, plan, session) }
     for constraint in plan.entity.constraints { try check(constraint, id, view, plan, session) }
     for index in plan.entity.fetchIndexes {
@@ -129,28 +142,6 @@ struct ClonePlanner {
       let count = try session.clonedReferrers(code, id, context).count
       if count > 0 { tally.bytesWritten += CloneTally.listBytes(count) }
     }
-  }
-
-  /// Holds a value that a clone does not have from its source against the model's bounds and patterns.
-  private mutating func validate(
-    _ index: Int, _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan,
-    _ session: borrowing Session
-  ) throws {
-    let attribute = plan.entity.attributes[index]
-    let value: AttributeValue?
-    do {
-      value = try context.value(of: index, plan, view, id, session)
-    } catch is CloneError {
-      // Reported where the attribute's own rules are checked.
-      return
-    }
-    // What is required and missing is told by the rules of the attribute, and of its composite.
-    guard value != nil, let (_, text) = attribute.brokenRule(value, &patterns) else { return }
-    errors.append(
-      CloneError(
-        .invalidValue,
-        "\(attribute.path) of a clone of \(plan.entity.name)/\(id.serial) \(text); change its clone rule",
-        entity: plan.entity.name, property: attribute.path, object: "\(plan.entity.name)/\(id.serial)"))
   }
 
   /// Whether the composite that an attribute is a leaf of is there.
@@ -203,7 +194,7 @@ struct ClonePlanner {
       let inverse = holder.inverse(of: relationship)
       if !relationship.inverseIsToMany {
         let targetName = "\(holder.name)/\(target.serial)"
-        errors.append(
+        report(
           CloneError(
             .inverseTaken,
             "\(inverse?.name ?? "the inverse") of \(targetName) would be taken from \(name) by its clone, because "
@@ -217,12 +208,18 @@ struct ClonePlanner {
       return true
     }
     countList(relationship, in: view, plan.entity, links: links, dropped: dropped)
+    if dropped == 0, plan.isValidatedAtCommit, let (_, text) = relationship.brokenRule(links) {
+      report(
+        CloneError(
+          .invalidValue, "\(relationship.name) of a clone of \(name) \(text)", entity: plan.entity.name,
+          property: relationship.name, object: name))
+    }
     if dropped > 0, let (_, text) = relationship.brokenRule(links) {
       let decision = context.mark.rootSet.contains(id) ? step.rootDecision : step.decision
       let reason =
         context.mark.answers.isEmpty || decision.disposition == .exclude
         ? decision.reason : "\(decision.reason), or what willClone answered (R30)"
-      errors.append(
+      report(
         CloneError(
           .requiredRelationshipExcluded,
           "\(relationship.name) of a clone of \(name) \(text), because it is \(reason) (R14)",
@@ -260,7 +257,7 @@ struct ClonePlanner {
       let name = "\(entity.name)/\(key.target.serial)"
       let (all, overflows) = gain.multipliedReportingOverflow(by: copies)
       if overflows || count + all > relationship.description.maxCount {
-        errors.append(
+        report(
           CloneError(
             .maxCountExceeded,
             "\(relationship.name) of \(name) has \(count) members and would gain \(overflows ? .max : all), more than its maximum of "
@@ -283,7 +280,7 @@ struct ClonePlanner {
     var name: String { "\(plan.entity.name)/\(id.serial)" }
     if let second {
       if let next = try cloneValues(constraint.columns, id, view, plan, second, session), next.values == values {
-        errors.append(
+        report(
           CloneError(
             .uniquenessConflict,
             "all copies of \(name) would have the same \(constraint.name), which has to be unique (R24, R32); exclude or "
@@ -300,7 +297,7 @@ struct ClonePlanner {
     }
     guard let other else { return }
     let holder = try session.name(of: other)
-    errors.append(
+    report(
       CloneError(
         .uniquenessConflict,
         "a clone of \(name) would have the same \(constraint.name) as \(isInStore ? "" : "the clone of ")\(holder), which "

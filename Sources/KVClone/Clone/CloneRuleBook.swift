@@ -105,7 +105,7 @@ final class CloneRuleBook: @unchecked Sendable {
       self.checkedAttributes = checkedAttributes
       self.needsCheck =
         needsCheck || !errors.isEmpty || !checkedAttributes.isEmpty || !validatedAttributes.isEmpty
-        || !entity.constraints.isEmpty
+        || !entity.constraints.isEmpty || isValidatedAtCommit
     }
   }
 

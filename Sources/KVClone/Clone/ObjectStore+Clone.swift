@@ -57,24 +57,35 @@ extension ObjectStore {
 
   /// The dry run (R36): what a clone would make, share and touch, which rule decides where, and everything that stands in
   /// the way. Writes nothing.
+  ///
+  /// The plan reads, and waits for no writer. Only a clone that comes near a limit of the file, or the end of the disk, is run in
+  /// a write transaction that is rolled back, because nothing else tells whether it fits; it holds the write lock as long as the
+  /// clone would. Hooks of the store are not called, so what they refuse is not planned.
   public func planClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> ClonePlan {
+    let survey = try survey(roots, options)
+    return try plan(survey) { reasons in
+      _ = try runClone(roots, options, CloneCancellation(progress: options.progress), dryRun: reasons)
+    }
+  }
+
+  private func survey(_ roots: [ObjectID], _ options: CloneOptions) throws -> CloneSurvey {
     let session = try readSession()
-    let start = ContinuousClock.now
     var refusal: CloneError?
     do {
       if let key = try CloneKey(roots, options), try session.result(of: key) != nil {
-        return .repeated(ContinuousClock.now - start)
+        return CloneSurvey(repeatedIn: schema)
       }
     } catch let error as CloneError {
       refusal = error
     }
-    var plan = try session.planClone(roots, options)
-    if let refusal { plan.refuse(refusal) }
-    plan.estimatedLockDuration = clonePace.lockDuration(of: plan)
-    return plan
+    var survey = try session.survey(roots, options)
+    if let refusal, !survey.errors.contains(refusal) { survey.note(refusal) }
+    return survey
   }
 
-  func runClone(_ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation) throws -> CloneResult {
+  func runClone(
+    _ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation, dryRun reasons: PlanReasons? = nil
+  ) throws -> CloneResult {
     let key = try CloneKey(roots, options)
     return try onceMoreIfMapFull {
       let start = ContinuousClock.now
@@ -89,7 +100,7 @@ extension ObjectStore {
             commit: try reader.counter(MetadataKey.commitCounter),
             context: try reader.prepareClone(roots, options, cancellation))
         }
-        if let result = try write(planned, roots, options, key, cancellation, start) { return result }
+        if let result = try write(planned, roots, options, key, cancellation, start, reasons) { return result }
       }
       throw CloneError(.cancelled, "the clone found no quiet moment")
     }
@@ -98,13 +109,13 @@ extension ObjectStore {
   /// Writes what was planned, or, without a plan, plans under the lock. Nil where the plan is not true any more.
   private func write(
     _ planned: PreparedClone?, _ roots: [ObjectID], _ options: CloneOptions, _ key: CloneKey?,
-    _ cancellation: CloneCancellation, _ start: ContinuousClock.Instant
+    _ cancellation: CloneCancellation, _ start: ContinuousClock.Instant, _ reasons: PlanReasons?
   ) throws -> CloneResult? {
     // While no transaction of ours is open: the map can grow.
     if let byteCount = planned?.context.byteCount { try engine.makeRoom(for: byteCount) }
     try cancellation.check(.wait, 0, of: nil)
-    let commits = try planned.map { try makeFreedPagesUsable(for: $0.context.leastByteCount) } ?? 0
-    var transaction = WriteTransaction(try writeSession(label: "clone"))
+    let commits = try planned.map { try makeFreedPagesUsable(for: $0.context.leastByteCount, dryRun: reasons) } ?? 0
+    var transaction = WriteTransaction(try cloneSession(dryRun: reasons))
     transaction.operation = "clone"
     let locked = ContinuousClock.now
     if let key, let known = try transaction.session.result(of: key) { return known }
@@ -124,14 +135,14 @@ extension ObjectStore {
       try cancellation.check(.commit, 0, of: result.objectCount)
     } catch {
       // The hook may have shown ids to somebody: they are not given out again.
-      serialFloor.note(transaction.session.changes)
+      noteSerials(of: transaction.session.changes, dryRun: reasons)
       throw error
     }
     let written = ContinuousClock.now
-    try commit(transaction.takeSession())
+    try commit(transaction.takeSession(), dryRun: reasons)
     let committed = ContinuousClock.now
     // A plan that was made under the lock, and what a hook did, say nothing about the next clone.
-    if planned != nil, options.didClone == nil {
+    if planned != nil, options.didClone == nil, reasons == nil {
       clonePace.note(result, writing: written - locked, commit: committed - written)
     }
     cancellation.report(.commit, result.objectCount, of: result.objectCount)

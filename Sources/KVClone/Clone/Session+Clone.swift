@@ -70,36 +70,18 @@ extension Session {
     return context
   }
 
-  /// The dry run (R36).
-  borrowing func planClone(_ roots: [ObjectID], _ options: CloneOptions) throws -> ClonePlan {
-    let clock = ContinuousClock()
-    let start = clock.now
+  /// Finds what a clone would do, and everything that stands in its way (R36).
+  borrowing func survey(_ roots: [ObjectID], _ options: CloneOptions) throws -> CloneSurvey {
     let book = schema.cloneRules.book(schema, options, rootEntities: try rootEntities(roots))
-    var tally = CloneTally(entityCount: Int(schema.codes.lastEntity))
-    var errors = book.errors
-    if errors.isEmpty {
-      do {
-        let context = try cloneContext(roots, book, CloneCancellation(progress: options.progress))
-        var planner = ClonePlanner(context: context)
-        try planner.check(self)
-        tally = planner.tally
-        errors = planner.errors
-        if let error = try limitError(addingClones: tally.objects) { errors.append(error) }
-        try checkFileLimit(adding: tally.bytesWritten.saturatingAdd(tally.bytesCopied))
-      } catch let error as CloneError {
-        errors = [error]
-      } catch let error as StoreError {
-        guard error.kind == .limitExceeded else { throw error }
-        errors = [CloneError(.limitExceeded, error.message, entity: error.entity)]
-      }
+    var survey = CloneSurvey(book)
+    try survey.find { survey in
+      let context = try cloneContext(roots, book, CloneCancellation(progress: options.progress))
+      var planner = ClonePlanner(context: context, isExhaustive: true)
+      try planner.check(self)
+      survey.take(planner.tally, planner.errors, planner.errorCount)
+      try survey.checkRoom(self)
     }
-    var plan = ClonePlan(
-      objectCount: tally.objects, counts: tally.countsByName(schema), touchedCount: tally.touched.count,
-      touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
-      bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: clock.now - start,
-      rules: book.appliedRules(tally), errors: Array(errors.prefix(ClonePlanner.errorLimit)))
-    plan.branches = book.branches(tally)
-    return plan
+    return survey
   }
 
   /// Whether the ids that the plan gave out are still the next ones of this transaction, which begins with the commit that

@@ -62,7 +62,7 @@ public struct CoreDataImportReport: Sendable {
   public internal(set) var skippedCount = 0
   /// What has no place in the model: the history of changes, CloudKit's mirror.
   public internal(set) var leftOut: [CoreDataLeftOut] = []
-  /// Bytes of the new store's file; 0 for a plan.
+  /// Bytes of the new store's file.
   public internal(set) var byteCount: UInt64 = 0
   /// How long it took.
   public internal(set) var duration: Duration = .zero

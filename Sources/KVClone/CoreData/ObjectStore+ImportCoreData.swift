@@ -56,37 +56,22 @@ extension ObjectStore {
     }
   }
 
-  /// Finds out what an import would take over, skip and leave out. All rows are read, long values and files to their ends, and nothing
-  /// is written.
+  /// Finds out what an import would take over, skip and leave out, and everything that would be refused.
   ///
-  /// What only the commit of an import finds is not told: broken rules of the model other than required attributes without a value.
+  /// The plan runs the import itself, into a store that is removed again: a plan that skips nothing is an import that succeeds. It needs
+  /// the import's disk space. Where the store's path is known, that store is made beside it, so that what stands at the path, its
+  /// parent and the space on its disk are checked too; otherwise it is made in the directory for temporary files.
   ///
-  /// - Throws: what the import would throw for the first broken row; with ``CoreDataImportOptions/skipsBroken`` they are told in the
-  ///   report instead.
+  /// - Parameter path: the directory that the import is to make; nil for none.
+  /// - Throws: what the import would throw for the first broken row or object; with ``CoreDataImportOptions/skipsBroken`` they are
+  ///   listed in the report instead.
   @available(*, noasync, message: "run it on a thread of its own")
   public static func planCoreDataImport(
-    from source: String, options: CoreDataImportOptions = CoreDataImportOptions(),
+    from source: String, to path: String? = nil, options: CoreDataImportOptions = CoreDataImportOptions(),
     progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws -> CoreDataImportReport {
-    let isCancelled = Self.isCancelled(cancellation)
-    progress?(CoreDataImportProgress(phase: .opening, completed: 0, total: nil))
-    let opened = try CoreDataImportSource(source, options, isCancelled)
-    let run = CoreDataImportRun(
-      opened, options, scratch: FileManager.default.temporaryDirectory.path, progress, isCancelled)
-    do {
-      run.beginPass()
-      try run.forEachObject { row, scan, _ in
-        try run.readStreams(row, scan)
-        try run.count(row, scan)
-      }
-      try run.gatherLinks()
-      try run.forEachList { _, _, _ in }
-      try opened.requireUnchanged()
-    } catch {
-      throw opened.translated(error)
-    }
-    run.report.duration = ContinuousClock.now - run.start
-    return run.report
+    let place = path ?? FileManager.default.temporaryDirectory.path + "/kvclone-import-\(UUID().uuidString)"
+    return try runImport(source, place, options, progress, cancellation, isPlan: true)
   }
 
   /// Whether the caller, or the task that the caller runs in, does not want it any more.
@@ -96,7 +81,7 @@ extension ObjectStore {
 
   private static func runImport(
     _ source: String, _ path: String, _ options: CoreDataImportOptions,
-    _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ cancellation: Cancellation?
+    _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ cancellation: Cancellation?, isPlan: Bool = false
   ) throws -> CoreDataImportReport {
     if try storeErrors({ () throws(LMDBError) in try FileSystem.exists(path) }) {
       throw StoreError(.storeExists, "there is something at \(path) already; choose another path")
@@ -117,7 +102,9 @@ extension ObjectStore {
     try storeErrors { () throws(LMDBError) in try copy.sync(isForgotten: false) }
     try run.check()
     run.report.byteCount = copy.byteCount
-    do throws(LMDBError) { try copy.publish() } catch { throw StoreError(error) }
+    if !isPlan {
+      do throws(LMDBError) { try copy.publish() } catch { throw StoreError(error) }
+    }
     run.report.duration = ContinuousClock.now - run.start
     return run.report
   }
@@ -176,20 +163,6 @@ extension CoreDataImportRun {
         report.binaryByteCount += byteCount
         report.externalByteCount += byteCount
         report.externalFileCount += 1
-      }
-    }
-  }
-
-  /// Reads what an import would write in pieces, so that a plan promises nothing that cannot be read.
-  func readStreams(_ row: CoreDataRow, _ scan: SQLiteScan) throws {
-    for (attribute, stream) in row.streams {
-      do {
-        switch stream {
-        case .column(let column, _): try scan.readChunks(column) { _ in }
-        case .file(let name, let byteCount): try external.read(name, byteCount) { _ in try check() }
-        }
-      } catch {
-        throw Self.named(error, row, attribute)
       }
     }
   }

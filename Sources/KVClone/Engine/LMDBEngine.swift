@@ -69,6 +69,10 @@ package final class LMDBEngine: StorageEngine {
     try storeErrors { () throws(LMDBError) in try environment.makeRoom(for: byteCount) }
   }
 
+  package func checkRoom(for byteCount: UInt64) throws(StoreError) {
+    try storeErrors { () throws(LMDBError) in try environment.checkRoom(for: byteCount) }
+  }
+
   package func lastFreedByteCount() throws(StoreError) -> UInt64 {
     try storeErrors { () throws(LMDBError) in
       UInt64(try environment.lastFreedPageCount()) * UInt64(LMDBLimits.pageSize)
@@ -294,6 +298,13 @@ private final class LMDBBackend: StorageBackend, TableMaker {
   func noteTakingAway() { writer?.pointee.noteTakingAway() }
 
   func refuseGrowth() { writer?.pointee.refuseGrowth() }
+
+  func markDryRun() { writer?.pointee.markDryRun() }
+
+  func checkCommitRoom() throws(StoreError) {
+    guard let writer else { return }
+    try storeErrors { () throws(LMDBError) in try writer.pointee.checkCommitRoom() }
+  }
 
   func commit() throws(StoreError) {
     do throws(LMDBError) { try writer?.pointee.commitInPlace() } catch { throw StoreError(error) }

@@ -23,8 +23,10 @@ extension ObjectStore {
   ///
   /// - Parameter byteCount: what the write will take at least.
   /// - Returns: how many commits were made.
-  func makeFreedPagesUsable(for byteCount: UInt64) throws -> UInt64 {
-    guard byteCount >= Self.worthReusing, try engine.lastFreedByteCount() >= Self.worthReusing else { return 0 }
+  func makeFreedPagesUsable(for byteCount: UInt64, dryRun reasons: PlanReasons? = nil) throws -> UInt64 {
+    guard reasons == nil, byteCount >= Self.worthReusing, try engine.lastFreedByteCount() >= Self.worthReusing else {
+      return 0
+    }
     var session = try writeSession(label: "clone")
     session.changes.isEmpty = false
     try commit(session)

@@ -139,18 +139,20 @@ public final class ObjectStore: Sendable {
   }
 
   func runWrite<R>(
-    label: String, timeout: Duration?, mergePolicy: MergePolicy = .error, _ body: (inout WriteTransaction) throws -> R
+    label: String, timeout: Duration?, mergePolicy: MergePolicy = .error, dryRun reasons: PlanReasons? = nil,
+    _ body: (inout WriteTransaction) throws -> R
   ) throws -> R {
     var transaction = WriteTransaction(try writeSession(label: label, timeout: timeout))
+    if reasons != nil { transaction.session.storage.markDryRun() }
     transaction.mergePolicy = mergePolicy
     let result: R
     do {
       result = try body(&transaction)
     } catch {
-      serialFloor.note(transaction.session.changes)
+      noteSerials(of: transaction.session.changes, dryRun: reasons)
       throw error
     }
-    try commit(transaction.takeSession())
+    try commit(transaction.takeSession(), dryRun: reasons)
     return result
   }
 
@@ -194,8 +196,10 @@ public final class ObjectStore: Sendable {
   }
 
   /// Checks what changed and makes it durable; whatever it throws, nothing happened.
-  func commit(_ session: consuming Session) throws {
-    serialFloor.note(session.changes)
+  ///
+  /// - Parameter reasons: collects, for a dry run, what a commit throws; nothing is committed then.
+  func commit(_ session: consuming Session, dryRun reasons: PlanReasons? = nil) throws {
+    noteSerials(of: session.changes, dryRun: reasons)
     if let failure = session.changes.failure { throw failure }
     // Nothing was written: there is nothing to commit, and the counter stays.
     if session.changes.isEmpty && session.storage.changeCount == 0 { return }
@@ -205,11 +209,14 @@ public final class ObjectStore: Sendable {
       try transaction.prepareToSave()
       announced = try transaction.announced()
     } catch {
-      serialFloor.note(transaction.session.changes)
+      noteSerials(of: transaction.session.changes, dryRun: reasons)
       throw error
     }
     session = transaction.takeSession()
-    serialFloor.note(session.changes)
+    noteSerials(of: session.changes, dryRun: reasons)
+    if let reasons {
+      return try session.checkCommit(reasons)
+    }
     let issues = session.changes.refusals + (try session.validationIssues())
     guard issues.isEmpty else { throw ValidationError(issues: issues) }
     try session.writeHistory()
@@ -219,5 +226,30 @@ public final class ObjectStore: Sendable {
     try session.storage.commit()
     commitSignal.noteCommit()
     for saved in announced { saved.announce(self) }
+  }
+
+  /// Keeps serials that a transaction gave out from being given out again. Those of a dry run were seen by hooks only.
+  func noteSerials(of changes: borrowing PendingChanges, dryRun reasons: PlanReasons?) {
+    if reasons == nil || lifecycle.withLock({ $0 != nil }) { serialFloor.note(changes) }
+  }
+}
+
+extension Session {
+  /// Checks, for a dry run, all that a commit checks, in the same order, and collects every reason instead of throwing the first.
+  fileprivate mutating func checkCommit(_ reasons: PlanReasons) throws {
+    reasons.note(changes.refusals)
+    try validateChanges { issues in
+      reasons.note(issues)
+      return true
+    }
+    do {
+      try writeHistory()
+      try writeCounters()
+      try checkLimits()
+      if changes.takesAway { storage.noteTakingAway() }
+      try storage.checkCommitRoom()
+    } catch {
+      try reasons.note(thrown: error)
+    }
   }
 }

@@ -59,6 +59,8 @@ package protocol StorageEngine: AnyObject, Sendable {
   /// Says before a transaction that is to write at least so many bytes that there is no room for them, where that is
   /// certain: `mapFull`, `diskFull`. Makes room if it can. Never within a transaction: that has the same call.
   func makeRoom(for byteCount: UInt64) throws(StoreError)
+  /// Refuses, for a plan, more bytes than the storage can ever hold: `mapFull`, `diskFull`. Transactions may be open.
+  func checkRoom(for byteCount: UInt64) throws(StoreError)
   /// Bytes that the last commit freed and the next one cannot use yet, but the one after it can.
   func lastFreedByteCount() throws(StoreError) -> UInt64
   /// Lets go of the file. Nothing may be called afterwards.
@@ -68,6 +70,8 @@ package protocol StorageEngine: AnyObject, Sendable {
 extension StorageEngine {
   /// An engine whose room nobody knows finds out when it is full.
   package func makeRoom(for byteCount: UInt64) throws(StoreError) {}
+
+  package func checkRoom(for byteCount: UInt64) throws(StoreError) {}
 
   package func lastFreedByteCount() throws(StoreError) -> UInt64 { 0 }
 
@@ -215,6 +219,10 @@ package protocol StorageBackend: AnyObject {
   func refuseGrowth()
   /// Says that nothing but deletes was done, with what follows from them: on a full disk, there is room kept for such commits.
   func noteTakingAway()
+  /// Turns this write transaction into a dry run, which cannot be committed.
+  func markDryRun()
+  /// Refuses, for a dry run, what its commit would meet: `diskFull`.
+  func checkCommitRoom() throws(StoreError)
   func commit() throws(StoreError)
   func abort()
   /// The engine's facts, as a write transaction found them at its begin; nil where only the engine has them.
@@ -270,6 +278,8 @@ extension StorageBackend {
 
   package func refuseGrowth() {}
   package func noteTakingAway() {}
+  package func markDryRun() {}
+  package func checkCommitRoom() throws(StoreError) {}
 
   package func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {}
 

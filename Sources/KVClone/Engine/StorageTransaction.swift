@@ -12,6 +12,8 @@ package struct StorageTransaction: ~Copyable {
   @usableFromInline var isOpen = true
   /// How many changes were made, so that an operation can tell whether it failed before or after its first.
   @usableFromInline package internal(set) var changeCount: UInt64 = 0
+  /// Bytes of keys and values that were written.
+  @usableFromInline package internal(set) var writtenByteCount: UInt64 = 0
 
   package init(_ backend: any StorageBackend) {
     self.backend = backend
@@ -98,6 +100,7 @@ package struct StorageTransaction: ~Copyable {
   @inlinable @inline(__always)
   package mutating func put(_ table: StorageTable, _ key: RawSpan, _ value: RawSpan) throws(StoreError) {
     changeCount &+= 1
+    writtenByteCount &+= UInt64(key.byteCount &+ value.byteCount)
     try backend.put(table, unsafePointers(key), unsafePointers(value))
   }
 
@@ -105,6 +108,7 @@ package struct StorageTransaction: ~Copyable {
   @inlinable @inline(__always)
   package mutating func append(_ table: StorageTable, _ key: RawSpan, _ value: RawSpan) throws(StoreError) {
     changeCount &+= 1
+    writtenByteCount &+= UInt64(key.byteCount &+ value.byteCount)
     try backend.append(table, unsafePointers(key), unsafePointers(value))
   }
 
@@ -113,6 +117,7 @@ package struct StorageTransaction: ~Copyable {
     throws(StoreError)
   {
     changeCount &+= UInt64(entries.count)
+    for entry in entries { writtenByteCount &+= UInt64(entry.key.count &+ entry.value.count) }
     try backend.appendRun(table, entries)
   }
 
@@ -165,6 +170,12 @@ package struct StorageTransaction: ~Copyable {
   /// Says that the transaction ends in failure, because the file is too long.
   package borrowing func refuseGrowth() { backend.refuseGrowth() }
   package borrowing func noteTakingAway() { backend.noteTakingAway() }
+
+  /// Turns the transaction into a dry run, which cannot be committed.
+  package borrowing func markDryRun() { backend.markDryRun() }
+
+  /// Refuses, for a dry run, what the commit would meet.
+  package borrowing func checkCommitRoom() throws(StoreError) { try backend.checkCommitRoom() }
 
   /// What saves previous states in this write transaction; nil where nothing does.
   var recorder: SnapshotRecorder? { backend as? SnapshotRecorder }

@@ -67,7 +67,8 @@ extension Session {
   /// What keeps a clone of so many objects from being made; nil where nothing does.
   borrowing func limitError(addingClones count: Int) throws(StoreError) -> CloneError? {
     guard let limits, let limit = limits.objectCount else { return nil }
-    let total = try objectCount() + count
+    let (sum, overflow) = try objectCount().addingReportingOverflow(count)
+    let total = overflow ? .max : sum
     return total > limit ? CloneError(.limitExceeded, limits.tooManyObjects(total)) : nil
   }
 

@@ -30,6 +30,10 @@ public struct CloneError: KVCloneError, Hashable {
     case inverseTaken
     /// A limit of the call: objects, depth or bytes (R29); or of the store, see <doc:Operating>.
     case limitExceeded
+    /// The disk has no space for the clones: only in a plan, as the clone throws ``StoreError``.
+    case diskFull
+    /// The clones exceed what a file can ever hold: only in a plan, as the clone throws ``StoreError``.
+    case mapFull
     /// The task was cancelled (R29).
     case cancelled
     /// Two roles of the userInfo keys have one name (R28), or a rule cannot be read.

@@ -78,10 +78,20 @@ public struct MigrationPlan: Sendable {
 
   /// One after the other; empty where the store has the model already.
   public let steps: [Step]
-  /// Whether it can be done.
-  public var isPossible: Bool { steps.allSatisfy { $0.refusals.isEmpty } }
-  /// Bytes that are written, about.
-  public var byteCount: UInt64 { steps.reduce(0) { $0 + $1.byteCount } }
+  /// The reasons for which the migration would fail, the first 100 of them: differences of the models that cannot be inferred, and
+  /// what the objects hold.
+  public internal(set) var errors: [PlanIssue] = []
+  /// How many reasons there are.
+  public internal(set) var errorCount = 0
+  /// What the migration would report, without the snapshot's name; nil where it would fail, or there is nothing to do.
+  public internal(set) var report: MigrationReport?
+
+  init(steps: [Step]) { self.steps = steps }
+
+  /// Whether the migration would succeed.
+  public var isPossible: Bool { errorCount == 0 && steps.allSatisfy { $0.refusals.isEmpty } }
+  /// Bytes that the migration would write, as its report counts them; an estimate where it would fail.
+  public var byteCount: UInt64 { report?.byteCount ?? steps.reduce(0) { $0 + $1.byteCount } }
   /// Seconds that it takes, about: as on the machine that it was measured on, where the commit took some milliseconds and an object
   /// 1.6 µs, or 2.5 with a snapshot.
   public var seconds: Double {
@@ -98,8 +108,8 @@ public struct MigrationReport: Sendable {
   public let versions: [String]
   /// The labels of the custom stages that were gone through, one after the other.
   public let stages: [String]
-  /// The snapshot that was made first, to be read as it was before; nil where none was asked for.
-  public let snapshot: String?
+  /// The snapshot that was made first, to be read as it was before; nil where none was asked for, and in a plan.
+  public internal(set) var snapshot: String?
   /// Objects that were rewritten or looked at.
   public let rewrittenCount: Int
   /// Objects that have ids under another root entity now.
@@ -108,6 +118,8 @@ public struct MigrationReport: Sendable {
   public let createdCount: Int
   /// Objects that went with their entities.
   public let deletedCount: Int
+  /// Bytes of keys and values that were written, previous states for the snapshot included.
+  public let byteCount: UInt64
   /// From the write lock to the durable commit.
   public let duration: Duration
 }

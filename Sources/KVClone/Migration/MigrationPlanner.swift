@@ -353,9 +353,18 @@ extension MigrationPlan {
     guard let step = steps.first(where: { !$0.refusals.isEmpty }), let first = step.refusals.first else { return }
     let reasons = step.refusals.prefix(20).map { "\($0.description) (\($0.work.reason ?? ""))" }
     let more = step.refusals.count > 20 ? "; and \(step.refusals.count - 20) more" : ""
-    throw StoreError(
-      .notInferable,
-      "no migration from \(step.from) to \(step.to) can be inferred: \(reasons.joined(separator: "; "))\(more)",
-      entity: first.entity, property: first.property)
+    throw step.error(for: first, reasons.joined(separator: "; ") + more)
+  }
+}
+
+extension MigrationPlan.Step {
+  /// The error for a difference that cannot be inferred.
+  ///
+  /// - Parameter reasons: the text of several differences; nil is that of this one.
+  func error(for refusal: ModelDifference.Change, _ reasons: String? = nil) -> StoreError {
+    let text = reasons ?? "\(refusal.description) (\(refusal.work.reason ?? ""))"
+    return StoreError(
+      .notInferable, "no migration from \(from) to \(to) can be inferred: \(text)", entity: refusal.entity,
+      property: refusal.property)
   }
 }

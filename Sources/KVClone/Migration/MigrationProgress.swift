@@ -32,17 +32,29 @@ public struct MigrationProgress: Sendable, Hashable {
 final class MigrationRun {
   private let progress: (@Sendable (MigrationProgress) -> Void)?
   private let cancellation: Cancellation?
-  let stepCount: Int
+  /// What collects the reasons of a dry run; nil for a migration.
+  let dryRun: MigrationDryRun?
+  var stepCount = 0
   private var step = 0
   private var phase = MigrationProgress.Phase.rewrite
   private var completed = 0
 
   init(
-    stepCount: Int, _ progress: (@Sendable (MigrationProgress) -> Void)?, _ cancellation: Cancellation?
+    _ progress: (@Sendable (MigrationProgress) -> Void)?, _ cancellation: Cancellation?, dryRun: MigrationDryRun? = nil
   ) {
-    self.stepCount = stepCount
     self.progress = progress
     self.cancellation = cancellation
+    self.dryRun = dryRun
+    dryRun?.reasons = PlanReasons()
+  }
+
+  /// Whether a dry run has found a reason for which the migration fails.
+  var hasFailed: Bool { dryRun?.reasons.isEmpty == false }
+
+  /// Throws an error of the migration; a dry run collects it and continues.
+  func refuse(_ error: StoreError) throws(StoreError) {
+    guard let dryRun else { throw error }
+    do { try dryRun.reasons.note(thrown: error) } catch { throw (error as? StoreError) ?? StoreError(.io, "\(error)") }
   }
 
   func begin(step: Int) { self.step = step }
@@ -62,5 +74,34 @@ final class MigrationRun {
     if cancellation?.isCancelled == true || Task.isCancelled {
       throw StoreError(.cancelled, "the migration was cancelled; the store is as it was")
     }
+  }
+}
+
+/// The dry run of a migration: its plan, and the reasons for which it fails.
+final class MigrationDryRun {
+  /// Those of the present attempt.
+  var reasons = PlanReasons()
+  private var estimate = MigrationPlan(steps: [])
+
+  /// Takes the plan that the models and the counts of objects give. Returns whether its first steps can be run: a property without
+  /// values is a reason, and stands in the way of no other.
+  func begin(_ plan: MigrationPlan) -> Bool {
+    estimate = plan
+    for step in plan.steps {
+      for refusal in step.refusals { reasons.note(PlanIssue(step.error(for: refusal))) }
+    }
+    return plan.steps.allSatisfy { $0.refusals.allSatisfy(\.isAboutMissingValues) }
+  }
+
+  /// The plan, with what the migration would report.
+  func plan(_ report: MigrationReport) -> MigrationPlan {
+    var plan = estimate
+    plan.errors = reasons.issues
+    plan.errorCount = reasons.count
+    if reasons.isEmpty, !plan.steps.isEmpty {
+      plan.report = report
+      plan.report?.snapshot = nil
+    }
+    return plan
   }
 }

@@ -15,20 +15,31 @@ extension ObjectStore {
     return store.model.modelHash == model.modelHash
   }
 
-  /// What a migration of a store would do, and what stands in its way. Nothing is changed.
+  /// Returns what a migration of a store would do, and every reason for which it would fail. Nothing is changed.
   ///
-  /// - Throws: `invalidModel`, `invalidMapping`, `invalidStage`, and what opening throws.
+  /// The plan runs the migration itself, mapping policies and stage handlers included, in a write transaction that is rolled back: a
+  /// plan without errors is a migration that succeeds on the same state. It therefore takes as long as the migration, holds the write
+  /// lock meanwhile, and needs the disk space of the pages that it spills; those are cut off again. Other processes read on. A step
+  /// that is refused by the models alone is not run.
+  ///
+  /// - Parameters:
+  ///   - path: the store's directory. It must not be open in this process.
+  ///   - model: the version to migrate to.
+  ///   - migration: how.
+  ///   - options: how the store is opened.
+  ///   - progress: receives the progress, on this thread.
+  ///   - cancellation: ends the plan from another thread.
+  /// - Throws: `invalidModel`, `invalidMapping`, `invalidStage`, `cancelled`, `busy`, and what opening throws.
   public static func planMigration(
     at path: String, to model: ManagedObjectModel, migration: MigrationOptions = MigrationOptions(),
-    options: StoreOptions = StoreOptions()
+    options: StoreOptions = StoreOptions(), progress: (@Sendable (MigrationProgress) -> Void)? = nil,
+    cancellation: Cancellation? = nil
   ) throws(StoreError) -> MigrationPlan {
-    var options = options
-    options.isReadOnly = true
-    let store = try open(at: path, options: options)
-    defer { store.close() }
-    let session = try store.readSession()
-    let catalog = try StoreCatalog(session.storage, session.schema.tables.metadata)
-    return try MigrationPlanner(from: catalog, to: model, migration).plan(session)
+    let dryRun = MigrationDryRun()
+    let report = try withEngine(at: path, options) { (engine, options) throws(StoreError) in
+      try migrate(engine, path: path, to: model, migration, options, progress, cancellation, dryRun: dryRun)
+    }
+    return dryRun.plan(report)
   }
 
   /// Migrates a store: every object that the new version has a place for is there afterwards, and everything happens or nothing.
@@ -51,6 +62,15 @@ extension ObjectStore {
     options: StoreOptions = StoreOptions(), progress: (@Sendable (MigrationProgress) -> Void)? = nil,
     cancellation: Cancellation? = nil
   ) throws(StoreError) -> MigrationReport {
+    try withEngine(at: path, options) { (engine, options) throws(StoreError) in
+      try migrate(engine, path: path, to: model, migration, options, progress, cancellation)
+    }
+  }
+
+  /// Opens a store's file for writing, whatever its model is.
+  private static func withEngine<R>(
+    at path: String, _ options: StoreOptions, _ body: (LMDBEngine, StoreOptions) throws(StoreError) -> R
+  ) throws(StoreError) -> R {
     var options = options
     options.isReadOnly = false
     if options.verifiesPagesAtOpen { try verifyPages(at: path) }
@@ -58,21 +78,19 @@ extension ObjectStore {
       try LMDBEnvironment.open(at: path, options: options.lmdb)
     }
     defer { environment.close() }
-    return try migrate(
-      LMDBEngine(environment), path: path, to: model, migration, options, progress, cancellation)
+    return try body(LMDBEngine(environment), options)
   }
 
   /// The same for any engine that holds a store.
   static func migrate(
     _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
     _ options: StoreOptions, _ progress: (@Sendable (MigrationProgress) -> Void)? = nil,
-    _ cancellation: Cancellation? = nil
+    _ cancellation: Cancellation? = nil, dryRun: MigrationDryRun? = nil
   ) throws(StoreError) -> MigrationReport {
     try onceMoreIfMapFull { () throws(StoreError) in
       for _ in 0..<Self.attempts {
-        if let report = try runMigration(engine, path: path, to: model, migration, options, progress, cancellation) {
-          return report
-        }
+        let run = MigrationRun(progress, cancellation, dryRun: dryRun)
+        if let report = try runMigration(engine, path: path, to: model, migration, options, run) { return report }
       }
       throw StoreError(.busy, "other processes give the store one version of its model after the other; try again")
     }
@@ -84,8 +102,7 @@ extension ObjectStore {
   /// Nil where another process has given the store another version of its model while this one waited for the lock.
   private static func runMigration(
     _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
-    _ options: StoreOptions, _ progress: (@Sendable (MigrationProgress) -> Void)?,
-    _ cancellation: Cancellation?
+    _ options: StoreOptions, _ run: MigrationRun
   ) throws(StoreError) -> MigrationReport? {
     guard let metadata = try engine.openTables([.metadata], create: false).first else {
       throw StoreError(.notAStore, "\(path) is no store of this library")
@@ -100,47 +117,80 @@ extension ObjectStore {
     let tables = try openTables(engine, metadata, catalog)
     let start = ContinuousClock.now
     let schema = try Schema(catalog, tables: tables, transformers: options.transformers)
-    var writing = StorageTransaction(try engine.beginWrite(label: "migration", timeout: options.busyTimeout))
+    let label = run.dryRun == nil ? "migration" : "migration plan"
+    var writing = StorageTransaction(try engine.beginWrite(label: label, timeout: options.busyTimeout))
+    if run.dryRun != nil { writing.markDryRun() }
     guard try Metadata.counter(writing, metadata, MetadataKey.catalog) == catalog.number else { return nil }
     let commit = try Metadata.counter(writing, metadata, MetadataKey.commitCounter)
     try writing.record(schema, commit: commit + 1)
-    var session = Session(
+    let session = Session(
       storage: writing, schema: schema, commit: commit + 1, storeUUID: format.storeUUID, serialFloor: SerialFloor(),
       engine: engine)
     let planner = try MigrationPlanner(from: catalog, to: model, migration)
-    try planner.plan(session).requirePossible()
+    run.stepCount = planner.stepCount
+    let plan = try planner.plan(session)
+    if let dryRun = run.dryRun {
+      guard dryRun.begin(plan) else { return MigrationReport(at: catalog.model, after: ContinuousClock.now - start) }
+    } else {
+      try plan.requirePossible()
+    }
     if planner.isEmpty { return MigrationReport(at: catalog.model, after: ContinuousClock.now - start) }
-    var snapshot: String?
-    if migration.takesSnapshot {
-      snapshot = try session.createAutomaticSnapshot("migration", userInfo: ["migration": model.versionIdentifier]).name
-    }
-    let run = MigrationRun(stepCount: planner.stepCount, progress, cancellation)
     var tally = MigrationTally()
-    session = try session.migrating(by: planner, migration.policies, author: options.author, run, &tally)
-    if migration.takesSnapshot {
-      try session.deleteSuperfluousSnapshots(options.snapshotRetention, sparing: snapshot)
+    do throws(StoreError) {
+      tally = try session.migrate(by: planner, migration, options, run)
+    } catch {
+      try run.refuse(error)
     }
-    let shown = try Snapshots.all(session.storage, session.schema.tables).map(\.value.modelNumber)
-    try session.purgeRetired(shownBy: shown)
-    try session.writeCounters()
-    try session.storage.commit()
     return MigrationReport(
-      versions: [catalog.model.versionIdentifier] + planner.versions, stages: planner.stages, snapshot: snapshot,
-      rewrittenCount: tally.rewrittenCount, movedCount: tally.movedCount, createdCount: tally.createdCount,
-      deletedCount: tally.deletedCount, duration: ContinuousClock.now - start)
+      versions: [catalog.model.versionIdentifier] + planner.versions, stages: planner.stages, tally,
+      duration: ContinuousClock.now - start)
   }
 }
 
 extension MigrationReport {
   /// There was nothing to be done.
   fileprivate init(at model: ManagedObjectModel, after duration: Duration) {
+    self.init(versions: [model.versionIdentifier], stages: [], MigrationTally(), duration: duration)
+  }
+
+  fileprivate init(versions: [String], stages: [String], _ tally: MigrationTally, duration: Duration) {
     self.init(
-      versions: [model.versionIdentifier], stages: [], snapshot: nil, rewrittenCount: 0, movedCount: 0,
-      createdCount: 0, deletedCount: 0, duration: duration)
+      versions: versions, stages: stages, snapshot: tally.snapshot, rewrittenCount: tally.rewrittenCount,
+      movedCount: tally.movedCount, createdCount: tally.createdCount, deletedCount: tally.deletedCount,
+      byteCount: tally.byteCount, duration: duration)
   }
 }
 
 extension Session {
+  /// Migrates and commits; in a dry run, which ends with the first step that fails, nothing is committed.
+  fileprivate consuming func migrate(
+    by planner: MigrationPlanner, _ migration: MigrationOptions, _ options: StoreOptions, _ run: MigrationRun
+  ) throws(StoreError) -> MigrationTally {
+    var session = self
+    var tally = MigrationTally()
+    if migration.takesSnapshot {
+      tally.snapshot = try session.createAutomaticSnapshot(
+        "migration", userInfo: ["migration": planner.versions.last ?? ""]
+      ).name
+    }
+    session = try session.migrating(by: planner, migration.policies, author: options.author, run, &tally)
+    if run.hasFailed { return tally }
+    if migration.takesSnapshot {
+      try session.deleteSuperfluousSnapshots(options.snapshotRetention, sparing: tally.snapshot)
+    }
+    let shown = try Snapshots.all(session.storage, session.schema.tables).map(\.value.modelNumber)
+    try session.purgeRetired(shownBy: shown)
+    try session.writeCounters()
+    try session.storage.recorder?.flush()
+    tally.byteCount = session.storage.writtenByteCount &+ (session.storage.recorder?.savedByteCount ?? 0)
+    if run.dryRun != nil {
+      try session.storage.checkCommitRoom()
+    } else {
+      try session.storage.commit()
+    }
+    return tally
+  }
+
   /// Does all steps, with what handlers do before and after them; the session that goes on by the last version.
   ///
   /// - Parameter author: who the history says has done what handlers did.
@@ -158,6 +208,8 @@ extension Session {
       }
       try planner.requirePossible(stride.first, session)
       session = try session.migrating(by: stride, policies, run, &tally)
+      // Later steps would find what this one could not make.
+      if run.hasFailed { break }
       if let stage = stride.stageAfter, let handler = stage.didMigrateHandler {
         session = try session.running(handler, of: stage, in: .didMigrate, run, &history)
       }

@@ -7,6 +7,8 @@ struct RecordLeftovers {
   var lists: [(to: CompiledRelationship, from: UInt16, members: Members)] = []
   /// Large values of attributes that the entity has no more.
   var blobs: [BlobReference] = []
+  /// Values that cannot be converted. The record lacks them.
+  var refusals: [StoreError] = []
 
   enum Members {
     case inline([ObjectID])
@@ -134,10 +136,14 @@ final class RecordProgram {
         return false
       }
       let converted = value.flatMap(conversion.convert)
-      if value != nil, converted == nil { throw schema.notConvertible(id, entity, path, conversion) }
+      if value != nil, converted == nil {
+        leftovers.refusals.append(schema.notConvertible(id, entity, path, conversion))
+      }
       try set(&buffer, field, converted, id, schema)
       return false
-    case .refuse(let conversion, let path): throw schema.notConvertible(id, entity, path, conversion)
+    case .refuse(let conversion, let path):
+      leftovers.refusals.append(schema.notConvertible(id, entity, path, conversion))
+      return false
     case .set(let field, let value):
       try set(&buffer, field, value, id, schema)
       return false

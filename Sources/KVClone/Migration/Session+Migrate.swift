@@ -54,6 +54,10 @@ struct MigrationTally: Equatable {
   var rewrittenCount = 0
   /// Objects that mapping models have made.
   var createdCount = 0
+  /// Bytes of keys and values that were written, those kept for snapshots included.
+  var byteCount: UInt64 = 0
+  /// The snapshot that was made first.
+  var snapshot: String?
 }
 
 /// Steps that are done together: each but the first deletes and moves no objects, and each but the last asks for nothing but that
@@ -132,7 +136,7 @@ extension Session {
     let isOther = !oneSided.isEmpty || tally != before || !session.schema.derivations.isSame(as: source.derivations)
     let isRebuilt = try session.rebuildDerived(sourcesHaveChanged: isOther)
     session.forgetChanges()
-    try session.requireUnique(made, withDerived: isRebuilt)
+    try session.requireUnique(made, withDerived: isRebuilt, run)
     return session
   }
 
@@ -221,19 +225,21 @@ extension Session {
   /// Looks for objects with the same values in indexes of constraints that were just made.
   ///
   /// - Parameter withDerived: also in those of derived attributes, which were computed anew.
-  private borrowing func requireUnique(_ made: Set<UInt16>, withDerived: Bool) throws(StoreError) {
+  private borrowing func requireUnique(_ made: Set<UInt16>, withDerived: Bool, _ run: MigrationRun)
+    throws(StoreError)
+  {
     var done: Set<UInt16> = []
     for entity in schema.entities {
       for constraint in entity.constraints {
         let isNew =
           made.contains(constraint.indexID)
           || withDerived && constraint.columns.contains { entity.isDerived($0) }
-        if isNew, done.insert(constraint.indexID).inserted { try requireUnique(constraint) }
+        if isNew, done.insert(constraint.indexID).inserted { try requireUnique(constraint, run) }
       }
     }
   }
 
-  private borrowing func requireUnique(_ constraint: CompiledConstraint) throws(StoreError) {
+  private borrowing func requireUnique(_ constraint: CompiledConstraint, _ run: MigrationRun) throws(StoreError) {
     let prefix = IndexKey.prefix(indexID: constraint.indexID)
     var last: [UInt8] = []
     var suspects: [ObjectID] = []
@@ -260,19 +266,22 @@ extension Session {
         }
         return true
       }
-      for id in suspects { try requireUnique(constraint, id) }
+      for id in suspects { try requireUnique(constraint, id, run) }
     }
   }
 
-  private borrowing func requireUnique(_ constraint: CompiledConstraint, _ id: ObjectID) throws(StoreError) {
+  private borrowing func requireUnique(_ constraint: CompiledConstraint, _ id: ObjectID, _ run: MigrationRun)
+    throws(StoreError)
+  {
     let view = try existingRecord(id)
     let entity = try schema.entity(of: view, id: id)
     guard let other = try conflict(constraint, entity, view, id) else { return }
-    throw StoreError(
-      .notUnique,
-      "\(constraint.name) of \(entity.name)/\(id.serial) must be unique in the new version of the model, and "
-        + "\(try name(of: other)) has the same values; change one of them before",
-      entity: entity.name, property: constraint.name, object: "\(entity.name)/\(id.serial)")
+    try run.refuse(
+      StoreError(
+        .notUnique,
+        "\(constraint.name) of \(entity.name)/\(id.serial) must be unique in the new version of the model, and "
+          + "\(try name(of: other)) has the same values; change one of them before",
+        entity: entity.name, property: constraint.name, object: "\(entity.name)/\(id.serial)"))
   }
 
   // MARK: Derived attributes

@@ -36,7 +36,14 @@ extension Session {
         storage, schema, table, from: start, { $0 < byCode.count && byCode[Int($0)] != nil }, into: &batch)
       for record in batch.records {
         guard let chain = byCode[Int(record.entity)] else { continue }
-        try migrateRecord(record.id, chain, batch.bytes.span.bytes.extracting(record.place), &spare)
+        let bytes = batch.bytes.span.bytes.extracting(record.place)
+        do throws(StoreError) {
+          try migrateRecord(record.id, chain, bytes, &spare, run)
+        } catch {
+          // A record that is too long is one reason among others.
+          guard error.kind == .limitExceeded else { throw error }
+          try run.refuse(error)
+        }
       }
       count += batch.records.count
       try run.advance(by: batch.records.count)
@@ -133,6 +140,7 @@ extension Session {
     chains[entity.code] = chain
     var leftovers = RecordLeftovers()
     let commit = try Self.renewed(id, storage, schema, entity, chain, into: &scratch, &spare, &leftovers)
+    if let refusal = leftovers.refusals.first { throw refusal }
     guard let commit else { return false }
     if spares, !leftovers.blobs.isEmpty { return false }
     scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
@@ -152,10 +160,11 @@ extension Session {
   }
 
   private mutating func migrateRecord(
-    _ id: ObjectID, _ chain: RecordChain, _ bytes: RawSpan, _ spare: inout RecordBuffer
+    _ id: ObjectID, _ chain: RecordChain, _ bytes: RawSpan, _ spare: inout RecordBuffer, _ run: MigrationRun
   ) throws(StoreError) {
     var leftovers = RecordLeftovers()
     let changed = try chain.run(bytes, id, schema, into: &scratch, &spare, &leftovers)
+    for refusal in leftovers.refusals { try run.refuse(refusal) }
     for (relationship, from, members) in leftovers.lists {
       var ids: [ObjectID]
       switch members {
@@ -193,7 +202,14 @@ extension Session {
       for (id, code) in batch {
         for relationship in oneSided[code] ?? [] {
           try session.forEachMemberBatch(id, relationship) { (session, members) throws(StoreError) in
-            for member in members { try session.tell(member, relationship, of: id) }
+            for member in members {
+              do throws(StoreError) {
+                try session.tell(member, relationship, of: id)
+              } catch {
+                guard error.kind == .notInferable else { throw error }
+                try run.refuse(error)
+              }
+            }
           }
         }
       }

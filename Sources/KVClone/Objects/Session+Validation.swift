@@ -11,18 +11,27 @@ extension Session {
   /// All broken rules, at most 1,000 of them.
   borrowing func validationIssues() throws(StoreError) -> [ValidationIssue] {
     var issues: [ValidationIssue] = []
+    try validateChanges { found in
+      issues += found
+      return issues.count < 1000
+    }
+    return issues
+  }
+
+  /// Calls `body` with the broken rules of each changed object that has any, until it returns false.
+  borrowing func validateChanges(_ body: ([ValidationIssue]) -> Bool) throws(StoreError) {
     var patterns = TextPatterns()
     for set in [changes.inserted, changes.updated] {
       for (rootCode, serials) in set.sets.enumerated() {
         // Many models leave nothing to check, and nothing is read then.
         guard let serials, schema.isValidated(rootCode: UInt16(rootCode)) else { continue }
         try ObjectSet(rootCode: UInt16(rootCode), serials).forEach { (id) throws(StoreError) in
+          var issues: [ValidationIssue] = []
           try validate(id, &patterns, &issues)
-          return issues.count < 1000
+          return issues.isEmpty || body(issues)
         }
       }
     }
-    return issues
   }
 
   private borrowing func validate(_ id: ObjectID, _ patterns: inout TextPatterns, _ issues: inout [ValidationIssue])

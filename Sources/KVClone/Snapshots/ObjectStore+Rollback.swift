@@ -1,7 +1,35 @@
 public import KVCloneModel
 import KVCloneRecords
 
-/// What rolling back does, or did.
+/// What a rollback would do.
+public struct RollbackPlan: Sendable, Hashable {
+  /// Objects that would be changed back.
+  public let updatedCount: Int
+  /// Objects that were deleted, and would be there again, under their ids.
+  public let recreatedCount: Int
+  /// Objects that came later, and would be deleted.
+  public let deletedCount: Int
+  /// Bytes of previous states that would be saved for the automatic snapshot, as ``RollbackResult/replacedByteCount``.
+  public let replacedByteCount: UInt64
+  /// The reasons for which the rollback would fail, the first 100 of them.
+  public let errors: [PlanIssue]
+  /// How many reasons there are.
+  public let errorCount: Int
+
+  /// Whether the rollback would succeed.
+  public var isPossible: Bool { errorCount == 0 }
+
+  init(_ tally: RollbackTally, _ reasons: PlanReasons) {
+    updatedCount = tally.updatedCount
+    recreatedCount = tally.recreatedCount
+    deletedCount = tally.deletedCount
+    replacedByteCount = tally.replacedByteCount
+    errors = reasons.issues
+    errorCount = reasons.count
+  }
+}
+
+/// What a rollback did.
 public struct RollbackResult: Sendable, Hashable {
   /// Objects that were changed, and are again what they were.
   public let updatedCount: Int
@@ -12,7 +40,7 @@ public struct RollbackResult: Sendable, Hashable {
   /// Bytes of what is replaced or deleted, as they are in the store. As much is saved for the automatic snapshot, in the same
   /// transaction, so the rollback writes at least that, and about twice as much.
   public let replacedByteCount: UInt64
-  /// The snapshot of what the store showed before; nil in a plan.
+  /// The snapshot of what the store showed before.
   public let automaticSnapshot: SnapshotInfo?
 }
 
@@ -49,21 +77,22 @@ extension ObjectStore {
     try await onWriterQueue { try self.runRollback(snapshot, objects) }
   }
 
-  /// What `rollback(to:objects:)` would do, and what it would cost. Writes nothing. Time follows what was changed since.
-  public func planRollback(to snapshot: Snapshot, objects: [ObjectID]? = nil) throws -> RollbackResult {
-    try requireOwn(snapshot)
-    let session = try readSession()
-    let value = try session.existingSnapshot(snapshot.info.name, epoch: snapshot.info.epoch)
-    _ = try session.requireSameModel(as: value, snapshotSchemas)
-    guard let objects else {
-      var tally = try wholeTally(snapshot)
-      try session.addReplacedBytes(since: value, to: &tally)
-      return tally.result(nil)
+  /// Returns what `rollback(to:objects:)` would do and cost, and every reason for which it would fail. Nothing is changed.
+  ///
+  /// The plan runs the rollback itself, in a write transaction that is rolled back: a plan without errors is a rollback that succeeds
+  /// on the same state. It waits for the write lock and holds it as long as the rollback would, without the commit. Hooks are called
+  /// where the rollback calls them.
+  ///
+  /// - Throws: what the rollback throws whatever the objects hold: `snapshotNotFound`, `incompatibleModel`, `objectNotFound`,
+  ///   `readOnly`, `busy` …
+  public func planRollback(to snapshot: Snapshot, objects: [ObjectID]? = nil) throws -> RollbackPlan {
+    let dryRun = RollbackDryRun()
+    do {
+      _ = try runRollback(snapshot, objects, dryRun)
+    } catch {
+      try dryRun.reasons.note(thrown: error)
     }
-    let sets = try rollbackSets(snapshot, objects)
-    var tally = sets.tally
-    for id in sets.doomed + sets.changed { tally.replacedByteCount += try session.storedByteCount(of: id) }
-    return tally.result(nil)
+    return RollbackPlan(dryRun.tally, dryRun.reasons)
   }
 
   /// Counts what is to be done in the whole store.
@@ -76,12 +105,16 @@ extension ObjectStore {
     return tally
   }
 
-  private func runRollback(_ snapshot: Snapshot, _ objects: [ObjectID]?) throws -> RollbackResult {
+  private func runRollback(_ snapshot: Snapshot, _ objects: [ObjectID]?, _ dryRun: RollbackDryRun? = nil) throws
+    -> RollbackResult
+  {
     try requireOwn(snapshot)
     let retention = options.snapshotRetention
     // What is saved and what is replaced may each be as large as the store.
     return try onceMoreIfMapFull(times: 2) {
-      try runWrite(label: "rollback", timeout: nil) { tx in
+      dryRun?.reasons = PlanReasons()
+      let label = dryRun == nil ? "rollback" : "rollback plan"
+      return try runWrite(label: label, timeout: nil, dryRun: dryRun?.reasons) { tx in
         tx.operation = "rollback"
         let name = snapshot.info.name
         let (value, past, automatic) = try tx.changeObjects { (session) throws(StoreError) in
@@ -92,18 +125,23 @@ extension ObjectStore {
         let result: RollbackResult
         if let objects {
           let sets = try rollbackSets(snapshot, objects)
+          dryRun?.tally = sets.tally
           result = try tx.changeObjects { (session) throws(StoreError) in
             try session.rollBack(to: value, sets, automatic)
           }
         } else {
           // Readers see what the transaction began with.
           let tally = try wholeTally(snapshot)
+          dryRun?.tally = tally
           result = try tx.changeObjects { (session) throws(StoreError) in
             try session.rollBack(to: value, automatic, tally)
           }
-          if value.isUnfinished { try tx.validateRollback() }
+          if value.isUnfinished {
+            if let dryRun { try tx.validateRollback(dryRun.reasons) } else { try tx.validateRollback() }
+          }
           try tx.changeObjects { (session) throws(StoreError) in try session.endRollback(from: past) }
         }
+        dryRun?.tally.replacedByteCount = result.replacedByteCount
         try tx.changeObjects { (session) throws(StoreError) in
           try session.deleteSuperfluousSnapshots(retention, sparing: name)
         }
@@ -139,6 +177,21 @@ extension WriteTransaction {
     let issues = try session.validationIssues()
     guard issues.isEmpty else { throw ValidationError(issues: issues) }
   }
+
+  /// The same for a dry run, which collects all of it.
+  fileprivate borrowing func validateRollback(_ reasons: PlanReasons) throws {
+    try session.validateChanges { issues in
+      reasons.note(issues)
+      return true
+    }
+  }
+}
+
+/// The dry run of a rollback.
+private final class RollbackDryRun {
+  /// Those of the present attempt.
+  var reasons = PlanReasons()
+  var tally = RollbackTally()
 }
 
 /// The objects that are brought back, and those that came since and go.

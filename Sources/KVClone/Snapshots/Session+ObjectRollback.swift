@@ -136,46 +136,4 @@ extension Session {
     let present = try self.members(id, relationship)
     return members == present ? nil : members
   }
-
-  // MARK: The cost
-
-  /// Bytes of an object's record and lists.
-  borrowing func storedByteCount(of id: ObjectID) throws(StoreError) -> UInt64 {
-    guard let table = schema.objectTable(rootCode: id.rootCode) else { return 0 }
-    let key = ShortKey.object(id)
-    var byteCount = UInt64(try storage.get(table, key.bytes)?.byteCount ?? 0)
-    let owner = ShortKey.linkPrefix(owner: id)
-    try storage.scan(schema.tables.links, from: owner.bytes) { (key, value) throws(StoreError) in
-      guard let link = try? LinkKey(copy key), link.owner == id else { return false }
-      byteCount += UInt64(key.byteCount + value.byteCount)
-      return true
-    }
-    return byteCount
-  }
-
-  /// Adds the bytes of all that has changed since a snapshot, or came since, as it is now.
-  borrowing func addReplacedBytes(since snapshot: SnapshotValue, to tally: inout RollbackTally) throws(StoreError) {
-    let horizon = SnapshotHorizon(snapshot, schema.orderedLists)
-    var byteCount: UInt64 = 0
-    try forEachSavedKey(in: snapshot.epoch..<UInt64.max) { (code, key, epoch) throws(StoreError) in
-      guard code != .blobInfo, let table = schema.table(code) else { return }
-      // Once for each key, however many epochs have a state of it.
-      guard try isNeeded(code, key, epoch: epoch, since: horizon) else { return }
-      byteCount += UInt64(key.count + (try storage.get(table, key.span.bytes)?.byteCount ?? 0))
-    }
-    for rootCode in schema.rootCodes {
-      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
-      let first = ShortKey.object(horizon.firstLater(rootCode: rootCode))
-      try storage.scan(table, from: first.bytes) { (key, value) throws(StoreError) in
-        byteCount += UInt64(key.byteCount + value.byteCount)
-        return true
-      }
-      try storage.scan(schema.tables.links, from: first.bytes) { (key, value) throws(StoreError) in
-        guard let link = try? LinkKey(copy key), link.owner.rootCode == rootCode else { return false }
-        byteCount += UInt64(key.byteCount + value.byteCount)
-        return true
-      }
-    }
-    tally.replacedByteCount += byteCount
-  }
 }

@@ -215,6 +215,13 @@ final class SnapshotRecorder: StorageBackend, TableMaker {
 
   func noteTakingAway() { inner.noteTakingAway() }
 
+  func markDryRun() { inner.markDryRun() }
+
+  func checkCommitRoom() throws(StoreError) {
+    try flush()
+    try inner.checkCommitRoom()
+  }
+
   func commit() throws(StoreError) {
     do throws(StoreError) {
       try flush()

@@ -25,8 +25,6 @@ final class CloneIntoContext: CloneNames {
   private(set) var serials: [UInt16: SerialRange] = [:]
   private let now = Date()
   var sourceSchema: Schema { bridge.source }
-  /// Whether the source's values may be such as the destination's model does not allow: it has been adopted since.
-  let validatesCopies: Bool
 
   struct Place {
     let rootCode: UInt16
@@ -42,10 +40,8 @@ final class CloneIntoContext: CloneNames {
   }
 
   init(
-    bridge: CloneBridge, book: CloneRuleBook, mark: CloneMark, cancellation: CloneCancellation,
-    validatesCopies: Bool = false
+    bridge: CloneBridge, book: CloneRuleBook, mark: CloneMark, cancellation: CloneCancellation
   ) {
-    self.validatesCopies = validatesCopies
     self.bridge = bridge
     self.book = book
     self.mark = mark
@@ -151,8 +147,7 @@ extension Session {
 
   /// Finds what is to be cloned into another store, or from a snapshot.
   borrowing func prepareClone(
-    across bridge: CloneBridge, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation,
-    validatesCopies: Bool = false
+    across bridge: CloneBridge, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation
   ) throws -> CloneIntoContext {
     let mark = try mark(roots, book, cancellation)
     let (total, overflow) = mark.count.multipliedReportingOverflow(by: book.options.count)
@@ -168,7 +163,7 @@ extension Session {
       throw schema.notFound(ObjectID(rootCode: UInt16(root), serial: set.next(from: 0) ?? 0))
     }
     return CloneIntoContext(
-      bridge: bridge, book: book, mark: mark, cancellation: cancellation, validatesCopies: validatesCopies)
+      bridge: bridge, book: book, mark: mark, cancellation: cancellation)
   }
 
   /// The next members of a relationship from a position on, so few that memory stays flat, and where to go on; nil at

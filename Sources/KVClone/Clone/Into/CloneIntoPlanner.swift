@@ -10,6 +10,9 @@ struct CloneIntoPlanner {
   let attributes: [CloneContext]
   var tally: CloneTally
   private(set) var errors: [CloneError]
+  private(set) var errorCount: Int
+  /// Whether all objects are looked at, whatever is wrong with the first ones.
+  private let isExhaustive: Bool
   /// Large binary values that clones refer to, by the source's serials.
   private(set) var blobs = SerialSet()
   private var reported: Set<UInt16> = []
@@ -38,21 +41,24 @@ struct CloneIntoPlanner {
     let source: String
   }
 
-  init(context: CloneIntoContext, _ source: borrowing Session) throws {
+  init(context: CloneIntoContext, _ source: borrowing Session, isExhaustive: Bool = false) throws {
     self.context = context
+    self.isExhaustive = isExhaustive
     matcher = OutsideMatcher(context: context)
     var attributes = [try context.attributes(source)]
     if context.copies > 1 { attributes.append(try context.attributes(source)) }
     self.attributes = attributes
     tally = CloneTally(entityCount: Int(context.bridge.source.codes.lastEntity))
     errors = context.book.errors
+    errorCount = errors.count
   }
 
   private var bridge: CloneBridge { context.bridge }
-  var isFull: Bool { errors.count >= ClonePlanner.errorLimit }
+  var isFull: Bool { !isExhaustive && errorCount >= ClonePlanner.errorLimit }
 
   mutating func report(_ error: CloneError) {
-    if !isFull { errors.append(error) }
+    errorCount += 1
+    if errors.count < ClonePlanner.errorLimit { errors.append(error) }
   }
 
   /// Looks at every object of the clone set, against the destination as `destination` sees it.
@@ -62,6 +68,7 @@ struct CloneIntoPlanner {
     if !isFull, values.needsSecondRound() {
       let counted = tally
       errors = context.book.errors
+      errorCount = errors.count
       reported = []
       unmatched = []
       gains = [:]
@@ -109,6 +116,7 @@ struct CloneIntoPlanner {
     if reported.insert(entity.code).inserted {
       for error in bridge.errors { report(error.naming(object: name)) }
       for error in plan.errors { report(error.naming(object: name)) }
+      if bridge.errors.isEmpty { reportUnlinked(bridge, name) }
     }
     tally.objects += 1
     tally.counts[Int(entity.code)] += 1
@@ -116,7 +124,7 @@ struct CloneIntoPlanner {
     let added = bridge.layout(view.layout).addedByteCount(to: view, replaced: plan.replacedCodes)
     tally.bytesWritten += UInt64(max(0, try attributes[0].recordByteCount(plan, view, id, source) + added) + 8)
     try checkAttributes(plan, view, id, name, source)
-    if self.bridge.isWithinStore { try validate(plan, view, id, name, source) }
+    try validate(bridge, plan, view, id, name, source)
     for (index, step) in plan.relationships.enumerated() {
       try check(step, bridge.relationships[index], id, view, plan, source, destination)
     }
@@ -156,28 +164,58 @@ struct CloneIntoPlanner {
     }
   }
 
-  /// Holds values against the model's bounds and patterns that clones do not have from their sources, or that the snapshot's
-  /// model may have allowed. Another store's commit looks at all of them.
+  /// Checks the values of a clone against the destination's model, as the commit does for every clone: the source's model may allow
+  /// more, and copied values may be older than its rules.
   private mutating func validate(
-    _ plan: CloneRuleBook.EntityPlan, _ view: borrowing RecordView, _ id: ObjectID, _ name: String,
-    _ source: borrowing Session
+    _ bridge: EntityBridge, _ plan: CloneRuleBook.EntityPlan, _ view: borrowing RecordView, _ id: ObjectID,
+    _ name: String, _ source: borrowing Session
   ) throws {
-    let all = plan.entity.attributes.indices.filter { plan.entity.attributes[$0].field != nil }
-    for index in context.validatesCopies ? all : plan.validatedAttributes {
-      let attribute = plan.entity.attributes[index]
-      if attribute.isDerived { continue }
-      let value: AttributeValue?
-      do {
-        value = try attributes[0].value(of: index, plan, view, id, source)
-      } catch is CloneError {
-        // Reported where the attribute's own rules are checked.
-        continue
+    let entity = bridge.destination
+    guard entity.isValidated else { return }
+    var present: Set<String> = []
+    var broken: [(attribute: CompiledAttribute, text: String)] = []
+    for (index, attribute) in entity.attributes.enumerated() where attribute.field != nil && !attribute.isDerived {
+      guard attribute.isValidated || attribute.composite != nil else { continue }
+      var value = attribute.description.defaultValue
+      if let mine = bridge.attributes[index] {
+        do {
+          value = try attributes[0].value(of: mine, plan, view, id, source)
+        } catch is CloneError {
+          // Reported where the attribute's own rules are checked.
+          continue
+        }
+        if value != nil, let composite = attribute.composite { present.insert(composite) }
       }
-      guard value != nil, let (_, text) = attribute.brokenRule(value, &patterns) else { continue }
+      guard attribute.isValidated, let (_, text) = attribute.brokenRule(value, &patterns) else { continue }
+      broken.append((attribute, text))
+    }
+    for (attribute, text) in broken {
+      if let composite = attribute.composite, !present.contains(composite) { continue }
+      report(invalid(attribute.path, text, plan, name))
+    }
+    for (path, composite) in entity.composites where !composite.isOptional && !present.contains(path) {
+      report(invalid(path, "is required, and every element is nil", plan, name))
+    }
+  }
+
+  private func invalid(_ property: String, _ text: String, _ plan: CloneRuleBook.EntityPlan, _ name: String)
+    -> CloneError
+  {
+    CloneError(
+      .invalidValue, "\(property) of a clone of \(name)\(bridge.elsewhere) \(text); change it, or its clone rule",
+      entity: plan.entity.name, property: property, object: name)
+  }
+
+  /// Refuses relationships that the destination's model requires and the source's does not have.
+  private mutating func reportUnlinked(_ bridge: EntityBridge, _ name: String) {
+    let known = Set(bridge.relationships.map(\.code))
+    for relationship in bridge.destination.relationships where !known.contains(relationship.code) {
+      guard relationship.isValidated, let (_, text) = relationship.brokenRule(0) else { continue }
       report(
         CloneError(
-          .invalidValue, "\(attribute.path) of a clone of \(name) \(text); change its clone rule",
-          entity: plan.entity.name, property: attribute.path, object: name))
+          .incompatibleModel,
+          "\(relationship.name) of a clone of \(name)\(self.bridge.elsewhere) \(text), and this store has no such relationship (R35)",
+          entity: bridge.source.name, property: relationship.name, object: name))
     }
   }
 
@@ -255,6 +293,8 @@ struct CloneIntoPlanner {
           .requiredRelationshipExcluded,
           "\(relationship.name) of a clone of \(name) \(text), because it is \(lost) (R14)", entity: plan.entity.name,
           property: relationship.name, object: name))
+    } else if lost == nil, relationship.isValidated, let (_, text) = relationship.brokenRule(links) {
+      report(invalid(relationship.name, text, plan, name))
     }
   }
 

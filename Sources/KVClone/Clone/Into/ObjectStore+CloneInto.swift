@@ -46,47 +46,34 @@ extension ObjectStore {
     _ roots: [ObjectID], into destination: ObjectStore, options: CloneOptions = CloneOptions()
   ) throws -> ClonePlan {
     try checkCanClone(into: destination)
+    let survey = try survey(roots, destination, options)
+    return try destination.plan(survey) { reasons in
+      _ = try runClone(
+        roots, into: destination, options, CloneCancellation(progress: options.progress), dryRun: reasons)
+    }
+  }
+
+  private func survey(_ roots: [ObjectID], _ destination: ObjectStore, _ options: CloneOptions) throws -> CloneSurvey {
     let source = try readSession()
     let reader = try destination.readSession()
-    let clock = ContinuousClock()
-    let start = clock.now
     var refusal: CloneError?
     do {
       if let key = try CloneKey(roots, options, sourceStore: uuid), try reader.result(of: key) != nil {
-        return .repeated(clock.now - start)
+        return CloneSurvey(repeatedIn: schema)
       }
     } catch let error as CloneError {
       refusal = error
     }
     let book = CloneRuleBook(
       schema: schema, options: options, rootEntities: try source.rootEntities(roots))
-    var tally = CloneTally(entityCount: Int(schema.codes.lastEntity))
-    var errors = book.errors
-    if errors.isEmpty {
-      do {
-        let context = try source.prepareCloneInto(destination.schema, roots, book, CloneCancellation())
-        try context.place(in: reader)
-        var planner = try CloneIntoPlanner(context: context, source)
-        try planner.check(source, reader)
-        tally = planner.tally
-        errors = planner.errors
-        if let error = try reader.limitError(addingClones: tally.objects) { errors.append(error) }
-      } catch let error as CloneError {
-        errors = [error]
-      } catch let error as StoreError {
-        guard error.kind == .limitExceeded else { throw error }
-        errors = [CloneError(.limitExceeded, error.message, entity: error.entity)]
-      }
+    var survey = CloneSurvey(book)
+    try survey.find { survey in
+      let context = try source.prepareCloneInto(
+        destination.schema, roots, book, CloneCancellation(progress: options.progress))
+      try survey.check(context, source, reader)
     }
-    var plan = ClonePlan(
-      objectCount: tally.objects, counts: tally.countsByName(schema), touchedCount: tally.touched.count,
-      touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
-      bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: clock.now - start,
-      rules: book.appliedRules(tally), errors: Array(errors.prefix(ClonePlanner.errorLimit)))
-    plan.branches = book.branches(tally)
-    if let refusal { plan.refuse(refusal) }
-    plan.estimatedLockDuration = destination.clonePace.lockDuration(of: plan)
-    return plan
+    if let refusal, !survey.errors.contains(refusal) { survey.note(refusal) }
+    return survey
   }
 
   private func checkCanClone(into destination: ObjectStore) throws(CloneError) {
@@ -97,7 +84,8 @@ extension ObjectStore {
   }
 
   private func runClone(
-    _ roots: [ObjectID], into destination: ObjectStore, _ options: CloneOptions, _ cancellation: CloneCancellation
+    _ roots: [ObjectID], into destination: ObjectStore, _ options: CloneOptions, _ cancellation: CloneCancellation,
+    dryRun reasons: PlanReasons? = nil
   ) throws -> CloneResult {
     try checkCanClone(into: destination)
     let key = try CloneKey(roots, options, sourceStore: uuid)
@@ -118,7 +106,9 @@ extension ObjectStore {
           planned = try reader.counter(MetadataKey.commitCounter)
           try context.check(source, reader)
         }
-        if let result = try destination.write(context, planned: planned, source, roots, key, start) { return result }
+        if let result = try destination.write(context, planned: planned, source, roots, key, start, reasons) {
+          return result
+        }
       }
       throw CloneError(.cancelled, "the clone found no quiet moment")
     }
@@ -128,14 +118,14 @@ extension ObjectStore {
   /// nil. Nil where the check is not true any more.
   private func write(
     _ context: CloneIntoContext, planned: UInt64?, _ source: borrowing Session, _ roots: [ObjectID], _ key: CloneKey?,
-    _ start: ContinuousClock.Instant
+    _ start: ContinuousClock.Instant, _ reasons: PlanReasons?
   ) throws -> CloneResult? {
     // While no transaction of this store's is open: its map can grow.
     if planned != nil { try engine.makeRoom(for: context.byteCount) }
     let cancellation = context.cancellation
     try cancellation.check(.wait, 0, of: nil)
-    let commits = planned == nil ? 0 : try makeFreedPagesUsable(for: context.byteCount)
-    var transaction = WriteTransaction(try writeSession(label: "clone"))
+    let commits = planned == nil ? 0 : try makeFreedPagesUsable(for: context.byteCount, dryRun: reasons)
+    var transaction = WriteTransaction(try cloneSession(dryRun: reasons))
     transaction.operation = "clone"
     let locked = ContinuousClock.now
     if let key, let known = try transaction.session.result(of: key) { return known }
@@ -156,12 +146,12 @@ extension ObjectStore {
       try cancellation.check(.commit, 0, of: result.objectCount)
     } catch {
       // The hook may have shown ids to somebody: they are not given out again.
-      serialFloor.note(transaction.session.changes)
+      noteSerials(of: transaction.session.changes, dryRun: reasons)
       throw error
     }
     let written = ContinuousClock.now
-    try commit(transaction.takeSession())
-    if planned != nil, context.book.options.didClone == nil {
+    try commit(transaction.takeSession(), dryRun: reasons)
+    if planned != nil, context.book.options.didClone == nil, reasons == nil {
       clonePace.note(result, writing: written - locked, commit: ContinuousClock.now - written)
     }
     cancellation.report(.commit, result.objectCount, of: result.objectCount)

@@ -51,46 +51,32 @@ extension ObjectStore {
     -> ClonePlan
   {
     try checkOwns(snapshot)
+    let survey = try survey(roots, snapshot, options)
+    return try plan(survey) { reasons in
+      _ = try runClone(roots, from: snapshot, options, CloneCancellation(progress: options.progress), dryRun: reasons)
+    }
+  }
+
+  private func survey(_ roots: [ObjectID], _ snapshot: Snapshot, _ options: CloneOptions) throws -> CloneSurvey {
     let source = try cloneSource(snapshot)
     let reader = try readSession()
-    let start = ContinuousClock.now
     var refusal: CloneError?
     do {
       if let key = try CloneKey(roots, options, epoch: snapshot.info.epoch), try reader.result(of: key) != nil {
-        return .repeated(ContinuousClock.now - start)
+        return CloneSurvey(repeatedIn: schema)
       }
     } catch let error as CloneError {
       refusal = error
     }
     let book = schema.cloneRules.book(schema, options, rootEntities: try source.rootEntities(roots))
-    var tally = CloneTally(entityCount: Int(schema.codes.lastEntity))
-    var errors = book.errors
-    if errors.isEmpty {
-      do {
-        let context = try source.prepareClone(
-          from: snapshot, roots, book, CloneCancellation(progress: options.progress))
-        try context.place(in: reader)
-        var planner = try CloneIntoPlanner(context: context, source)
-        try planner.check(source, reader)
-        tally = planner.tally
-        errors = planner.errors
-        if let error = try reader.limitError(addingClones: tally.objects) { errors.append(error) }
-      } catch let error as CloneError {
-        errors = [error]
-      } catch let error as StoreError {
-        guard error.kind == .limitExceeded else { throw error }
-        errors = [CloneError(.limitExceeded, error.message, entity: error.entity)]
-      }
+    var survey = CloneSurvey(book)
+    try survey.find { survey in
+      let context = try source.prepareClone(
+        from: snapshot, roots, book, CloneCancellation(progress: options.progress))
+      try survey.check(context, source, reader)
     }
-    var plan = ClonePlan(
-      objectCount: tally.objects, counts: tally.countsByName(schema), touchedCount: tally.touched.count,
-      touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
-      bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: ContinuousClock.now - start,
-      rules: book.appliedRules(tally), errors: Array(errors.prefix(ClonePlanner.errorLimit)))
-    plan.branches = book.branches(tally)
-    if let refusal { plan.refuse(refusal) }
-    plan.estimatedLockDuration = clonePace.lockDuration(of: plan)
-    return plan
+    if let refusal, !survey.errors.contains(refusal) { survey.note(refusal) }
+    return survey
   }
 
   private func checkOwns(_ snapshot: Snapshot) throws(CloneError) {
@@ -109,7 +95,8 @@ extension ObjectStore {
   }
 
   private func runClone(
-    _ roots: [ObjectID], from snapshot: Snapshot, _ options: CloneOptions, _ cancellation: CloneCancellation
+    _ roots: [ObjectID], from snapshot: Snapshot, _ options: CloneOptions, _ cancellation: CloneCancellation,
+    dryRun reasons: PlanReasons? = nil
   ) throws -> CloneResult {
     try checkOwns(snapshot)
     let key = try CloneKey(roots, options, epoch: snapshot.info.epoch)
@@ -121,7 +108,9 @@ extension ObjectStore {
       // time under the lock.
       for attempt in 1...3 {
         let planned = attempt < 3 ? try prepareClone(roots, from: snapshot, options, cancellation) : nil
-        if let result = try write(planned, roots, snapshot, options, key, cancellation, start) { return result }
+        if let result = try write(planned, roots, snapshot, options, key, cancellation, start, reasons) {
+          return result
+        }
       }
       throw CloneError(.cancelled, "the clone found no quiet moment")
     }
@@ -146,13 +135,13 @@ extension ObjectStore {
   /// Writes what was planned, or, without a plan, plans under the lock. Nil where the plan is not true any more.
   private func write(
     _ planned: PreparedClone?, _ roots: [ObjectID], _ snapshot: Snapshot, _ options: CloneOptions, _ key: CloneKey?,
-    _ cancellation: CloneCancellation, _ start: ContinuousClock.Instant
+    _ cancellation: CloneCancellation, _ start: ContinuousClock.Instant, _ reasons: PlanReasons?
   ) throws -> CloneResult? {
     // While no transaction of ours is open: the map can grow.
     if let planned { try engine.makeRoom(for: planned.context.byteCount) }
     try cancellation.check(.wait, 0, of: nil)
-    let commits = try planned.map { try makeFreedPagesUsable(for: $0.context.byteCount) } ?? 0
-    var transaction = WriteTransaction(try writeSession(label: "clone"))
+    let commits = try planned.map { try makeFreedPagesUsable(for: $0.context.byteCount, dryRun: reasons) } ?? 0
+    var transaction = WriteTransaction(try cloneSession(dryRun: reasons))
     transaction.operation = "clone"
     let locked = ContinuousClock.now
     if let key, let known = try transaction.session.result(of: key) { return known }
@@ -176,12 +165,12 @@ extension ObjectStore {
       try cancellation.check(.commit, 0, of: result.objectCount)
     } catch {
       // The hook may have shown ids to somebody: they are not given out again.
-      serialFloor.note(transaction.session.changes)
+      noteSerials(of: transaction.session.changes, dryRun: reasons)
       throw error
     }
     let written = ContinuousClock.now
-    try commit(transaction.takeSession())
-    if planned != nil, options.didClone == nil {
+    try commit(transaction.takeSession(), dryRun: reasons)
+    if planned != nil, options.didClone == nil, reasons == nil {
       clonePace.note(result, writing: written - locked, commit: ContinuousClock.now - written)
     }
     cancellation.report(.commit, result.objectCount, of: result.objectCount)
@@ -205,9 +194,8 @@ extension Session {
   fileprivate borrowing func prepareClone(
     from snapshot: Snapshot, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation
   ) throws -> CloneIntoContext {
-    let value = try existingSnapshot(snapshot.name, epoch: snapshot.info.epoch)
+    _ = try existingSnapshot(snapshot.name, epoch: snapshot.info.epoch)
     return try prepareClone(
-      across: CloneBridge(source: schema, destination: schema, isWithinStore: true), roots, book, cancellation,
-      validatesCopies: try counter(MetadataKey.catalog) != UInt64(value.modelNumber))
+      across: CloneBridge(source: schema, destination: schema, isWithinStore: true), roots, book, cancellation)
   }
 }

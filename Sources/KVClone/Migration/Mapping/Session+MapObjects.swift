@@ -34,6 +34,13 @@ extension Session {
     try transaction.settle()
     var session = transaction.takeSession()
     try session.refreshDerived()
+    if let dryRun = run.dryRun {
+      try session.validateChanges { issues in
+        dryRun.reasons.note(issues)
+        return true
+      }
+      return session
+    }
     let issues = try session.validationIssues()
     if let issue = issues.first {
       let more = issues.count > 1 ? " (and \(issues.count - 1) more)" : ""
@@ -97,7 +104,13 @@ extension Session {
       let ids = try manager.reader._withSession { (session) throws(StoreError) in
         try session.ids(of: entity, where: condition, from: start, limit: 1024)
       }
-      for id in ids { try policy.createDestinationInstances(for: id, in: mapping, with: &manager) }
+      for id in ids {
+        do {
+          try policy.createDestinationInstances(for: id, in: mapping, with: &manager)
+        } catch let error as StoreError where error.kind == .notConvertible {
+          try run.refuse(error)
+        }
+      }
       try run.advance(by: ids.count)
       guard let last = ids.last, ids.count == 1024 else { return }
       start = last.serial + 1

@@ -1,0 +1,29 @@
+import KVClone
+
+extension Output {
+  /// Writes the reasons for which a planned operation would fail: the first ones in full, then how many more there are.
+  func reasons(_ errors: [some KVCloneError], count: Int) throws {
+    if count == 0 { return }
+    try line("it would fail:")
+    for error in errors { try line("  \(error.kindName): \(error.message)") }
+    if count > errors.count { try line("  and \(count - errors.count) more") }
+  }
+}
+
+extension JSONWriter {
+  /// Writes the members `errors` and `errorCount` of a plan.
+  mutating func reasons(_ errors: [some KVCloneError], count: Int) {
+    key("errors")
+    beginArray()
+    for error in errors {
+      beginObject()
+      member("kind", error.kindName)
+      nullable("object", error.object)
+      nullable("property", error.property)
+      member("message", error.message)
+      endObject()
+    }
+    endArray()
+    member("errorCount", count)
+  }
+}
