@@ -230,7 +230,7 @@ struct CloneIntoTests {
     let (note, items) = try note(2)
     try source.store.write { try $0.set(items[1], "name", "too long") }
     let lines = try strict.lines()
-    #expect(throws: ValidationError.self) { try source.store.clone([note], into: strict.store) }
+    #expect(throws: CloneError.self) { try source.store.clone([note], into: strict.store) }
     #expect(try strict.lines() == lines)
     try strict.expectClean()
   }
