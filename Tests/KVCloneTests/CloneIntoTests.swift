@@ -224,7 +224,7 @@ struct CloneIntoTests {
     #expect(try source.clone(Array(items[...1]), into: strict).objectCount == 2)
   }
 
-  @Test("R1: what the destination's own model asks for is checked at its commit")
+  @Test("R1: what the destination's own model asks for is checked before anything is written")
   func validation() throws {
     let strict = try CloneStore(Self.model.changing("Item") { $0.attributes[0].maxValue = 3 })
     let (note, items) = try note(2)
