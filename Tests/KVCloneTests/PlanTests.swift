@@ -119,7 +119,8 @@ struct PlanTests {
     let test = try TestStore(Self.books("1"))
     let reasons = PlanReasons()
     try test.store.runWrite(label: "plan", timeout: nil, dryRun: reasons) { tx in _ = try tx.insert("Shelf") }
-    #expect(reasons.isEmpty && (try test.store.info().objectCount) == 0)
+    let count = try test.store.info().objectCount
+    #expect(reasons.isEmpty && count == 0)
     let id = try test.store.insert("Shelf")
     #expect(id.serial == 1)
   }
