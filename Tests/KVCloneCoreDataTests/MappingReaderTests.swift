@@ -92,10 +92,12 @@ struct MappingReaderTests {
     let text = base64(.text("x"))
     #expect(try attribute(["name": "title", "valueexpressiondata": text]).0.valueExpression == .constant("x"))
     let generated = try attribute(["name": "title", "valueexpressiondata": text, "autogenerateexpression": "1"])
-    #expect(generated.0.valueExpression == .automatic)
+    #expect(generated.0.valueExpression == .constant("x") && generated.1.isEmpty)
     let cleared = try attribute(["name": "title", "autogenerateexpression": "0"])
     #expect(cleared.0.valueExpression == nil && cleared.1.isEmpty)
-    #expect(try attribute(["name": "title", "sourcekeypath": "a.b"]).0.valueExpression == .source("a.b"))
+    #expect(try attribute(["name": "title", "sourcekeypath": "$source.a.b"]).0.valueExpression == .source("a.b"))
+    let object = try attribute(["name": "title", "sourcekeypath": "$source"])
+    #expect(object.0.valueExpression == .unsupported("$source") && object.1.map(\.kind) == [.unusableMapping])
     let info = Data(ArchiveWriter.archive(.texts([("k", .value(.string("v")))]))).base64EncodedString()
     #expect(try attribute(["name": "title", "userinfodata": info]).0.userInfo == ["k": "v"])
   }
@@ -103,14 +105,32 @@ struct MappingReaderTests {
   @Test func relationships() throws {
     let generated = try relationship(["name": "books", "autogenerateexpression": "1"])
     #expect(generated.0 == PropertyMapping("books", .automatic) && generated.1.isEmpty)
-    let through = try relationship(["name": "b", "sourcekeypath": "books", "sourcemappingname": "BookToBook"])
+    // As in real files: the object itself, through the mapping that makes the relationship's objects of it.
+    let split = try relationship([
+      "name": "note", "sourcekeypath": "$source", "sourcemappingname": "NoteToNote", "autogenerateexpression": "1",
+    ])
+    #expect(split.0.valueExpression == .destinationInstances(mapping: "NoteToNote", of: .sourceObject))
+    #expect(split.1.isEmpty)
+    let through = try relationship(["name": "b", "sourcekeypath": "$source.books", "sourcemappingname": "BookToBook"])
     #expect(through.0.valueExpression == .destinationInstances(mapping: "BookToBook", of: .source("books")))
     let named = try relationship(["name": "b", "sourcemappingname": "BookToBook"])
     #expect(named.0.valueExpression == .destinationInstances(mapping: "BookToBook", of: .source("b")))
-    let path = try relationship(["name": "b", "sourcekeypath": "author.books"])
+    let path = try relationship(["name": "b", "sourcekeypath": "$source.author.books"])
     #expect(path.0.valueExpression == .destinationInstancesForRelationship("books", of: .source("author.books")))
-    let broken = try relationship(["name": "b", "sourcekeypath": "a..b"])
-    #expect(broken.0.valueExpression == .unsupported("a..b") && broken.1.map(\.kind) == [.unusableMapping])
+    for text in ["$source.a..b", "$source.", "$destination", "$manager.a", "$source.$source"] {
+      let broken = try relationship(["name": "b", "sourcekeypath": text])
+      #expect(broken.0.valueExpression == .unsupported(text) && broken.1.map(\.kind) == [.unusableMapping])
+    }
+  }
+
+  @Test("an expression beside a set flag applies: to ignore it sets links to nil", arguments: ["0", "1", nil])
+  func expressionsBesideTheFlag(flag: String?) throws {
+    let data = base64(.function(.variable("manager"), MappingExpression.byMapping, [.text("A"), .variable("source")]))
+    let values: KeyValuePairs<String, String> =
+      flag.map { ["name": "b", "valueexpressiondata": data, "autogenerateexpression": $0] }
+      ?? ["name": "b", "valueexpressiondata": data]
+    let read = try relationship(values)
+    #expect(read.0.valueExpression == .destinationInstances(mapping: "A", of: .sourceObject) && read.1.isEmpty)
   }
 
   @Test func whatCannotBeComputedIsKeptAsTextWithAWarning() throws {
@@ -162,7 +182,12 @@ struct MappingReaderTests {
     let other = try objects(["sourceexpressiondata": fetch("Memo")])
     #expect(other.0 == .unsupported("FETCH of Memo") && other.1 == [.unusableMapping])
     let generated = try objects(["sourceexpressiondata": fetch("Memo"), "autogenerateexpression": "1"])
-    #expect(generated.0 == .all && generated.1.isEmpty)
+    #expect(generated.0 == .unsupported("FETCH of Memo") && generated.1 == [.unusableMapping])
+    let both = try objects([
+      "sourceexpressiondata": fetch("Memo"), "autogenerateexpression": "1",
+      "sourcefilterpredicatestring": "rank &gt; 3",
+    ])
+    #expect(both.0 == .matching(predicate) && both.1.isEmpty)
     let damaged = try objects(["sourceexpressiondata": "AAAA"])
     #expect(damaged.0 == .unsupported("an archive that is damaged") && damaged.1 == [.unusableMapping])
   }
@@ -253,7 +278,7 @@ struct MappingReaderTests {
     let source = Array(
       mappingOfNotes(
         object("RELATIONSHIPMAPPING", "p", ["name": "a", "valueexpressiondata": data])
-          + object("ATTRIBUTEMAPPING", "q", ["name": "b", "sourcekeypath": "c.d"]),
+          + object("ATTRIBUTEMAPPING", "q", ["name": "b", "sourcekeypath": "$source.c.d"]),
         attributes: "q", relationships: "p"
       ).utf8)
     let words = ["<", ">", "\"", "&", "idrefs=\"p q\"", "</object>", "XDDEVMAPPINGMODEL", "<![CDATA[", "\u{0}"].map {

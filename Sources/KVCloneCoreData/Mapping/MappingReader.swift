@@ -138,7 +138,8 @@ struct MappingReader {
     let archive = object.text("sourceexpressiondata")
     let isGenerated = object.flag("autogenerateexpression", &context) ?? (archive == nil)
     var result: EntityMapping.SourceObjects = .all
-    if !isGenerated, let archive {
+    // Xcode keeps the flag set beside an expression; only a predicate takes the expression's place.
+    if let archive, !(isGenerated && format != nil) {
       do {
         let found = try ExpressionArchive.sourceObjects(in: try bytes(of: archive, line: object.line) ?? [])
         result = found.objects
@@ -166,11 +167,13 @@ struct MappingReader {
     let keyPath = object.text("sourcekeypath")
     let mapping = object.text("sourcemappingname")
     let isGenerated = object.flag("autogenerateexpression", &context)
-    if let archive, isGenerated != true {
+    // An expression applies whatever the flag says: Xcode leaves it set in most files that have one.
+    if let archive {
       property.valueExpression = try expression(archive, line: object.line)
     } else if keyPath != nil || mapping != nil {
       property.valueExpression = expression(
-        keyPath: keyPath ?? property.name, mapping: mapping, isRelationship: object.kind == .relationshipMapping)
+        keyPath: keyPath ?? "$source.\(property.name)", mapping: mapping,
+        isRelationship: object.kind == .relationshipMapping)
     } else if isGenerated != false {
       // Xcode shows `$source.name` in its editor, and leaves it out of the file.
       property.valueExpression = .automatic
@@ -192,16 +195,27 @@ struct MappingReader {
     }
   }
 
-  /// What is meant where the file has the parts of an expression: a key path, and the mapping that a relationship's objects
-  /// go through.
+  /// The expression that Xcode's editor makes of a key path and of the mapping that a relationship's objects go through.
+  ///
+  /// - Parameter keyPath: `$source`, or a path from it, such as `$source.note`; one without a variable begins at the source object.
   private func expression(keyPath: String, mapping: String?, isRelationship: Bool) -> MappingExpression {
-    guard
-      let value = try? QueryExpression(format: "%@.%K", .expression(.variable("source")), .string(keyPath))
-    else { return .unsupported(keyPath) }
+    let source = QueryExpression.variable("source")
+    let parts = keyPath.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    let names = parts.first == "$source" ? Array(parts.dropFirst()) : parts
+    if names.contains(where: { $0.isEmpty || $0.hasPrefix("$") }) { return .unsupported(keyPath) }
+    // An object is no value of an attribute.
+    if names.isEmpty, !isRelationship { return .unsupported(keyPath) }
+    var value = source
+    if !names.isEmpty {
+      let path = names.joined(separator: ".")
+      guard let inner = try? QueryExpression(format: "%@.%K", .expression(source), .string(path)) else {
+        return .unsupported(keyPath)
+      }
+      value = inner
+    }
     guard isRelationship else { return .value(value) }
     if let mapping { return .destinationInstances(mapping: mapping, of: .value(value)) }
-    let relationship = keyPath.split(separator: ".").last.map(String.init) ?? keyPath
-    return .destinationInstancesForRelationship(relationship, of: .value(value))
+    return .destinationInstancesForRelationship(names.last ?? keyPath, of: .value(value))
   }
 
   private mutating func userInfo(_ object: inout MappingObject) throws(ModelFileError) -> [String: String] {
