@@ -2,10 +2,16 @@ extension ManagedObjectModel {
   /// What somebody wants to know who is about to ship this version after another one: objects that would be lost because nothing says
   /// what was renamed, and what no migration can be inferred for.
   ///
-  /// - Parameter previous: the version that stores have.
-  public func versionWarnings(since previous: ManagedObjectModel) -> [ModelWarning] {
-    let difference = ModelDifference(from: previous, to: self)
-    var warnings = lostEntities(difference, previous) + lostProperties(difference, previous)
+  /// - Parameters:
+  ///   - previous: the version that stores have.
+  ///   - versions: other versions of the model, through which renaming identifiers are followed.
+  public func versionWarnings(
+    since previous: ManagedObjectModel, through versions: [ManagedObjectModel] = []
+  ) -> [ModelWarning] {
+    let difference = ModelDifference(from: previous, to: self, through: versions)
+    let matching = ModelMatching(from: previous, to: self, through: versions)
+    var warnings =
+      difference.warnings + lostEntities(difference, previous) + lostProperties(difference, previous, matching)
     for refusal in difference.refusals {
       warnings.append(
         ModelWarning(
@@ -39,9 +45,10 @@ extension ManagedObjectModel {
   }
 
   /// Properties that may be what the only one of their kind was that is gone.
-  private func lostProperties(_ difference: ModelDifference, _ previous: ManagedObjectModel) -> [ModelWarning] {
+  private func lostProperties(
+    _ difference: ModelDifference, _ previous: ManagedObjectModel, _ matching: ModelMatching
+  ) -> [ModelWarning] {
     var warnings: [ModelWarning] = []
-    let matching = ModelMatching(from: previous, to: self)
     for (entity, changes) in Dictionary(grouping: difference.changes, by: \.entity).sorted(by: { $0.key < $1.key }) {
       guard let earlier = matching.entities[entity] else { continue }
       let added = changes.filter { $0.kind == .added }.compactMap(\.property)

@@ -221,11 +221,11 @@ extension ModelComparison {
         work(.refused("it may lead to objects of \(stray.name), which is no \(new.destinationEntityName) any more")))
       return
     }
-    let isWider = stray == nil && later.map { destination.entity($0, isKindOf: new.destinationEntityName) } ?? false
+    // Objects of an entity that is gone are deleted, and the links to them.
     change(
       entity, new.name, "destination", old.destinationEntityName, new.destinationEntityName,
       work(
-        isWider
+        stray == nil
           ? .metadata
           : .refused("what it leads to is not always of the entity \(new.destinationEntityName)")))
   }

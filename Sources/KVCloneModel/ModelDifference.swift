@@ -37,11 +37,22 @@ public struct ModelDifference: Sendable, Hashable {
 
   /// All differences: by entity, in the order of the later version's entities, the removed ones last.
   public let changes: [Change]
+  /// Renaming identifiers of the later version that match nothing in the earlier one.
+  public let warnings: [ModelWarning]
 
   /// Compares two versions.
-  public init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
-    var comparison = ModelComparison(ModelMatching(from: source, to: destination))
+  ///
+  /// - Parameters:
+  ///   - source: the earlier version.
+  ///   - destination: the later version.
+  ///   - versions: other versions of the model, in any order, through which renaming identifiers are followed: a → b → c.
+  public init(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, through versions: [ManagedObjectModel] = []
+  ) {
+    let matching = ModelMatching(from: source, to: destination, through: versions)
+    var comparison = ModelComparison(matching)
     changes = comparison.compare()
+    warnings = matching.renamingWarnings()
   }
 
   /// Whether nothing differs.

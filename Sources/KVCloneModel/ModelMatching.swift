@@ -3,7 +3,8 @@
 /// As in Core Data, something has a canonical name, which is its renaming identifier, or its name where it has none. Two with the
 /// same canonical name are the same; so a chain of renames that keeps the first name as its identifier is one from any version
 /// to any later one. Where that finds nothing, an identifier that is the earlier version's name counts, and then the same name:
-/// both occur in real models, and anything else would lose objects.
+/// both occur in real models, and anything else would lose objects. What is unmatched on both sides after that is matched by the renaming
+/// identifiers of other versions: a → b → c.
 package struct ModelMatching: Sendable {
   package let source: ManagedObjectModel
   package let destination: ManagedObjectModel
@@ -15,25 +16,48 @@ package struct ModelMatching: Sendable {
   private let attributes: [String: [String: String]]
   private let relationships: [String: [String: String]]
 
-  package init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+  /// Matches two versions.
+  ///
+  /// - Parameter versions: other versions of the model, in any order, through which renaming identifiers are followed.
+  package init(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, through versions: [ManagedObjectModel] = []
+  ) {
     self.source = source
     self.destination = destination
-    entities = Self.match(
-      source.entities.map { ($0.name, $0.renamingIdentifier) },
-      destination.entities.map { ($0.name, $0.renamingIdentifier) })
+    let chains = RenameChains(through: versions)
+    let entities = chains.entities(
+      Self.match(
+        source.entities.map { ($0.name, $0.renamingIdentifier) },
+        destination.entities.map { ($0.name, $0.renamingIdentifier) }), from: source, to: destination)
+    self.entities = entities
     laterEntities = Dictionary(entities.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
     var attributes: [String: [String: String]] = [:]
     var relationships: [String: [String: String]] = [:]
+    let isKept = Self.isTargetKept(source, laterEntities)
     for (later, earlier) in entities {
-      attributes[later] = Self.match(
-        source.attributes(of: earlier).map { ($0.name, $0.renamingIdentifier) },
-        destination.attributes(of: later).map { ($0.name, $0.renamingIdentifier) })
-      relationships[later] = Self.match(
-        source.relationships(of: earlier).map { ($0.name, $0.renamingIdentifier) },
-        destination.relationships(of: later).map { ($0.name, $0.renamingIdentifier) })
+      guard let new = destination.entity(named: later), let old = source.entity(named: earlier) else { continue }
+      func match(_ properties: (ManagedObjectModel, String) -> [RenameChains.Named]) -> [String: String] {
+        let (before, after) = (properties(source, earlier), properties(destination, later))
+        return chains.properties(
+          Self.match(before, after), of: (new, old), earlier: before, later: after, properties)
+      }
+      attributes[later] = match { $0.attributes(of: $1).map { ($0.name, $0.renamingIdentifier) } }
+      relationships[later] = match { $0.relationships(of: $1).map { ($0.name, $0.renamingIdentifier) } }
+        .filter { source.relationship($0.value, of: earlier).map(isKept) ?? true }
     }
     self.attributes = attributes
     self.relationships = relationships
+  }
+
+  /// Whether objects that a relationship may lead to remain: where all of them go with their entities, its links go, too, and a later
+  /// relationship of the same name is a new one.
+  private static func isTargetKept(
+    _ source: ManagedObjectModel, _ laterEntities: [String: String]
+  ) -> (RelationshipDescription) -> Bool {
+    { relationship in
+      let target = relationship.destinationEntityName
+      return laterEntities[target] != nil || source.subentities(of: target).contains { laterEntities[$0] != nil }
+    }
   }
 
   /// Nothing of the source is anything of the destination: a mapping says what becomes of it.
@@ -78,7 +102,9 @@ package struct ModelMatching: Sendable {
   }
 
   /// Later name → earlier name, each used once.
-  private static func match(_ earlier: [(String, String?)], _ later: [(String, String?)]) -> [String: String] {
+  private static func match(
+    _ earlier: [RenameChains.Named], _ later: [RenameChains.Named]
+  ) -> [String: String] {
     var found: [String: String] = [:]
     var taken: Set<String> = []
     func pass(_ key: (String, String?) -> String?, _ earlierKey: (String, String?) -> String?) {

@@ -35,6 +35,8 @@ public struct ModelWarning: Hashable, Sendable {
     /// Something new in a version looks like something that the version before had by another name, and no renaming identifier says
     /// so: what is stored of that one will be lost.
     case unidentifiedRename
+    /// A renaming identifier matches nothing in the version before.
+    case unmatchedRenamingIdentifier
     /// A migration from the version before cannot be inferred for stores with objects that a change concerns.
     case notInferable
   }

@@ -20,8 +20,11 @@ extension MappingModel {
   /// - Parameters:
   ///   - source: the version that a store has.
   ///   - destination: the version that it is to have.
-  public static func skeleton(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> String {
-    MappingSkeleton(from: source, to: destination).text
+  ///   - versions: other versions of the model, through which renaming identifiers are followed.
+  public static func skeleton(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, through versions: [ManagedObjectModel] = []
+  ) -> String {
+    MappingSkeleton(from: source, to: destination, through: versions).text
   }
 }
 
@@ -34,11 +37,11 @@ private struct MappingSkeleton {
   private let matching: ModelMatching
   private let refusals: [ModelDifference.Change]
 
-  init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+  init(from source: ManagedObjectModel, to destination: ManagedObjectModel, through versions: [ManagedObjectModel]) {
     self.source = source
     self.destination = destination
-    matching = ModelMatching(from: source, to: destination)
-    refusals = ModelDifference(from: source, to: destination).refusals
+    matching = ModelMatching(from: source, to: destination, through: versions)
+    refusals = ModelDifference(from: source, to: destination, through: versions).refusals
   }
 
   var text: String {
