@@ -42,6 +42,12 @@ struct MigrationChainTests {
   }
   private static let versions = [first, second, third, fourth]
 
+  private static func options(_ versions: [ManagedObjectModel], takesSnapshot: Bool = true) -> MigrationOptions {
+    MigrationOptions(
+      versions: versions, stages: [LightweightMigrationStage(versions.map { ManagedObjectModelReference($0) })],
+      takesSnapshot: takesSnapshot)
+  }
+
   private static func filled(_ count: Int = 60) throws -> TestStore {
     let test = try TestStore(first)
     try test.store.write { tx in
@@ -84,7 +90,7 @@ struct MigrationChainTests {
     let test = try Self.filled()
     let before = try Self.lines(test.store)
     test.store.close()
-    let options = MigrationOptions(versions: Self.versions)
+    let options = Self.options(Self.versions)
     let plan = try ObjectStore.planMigration(at: test.path, to: Self.fourth, migration: options)
     #expect(plan.steps.map(\.rewrittenCount) == [60, 60, 60])
     #expect(plan.steps.map(\.joinedCount) == [60, 60, 0])
@@ -112,7 +118,7 @@ struct MigrationChainTests {
   @Test("no large value is left of an attribute that went on the way", arguments: [true, false])
   func blobs(takesSnapshot: Bool) throws {
     let test = try Self.filled()
-    let options = MigrationOptions(versions: Self.versions, takesSnapshot: takesSnapshot)
+    let options = Self.options(Self.versions, takesSnapshot: takesSnapshot)
     let report = try Self.migrate(test, to: Self.fourth, options)
     if let snapshot = report.snapshot { try test.store.deleteSnapshot(named: snapshot) }
     try checked(test.store)
@@ -131,7 +137,10 @@ struct MigrationChainTests {
           try tx.set(id, "note", .string("\(id.serial)"))
         }
       })
-    let options = MigrationOptions(versions: Self.versions, stages: [stage])
+    let stages: [any MigrationStage] = [
+      LightweightMigrationStage(["1", "2"]), stage, LightweightMigrationStage(["3", "4"]),
+    ]
+    let options = MigrationOptions(versions: Self.versions, stages: stages)
     let plan = try { () throws in
       test.store.close()
       return try ObjectStore.planMigration(at: test.path, to: Self.fourth, migration: options)
@@ -182,7 +191,7 @@ struct MigrationChainTests {
         try tx.insert("Order", ["price": .integer(Int64(number)), "label": .string("A\(number)b")])
       }
     }
-    _ = try Self.migrate(test, to: third, MigrationOptions(versions: [first, second, third]))
+    _ = try Self.migrate(test, to: third, Self.options([first, second, third]))
     let orders = try test.store.read { tx in try tx.fetch(FetchRequest("Order")) }
     #expect(orders.map { $0["name"] } == (1...5).map { .string("a\($0)b") })
     #expect(orders.map { $0["price"] } == (1...5).map { .integer(Int64($0)) })
@@ -196,7 +205,7 @@ struct MigrationChainTests {
     let before = try Self.lines(test.store)
     let fifth = Self.fourth.next("5") { $0.attribute("Item", "text") { $0.type = .integer64 } }
     let error = expectError(.notConvertible) {
-      _ = try Self.migrate(test, to: fifth, MigrationOptions(versions: Self.versions + [fifth]))
+      _ = try Self.migrate(test, to: fifth, Self.options(Self.versions + [fifth]))
     }
     #expect(error?.property == "text")
     try test.reopen()

@@ -14,25 +14,53 @@ struct MigrationOracle {
   /// Earlier → later name.
   let laterEntities: [String: String]
 
+  /// Other versions of the model, through which renaming identifiers lead.
+  let others: [ManagedObjectModel]
+  /// Earlier entity name → all names that the other versions say it had before.
+  private let formerNames: [String: Set<String>]
+
   /// A text that says no number.
   struct NotConvertible: Error {
     let property: String
   }
 
-  init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+  init(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, through others: [ManagedObjectModel] = []
+  ) {
     self.source = source
     self.destination = destination
+    self.others = others
+    formerNames = Self.formerNames(others.flatMap { $0.entities.map { ($0.name, $0.renamingIdentifier) } })
     entities = Self.match(
       source.entities.map { ($0.name, $0.renamingIdentifier) },
-      destination.entities.map { ($0.name, $0.renamingIdentifier) })
+      destination.entities.map { ($0.name, $0.renamingIdentifier) }, formerNames)
     laterEntities = Dictionary(uniqueKeysWithValues: entities.map { ($0.value, $0.key) })
   }
 
   // MARK: Which is which
 
-  /// Later → earlier name. Who says which one it was is believed first.
+  /// Name → names that things of this name had before, as identifiers say; steps of steps included.
+  static func formerNames(_ declared: [(name: String, id: String?)]) -> [String: Set<String>] {
+    var former: [String: Set<String>] = [:]
+    for thing in declared { if let id = thing.id { former[thing.name, default: []].insert(id) } }
+    var isGrowing = true
+    while isGrowing {
+      isGrowing = false
+      for (name, names) in former {
+        let more = names.union(names.flatMap { former[$0] ?? [] })
+        if more != names {
+          former[name] = more
+          isGrowing = true
+        }
+      }
+    }
+    return former
+  }
+
+  /// Later → earlier name. The matches of canonical names come first, then those that lead through other versions and leave no choice.
   static func match(
-    _ earlier: [(name: String, id: String?)], _ later: [(name: String, id: String?)]
+    _ earlier: [(name: String, id: String?)], _ later: [(name: String, id: String?)],
+    _ former: [String: Set<String>] = [:]
   ) -> [String: String] {
     var result: [String: String] = [:]
     var taken: Set<String> = []
@@ -51,12 +79,43 @@ struct MigrationOracle {
     pass { $1.id == nil && $0.id == $1.name }
     pass { $1.id == $0.name }
     pass { $0.name == $1.name }
+    if former.isEmpty { return result }
+    func names(_ thing: Named) -> Set<String> {
+      let known = Set([thing.name, thing.id].compactMap { $0 })
+      return known.union(known.flatMap { former[$0] ?? [] })
+    }
+    let rules: [(Named, Named) -> Bool] = [
+      { names($0).contains($1.name) || names($1).contains($0.name) },
+      { !names($0).isDisjoint(with: names($1)) },
+    ]
+    for rule in rules {
+      let (old, new) = (earlier.filter { !taken.contains($0.name) }, later.filter { result[$0.name] == nil })
+      for thing in new {
+        let candidates = old.filter { rule($0, thing) }
+        guard candidates.count == 1, new.filter({ rule(candidates[0], $0) }).count == 1 else { continue }
+        result[thing.name] = candidates[0].name
+        taken.insert(candidates[0].name)
+      }
+    }
     return result
+  }
+
+  /// What properties of one entity were called, as the other versions say.
+  private func formerNames(
+    _ later: String, _ earlier: String, _ properties: (ManagedObjectModel, String) -> [(name: String, id: String?)]
+  ) -> [String: Set<String>] {
+    var names = Set([later, earlier])
+    names.formUnion(
+      [source.entity(named: earlier), destination.entity(named: later)].compactMap { $0?.renamingIdentifier })
+    names.formUnion(names.flatMap { formerNames[$0] ?? [] })
+    return Self.formerNames(others.flatMap { version in names.flatMap { properties(version, $0) } })
   }
 
   private func attributes(_ later: String, _ earlier: String) -> [(AttributeDescription, AttributeDescription?)] {
     let (old, new) = (source.attributes(of: earlier), destination.attributes(of: later))
-    let names = Self.match(old.map { ($0.name, $0.renamingIdentifier) }, new.map { ($0.name, $0.renamingIdentifier) })
+    let names = Self.match(
+      old.map { ($0.name, $0.renamingIdentifier) }, new.map { ($0.name, $0.renamingIdentifier) },
+      formerNames(later, earlier) { $0.attributes(of: $1).map { ($0.name, $0.renamingIdentifier) } })
     return new.map { attribute in (attribute, old.first { $0.name == names[attribute.name] && !$0.isTransient }) }
   }
 
@@ -65,9 +124,21 @@ struct MigrationOracle {
   ) -> [(RelationshipDescription, RelationshipDescription?)] {
     let old = source.relationships(of: earlier)
     let new = destination.relationships(of: later)
-    let names = Self.match(old.map { ($0.name, $0.renamingIdentifier) }, new.map { ($0.name, $0.renamingIdentifier) })
+    let names = Self.match(
+      old.map { ($0.name, $0.renamingIdentifier) }, new.map { ($0.name, $0.renamingIdentifier) },
+      formerNames(later, earlier) { $0.relationships(of: $1).map { ($0.name, $0.renamingIdentifier) } })
     return new.map { relationship in
-      (relationship, old.first { $0.name == names[relationship.name] && !$0.isTransient })
+      (
+        relationship,
+        old.first { $0.name == names[relationship.name] && !$0.isTransient && hasRemainingTargets($0) }
+      )
+    }
+  }
+
+  /// Whether anything that a relationship leads to has a place in the destination: otherwise its links go with their targets.
+  private func hasRemainingTargets(_ relationship: RelationshipDescription) -> Bool {
+    source.entities.contains {
+      laterEntities[$0.name] != nil && source.entity($0.name, isKindOf: relationship.destinationEntityName)
     }
   }
 
@@ -139,18 +210,17 @@ struct MigrationOracle {
     guard let old else { return isMandatory(new) }
     if old.isToMany && !new.isToMany { return true }
     if isMandatory(new) && !isMandatory(old) && isEmptySomewhere { return true }
-    guard laterEntities[old.destinationEntityName] != nil else { return true }
     // Whatever it may lead to has to be something that it may lead to still.
     for target in source.entities where source.entity(target.name, isKindOf: old.destinationEntityName) {
       guard let now = laterEntities[target.name] else { continue }
       if !destination.entity(now, isKindOf: new.destinationEntityName) { return true }
     }
     guard let after = destination.inverse(of: new.name, in: later) else { return false }
-    let names = Self.match(
-      entities[after.entityName].map { source.relationships(of: $0) }?.map { ($0.name, $0.renamingIdentifier) } ?? [],
-      destination.relationships(of: after.entityName).map { ($0.name, $0.renamingIdentifier) })
-    guard let former = names[after.relationship.name] else { return false }
-    return source.inverse(of: old.name, in: earlier)?.relationship.name != former
+    guard let inverseEarlier = entities[after.entityName],
+      let former = relationships(after.entityName, inverseEarlier).first(where: { $0.0.name == after.relationship.name }
+      )?.1
+    else { return false }
+    return source.inverse(of: old.name, in: earlier)?.relationship.name != former.name
   }
 
   static func isConvertible(_ old: AttributeType, _ new: AttributeType) -> Bool {

@@ -57,21 +57,27 @@ final class MigratedStore {
   // MARK: Migrating
 
   /// Migrates, if the oracle says that one can, and compares everything; whether it was done.
+  ///
+  /// - Parameters:
+  ///   - versions: the versions to pass through, from the store's to the wanted one.
+  ///   - others: other versions of the model, through which renaming identifiers lead.
   @discardableResult
   func migrate(
-    to model: ManagedObjectModel, versions: [ManagedObjectModel] = [], _ what: String = "",
+    to model: ManagedObjectModel, versions: [ManagedObjectModel] = [], through others: [ManagedObjectModel] = [],
+    _ what: String = "",
     takesSnapshot: Bool = true, _ location: SourceLocation = #_sourceLocation
   ) throws -> Bool {
     let source = self.model
     let before = try lines()
     let path = versions.isEmpty ? [source, model] : versions
     let old = try graph()
-    let expectation = try Self.expectation(old, path)
-    let options = MigrationOptions(versions: versions, takesSnapshot: takesSnapshot)
+    let expectation = try Self.expectation(old, path, through: others)
+    let stages = versions.isEmpty ? [] : [LightweightMigrationStage(versions.map { ManagedObjectModelReference($0) })]
+    let options = MigrationOptions(versions: versions + others, stages: stages, takesSnapshot: takesSnapshot)
     store.close()
     defer { if (try? store.info()) == nil { try? test.reopen() } }
     let plan = try ObjectStore.planMigration(at: test.path, to: model, migration: options)
-    let refused = Self.refused(plan, path, old)
+    let refused = Self.refused(plan, path, old, through: others)
     guard let expectation else {
       let error = expectError(.notInferable, sourceLocation: location) {
         try ObjectStore.migrate(at: test.path, to: model, migration: options)
@@ -80,7 +86,7 @@ final class MigratedStore {
       try test.reopen()
       #expect(try lines() == before, "\(what): refused, and changed", sourceLocation: location)
       if versions.isEmpty {
-        let wanted = MigrationOracle(from: source, to: model).refusals(old)
+        let wanted = MigrationOracle(from: source, to: model, through: others).refusals(old)
         #expect(refused == wanted, "\(what)", sourceLocation: location)
       }
       return false
@@ -132,10 +138,12 @@ final class MigratedStore {
   }
 
   /// nil where one of the steps cannot be done.
-  private static func expectation(_ old: ReferenceGraph, _ path: [ManagedObjectModel]) throws -> Expectation? {
+  private static func expectation(
+    _ old: ReferenceGraph, _ path: [ManagedObjectModel], through others: [ManagedObjectModel]
+  ) throws -> Expectation? {
     var result = Expectation(graph: old, labels: Dictionary(uniqueKeysWithValues: old.objects.keys.map { ($0, $0) }))
     for (source, destination) in zip(path, path.dropFirst()) {
-      let oracle = MigrationOracle(from: source, to: destination)
+      let oracle = MigrationOracle(from: source, to: destination, through: others)
       if !oracle.refusals(result.graph).isEmpty { return nil }
       (result.graph, result.unordered) = try oracle.migrate(result.graph, unordered: result.unordered)
       var moved: [Label: Label] = [:]
@@ -155,10 +163,10 @@ final class MigratedStore {
 
   /// `Entity.property` of concrete entities with objects.
   private static func refused(
-    _ plan: MigrationPlan, _ path: [ManagedObjectModel], _ old: ReferenceGraph
+    _ plan: MigrationPlan, _ path: [ManagedObjectModel], _ old: ReferenceGraph, through others: [ManagedObjectModel]
   ) -> Set<String> {
     guard path.count == 2 else { return plan.isPossible ? [] : ["something"] }
-    let oracle = MigrationOracle(from: path[0], to: path[1])
+    let oracle = MigrationOracle(from: path[0], to: path[1], through: others)
     let wanted = oracle.refusals(old)
     var refused: Set<String> = []
     for refusal in plan.steps.flatMap(\.refusals) {

@@ -104,9 +104,9 @@ struct StagedMigrationTests {
     let options = self.options(Shop.numbering)
     let plan = try ObjectStore.planMigration(at: test.path, to: Shop.fourth, migration: options)
     #expect(plan.isPossible)
-    #expect(plan.steps.map(\.to) == ["2", "3", "4"] && plan.steps.map(\.stage) == ["numbering", nil, nil])
+    #expect(plan.steps.map(\.to) == ["2", "4"] && plan.steps.map(\.stage) == ["numbering", nil])
     let report = try ObjectStore.migrate(at: test.path, to: Shop.fourth, migration: options)
-    #expect(report.versions == ["1", "2", "3", "4"] && report.stages == ["numbering"])
+    #expect(report.versions == ["1", "2", "4"] && report.stages == ["numbering"])
     try test.reopen()
     try checked(test.store)
     try test.store.read { tx in

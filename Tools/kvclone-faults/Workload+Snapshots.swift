@@ -42,7 +42,8 @@ extension Workload {
       let mapping = MigrationOptions(mappings: [WorkloadModel.mapping])
       try ObjectStore.migrate(at: path, to: model, migration: mapping, options: options)
     case .chainedMigration:
-      let chain = MigrationOptions(versions: WorkloadModel.chain)
+      let stage = LightweightMigrationStage(WorkloadModel.chain.map { ManagedObjectModelReference($0) })
+      let chain = MigrationOptions(versions: WorkloadModel.chain, stages: [stage])
       let report = try ObjectStore.migrate(at: path, to: model, migration: chain, options: options)
       guard report.rewrittenCount > 0, report.versions == WorkloadModel.chain.map(\.versionIdentifier) else {
         throw Finding("the migration of commit \(number) has too little to do: \(report)")

@@ -6,8 +6,11 @@ struct MigrateCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "migrate", abstract: "Migrates the store to another version of its model.",
     discussion: """
-      Everything happens in one transaction, or nothing. A snapshot of the store as it was is made first; its name is told. Where the \
-      store's version is one of the bundle's, the migration goes from each version to the next.
+      Everything happens in one transaction, or nothing. A snapshot of the store as it was is made first; its name is told.
+
+      Without --mapping, the migration is one inferred step from the store's version to the wanted one, whatever other versions the \
+      bundle has; renaming identifiers are followed through these. With --mapping, every mapping model must be used, with one inferred \
+      step at most, before, between or after them; otherwise the command fails before it writes anything.
 
       For a step that cannot be inferred, the Swift of a mapping model is written, in which what nobody else can know is marked to be \
       filled in.
@@ -28,7 +31,7 @@ struct MigrateCommand: ToolCommand {
 
   @Option(
     help: ArgumentHelp(
-      "A mapping model, a .xcmappingmodel folder, for the step between its two versions; may be given several times.",
+      "A mapping model, a .xcmappingmodel folder, for the step between its two versions. It must be used; may be given several times.",
       valueName: "path"), completion: .directory)
   var mapping: [String] = []
 
@@ -53,7 +56,8 @@ struct MigrateCommand: ToolCommand {
       try requireFitting(loaded.mapping, path, versions)
       mappings.append(loaded.mapping)
     }
-    let options = MigrationOptions(versions: versions, mappings: mappings, takesSnapshot: !makesNoSnapshot)
+    let options = MigrationOptions(
+      versions: versions, mappings: mappings, takesSnapshot: !makesNoSnapshot, requiresAllMappings: true)
     let cancellation = Cancellation()
     let bar = ProgressBar(plan ? "migration plan" : "migrate", unit: "objects", total: nil, global)
     if plan {
@@ -63,7 +67,6 @@ struct MigrateCommand: ToolCommand {
           at: path, to: loaded.model, migration: options,
           progress: { bar.update(UInt64($0.completed), phase: $0.phase.rawValue) }, cancellation: cancellation)
       }
-      noteUnused(mappings, versions, plan)
       return try tell(plan)
     }
     do {
@@ -78,7 +81,6 @@ struct MigrateCommand: ToolCommand {
       guard error.kind == .notInferable,
         let plan = try? ObjectStore.planMigration(at: path, to: loaded.model, migration: options)
       else { throw error }
-      noteUnused(mappings, versions, plan)
       var failure = Failure(error)
       failure.mappingSkeleton = plan.mappingSkeleton
       if !global.json { try tellSkeleton(of: plan) }
@@ -95,22 +97,6 @@ struct MigrateCommand: ToolCommand {
       _ = try mapping.resolved(from: from, to: to)
     } catch {
       throw Failure(error.kind, "\(path): \(error)", entity: error.entity, property: error.property)
-    }
-  }
-
-  /// Says which mapping models were given for nothing.
-  ///
-  /// - Parameter versions: a name that none of them has may be an old one of any.
-  private func noteUnused(_ mappings: [MappingModel], _ versions: [ManagedObjectModel], _ plan: MigrationPlan) {
-    let known = Set(versions.map(\.versionIdentifier))
-    for (path, model) in zip(mapping, mappings) {
-      guard let from = model.sourceVersionName, let to = model.destinationVersionName,
-        !plan.steps.contains(where: { step in
-          (step.from == from || !known.contains(from) && step.kind == .mapping)
-            && (step.to == to || !known.contains(to) && step.kind == .mapping)
-        })
-      else { continue }
-      global.note("kvclone: warning: \(path): is for \(from) → \(to), which is no step here, and is not used")
     }
   }
 
@@ -137,6 +123,7 @@ struct MigrateCommand: ToolCommand {
             try output.paragraph("      cannot be inferred: \(reason)")
           }
         }
+        for note in step.notes { try output.paragraph("  \(note)") }
       }
       if !plan.steps.isEmpty, plan.isPossible {
         try output.paragraph("writes \(Text.bytes(plan.byteCount)), in about \(Text.seconds(plan.seconds))")
@@ -149,6 +136,7 @@ struct MigrateCommand: ToolCommand {
   }
 
   private func tell(_ report: MigrationReport) throws {
+    for warning in report.warnings { global.note("kvclone: warning: \(warning)") }
     let output = Output()
     if global.json {
       try output.json { json in
@@ -189,6 +177,24 @@ extension MigrationPlan {
 }
 
 extension MigrationPlan.Step {
+  /// What is removed, what the model may have meant otherwise, and another way where the step is refused.
+  fileprivate var notes: [String] {
+    var notes = removals.map { removal in
+      "removes \(removal.entity) (\(Text.count(removal.objectCount, "object")))"
+        + (removal.links.isEmpty ? "" : " and the links to its objects: \(removal.links.joined(separator: ", "))")
+    }
+    notes += warnings.map { "warning: \($0)" }
+    if let chain {
+      let losses = chain.losses.map { loss in
+        "\([loss.entity, loss.property].compactMap { $0 }.joined(separator: ".")) (in \(loss.version))"
+      }
+      notes.append(
+        "no single step can be inferred, but \(chain.versions.joined(separator: " → ")) can, version by version (--to); lost along "
+          + "the way: \(losses.isEmpty ? "nothing" : losses.joined(separator: ", "))")
+    }
+    return notes
+  }
+
   /// What is done, in a few words.
   fileprivate var summary: String {
     switch kind {
@@ -207,6 +213,41 @@ extension MigrationPlan.Step {
 }
 
 extension JSONWriter {
+  private mutating func notes(of step: MigrationPlan.Step) {
+    warnings(step.warnings)
+    key("removals")
+    beginArray()
+    for removal in step.removals {
+      beginObject()
+      member("entity", removal.entity)
+      member("objects", removal.objectCount)
+      key("links")
+      beginArray()
+      for link in removal.links { string(link) }
+      endArray()
+      endObject()
+    }
+    endArray()
+    guard let chain = step.chain else { return }
+    key("chain")
+    beginObject()
+    key("versions")
+    beginArray()
+    for version in chain.versions { string(version) }
+    endArray()
+    key("losses")
+    beginArray()
+    for loss in chain.losses {
+      beginObject()
+      member("version", loss.version)
+      member("entity", loss.entity)
+      nullable("property", loss.property)
+      endObject()
+    }
+    endArray()
+    endObject()
+  }
+
   fileprivate mutating func plan(_ plan: MigrationPlan) {
     beginObject()
     member("possible", plan.isPossible)
@@ -227,6 +268,7 @@ extension JSONWriter {
       beginArray()
       for item in step.changes { change(item) }
       endArray()
+      notes(of: step)
       endObject()
     }
     endArray()

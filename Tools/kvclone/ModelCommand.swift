@@ -51,8 +51,8 @@ struct ModelCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "lint", abstract: "Examines a model: warnings, and the error that keeps it from being used.",
       discussion: """
-        The current version (or the one that is asked for) is held against the one before it, too: what would be lost for want of a \
-        renaming identifier, and what no migration can be inferred for.
+        Compares the current version (or the one given) with the one before it, too, and warns of objects and values that would be lost \
+        without a renaming identifier, of renaming identifiers that match nothing, and of changes that no migration can be inferred for.
         """,
       examples: [
         "kvclone model lint Notes.xcdatamodeld", "kvclone model lint Notes.xcdatamodeld --model-version \"Notes 2\"",
@@ -100,7 +100,7 @@ struct ModelCommand: ParsableCommand {
       let name = wanted.hasSuffix(".xcdatamodel") ? String(wanted.dropLast(".xcdatamodel".count)) : wanted
       let versions = try ManagedObjectModel.loadVersions(contentsOf: path).map(\.model)
       guard let place = versions.firstIndex(where: { $0.versionIdentifier == name }), place > 0 else { return [] }
-      return versions[place].versionWarnings(since: versions[place - 1]).map { warning in
+      return versions[place].versionWarnings(since: versions[place - 1], through: versions).map { warning in
         var located = warning
         located.file = "\(path)/\(name).xcdatamodel"
         return located
@@ -134,18 +134,7 @@ struct ModelCommand: ParsableCommand {
         json.endObject()
       }
       json.endArray()
-      json.key("warnings")
-      json.beginArray()
-      for warning in warnings {
-        json.beginObject()
-        json.member("kind", warning.kind.rawValue)
-        json.nullable("file", warning.file)
-        json.nullable("entity", warning.entity)
-        json.nullable("property", warning.property)
-        json.member("message", warning.message)
-        json.endObject()
-      }
-      json.endArray()
+      json.warnings(warnings)
       json.endObject()
     }
   }

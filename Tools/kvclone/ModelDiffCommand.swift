@@ -9,7 +9,8 @@ struct ModelDiffCommand: ToolCommand {
       Each of the two is a .xcdatamodeld folder (its current version), a .xcdatamodel folder (one version) or a store.
 
       A line per difference: + for what came, - for what went, R for what has another name, M for what changed. Under a \
-      difference that no migration can be inferred for stands why.
+      difference that no migration can be inferred for stands why. Renaming identifiers are followed through the other versions of the \
+      two bundles; a warning names those that match nothing.
       """,
     examples: [
       "kvclone model diff Notes.xcdatamodeld/Notes.xcdatamodel Next.xcdatamodel",
@@ -28,7 +29,8 @@ struct ModelDiffCommand: ToolCommand {
   var tellsByCode = false
 
   func run() throws {
-    let difference = ModelDifference(from: try model(at: from), to: try model(at: to))
+    let versions = try Self.versions(around: from) + (try Self.versions(around: to))
+    let difference = ModelDifference(from: try model(at: from), to: try model(at: to), through: versions)
     let output = Output()
     if global.json {
       try output.json { json in
@@ -38,6 +40,7 @@ struct ModelDiffCommand: ToolCommand {
         json.beginArray()
         for change in difference.changes { json.change(change) }
         json.endArray()
+        json.warnings(difference.warnings)
         json.endObject()
       }
     } else {
@@ -46,8 +49,16 @@ struct ModelDiffCommand: ToolCommand {
         if let reason = change.work.reason { try output.line("    cannot be inferred: \(reason)") }
       }
       try output.flush()
+      for warning in difference.warnings { global.note("kvclone: warning: \(warning)") }
     }
     if tellsByCode, !difference.isEmpty { throw ExitCode(Failure.Code.different) }
+  }
+
+  /// The versions of the bundle that a path names or lies in; none for a store or a single version.
+  private static func versions(around path: String) throws -> [ManagedObjectModel] {
+    let folder = URL(fileURLWithPath: path)
+    let bundle = [folder, folder.deletingLastPathComponent()].first { $0.pathExtension == "xcdatamodeld" }
+    return try bundle.map { try ManagedObjectModel.loadVersions(contentsOf: $0.path).map(\.model) } ?? []
   }
 
   private func model(at path: String) throws -> ManagedObjectModel {
@@ -78,6 +89,22 @@ extension ModelDifference.Change {
 }
 
 extension JSONWriter {
+  /// Writes warnings as the member `warnings`.
+  mutating func warnings(_ warnings: [ModelWarning]) {
+    key("warnings")
+    beginArray()
+    for warning in warnings {
+      beginObject()
+      member("kind", warning.kind.rawValue)
+      nullable("file", warning.file)
+      nullable("entity", warning.entity)
+      nullable("property", warning.property)
+      member("message", warning.message)
+      endObject()
+    }
+    endArray()
+  }
+
   mutating func change(_ change: ModelDifference.Change) {
     beginObject()
     member("kind", change.kind.rawValue)

@@ -119,6 +119,7 @@ enum MigrationBenchmark {
     let path = "\(workspace.path)/chain"
     _ = try PhotoGraph.make(at: path, objects: objects)
     let versions = chainVersions
+    let stage = LightweightMigrationStage(versions.map { ManagedObjectModelReference($0) })
     var times: (atOnce: [Double], each: [Double]) = ([], [])
     var counts: (atOnce: Int, each: Int) = (0, 0)
     for _ in 0..<rounds {
@@ -126,7 +127,8 @@ enum MigrationBenchmark {
       try FileManager.default.copyItem(atPath: path, toPath: copy)
       sync()
       let migration = try ObjectStore.migrate(
-        at: copy, to: versions[3], migration: MigrationOptions(versions: versions, takesSnapshot: false))
+        at: copy, to: versions[3],
+        migration: MigrationOptions(versions: versions, stages: [stage], takesSnapshot: false))
       times.atOnce.append(migration.duration.seconds)
       counts.atOnce = migration.rewrittenCount
       try FileManager.default.removeItem(atPath: copy)

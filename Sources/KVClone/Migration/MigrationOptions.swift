@@ -2,32 +2,40 @@ public import KVCloneModel
 
 /// How a store is migrated to another version of its model.
 public struct MigrationOptions: Sendable {
-  /// Versions of the model from the earliest to the latest. Where the store's and the wanted one are among them, the migration goes
-  /// from each to the next, all in one transaction; else it goes there at once.
+  /// The versions of the model. ``stages`` and ``mappings`` name them, and renaming identifiers are followed through them (a → b → c). An
+  /// inferred migration is one step and passes through none of them. Their order, from the earliest to the latest, counts only where
+  /// stages and mapping models lead to no path by themselves: see <doc:Migration#Paths>.
   public var versions: [ManagedObjectModel] = []
   /// Makes a snapshot of the store first, by which everything can be read as it was. It costs what is rewritten or deleted once
   /// more, and nothing where no object has to be touched.
   public var takesSnapshot = true
 
-  /// Mapping models. One whose versions' names are those of a step does that step; one without names does a step that cannot be
-  /// inferred, or the only one.
+  /// Mapping models, in any order. Each does the step between the two versions that it names, where the path has this step; one
+  /// without names does the step that stages and other mapping models leave. Those that are not needed are left out, and the plan lists
+  /// them (``MigrationPlan/unused``).
   public var mappings: [MappingModel] = []
+  /// Requires that every mapping model is used, as `kvclone migrate --mapping` does: with one inferred step at most, before, between or
+  /// after them. Otherwise the migration is refused (``StoreError/Kind-swift.enum/invalidMapping``).
+  public var requiresAllMappings = false
   /// What mapping models name as their policies' classes.
   public var policies: [String: any EntityMigrationPolicy] = [:]
   /// ``CustomMigrationStage``s and ``LightweightMigrationStage``s, in any order: their versions, which are some of ``versions``
-  /// or the wanted one, say where they belong. Those that lie behind the store's version, or beyond the wanted one, are left out.
+  /// or the wanted one, say where they belong. Those that are not needed are left out, and the plan lists them
+  /// (``MigrationPlan/unused``).
   public var stages: [any MigrationStage] = []
 
   /// The defaults.
   public init(
     versions: [ManagedObjectModel] = [], mappings: [MappingModel] = [],
-    policies: [String: any EntityMigrationPolicy] = [:], stages: [any MigrationStage] = [], takesSnapshot: Bool = true
+    policies: [String: any EntityMigrationPolicy] = [:], stages: [any MigrationStage] = [], takesSnapshot: Bool = true,
+    requiresAllMappings: Bool = false
   ) {
     self.versions = versions
     self.mappings = mappings
     self.policies = policies
     self.stages = stages
     self.takesSnapshot = takesSnapshot
+    self.requiresAllMappings = requiresAllMappings
   }
 }
 
@@ -74,10 +82,46 @@ public struct MigrationPlan: Sendable {
     public let byteCount: UInt64
     /// Swift that makes a mapping model for a refused step, with what is to be filled in marked; nil for one that can be done.
     public let mappingSkeleton: String?
+    /// Renaming identifiers that match nothing in the version that the step begins with.
+    public internal(set) var warnings: [ModelWarning] = []
+    /// Entities that an inferred step removes, with their objects and the links to these.
+    public internal(set) var removals: [Removal] = []
+    /// For a refused step: versions that can be inferred one after the other instead, and what is lost along the way.
+    public internal(set) var chain: Chain?
+  }
+
+  /// An entity that is removed.
+  public struct Removal: Sendable, Hashable {
+    /// The entity's name in the earlier version.
+    public let entity: String
+    /// Objects of it, which are deleted.
+    public let objectCount: Int
+    /// Relationships of remaining entities, `Vehicle.events`, whose links to these objects are removed.
+    public let links: [String]
+  }
+
+  /// Versions, each of which can be inferred from the one before, between two of which no step can be inferred.
+  public struct Chain: Sendable, Hashable {
+    /// What a version of the chain does not have any more.
+    public struct Loss: Sendable, Hashable {
+      /// The name of the version that lacks it.
+      public let version: String
+      /// The entity: by its name in that version, or of a removed one by its earlier name.
+      public let entity: String
+      /// The property; nil for the entity itself with its objects.
+      public let property: String?
+    }
+
+    /// The names of the versions, from the store's to the wanted one.
+    public let versions: [String]
+    /// What is lost along the way, also where the wanted version has it again.
+    public let losses: [Loss]
   }
 
   /// One after the other; empty where the store has the model already.
   public let steps: [Step]
+  /// Stages and mapping models that the path does not need.
+  public let unused: [Unused]
   /// The reasons for which the migration would fail, the first 100 of them: differences of the models that cannot be inferred, and
   /// what the objects hold.
   public internal(set) var errors: [PlanIssue] = []
@@ -86,7 +130,10 @@ public struct MigrationPlan: Sendable {
   /// What the migration would report, without the snapshot's name; nil where it would fail, or there is nothing to do.
   public internal(set) var report: MigrationReport?
 
-  init(steps: [Step]) { self.steps = steps }
+  init(steps: [Step], unused: [Unused] = []) {
+    self.steps = steps
+    self.unused = unused
+  }
 
   /// Whether the migration would succeed.
   public var isPossible: Bool { errorCount == 0 && steps.allSatisfy { $0.refusals.isEmpty } }
@@ -120,6 +167,8 @@ public struct MigrationReport: Sendable {
   public let deletedCount: Int
   /// Bytes of keys and values that were written, previous states for the snapshot included.
   public let byteCount: UInt64
+  /// Renaming identifiers that matched nothing in the version that a step began with.
+  public let warnings: [ModelWarning]
   /// From the write lock to the durable commit.
   public let duration: Duration
 }

@@ -4,7 +4,7 @@ import KVCloneRecords
 /// Finds out what a migration will do, by the models and by how many objects there are of those entities that it concerns.
 struct MigrationPlanner {
   /// What a step does, without numbers.
-  private struct Work {
+  struct Work {
     let step: MigrationStep
     /// What runs before and after it.
     let stage: CustomMigrationStage?
@@ -26,14 +26,17 @@ struct MigrationPlanner {
 
     var concerned: Set<UInt16> { refused.union(rewritten).union(moved).union(removed).union(indexed.keys) }
 
-    /// - Parameter source: what the step begins with.
-    init(_ step: MigrationStep, _ stage: CustomMigrationStage?, from source: Schema, isUnforeseeable: Bool)
-      throws(StoreError)
-    {
+    /// - Parameters:
+    ///   - source: what the step begins with.
+    ///   - versions: other versions of the model, through which renaming identifiers are followed.
+    init(
+      _ step: MigrationStep, _ stage: CustomMigrationStage?, from source: Schema, isUnforeseeable: Bool,
+      through versions: [ManagedObjectModel]
+    ) throws(StoreError) {
       self.step = step
       self.stage = stage
       self.isUnforeseeable = isUnforeseeable
-      difference = ModelDifference(from: step.old.model, to: step.new.model)
+      difference = ModelDifference(from: step.old.model, to: step.new.model, through: versions)
       schema = try Schema(step.new, tables: SchemaTables(rootCodes: step.new.allRootCodes))
       changesDerivations = schema.derivations.fingerprint != source.derivations.fingerprint
       var isAboutRecords = step.mapping == nil && LostLists(from: source, to: schema).isEmpty
@@ -82,8 +85,10 @@ struct MigrationPlanner {
   /// Bytes that an object costs besides its record: its key, its part of a page that is not full.
   private static let objectByteCount: UInt64 = 64
 
-  private let options: MigrationOptions
-  private let works: [Work]
+  let options: MigrationOptions
+  let works: [Work]
+  /// Stages and mapping models that the path has no place for.
+  private let unused: [MigrationPlan.Unused]
 
   init(from catalog: StoreCatalog, to model: ManagedObjectModel, _ options: MigrationOptions) throws(StoreError) {
     self.options = options
@@ -93,27 +98,31 @@ struct MigrationPlanner {
     var schema = try Schema(catalog, tables: SchemaTables(rootCodes: catalog.allRootCodes))
     var isUnforeseeable = false
     for leg in path.legs {
-      let mapping = try Self.mapping(from: current.model, to: leg.model, options, isOnly: path.legs.count == 1)
-      if let stage = leg.lightweight { try Self.requireInferable(current.model, leg.model, mapping, stage) }
-      let step = try MigrationStep(from: current, to: leg.model, by: mapping)
+      let mapping = leg.mapping
+      if let stage = leg.lightweight {
+        try Self.requireInferable(current.model, leg.model, mapping, stage, options.versions)
+      }
+      let step = try MigrationStep(from: current, to: leg.model, by: mapping, through: options.versions)
       if leg.stage?.willMigrateHandler != nil { isUnforeseeable = true }
-      let work = try Work(step, leg.stage, from: schema, isUnforeseeable: isUnforeseeable)
+      let work = try Work(
+        step, leg.stage, from: schema, isUnforeseeable: isUnforeseeable, through: options.versions)
       schema = work.schema
       works.append(work)
       if leg.stage?.didMigrateHandler != nil || mapping != nil { isUnforeseeable = true }
       current = step.new
     }
     self.works = works
+    unused = path.unused
   }
 
   /// Refuses a step of a lightweight stage that is not inferred.
   private static func requireInferable(
     _ source: ManagedObjectModel, _ destination: ManagedObjectModel, _ mapping: MappingModel?,
-    _ stage: LightweightMigrationStage
+    _ stage: LightweightMigrationStage, _ versions: [ManagedObjectModel]
   ) throws(StoreError) {
     let place =
       "the step from \(source.versionIdentifier) to \(destination.versionIdentifier) of the lightweight stage \(stage.label)"
-    if let refusal = ModelDifference(from: source, to: destination).refusals.first {
+    if let refusal = ModelDifference(from: source, to: destination, through: versions).refusals.first {
       throw StoreError(
         .invalidStage,
         "\(place) cannot be inferred: \(refusal) (\(refusal.work.reason ?? "")); make it one of a custom stage, or give a version in "
@@ -125,44 +134,6 @@ struct MigrationPlanner {
         "\(place) would be done by the mapping model\(mapping.name.map { " \($0)" } ?? ""); leave out the mapping model, or the stage"
       )
     }
-  }
-
-  /// The mapping model that does a step, held against its two versions; nil where the step is inferred.
-  private static func mapping(
-    from source: ManagedObjectModel, to destination: ManagedObjectModel, _ options: MigrationOptions, isOnly: Bool
-  ) throws(StoreError) -> MappingModel? {
-    let named = options.mappings.first { mapping in
-      mapping.sourceVersionName == source.versionIdentifier
-        && mapping.destinationVersionName == destination.versionIdentifier
-    }
-    let unnamed = options.mappings.first { $0.sourceVersionName == nil && $0.destinationVersionName == nil }
-    let isRefused = !ModelDifference(from: source, to: destination).refusals.isEmpty
-    guard let mapping = named ?? (isOnly || isRefused ? unnamed : nil) else {
-      return isRefused ? renamed(from: source, to: destination, options) : nil
-    }
-    do throws(MappingModelError) {
-      return try mapping.resolved(from: source, to: destination)
-    } catch {
-      throw StoreError(
-        .invalidMapping, "the mapping model\(mapping.name.map { " \($0)" } ?? "") does not fit: \(error)",
-        entity: error.entity, property: error.property)
-    }
-  }
-
-  /// A mapping model that fits a step, and names a version that there is no more: Core Data never looks at the names, and versions
-  /// have been renamed since.
-  private static func renamed(
-    from source: ManagedObjectModel, to destination: ManagedObjectModel, _ options: MigrationOptions
-  ) -> MappingModel? {
-    let known = Set(([source, destination] + options.versions).map(\.versionIdentifier))
-    func isOf(_ name: String?, _ model: ManagedObjectModel) -> Bool {
-      name == model.versionIdentifier || name.map { !known.contains($0) } ?? true
-    }
-    for mapping in options.mappings
-    where isOf(mapping.sourceVersionName, source) && isOf(mapping.destinationVersionName, destination) {
-      if let resolved = try? mapping.resolved(from: source, to: destination) { return resolved }
-    }
-    return nil
   }
 
   var isEmpty: Bool { works.isEmpty }
@@ -194,8 +165,10 @@ struct MigrationPlanner {
     for work in works { concerned.formUnion(work.concerned) }
     let tally = try EntityTally(session, concerned)
     var steps: [MigrationPlan.Step] = []
-    for index in works.indices { steps.append(try plan(index, tally, session)) }
-    return MigrationPlan(steps: steps)
+    for index in works.indices {
+      steps.append(try annotated(try plan(index, tally, session), index, tally.counts))
+    }
+    return MigrationPlan(steps: steps, unused: unused)
   }
 
   /// The differences of a step that stand in its way: those that concern objects.
@@ -268,7 +241,8 @@ struct MigrationPlanner {
       movedCount: count(work.moved), deletedCount: count(work.removed),
       byteCount: bytes(touched) * copies + UInt64(indexed) * Self.objectByteCount,
       mappingSkeleton: refusals.isEmpty
-        ? nil : MappingModel.skeleton(from: work.step.old.model, to: work.step.new.model))
+        ? nil
+        : MappingModel.skeleton(from: work.step.old.model, to: work.step.new.model, through: options.versions))
   }
 }
 

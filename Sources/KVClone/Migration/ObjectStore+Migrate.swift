@@ -143,7 +143,7 @@ extension ObjectStore {
     }
     return MigrationReport(
       versions: [catalog.model.versionIdentifier] + planner.versions, stages: planner.stages, tally,
-      duration: ContinuousClock.now - start)
+      warnings: plan.steps.flatMap(\.warnings), duration: ContinuousClock.now - start)
   }
 }
 
@@ -153,11 +153,13 @@ extension MigrationReport {
     self.init(versions: [model.versionIdentifier], stages: [], MigrationTally(), duration: duration)
   }
 
-  fileprivate init(versions: [String], stages: [String], _ tally: MigrationTally, duration: Duration) {
+  fileprivate init(
+    versions: [String], stages: [String], _ tally: MigrationTally, warnings: [ModelWarning] = [], duration: Duration
+  ) {
     self.init(
       versions: versions, stages: stages, snapshot: tally.snapshot, rewrittenCount: tally.rewrittenCount,
       movedCount: tally.movedCount, createdCount: tally.createdCount, deletedCount: tally.deletedCount,
-      byteCount: tally.byteCount, duration: duration)
+      byteCount: tally.byteCount, warnings: warnings, duration: duration)
   }
 }
 

@@ -9,10 +9,15 @@ struct MigrationStep {
   /// What makes the objects of the destination, resolved; nil where it is inferred what becomes of them.
   let mapping: MappingModel?
 
-  init(from old: StoreCatalog, to model: ManagedObjectModel, by mapping: MappingModel? = nil) throws(StoreError) {
+  /// - Parameter versions: other versions of the model, through which renaming identifiers are followed.
+  init(
+    from old: StoreCatalog, to model: ManagedObjectModel, by mapping: MappingModel? = nil,
+    through versions: [ManagedObjectModel] = []
+  ) throws(StoreError) {
     matching =
       mapping == nil
-      ? ModelMatching(from: old.model, to: model) : ModelMatching(unrelated: old.model, to: model)
+      ? ModelMatching(from: old.model, to: model, through: versions)
+      : ModelMatching(unrelated: old.model, to: model)
     self.old = old
     self.mapping = mapping
     new = try old.migrated(matching)

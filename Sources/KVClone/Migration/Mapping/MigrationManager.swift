@@ -127,9 +127,7 @@ public struct MigrationManager: ~Copyable {
   /// - Throws: `invalidMapping` where nothing is registered under the name.
   func policy(of mapping: EntityMapping) throws(StoreError) -> any EntityMigrationPolicy {
     guard let name = mapping.entityMigrationPolicyClassName else { return PlainMigrationPolicy() }
-    // Swift's classes are written with their module's name, and moved between modules.
-    let short = name.split(separator: ".").last.map(String.init) ?? name
-    guard let policy = policies[name] ?? policies[short] else {
+    guard let policy = policies.policy(named: name) else {
       throw StoreError(
         .invalidMapping,
         "entity mapping \(mapping.name) needs the policy \(name); register it in MigrationOptions.policies",

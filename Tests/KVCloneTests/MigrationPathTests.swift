@@ -1,0 +1,157 @@
+import KVCloneModel
+import KVCloneTestSupport
+import Testing
+
+@testable import KVClone
+
+/// The steps that mapping models give a migration: none is passed over in silence.
+@Suite("Paths of mapping models")
+struct MigrationPathTests {
+  /// Versions 1 to 5; 2 has the entity that 3 lacks, and 4 has it again.
+  private static let versions: [ManagedObjectModel] = (1...5).map { number in
+    ManagedObjectModel("Path", version: "\(number)") {
+      EntityDescription("Note") { AttributeDescription("text\(number)", .string) }
+    }
+  }
+
+  private static func mapping(_ from: String?, _ to: String?) -> MappingModel {
+    MappingModel(
+      [EntityMapping(from: "Note", to: "Note")], name: "\(from ?? "")to\(to ?? "")", sourceModelPath: from,
+      destinationModelPath: to)
+  }
+
+  /// `>2` is an inferred step to version 2, `1=2` a mapped one.
+  private func path(
+    _ from: Int, _ to: Int, _ mappings: [(String?, String?)], _ stages: [any MigrationStage] = [], all: Bool = false
+  ) throws(StoreError) -> (legs: [String], unused: [String]) {
+    let options = MigrationOptions(
+      versions: Self.versions, mappings: mappings.map { Self.mapping($0.0, $0.1) }, stages: stages,
+      requiresAllMappings: all)
+    let path = try MigrationPath(from: Self.versions[from - 1], to: Self.versions[to - 1], options)
+    let legs = path.legs.map { "\($0.mapping.map { $0.name ?? "" } ?? "")>\($0.model.versionIdentifier)" }
+    return (legs, path.unused.map(\.label))
+  }
+
+  @Test("the library takes from a pool what leads from the store's version towards the wanted one")
+  func pool() throws {
+    func expect(
+      _ from: Int, _ to: Int, _ mappings: [(String?, String?)], _ legs: [String], stages: [any MigrationStage] = [],
+      unused: [String] = [], location: SourceLocation = #_sourceLocation
+    ) throws {
+      let found = try path(from, to, mappings, stages)
+      #expect(found.legs == legs && found.unused == unused, "\(found)", sourceLocation: location)
+    }
+    try expect(1, 4, [], [">4"])
+    // A jump is one step: it was passed over, and objects were deleted on the way.
+    try expect(2, 4, [("2", "4")], ["2to4>4"])
+    try expect(1, 4, [("1", "2")], ["1to2>2", ">4"])
+    try expect(1, 4, [("2", "3"), ("1", "2")], ["1to2>2", "2to3>3", ">4"])
+    try expect(1, 4, [("1", "2"), ("2", "3"), ("3", "4"), ("1", "4")], ["1to4>4"], unused: ["1to2", "2to3", "3to4"])
+    // All versions of an app, and a store of any.
+    let all = [("1", "2"), ("2", "3"), ("3", "4"), ("4", "5")] as [(String?, String?)]
+    try expect(3, 5, all, ["3to4>4", "4to5>5"], unused: ["1to2", "2to3"])
+    try expect(1, 3, all, ["1to2>2", "2to3>3"], unused: ["3to4", "4to5"])
+    // Away from the wanted version, past it, or where the path does not come.
+    try expect(2, 3, [("2", "1")], [">3"], unused: ["2to1"])
+    try expect(2, 3, [("2", "5")], [">3"], unused: ["2to5"])
+    try expect(1, 4, [("2", "3")], [">4"], unused: ["2to3"])
+    try expect(1, 4, [("1", "2"), ("1", "2")], ["1to2>2", ">4"], unused: ["1to2"])
+    // No version twice.
+    try expect(
+      1, 4, [("1", "2"), ("2", "1"), ("2", "3"), ("3", "2")], ["1to2>2", "2to3>3", ">4"], unused: ["2to1", "3to2"])
+    // Back, where mapping models lead there.
+    try expect(4, 1, [("4", "2")], ["4to2>2", ">1"])
+    // Stages and mapping models are one pool.
+    let light = LightweightMigrationStage(["1", "2"])
+    try expect(1, 4, [("2", "4")], [">2", "2to4>4"], stages: [light])
+    // A mapping model without names does the step that is left.
+    try expect(1, 4, [(nil, nil)], ["to>4"])
+    try expect(1, 1, [("1", "2")], [], unused: ["1to2"])
+  }
+
+  @Test("the tool uses every mapping model, with one inferred step, or none")
+  func required() throws {
+    func expect(
+      _ from: Int, _ to: Int, _ mappings: [(String?, String?)], _ legs: [String],
+      location: SourceLocation = #_sourceLocation
+    ) throws {
+      let found = try path(from, to, mappings, all: true)
+      #expect(found.legs == legs && found.unused.isEmpty, "\(found)", sourceLocation: location)
+    }
+    try expect(1, 4, [], [">4"])
+    try expect(2, 4, [("2", "4")], ["2to4>4"])
+    try expect(1, 4, [("1", "2")], ["1to2>2", ">4"])
+    try expect(1, 4, [("3", "4")], [">3", "3to4>4"])
+    try expect(1, 4, [("3", "4"), ("1", "2")], ["1to2>2", ">3", "3to4>4"])
+    try expect(1, 5, [("4", "5"), ("1", "2"), ("2", "3"), ("3", "4")], ["1to2>2", "2to3>3", "3to4>4", "4to5>5"])
+    try expect(4, 1, [("4", "5")], ["4to5>5", ">1"])
+    // Versions that have another name by now: the ends of the migration.
+    try expect(2, 4, [("old 2", "4")], ["old 2to4>4"])
+    try expect(2, 4, [("2", "old 4")], ["2toold 4>4"])
+    try expect(2, 4, [(nil, nil)], ["to>4"])
+  }
+
+  @Test("one that cannot be used is named, and why")
+  func unusable() {
+    func refused(
+      _ from: Int, _ to: Int, _ mappings: [(String?, String?)], says words: String...,
+      location: SourceLocation = #_sourceLocation
+    ) {
+      let error = expectError(.invalidMapping, sourceLocation: location) {
+        _ = try path(from, to, mappings, all: true)
+      }
+      for word in words {
+        #expect(error?.message.contains(word) == true, "\(error?.message ?? "")", sourceLocation: location)
+      }
+    }
+    refused(1, 4, [("2", "3")], says: "2to3 (2 → 3) cannot be used", "one is allowed", "migrate to '2'")
+    refused(1, 5, [("1", "2"), ("3", "4")], says: "3to4", "one is allowed")
+    refused(1, 5, [("1", "2"), ("3", "4"), ("5", "2")], says: "ends with '2'")
+    refused(2, 4, [("1", "2")], says: "1to2", "leads to the store's version")
+    refused(2, 4, [("4", "5")], says: "4to5", "begins with the wanted version")
+    refused(1, 4, [("1", "2"), ("1", "3")], says: "1to3", "begins with '1', too")
+    refused(1, 4, [("1", "3"), ("2", "3")], says: "2to3", "ends with '3', too")
+    refused(1, 4, [("1", "2"), ("1", "2")], says: "no version twice")
+    refused(1, 4, [("2", "3"), ("3", "2")], says: "circle")
+    refused(1, 4, [("2", "2")], says: "same version")
+    refused(4, 4, [("3", "4")], says: "has the version '4' already")
+    let other = MappingModel([EntityMapping(from: "Other", to: "Note")], name: "other")
+    let error = expectError(.invalidMapping) {
+      _ = try MigrationPath(
+        from: Self.versions[0], to: Self.versions[1],
+        MigrationOptions(versions: Self.versions, mappings: [other], requiresAllMappings: true))
+    }
+    #expect(error?.message.contains("fits no two versions") == true)
+    // One that may be for several steps, none of which begins at the store's version: the paths would be equally short.
+    refused(1, 4, [("old", "1")], says: "has no version 'old'", "fits several steps", "same length")
+  }
+
+  @Test("a policy that is not registered, and an expression that cannot be computed, are refused in the plan")
+  func requirements() throws {
+    let test = try TestStore(Self.versions[0])
+    try test.store.insert("Note", ["text1": "a"])
+    test.store.close()
+    func plan(_ mapping: EntityMapping, _ policies: [String: any EntityMigrationPolicy] = [:]) throws -> MigrationPlan {
+      try ObjectStore.planMigration(
+        at: test.path, to: Self.versions[1],
+        migration: MigrationOptions(mappings: [MappingModel([mapping], name: "M")], policies: policies))
+    }
+    let error = expectError(.invalidMapping) { _ = try plan(EntityMapping(from: "Note", to: "Note", policy: "App.P")) }
+    for word in ["mapping model M", "App.P (entity mapping NoteToNote)", "policies are code", "command line"] {
+      #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
+    }
+    #expect(try plan(EntityMapping(from: "Note", to: "Note", policy: "App.P"), ["P": Plain()]).isPossible)
+    let unsupported = [PropertyMapping("text2", .unsupported("FUNCTION(1)"))]
+    let other = expectError(.invalidMapping) {
+      _ = try plan(EntityMapping(from: "Note", to: "Note", attributes: unsupported))
+    }
+    #expect(other?.property == "text2" && other?.message.contains("FUNCTION(1)") == true)
+    // What no object needs is no reason, nor what a policy may do without.
+    #expect(try plan(EntityMapping(from: nil, to: "Note", attributes: unsupported)).isPossible)
+    #expect(
+      try plan(EntityMapping(from: "Note", to: "Note", attributes: unsupported, policy: "P"), ["P": Plain()]).isPossible
+    )
+  }
+
+  private struct Plain: EntityMigrationPolicy {}
+}
