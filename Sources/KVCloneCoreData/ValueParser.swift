@@ -23,7 +23,7 @@ enum ValueParser {
     case .boolean: return boolean(trimmed)
     case .decimal: return doubtful(decimal(trimmed).map { .decimal($0) })
     case .double: return doubtful(number(trimmed).map { .double($0) })
-    case .float: return doubtful(number(trimmed).map { .float(Float($0)) })
+    case .float: return doubtful(number(trimmed).flatMap { Float($0).isFinite ? .float(Float($0)) : nil })
     case .string: return ParsedValue(value: .string(text))
     case .uri: return ParsedValue(value: .uri(text))
     case .uuid: return doubtful(UUID(uuidString: trimmed).map { .uuid($0) })
@@ -39,6 +39,7 @@ enum ValueParser {
 
   private static func integer(_ text: String, _ type: AttributeType) -> ParsedValue {
     if let number = Int64(text) { return doubtful(type.coerce(.integer(number))) }
+    if let number = decimal(text) { return doubtful(type.coerce(.decimal(number))) }
     if let number = number(text) { return doubtful(type.coerce(.double(number))) }
     guard let flag = flag(text) else { return doubtful(nil) }
     return ParsedValue(value: .integer(flag ? 1 : 0), isDoubtful: true)
@@ -58,43 +59,41 @@ enum ValueParser {
     }
   }
 
-  private static func number(_ text: String) -> Double? {
-    // Double(_:) also reads hexadecimal, "inf" and "nan", which no editor writes.
-    guard text.utf8.allSatisfy({ "0123456789+-.eE".utf8.contains($0) }) else { return nil }
-    return Double(text).flatMap { $0.isFinite ? $0 : nil }
-  }
+  private static func number(_ text: String) -> Double? { NumberText.double(text) }
 
-  private static func decimal(_ text: String) -> Decimal? {
-    // Decimal(string:) reads a prefix; Double's reader tells whether all of it is a number.
-    number(text) == nil ? nil : Decimal(string: text, locale: Locale(identifier: "en_US_POSIX"))
-  }
+  /// Nil also for more digits than the 38 of a Decimal, which would be rounded.
+  private static func decimal(_ text: String) -> Decimal? { DecimalText(text, isLoose: true)?.value }
 
-  /// Reads `2013-04-23 12:00[:00] [+0000]`; all else (`January 1, 2010`, `today`) has no single meaning.
+  /// Reads RFC 3339, or `2013-04-23 12:00[:00] [+0000]` as older files have it; all else (`January 1, 2010`, `today`) has
+  /// no single meaning.
   private static func date(_ text: String) -> Date? {
+    if let seconds = CalendarText.secondsSince2001(text) { return Date(timeIntervalSinceReferenceDate: seconds) }
     let parts = text.split(separator: " ")
     guard (1...3).contains(parts.count) else { return nil }
-    let day = parts[0].split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
+    let day = parts[0].split(separator: "-", omittingEmptySubsequences: false).map(number)
     guard day.count == 3, let y = day[0], let m = day[1], let d = day[2] else { return nil }
-    guard (1...9999).contains(y), (1...12).contains(m), (1...31).contains(d) else { return nil }
-    var seconds = Double(daysSince2001(year: y, month: m, day: d)) * 86_400
+    var time: [Int64?] = [0, 0, 0]
     if parts.count > 1 {
-      let time = parts[1].split(separator: ":", omittingEmptySubsequences: false).map { Int($0) }
-      guard (2...3).contains(time.count), let hour = time[0], let minute = time[1] else { return nil }
-      guard let second = time.count == 3 ? time[2] : 0 else { return nil }
-      guard (0...23).contains(hour), (0...59).contains(minute), (0...60).contains(second) else { return nil }
-      seconds += Double(hour * 3_600 + minute * 60 + second)
+      time = parts[1].split(separator: ":", omittingEmptySubsequences: false).map(number)
+      if time.count == 2 { time.append(0) }
+      guard time.count == 3 else { return nil }
     }
+    guard let hour = time[0], let minute = time[1], let second = time[2],
+      let whole = CalendarText.secondsSince2001(year: y, month: m, day: d, hour: hour, minute: minute, second: second)
+    else { return nil }
+    var offset: Int64 = 0
     if parts.count > 2 {
-      guard parts[2].utf8.count == 5, let zone = Int(parts[2]), abs(zone) <= 1_400 else { return nil }
-      seconds -= Double(zone / 100 * 3_600 + zone % 100 * 60)
+      let sign = parts[2].first
+      guard parts[2].utf8.count == 5, sign == "+" || sign == "-", let zone = number(parts[2].dropFirst()),
+        zone / 100 < 24, zone % 100 < 60
+      else { return nil }
+      offset = (zone / 100 * 60 + zone % 100) * (sign == "-" ? -60 : 60)
     }
-    return Date(timeIntervalSinceReferenceDate: seconds)
+    return Date(timeIntervalSinceReferenceDate: Double(whole - offset))
   }
 
-  /// Days by the Gregorian calendar, with March as the first month so that a leap day is the last of its year.
-  private static func daysSince2001(year: Int, month: Int, day: Int) -> Int {
-    let shifted = month > 2 ? year : year - 1
-    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-    return shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 730_791
+  /// A number of ASCII digits alone.
+  private static func number(_ text: Substring) -> Int64? {
+    text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int64(text) : nil
   }
 }

@@ -82,35 +82,13 @@ package struct AttributeConversion: Sendable, Hashable {
     guard start.dropFirst(text.count).allSatisfy(\.isWhitespace) else { return nil }
     switch destination {
     case .integer16, .integer32, .integer64: return Int64(text).flatMap { destination.coerce(.integer($0)) }
-    case .double: return Double(text).map { .double($0) }
-    case .float: return Float(text).map { .float($0) }
-    case .decimal: return Self.isDecimal(text) ? Decimal(string: text).map { .decimal($0) } : nil
+    // Names of what is not finite are read, digits that would have to become it are not.
+    case .double: return Double(text).flatMap { $0.isFinite || !Self.hasDigits(text) ? .double($0) : nil }
+    case .float: return Float(text).flatMap { $0.isFinite || !Self.hasDigits(text) ? .float($0) : nil }
+    case .decimal: return text == "NaN" ? .decimal(.nan) : DecimalText(text, isLoose: true)?.value.map { .decimal($0) }
     default: return nil
     }
   }
 
-  /// `Decimal(string:)` reads as far as it understands, so that the form is looked at before.
-  private static func isDecimal(_ text: String) -> Bool {
-    if text == "NaN" { return true }
-    var digits = 0
-    var mantissa = 0
-    var hasPoint = false
-    var exponent: Substring?
-    for (offset, character) in text.utf8.enumerated() {
-      switch character {
-      case 0x30...0x39: digits += 1
-      case 0x2B, 0x2D: if offset > 0 { return false }
-      case 0x2E:
-        if hasPoint { return false }
-        hasPoint = true
-      case 0x45, 0x65:
-        exponent = text.dropFirst(offset + 1)
-        mantissa = digits
-      default: return false
-      }
-      if exponent != nil { break }
-    }
-    if let exponent { return mantissa > 0 && mantissa <= 38 && Int8(exponent) != nil }
-    return digits > 0 && digits <= 38
-  }
+  private static func hasDigits(_ text: String) -> Bool { text.utf8.contains { $0 &- 0x30 < 10 } }
 }

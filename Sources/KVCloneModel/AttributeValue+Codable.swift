@@ -27,7 +27,7 @@ extension AttributeValue: Codable {
     }
     switch key {
     case .integer: self = .integer(try container.decode(Int64.self, forKey: key))
-    case .decimal: self = .decimal(try parsed { $0 == "NaN" ? .nan : Decimal(string: $0) })
+    case .decimal: self = .decimal(try parsed { $0 == "NaN" ? .nan : DecimalText($0)?.value ?? Decimal(string: $0) })
     case .double: self = .double(try parsed(ExactText.double))
     case .float: self = .float(try parsed(ExactText.float))
     case .string: self = .string(try container.decode(String.self, forKey: key))

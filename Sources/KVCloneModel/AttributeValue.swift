@@ -64,14 +64,16 @@ extension AttributeValue: Hashable {
     hasher.combine(kindCode)
     switch self {
     case .integer(let value): hasher.combine(value)
-    case .decimal(let value): if !value.isNaN { hasher.combine(value) }
+    // By its digits: Foundation hashes a decimal by the nearest double, which any number of decimals share.
+    case .decimal(let value): if !value.isNaN { hasher.combine(DecimalText(value.description)) }
     case .double(let value): hasher.combine(value.bitPattern)
     case .float(let value): hasher.combine(value.bitPattern)
-    // Equality is by bytes; String's own hash is by canonical equivalence, which is coarser and therefore safe.
-    case .string(let value), .uri(let value): hasher.combine(value)
+    // By bytes, as equality is: String's own hash is one for all canonically equivalent spellings, of which a text's author
+    // can make any number.
+    case .string(let value), .uri(let value): hasher.combine(bytesOf: value)
     case .boolean(let value): hasher.combine(value)
     case .date(let value): hasher.combine(value.timeIntervalSinceReferenceDate.bitPattern)
-    case .binary(let value), .transformable(let value): hasher.combine(value)
+    case .binary(let value), .transformable(let value): hasher.combine(bytesOf: value)
     case .uuid(let value): hasher.combine(value)
     case .composite(let value): hasher.combine(value)
     case .blob(let value): hasher.combine(value)
@@ -94,6 +96,21 @@ extension AttributeValue: Hashable {
     case .composite: 12
     case .blob: 13
     }
+  }
+}
+
+extension Hasher {
+  /// Feeds all bytes of a text, and how many they are.
+  package mutating func combine(bytesOf text: String) {
+    var text = text
+    combine(text.utf8.count)
+    text.withUTF8 { combine(bytes: UnsafeRawBufferPointer($0)) }
+  }
+
+  /// Feeds all bytes, and how many they are; Foundation's own hash takes the first 80.
+  package mutating func combine(bytesOf data: Data) {
+    combine(data.count)
+    data.withUnsafeBytes { combine(bytes: $0) }
   }
 }
 

@@ -155,8 +155,8 @@ private struct ShownValue: Encodable {
   private func encode(_ date: Date, _ container: inout any SingleValueEncodingContainer) throws {
     let seconds = date.timeIntervalSinceReferenceDate
     let years = -63_113_904_000.0..<252_455_616_000.0
-    if seconds == seconds.rounded() && years.contains(seconds) {
-      try container.encode(date.formatted(Date.ISO8601FormatStyle()))
+    if seconds == seconds.rounded(), years.contains(seconds), let text = CalendarText.text(secondsSince2001: seconds) {
+      try container.encode(text)
     } else if seconds.isFinite {
       try container.encode(["secondsSince2001": seconds])
     } else {

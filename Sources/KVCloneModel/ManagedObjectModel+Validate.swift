@@ -4,24 +4,36 @@ extension ManagedObjectModel {
   /// - Returns: what is odd but can be lived with, in declaration order.
   /// - Throws: the first thing that cannot; its description says what to do.
   public func validate(userInfoKeys: CloneUserInfoKeys = .standard) throws(ModelError) -> [ModelWarning] {
+    let derivations = try checked(userInfoKeys)
+    var warnings: [ModelWarning] = []
+    var contradictions = ModelContradictions()
+    for composite in composites { warnings += contradictions.find(in: composite.elements, of: composite.name) }
+    for entity in entities {
+      for relationship in entity.relationships { warnings += oddities(of: relationship, in: entity) }
+      warnings += oddities(of: entity, userInfoKeys)
+      warnings += contradictions.find(in: entity.attributes, of: entity.name)
+    }
+    return warnings + derivations.warnings + oddities(of: fetchRequestTemplates)
+  }
+
+  /// Checks whether a store can use the model, and looks for nothing else: opening a store is not the place for warnings.
+  ///
+  /// - Throws: the first thing that cannot be used.
+  package func requireValid() throws(ModelError) { _ = try checked(.standard) }
+
+  private func checked(_ userInfoKeys: CloneUserInfoKeys) throws(ModelError) -> ModelDerivations {
     if let key = userInfoKeys.duplicate { throw .duplicateUserInfoKey(key) }
     try validateComposites(userInfoKeys)
     try validateEntities()
     try validateInheritance()
     if let position = index.overflow { throw .tooLarge(entity: entities[position].name) }
-    var warnings: [ModelWarning] = []
     for entity in entities {
       try validateProperties(of: entity, userInfoKeys)
-      for relationship in entity.relationships {
-        try validate(relationship, in: entity, userInfoKeys)
-        warnings += oddities(of: relationship, in: entity)
-      }
-      warnings += oddities(of: entity, userInfoKeys)
+      for relationship in entity.relationships { try validate(relationship, in: entity, userInfoKeys) }
     }
     let derivations = self.derivations
     if let (entity, property) = derivations.cyclic { throw .cyclicDerivation(entity: entity, property: property) }
-    warnings += derivations.warnings + oddities(of: fetchRequestTemplates)
-    return warnings
+    return derivations
   }
 
   private func validateComposites(_ keys: CloneUserInfoKeys) throws(ModelError) {

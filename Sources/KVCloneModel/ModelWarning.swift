@@ -12,6 +12,12 @@ public struct ModelWarning: Hashable, Sendable {
     case meaninglessFlag
     /// The least count is above the greatest.
     case impossibleCount
+    /// ICU cannot read an attribute's regular expression; no value but nil can be saved.
+    case unreadablePattern
+    /// An attribute's minimum is above its maximum; no value but nil can be saved.
+    case impossibleBounds
+    /// A default value breaks the attribute's own bounds or regular expression; objects that keep it cannot be saved.
+    case contradictoryDefault
     /// A uniqueness constraint names something that cannot be constrained; it is ignored.
     case unusableConstraint
     /// An index or fetch request names something that does not exist; it is ignored.
@@ -59,6 +65,16 @@ public struct ModelWarning: Hashable, Sendable {
     self.entity = entity
     self.property = property
     self.message = message
+  }
+}
+
+extension ModelWarning.Kind {
+  /// Whether the model rules values out that it seems to ask for.
+  package var isContradiction: Bool {
+    switch self {
+    case .unreadablePattern, .impossibleBounds, .contradictoryDefault, .impossibleCount: true
+    default: false
+    }
   }
 }
 

@@ -12,15 +12,22 @@ package enum DecimalCodec {
   package static let length = 20
 
   /// A number as mantissa × 10^exponent.
-  struct Parts: Equatable {
-    var mantissa: UInt128 = 0
-    var exponent = 0
-    var isNegative = false
-    var isNaN = false
+  package struct Parts: Equatable {
+    package var mantissa: UInt128 = 0
+    package var exponent = 0
+    package var isNegative = false
+    package var isNaN = false
+
+    package init(mantissa: UInt128 = 0, exponent: Int = 0, isNegative: Bool = false, isNaN: Bool = false) {
+      self.mantissa = mantissa
+      self.exponent = exponent
+      self.isNegative = isNegative
+      self.isNaN = isNaN
+    }
   }
 
   /// Foundation keeps the words of a `Decimal` to itself on Linux; the digits of its significand are exact and public.
-  static func parts(of value: Decimal) -> Parts {
+  package static func parts(of value: Decimal) -> Parts {
     if value.isNaN { return Parts(isNaN: true) }
     guard var mantissa = UInt128(value.significand.magnitude.description), mantissa != 0 else { return Parts() }
     var exponent = value.exponent
@@ -42,7 +49,7 @@ package enum DecimalCodec {
     return Parts(mantissa: UInt128(mantissa), exponent: exponent, isNegative: value < 0)
   }
 
-  static func decimal(from parts: Parts) -> Decimal {
+  package static func decimal(from parts: Parts) -> Decimal {
     if parts.isNaN { return .nan }
     let low = Decimal(UInt64(truncatingIfNeeded: parts.mantissa))
     let high = Decimal(UInt64(truncatingIfNeeded: parts.mantissa >> 64))

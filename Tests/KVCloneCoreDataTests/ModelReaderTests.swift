@@ -62,6 +62,8 @@ struct ModelReaderTests {
     #expect(loaded.warnings.allSatisfy { $0.file == "contents" && !$0.message.isEmpty })
   }
 
+  private static func decimal(_ text: String) -> AttributeValue { .decimal(Decimal(string: text) ?? .nan) }
+
   @Test(
     arguments: [
       (AttributeType.boolean, "YES", AttributeValue.boolean(true), false), (.boolean, "0", false, false),
@@ -70,6 +72,16 @@ struct ModelReaderTests {
       (.integer64, "YES", 1, true), (.integer64, "1e300", nil, true), (.double, "0x10", nil, true),
       (.double, "nan", nil, true), (.decimal, "12abc", nil, true), (.uuid, "", nil, true), (.string, "", "", false),
       (.date, "January 1, 2010", nil, true), (.date, "today", nil, true), (.date, "2001-02-30x", nil, true),
+      (.date, "2001-02-30 12:00", nil, true), (.date, "2001-01-02 24:00", nil, true),
+      (.date, "2001-01-02 00:00:60", nil, true),
+      (.date, "2001-01-02 00:00 +2500", nil, true), (.date, "2001-01-02 00:00 01000", nil, true),
+      (.date, "2001-01-02T00:00:00Zjunk", nil, true), (.date, "2001-+1-02", nil, true),
+      (.date, "2001-01-02T01:00:05+01:00", .date(Date(timeIntervalSinceReferenceDate: 86_405)), false),
+      (.date, "2001-01-02", .date(Date(timeIntervalSinceReferenceDate: 86_400)), false),
+      (.decimal, "12345678901234567890.12345678901234567", decimal("12345678901234567890.12345678901234567"), false),
+      (.decimal, ".5", decimal("0.5"), false), (.decimal, "123456789012345678901234567890123456789", nil, true),
+      (.integer64, "9007199254740993.0", .integer(9_007_199_254_740_993), false), (.double, "1e400", nil, true),
+      (.integer64, "9223372036854775808", nil, true), (.double, "5.", 5.0, false),
       (.date, "2001-01-02 01:00:05 +0100", .date(Date(timeIntervalSinceReferenceDate: 86_405)), false),
       (.date, "2013-04-23 12:00:00 +0000", .date(Date(timeIntervalSinceReferenceDate: 388_411_200)), false),
       (.binary, "x", nil, true), (.transformable, "", nil, false),

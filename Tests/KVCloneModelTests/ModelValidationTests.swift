@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import KVCloneModel
@@ -138,6 +139,60 @@ struct ModelValidationTests {
     }
     #expect(warnings(entity) == [.meaninglessFlag, .impossibleCount, .unusableConstraint, .unusableConstraint])
     #expect(ManagedObjectModel(name: "M", entities: [entity]).uniquenessConstraints(of: "A") == [])
+  }
+
+  @Test(
+    "what rules itself out is warned of once",
+    arguments: [
+      (AttributeDescription("x", .string, regularExpression: "["), [.unreadablePattern]),
+      (AttributeDescription("x", .string, regularExpression: "(?<=a*)b"), [.unreadablePattern]),
+      (AttributeDescription("x", .uri, default: .uri("a"), regularExpression: "*abc"), [.unreadablePattern]),
+      (AttributeDescription("x", .integer32, regularExpression: "["), [.meaninglessFlag]),
+      (AttributeDescription("x", .integer32, default: 7, min: 10, max: 5), [.impossibleBounds]),
+      (AttributeDescription("x", .decimal, min: 0.2, max: 0.1), [.impossibleBounds]),
+      (AttributeDescription("x", .double, min: 0.2, max: .double(0.2.nextDown)), [.impossibleBounds]),
+      (AttributeDescription("x", .float, min: .float(1), max: .float(0)), [.impossibleBounds]),
+      (
+        AttributeDescription(
+          "x", .date, min: .date(Date(timeIntervalSinceReferenceDate: 1)),
+          max: .date(Date(timeIntervalSinceReferenceDate: 0))
+        ), [.impossibleBounds]
+      ),
+      (AttributeDescription("x", .string, default: "abc", min: 5, max: 3), [.impossibleBounds]),
+      (AttributeDescription("x", .string, max: -1), [.impossibleBounds]),
+      (AttributeDescription("x", .integer16, default: 4, min: 5), [.contradictoryDefault]),
+      (AttributeDescription("x", .integer16, default: 6, max: 5), [.contradictoryDefault]),
+      (AttributeDescription("x", .string, default: "ab", min: 3), [.contradictoryDefault]),
+      (AttributeDescription("x", .uri, default: .uri("abcd"), max: 3), [.contradictoryDefault]),
+      (AttributeDescription("x", .string, default: "1", regularExpression: "[a-z]+"), [.contradictoryDefault]),
+      (
+        AttributeDescription("x", .string, default: "1", min: 2, regularExpression: "[a-z]+"),
+        [.contradictoryDefault, .contradictoryDefault]
+      ),
+      (AttributeDescription("x", .integer16, min: "a"), [.unreadableValue]),
+      (AttributeDescription("x", .integer32, default: 5, min: 5, max: 5), []),
+      (AttributeDescription("x", .string, default: "abc", min: 3, max: 3, regularExpression: "[a-c]+"), []),
+      (AttributeDescription("x", .double, default: .double(.nan), min: 0, max: 1), []),
+      (AttributeDescription("x", .composite, elements: [.init("y", .integer16, min: 2, max: 1)]), [.impossibleBounds]),
+    ] as [(AttributeDescription, [ModelWarning.Kind])])
+  func contradictions(_ attribute: AttributeDescription, _ kinds: [ModelWarning.Kind]) throws {
+    let model = ManagedObjectModel(name: "M", entities: [EntityDescription(name: "A", attributes: [attribute])])
+    let found = try model.validate()
+    #expect(found.map(\.kind) == kinds)
+    let path = attribute.elements.isEmpty ? "x" : "x.y"
+    for warning in found {
+      #expect(warning.description.hasPrefix("A.\(path): "))
+      #expect(warning.message.contains("ignored") || warning.message.contains("correct"), "\(warning)")
+    }
+  }
+
+  @Test func namedCompositesAreLookedAtOnce() throws {
+    let model = ManagedObjectModel("M") {
+      CompositeAttributeDescription("C") { AttributeDescription("y", .string, regularExpression: "(") }
+      EntityDescription("A") { AttributeDescription("x", .composite, composite: "C") }
+      EntityDescription("B") { AttributeDescription("x", .composite, composite: "C") }
+    }
+    #expect(try model.validate().map(\.description).map { $0.prefix(5) } == ["C.y: "])
   }
 
   @Test func everyErrorSaysWhereAndWhatToDo() {

@@ -9,7 +9,7 @@ struct PredicateHostileInputTests {
     (a == 1 AND NOT b != 'x\\n\\u00e9\\x41') OR ANY t.n CONTAINS[cd] "y" || c BETWEEN {1, -2.5e3} && \
     d IN {0x1F, .5} AND SUBQUERY(t, $x, $x.a.@max.b >= %d AND $x.c =< now()).@count > 0 AND \
     TERNARY(%K == nil, a[0], b[FIRST]) == %@ AND \
-    CAST("5", 'NSDate') <> castObject:toType:(#in, "NSNumber") AND add:to:(a ** 2 ** b, -c / (d - 1)) LIKE e UNION f
+    CAST("2020-02-29t00:00:00z", 'NSDate') <> castObject:toType:(#in, "NSNumber") AND add:to:(a ** 2 ** b, -c / (d - 1)) LIKE e UNION f
     """
   private static let arguments: [QueryArgument] = [5, "a.b", "x"]
 

@@ -20,6 +20,21 @@ struct PredicateLiteralTests {
     #expect(try constant(format) == .value(value))
   }
 
+  @Test(
+    "numbers that no double prints keep all of their digits, up to 38",
+    arguments: [
+      "9223372036854775808", "99999999999999999999999999999999999999", "12345678901234567890.12345678901234567",
+      "0.10000000000000000000000000000000000001", "9007199254740993.0", "1.00000000000000001e20",
+      "0.1000000000000000055511",
+    ])
+  func decimals(_ format: String) throws {
+    let written = try #require(Decimal(string: format))
+    #expect(try constant(format) == .value(.decimal(written)))
+    #expect(try constant("-" + format) == .value(.decimal(-written)))
+    let expression = try QueryExpression(format: format)
+    #expect(try QueryExpression(format: expression.expressionFormat) == expression)
+  }
+
   @Test func nothing() throws {
     #expect(try constant("NULL") == .null)
     #expect(try constant("nil") == .null)
@@ -45,9 +60,9 @@ struct PredicateLiteralTests {
     #expect(try constant("CAST('1.10', 'NSDecimalNumber')") == .value(.decimal(Decimal(string: "1.1") ?? 0)))
     #expect(try constant("CAST('3/17', 'NSManagedObjectID')") == .object(ObjectID(rootCode: 3, serial: 17)))
     #expect(try constant("CAST({1, {'a'}}, 'NSArray')") == .list([.value(1), .list([.value("a")])]))
-    // What is no such literal is converted when the predicate is asked.
+    // What no format has a literal for otherwise is converted when the predicate is compiled.
     for format in [
-      "CAST('x', 'NSUUID')", "CAST('1x', 'NSDecimalNumber')", "CAST('today', 'NSDate')", "CAST(1, 'NSString')",
+      "CAST('2020-02-29T00:00:00Z', 'NSDate')", "CAST(1, 'NSString')", "CAST(nil, 'NSUUID')", "CAST('1', 'NSNumber')",
       "castObject:toType:(5, 'NSDate')",
     ] {
       guard case .cast = try QueryExpression(format: format) else {

@@ -60,7 +60,11 @@ struct PredicateTreeGenerator {
       let isWhole = collectionOperator == .count || random.chance(in: 3)
       return .collection(expression(depth - 1), collectionOperator, isWhole ? [] : names())
     case 4: return .conditional(predicate(depth - 1), expression(depth - 1), expression(depth - 1))
-    case 5: return .cast(expression(depth - 1), pick(AttributeType.allCases))
+    case 5:
+      let (base, type) = (expression(depth - 1), pick(AttributeType.allCases))
+      // A constant that means nothing as the type is an error of the format.
+      if case .constant(.value(let value)) = base, (try? type.cast(value)) == nil { return base }
+      return .cast(base, type)
     case 6: return .subquery(expression(depth - 1), variable: "x", predicate(depth - 1))
     case 7: return .setOperation(expression(depth - 1), pick(QuerySetOperator.allCases), expression(depth - 1))
     case 8: return .index(expression(depth - 1), pick([.first, .last, .size]))

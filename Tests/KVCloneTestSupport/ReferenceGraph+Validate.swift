@@ -172,7 +172,7 @@ enum ValueRules {
 
   /// Whether the whole of `text` matches, as a predicate's MATCHES does.
   static func matches(_ text: String, _ pattern: String) -> Bool {
-    guard let expression = try? NSRegularExpression(pattern: "^(?:\(pattern))$") else { return true }
+    guard let expression = try? NSRegularExpression(pattern: "^(?:\(pattern))$") else { return false }
     return expression.firstMatch(in: text, range: NSRange(location: 0, length: text.utf16.count)) != nil
   }
 }

@@ -24,7 +24,8 @@ enum OracleArithmetic {
     case "/": result = one.dividedReportingOverflow(by: other)
     default: return doubles(sign, Double(one), Double(other))
     }
-    return result.overflow ? doubles(sign, Double(one), Double(other)) : .integer(result.partialValue)
+    // 2^126, the greatest product, has 38 digits.
+    return result.overflow ? decimals(sign, Decimal(one), Decimal(other)) : .integer(result.partialValue)
   }
 
   private static func doubles(_ sign: String, _ one: Double, _ other: Double) -> OracleValue {
@@ -70,7 +71,7 @@ enum OracleArithmetic {
     guard let first = values.first, !values.contains(where: \.isNull) else { return .null }
     switch (name, first) {
     case ("-", _): return combine("-", .integer(0), first)
-    case ("abs", .integer(let number)): return .integer(Swift.abs(number))
+    case ("abs", .integer(let number)): return number < 0 ? combine("-", .integer(0), first) : first
     case ("abs", .decimal(let number)): return .decimal(number < 0 ? -number : number)
     case ("abs", .double(let number)): return .double(Swift.abs(number))
     case ("floor", .double(let number)): return .double(number.rounded(.down))
@@ -103,7 +104,10 @@ enum OracleArithmetic {
     let rules = OracleComparison("")
     switch name {
     case "count": return .integer(Int64(values.count))
-    case "sum": return sum
+    case "sum":
+      let wholes = known.compactMap { value -> Int64? in if case .integer(let number) = value { number } else { nil } }
+      if wholes.count < known.count { return sum }
+      return Int64(exactly: wholes.reduce(Int128(0)) { $0 + Int128($1) }).map { .integer($0) } ?? .null
     case "avg":
       if known.isEmpty { return .null }
       if case .decimal = sum { return combine("/", sum, .integer(Int64(known.count))) }

@@ -1,7 +1,8 @@
 import Foundation
-import KVClone
 import KVCloneTestSupport
 import Testing
+
+@testable import KVClone
 
 @Suite("Fetch rules: order, limits and sub-entities")
 struct FetchOrderRuleTests {
@@ -48,6 +49,74 @@ struct FetchOrderRuleTests {
     #expect(try ask([QuerySortDescriptor(key: "ratio", ascending: false)]) == "high two one uno low nan nil")
     #expect(try ask([QuerySortDescriptor(key: "ratio")], limit: 3) == "nil nan low")
     #expect(try ask([QuerySortDescriptor(key: "ratio", ascending: false)], limit: 4, offset: 1) == "two one uno low")
+  }
+
+  @Test("[numeric] counts runs of digits as numbers of any length, and no index has its order")
+  func numeric() throws {
+    for (key, name) in [
+      ("a", "file10"), ("b", "file2"), ("c", "file02b"), ("d", "File1"), ("e", "file"), ("f", "file2a"),
+      ("g", "file002"),
+      ("h", "file123456789012345678901234567890"), ("i", "file99999999999999999999"), ("j", "2 of 3"), ("k", "10 of 3"),
+      ("l", "file10.9"), ("m", "file10.10"), ("n", "٣"), ("o", ""),
+    ] { try f.add(key, ["name": .string(name)]) }
+    try f.add("p")
+    let numeric = QuerySortDescriptor(key: "name", options: .numeric)
+    #expect(try ask([numeric]) == "p o j k d e b g f c a l m i h n")
+    #expect(try ask([QuerySortDescriptor(key: "name", ascending: false, options: .numeric)], limit: 4) == "n h i m")
+    // What differs in leading zeros only is told apart by the next key.
+    let plain = QuerySortDescriptor(key: "name")
+    #expect(try ask([numeric, plain], "name LIKE 'file*2'") == "g b")
+    let folded = QuerySortDescriptor(key: "name", options: [.numeric, .caseInsensitive])
+    #expect(try ask([folded], "name BEGINSWITH[c] 'file'", limit: 3) == "e d b")
+    let steps = try f.store.read { try $0.explain(FetchRequest("Item", sortDescriptors: [numeric], fetchLimit: 2)) }
+    #expect(
+      steps.last { $0.hasPrefix("sort by") }
+        == "sort by name[numeric] ascending, then by id, keeping the first 2 of them in memory; no index has the order of "
+        + "[numeric]")
+    expectError(.invalidPredicate) {
+      let comparison = QueryComparison(.keyPath(.`self`, ["name"]), .equal, .constant(.value("a")), options: .numeric)
+      _ = try f.store.read { try $0.count(FetchRequest("Item", predicate: .comparison(comparison))) }
+    }
+  }
+
+  @Test("[numeric] is the order of numbers with the texts around them")
+  func numericOracle() {
+    let seed = UInt64.random(in: 0 ... .max)
+    var random = SeededGenerator(seed: seed)
+    let pieces = ["", "a", "b", "0", "00", "1", "9", "10", "99", "100", "123456789", "1234567890", "/", ":", "é"]
+    /// The parts of a text: digits as their number, which has no leading zeros, and its length.
+    func parts(_ text: String) -> [(rank: [Int], digits: String)] {
+      var result: [(rank: [Int], digits: String)] = []
+      var rest = Substring(text)
+      while let first = rest.unicodeScalars.first {
+        let run = rest.prefix { ("0"..."9").contains($0) }
+        if run.isEmpty {
+          result.append(([Int(first.value), 0], ""))
+          rest = Substring(rest.unicodeScalars.dropFirst())
+        } else {
+          let number = String(run.drop { $0 == "0" })
+          result.append(([0x30, number.count], number))
+          rest = rest.dropFirst(run.count)
+        }
+      }
+      return result
+    }
+    func precedes(_ left: String, _ right: String) -> Bool {
+      for (one, other) in zip(parts(left), parts(right)) {
+        // A number stands to other characters as its digits do.
+        if one.rank != other.rank { return one.rank.lexicographicallyPrecedes(other.rank) }
+        if one.digits != other.digits { return one.digits < other.digits }
+      }
+      return parts(left).count < parts(right).count
+    }
+    for _ in 0..<20_000 {
+      let texts = (0..<2).map { _ in
+        (0..<3).map { _ in pieces[Int.random(in: pieces.indices, using: &random)] }.joined()
+      }
+      let keys = texts.map { QueryText.numericKey($0) }
+      #expect(
+        precedes(texts[0], texts[1]) == (QueryValue.order(keys[0], keys[1]) == .less), "\(texts), seed \(seed)")
+    }
   }
 
   @Test("every type that has an order is sorted by it")

@@ -89,6 +89,23 @@ struct ValidationTests {
     try checked(store)
   }
 
+  @Test(
+    "a value whose rule ICU cannot read is refused, and never taken for one that keeps it", arguments: ["[", "*abc"])
+  func unreadablePattern(_ pattern: String) throws {
+    let test = try TestStore(
+      ManagedObjectModel("Patterns") {
+        EntityDescription("A") {
+          AttributeDescription("text", .string, regularExpression: pattern)
+          AttributeDescription("link", .uri, regularExpression: pattern)
+        }
+      })
+    let id = try test.store.insert("A")
+    for (name, value) in [("text", AttributeValue.string("abc")), ("link", .uri("abc"))] {
+      #expect(expectIssues { try test.store.set(id, name, value) } == ["patternMismatch A.\(name)"])
+    }
+    #expect(try test.store.value(id, "text") == nil)
+  }
+
   @Test("elements of composites have bounds too")
   func composites() throws {
     let issues = expectIssues { try store.insert("Bounded", ["address": ["zip": 0, "city": "Berlin"]]) }

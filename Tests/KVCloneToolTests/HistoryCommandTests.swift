@@ -51,6 +51,9 @@ struct HistoryCommandTests {
     try scratch.makeStore()
     for arguments in [
       ["history", "--limit", "-1"], ["history", "--after", "yesterday"], ["history", "--purge-before", "soon"],
+      ["history", "--purge-before", "2027-02-30"], ["history", "--purge-before", "2027-02-30T00:00:00Z"],
+      ["history", "--purge-before", "2027-01-01T25:00:00Z"], ["history", "--purge-before", "2027-01-01T00:00:00Zjunk"],
+      ["history", "--purge-before", "2027-01-01T00:00:00"],
       ["history", "--on", "--off"], ["watch", "--limit", "0"], ["history", "--off", "--objects"],
       ["history", "--purge-before", "2999-01-01T00:00:00Z", "--limit", "1"],
     ] {

@@ -59,6 +59,109 @@ struct QueryCommandTests {
     #expect(steps.hasPrefix("look at the members of items of 1 object (about 2 objects)\n"))
   }
 
+  private static let valueModel = """
+    <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+    <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" userDefinedModelVersionIdentifier="">
+      <entity name="T"><attribute name="name" optional="YES" attributeType="String"/>
+        <attribute name="n" optional="YES" attributeType="Integer 64"/>
+        <attribute name="p" optional="YES" attributeType="Decimal"/>
+        <attribute name="t" optional="YES" attributeType="Date"/></entity>
+    </model>
+    """
+
+  private func values(_ lines: String) throws -> Scratch {
+    let scratch = try Scratch()
+    try TestModel.write(to: scratch.file("Values.xcdatamodeld"), contents: Self.valueModel)
+    try scratch.succeed("init", "--model", scratch.file("Values.xcdatamodeld"))
+    try scratch.succeed("load", "-", input: lines)
+    return scratch
+  }
+
+  @Test(
+    "a date that does not exist is an error with a column, and no other day",
+    arguments: [
+      "2019-02-29T00:00:00Z", "2020-02-30T00:00:00Z", "2020-01-01T25:00:00Z", "2020-01-01T24:00:00Z",
+      "2020-01-01T00:00:60Z", "2020-01-01T00:00:00+25:00", "2019-03-01T00:00:00Zjunk", "2019-03-01T00:00:00",
+      "2019-03-01 00:00:00Z", "2019-03-01", "nonsense",
+    ])
+  func datesThatDoNotExist(_ text: String) throws {
+    let scratch = try values(#"{"id":"T/1","attributes":{"t":"2019-03-01T00:00:00Z"}}"#)
+    for predicate in ["t == '\(text)'", "t IN {'\(text)'}", "t == CAST('\(text)', 'NSDate')", "'\(text)' < t"] {
+      let refused = try scratch.tool("query", "T", predicate, "--json")
+      #expect(refused.code == 1 && refused.output.isEmpty, "\(predicate)")
+      let error = try refused.error()
+      #expect(error["kind"] as? String == "wrongType")
+      let message = try #require(error["message"] as? String)
+      let column = predicate.hasPrefix("'") ? 1 : predicate.contains("CAST") ? 11 : 6
+      #expect(message.contains("column \(column):") && !message.contains(text), "\(message)")
+    }
+    #expect(try scratch.tool("insert", "T", "t=\(text)").code == 1)
+    #expect(try scratch.tool("load", "-", input: #"{"id":"T/2","attributes":{"t":"\#(text)"}}"#).code == 1)
+  }
+
+  @Test(
+    "a date in any spelling of RFC 3339 is found everywhere",
+    arguments: ["2020-03-29t02:30:00.000+02:00", "2020-03-29T00:30:00z"])
+  func spellingsOfDates(_ text: String) throws {
+    let scratch = try values(#"{"id":"T/1","attributes":{"t":"\#(text)"}}"#)
+    #expect(
+      try ids(scratch, "T", "t == '2020-03-29T00:30:00Z' AND t == '\(text)' AND t == CAST('\(text)', 'NSDate')") == [
+        "T/1"
+      ])
+  }
+
+  @Test("CAST of a stored text that means nothing names the object, and shows nothing of it")
+  func castsOfStoredTexts() throws {
+    let scratch = try values(
+      """
+      {"id":"T/1","attributes":{"name":"12","n":12}}
+      {"id":"T/2","attributes":{"name":"secret"}}
+      {"id":"T/3"}
+      """)
+    #expect(try ids(scratch, "T", "name != 'secret' AND CAST(name, 'NSNumber') == n") == ["T/1", "T/3"])
+    let refused = try scratch.tool("query", "T", "CAST(name, 'NSNumber') == n", "--json", "--count")
+    #expect(refused.code == 1)
+    let error = try refused.error()
+    #expect(error["object"] as? String == "T/2" && error["property"] as? String == "name")
+    #expect((error["message"] as? String)?.contains("secret") == false)
+  }
+
+  @Test("numbers keep all of their digits, in literals, in values and in sums")
+  func digits() throws {
+    let scratch = try values(
+      """
+      {"id":"T/1","attributes":{"n":9223372036854775807,"p":"12345678901234567890.12345678901234567"}}
+      {"id":"T/2","attributes":{"n":3,"p":"0.1"}}
+      {"id":"T/3","attributes":{"n":-9223372036854775807,"p":"99999999999999999999999999999999999999"}}
+      """)
+    #expect(try ids(scratch, "T", "p == 12345678901234567890.12345678901234567") == ["T/1"])
+    #expect(try ids(scratch, "T", "p == 12345678901234567890.12345678901234568") == [])
+    #expect(try ids(scratch, "T", "n < 9223372036854775808 AND n + 1 > 9223372036854775807") == ["T/1"])
+    #expect(try scratch.tool("query", "T", "p == 0.\(String(repeating: "1", count: 39))").code == 64)
+    #expect(try scratch.tool("insert", "T", "p=0.\(String(repeating: "1", count: 39))").code == 1)
+    let sums = try scratch.succeed("query", "T", "TRUEPREDICATE", "--select", "sum:(n),average:(n)", "--format", "csv")
+      .text
+    #expect(sums.hasSuffix("\n3,1\n"), "\(sums)")
+    let partial = try scratch.succeed("query", "T", "n > 0", "--select", "sum:(n)", "--format", "csv").text
+    #expect(partial.split(separator: "\n", omittingEmptySubsequences: false).dropFirst().first == "")
+  }
+
+  @Test("--sort counts digits as numbers with [numeric], alone and with [cd]")
+  func numericOrder() throws {
+    let scratch = try values(
+      ["file10", "File2", "file1"].enumerated().map { #"{"id":"T/\#($0 + 1)","attributes":{"name":"\#($1)"}}"# }.joined(
+        separator: "\n"))
+    #expect(try ids(scratch, "T", "TRUEPREDICATE", "--sort", "name[numeric]") == ["T/2", "T/3", "T/1"])
+    for key in ["name[c][numeric]", "name[numeric][cd]", "name[c,numeric]"] {
+      #expect(try ids(scratch, "T", "TRUEPREDICATE", "--sort", key) == ["T/3", "T/2", "T/1"], "\(key)")
+    }
+    #expect(try ids(scratch, "T", "TRUEPREDICATE", "--sort=-name[numeric],n") == ["T/1", "T/3", "T/2"])
+    let steps = try scratch.succeed("query", "T", "TRUEPREDICATE", "--sort", "name[numeric]", "--explain").text
+    #expect(steps.contains("no index has the order of [numeric]"))
+    #expect(try scratch.tool("query", "T", "TRUEPREDICATE", "--sort", "name[n]").code == 64)
+    #expect(try scratch.tool("query", "T", "name ==[numeric] 'a'").code == 64)
+  }
+
   @Test("the column of names is called otherwise where the entity has an attribute of that name")
   func attributeCalledID() throws {
     let scratch = try Scratch()

@@ -96,7 +96,11 @@ struct SnapshotCommandTests {
       // Read back to the second.
       #expect(given >= start.addingTimeInterval(seconds - 1) && given <= end.addingTimeInterval(seconds + 1), "\(text)")
     }
-    for text in ["0d", "d", "-1d", "2101-13-01", "2101-01", "30", "99999d", ""] {
+    for text in [
+      "0d", "d", "-1d", "2101-13-01", "2101-01", "30", "99999d", "", "2101-02-30", "2101-02-30T00:00:00Z",
+      "2101-01-01T25:00:00Z", "2101-01-01T00:00:60Z", "2101-01-01T00:00:00Zjunk", "2101-01-01T00:00:00", "2101-01-01Z",
+      "２101-01-01",
+    ] {
       #expect(try scratch.tool("snapshot", "create", "wrong", "--expires", text).code == 64, "\(text)")
     }
   }

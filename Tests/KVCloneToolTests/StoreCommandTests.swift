@@ -62,6 +62,34 @@ struct StoreCommandTests {
     #expect(try scratch.run(["model", "show", scratch.file("Notes.xcdatamodeld"), "--json"]).json()["name"] != nil)
   }
 
+  @Test("a model that rules values out is warned of by lint, by init, and where a value is refused")
+  func contradictions() throws {
+    let scratch = try Scratch()
+    try TestModel.write(
+      to: scratch.file("Odd.xcdatamodeld"),
+      contents: """
+        <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+        <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" userDefinedModelVersionIdentifier="">
+          <entity name="A"><attribute name="bad" optional="YES" attributeType="String" regularExpressionString="["/>
+            <attribute name="x" optional="YES" attributeType="Integer 32" minValueString="10" maxValueString="5"
+              defaultValueString="7"/>
+            <attribute name="low" optional="YES" attributeType="Integer 32" minValueString="10" defaultValueString="7"/>
+            <attribute name="odd" optional="YES" attributeType="Date" defaultValueString="January 1, 2010"/></entity>
+        </model>
+        """)
+    let lint = try scratch.run(["model", "lint", "Odd.xcdatamodeld"])
+    let made = try scratch.tool("init", "--model", scratch.file("Odd.xcdatamodeld"))
+    #expect(lint.code == 0 && made.code == 0)
+    for name in ["bad", "x", "low", "odd"] {
+      #expect(lint.text.split(separator: "\n").count { $0.contains("A.\(name): ") } == 1, "\(lint.text)")
+      #expect(made.errors.split(separator: "\n").count { $0.contains("A.\(name): ") } == 1, "\(made.errors)")
+    }
+    let refused = try scratch.tool("insert", "A", "bad=abc", "x:=null", "low=10")
+    #expect(refused.code == 1 && refused.errors.contains("regular expression"), "\(refused.errors)")
+    try scratch.succeed("insert", "A", "x:=null", "low=10")
+    #expect(try scratch.tool("insert", "A", "x:=null").code == 1)
+  }
+
   @Test("model lint: 0 with warnings, one a line; 1 with an error")
   func lint() throws {
     let scratch = try Scratch()

@@ -28,7 +28,9 @@ struct HistoryCommand: ToolCommand {
 
   @Option(
     name: .customLong("purge-before"),
-    help: ArgumentHelp("Forget what was committed before a date (RFC 3339), or up to a token.", valueName: "date|token")
+    help: ArgumentHelp(
+      "Forget what was committed before a date (RFC 3339, or a day alone, which begins in UTC), or up to a token.",
+      valueName: "date|token")
   )
   var purge: Limit?
 
@@ -46,7 +48,7 @@ struct HistoryCommand: ToolCommand {
     init?(argument: String) {
       if let token = HistoryToken(argument) {
         self = .token(token)
-      } else if let date = try? Date(argument, strategy: .iso8601) {
+      } else if let date = MomentOption.date(argument) {
         self = .date(date)
       } else {
         return nil

@@ -5,7 +5,7 @@ import KVClone
 /// written.
 enum QueryColumns {
   /// - Parameter option: what an error calls the text.
-  static func parse(_ text: String, option: String) throws -> [ExpressionDescription] {
+  static func parse(_ text: String, _ option: String, _ entity: String) throws -> [ExpressionDescription] {
     var columns: [ExpressionDescription] = []
     for part in split(text) {
       let (name, format) = named(part)
@@ -18,10 +18,17 @@ enum QueryColumns {
       do {
         columns.append(try description(name, format))
       } catch {
-        throw ValidationError("\(option), \(error)")
+        throw failure(error, option, entity)
       }
     }
     return columns
+  }
+
+  /// The error that a format cannot be read. A constant that is no value of a type is no wrong usage: it ends the command as
+  /// the same constant does where it is compared with a property.
+  static func failure(_ error: QueryFormatError, _ place: String, _ entity: String) -> any Error {
+    if error.kind == .invalidValue { return Failure("wrongType", "\(place), \(error)", entity: entity) }
+    return ValidationError("\(place), \(error)")
   }
 
   private static func description(_ name: String, _ format: String) throws(QueryFormatError) -> ExpressionDescription {

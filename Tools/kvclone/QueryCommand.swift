@@ -29,7 +29,8 @@ struct QueryCommand: ToolCommand {
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Order by key paths, with commas between; - before one for descending, [cd] behind one to ignore case and accents.",
+      "Order by key paths, with commas between; - before one for descending, [cd] behind one to ignore case and accents, "
+        + "[numeric] to count digits as numbers (file2 before file10).",
       valueName: "keys"))
   var sort: String?
 
@@ -85,8 +86,8 @@ struct QueryCommand: ToolCommand {
     var request = FetchRequest(
       entity, predicate: try condition(predicate, "the predicate"), sortDescriptors: try sortDescriptors(),
       fetchLimit: limit ?? 0, fetchOffset: offset ?? 0)
-    if let select { request.propertiesToFetch = try QueryColumns.parse(select, option: "--select") }
-    if let groupBy { request.propertiesToGroupBy = try QueryColumns.parse(groupBy, option: "--group-by") }
+    if let select { request.propertiesToFetch = try QueryColumns.parse(select, "--select", entity) }
+    if let groupBy { request.propertiesToGroupBy = try QueryColumns.parse(groupBy, "--group-by", entity) }
     if let having { request.havingPredicate = try condition(having, "--having") }
     request.returnsDistinctResults = distinct
     return request
@@ -96,7 +97,7 @@ struct QueryCommand: ToolCommand {
     do {
       return try QueryPredicate(format: format)
     } catch {
-      throw ValidationError("\(place), \(error)")
+      throw QueryColumns.failure(error, place, entity)
     }
   }
 
@@ -107,25 +108,34 @@ struct QueryCommand: ToolCommand {
       var text = part
       let ascending = !text.hasPrefix("-")
       if !ascending { text.removeFirst() }
-      var options: QueryComparison.Options = []
-      if let bracket = text.lastIndex(of: "["), text.hasSuffix("]") {
-        for letter in text[text.index(after: bracket)...].dropLast() {
-          switch letter {
-          case "c": options.insert(.caseInsensitive)
-          case "d": options.insert(.diacriticInsensitive)
-          default: throw ValidationError("--sort takes [c], [d] and [cd] behind a key path")
-          }
-        }
-        text = String(text[..<bracket])
-      }
+      let options = try Self.takeOptions(&text)
       do {
         descriptors.append(
           QuerySortDescriptor(try QueryExpression(format: text), ascending: ascending, options: options))
       } catch {
-        throw ValidationError("--sort, \(error)")
+        throw QueryColumns.failure(error, "--sort", entity)
       }
     }
     return descriptors
+  }
+
+  /// Takes `[cd]` and `[numeric]` off the end of a sort key.
+  private static func takeOptions(_ text: inout String) throws -> QueryComparison.Options {
+    var options: QueryComparison.Options = []
+    while let bracket = text.lastIndex(of: "["), text.hasSuffix("]") {
+      for word in text[text.index(after: bracket)...].dropLast().split(separator: ",", omittingEmptySubsequences: false)
+      {
+        switch word {
+        case "c": options.insert(.caseInsensitive)
+        case "d": options.insert(.diacriticInsensitive)
+        case "cd", "dc": options.formUnion([.caseInsensitive, .diacriticInsensitive])
+        case "numeric": options.insert(.numeric)
+        default: throw ValidationError("--sort takes [c], [d], [cd] and [numeric] behind a key path, also together")
+        }
+      }
+      text = String(text[..<bracket])
+    }
+    return options
   }
 
   func run() throws {

@@ -199,13 +199,13 @@ struct SnapshotCommand: ParsableCommand {
 
   /// A moment (RFC 3339), the beginning of a day in UTC, or a span from now on.
   static func date(_ text: String) throws -> Date {
-    if let date = try? Date(text, strategy: .iso8601) { return date }
-    if let day = try? Date(text, strategy: .iso8601.year().month().day()) { return day }
+    if let date = MomentOption.date(text) { return date }
     let units: [Character: Double] = ["m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400]
     if let unit = text.last.flatMap({ units[$0] }), let count = UInt16(text.dropLast()), count > 0 {
       return Date.now.addingTimeInterval(Double(count) * unit)
     }
-    throw ValidationError("\(text) is no date like 2027-01-31 or 2027-01-31T00:00:00Z, and no span like 12h, 30d or 8w")
+    throw ValidationError(
+      "\(text) is no date like 2027-01-31 or 2027-01-31T00:00:00Z, and no span like 12h, 30d or 8w")
   }
 
   private static func report(_ store: ObjectStore, _ name: String, _ global: GlobalOptions) throws {

@@ -19,6 +19,9 @@ struct CloneValueTable {
     let values: [AttributeValue?]
   }
 
+  /// Differs from table to table, so that values cannot be chosen to have hashes that meet.
+  private let seed = UInt64.random(in: 0 ... .max)
+
   /// How many values are remembered as such.
   var count: Int { taken.count }
 
@@ -26,7 +29,7 @@ struct CloneValueTable {
   mutating func note(_ index: UInt16, _ builder: IndexKeyBuilder, _ values: [AttributeValue?], _ id: ObjectID)
     -> ObjectID?
   {
-    let hash = builder.bytes.withUnsafeBytes { XXH3.hash($0, seed: UInt64(index)) }
+    let hash = builder.bytes.withUnsafeBytes { XXH3.hash($0, seed: seed ^ UInt64(index)) }
     guard let suspects else {
       hashes.append(hash)
       return nil

@@ -3,20 +3,15 @@ import KVCloneModel
 
 /// The members of a relationship taken together, value by value in the list's order. nil counts for nothing.
 ///
-/// Whole numbers are added exactly, whatever their sum. Decimals are, as far as 38 digits go. Doubles and floats are
-/// added in the list's order. The least and the greatest value are by the order of fetch requests, −0 below 0; NaN is
-/// neither.
+/// Numbers are added as requests add them: see ``NumberSum``. The least and the greatest value are by the order of fetch
+/// requests, −0 below 0; NaN is neither.
 struct DerivedAggregate {
   private let function: QueryCollectionOperator
-  private var whole: Int128 = 0
-  private var decimal = Decimal(0)
-  private var double = 0.0
-  private var hasDecimal = false
-  private var hasDouble = false
-  private var count = 0
+  private var sum = NumberSum()
   private var best: AttributeValue?
+
   /// Whether no order of the values would have given another sum.
-  private(set) var isExact = true
+  var isExact: Bool { !sum.hasDouble }
 
   init(_ function: QueryCollectionOperator) {
     self.function = function
@@ -29,40 +24,22 @@ struct DerivedAggregate {
       if value.isNaN { return }
       if best.map({ Self.precedes(value, $0, function) }) ?? true { best = value }
     default:
-      count += 1
-      switch value {
-      case .integer(let number): whole += Int128(number)
-      case .decimal(let number):
-        hasDecimal = true
-        decimal += number
-        isExact = isExact && number.isShort && decimal.isShort
-      case .double(let number): add(number)
-      case .float(let number): add(Double(number))
-      default: count -= 1
-      }
+      if let number = QueryValue(value).number { sum.add(number) }
     }
   }
 
-  private mutating func add(_ number: Double) {
-    hasDouble = true
-    isExact = false
-    double += number
-  }
-
-  /// The value as the derived attribute has it; nil where its type cannot hold it, where the average of nothing, or the
-  /// least of nothing, is asked for. The sum of nothing is 0.
+  /// The value as the derived attribute has it; nil where its type cannot hold it, where the sum is nil in a request, and
+  /// where the average of nothing, or the least of nothing, is asked for. The sum of nothing is 0.
   func value(_ type: AttributeType) -> AttributeValue? {
     switch function {
     case .min, .max: return best
     case .sum:
-      if hasDecimal { return type.derived(from: .decimal(decimal)) }
-      return hasDouble ? type.derived(from: .double(double)) : type.derived(from: whole)
+      return sum.sum.flatMap { type.derived(number: $0) }
     case .avg:
-      if count == 0 { return nil }
-      if hasDecimal { return type.derived(from: .decimal(decimal / Decimal(count))) }
-      if hasDouble { return type.derived(from: .double(double / Double(count))) }
-      if type == .decimal { return .decimal(whole.decimal / Decimal(count)) }
-      return type.derived(from: .double(Double(whole) / Double(count)))
+      // A double would lose digits that these types have.
+      if type.isInteger, let whole = sum.wholeAverage { return type.coerce(.integer(whole)) }
+      if type == .decimal, !sum.hasDouble { return sum.decimalAverage.map { .decimal($0) } }
+      return sum.average.flatMap { type.derived(number: $0) }
     default: return nil
     }
   }
@@ -108,7 +85,8 @@ struct DerivedAggregate {
       guard let minus = lost.map(\.wholeNumber) ?? 0, let plus = gained.map(\.wholeNumber) ?? 0 else {
         return .recompute
       }
-      return .value(type.derived(from: Int128(old) - Int128(minus) + Int128(plus)))
+      let new = Int128(old) - Int128(minus) + Int128(plus)
+      return .value(Int64(exactly: new).flatMap { type.derived(from: .integer($0)) })
     case .decimal(let old):
       guard let minus = lost.map(\.shortDecimal) ?? Decimal(0), let plus = gained.map(\.shortDecimal) ?? Decimal(0),
         old.isShort
@@ -152,15 +130,6 @@ extension QueryOrder {
   }
 }
 
-extension Decimal {
-  /// Whether sums of such numbers stay within the digits that a decimal has.
-  fileprivate var isShort: Bool { !isNaN && exponent >= -18 && magnitude < 1_000_000_000_000_000_000 }
-}
-
-extension Int128 {
-  fileprivate var decimal: Decimal { Decimal(string: description) ?? .nan }
-}
-
 extension AttributeValue {
   fileprivate var wholeNumber: Int64? {
     if case .integer(let number) = self { return number }
@@ -188,27 +157,20 @@ extension AttributeType {
   /// it has fewer digits, and nil where it cannot hold it. A derived value never stands in the way of a write.
   func derived(from value: AttributeValue) -> AttributeValue? {
     if let exact = coerce(value) { return exact }
-    guard let number = QueryValue(value).number else { return nil }
+    return QueryValue(value).number.flatMap { derived(number: $0) }
+  }
+
+  /// The same for a number that was calculated.
+  func derived(number: QueryNumber) -> AttributeValue? {
     switch self {
     case .double: return .double(number.double)
     case .float: return .float(Float(number.double))
     case .decimal, .integer16, .integer32, .integer64:
-      switch QueryFunctions.cast(number.value, to: self) {
-      case .integer(let whole): return coerce(.integer(whole))
+      switch try? QueryFunctions.cast(number.value, to: self) {
+      case .integer(let whole): return .integer(whole)
       case .decimal(let decimal): return .decimal(decimal)
       default: return nil
       }
-    default: return nil
-    }
-  }
-
-  /// The same for a sum of whole numbers.
-  func derived(from whole: Int128) -> AttributeValue? {
-    if let number = Int64(exactly: whole) { return derived(from: .integer(number)) }
-    switch self {
-    case .double: return .double(Double(whole))
-    case .float: return .float(Float(whole))
-    case .decimal: return .decimal(whole.decimal)
     default: return nil
     }
   }

@@ -17,11 +17,14 @@ extension ObjectStore {
   public static func create(at path: String, model: ManagedObjectModel, options: StoreOptions = StoreOptions())
     throws(StoreError) -> ObjectStore
   {
+    let warnings: [ModelWarning]
     do {
-      _ = try model.validate()
+      warnings = try model.validate()
     } catch {
       throw StoreError(.invalidModel, "\(error)")
     }
+    // What no object can be saved with is found out late otherwise.
+    for warning in warnings where warning.kind.isContradiction { options.logger?.warning("model: \(warning)") }
     let catalog = try StoreCatalog(new: model)
     let entries = try catalog.entries(uuid: UUID(), created: Date())
     let environment: LMDBEnvironment

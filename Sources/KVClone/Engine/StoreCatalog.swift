@@ -44,7 +44,7 @@ struct StoreCatalog {
       model = try document.model()
       codes = document.codes
       // A file may say anything; compiling relies on this.
-      _ = try model.validate()
+      try model.requireValid()
       guard codes.isConsistent else { throw DocumentError() }
     } catch let error as StoreError {
       throw error
@@ -109,7 +109,7 @@ struct StoreCatalog {
   /// - Throws: `invalidModel`.
   func adopting(_ other: ManagedObjectModel) throws(StoreError) -> StoreCatalog {
     do {
-      _ = try other.validate()
+      try other.requireValid()
     } catch {
       throw StoreError(.invalidModel, "\(error)")
     }

@@ -113,10 +113,10 @@ extension CompiledAttribute {
     }
     if case .string(let text) = value { return brokenTextRule(text, &patterns) }
     if case .uri(let text) = value { return brokenTextRule(text, &patterns) }
-    if let least = description.minValue, Self.isLess(value, than: least) {
+    if let least = description.minValue, value.isLess(than: least) {
       return (.valueTooSmall, "is below the minimum that the model sets")
     }
-    if let most = description.maxValue, Self.isLess(most, than: value) {
+    if let most = description.maxValue, most.isLess(than: value) {
       return (.valueTooLarge, "is above the maximum that the model sets")
     }
     return nil
@@ -131,8 +131,13 @@ extension CompiledAttribute {
     }
     guard let pattern = description.regularExpression else { return nil }
     switch patterns.answer(text, pattern) {
-    // A pattern that cannot be read refuses nothing: the model's loader has warned of it.
-    case .match, .unreadable: return nil
+    case .match: return nil
+    // As in Core Data, which raises an exception here: a rule that nobody can read is not taken for one that is kept.
+    case .unreadable:
+      return (
+        .patternMismatch,
+        "cannot be held against the model's regular expression, which ICU cannot read; correct the expression in the model"
+      )
     case .mismatch: return (.patternMismatch, "does not match the model's regular expression")
     case .unknown:
       return (
@@ -140,17 +145,6 @@ extension CompiledAttribute {
         "cannot be held against the model's regular expression: that takes \(TextPatterns.tooMuch); write the expression "
           + "without repeating what repeats"
       )
-    }
-  }
-
-  private static func isLess(_ left: AttributeValue, than right: AttributeValue) -> Bool {
-    switch (left, right) {
-    case (.integer(let a), .integer(let b)): a < b
-    case (.double(let a), .double(let b)): a < b
-    case (.float(let a), .float(let b)): a < b
-    case (.decimal(let a), .decimal(let b)): !a.isNaN && !b.isNaN && a < b
-    case (.date(let a), .date(let b)): a < b
-    default: false
     }
   }
 }

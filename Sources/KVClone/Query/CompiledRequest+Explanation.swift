@@ -43,7 +43,7 @@ extension CompiledRequest {
         lines.append("keep those for which \(text)")
       }
     }
-    let keys = sort.map { "\($0.key.expressionFormat) \($0.ascending ? "ascending" : "descending")" }
+    let keys = sort.map { "\($0.key.expressionFormat)\($0.shownOptions) \($0.ascending ? "ascending" : "descending")" }
     if case .ordered(let ordered) = source {
       let told = keys.prefix(ordered.sortedCount).joined(separator: ", ")
       lines.append("in the order of the index, which is that of \(told)")
@@ -53,7 +53,10 @@ extension CompiledRequest {
       }
     } else if sortsResults {
       let kept = wanted.map { "the first \($0)" } ?? "all"
-      lines.append("sort by \(keys.joined(separator: ", ")), then by id, keeping \(kept) of them in memory")
+      let isNumeric = sort.contains { $0.options.contains(.numeric) }
+      lines.append(
+        "sort by \(keys.joined(separator: ", ")), then by id, keeping \(kept) of them in memory"
+          + (isNumeric ? "; no index has the order of [numeric]" : ""))
     } else {
       lines.append("in the order of ids")
     }
@@ -100,4 +103,12 @@ extension CompiledRequest {
   private static func counted(_ estimate: Int?) -> String { estimate.map { " (about \(objects($0)))" } ?? "" }
 
   private static func objects(_ count: Int) -> String { count == 1 ? "1 object" : "\(count) objects" }
+}
+
+extension QuerySortDescriptor {
+  /// The options as they are written behind a key.
+  fileprivate var shownOptions: String {
+    let letters = (options.contains(.caseInsensitive) ? "c" : "") + (options.contains(.diacriticInsensitive) ? "d" : "")
+    return (letters.isEmpty ? "" : "[\(letters)]") + (options.contains(.numeric) ? "[numeric]" : "")
+  }
 }

@@ -19,8 +19,8 @@ extension QueryCompiler {
     if case .string? = right.constant, let list = ofOneKind(left), (try? adapted(right, to: list)) != nil {
       left = list
     }
-    right = try adapted(right, to: left)
-    left = try adapted(left, to: right)
+    right = try adapted(right, to: left, at: comparison.columns.right)
+    left = try adapted(left, to: right, at: comparison.columns.left)
     try check(left, right, comparison)
     if case .null? = right.constant { left = left.withoutLargeValues }
     if case .null? = left.constant { right = right.withoutLargeValues }
@@ -30,7 +30,10 @@ extension QueryCompiler {
     return QueryTest(left, comparison.operator, right, comparison.modifier, comparison.options)
   }
 
-  func check(_ options: QueryComparison.Options) throws(StoreError) {
+  func check(_ options: QueryComparison.Options, isSortKey: Bool = false) throws(StoreError) {
+    if options.contains(.numeric), !isSortKey {
+      throw invalid("[numeric] is an order of sort keys, and compares nothing; leave it out")
+    }
     if options.contains(.localeSensitive) {
       throw invalid("[l] compares by the rules of a language, which a store does not have; leave it out, or use [cd]")
     }
@@ -70,7 +73,19 @@ extension QueryCompiler {
     }
   }
 
-  /// Constants as what they are compared with: a UUID and an object may be written as text.
+  /// The same for a side that begins at a column of the format, if there is one, which errors tell.
+  private func adapted(_ term: QueryTerm, to other: QueryTerm, at column: Int) throws(StoreError) -> QueryTerm {
+    do throws(StoreError) {
+      return try adapted(term, to: other)
+    } catch {
+      if column == 0 { throw error }
+      throw StoreError(
+        error.kind, "column \(column): \(error.message)", entity: error.entity, property: error.property,
+        object: error.object)
+    }
+  }
+
+  /// Constants as what they are compared with: a UUID, a date and an object may be written as text.
   private func adapted(_ term: QueryTerm, to other: QueryTerm) throws(StoreError) -> QueryTerm {
     if case .list(let parts) = term.node {
       var others: [QueryTerm] = []
@@ -119,10 +134,12 @@ extension QueryCompiler {
       }
       return .uuid(uuid)
     case (.string(let text), .date):
-      guard let date = try? Date(text, strategy: .iso8601) else {
-        throw wrongType(other, "a date is compared with a text that is none; write it as 2026-01-31T12:00:00Z")
+      switch CalendarText.read(text) {
+      case .success(let seconds): return .date(seconds)
+      case .failure(let problem):
+        throw wrongType(
+          other, "a date is compared with a text that is none: \(problem); write it as 2026-01-31T12:00:00Z")
       }
-      return .date(date.timeIntervalSinceReferenceDate)
     case (.string(let text), .object):
       guard let (id, _) = try? schema.parse(text, storeUUID: storeUUID) else {
         throw wrongType(other, "an object is compared with a text that names none; write Entity/serial")

@@ -53,7 +53,7 @@ extension QueryCompiler {
 
   /// One step of an order.
   mutating func order(_ sort: QuerySortDescriptor) throws(StoreError) -> CompiledRequest.Order {
-    try check(sort.options)
+    try check(sort.options, isSortKey: true)
     let term = try term(sort.key)
     guard !term.isList, term.kind.isOrdered else {
       throw StoreError(
@@ -67,7 +67,8 @@ extension QueryCompiler {
 extension CompiledRequest.Order {
   /// A value as it is compared.
   func key(_ value: QueryValue) -> QueryValue {
-    if case .string(let text) = value { return .string(QueryText.folded(text, options)) }
-    return value
+    guard case .string(let text) = value else { return value }
+    let folded = QueryText.folded(text, options)
+    return .string(options.contains(.numeric) ? QueryText.numericKey(folded) : folded)
   }
 }

@@ -68,7 +68,7 @@ struct QueryCompiler {
       let (first, second) = (try term(yes), try term(no))
       let kind = first.isUnknown ? second.kind : first.kind
       return QueryTerm(.conditional(try condition(predicate), first, second), kind)
-    case .cast(let other, let type): return QueryTerm(.cast(try term(other), type), QueryKind(type))
+    case .cast(let other, let type): return try cast(try term(other), to: type)
     case .subquery(let members, let variable, let predicate):
       return try subquery(try term(members), variable, predicate)
     case .setOperation(let left, let operation, let right):
@@ -277,6 +277,7 @@ extension QueryTerm {
     if let path { return path }
     switch node {
     case .constant: return "a constant"
+    case .cast: return "CAST"
     case .current: return "SELF"
     case .element: return "a variable"
     case .subquery: return "a subquery"

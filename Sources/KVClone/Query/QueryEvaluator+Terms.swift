@@ -85,7 +85,16 @@ extension QueryEvaluator {
       }
       for value in values where try !body(value) { return }
     case .cast(let other, let type):
-      _ = try body(QueryFunctions.cast(try value(other, id, view, session), to: type))
+      let given = try value(other, id, view, session)
+      let converted: QueryValue
+      do throws(CastProblem) {
+        converted = try QueryFunctions.cast(given, to: type)
+      } catch {
+        // A group of objects has no object of its own.
+        let entity = id.rawValue == 0 ? nil : try schema.entity(of: view, id: id).name
+        throw castError(error, other, type, entity.map { "\($0)/\(id.serial)" }, entity)
+      }
+      _ = try body(converted)
     case .combination(let left, let operation, let right):
       let values = QueryFunctions.combine(
         try value(left, id, view, session).elements, operation, try value(right, id, view, session).elements)

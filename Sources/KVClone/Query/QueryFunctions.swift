@@ -10,7 +10,7 @@ enum QueryFunctions {
       var aggregate = QueryAggregate(function.aggregate)
       for value in arguments.first?.elements ?? [] { aggregate.add(value) }
       return aggregate.value
-    case .median, .mode, .stddev: return statistics(function, arguments.first?.elements.compactMap(\.number) ?? [])
+    case .median, .mode, .stddev: return statistics(function, arguments.first?.elements ?? [])
     case .uppercase, .lowercase, .length, .canonical:
       guard case .string(let text)? = arguments.first else { return .null }
       return call(function, text)
@@ -56,11 +56,11 @@ enum QueryFunctions {
     case .ceiling: return rounded(number, .up)
     case .trunc: return rounded(number, .towardZero)
     case .abs:
-      if case .integer(let value) = number, value != .min { return .integer(Swift.abs(value)) }
+      if case .integer(let value) = number { return QueryNumber(Int128(value.magnitude)) }
       if case .decimal(let value) = number { return .decimal(value.magnitude) }
       return .double(Swift.abs(number.double))
     case .negate:
-      if case .integer(let value) = number, value != .min { return .integer(-value) }
+      if case .integer(let value) = number { return QueryNumber(-Int128(value)) }
       if case .decimal(let value) = number { return .decimal(-value) }
       return .double(-number.double)
     case .onesComplement: return whole(number).map { .integer(~$0) }
@@ -74,17 +74,17 @@ enum QueryFunctions {
   private static func call(_ function: QueryFunction, _ left: QueryNumber, _ right: QueryNumber) -> QueryNumber? {
     switch function {
     case .add:
-      return QueryNumber.calculate(
-        left, right, integer: { $0.addingReportingOverflow($1) }, decimal: { $0 + $1 }, double: { $0 + $1 })
+      return QueryNumber.calculate(left, right, integer: { $0 + $1 }, decimal: { $0 + $1 }, double: { $0 + $1 })
     case .subtract:
-      return QueryNumber.calculate(
-        left, right, integer: { $0.subtractingReportingOverflow($1) }, decimal: { $0 - $1 }, double: { $0 - $1 })
+      return QueryNumber.calculate(left, right, integer: { $0 - $1 }, decimal: { $0 - $1 }, double: { $0 - $1 })
     case .multiply:
-      return QueryNumber.calculate(
-        left, right, integer: { $0.multipliedReportingOverflow(by: $1) }, decimal: { $0 * $1 }, double: { $0 * $1 })
+      return QueryNumber.calculate(left, right, integer: { $0 * $1 }, decimal: { $0 * $1 }, double: { $0 * $1 })
     case .divide: return divided(left, right)
     case .raise: return power(left, right)
-    case .modulus, .bitwiseAnd, .bitwiseOr, .bitwiseXor, .leftShift, .rightShift:
+    case .modulus:
+      guard let a = left.whole, let b = right.whole, b != 0 else { return nil }
+      return QueryNumber(a.remainderReportingOverflow(dividingBy: b).partialValue)
+    case .bitwiseAnd, .bitwiseOr, .bitwiseXor, .leftShift, .rightShift:
       guard let a = whole(left), let b = whole(right) else { return nil }
       return integers(function, a, b).map { .integer($0) }
     default: return nil
@@ -93,7 +93,6 @@ enum QueryFunctions {
 
   private static func integers(_ function: QueryFunction, _ left: Int64, _ right: Int64) -> Int64? {
     switch function {
-    case .modulus: right == 0 ? nil : left.remainderReportingOverflow(dividingBy: right).partialValue
     case .bitwiseAnd: left & right
     case .bitwiseOr: left | right
     case .bitwiseXor: left ^ right
@@ -105,20 +104,20 @@ enum QueryFunctions {
   /// Two whole numbers give a whole one, without its fraction, as in Core Data's stores. Nothing is divided by 0.
   private static func divided(_ left: QueryNumber, _ right: QueryNumber) -> QueryNumber? {
     if right.double == 0 { return nil }
-    return QueryNumber.calculate(
-      left, right, integer: { $0.dividedReportingOverflow(by: $1) }, decimal: { $0 / $1 }, double: { $0 / $1 })
+    return QueryNumber.calculate(left, right, integer: { $0 / $1 }, decimal: { $0 / $1 }, double: { $0 / $1 })
   }
 
+  /// Exact for whole numbers, as far as a decimal's 38 digits reach.
   private static func power(_ left: QueryNumber, _ right: QueryNumber) -> QueryNumber? {
-    if case .integer(let base) = left, case .integer(let exponent) = right, (0...63).contains(exponent) {
-      var result: Int64 = 1
+    if let base = left.whole, case .integer(let exponent) = right, (0...127).contains(exponent) {
+      var result: Int128 = 1
       var isExact = true
-      for _ in 0..<exponent {
+      for _ in 0..<exponent where isExact {
         let (product, overflows) = result.multipliedReportingOverflow(by: base)
-        if overflows { isExact = false }
+        isExact = !overflows && product.magnitude <= QueryNumber.greatestWhole
         result = product
       }
-      if isExact { return .integer(result) }
+      if isExact { return QueryNumber(result) }
     }
     return real(pow(left.double, right.double))
   }
@@ -139,87 +138,40 @@ enum QueryFunctions {
 
   private static func real(_ value: Double) -> QueryNumber { .double(value) }
 
-  /// A number without a fraction, as an integer.
-  private static func whole(_ number: QueryNumber) -> Int64? {
-    switch number {
-    case .integer(let value): return value
-    // Not by way of a double, which has only 53 bits.
-    case .decimal(let value): return Int64(value.description)
-    case .double(let value): return Int64(exactly: value)
-    }
-  }
+  /// A number without a fraction, as an integer of 64 bits.
+  private static func whole(_ number: QueryNumber) -> Int64? { number.whole.flatMap { Int64(exactly: $0) } }
 
-  private static func statistics(_ function: QueryFunction, _ numbers: [QueryNumber]) -> QueryValue {
+  private static func statistics(_ function: QueryFunction, _ elements: [QueryValue]) -> QueryValue {
+    let numbers = elements.compactMap(\.number)
     if numbers.isEmpty { return .null }
-    let values = numbers.map(\.double).sorted()
     switch function {
     case .median:
-      let middle = values.count / 2
-      return .double(values.count % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2)
+      let sorted = numbers.map(\.value).sorted { $0.sortOrder(against: $1) == .less }
+      var middle = NumberSum()
+      for place in [(sorted.count - 1) / 2, sorted.count / 2] {
+        if let number = sorted[place].number { middle.add(number) }
+      }
+      return middle.average?.value ?? .null
     case .stddev:
+      let values = numbers.map(\.double)
       let mean = values.reduce(0, +) / Double(values.count)
       let squares = values.reduce(0) { $0 + ($1 - mean) * ($1 - mean) }
       return .double((squares / Double(values.count)).squareRoot())
     default:
-      var counts: [Double: Int] = [:]
-      for value in values { counts[value, default: 0] += 1 }
-      let most = counts.values.max() ?? 0
-      return .list(counts.filter { $0.value == most }.keys.sorted().map { .double($0) })
-    }
-  }
-
-  // MARK: Types and sets
-
-  /// The value as one of another type; nil where it has none.
-  static func cast(_ value: QueryValue, to type: AttributeType) -> QueryValue {
-    switch (QueryKind(type), value) {
-    case (_, .null): return .null
-    case (.date, .date), (.uuid, .uuid), (.bytes, .binary), (.text, .string): return value
-    case (.date, .string(let text)):
-      return (try? Date(text, strategy: .iso8601)).map { .date($0.timeIntervalSinceReferenceDate) } ?? .null
-    case (.date, _): return value.number.map { .date($0.double) } ?? .null
-    case (.number, .date(let seconds)): return .double(seconds)
-    case (.number, .string(let text)): return number(text, type)
-    case (.number, _): return value.number.map { cast($0, type) } ?? .null
-    case (.uuid, .string(let text)): return UUID(uuidString: text).map { .uuid($0) } ?? .null
-    case (.text, .uuid(let uuid)): return .string(uuid.uuidString)
-    case (.text, _): return text(value)
-    default: return .null
-    }
-  }
-
-  private static func number(_ text: String, _ type: AttributeType) -> QueryValue {
-    if type == .decimal { return Decimal(string: text).map { .decimal($0) } ?? .null }
-    if let integer = Int64(text) { return cast(.integer(integer), type) }
-    return Double(text).map { cast(.double($0), type) } ?? .null
-  }
-
-  private static func cast(_ number: QueryNumber, _ type: AttributeType) -> QueryValue {
-    switch type {
-    case .integer16, .integer32, .integer64:
-      if case .integer = number { return number.value }
-      let value = number.double.rounded(.towardZero)
-      return Int64(exactly: value).map { .integer($0) } ?? .null
-    case .boolean: return .boolean(number.double != 0)
-    case .decimal:
-      switch number {
-      case .integer(let value): return .decimal(Decimal(value))
-      case .double(let value): return Decimal(string: value.description).map { .decimal($0) } ?? .null
-      case .decimal: return number.value
+      var distinct = QueryValueSet()
+      var counts: [Int] = []
+      for number in numbers {
+        let place = distinct.place(of: number.value)
+        if place == counts.count { counts.append(0) }
+        counts[place] += 1
       }
-    default: return .double(number.double)
+      let most = counts.max() ?? 0
+      let modes = distinct.values.indices.filter { counts[$0] == most }.map { distinct.values[$0] }
+      return .list(modes.sorted { $0.sortOrder(against: $1) == .less })
     }
   }
 
-  private static func text(_ value: QueryValue) -> QueryValue {
-    switch value {
-    case .boolean(let value): .string(value ? "1" : "0")
-    case .integer(let value): .string(value.description)
-    case .double(let value): .string(value.description)
-    case .decimal(let value): .string(value.description)
-    default: .null
-    }
-  }
+  // MARK: Sets
 
   static func combine(_ left: [QueryValue], _ operation: QuerySetOperator, _ right: [QueryValue]) -> [QueryValue] {
     var values = QueryValueSet()
@@ -245,98 +197,5 @@ extension QueryFunction {
     case .average: .avg
     default: .count
     }
-  }
-}
-
-/// Values, each once, in the order that they came.
-struct QueryValueSet {
-  private(set) var values: [QueryValue] = []
-  /// By what equal values have in common.
-  private var places: [Int: [Int]] = [:]
-
-  init(_ values: [QueryValue] = []) {
-    for value in values { insert(value) }
-  }
-
-  func contains(_ value: QueryValue) -> Bool {
-    places[value.equalityHash]?.contains { values[$0].isEqual(to: value) } ?? false
-  }
-
-  mutating func insert(_ value: QueryValue) { _ = place(of: value) }
-
-  /// Where the value, or one that equals it, stands in ``values``: at the end, if it is new.
-  mutating func place(of value: QueryValue) -> Int {
-    let hash = value.equalityHash
-    if let known = places[hash]?.first(where: { values[$0].isEqual(to: value) }) { return known }
-    places[hash, default: []].append(values.count)
-    values.append(value)
-    return values.count - 1
-  }
-}
-
-extension QueryValue {
-  /// A number that equal values share.
-  fileprivate var equalityHash: Int {
-    switch self {
-    case .null: 0
-    case .boolean, .integer, .double, .decimal: (number?.double ?? 0).hashValue
-    case .string(let text): text.hashValue
-    case .date(let seconds): seconds.hashValue
-    case .uuid(let uuid): uuid.hashValue
-    case .binary(let data): data.hashValue
-    case .object(let id): id.hashValue
-    case .other(.composite(let elements)): elements.count
-    case .other(let value): value.hashValue
-    case .list(let values): values.map(\.equalityHash).hashValue
-    }
-  }
-}
-
-/// `@count`, `@sum` and the others, fed value by value. nil counts for `@count` alone.
-struct QueryAggregate {
-  private let function: QueryCollectionOperator
-  private var count: Int64 = 0
-  private var numberCount: Int64 = 0
-  private var sum = QueryNumber.integer(0)
-  private var best: QueryValue = .null
-  private var values: [QueryValue] = []
-  private var distinct = QueryValueSet()
-
-  init(_ function: QueryCollectionOperator) {
-    self.function = function
-  }
-
-  mutating func add(_ value: QueryValue) {
-    count += 1
-    if value.isNull { return }
-    switch function {
-    case .count: break
-    case .sum, .avg:
-      guard let number = value.number else { return }
-      numberCount += 1
-      sum = QueryNumber.calculate(
-        sum, number, integer: { $0.addingReportingOverflow($1) }, decimal: { $0 + $1 }, double: { $0 + $1 })
-    case .min: if best.isNull || value.order(against: best) == .less { best = value }
-    case .max: if best.isNull || value.order(against: best) == .greater { best = value }
-    case .unionOfObjects: values.append(value)
-    case .distinctUnionOfObjects: distinct.insert(value)
-    }
-  }
-
-  /// The sum of nothing is 0; the average, least and greatest of nothing are nil.
-  var value: QueryValue {
-    switch function {
-    case .count: .integer(count)
-    case .sum: sum.value
-    case .avg: numberCount == 0 ? .null : average
-    case .min, .max: best
-    case .unionOfObjects: .list(values)
-    case .distinctUnionOfObjects: .list(distinct.values)
-    }
-  }
-
-  private var average: QueryValue {
-    if case .decimal(let total) = sum { return .decimal(total / Decimal(numberCount)) }
-    return .double(sum.double / Double(numberCount))
   }
 }

@@ -35,6 +35,33 @@ enum QueryText {
     }
   }
 
+  /// A text whose order by code points is that of `text` with its runs of digits counted as numbers: each is written as how
+  /// many digits it has without leading zeros, then these. The length begins with a digit as the run does, so that texts and
+  /// numbers stand to each other as before: 9 for each nine digits, then what is left, 0 to 8.
+  static func numericKey(_ text: String) -> String {
+    var result: [UInt8] = []
+    result.reserveCapacity(text.utf8.count + 4)
+    var run: [UInt8]?
+    func end(_ run: [UInt8]) {
+      result.append(contentsOf: repeatElement(UInt8(ascii: "9"), count: run.count / 9))
+      result.append(UInt8(ascii: "0") + UInt8(run.count % 9))
+      result.append(contentsOf: run)
+    }
+    for byte in text.utf8 {
+      if byte &- UInt8(ascii: "0") < 10 {
+        // Zeros before a number do not count, but that there is one does.
+        if run == nil { run = [] }
+        if run?.isEmpty == false || byte != UInt8(ascii: "0") { run?.append(byte) }
+      } else {
+        if let whole = run { end(whole) }
+        run = nil
+        result.append(byte)
+      }
+    }
+    if let whole = run { end(whole) }
+    return String(decoding: result, as: UTF8.self)
+  }
+
   static func begins(_ text: String, with part: String) -> Bool { text.utf8.starts(with: part.utf8) }
 
   static func ends(_ text: String, with part: String) -> Bool {

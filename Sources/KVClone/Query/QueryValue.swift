@@ -196,6 +196,43 @@ enum QueryNumber: Sendable {
     }
   }
 
+  /// The greatest number of 38 digits, which every decimal of so many has room for.
+  static let greatestWhole = UInt128(99_999_999_999_999_999_999_999_999_999_999_999_999)
+
+  /// A whole number of at most 38 digits: an integer, or a decimal beyond 64 bits.
+  init(_ whole: Int128) {
+    if let integer = Int64(exactly: whole) {
+      self = .integer(integer)
+    } else {
+      self = .decimal(Self.decimals(whole).reduce(0, +))
+    }
+  }
+
+  /// Decimals whose sum is a whole number: its digits before and behind the 18th.
+  static func decimals(_ whole: Int128) -> [Decimal] {
+    let base: Int128 = 1_000_000_000_000_000_000
+    let (upper, lower) = whole.quotientAndRemainder(dividingBy: base)
+    let (top, middle) = upper.quotientAndRemainder(dividingBy: base)
+    return [
+      Decimal(Int64(truncatingIfNeeded: lower)), Self.scaled(Int64(truncatingIfNeeded: middle), 18),
+      Self.scaled(Int64(truncatingIfNeeded: top), 36),
+    ].filter { $0 != 0 }
+  }
+
+  private static func scaled(_ number: Int64, _ exponent: Int) -> Decimal {
+    Decimal(sign: number < 0 ? .minus : .plus, exponent: exponent, significand: Decimal(number.magnitude))
+  }
+
+  /// The number where it has no fraction, and at most 38 digits.
+  var whole: Int128? {
+    switch self {
+    case .integer(let value): return Int128(value)
+    // Not by way of a double, which has only 53 bits.
+    case .decimal(let value): return value.isNaN ? nil : Int128(value.description)
+    case .double(let value): return Int64(exactly: value).map { Int128($0) }
+    }
+  }
+
   /// Nil where either is NaN.
   func order(against other: QueryNumber) -> QueryOrder? {
     if isNaN || other.isNaN { return nil }
@@ -219,15 +256,14 @@ enum QueryNumber: Sendable {
     return order == .same ? QueryOrder(whole, double) : order
   }
 
-  /// Two numbers calculated with: exact in integers unless they overflow, in decimals where one is one, else in doubles.
+  /// Two numbers calculated with: in integers, exactly, where both are; in decimals where one is one; else in doubles. What
+  /// two integers give always has a place in 128 bits, and in a decimal's 38 digits: 2^126 has 38.
   static func calculate(
-    _ left: QueryNumber, _ right: QueryNumber, integer: (Int64, Int64) -> (Int64, Bool)?,
+    _ left: QueryNumber, _ right: QueryNumber, integer: (Int128, Int128) -> Int128,
     decimal: (Decimal, Decimal) -> Decimal, double: (Double, Double) -> Double
   ) -> QueryNumber {
     switch (left, right) {
-    case (.integer(let a), .integer(let b)):
-      if let (result, overflows) = integer(a, b), !overflows { return .integer(result) }
-      return .double(double(Double(a), Double(b)))
+    case (.integer(let a), .integer(let b)): return QueryNumber(integer(Int128(a), Int128(b)))
     case (.double, _), (_, .double): return .double(double(left.double, right.double))
     default:
       guard let a = left.decimal, let b = right.decimal else { return .double(double(left.double, right.double)) }

@@ -40,7 +40,7 @@ enum StoredMatch {
         return Int64(exactly: value).map { .value(.integer($0), isExact: true) } ?? .nothing
       }
       if number.isNaN { return .nothing }
-      return number.whole.map { .value(.integer($0), isExact: true) } ?? .unusable
+      return number.storedInteger.map { .value(.integer($0), isExact: true) } ?? .unusable
     case (.double, .integer(let value)):
       return Double(exactly: value).map { .value(.double($0), isExact: true) } ?? .nothing
     case (.double, .double(let value)): return .value(.double(value), isExact: true)
@@ -87,7 +87,7 @@ enum StoredMatch {
 
   private static func wholeLimit(_ number: QueryNumber, _ isLower: Bool) -> StoredMatch {
     guard case .double(let value) = number else {
-      return number.whole.map { .value(.integer($0), isExact: true) } ?? .unusable
+      return number.storedInteger.map { .value(.integer($0), isExact: true) } ?? .unusable
     }
     if value >= 0x1p63 { return isLower ? .nothing : .value(nil, isExact: false) }
     if value < -0x1p63 { return isLower ? .value(nil, isExact: false) : .nothing }
@@ -128,11 +128,8 @@ enum StoredMatch {
 
 extension QueryNumber {
   /// The number where it is a whole one of 64 bits; nil for doubles.
-  fileprivate var whole: Int64? {
-    switch self {
-    case .integer(let value): value
-    case .decimal(let value): Int64(value.description)
-    case .double: nil
-    }
+  fileprivate var storedInteger: Int64? {
+    if case .double = self { return nil }
+    return whole.flatMap { Int64(exactly: $0) }
   }
 }

@@ -137,11 +137,12 @@ extension AttributeJSON {
   private static func date(_ json: JSONValue, _ path: String) throws(Refusal) -> Date {
     switch json {
     case .string(let text):
-      guard let seconds = CalendarText.secondsSince2001(text) else {
-        let reason = "the string is not a date such as 2021-11-15T08:10:00Z"
+      switch CalendarText.read(text) {
+      case .success(let seconds): return Date(timeIntervalSinceReferenceDate: seconds)
+      case .failure(let problem):
+        let reason = "the string is not a date such as 2021-11-15T08:10:00Z: \(problem)"
         throw Refusal(kind: .wrongType, path: path, reason: reason)
       }
-      return Date(timeIntervalSinceReferenceDate: seconds)
     case .object(let object):
       guard object.members.count == 1, let seconds = object["secondsSince2001"] else {
         throw Refusal(kind: .wrongType, path: path, reason: #"an object other than {"secondsSince2001":number}"#)
@@ -198,52 +199,5 @@ extension AttributeJSON {
       elements[member.name] = try value(member.value, element, path: elementPath, files: &files)
     }
     return .composite(elements)
-  }
-}
-
-/// A decimal number taken apart, because Foundation's reader stops silently at what it does not understand.
-private struct DecimalText {
-  private var isNegative = false
-  private var digits: [UInt8] = []
-  private var exponent = 0
-
-  init?(_ text: String) {
-    var rest = Array(text.utf8)[...]
-    if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") {
-      isNegative = sign == UInt8(ascii: "-")
-      rest = rest.dropFirst()
-    }
-    let whole = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-    rest = rest.dropFirst(whole.count)
-    guard !whole.isEmpty else { return nil }
-    digits.append(contentsOf: whole)
-    if rest.first == UInt8(ascii: ".") {
-      rest = rest.dropFirst()
-      let fraction = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-      rest = rest.dropFirst(fraction.count)
-      guard !fraction.isEmpty else { return nil }
-      digits.append(contentsOf: fraction)
-      exponent = -fraction.count
-    }
-    if let mark = rest.first, mark | 0x20 == UInt8(ascii: "e") {
-      let text = String(decoding: rest.dropFirst(), as: UTF8.self)
-      guard let power = Int(text), power.magnitude < 10_000 else { return nil }
-      exponent += power
-      rest = []
-    }
-    guard rest.isEmpty else { return nil }
-    while digits.last == UInt8(ascii: "0") {
-      digits.removeLast()
-      exponent += 1
-    }
-    digits = Array(digits.drop { $0 == UInt8(ascii: "0") })
-    if digits.isEmpty { exponent = 0 }
-  }
-
-  /// The number; nil where a Decimal would have to round it.
-  var value: Decimal? {
-    if digits.isEmpty { return 0 }
-    guard digits.count <= 38, (-128...127).contains(exponent) else { return nil }
-    return Decimal(string: "\(isNegative ? "-" : "")\(String(decoding: digits, as: UTF8.self))e\(exponent)")
   }
 }

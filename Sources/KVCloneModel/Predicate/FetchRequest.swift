@@ -52,7 +52,7 @@ public struct QuerySortDescriptor: Sendable, Hashable {
   public var key: QueryExpression
   /// Whether smaller values come first. nil is smaller than every value, as in SQLite and Core Data.
   public var ascending: Bool
-  /// Whether letter case and diacritics tell texts apart.
+  /// Whether letter case and diacritics tell texts apart, and whether digits in them count as numbers.
   public var options: QueryComparison.Options
 
   /// Orders by an expression.

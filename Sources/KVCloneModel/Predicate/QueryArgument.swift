@@ -21,9 +21,10 @@ public enum QueryArgument: Hashable, Sendable {
 
   /// Text; for `%K` a key path.
   public static func string(_ text: String) -> QueryArgument { .value(.string(text)) }
-  /// A whole number.
+  /// A whole number; one beyond 64 bits is a decimal, and one of more than 38 digits the nearest double.
   public static func integer(_ number: some BinaryInteger) -> QueryArgument {
-    Int64(exactly: number).map { .value(.integer($0)) } ?? .value(.double(Double(number)))
+    if let integer = Int64(exactly: number) { return .value(.integer(integer)) }
+    return .value(DecimalText("\(number)")?.value.map { .decimal($0) } ?? .double(Double(number)))
   }
   /// A floating-point number.
   public static func double(_ number: Double) -> QueryArgument { .value(.double(number)) }

@@ -50,14 +50,14 @@ extension QueryConstant {
 
   private static func value(_ text: String, _ type: String) -> AttributeValue? {
     switch type {
-    // The numbers that a literal cannot say: other texts may be dates of some form, which is not ours to guess.
+    // The numbers that a literal cannot say. Calendar texts stay as they are written, and are read by the cast itself.
     case "NSDate", "Date":
       ExactText.double(text).flatMap { $0.isFinite ? nil : .date(Date(timeIntervalSinceReferenceDate: $0)) }
     case "NSUUID", "UUID": UUID(uuidString: text).map { .uuid($0) }
     case "NSURL", "URL", "URI": .uri(text)
     case "NSDecimalNumber", "Decimal": decimal(text).map { .decimal($0) }
-    case "Double": ExactText.double(text).map { .double($0) }
-    case "Float": ExactText.float(text).map { .float($0) }
+    case "Double": ExactText.double(text).flatMap { $0.isFinite ? nil : .double($0) }
+    case "Float": Self.float(text)
     case "Binary": Data(base64Encoded: text).map { .binary($0) }
     case "Transformable": Data(base64Encoded: text).map { .transformable($0) }
     case "Composite", "Blob": stored(text, type)
@@ -65,11 +65,13 @@ extension QueryConstant {
     }
   }
 
+  /// A float as ``formatText(_:)`` writes it.
+  private static func float(_ text: String) -> AttributeValue? {
+    ExactText.float(text).flatMap { !$0.isFinite || ExactText.text($0) == text ? .float($0) : nil }
+  }
+
   private static func decimal(_ text: String) -> Decimal? {
-    if text == "NaN" { return .nan }
-    // Decimal(string:) reads a prefix; Double's reader tells whether all of it is a number.
-    guard text.utf8.allSatisfy({ "0123456789+-.eE".utf8.contains($0) }), Double(text) != nil else { return nil }
-    return Decimal(string: text)
+    text == "NaN" ? .nan : DecimalText(text, isLoose: true)?.value
   }
 
   private static func stored(_ text: String, _ type: String) -> AttributeValue? {
@@ -86,7 +88,7 @@ extension QueryConstant {
     return serial <= ObjectID.maximumSerial ? ObjectID(rootCode: code, serial: serial) : nil
   }
 
-  /// Whether formats have a literal for it.
+  /// Whether formats have a literal for it. Decimals are printed as casts, because a literal may as well be a double.
   var isLiteral: Bool {
     switch self {
     case .null, .value(.integer), .value(.string), .value(.boolean): true

@@ -17,7 +17,7 @@ public struct QueryFormatError: Error, Hashable, Sendable {
     case unclosedParenthesis
     /// A backslash in a text is followed by something that has no meaning there.
     case invalidEscape
-    /// A number is written wrongly, or too large.
+    /// A number is written wrongly, is too large, or has more digits than the 38 of a decimal.
     case invalidNumber
     /// The letters in brackets behind an operator are not all options.
     case invalidOption
@@ -31,8 +31,10 @@ public struct QueryFormatError: Error, Hashable, Sendable {
     case unknownFunction
     /// A function has too few or too many arguments.
     case wrongArgumentCount
-    /// CAST names a type that does not exist, or that the value cannot be written as.
+    /// CAST names a type that does not exist.
     case invalidCast
+    /// The constant that CAST converts has no value of the type: a text that is no date, a number out of range.
+    case invalidValue
     /// Something that exists in Core Data and not here; the message names it.
     case unsupported
     /// A place such as `%@` is written wrongly.

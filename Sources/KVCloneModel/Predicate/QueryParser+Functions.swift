@@ -73,7 +73,8 @@ extension QueryParser {
     return try called(function, [nodes[0]] + nodes.dropFirst(2), at: offset)
   }
 
-  /// Makes a node of `CAST(value, 'type')`, a constant of a literal where that can be.
+  /// Makes a node of `CAST(value, 'type')`, a constant of a literal where that can be. A constant that means nothing as
+  /// the type is an error here, because only a format has columns.
   ///
   /// - Parameter isFinal: Whether the conversion stays one whatever it converts, as `castObject:toType:` says.
   func cast(_ nodes: [QueryNode], isFinal: Bool, at offset: Int) throws(QueryFormatError) -> QueryNode {
@@ -90,6 +91,14 @@ extension QueryParser {
     guard let target = QueryTypeNames.type(named: name) else {
       let message = "no value can be converted so; write 'NSDate', 'NSNumber', 'NSString' or another type of attributes"
       throw error(.invalidCast, message, at: type.start)
+    }
+    if case .constant(.value(let constant)) = value {
+      do throws(CastProblem) {
+        _ = try target.cast(constant)
+      } catch {
+        let message = "the value cannot be cast to \(QueryTypeNames.name(of: target)): \(error.reason); correct it"
+        throw self.error(.invalidValue, message, at: base.start)
+      }
     }
     return try node(.expression(.cast(value, target)), above: base.height, at: offset)
   }

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 extension QueryParser {
   /// How strongly operators bind, the weakest first.
   enum Precedence: Int {
@@ -165,7 +171,9 @@ extension QueryParser {
     let content: QueryNode.Content
     switch infix {
     case .comparison(let sign):
-      let whole = QueryComparison(leftSide, sign, rightSide, modifier: left.modifier, options: options)
+      var whole = QueryComparison(leftSide, sign, rightSide, modifier: left.modifier, options: options)
+      whole.columns.left = tokenizer.column(of: left.start)
+      whole.columns.right = tokenizer.column(of: right.start)
       if let complaint = whole.complaint { throw error(.invalidOperand, complaint, at: right.start) }
       content = .predicate(.comparison(whole))
     case .set(let set): content = .expression(.setOperation(leftSide, set, rightSide))
@@ -278,6 +286,7 @@ extension QueryParser {
       switch value {
       case .integer(let number): return try literal(.value(.integer(-number)), at: offset)
       case .double(let number): return try literal(.value(.double(-number)), at: offset)
+      case .decimal(let number): return try literal(.value(.decimal(-number)), at: offset)
       default: break
       }
     }

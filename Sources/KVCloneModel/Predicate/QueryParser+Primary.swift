@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 extension QueryParser {
   /// Parses a value, and the names and brackets behind it.
   mutating func postfix() throws(QueryFormatError) -> QueryNode {
@@ -67,13 +73,14 @@ extension QueryParser {
     switch token {
     case .text(let text): node = try literal(.value(.string(text)), at: start)
     case .integer(let magnitude):
-      guard let number = Int64(exactly: magnitude) else {
-        throw error(.invalidNumber, "a whole number has more than 63 bits; write it with a decimal point", at: start)
-      }
-      node = try literal(.value(.integer(number)), at: start)
+      let number = Int64(exactly: magnitude).map { AttributeValue.integer($0) } ?? .decimal(Decimal(magnitude))
+      node = try literal(.value(number), at: start)
       node.isNumberToken = true
     case .real(let number):
       node = try literal(.value(.double(number)), at: start)
+      node.isNumberToken = true
+    case .decimal(let number):
+      node = try literal(.value(.decimal(number)), at: start)
       node.isNumberToken = true
     case .variable(let name): node = try self.node(.expression(.variable(name)), above: 0, at: start)
     default: throw unexpected("a value")

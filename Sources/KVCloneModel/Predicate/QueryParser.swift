@@ -116,7 +116,9 @@ struct QueryParser {
   }
 
   func literal(_ constant: QueryConstant, at offset: Int) throws(QueryFormatError) -> QueryNode {
-    let node = try self.node(.expression(.constant(constant)), above: 0, at: offset)
+    // What has no literal of its own is printed as a cast of one.
+    let height = constant.isLiteral ? 0 : QueryTree.height(of: .expression(.constant(constant))) - 1
+    let node = try self.node(.expression(.constant(constant)), above: height, at: offset)
     node.isLiteral = true
     return node
   }

@@ -75,8 +75,11 @@ public struct QueryComparison: Hashable, Sendable {
     public static let normalized = Options(rawValue: 4)
     /// `l`: by the rules of the user's language.
     public static let localeSensitive = Options(rawValue: 8)
+    /// `[numeric]`, in sort keys only: runs of the digits 0 to 9 count as the numbers they write, so that `file2` comes
+    /// before `file10`. Numbers of any length count; those that differ in leading zeros only do not differ.
+    public static let numeric = Options(rawValue: 16)
 
-    /// All options with their letters, in the order in which they are written.
+    /// All options of comparisons with their letters, in the order in which they are written.
     static let letters: [(option: Options, letter: Character)] = [
       (.caseInsensitive, "c"), (.diacriticInsensitive, "d"), (.normalized, "n"), (.localeSensitive, "l"),
     ]
@@ -92,6 +95,8 @@ public struct QueryComparison: Hashable, Sendable {
   public var modifier: Modifier
   /// How texts are compared.
   public var options: Options
+  /// Where its sides begin in the format that it was read from, for errors; comparisons that differ in them alone are equal.
+  package var columns = FormatColumns()
 
   /// Describes a comparison.
   public init(
@@ -123,6 +128,15 @@ public struct QueryComparison: Hashable, Sendable {
     var comparison = self
     comparison.right = .constant(right)
     return comparison.complaint
+  }
+
+  /// Where the sides of a comparison begin in a format, in characters from 1; 0 where there is no format.
+  package struct FormatColumns: Hashable, Sendable {
+    package var left = 0
+    package var right = 0
+
+    package static func == (left: Self, right: Self) -> Bool { true }
+    package func hash(into hasher: inout Hasher) {}
   }
 
   private static let betweenNeedsTwo = "BETWEEN needs a least and a greatest value; write {least, greatest}"

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// One piece of a format.
 enum QueryToken: Equatable {
   /// Behind the last one.
@@ -14,8 +20,10 @@ enum QueryToken: Equatable {
   case text(String)
   /// A whole number, without a sign.
   case integer(UInt64)
-  /// A floating-point number, without a sign.
+  /// A floating-point number, without a sign, which prints as it is written.
   case real(Double)
+  /// A number without a sign whose digits no double has.
+  case decimal(Decimal)
   /// What was given for `%@`, `%d` and the like.
   case argument(QueryArgument)
   /// What was given for `%K`.
@@ -32,7 +40,7 @@ enum QueryToken: Equatable {
     case .variable: "a variable"
     case .collectionOperator: "an operator on collections"
     case .text: "a text"
-    case .integer, .real: "a number"
+    case .integer, .real, .decimal: "a number"
     case .argument: "an argument"
     case .path: "a key path"
     case .symbol(let symbol): "'\(symbol.rawValue)'"

@@ -91,12 +91,15 @@ extension QueryTokenizer {
       position += 2
       let digits = position
       while let scalar = peek(), QueryCharacters.continuesName(scalar) { position += 1 }
-      token = UInt64(text(from: digits, to: position), radix: radix).map { .integer($0) }
+      // These write bits, of which an integer has 63 beside its sign.
+      token = Int64(text(from: digits, to: position), radix: radix).map { .integer($0.magnitude) }
     } else {
       token = decimalNumber()
     }
     guard let token, peek().map(QueryCharacters.continuesName) != true else {
-      let message = "a number is written wrongly or too large; put texts in quotes, and names behind #"
+      let message =
+        "a number is written wrongly, too large, or has more digits than the 38 of a decimal; put texts in quotes, and "
+        + "names behind #"
       throw error(.invalidNumber, message, at: start)
     }
     return token
@@ -129,10 +132,13 @@ extension QueryTokenizer {
         skipDigits()
       }
     }
-    let digits = text(from: start, to: position)
-    if isWhole { return UInt64(digits).map { .integer($0) } }
     // A leading zero, because `.5` is a number here and not for Swift.
-    return Double("0" + digits).flatMap { $0.isFinite ? .real($0) : nil }
+    let digits = "0" + text(from: start, to: position)
+    if isWhole, let whole = UInt64(digits) { return .integer(whole) }
+    guard let written = DecimalText(digits) else { return nil }
+    // A number counts as what it says: where a double says something else, all digits are kept.
+    if !isWhole, let double = Double(digits), DecimalText(double.description) == written { return .real(double) }
+    return written.value.map { .decimal($0) }
   }
 
   private mutating func skipDigits() { while isDigit(peek()) { position += 1 } }

@@ -7,11 +7,22 @@ struct QueryTokenizer {
   var position = 0
   private let arguments: [QueryArgument]
   private var usedCount = 0
+  /// The column of each scalar; none where each scalar is a character.
+  private let columns: [Int]
 
   init(format: String, arguments: [QueryArgument]) {
     scalars = Array(format.unicodeScalars)
     self.arguments = arguments
+    var columns: [Int] = []
+    // A line break of two scalars is the only character of ASCII that has more than one.
+    if !format.utf8.allSatisfy({ $0 < 0x80 && $0 != 0x0D }) {
+      for (index, character) in format.enumerated() { columns += character.unicodeScalars.map { _ in index + 1 } }
+    }
+    self.columns = columns
   }
+
+  /// The column of a scalar, in characters from 1.
+  func column(of offset: Int) -> Int { offset < columns.count ? columns[offset] : offset + 1 }
 
   /// Whether arguments are left over.
   var hasArguments: Bool { usedCount < arguments.count }

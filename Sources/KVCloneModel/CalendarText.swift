@@ -2,14 +2,15 @@
 ///
 /// A date is a Double of seconds since 2001-01-01T00:00:00Z. Its shortest decimal form is taken apart into days and
 /// seconds digit by digit, never by arithmetic on the fraction, so reading the text gives the same Double.
+///
+/// This is the only reader and writer of dates as text: predicates, CAST, NDJSON, the command line and models' default
+/// values all come here.
 package enum CalendarText {
   /// The years that four digits can write.
   private static let years: ClosedRange<Int64> = 0...9999
-  private static let secondsPerDay: Int64 = 86_400
+  static let secondsPerDay: Int64 = 86_400
   /// Days from 0000-03-01 to 2001-01-01 in the proleptic Gregorian calendar.
   private static let referenceDay: Int64 = 730_791
-  /// More digits than any Double needs before its fraction is zero; longer text is no date that we wrote.
-  private static let fractionLimit = 1_100
 
   /// The text of a date; nil where no calendar text reads back equal (NaN, the infinities, −0, years past 9999).
   package static func text(secondsSince2001 value: Double) -> String? {
@@ -48,28 +49,6 @@ package enum CalendarText {
     text.append(UInt8(ascii: "Z"))
     return String(decoding: text, as: UTF8.self)
   }
-
-  /// Reads RFC 3339: `2021-11-15T08:10:00.25Z`, or with an offset such as `+01:00`; nil if it is none.
-  ///
-  /// The result is the Double nearest to what is written.
-  package static func secondsSince2001(_ text: String) -> Double? {
-    var reader = DigitReader(Array(text.utf8))
-    guard let year = reader.number(width: 4), reader.take("-"), let month = reader.number(width: 2), reader.take("-"),
-      let dayOfMonth = reader.number(width: 2), reader.take("T") || reader.take("t"),
-      let hour = reader.number(width: 2), reader.take(":"), let minute = reader.number(width: 2), reader.take(":"),
-      let second = reader.number(width: 2), (1...12).contains(month), dayOfMonth >= 1,
-      dayOfMonth <= daysInMonth(month, year: year), hour < 24, minute < 60, second < 60
-    else { return nil }
-    var fraction: [UInt8] = []
-    if reader.take(".") {
-      fraction = reader.digits()
-      if fraction.isEmpty || fraction.count > fractionLimit { return nil }
-    }
-    guard let offset = reader.offsetMinutes(), reader.isAtEnd else { return nil }
-    let day = self.day(year: year, month: month, dayOfMonth: dayOfMonth)
-    let whole = day * secondsPerDay + hour * 3600 + minute * 60 + second - offset * 60
-    return seconds(whole: whole, fraction: fraction)
-  }
 }
 
 // MARK: - Decimal digits
@@ -105,23 +84,13 @@ extension CalendarText {
   }
 
   /// The digits of 1 − 0.fraction; `fraction` is not zero and does not end in 0.
-  private static func complement(_ fraction: [UInt8]) -> [UInt8] {
+  static func complement(_ fraction: [UInt8]) -> [UInt8] {
     let nine = UInt8(ascii: "9")
     let zero = UInt8(ascii: "0")
     var result = fraction.map { nine - $0 + zero }
     // The last digit is not 0, so its complement to ten needs no carry.
     result[result.count - 1] += 1
     return result
-  }
-
-  private static func seconds(whole: Int64, fraction: [UInt8]) -> Double? {
-    var digits = fraction
-    while digits.last == UInt8(ascii: "0") { digits.removeLast() }
-    if digits.isEmpty { return Double(whole) }
-    let isNegative = whole < 0
-    let magnitude = isNegative ? -(whole + 1) : whole
-    let text = String(decoding: isNegative ? complement(digits) : digits, as: UTF8.self)
-    return Double("\(isNegative ? "-" : "")\(magnitude).\(text)")
   }
 
   private static func append(_ number: Int64, width: Int, to text: inout [UInt8]) {
@@ -155,7 +124,7 @@ extension CalendarText {
     return (year, month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
   }
 
-  private static func day(year: Int64, month: Int64, dayOfMonth: Int64) -> Int64 {
+  static func day(year: Int64, month: Int64, dayOfMonth: Int64) -> Int64 {
     let shiftedYear = month <= 2 ? year - 1 : year
     let era = floorDivide(shiftedYear, 400)
     let yearOfEra = shiftedYear - era * 400
@@ -164,53 +133,11 @@ extension CalendarText {
     return era * 146_097 + dayOfEra - referenceDay
   }
 
-  private static func daysInMonth(_ month: Int64, year: Int64) -> Int64 {
+  static func daysInMonth(_ month: Int64, year: Int64) -> Int64 {
     switch month {
     case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
     case 4, 6, 9, 11: 30
     default: 31
     }
-  }
-}
-
-/// Takes digits and signs off the front of a text.
-private struct DigitReader {
-  private let bytes: [UInt8]
-  private var position = 0
-
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-  var isAtEnd: Bool { position == bytes.count }
-
-  mutating func take(_ scalar: Unicode.Scalar) -> Bool {
-    guard position < bytes.count, bytes[position] == UInt8(ascii: scalar) else { return false }
-    position += 1
-    return true
-  }
-
-  mutating func digits() -> [UInt8] {
-    let start = position
-    while position < bytes.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[position]) { position += 1 }
-    return Array(bytes[start..<position])
-  }
-
-  mutating func number(width: Int) -> Int64? {
-    guard position + width <= bytes.count else { return nil }
-    var result: Int64 = 0
-    for byte in bytes[position..<position + width] {
-      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
-      result = result * 10 + Int64(byte - UInt8(ascii: "0"))
-    }
-    position += width
-    return result
-  }
-
-  mutating func offsetMinutes() -> Int64? {
-    if take("Z") || take("z") { return 0 }
-    let isNegative = take("-")
-    guard isNegative || take("+"), let hours = number(width: 2), take(":"), let minutes = number(width: 2),
-      hours < 24, minutes < 60
-    else { return nil }
-    return (isNegative ? -1 : 1) * (hours * 60 + minutes)
   }
 }

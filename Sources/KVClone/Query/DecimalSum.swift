@@ -1,0 +1,174 @@
+import Foundation
+import KVCloneRecords
+
+/// A sum of decimals that nothing is lost of, whatever their order and their exponents.
+///
+/// Short numbers are added as `Decimal`s, which is exact; what is longer goes into digits of base 10^18 that reach over
+/// all exponents a `Decimal` can have. Only the result is rounded, and only where 38 digits are too few.
+struct DecimalSum {
+  /// Digits of a `Decimal`.
+  static let precision = 38
+  private static let base: Int64 = 1_000_000_000_000_000_000
+  private static let baseDigits = 18
+  /// The exponent of the lowest digit: a multiple of 18 below the least exponent, -128.
+  private static let lowest = -144
+  /// Digits up to 10^216, above 2^48 times the greatest Decimal, about 10^166.
+  private static let limbCount = 20
+
+  private var short = Decimal(0)
+  /// Little end first, each between -10^18 and 10^18; none while all numbers were short.
+  private var limbs: [Int64] = []
+  private var hasNaN = false
+
+  mutating func add(_ number: Decimal) {
+    if number.isNaN {
+      hasNaN = true
+    } else if number.isShort {
+      short += number
+      if short.isShort { return }
+      spill(short)
+      short = 0
+    } else {
+      spill(number)
+    }
+  }
+
+  /// The sum; nil beyond the range of a Decimal. One of more than 38 digits is rounded to 38 of them, the last of which is
+  /// not 0: a rounded sum never looks like an exact one, to which the change of one member could be added.
+  var value: Decimal? {
+    if hasNaN { return .nan }
+    if limbs.isEmpty { return short }
+    var (digits, isNegative) = allDigits
+    let exponent = Self.lowest
+    if digits.count - Self.trailingZeros(digits) <= Self.precision {
+      return Self.decimal(digits, exponent, isNegative)
+    }
+    let dropped = digits.count - Self.precision
+    let cut = Array(digits.prefix(Self.precision))
+    Self.round(&digits, dropping: dropped, isTailZero: true)
+    if digits.last == 0 { digits = cut.last == 0 ? cut.dropLast() + [1] : cut }
+    return Self.decimal(digits, exponent + dropped, isNegative)
+  }
+
+  /// The sum divided by a count above 0, rounded once, to 38 digits; nil beyond the range of a Decimal.
+  func average(_ count: Int64) -> Decimal? {
+    if hasNaN { return .nan }
+    var sum = self
+    if sum.limbs.isEmpty { sum.spill(0) }
+    let (whole, isNegative) = sum.allDigits
+    // Long division, as far as 38 digits and one more to round by need it.
+    var digits: [UInt8] = []
+    var rest: UInt128 = 0
+    var exponent = Self.lowest + whole.count
+    for place in 0..<(whole.count + 2 * Self.precision) {
+      rest = rest * 10 + UInt128(place < whole.count ? whole[place] : 0)
+      let digit = UInt8(rest / UInt128(count))
+      rest %= UInt128(count)
+      exponent -= 1
+      if digit != 0 || !digits.isEmpty { digits.append(digit) }
+      if digits.count > Self.precision, place + 1 >= whole.count { break }
+    }
+    if digits.isEmpty { return 0 }
+    let dropped = max(0, digits.count - Self.precision, -128 - exponent)
+    if dropped >= digits.count { return 0 }
+    Self.round(&digits, dropping: dropped, isTailZero: rest == 0)
+    return Self.decimal(digits, exponent + dropped, isNegative)
+  }
+
+  // MARK: Limbs
+
+  private mutating func spill(_ number: Decimal) {
+    if limbs.isEmpty { limbs = [Int64](repeating: 0, count: Self.limbCount) }
+    let parts = DecimalCodec.parts(of: number)
+    let shift = parts.exponent - Self.lowest
+    var scale: UInt128 = 1
+    for _ in 0..<(shift % Self.baseDigits) { scale *= 10 }
+    var mantissa = parts.mantissa
+    var carry: UInt128 = 0
+    var place = shift / Self.baseDigits
+    let base = UInt128(Self.base)
+    while mantissa != 0 || carry != 0 {
+      carry += mantissa % base * scale
+      mantissa /= base
+      add(parts.isNegative ? -Int64(carry % base) : Int64(carry % base), at: place)
+      carry /= base
+      place += 1
+    }
+  }
+
+  private mutating func add(_ digit: Int64, at place: Int) {
+    var (digit, place) = (digit, place)
+    while digit != 0 {
+      limbs[place] += digit
+      digit = limbs[place] / Self.base
+      limbs[place] %= Self.base
+      place += 1
+    }
+  }
+
+  /// All decimal digits, the greatest first, without zeros before them, down to ``lowest``.
+  private var allDigits: ([UInt8], isNegative: Bool) {
+    var sum = self
+    if sum.short != 0 { sum.spill(sum.short) }
+    var limbs = sum.limbs
+    let isNegative = (limbs.last { $0 != 0 } ?? 0) < 0
+    if isNegative { limbs = limbs.map { -$0 } }
+    // Of one sign, which is that of the greatest.
+    for place in limbs.indices where limbs[place] < 0 {
+      limbs[place] += Self.base
+      limbs[place + 1] -= 1
+    }
+    var digits: [UInt8] = []
+    for var limb in limbs {
+      for _ in 0..<Self.baseDigits {
+        digits.append(UInt8(limb % 10))
+        limb /= 10
+      }
+    }
+    while digits.last == 0 { digits.removeLast() }
+    return (digits.reversed(), isNegative)
+  }
+
+  // MARK: Digits
+
+  private static func trailingZeros(_ digits: [UInt8]) -> Int { digits.reversed().prefix { $0 == 0 }.count }
+
+  /// Rounds to the nearest, halves to the even digit.
+  private static func round(_ digits: inout [UInt8], dropping count: Int, isTailZero: Bool) {
+    guard count > 0 else { return }
+    let tail = digits.suffix(count)
+    digits.removeLast(count)
+    guard let first = tail.first else { return }
+    let isHalf = first == 5 && isTailZero && tail.dropFirst().allSatisfy { $0 == 0 }
+    guard isHalf ? (digits.last ?? 0) % 2 == 1 : first >= 5 else { return }
+    for place in digits.indices.reversed() {
+      if digits[place] < 9 {
+        digits[place] += 1
+        return
+      }
+      digits[place] = 0
+    }
+    digits.insert(1, at: 0)
+  }
+
+  private static func decimal(_ digits: [UInt8], _ exponent: Int, _ isNegative: Bool) -> Decimal? {
+    var digits = digits
+    var exponent = exponent
+    let zeros = trailingZeros(digits)
+    digits.removeLast(zeros)
+    exponent += zeros
+    while exponent > 127, digits.count < precision {
+      digits.append(0)
+      exponent -= 1
+    }
+    guard digits.count <= precision, exponent <= 127 else { return digits.isEmpty ? 0 : nil }
+    let mantissa = digits.reduce(UInt128(0)) { $0 * 10 + UInt128($1) }
+    if mantissa == 0 { return 0 }
+    return DecimalCodec.decimal(from: .init(mantissa: mantissa, exponent: exponent, isNegative: isNegative))
+  }
+}
+
+extension Decimal {
+  /// Whether sums of a few such numbers stay within the digits that a decimal has.
+  var isShort: Bool { !isNaN && exponent >= -18 && magnitude < 1_000_000_000_000_000_000 }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import KVCloneModel
+
+/// Adds numbers of any of the types that a model has, for requests and for derived attributes alike.
+///
+/// Whole numbers are added in 128 bits and decimals digit by digit, so that only the result has to fit, whatever came in
+/// between. Doubles are added in the order that they come in, as everywhere. One double makes the sum a double, else one
+/// decimal makes it a decimal.
+struct NumberSum {
+  private(set) var count: Int64 = 0
+  private var whole: Int128 = 0
+  private var decimal = DecimalSum()
+  private var hasDecimal = false
+  private var double = 0.0
+  private(set) var hasDouble = false
+
+  mutating func add(_ number: QueryNumber) {
+    count += 1
+    switch number {
+    // A sum of 2^64 numbers, the least that could overflow, is more than any store has.
+    case .integer(let value): whole &+= Int128(value)
+    case .decimal(let value):
+      hasDecimal = true
+      decimal.add(value)
+    case .double(let value):
+      hasDouble = true
+      double += value
+    }
+  }
+
+  /// The sum, 0 of nothing. A sum of whole numbers is one of 64 bits, as they are: nil beyond, as is a sum of decimals beyond
+  /// what a decimal can be.
+  var sum: QueryNumber? {
+    if hasDouble { return .double(inDoubles(double)) }
+    if hasDecimal { return allDecimals.value.map { .decimal($0) } }
+    return Int64(exactly: whole).map { .integer($0) }
+  }
+
+  /// The sum divided by how many numbers there are; nil of nothing. Of whole numbers it is a double, or a decimal where a
+  /// double would lose digits of a whole part beyond 2^53.
+  var average: QueryNumber? {
+    if count == 0 { return nil }
+    if hasDouble { return .double(inDoubles(double) / Double(count)) }
+    if hasDecimal { return decimalAverage.map { .decimal($0) } }
+    let (quotient, rest) = whole.quotientAndRemainder(dividingBy: Int128(count))
+    if rest == 0, let exact = Double(exactly: quotient) { return .double(exact) }
+    if quotient.magnitude < 1 << 53 { return .double(Double(quotient) + Double(rest) / Double(count)) }
+    return decimalAverage.map { .decimal($0) }
+  }
+
+  /// The average of whole numbers without its fraction; nil of nothing, and of other numbers.
+  var wholeAverage: Int64? {
+    count == 0 || hasDouble || hasDecimal ? nil : Int64(exactly: whole / Int128(count))
+  }
+
+  /// The average of decimals or whole numbers as a decimal; nil of nothing.
+  var decimalAverage: Decimal? { count == 0 ? nil : allDecimals.average(count) }
+
+  private func inDoubles(_ double: Double) -> Double {
+    guard hasDecimal || whole != 0 else { return double }
+    let others = allDecimals.value.flatMap { Double($0.description) } ?? .nan
+    return double + others
+  }
+
+  /// Decimals and whole numbers together.
+  private var allDecimals: DecimalSum {
+    var sum = decimal
+    for part in QueryNumber.decimals(whole) { sum.add(part) }
+    return sum
+  }
+}
