@@ -32,7 +32,7 @@ let versions = [
 /// Gives every product a code, so that the next version can require one. That step needs no stage: it is inferred, from
 /// the objects that there are. (A `LightweightMigrationStage` demands a step that needs no look at the objects.)
 let coding = CustomMigrationStage(
-  migratingFrom: "Shop 1", to: "Shop 2", willMigrate: nil,
+  migratingFrom: "Shop 1", to: "Shop 2",
   didMigrate: { manager in
     try manager.forEachObject(of: "Product", where: try QueryPredicate(format: "code == nil")) { tx, id in
       try tx.set(id, "code", .string("P-\(id.serial)"))
