@@ -175,16 +175,18 @@ extension Session {
         "migration", userInfo: ["migration": planner.versions.last ?? ""]
       ).name
     }
+    // Neither the snapshot's name nor snapshots that are deleted for it count: both depend on the time.
+    let first = session.storage.writtenByteCount
     session = try session.migrating(by: planner, migration.policies, author: options.author, run, &tally)
     if run.hasFailed { return tally }
+    try session.storage.recorder?.flush()
+    tally.byteCount = session.storage.writtenByteCount &- first &+ (session.storage.recorder?.savedByteCount ?? 0)
     if migration.takesSnapshot {
       try session.deleteSuperfluousSnapshots(options.snapshotRetention, sparing: tally.snapshot)
     }
     let shown = try Snapshots.all(session.storage, session.schema.tables).map(\.value.modelNumber)
     try session.purgeRetired(shownBy: shown)
     try session.writeCounters()
-    try session.storage.recorder?.flush()
-    tally.byteCount = session.storage.writtenByteCount &+ (session.storage.recorder?.savedByteCount ?? 0)
     if run.dryRun != nil {
       try session.storage.checkCommitRoom()
     } else {
