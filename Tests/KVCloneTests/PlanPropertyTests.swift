@@ -52,8 +52,8 @@ struct PlanModel {
 
   private mutating func doc() -> EntityDescription {
     var unique: [[String]] = []
-    if random.chance(in: 3) { unique.append(["code"]) }
-    if random.chance(in: 5) { unique.append(["number", "title"]) }
+    if random.chance(in: 5) { unique.append(["code"]) }
+    if random.chance(in: 8) { unique.append(["number", "title"]) }
     if random.chance(in: 4) { unique.append(["stamp"]) }
     let isCounted = random.chance(in: 3)
     let number = type([.string, .string, .integer16, .integer64, .double, .decimal])
@@ -69,7 +69,7 @@ struct PlanModel {
       AttributeDescription("stamp", .uuid, userInfo: random.chance(in: 2) ? ["rebuild": "uuid"] : [:])
       AttributeDescription("data", .binary)
       if isCounted { AttributeDescription("partCount", .integer64, derivation: "parts.@count") }
-      RelationshipDescription("folder", toOne: "Folder", inverse: "docs", optional: !random.chance(in: 8))
+      RelationshipDescription("folder", toOne: "Folder", inverse: "docs", optional: !random.chance(in: 12))
       RelationshipDescription(
         "parts", toMany: "Part", inverse: "doc", ordered: random.chance(in: 3), max: random.chance(in: 6) ? 3 : 0,
         deleteRule: .cascade)
