@@ -79,7 +79,11 @@ struct QueryCommand: ToolCommand {
     if select != nil, isCount || isExplanation || format == .ids {
       throw ValidationError("--select gives values; leave --count, --explain and --format ids out")
     }
-    _ = try request()
+    do {
+      _ = try request()
+    } catch is Failure {
+      // No wrong usage: `run` ends with it.
+    }
   }
 
   private func request() throws -> FetchRequest {

@@ -107,19 +107,19 @@ enum QueryFunctions {
     return QueryNumber.calculate(left, right, integer: { $0 / $1 }, decimal: { $0 / $1 }, double: { $0 / $1 })
   }
 
-  /// Exact for whole numbers, as far as a decimal's 38 digits reach.
+  /// Exact for integers and whole decimals, as far as a decimal's 38 digits reach.
   private static func power(_ left: QueryNumber, _ right: QueryNumber) -> QueryNumber? {
-    if let base = left.whole, case .integer(let exponent) = right, (0...127).contains(exponent) {
-      var result: Int128 = 1
-      var isExact = true
-      for _ in 0..<exponent where isExact {
-        let (product, overflows) = result.multipliedReportingOverflow(by: base)
-        isExact = !overflows && product.magnitude <= QueryNumber.greatestWhole
-        result = product
-      }
-      if isExact { return QueryNumber(result) }
+    guard case .integer(let exponent) = right, (0...127).contains(exponent), let base = left.exactBase else {
+      return real(pow(left.double, right.double))
     }
-    return real(pow(left.double, right.double))
+    var result: Int128 = 1
+    for _ in 0..<exponent {
+      let (product, overflows) = result.multipliedReportingOverflow(by: base)
+      if overflows || product.magnitude > QueryNumber.greatestWhole { return real(pow(left.double, right.double)) }
+      result = product
+    }
+    if case .decimal = left { return .decimal(QueryNumber.decimals(result).reduce(0, +)) }
+    return QueryNumber(result)
   }
 
   private static func rounded(_ number: QueryNumber, _ rule: FloatingPointRoundingRule) -> QueryNumber {
@@ -197,5 +197,13 @@ extension QueryFunction {
     case .average: .avg
     default: .count
     }
+  }
+}
+
+extension QueryNumber {
+  /// What powers are exact of; a double stays one, because a division of whole numbers drops the fraction.
+  fileprivate var exactBase: Int128? {
+    if case .double = self { return nil }
+    return whole
   }
 }
