@@ -99,6 +99,40 @@ struct InferredStepTests {
     try lost.test.reopen()
   }
 
+  @Test("a clone from a snapshot never lacks a value whose name led through a version that the store never had")
+  func clonesAfterChain() throws {
+    func version(_ number: String, _ name: String, _ identifier: String?, _ type: AttributeType) -> ManagedObjectModel {
+      ManagedObjectModel("Steps", version: number) {
+        EntityDescription("Note") { AttributeDescription(name, type, renamingIdentifier: identifier) }
+      }
+    }
+    let first = version("1", "a", nil, .integer16)
+    let second = version("2", "b", "a", .integer16)
+    for type in [AttributeType.integer16, .integer64] {
+      let third = version("3", "c", "b", type)
+      let test = try TestStore(first)
+      let note = try test.store.insert("Note", ["a": 7])
+      test.store.close()
+      let report = try ObjectStore.migrate(
+        at: test.path, to: third, migration: MigrationOptions(versions: [first, second, third]))
+      try test.reopen()
+      let kept = try test.store.value(note, "c")
+      #expect(kept == 7)
+      let snapshot = try test.store.snapshot(named: try #require(report.snapshot))
+      if type == .integer16 {
+        let copy = try test.store.clone([note], from: snapshot, options: CloneOptions())
+        let value = try test.store.value(try #require(copy.roots.first), "c")
+        #expect(value == 7)
+      } else {
+        let error = expectError(.incompatibleModel) {
+          _ = try test.store.clone([note], from: snapshot, options: CloneOptions())
+        }
+        #expect(error?.property == "c")
+      }
+      try checked(test.store)
+    }
+  }
+
   @Test("a chain that could be inferred is explained, with what it loses")
   func chain() throws {
     let test = try Self.filled()

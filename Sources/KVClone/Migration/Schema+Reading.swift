@@ -8,6 +8,7 @@ extension Schema {
     if past.catalogNumber == catalogNumber { return }
     let matching = ModelMatching(from: past.model, to: model)
     for entity in entities where !entity.isAbstract {
+      try requireKnownNames(entity, past, matching, snapshot)
       guard let former = matching.entities[entity.name] else { continue }
       guard past.model.rootEntity(of: former).flatMap({ past.codes.entities[$0] }) == entity.rootCode else {
         throw Self.storedOtherwise("objects of \(entity.name) have other ids", snapshot, entity.name, nil)
@@ -22,6 +23,40 @@ extension Schema {
         case .fill, .complete, .renew, .clear: continue
         }
       }
+    }
+  }
+
+  /// Refuses what may have another name and another form since: identifiers that led through versions which the store never had lead
+  /// nowhere here, so a value that was converted would be taken for one that is new, and be missing.
+  private func requireKnownNames(
+    _ entity: CompiledEntity, _ past: Schema, _ matching: ModelMatching, _ snapshot: String
+  ) throws(StoreError) {
+    guard let former = past.entity(code: entity.code) else { return }
+    let isRenamed = matching.entities[entity.name] == nil
+    if isRenamed, former.rootCode != entity.rootCode {
+      throw Self.storedOtherwise("objects of \(entity.name) have other ids", snapshot, entity.name, nil)
+    }
+    func isOpen(_ identifier: String?) -> Bool { isRenamed || identifier != nil }
+    let known = Set(former.attributes.map(\.code) + former.relationships.map(\.code))
+    let current = Set(entity.attributes.map(\.code) + entity.relationships.map(\.code))
+    let lostAttributes = former.attributes.filter { $0.field != nil && !$0.isDerived && !current.contains($0.code) }
+    for attribute in entity.attributes
+    where attribute.field != nil && !attribute.isDerived && !known.contains(attribute.code) {
+      let type = attribute.description.type
+      guard isOpen(attribute.description.renamingIdentifier),
+        matching.attribute(attribute.path, of: entity.name) == nil,
+        lostAttributes.contains(where: { AttributeConversion(from: $0.description.type, to: type) != nil })
+      else { continue }
+      throw Self.storedOtherwise(
+        "\(entity.name).\(attribute.path) may be stored otherwise", snapshot, entity.name, attribute.path)
+    }
+    let losesRelationship = former.relationships.contains { !current.contains($0.code) }
+    for relationship in entity.relationships where losesRelationship && !known.contains(relationship.code) {
+      guard isOpen(relationship.description.renamingIdentifier),
+        matching.relationship(relationship.name, of: entity.name) == nil
+      else { continue }
+      throw Self.storedOtherwise(
+        "\(entity.name).\(relationship.name) may be stored otherwise", snapshot, entity.name, relationship.name)
     }
   }
 
