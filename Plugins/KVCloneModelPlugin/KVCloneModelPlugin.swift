@@ -1,7 +1,9 @@
 import Foundation
 import PackagePlugin
 
-/// Does what `kvclone model generate` does, for every `.xcdatamodeld` folder of a target, and adds what it writes to the target.
+/// Does what `kvclone model generate` does, for every model of a target, and adds what it writes to the target:
+/// `.xcdatamodeld` folders, and compiled models, `.momd` folders and `.mom` files. Of a model that is there in several
+/// forms, the source counts.
 ///
 /// The folders are found whether or not the target excludes them; exclude them, because SwiftPM has no rule for them.
 @main
@@ -20,12 +22,19 @@ struct KVCloneModelPlugin: BuildToolPlugin {
   }
 
   private func bundles(in folder: URL) -> [URL] {
-    descendants(of: folder).filter { $0.pathExtension == "xcdatamodeld" }
+    let all = descendants(of: folder)
+    var names: Set<String> = []
+    return ["xcdatamodeld", "momd", "mom"].flatMap { form in
+      all.filter { $0.pathExtension == form && $0.deletingLastPathComponent().pathExtension != "momd" }
+    }.filter { names.insert($0.deletingPathExtension().lastPathComponent).inserted }
   }
 
   /// The files that say what is generated: the versions, and which of them is the current one.
   private func contents(of bundle: URL) -> [URL] {
-    descendants(of: bundle).filter { ["contents", ".xccurrentversion"].contains($0.lastPathComponent) }
+    if bundle.pathExtension == "mom" { return [bundle] }
+    return descendants(of: bundle).filter {
+      ["contents", ".xccurrentversion", "VersionInfo.plist"].contains($0.lastPathComponent) || $0.pathExtension == "mom"
+    }
   }
 
   private func descendants(of folder: URL) -> [URL] {

@@ -30,11 +30,12 @@ struct ElementReader {
   }
 
   /// An absent flag means NO; values are YES, NO, true and false.
-  mutating func flag(_ name: String, _ context: inout ReadContext) -> Bool {
-    guard let text = text(name) else { return false }
+  mutating func flag(_ name: String, or standard: Bool = false, _ context: inout ReadContext) -> Bool {
+    guard let text = text(name) else { return standard }
     if let flag = ValueParser.flag(text) { return flag }
-    context.warn(.unreadableValue, "the flag '\(name)' is neither YES nor NO, and is read as NO")
-    return false
+    context.warn(
+      .unreadableValue, "the flag '\(name)' is neither YES nor NO, and is read as \(standard ? "YES" : "NO")")
+    return standard
   }
 
   mutating func count(_ name: String, or standard: Int, _ context: inout ReadContext) -> Int {

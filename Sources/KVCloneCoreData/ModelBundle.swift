@@ -3,7 +3,7 @@ public import KVCloneModel
 
 /// The versions in a model bundle.
 public struct ModelVersions: Hashable, Sendable {
-  /// The names of the versions, sorted, without `.xcdatamodel`.
+  /// The names of the versions, sorted, without `.xcdatamodel` or `.mom`.
   public var names: [String]
   /// The current version; nil where the bundle has several and does not say.
   public var current: String?
@@ -11,13 +11,22 @@ public struct ModelVersions: Hashable, Sendable {
   public var warnings: [ModelWarning]
 }
 
-/// A `.xcdatamodeld` folder with its versions, or a `.xcdatamodel` folder, which is one version.
+/// A model with its versions: a `.xcdatamodeld` folder, or what Xcode compiles it to, a `.momd` folder. A
+/// `.xcdatamodel` folder and a `.mom` file are one version.
 struct ModelBundle {
   /// A version that can be read.
   struct Version {
     var name: String
-    var folder: String
+    /// The folder of a source, or the file of a compiled one.
+    var path: String
+    var isCompiled = false
+
+    /// The file with the version's bytes.
+    var file: String { isCompiled ? path : path + "/contents" }
   }
+
+  /// How the paths of models end, without a dot.
+  static let pathExtensions: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom", "omo"]
 
   var path: String
   /// The model's name: the bundle's, or that of the bundle around a single version.
@@ -26,6 +35,8 @@ struct ModelBundle {
   var current: String?
   var warnings: [ModelWarning] = []
   private var binaryVersions: [Version] = []
+  /// What the bundle of a compiled model says of its versions.
+  private(set) var info: CompiledModelInfo?
 
   /// A plist with one short text; its reader recurses, so nothing longer is let in.
   private static let currentVersionLimit = 4_096
@@ -38,23 +49,28 @@ struct ModelBundle {
     let url = URL(fileURLWithPath: trimmed)
     name = url.deletingPathExtension().lastPathComponent
     guard let isFolder = Self.isFolder(trimmed) else { throw .notFound(path: trimmed) }
-    guard isFolder else { throw .notAModel(path: trimmed) }
-    switch url.pathExtension {
-    case "xcdatamodeld":
-      try readBundle()
-    case "xcdatamodel":
-      let version = Version(name: name, folder: trimmed)
-      try add(version)
-      current = name
-      let parent = url.deletingLastPathComponent()
-      if parent.pathExtension == "xcdatamodeld" { name = parent.deletingPathExtension().lastPathComponent }
-    default:
-      throw .notAModel(path: trimmed)
+    switch (url.pathExtension, isFolder) {
+    case ("xcdatamodeld", true): try readBundle()
+    case ("momd", true): try readCompiledBundle()
+    case ("xcdatamodel", true):
+      try add(Version(name: name, path: trimmed))
+      takeSingle(in: "xcdatamodeld", url)
+    case ("mom", false), ("omo", false):
+      versions = [Version(name: name, path: try Self.compiledFile(trimmed), isCompiled: true)]
+      takeSingle(in: "momd", url)
+    default: throw .notAModel(path: trimmed)
     }
     if versions.isEmpty {
-      if let binary = binaryVersions.first { throw .binaryModel(path: binary.folder) }
+      if let binary = binaryVersions.first { throw .binaryModel(path: binary.path) }
       throw .noVersion(path: trimmed)
     }
+  }
+
+  /// Takes the only version as the current one, and the name of the bundle around it.
+  private mutating func takeSingle(in bundle: String, _ url: URL) {
+    current = name
+    let parent = url.deletingLastPathComponent()
+    if parent.pathExtension == bundle { name = parent.deletingPathExtension().lastPathComponent }
   }
 
   /// The version of that name, or the current one.
@@ -64,9 +80,11 @@ struct ModelBundle {
       throw .currentVersionUnknown(path: path, available: available)
     }
     if let version = versions.first(where: { $0.name == wanted }) { return version }
-    if let binary = binaryVersions.first(where: { $0.name == wanted }) { throw .binaryModel(path: binary.folder) }
+    if let binary = binaryVersions.first(where: { $0.name == wanted }) { throw .binaryModel(path: binary.path) }
     throw .unknownVersion(path: path, version: wanted, available: available)
   }
+
+  // MARK: Sources
 
   private mutating func readBundle() throws(ModelFileError) {
     let items = try Self.items(of: path)
@@ -77,7 +95,7 @@ struct ModelBundle {
       // It was just listed. Without it, another version would be the current one.
       if isModel, isFolder == nil { throw .unreadable(path: full, reason: "it cannot be looked at") }
       if isFolder == true {
-        try add(Version(name: Self.withoutSuffix(item), folder: full))
+        try add(Version(name: Self.withoutSuffix(item), path: full))
       } else if item != Self.currentVersionFile && item != ".DS_Store" {
         warnings.append(
           ModelWarning(.strayFile, file: full, message: "is no part of a model bundle, and is ignored"))
@@ -87,32 +105,39 @@ struct ModelBundle {
   }
 
   private mutating func add(_ version: Version) throws(ModelFileError) {
-    let items = try Self.items(of: version.folder)
+    let items = try Self.items(of: version.path)
     if items.contains("contents") {
       versions.append(version)
       for item in items where item != "contents" && item != ".DS_Store" && item != "layout" {
         warnings.append(
-          ModelWarning(.strayFile, file: version.folder + "/" + item, message: "is no model file, and is ignored"))
+          ModelWarning(.strayFile, file: version.path + "/" + item, message: "is no model file, and is ignored"))
       }
     } else if items.contains("elements") {
       binaryVersions.append(version)
     } else {
       warnings.append(
-        ModelWarning(.strayFile, file: version.folder, message: "has no file 'contents', and is ignored"))
+        ModelWarning(.strayFile, file: version.path, message: "has no file 'contents', and is ignored"))
     }
   }
 
   private mutating func chooseCurrent(isNamed: Bool) throws(ModelFileError) {
+    let file = path + "/" + Self.currentVersionFile
+    let named = isNamed ? try Self.currentVersionName(in: file).map(Self.withoutSuffix) : nil
+    chooseCurrent(named, from: versions + binaryVersions, isNamed: isNamed, file: file)
+  }
+
+  /// - Parameters:
+  ///   - named: the version that the file names; nil where it names none.
+  ///   - isNamed: whether the file is there.
+  private mutating func chooseCurrent(_ named: String?, from known: [Version], isNamed: Bool, file: String) {
     // A bundle begins with one version of its own name, and names no other until somebody chooses one: real bundles of
     // many versions have an empty plist.
-    let all = (versions + binaryVersions).map(\.name)
+    let all = known.map(\.name)
     let fallback = all.count == 1 ? all.first : all.first { $0 == name }
     if !isNamed && all.count <= 1 {
       current = fallback
       return
     }
-    let file = path + "/" + Self.currentVersionFile
-    let named = isNamed ? try Self.currentVersionName(in: file).map(Self.withoutSuffix) : nil
     if let named, all.contains(named) {
       current = named
       return
@@ -124,6 +149,65 @@ struct ModelBundle {
     warnings.append(ModelWarning(.currentVersion, file: file, message: "\(problem), \(outcome)"))
   }
 
+  // MARK: Compiled models
+
+  private static let infoFile = "VersionInfo.plist"
+  /// A hundred versions of a hundred entities.
+  private static let infoLimit = 1 << 20
+
+  private mutating func readCompiledBundle() throws(ModelFileError) {
+    let items = try Self.items(of: path)
+    for item in items where item.hasSuffix(".mom") {
+      versions.append(Version(name: Self.withoutSuffix(item), path: path + "/" + item, isCompiled: true))
+    }
+    let names = Set(versions.map(\.name))
+    for item in items where item != Self.infoFile && !item.hasSuffix(".mom") {
+      // Core Data's own copy of a version.
+      if item.hasSuffix(".omo"), names.contains(Self.withoutSuffix(item)) { continue }
+      warnings.append(
+        ModelWarning(
+          .strayFile, file: path + "/" + item, message: "is no part of a compiled model that is read, and is ignored"))
+    }
+    let isNamed = items.contains(Self.infoFile)
+    let file = path + "/" + Self.infoFile
+    if isNamed {
+      info = CompiledModelInfo([UInt8](try Self.read(file, limit: Self.infoLimit)))
+      for name in info?.entities.keys.sorted() ?? [] where !names.contains(name) {
+        warnings.append(
+          ModelWarning(.strayFile, file: file, message: "names the version '\(name)', of which there is no .mom file"))
+      }
+    }
+    chooseCurrent(info?.current, from: versions, isNamed: isNamed, file: file)
+  }
+
+  /// The file to read for a `.mom` or `.omo` path. What Core Data reads faster has an undocumented form, and the same
+  /// content as the `.mom` file beside it; an archive under the name is read as it is.
+  private static func compiledFile(_ path: String) throws(ModelFileError) -> String {
+    guard path.hasSuffix(".omo") else { return path }
+    let plain = path.dropLast(".omo".count) + ".mom"
+    if isFolder(String(plain)) == false { return String(plain) }
+    let bytes = try read(path, limit: XMLLimits.bytes)
+    guard !bytes.starts(with: optimizedMark) else { throw .optimizedModel(path: path) }
+    return path
+  }
+
+  /// The beginning of files that only Core Data reads.
+  private static let optimizedMark = Data("momv".utf8)
+
+  /// Holds a version's entities against those that the bundle lists for it.
+  func warning(about model: ManagedObjectModel, _ version: Version) -> ModelWarning? {
+    guard let known = info?.entities[version.name] else { return nil }
+    let names = Set(model.entities.map(\.name))
+    guard names != known else { return nil }
+    let different = names.symmetricDifference(known).sorted().joined(separator: ", ")
+    return ModelWarning(
+      .unknownContent, file: version.path,
+      message:
+        "has other entities than \(Self.infoFile) lists for it (\(different)); take the bundle from the app as a whole")
+  }
+
+  // MARK: Files
+
   /// Nil where the file is no plist, or lacks the key.
   private static func currentVersionName(in file: String) throws(ModelFileError) -> String? {
     let bytes = try read(file, limit: currentVersionLimit)
@@ -131,8 +215,11 @@ struct ModelBundle {
     return (list as? [String: Any])?["_XCCurrentVersionName"] as? String
   }
 
-  private static func withoutSuffix(_ name: String) -> String {
-    name.hasSuffix(".xcdatamodel") ? String(name.dropLast(".xcdatamodel".count)) : name
+  static func withoutSuffix(_ name: String) -> String {
+    for suffix in [".xcdatamodel", ".mom", ".omo"] where name.hasSuffix(suffix) {
+      return String(name.dropLast(suffix.count))
+    }
+    return name
   }
 
   /// Nil where there is nothing.

@@ -6,10 +6,17 @@ public enum ModelFileError: Error, Hashable, Sendable {
   case notFound(path: String)
   /// The file system refuses; `reason` is its own message.
   case unreadable(path: String, reason: String)
-  /// The path is neither a `.xcdatamodeld` nor a `.xcdatamodel` folder, or its `contents` is no Core Data model.
+  /// The path is no model, source or compiled, or its `contents` is no Core Data model.
   case notAModel(path: String)
   /// The model was saved by an Xcode before version 4, in a binary form.
   case binaryModel(path: String)
+  /// A compiled model is no archive that can be read; `reason` says why.
+  case unreadableArchive(path: String, reason: String)
+  /// A compiled model has an attribute that cannot be read from an archive; `reason` says what it is.
+  case unsupportedArchive(path: String, entity: String, property: String, reason: String)
+  /// The path is the copy of a compiled model that Core Data loads faster (`.omo`), and the `.mom` with the same name
+  /// is not beside it.
+  case optimizedModel(path: String)
   /// The bundle has no version in it.
   case noVersion(path: String)
   /// The bundle has several versions, and does not say which one is current.
@@ -49,7 +56,8 @@ public enum ModelFileError: Error, Hashable, Sendable {
     case .notFound(let path), .unreadable(let path, _), .notAModel(let path), .binaryModel(let path),
       .noVersion(let path), .currentVersionUnknown(let path, _), .unknownVersion(let path, _, _),
       .tooLarge(let path, _), .notUTF8(let path), .malformed(let path, _, _), .forbiddenDeclaration(let path),
-      .limitExceeded(let path, _, _), .missingAttribute(let path, _, _, _), .unknownAttributeType(let path, _, _, _),
+      .limitExceeded(let path, _, _), .unreadableArchive(let path, _), .unsupportedArchive(let path, _, _, _),
+      .optimizedModel(let path), .missingAttribute(let path, _, _, _), .unknownAttributeType(let path, _, _, _),
       .invalidModel(let path, _), .notAMapping(let path), .brokenMapping(let path, _, _),
       .alreadyExists(let path), .unwritable(let path, _), .inexpressible(let path, _, _, _):
       path
@@ -61,6 +69,7 @@ public enum ModelFileError: Error, Hashable, Sendable {
     switch self {
     case .unknownAttributeType(_, let entity, _, _): entity
     case .inexpressible(_, let entity, _, _): entity
+    case .unsupportedArchive(_, let entity, _, _): entity
     case .invalidModel(_, let error): error.entity
     default: nil
     }
@@ -71,8 +80,17 @@ public enum ModelFileError: Error, Hashable, Sendable {
     switch self {
     case .unknownAttributeType(_, _, let property, _): property
     case .inexpressible(_, _, let property, _): property
+    case .unsupportedArchive(_, _, let property, _): property
     case .invalidModel(_, let error): error.property
     default: nil
+    }
+  }
+
+  /// The versions to choose from, where one has to be named; empty for other errors.
+  public var choices: [String] {
+    switch self {
+    case .currentVersionUnknown(_, let available), .unknownVersion(_, _, let available): available
+    default: []
     }
   }
 
@@ -83,6 +101,9 @@ public enum ModelFileError: Error, Hashable, Sendable {
     case .unreadable: "unreadable"
     case .notAModel: "notAModel"
     case .binaryModel: "binaryModel"
+    case .unreadableArchive: "unreadableArchive"
+    case .unsupportedArchive: "unsupportedArchive"
+    case .optimizedModel: "optimizedModel"
     case .noVersion: "noVersion"
     case .currentVersionUnknown: "currentVersionUnknown"
     case .unknownVersion: "unknownVersion"
@@ -111,13 +132,21 @@ extension ModelFileError: CustomStringConvertible {
     switch self {
     case .notFound: "there is nothing; check the path"
     case .unreadable(_, let reason): "cannot be read (\(reason)); check the permissions"
-    case .notAModel: "is no Core Data model; give the path of a .xcdatamodeld or .xcdatamodel folder"
+    case .notAModel:
+      "is no Core Data model; give the path of a .xcdatamodeld or .xcdatamodel folder, or of a compiled model: .momd, .mom or .omo"
+    case .unreadableArchive(_, let reason):
+      "is no compiled model that can be read (\(reason)); compile the model again with Xcode"
+    case .unsupportedArchive(_, let entity, let property, let reason):
+      "\(entity).\(property) \(reason); give the model's source, which has it, a .xcdatamodeld folder"
+    case .optimizedModel:
+      "is a copy of a compiled model in a form that only Core Data reads; put the .mom file with the same name beside it"
     case .binaryModel: "was saved by an Xcode before version 4; open and save it with a newer one"
-    case .noVersion: "has no version in it; each version is a .xcdatamodel folder with a file 'contents'"
+    case .noVersion:
+      "has no version in it; each version is a .xcdatamodel folder with a file 'contents', or a .mom file in a compiled bundle"
     case .currentVersionUnknown(_, let available):
-      "does not say which version is current; name one of \(Self.list(available))"
+      "does not say which version is current; name one (--model-version, for a migration --to):\(Self.list(available))"
     case .unknownVersion(_, let version, let available):
-      "has no version '\(version)'; name one of \(Self.list(available))"
+      "has no version '\(version)'; name one of its versions (--model-version, for a migration --to):\(Self.list(available))"
     case .tooLarge(_, let limit): "is larger than \(limit) bytes, and so no model; check the path"
     case .notUTF8: "is not UTF-8; save it again with Xcode"
     case .malformed(_, let line, let reason): "line \(line): is not well-formed XML (\(reason)); restore the file"
@@ -138,5 +167,6 @@ extension ModelFileError: CustomStringConvertible {
     }
   }
 
-  private static func list(_ names: [String]) -> String { names.map { "'\($0)'" }.joined(separator: ", ") }
+  /// A line for each name: names may hold commas.
+  private static func list(_ names: [String]) -> String { names.map { "\n  \($0)" }.joined() }
 }

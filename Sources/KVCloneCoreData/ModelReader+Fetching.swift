@@ -3,16 +3,17 @@ import KVCloneModel
 extension ModelReader {
   mutating func fetchRequest(_ node: XMLNode) throws(ModelFileError) -> FetchRequestTemplate {
     var element = ElementReader(node, file: file)
-    // Absent flags mean NO here too: `includesPendingChanges` differs in spelling only.
+    // Unlike everywhere else, an absent flag means what it does for a request made in code: Xcode's compiler leaves it
+    // alone. Of ids, no property values are read, and dictionaries show what is stored.
+    let resultType = element.count("resultType", or: 0, &context)
     let request = FetchRequestTemplate(
       try element.required("name"), entity: try element.required("entity"),
       predicate: element.nonEmptyText("predicateString"), limit: element.count("fetchLimit", or: 0, &context),
-      batchSize: element.count("fetchBatchSize", or: 0, &context),
-      resultType: element.count("resultType", or: 0, &context),
-      includesSubentities: element.flag("includeSubentities", &context),
-      includesPropertyValues: element.flag("includePropertyValues", &context),
-      includesPendingChanges: element.flag("includesPendingChanges", &context),
-      returnsObjectsAsFaults: element.flag("returnObjectsAsFaults", &context),
+      batchSize: element.count("fetchBatchSize", or: 0, &context), resultType: resultType,
+      includesSubentities: element.flag("includeSubentities", or: true, &context),
+      includesPropertyValues: element.flag("includePropertyValues", or: resultType != 1, &context),
+      includesPendingChanges: element.flag("includesPendingChanges", or: resultType != 2, &context),
+      returnsObjectsAsFaults: element.flag("returnObjectsAsFaults", or: true, &context),
       returnsDistinctResults: element.flag("returnDistinctResults", &context))
     for child in node.children { element.warnUnknown(child: child, &context) }
     element.finish(&context)

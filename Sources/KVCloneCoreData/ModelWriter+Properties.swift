@@ -67,10 +67,11 @@ extension ModelWriter {
       [
         "name": request.name, "entity": request.entityName, "predicateString": request.predicateString,
         "fetchLimit": count(request.fetchLimit), "fetchBatchSize": count(request.fetchBatchSize),
-        "resultType": count(request.resultType), "includeSubentities": flag(request.includesSubentities),
-        "includePropertyValues": flag(request.includesPropertyValues),
-        "includesPendingChanges": flag(request.includesPendingChanges),
-        "returnObjectsAsFaults": flag(request.returnsObjectsAsFaults),
+        // An absent flag means what Core Data does by itself.
+        "resultType": count(request.resultType), "includeSubentities": request.includesSubentities ? "YES" : "NO",
+        "includePropertyValues": request.includesPropertyValues ? "YES" : "NO",
+        "includesPendingChanges": request.includesPendingChanges ? "YES" : "NO",
+        "returnObjectsAsFaults": request.returnsObjectsAsFaults ? "YES" : "NO",
         "returnDistinctResults": flag(request.returnsDistinctResults),
       ], isEmpty: true)
   }

@@ -21,6 +21,31 @@ enum XMLForm {
   /// What Core Data writes into its XML stores: one fixed document type, which is overlooked, and texts in elements called
   /// `attribute`.
   case store
+  /// What a property list has: its document type, which is overlooked, and texts in its keys and values.
+  case propertyList
+
+  /// The elements that have a text.
+  fileprivate var textElements: Set<String> {
+    switch self {
+    case .model: []
+    case .store: ["attribute"]
+    case .propertyList: ["key", "string", "integer", "real", "data", "date"]
+    }
+  }
+
+  /// The document types that files of the form have. No one looks them up.
+  fileprivate var documentTypes: [Data] {
+    switch self {
+    case .model: []
+    case .store: [Data("<!DOCTYPE database SYSTEM \"file:///System/Library/DTDs/CoreData.dtd\">".utf8)]
+    case .propertyList:
+      ["Apple", "Apple Computer"].map { owner in
+        Data(
+          "<!DOCTYPE plist PUBLIC \"-//\(owner)//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">"
+            .utf8)
+      }
+    }
+  }
 }
 
 /// How much a file may hold. The largest of a thousand public models has 300 KB and nests five elements deep.
@@ -34,10 +59,6 @@ enum XMLLimits {
 /// Reads a small, plain XML file into a tree, and refuses everything else a file can do: other encodings, document
 /// types (but one), entities (and with them, expansion and other files), processing instructions, and sizes that no model has.
 enum XMLTree {
-  /// The document type of Core Data's XML stores. No one looks it up.
-  private static let storeDocumentType = Data(
-    "<!DOCTYPE database SYSTEM \"file:///System/Library/DTDs/CoreData.dtd\">".utf8)
-
   static func parse(_ given: Data, path: String, form: XMLForm = .model) throws(ModelFileError) -> XMLNode {
     var bytes = given
     guard bytes.count <= XMLLimits.bytes else { throw .tooLarge(path: path, limit: XMLLimits.bytes) }
@@ -46,7 +67,7 @@ enum XMLTree {
       throw .notUTF8(path: path)
     }
     // It becomes as many spaces, so that the parser never sees it, and what is left is checked as every file is.
-    if form == .store, let range = bytes.prefix(1_024).range(of: storeDocumentType) {
+    if let range = form.documentTypes.lazy.compactMap({ bytes.prefix(1_024).range(of: $0) }).first {
       bytes.replaceSubrange(range, with: Data(repeating: UInt8(ascii: " "), count: range.count))
     }
     // Refused wherever the text stands, even in a comment: a scanner that tells where a comment ends could be led to
@@ -101,12 +122,12 @@ private final class TreeBuilder: NSObject, XMLParserDelegate {
   var open: [XMLNode] = []
   var root: XMLNode?
   var failure: ModelFileError?
-  private let form: XMLForm
+  private let textElements: Set<String>
   private var count = 0
 
   init(path: String, form: XMLForm) {
     self.path = path
-    self.form = form
+    textElements = form.textElements
   }
 
   private func fail(_ error: ModelFileError, _ parser: XMLParser) {
@@ -143,7 +164,7 @@ private final class TreeBuilder: NSObject, XMLParserDelegate {
   }
 
   func parser(_ parser: XMLParser, foundCharacters string: String) {
-    guard form == .store, failure == nil, open.last?.name == "attribute" else { return }
+    guard failure == nil, let element = open.last?.name, textElements.contains(element) else { return }
     open[open.count - 1].text += string
   }
 

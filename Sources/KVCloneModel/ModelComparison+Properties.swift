@@ -118,9 +118,10 @@ extension ModelComparison {
       change(entity, path, "transformer", old.valueTransformerName, new.valueTransformerName, .none)
     }
     note(entity, path, "user info", of: old.userInfo, new.userInfo)
+    // Whether source is generated with scalars is no part of what a model describes: a compiled one does not have it.
     let keeping = { (attribute: AttributeDescription) in
       [
-        attribute.allowsExternalBinaryDataStorage, attribute.usesScalarValueType, attribute.isIndexedBySpotlight,
+        attribute.allowsExternalBinaryDataStorage, attribute.isIndexedBySpotlight,
         attribute.preservesValueInHistoryOnDeletion, attribute.allowsCloudEncryption,
       ]
     }

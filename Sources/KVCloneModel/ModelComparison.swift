@@ -19,9 +19,35 @@ struct ModelComparison {
     for entity in source.entities where matching.laterEntities[entity.name] == nil {
       add(.removed, entity.name, work: .deletion)
     }
-    note(destination.name, nil, "fetch requests", of: source.fetchRequestTemplates, destination.fetchRequestTemplates)
-    note(destination.name, nil, "configurations", of: source.configurations, destination.configurations)
+    note(
+      destination.name, nil, "fetch requests", of: Self.comparable(source.fetchRequestTemplates),
+      Self.comparable(destination.fetchRequestTemplates))
+    note(
+      destination.name, nil, "configurations", of: source.configurations.mapValues(Set.init),
+      destination.configurations.mapValues(Set.init))
     return changes
+  }
+
+  /// Requests in which one predicate has one spelling, and which have no order: their names find them.
+  private static func comparable(_ requests: [FetchRequestTemplate]) -> Set<FetchRequestTemplate> {
+    Set(requests.map(comparable))
+  }
+
+  private static func comparable(_ request: FetchRequestTemplate) -> FetchRequestTemplate {
+    var request = request
+    if let format = request.predicateString, let predicate = try? QueryPredicate(format: format) {
+      request.predicateString = predicate.predicateFormat
+    }
+    return request
+  }
+
+  private static func comparable(_ properties: [FetchedPropertyDescription]) -> Set<FetchedPropertyDescription> {
+    Set(
+      properties.map { given in
+        var property = given
+        property.fetchRequest = comparable(given.fetchRequest)
+        return property
+      })
   }
 
   private mutating func compare(_ earlier: EntityDescription, _ entity: EntityDescription) {
@@ -46,7 +72,9 @@ struct ModelComparison {
     compareIndexes(earlier, entity)
     note(name, nil, "user info", of: earlier.userInfo, entity.userInfo)
     note(name, nil, "class", of: earlier.managedObjectClassName, entity.managedObjectClassName)
-    note(name, nil, "fetched properties", of: earlier.fetchedProperties, entity.fetchedProperties)
+    note(
+      name, nil, "fetched properties", of: Self.comparable(earlier.fetchedProperties),
+      Self.comparable(entity.fetchedProperties))
   }
 
   private mutating func compareIndexes(_ earlier: EntityDescription, _ entity: EntityDescription) {

@@ -1,5 +1,6 @@
 import Foundation
 import KVCloneModel
+import KVCloneTestSupport
 import Testing
 
 @testable import KVCloneCoreData

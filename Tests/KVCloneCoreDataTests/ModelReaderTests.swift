@@ -24,7 +24,9 @@ struct ModelReaderTests {
     #expect(model.configurations == ["Cloud": ["Note"]])
     let request = model.fetchRequestTemplates[0]
     #expect(request.fetchLimit == 100 && request.resultType == 2)
-    #expect(request.includesSubentities && request.includesPendingChanges && !request.includesPropertyValues)
+    // What the file does not say is as Core Data has it.
+    #expect(request.includesSubentities && request.includesPendingChanges && request.includesPropertyValues)
+    #expect(request.returnsObjectsAsFaults && !request.returnsDistinctResults)
     #expect(model.attribute("place", of: "Note")?.elements.map(\.name) == ["lat"])
   }
 

@@ -49,6 +49,13 @@ public enum Corpus {
     return FileManager.default.fileExists(atPath: path) ? path : nil
   }
 
+  /// The path of one of the cases from the field, which are beside the corpus; nil where it is missing.
+  public static func field(_ name: String) -> String? {
+    guard let root else { return nil }
+    let path = URL(fileURLWithPath: root).deletingLastPathComponent().path + "/field/" + name
+    return FileManager.default.fileExists(atPath: path) ? path : nil
+  }
+
   private static func paths(in folder: String = "models", where isWanted: (URL) -> Bool) -> [String] {
     guard let root else { return [] }
     let models = URL(fileURLWithPath: root + "/" + folder)

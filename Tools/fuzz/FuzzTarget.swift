@@ -19,7 +19,7 @@ struct FuzzTarget: Sendable {
 
   static let all: [FuzzTarget] =
     valueTargets + recordTargets + keyTargets + textTargets + storeTargets + predicateTargets
-    + mappingTargets + sqliteTargets + loadTargets
+    + mappingTargets + modelTargets + sqliteTargets + loadTargets
 }
 
 /// Reads what a target needs besides the bytes under test from the front of an input.

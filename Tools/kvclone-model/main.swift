@@ -3,12 +3,14 @@ import KVCloneCoreData
 import KVCloneGenerator
 import KVCloneModel
 
-// What the build plugin runs: `KVCloneModelTool MODEL.xcdatamodeld FILE.swift`. It is a program of its own, so that a
-// package which only wants its model as Swift need not build the store and the command line first.
+// What the build plugin runs: `KVCloneModelTool MODEL FILE.swift`, with the path of a model, source or compiled. It is
+// a program of its own, so that a package which only wants its model as Swift need not build the store and the command
+// line first.
 
 let arguments = CommandLine.arguments
 guard arguments.count == 3 else {
-  FileHandle.standardError.write(Data("usage: KVCloneModelTool MODEL.xcdatamodeld FILE.swift\n".utf8))
+  FileHandle.standardError.write(
+    Data("usage: KVCloneModelTool MODEL.xcdatamodeld|MODEL.momd|MODEL.mom FILE.swift\n".utf8))
   exit(64)
 }
 do {

@@ -63,7 +63,7 @@ extension MappingModel {
   ///
   /// - Parameters:
   ///   - recorded: What the file says, such as `App/Model.xcdatamodeld/Model 2.xcdatamodel`.
-  ///   - path: The mapping model, a bundle with versions, or any other folder.
+  ///   - path: The mapping model, a bundle with versions, source or compiled, or any other folder.
   public static func modelVersion(at recorded: String, near path: String) -> String? {
     let parts = recorded.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     guard let version = parts.last, version.hasSuffix(".xcdatamodel"), parts.count <= 64,
@@ -74,6 +74,11 @@ extension MappingModel {
     switch folder.pathExtension {
     case "xcdatamodeld":
       candidates.append(folder.path + "/" + version)
+      folder.deleteLastPathComponent()
+    // What the sources were compiled to.
+    case "momd":
+      let file = folder.path + "/" + ModelBundle.withoutSuffix(version) + ".mom"
+      if FileManager.default.fileExists(atPath: file) { return file }
       folder.deleteLastPathComponent()
     case "xcmappingmodel": folder.deleteLastPathComponent()
     default: break

@@ -66,7 +66,8 @@ struct MappingReader {
       if number != nil && number.flatMap({ Int($0) }) == nil {
         context.warn(.unreadableValue, "the 'mappingnumber' in line \(object.line) is no number, and is overlooked")
       }
-      found.append((number.flatMap { Int($0) } ?? Int.max, try entityMapping(&object)))
+      guard let mapping = try entityMapping(&object) else { continue }
+      found.append((number.flatMap { Int($0) } ?? Int.max, mapping))
     }
     // Those with the same number, or none, stay in the file's order.
     let order = found.indices.sorted { (found[$0].number, $0) < (found[$1].number, $1) }
@@ -80,10 +81,15 @@ struct MappingReader {
     return mappings
   }
 
-  private mutating func entityMapping(_ object: inout MappingObject) throws(ModelFileError) -> EntityMapping {
+  /// Nil for a mapping without entities, which does nothing: Xcode leaves them when entities are removed.
+  private mutating func entityMapping(_ object: inout MappingObject) throws(ModelFileError) -> EntityMapping? {
     let (source, destination) = (object.text("sourcename"), object.text("destinationname"))
     guard source != nil || destination != nil else {
-      throw broken(object.line, "an entity mapping names neither a source nor a destination entity")
+      context.warn(
+        .unusableMapping,
+        "the entity mapping in line \(object.line) names neither a source nor a destination entity, and is ignored")
+      for id in object.references("attributemappings") + object.references("relationshipmappings") { objects[id] = nil }
+      return nil
     }
     var mapping = EntityMapping(
       from: source, to: destination, name: object.text("name"), mapsUnlistedProperties: false)
@@ -261,10 +267,15 @@ struct MappingReader {
     return object
   }
 
+  /// Warns once of all that Xcode left in the file: a property that is removed from a model stays there by the dozen.
   private mutating func noticeUnused() {
-    for object in objects.values.sorted(by: { $0.line < $1.line }) where object.kind != nil {
-      context.warn(.unknownContent, "the mapping in line \(object.line) is part of no other one, and is ignored")
-    }
+    let lines = objects.values.filter { $0.kind != nil }.map(\.line).sorted()
+    guard let first = lines.first else { return }
+    let message =
+      lines.count == 1
+      ? "the mapping in line \(first) is part of no other one, and is ignored"
+      : "\(lines.count) mappings, the first in line \(first), are part of no other one, and are ignored"
+    context.warn(.unknownContent, message)
   }
 
   private func broken(_ line: Int, _ reason: String) -> ModelFileError {

@@ -60,7 +60,8 @@ package struct CoreDataStore {
   /// - Parameter name: what it is to be called: the store does not say.
   /// - Throws: `modelMissing`, `unreadableModel`; of `SQLiteError`, what reading throws, and `cancelled`.
   package func storedModel(name: String) throws -> ArchivedModel {
-    let advice = "give the model of the app's version that wrote the store: --model X.xcdatamodeld"
+    let advice =
+      "give the model of the app's version that wrote the store: --model X.xcdatamodeld, or X.momd out of the app's bundle"
     guard let table = try file.table("Z_MODELCACHE"), let column = table.column("Z_CONTENT") else {
       throw CoreDataStoreError(.modelMissing, "the store does not hold its model (no Z_MODELCACHE); \(advice)")
     }
@@ -87,6 +88,13 @@ package struct CoreDataStore {
       return try ModelArchive.model(in: unpacked, name: name, isCancelled: { file.isCancelled() })
     } catch {
       try file.checkCancelled()
+      if case .unsupported(let entity, let property, let reason) = error {
+        throw CoreDataStoreError(
+          .unreadableModel,
+          "\(entity).\(property) \(reason); give the model's source, which has it: --model X.xcdatamodeld",
+          entity: entity,
+          property: property)
+      }
       guard case .tooLarge(let entity) = error else { throw unreadable }
       let what = entity.map { "entity \($0) has, with what came before," } ?? "it has"
       throw CoreDataStoreError(

@@ -1,6 +1,4 @@
-import Foundation
-
-/// What Foundation's keyed archiver wrote: objects with fields, which refer to each other.
+/// What Foundation's keyed archiver wrote, binary or XML: objects with fields, which refer to each other.
 ///
 /// Nothing is made of any class; an object's class is a text.
 struct KeyedArchive {
@@ -22,17 +20,17 @@ struct KeyedArchive {
     fileprivate var fields: [String: BinaryPropertyList.Value]
   }
 
-  private var list: BinaryPropertyList
+  private var list: PropertyList
   private var objects: [Int] = []
   private var root: BinaryPropertyList.Value = .null
 
   init(_ bytes: [UInt8]) throws(BinaryPropertyList.Damage) {
-    list = try BinaryPropertyList(bytes)
-    let top = try indexes(at: list.top)
+    list = try PropertyList(bytes)
+    let top = try list.indexes(at: list.top)
     guard let objects = top["$objects"], let roots = top["$top"], case .array(let members) = try list.value(at: objects)
     else { throw .init() }
     self.objects = members
-    guard let index = try indexes(at: roots)["root"] else { throw .init() }
+    guard let index = try list.indexes(at: roots)["root"] else { throw .init() }
     root = try list.value(at: index)
   }
 
@@ -100,9 +98,9 @@ struct KeyedArchive {
 
   private mutating func object(_ value: BinaryPropertyList.Value) throws(BinaryPropertyList.Damage) -> Node {
     var fields: [String: BinaryPropertyList.Value] = [:]
-    for (name, index) in try indexes(value) { fields[name] = try list.value(at: index) }
+    for (name, index) in try list.indexes(value) { fields[name] = try list.value(at: index) }
     guard case .reference(let reference)? = fields["$class"], objects.indices.contains(reference) else { throw .init() }
-    guard let index = try indexes(at: objects[reference])["$classname"],
+    guard let index = try list.indexes(at: objects[reference])["$classname"],
       case .string(let name) = try list.value(at: index)
     else { throw .init() }
     if name == "NSString" || name == "NSMutableString" {
@@ -111,20 +109,5 @@ struct KeyedArchive {
     }
     if name == "NSNull" { return .null }
     return .object(Object(className: name, fields: fields))
-  }
-
-  /// The values of a dictionary, as indexes.
-  private mutating func indexes(at index: Int) throws(BinaryPropertyList.Damage) -> [String: Int] {
-    try indexes(try list.value(at: index))
-  }
-
-  private mutating func indexes(_ value: BinaryPropertyList.Value) throws(BinaryPropertyList.Damage) -> [String: Int] {
-    guard case .dictionary(let pairs) = value else { throw .init() }
-    var result: [String: Int] = [:]
-    for (key, value) in pairs {
-      guard case .string(let name) = try list.value(at: key) else { throw .init() }
-      result[name] = value
-    }
-    return result
   }
 }

@@ -5,7 +5,7 @@ import KVCloneModel
 ///
 /// What an archive holds and this library cannot compute becomes `.unsupported`, with a text that shows it.
 struct ExpressionArchive {
-  private var archive: KeyedArchive
+  var archive: KeyedArchive
 
   /// Core Data's numbers of the kinds of expressions.
   private enum Kind {
@@ -20,7 +20,7 @@ struct ExpressionArchive {
   }
 
   /// How deep expressions may lie in each other: less than a predicate may, so that what is read can be worked with.
-  private static let depth = 64
+  static let depth = 64
 
   private init(_ bytes: [UInt8]) throws(BinaryPropertyList.Damage) {
     archive = try KeyedArchive(bytes)
@@ -33,14 +33,37 @@ struct ExpressionArchive {
     return try reader.expression(root, level: 1)
   }
 
-  private init(_ archive: KeyedArchive) {
+  init(_ archive: KeyedArchive) {
     self.archive = archive
   }
 
-  /// The text of an expression that is part of an archive: how it would be written in a model's file.
-  static func text(of node: KeyedArchive.Node, in archive: KeyedArchive) throws(BinaryPropertyList.Damage) -> String {
+  /// The text of a derivation expression that is part of an archive, as a model's file has it: `items.@count`,
+  /// `canonical:(name)`.
+  static func derivation(
+    of node: KeyedArchive.Node, in archive: KeyedArchive
+  ) throws(BinaryPropertyList.Damage) -> String {
     var reader = ExpressionArchive(archive)
-    return try reader.expression(node, level: 1).description
+    let expression = try reader.expression(node, level: 1)
+    guard case .value(let value) = expression, let text = derivation(value) else { return expression.description }
+    return text
+  }
+
+  /// The form that Xcode has for the expressions of derived attributes; nil for others. Core Data archives
+  /// `items.@count` as a call of `count:`, so that one form stands for both.
+  private static func derivation(_ expression: QueryExpression) -> String? {
+    guard case .function(let function, let arguments) = expression else { return nil }
+    if function == .now { return "now()" }
+    guard arguments.count == 1, case .keyPath(.self, let names) = arguments[0] else { return nil }
+    let path = names.joined(separator: ".")
+    switch function {
+    case .count: return path + ".@count"
+    case .sum: return path + ".@sum"
+    case .average: return path + ".@avg"
+    case .min: return path + ".@min"
+    case .max: return path + ".@max"
+    case .canonical, .lowercase, .uppercase: return "\(function.rawValue)(\(path))"
+    default: return nil
+    }
   }
 
   /// The value that an object of an archive stands for; nil where it is of a class that is no value.
@@ -80,7 +103,7 @@ struct ExpressionArchive {
 
   // MARK: Expressions
 
-  private mutating func expression(
+  mutating func expression(
     _ node: KeyedArchive.Node, level: Int
   ) throws(BinaryPropertyList.Damage) -> MappingExpression {
     guard level <= Self.depth, case .object(let object) = node else { throw .init() }
@@ -256,7 +279,8 @@ struct ExpressionArchive {
         return rest.prefix(length)
       }
       return UUID(uuidString: parts.joined(separator: "-")).map { .uuid($0) }
-    case "NSDecimalNumber": return try decimal(object).map { .decimal($0) }
+    // Xcode writes zeros as what a number is made from.
+    case "NSDecimalNumber", "NSDecimalNumberPlaceholder": return try decimal(object).map { .decimal($0) }
     default: return nil
     }
   }

@@ -1,0 +1,306 @@
+import Foundation
+package import KVCloneModel
+
+/// Reads an archived NSManagedObjectModel: what Xcode compiles a model to, and what Core Data keeps in a store.
+///
+/// It has less than Xcode's files: what only the model editor and the generation of source need; see ``ArchivedModel``.
+///
+/// An archive may name one object in many places, so that a short one can be a model of any size: what it may hold is
+/// bounded by ``ModelLimits``, and counted while it is read.
+struct ModelArchive {
+  /// Why there is no model.
+  enum Problem: Error, Hashable {
+    /// The bytes are no archive of a model.
+    case damaged
+    /// The model has more than ``ModelLimits`` allow; the entity with which that was found, nil where there are too
+    /// many.
+    case tooLarge(entity: String?)
+    /// The archive has an attribute of a kind that this reader cannot read.
+    case unsupported(entity: String, property: String, reason: String)
+    case cancelled
+  }
+
+  var archive: KeyedArchive
+  var omitted: Set<String> = []
+  /// Properties, annotations and constraints so far, those that entities inherit counted with each of them.
+  private var itemCount = 0
+  private let isCancelled: () -> Bool
+  /// Why the reading ended, where it is not the archive that is damaged.
+  private var stop: Problem?
+
+  private init(_ bytes: [UInt8], _ isCancelled: @escaping () -> Bool) throws(BinaryPropertyList.Damage) {
+    archive = try KeyedArchive(bytes)
+    self.isCancelled = isCancelled
+  }
+
+  /// - Parameters:
+  ///   - name: the model's name, which the archive does not have.
+  ///   - version: the version's name; nil takes the version identifiers in the archive.
+  ///   - isCancelled: is called for every property.
+  static func model(
+    in bytes: [UInt8], name: String, version: String? = nil, isCancelled: @escaping () -> Bool = { false }
+  ) throws(Problem) -> ArchivedModel {
+    var reader: ModelArchive
+    do throws(BinaryPropertyList.Damage) {
+      reader = try ModelArchive(bytes, isCancelled)
+    } catch {
+      throw .damaged
+    }
+    do throws(BinaryPropertyList.Damage) {
+      return try reader.model(name: name, version: version)
+    } catch {
+      throw reader.stop ?? .damaged
+    }
+  }
+
+  /// Counts what is about to be read.
+  mutating func count(_ more: Int, of entity: String) throws(BinaryPropertyList.Damage) {
+    itemCount += more
+    if isCancelled() { stop = .cancelled }
+    if itemCount > ModelLimits.resolvedProperties { stop = .tooLarge(entity: entity) }
+    if stop != nil { throw .init() }
+  }
+
+  /// Ends the reading at an attribute that cannot be read.
+  mutating func refuse(_ property: String, of entity: String, _ reason: String) -> BinaryPropertyList.Damage {
+    stop = .unsupported(entity: entity, property: property, reason: reason)
+    return .init()
+  }
+
+  private mutating func model(
+    name: String, version: String?
+  ) throws(BinaryPropertyList.Damage) -> ArchivedModel {
+    guard case .object(let root) = try archive.rootNode(), root.className == "NSManagedObjectModel" else {
+      throw .init()
+    }
+    var entities: [EntityDescription] = []
+    let listed = try pairs(try archive.field("NSEntities", of: root))
+    if listed.count > ModelLimits.entities {
+      stop = .tooLarge(entity: nil)
+      throw .init()
+    }
+    for (key, node) in listed {
+      guard case .object(let object) = node else { continue }
+      entities.append(try entity(object, name: key))
+    }
+    guard !entities.isEmpty else { throw .init() }
+    var identifiers: [String] = []
+    for node in try archive.items(of: try archive.field("NSVersionIdentifiers", of: root)) ?? [] {
+      if case .string(let text) = node, !text.isEmpty { identifiers.append(text) }
+    }
+    entities.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    entities = Self.withoutInherited(entities)
+    return ArchivedModel(
+      model: ManagedObjectModel(
+        name: name,
+        versionIdentifier: version ?? (identifiers.isEmpty ? nil : identifiers.sorted().joined(separator: ", ")),
+        entities: entities, configurations: try configurations(of: root),
+        fetchRequestTemplates: try fetchRequestTemplates(of: root)),
+      omitted: omitted.sorted())
+  }
+
+  /// What an entity hands down.
+  private struct Inherited {
+    let properties: Set<String>
+    let constraints: Set<[String]>
+    let indexes: Set<FetchIndexDescription>
+
+    init(_ parent: EntityDescription) {
+      properties = Set(
+        parent.attributes.map(\.name) + parent.relationships.map(\.name) + parent.fetchedProperties.map(\.name))
+      constraints = Set(parent.uniquenessConstraints)
+      indexes = Set(parent.indexes)
+    }
+  }
+
+  /// The archive lists inherited properties with every entity; a model has them where they are declared.
+  ///
+  /// The work is linear in what the entities have: each parent is looked through once, and each entity for its own
+  /// properties.
+  private static func withoutInherited(_ entities: [EntityDescription]) -> [EntityDescription] {
+    let byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    var known: [String: Inherited] = [:]
+    return entities.map { entity in
+      guard let parent = entity.superentityName.flatMap({ byName[$0] }) else { return entity }
+      let inherited = known[parent.name] ?? Inherited(parent)
+      known[parent.name] = inherited
+      var entity = entity
+      entity.attributes.removeAll { inherited.properties.contains($0.name) }
+      entity.relationships.removeAll { inherited.properties.contains($0.name) }
+      entity.fetchedProperties.removeAll { inherited.properties.contains($0.name) }
+      entity.uniquenessConstraints.removeAll { inherited.constraints.contains($0) }
+      entity.indexes.removeAll { inherited.indexes.contains($0) }
+      return entity
+    }
+  }
+
+  // MARK: Collections
+
+  /// The keys that are texts, and their values, of a dictionary of any class that Core Data uses.
+  mutating func pairs(
+    _ node: KeyedArchive.Node
+  ) throws(BinaryPropertyList.Damage) -> [(key: String, value: KeyedArchive.Node)] {
+    guard case .object(let object) = node else { return [] }
+    let keys: [KeyedArchive.Node]
+    let values: [KeyedArchive.Node]
+    if object.className.hasPrefix("NSKnownKeysDictionary") {
+      guard case .object(let mapping) = try archive.field("searchMapping", of: object) else { throw .init() }
+      keys = try archive.items(of: try archive.field("keys", of: mapping)) ?? []
+      values = try archive.items(of: try archive.field("values", of: object)) ?? []
+    } else {
+      keys = try archive.members("NS.keys", of: object) ?? []
+      values = try archive.members("NS.objects", of: object) ?? []
+    }
+    guard keys.count == values.count else { throw .init() }
+    var result: [(String, KeyedArchive.Node)] = []
+    for (key, value) in zip(keys, values) {
+      if case .string(let key) = key { result.append((key, value)) }
+    }
+    return result
+  }
+
+  mutating func userInfo(
+    of object: KeyedArchive.Object, in entity: String
+  ) throws(BinaryPropertyList.Damage) -> [String: String] {
+    var result: [String: String] = [:]
+    let entries = try pairs(try archive.field("NSUserInfo", of: object))
+    try count(entries.count, of: entity)
+    for (key, value) in entries {
+      if case .string(let text) = value { result[key] = text }
+    }
+    return result
+  }
+
+  mutating func flag(_ name: String, of object: KeyedArchive.Object) throws(BinaryPropertyList.Damage) -> Bool {
+    switch try archive.field(name, of: object) {
+    case .boolean(let flag): flag
+    case .integer(let number): number != 0
+    default: false
+    }
+  }
+
+  mutating func renaming(
+    of object: KeyedArchive.Object, name: String
+  ) throws(BinaryPropertyList.Damage) -> String? {
+    guard let text = try archive.text("NSRenamingIdentifier", of: object), text != name, !text.isEmpty else {
+      return nil
+    }
+    return text
+  }
+
+  /// The name of the entity that a field leads to.
+  mutating func entityName(
+    _ field: String, of object: KeyedArchive.Object
+  ) throws(BinaryPropertyList.Damage) -> String? {
+    guard case .object(let entity) = try archive.field(field, of: object) else { return nil }
+    return try archive.text("NSEntityName", of: entity)
+  }
+
+  // MARK: Entities
+
+  private mutating func entity(
+    _ object: KeyedArchive.Object, name: String
+  ) throws(BinaryPropertyList.Damage) -> EntityDescription {
+    var entity = EntityDescription(name: name)
+    let className = try archive.text("NSClassNameForEntity", of: object)
+    // The class of entities that name none.
+    entity.managedObjectClassName = className == "NSManagedObject" ? nil : className
+    entity.superentityName = try entityName("NSSuperentity", of: object)
+    entity.isAbstract = try flag("NSIsAbstract", of: object)
+    entity.renamingIdentifier = try renaming(of: object, name: name)
+    entity.versionHashModifier = try archive.text("NSVersionHashModifier", of: object)
+    entity.userInfo = try userInfo(of: object, in: name)
+    let properties = try pairs(try archive.field("NSProperties", of: object))
+    if properties.count > ModelLimits.properties {
+      stop = .tooLarge(entity: name)
+      throw .init()
+    }
+    var indexed: [String] = []
+    for (property, node) in properties {
+      try count(1, of: entity.name)
+      guard case .object(let given) = node, let object = try underlying(given) else { continue }
+      switch object.className {
+      case "NSRelationshipDescription":
+        entity.relationships.append(try relationship(object, name: property, in: entity.name))
+      case "NSFetchedPropertyDescription":
+        entity.fetchedProperties.append(try fetchedProperty(object, name: property, in: entity.name))
+      // Derived ones are a class of their own, and so are composites.
+      case "NSAttributeDescription", "NSDerivedAttributeDescription":
+        entity.attributes.append(try attribute(object, name: property, in: entity.name))
+        if try flag("NSIsIndexed", of: object) { indexed.append(property) }
+      case "NSCompositeAttributeDescription": throw refuse(property, of: name, Self.isComposite)
+      // It has a result of a fetch request, and nothing of it is stored.
+      case "NSExpressionDescription": omitted.insert("expression properties")
+      default: throw refuse(property, of: name, "is a property of the unknown class \(object.className)")
+      }
+    }
+    entity.attributes.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    entity.relationships.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    entity.fetchedProperties.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    for names in try lists("NSUniqueTuples", of: object, in: name) where !names.isEmpty {
+      entity.uniquenessConstraints.append(names)
+    }
+    entity.indexes = try indexes(of: object, in: name, indexed: indexed.sorted())
+    return entity
+  }
+
+  /// What a proxy stands for: in models of the time before iOS 10, entities have one for each inherited property. Nil
+  /// where that is no object, or a chain of proxies without an end.
+  private mutating func underlying(
+    _ given: KeyedArchive.Object
+  ) throws(BinaryPropertyList.Damage) -> KeyedArchive.Object? {
+    var object = given
+    for _ in 0..<ModelLimits.inheritanceDepth {
+      guard object.className == Self.proxy else { return object }
+      guard case .object(let next) = try archive.field("NSUnderlyingProperty", of: object) else { return nil }
+      object = next
+    }
+    throw .init()
+  }
+
+  private static let proxy = "_NSPropertyDescriptionProxy"
+
+  /// A list of lists of texts. Where Core Data wrote properties in them, their names count.
+  mutating func lists(
+    _ field: String, of object: KeyedArchive.Object, in entity: String
+  ) throws(BinaryPropertyList.Damage) -> [[String]] {
+    var result: [[String]] = []
+    for node in try archive.items(of: try archive.field(field, of: object)) ?? [] {
+      var names: [String] = []
+      let items = try archive.items(of: node) ?? []
+      try count(1 + items.count, of: entity)
+      for item in items {
+        switch item {
+        case .string(let name): names.append(name)
+        case .object(let given):
+          if let property = try underlying(given), let name = try archive.text("NSPropertyName", of: property) {
+            names.append(name)
+          }
+        default: break
+        }
+      }
+      result.append(names)
+    }
+    return result
+  }
+
+  /// The relationship that another one's inverse is.
+  mutating func inverse(
+    of object: KeyedArchive.Object
+  ) throws(BinaryPropertyList.Damage) -> (name: String, entity: String?)? {
+    let name = try archive.text("_NSInverseRelationshipName", of: object)
+    guard case .object(let given) = try archive.field("NSInverseRelationship", of: object),
+      let inverse = try underlying(given)
+    else { return name.map { ($0, nil) } }
+    guard let name = try archive.text("NSPropertyName", of: inverse) ?? name else { return nil }
+    return (name, try entityName("NSEntity", of: inverse))
+  }
+}
+
+/// A model out of an archive, and what it does not have that the one in Xcode's files has.
+package struct ArchivedModel: Sendable {
+  /// The model; not validated.
+  package var model: ManagedObjectModel
+  /// Kinds of things that were left out: `fetch indexes over expressions`.
+  package var omitted: [String]
+}
