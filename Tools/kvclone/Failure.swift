@@ -24,6 +24,8 @@ struct Failure: Error {
   var line: Int?
   /// Swift for a mapping model that would do a migration that was refused.
   var mappingSkeleton: String?
+  /// What there is to choose from instead: a line for each.
+  var choices: [String] = []
   let message: String
 
   init(
@@ -69,7 +71,10 @@ struct Failure: Error {
         object: error.object)
       line = (error as? TransferError)?.line
     case let error as ModelFileError:
-      self.init(error.kind, error.description, entity: error.entity, property: error.property)
+      // The choices are written by themselves.
+      let text = error.choices.isEmpty ? error.description : String(error.description.prefix { $0 != "\n" })
+      self.init(error.kind, text, entity: error.entity, property: error.property)
+      choices = error.choices
     case let error as ModelError:
       self.init(error.kind, error.description, entity: error.entity, property: error.property)
     case let error as MappingModelError:
@@ -93,11 +98,12 @@ struct Failure: Error {
       json.member("property", property)
       if let line { json.member("line", line) }
       if let mappingSkeleton { json.member("mappingSkeleton", mappingSkeleton) }
+      if !choices.isEmpty { json.member("choices", choices) }
       json.member("message", text)
       json.endObject()
       StandardError.write(json.text + "\n")
     } else {
-      StandardError.write("kvclone: \(text)\n")
+      StandardError.write("kvclone: \(text)\n" + choices.map { "  \($0)\n" }.joined())
     }
     Foundation.exit(code)
   }

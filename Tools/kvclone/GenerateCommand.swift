@@ -16,7 +16,8 @@ extension ModelCommand {
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: ArgumentHelp("A .xcdatamodeld or .xcdatamodel folder.", valueName: "model"), completion: .directory)
+    @Argument(
+      help: ArgumentHelp("The model: \(ModelPath.forms).", valueName: "model"), completion: ModelPath.completion)
     var path: String
 
     @Option(

@@ -13,7 +13,7 @@ struct InitCommand: ToolCommand {
   @OptionGroup var global: GlobalOptions
 
   @Option(
-    help: ArgumentHelp("The model: a .xcdatamodeld or .xcdatamodel folder.", valueName: "path"), completion: .directory)
+    help: ArgumentHelp("The model: \(ModelPath.forms).", valueName: "path"), completion: ModelPath.completion)
   var model: String
 
   @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")

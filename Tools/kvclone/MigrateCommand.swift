@@ -23,7 +23,7 @@ struct MigrateCommand: ToolCommand {
   @OptionGroup var global: GlobalOptions
 
   @Option(
-    help: ArgumentHelp("The model: a .xcdatamodeld or .xcdatamodel folder.", valueName: "path"), completion: .directory)
+    help: ArgumentHelp("The model: \(ModelPath.forms).", valueName: "path"), completion: ModelPath.completion)
   var model: String
 
   @Option(help: ArgumentHelp("The version to migrate to (default: the model's current one).", valueName: "version"))

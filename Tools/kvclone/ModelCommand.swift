@@ -17,8 +17,8 @@ struct ModelCommand: ParsableCommand {
     @OptionGroup var global: GlobalOptions
 
     @Argument(
-      help: ArgumentHelp("A .xcdatamodeld or .xcdatamodel folder (default: the store's model).", valueName: "model"),
-      completion: .directory)
+      help: ArgumentHelp("The model: \(ModelPath.forms) (default: the store's model).", valueName: "model"),
+      completion: ModelPath.completion)
     var path: String?
 
     @Option(help: "tree, json, mermaid, dot or svg.")
@@ -60,7 +60,8 @@ struct ModelCommand: ParsableCommand {
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: ArgumentHelp("A .xcdatamodeld or .xcdatamodel folder.", valueName: "model"), completion: .directory)
+    @Argument(
+      help: ArgumentHelp("The model: \(ModelPath.forms).", valueName: "model"), completion: ModelPath.completion)
     var path: String
 
     @Option(name: .customLong("model-version"), help: "One version (default: all of the bundle).")
@@ -97,12 +98,12 @@ struct ModelCommand: ParsableCommand {
     private func versionWarnings() throws -> [ModelWarning] {
       guard let wanted = try modelVersion ?? ManagedObjectModel.modelVersions(at: path).current
       else { return [] }
-      let name = wanted.hasSuffix(".xcdatamodel") ? String(wanted.dropLast(".xcdatamodel".count)) : wanted
+      let name = ModelPath.withoutSuffix(wanted)
       let versions = try ManagedObjectModel.loadVersions(contentsOf: path).map(\.model)
       guard let place = versions.firstIndex(where: { $0.versionIdentifier == name }), place > 0 else { return [] }
       return versions[place].versionWarnings(since: versions[place - 1], through: versions).map { warning in
         var located = warning
-        located.file = "\(path)/\(name).xcdatamodel"
+        located.file = ModelPath.version(name, of: path)
         return located
       }
     }

@@ -6,7 +6,8 @@ struct ModelDiffCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff", abstract: "Lists what differs between two versions of a model, and what it asks of a store.",
     discussion: """
-      Each of the two is a .xcdatamodeld folder (its current version), a .xcdatamodel folder (one version) or a store.
+      Each of the two is a model (the current version of a .xcdatamodeld or .momd folder, a .xcdatamodel folder, a .mom or .omo \
+      file) or a store.
 
       A line per difference: + for what came, - for what went, R for what has another name, M for what changed. Under a \
       difference that no migration can be inferred for stands why. Renaming identifiers are followed through the other versions of the \
@@ -19,10 +20,10 @@ struct ModelDiffCommand: ToolCommand {
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The earlier version.", valueName: "from"), completion: .directory)
+  @Argument(help: ArgumentHelp("The earlier version.", valueName: "from"), completion: ModelPath.completion)
   var from: String
 
-  @Argument(help: ArgumentHelp("The later version.", valueName: "to"), completion: .directory)
+  @Argument(help: ArgumentHelp("The later version.", valueName: "to"), completion: ModelPath.completion)
   var to: String
 
   @Flag(name: .customLong("exit-code"), help: "Exit code 5 if anything differs.")
@@ -63,7 +64,9 @@ struct ModelDiffCommand: ToolCommand {
 
   private func model(at path: String) throws -> ManagedObjectModel {
     let folder = URL(fileURLWithPath: path)
-    if folder.pathExtension.hasPrefix("xcdatamodel") { return try ManagedObjectModel.load(contentsOf: path).model }
+    if ManagedObjectModel.modelPathExtensions.contains(folder.pathExtension) {
+      return try ManagedObjectModel.load(contentsOf: path).model
+    }
     var options = StoreOptions()
     options.isReadOnly = true
     let store = try ObjectStore.open(at: path, options: options)

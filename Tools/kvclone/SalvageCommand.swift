@@ -24,8 +24,8 @@ struct SalvageCommand: ToolCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The model, where the store's own is lost: a .xcdatamodeld or .xcdatamodel folder.", valueName: "path"),
-    completion: .directory)
+      "The model, where the store's own is lost: \(ModelPath.forms).", valueName: "path"),
+    completion: ModelPath.completion)
   var model: String?
 
   @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
