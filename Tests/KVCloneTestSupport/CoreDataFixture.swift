@@ -12,6 +12,8 @@ package struct CoreDataFixture {
   /// What the tables are declared with, and Z_PRIMARYKEY has.
   package var columns = Self.columns
   package var numbers = Self.numbers
+  /// The archive of the model that the store holds; nil where it holds none.
+  package var storedModel: [UInt8]?
 
   package static let columns: [String: [String]] = [
     "ZNOTE": [
@@ -197,8 +199,25 @@ package struct CoreDataFixture {
       "Z_PRIMARYKEY",
       "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
       numbers.map { ($0.0, [.null, .text($0.1), .integer($0.2), .integer($0.3)]) })
+    if let storedModel {
+      writer.add(
+        "Z_MODELCACHE", "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)", values: [[.blob(Self.deflated(storedModel))]])
+    }
     writer.add("ACHANGE", "CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY)", (1...4).map { ($0, [.null]) })
     return writer.bytes()
+  }
+
+  /// Raw deflate of stored blocks.
+  private static func deflated(_ bytes: [UInt8]) -> [UInt8] {
+    var result: [UInt8] = []
+    for start in stride(from: 0, to: bytes.count, by: 65_535) {
+      let part = bytes[start..<min(start + 65_535, bytes.count)]
+      let length = UInt16(part.count)
+      result.append(part.endIndex == bytes.count ? 1 : 0)
+      for number in [length, ~length] { result += [UInt8(number & 0xFF), UInt8(number >> 8)] }
+      result += part
+    }
+    return result
   }
 
   /// Writes `NAME.sqlite` and the file beside it, and answers the database's path.

@@ -98,6 +98,95 @@ struct ImportCommandTests {
     try scratch.succeed("check")
   }
 
+  /// An object without a required value is there, and stays what it is until the value is set.
+  @Test("what was kept although it breaks a rule: read, changed, cloned, dumped and loaded")
+  func kept() throws {
+    let (scratch, path) = try place { fixture in
+      fixture.rows["ZFOLDER"]?[2] = (9, CoreDataFixture.folder(nil, cover: nil))
+    }
+    let model = scratch.file("Fixture.xcdatamodeld")
+    let refused = try scratch.tool("import", "--json", "--model", model, path)
+    #expect(refused.code == 1)
+    let error = try refused.error()
+    #expect(error["kind"] as? String == "requiredValueMissing" && error["object"] as? String == "Folder/9")
+    #expect((error["message"] as? String)?.contains("--skip-broken") == true)
+    let made = try scratch.tool("import", "--json", "--skip-broken", "--model", model, path)
+    let document = try made.json()
+    #expect(made.code == 3 && document["objects"] as? Int == 15 && document["skippedCount"] as? Int == 1)
+    #expect(((document["skipped"] as? [[String: Any]])?.first)?["wholeObject"] as? Bool == false)
+    try scratch.succeed("check")
+    #expect(try scratch.succeed("query", "Folder", "name == nil", "--format", "ids").text == "Folder/9\n")
+    #expect(try scratch.tool("link", "Folder/9", "cover", "ImageNote/20").code == 1)
+    #expect(try scratch.tool("clone", "-n", "Folder/9").code == 1)
+    #expect(try scratch.tool("clone", "Folder/9").code == 1)
+    try scratch.write(try scratch.succeed("dump").text, to: "dump.ndjson")
+    let second = ["--store", scratch.file("second")]
+    #expect(try scratch.run(second + ["init", "--model", model]).code == 0)
+    let load = try scratch.run(second + ["--json", "load", scratch.file("dump.ndjson")])
+    #expect(try load.code == 1 && load.error()["kind"] as? String == "requiredValueMissing")
+    try scratch.succeed("set", "Folder/9", "name=Archive")
+    try scratch.succeed("link", "Folder/9", "cover", "ImageNote/20")
+    try scratch.succeed("clone", "Folder/9")
+    try scratch.write(try scratch.succeed("dump").text, to: "dump.ndjson")
+    let again = try scratch.run(second + ["--json", "load", scratch.file("dump.ndjson")])
+    #expect(again.code == 0, "\(again.errors)")
+    try scratch.succeed("check")
+  }
+
+  @Test("a model that does not fit is an error with the versions to choose from, a line for each")
+  func versions() throws {
+    let (scratch, path) = try place()
+    let other = scratch.file("Fixture.xcdatamodeld/Fixture 2.xcdatamodel")
+    try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: true)
+    try Data("<model><entity name=\"Other\"/></model>".utf8).write(to: URL(fileURLWithPath: other + "/contents"))
+    let model = scratch.file("Fixture.xcdatamodeld")
+    let mismatch = try scratch.tool("import", "--model", model, "--model-version", "Fixture 2", path)
+    #expect(
+      mismatch.code == 1 && mismatch.errors.hasSuffix("(--model-version):\n  Fixture 2\n  Fixture\n"),
+      "\(mismatch.errors)")
+    let unknown = try scratch.tool("import", "--model", model, "--model-version", "Fixture 3", path)
+    #expect(unknown.code == 1 && unknown.errors.hasSuffix("--to):\n  Fixture 2\n  Fixture\n"), "\(unknown.errors)")
+    let json = try scratch.tool("import", "--json", "--model", model, "--model-version", "Fixture 3", path).error()
+    #expect(json["choices"] as? [String] == ["Fixture 2", "Fixture"] && json["kind"] as? String == "unknownVersion")
+  }
+
+  @Test("compiled models, wherever a model is read")
+  func compiled() throws {
+    let (scratch, path) = try place()
+    let bundle = scratch.file("Fixture.momd")
+    try FileManager.default.createDirectory(atPath: bundle, withIntermediateDirectories: true)
+    var entities = CoreDataFixture.model.entities
+    entities.append(EntityDescription(name: "Added", attributes: [AttributeDescription("name", .string)]))
+    let first = ManagedObjectModel(
+      name: "Fixture", versionIdentifier: "Fixture", entities: CoreDataFixture.model.entities)
+    let second = ManagedObjectModel(name: "Fixture", versionIdentifier: "Fixture 2", entities: entities)
+    for (model, isXML) in [(first, true), (second, false)] {
+      try Data(ModelArchiveWriter.bytes(model, .init(usesProxies: true, isXML: isXML))).write(
+        to: URL(fileURLWithPath: "\(bundle)/\(model.versionIdentifier).mom"))
+    }
+    try Data(ModelArchiveWriter.versionInfo([first, second], current: "Fixture 2")).write(
+      to: URL(fileURLWithPath: bundle + "/VersionInfo.plist"))
+    let one = bundle + "/Fixture.mom"
+    let source = scratch.file("Fixture.xcdatamodeld")
+    // The source has no delete rules.
+    let shown = try scratch.succeed("model", "show", one).text
+    #expect(shown.contains("PinnedNote"))
+    #expect(try scratch.succeed("model", "lint", bundle).code == 0)
+    #expect(try scratch.tool("model", "diff", one, bundle, "--exit-code").code == 5)
+    #expect(try scratch.succeed("model", "diff", one, bundle).text == "+ Added\n")
+    #expect(!(try scratch.succeed("model", "diff", one, source).text.contains("type")))
+    try scratch.succeed("model", "generate", bundle, "-o", scratch.file("generated"))
+    #expect(FileManager.default.fileExists(atPath: scratch.file("generated/Added.swift")))
+    let made = try scratch.tool("import", "--json", "--model", bundle, "--model-version", "Fixture", path)
+    #expect(try made.code == 0 && made.json()["objects"] as? Int == 15, "\(made.errors)")
+    try scratch.succeed("migrate", "--model", bundle, "--plan")
+    try scratch.succeed("migrate", "--model", bundle)
+    #expect(try scratch.succeed("insert", "Added", "name=x").text.contains("Added/1"))
+    try scratch.succeed("check")
+    let other = try scratch.run(["--store", scratch.file("other"), "init", "--json", "--model", one])
+    #expect(try other.code == 0 && other.json()["modelVersion"] as? String == "Fixture", "\(other.errors)")
+  }
+
   @Test("wrong usage, and databases that are none")
   func usage() throws {
     let (scratch, path) = try place()

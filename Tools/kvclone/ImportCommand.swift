@@ -9,12 +9,15 @@ struct ImportCommand: ToolCommand {
       The database is only read, with its -wal and the files in its .NAME_SUPPORT folder; quit the app first, or copy all of them. There \
       must be nothing at the store's path; the new store appears there when it is complete.
 
-      Objects keep their keys: the row of ZNOTE with Z_PK 12 is Note/12. The store's own model has no bounds of values, no fetch indexes \
-      and no fetch requests; --model takes them from the app's. The history of changes and CloudKit's tables are left out.
+      Objects keep their keys: the row of ZNOTE with Z_PK 12 is Note/12. The history of changes and CloudKit's tables are left out.
+
+      Values are read as Core Data reads them. A value or link that it could not use ends the import, and so does a broken rule of the \
+      model, such as a required attribute that is NULL; --skip-broken keeps the objects and lists what is wrong with them.
       """,
     examples: [
       "kvclone import --plan App.sqlite",
       "kvclone -s app.kvclone import App.sqlite --model App.xcdatamodeld",
+      "kvclone -s app.kvclone import App.sqlite --model App.app/App.momd --model-version \"App 2\"",
       "kvclone -s app.kvclone import App.sqlite --skip-broken --json",
     ])
 
@@ -25,8 +28,8 @@ struct ImportCommand: ToolCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The model that wrote the database: a .xcdatamodeld or .xcdatamodel folder (default: the one in the database).",
-      valueName: "path"), completion: .directory)
+      "The model that wrote the database: \(ModelPath.forms) (default: the one in the database).",
+      valueName: "path"), completion: ModelPath.completion)
   var model: String?
 
   @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
@@ -34,7 +37,7 @@ struct ImportCommand: ToolCommand {
 
   @Flag(
     name: .customLong("skip-broken"),
-    help: "Leave out rows, values and links that are broken, tell which, and end with exit code 3.")
+    help: "Import objects without broken values and links, list those, and end with exit code 3.")
   var skipsBroken = false
 
   @Flag(
@@ -66,14 +69,16 @@ struct ImportCommand: ToolCommand {
       bar.update(
         UInt64(progress.completed), phase: progress.phase.rawValue, of: progress.total.map { UInt64($0) })
     }
-    let report = try Interruption.cancelling(cancellation.cancel) {
-      defer { bar.finish() }
-      guard let path, !isPlan else {
-        return try ObjectStore.planCoreDataImport(
+    let report = try namingVersions {
+      try Interruption.cancelling(cancellation.cancel) {
+        defer { bar.finish() }
+        guard let path, !isPlan else {
+          return try ObjectStore.planCoreDataImport(
+            from: database, options: settings, progress: show, cancellation: cancellation)
+        }
+        return try ObjectStore.importCoreData(
           from: database, to: path, options: settings, progress: show, cancellation: cancellation)
       }
-      return try ObjectStore.importCoreData(
-        from: database, to: path, options: settings, progress: show, cancellation: cancellation)
     }
     let output = Output()
     if global.json {
@@ -89,6 +94,22 @@ struct ImportCommand: ToolCommand {
   /// How many skipped things are written in full. A plan lists more, because all of them are reasons.
   private var shownSkipped: Int { isPlan ? 100 : 20 }
 
+  /// Runs an import, and names the versions to choose from where the model does not fit.
+  private func namingVersions<R>(_ body: () throws -> R) throws -> R {
+    do {
+      return try body()
+    } catch let error as CoreDataImportError {
+      guard error.kind == .modelMismatch, let model, let versions = try? ManagedObjectModel.modelVersions(at: model),
+        versions.names.count > 1
+      else { throw error }
+      var failure = Failure(
+        error.kindName, "\(error.message); versions of \(model) (--model-version):", entity: error.entity,
+        property: error.property, object: error.object)
+      failure.choices = versions.names
+      throw failure
+    }
+  }
+
   private func writeText(_ report: CoreDataImportReport, _ path: String?, _ output: Output) throws {
     let verb = isPlan && !skipsBroken ? "would be refused" : "skipped"
     for skipped in report.skipped.prefix(shownSkipped) {
@@ -96,6 +117,14 @@ struct ImportCommand: ToolCommand {
     }
     if report.skippedCount > shownSkipped {
       try output.line("and \(report.skippedCount - shownSkipped) more")
+    }
+    for conversion in report.conversions.prefix(shownSkipped) {
+      try output.line(
+        "converted: \(conversion.object) \(conversion.property): of another type than the attribute, read as Core Data does"
+      )
+    }
+    if report.conversionCount > shownSkipped {
+      try output.line("and \(report.conversionCount - shownSkipped) more")
     }
     if !global.quiet {
       let objects = "\(Text.count(report.objectCount, "object")), \(Text.count(report.linkCount, "link"))"
@@ -153,6 +182,17 @@ struct ImportCommand: ToolCommand {
       json.nullable("property", skipped.error.property)
       json.member("wholeObject", skipped.isWholeObject)
       json.member("message", skipped.error.message)
+      json.endObject()
+    }
+    json.endArray()
+    json.member("conversionCount", report.conversionCount)
+    json.key("conversions")
+    json.beginArray()
+    for conversion in report.conversions {
+      json.beginObject()
+      json.member("entity", conversion.entity)
+      json.member("object", conversion.object)
+      json.member("property", conversion.property)
       json.endObject()
     }
     json.endArray()

@@ -35,7 +35,7 @@ public struct CoreDataImportError: KVCloneError, Hashable {
     case wrongType
     /// A value does not fit into the attribute's type.
     case outOfRange
-    /// A required attribute is NULL.
+    /// A required attribute is NULL. Objects stay with it: Core Data reads them.
     case requiredValueMissing
     /// Two columns that could both be the property's have a value.
     case ambiguousColumn

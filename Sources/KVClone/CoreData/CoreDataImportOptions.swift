@@ -2,24 +2,40 @@ public import KVCloneModel
 
 /// How a store of Core Data's is imported.
 public struct CoreDataImportOptions: Sendable {
-  /// The model that the store was written with; nil takes the one that the store holds, which lacks bounds of values, fetch indexes
-  /// and fetch requests.
+  /// The model that the store was written with; nil takes the one that the store holds.
   public var model: ManagedObjectModel?
-  /// Leaves out what cannot be taken over, and reports it, instead of refusing the whole store: a row that is no object of the model,
-  /// a value that is none of its attribute's (it becomes nil), a link that leads nowhere, an object that breaks a rule of the model.
+  /// Imports what can be taken over, and reports the rest, instead of refusing the whole store.
+  ///
+  /// A row that is no object of the model is left out. An object stays, whatever is wrong with one of its values or
+  /// links: a value that cannot be read becomes nil, or the default value where the attribute is required; a link that
+  /// leads nowhere is left out; and a value or a list that breaks a rule of the model stays as it is, because Core Data
+  /// checks its rules when it saves only. Of two objects with the same unique values, the one with the greater key
+  /// loses the first of them.
   public var skipsBroken = false
-  /// How many of the things that were skipped are reported one by one.
+  /// How many of the things that were skipped, and of the values that were converted, are reported one by one.
   public var skippedLimit = 1_000
 
   /// The store's own model, and nothing is skipped.
   public init() {}
 }
 
-/// Something that was not taken over because it is broken.
+/// A value that Core Data reads as another one than what is stored, because the column has a value of another type: a
+/// number in text, cut off where the number ends.
+public struct CoreDataConversion: Sendable, Hashable {
+  /// The object's entity.
+  public let entity: String
+  /// The attribute, with a point between a composite one and its element.
+  public let property: String
+  /// The object, `Entity/Z_PK`.
+  public let object: String
+}
+
+/// Something that was not taken over, or breaks a rule of the model.
 public struct CoreDataSkipped: Sendable, Hashable {
   /// What is wrong, as the error would have said it that an import without ``CoreDataImportOptions/skipsBroken`` throws.
   public let error: CoreDataImportError
-  /// Whether the whole object was left out, and not a value or a link of it.
+  /// Whether the whole object was left out. Otherwise it is there, without the value or the link, or with what breaks
+  /// the rule.
   public let isWholeObject: Bool
 }
 
@@ -60,6 +76,10 @@ public struct CoreDataImportReport: Sendable {
   public internal(set) var skipped: [CoreDataSkipped] = []
   /// How much was skipped.
   public internal(set) var skippedCount = 0
+  /// The first of the values that are read as other ones than what is stored, as Core Data reads them.
+  public internal(set) var conversions: [CoreDataConversion] = []
+  /// How many values are.
+  public internal(set) var conversionCount = 0
   /// What has no place in the model: the history of changes, CloudKit's mirror.
   public internal(set) var leftOut: [CoreDataLeftOut] = []
   /// Bytes of the new store's file.
@@ -70,6 +90,11 @@ public struct CoreDataImportReport: Sendable {
   mutating func noteObject(_ entity: String) {
     objectCount += 1
     counts[entity, default: 0] += 1
+  }
+
+  mutating func note(_ conversion: CoreDataConversion, limit: Int) {
+    conversionCount += 1
+    if conversions.count < limit { conversions.append(conversion) }
   }
 
   mutating func noteSkipped(_ error: CoreDataImportError, isWholeObject: Bool, limit: Int) {

@@ -29,7 +29,8 @@ extension CoreDataImportRun {
         try broken(
           CoreDataImportError(
             .invalidKey,
-            "\(join.entity).\(join.description.name): row \(scan.rowID) of \(join.table.name) has no keys of rows; delete it",
+            "\(join.entity).\(join.description.name): row \(scan.rowID) of \(join.table.name) links no keys of objects: "
+              + "\(CoreDataRows.keyLimit); --skip-broken imports the rest without this link",
             entity: join.entity, property: join.description.name), false)
         continue
       }
@@ -84,7 +85,8 @@ extension CoreDataImportRun {
     try broken(
       CoreDataImportError(
         .disagreement,
-        "\(name) \(table.relationship.name): leads to \(target), which does not lead back; make both sides agree",
+        "\(name) \(table.relationship.name): leads to \(target), which does not lead back; make both sides agree in the app, or import "
+          + "them without the link: --skip-broken",
         entity: table.entity, property: table.relationship.name, object: name), false)
   }
 
@@ -138,7 +140,8 @@ extension CoreDataImportRun {
     try broken(
       CoreDataImportError(
         .wrongDestination,
-        "\(object) \(property): leads to \(target), which is of another entity than the relationship's; set it to NULL",
+        "\(object) \(property): leads to \(target), which is of another entity than the relationship's; give the model that wrote the "
+          + "store (--model), or import the object without the link: --skip-broken",
         entity: entity, property: property, object: object), false)
   }
 

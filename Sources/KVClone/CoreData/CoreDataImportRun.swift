@@ -19,9 +19,6 @@ final class CoreDataImportRun {
   let space: ScratchSpace
 
   var report = CoreDataImportReport()
-  /// Keys of objects that broke a rule of the model in an earlier pass, by root entity.
-  private var refused: [String: Set<Int64>] = [:]
-  private var refusals: [CoreDataImportError] = []
   /// By concrete entity: the keys of its objects.
   private(set) var present: [String: SerialSet] = [:]
   /// By entity: what is in ``present`` of it and of those below it, as far as somebody asked.
@@ -46,10 +43,9 @@ final class CoreDataImportRun {
     space = ScratchSpace(directory: scratch)
   }
 
-  /// Forgets what an earlier pass found, but not what it refused.
+  /// Prepares the sets of keys and of links.
   func beginPass() {
     report = source.report()
-    for error in refusals { report.noteSkipped(error, isWholeObject: true, limit: options.skippedLimit) }
     present = [:]
     kinds = [:]
     let entityCount = layout.hierarchies.reduce(0) { $0 + $1.entities.count }
@@ -82,16 +78,12 @@ final class CoreDataImportRun {
     var firstLinks = 0
     for hierarchy in layout.hierarchies {
       defer { firstLinks += hierarchy.toOnes.count }
-      let rows = CoreDataRows(hierarchy: hierarchy, external: source.external, broken: broken)
+      let rows = CoreDataRows(hierarchy: hierarchy, external: source.external, broken: broken) { conversion in
+        self.report.note(conversion, limit: self.options.skippedLimit)
+      }
       let scan = try SQLiteScan(file, hierarchy.table)
       while try scan.next() {
         try step(.objects, report.objectCount, of: total)
-        // What was left out as a whole is not looked at again.
-        if let refused = refused[hierarchy.root], case .integer(let key) = try scan.value(hierarchy.keyColumn),
-          refused.contains(key)
-        {
-          continue
-        }
         guard let row = try rows.object(scan) else { continue }
         try body(row, scan, hierarchy)
         _ = present[row.entity.name]?.insert(UInt64(row.key))
@@ -104,8 +96,8 @@ final class CoreDataImportRun {
   private func note(
     _ target: (toOne: Int, key: Int64, order: Int64?), of row: CoreDataRow, in place: Int
   ) throws {
-    guard target.key > 0, target.key <= CoreDataRows.maximumKey else {
-      return try broken(dangling(row.name, row.entity.name, links[place].relationship.name, "\(target.key)"), false)
+    guard (1...CoreDataRows.maximumKey).contains(target.key) else {
+      return try broken(oversized(row.name, row.entity.name, links[place].relationship.name, target.key), false)
     }
     if links[place].isFromMember {
       try links[place].links.append(owner: target.key, member: row.key, order: target.order)
@@ -123,55 +115,37 @@ final class CoreDataImportRun {
   func dangling(_ object: String, _ entity: String, _ property: String, _ target: String) -> CoreDataImportError {
     CoreDataImportError(
       .danglingReference,
-      "\(object) \(property): leads to the row \(target), which is not there or was left out; set it to NULL",
-      entity: entity, property: property, object: object)
+      "\(object) \(property): leads to the row \(target), which is not there or was left out; --skip-broken imports the object without "
+        + "the link", entity: entity, property: property, object: object)
   }
 
-  // MARK: What the rules of the model refuse
+  /// A row with that key may well be there: it is its key that an import cannot take.
+  private func oversized(_ object: String, _ entity: String, _ property: String, _ key: Int64) -> CoreDataImportError {
+    CoreDataImportError(
+      .invalidKey,
+      "\(object) \(property): leads to a row with the key \(key), and \(CoreDataRows.keyLimit); --skip-broken imports the object without "
+        + "the link", entity: entity, property: property, object: object)
+  }
 
-  /// Notes the objects that a commit refused, to leave them out in the next pass; false where none of them is known.
-  ///
-  /// Of two objects with one value, the one with the greater key goes, unless the other one goes anyway.
-  func refuse(_ error: ValidationError) -> Bool {
-    var isAnyNew = false
-    for issue in error.issues where issue.kind != .uniquenessConflict {
-      if leaveOut(issue.object, issue) { isAnyNew = true }
+  // MARK: Rules of the model
+
+  /// Lists a rule that an object breaks. Required attributes without a value were listed with their rows.
+  func noteKept(_ issue: ValidationIssue) throws {
+    if issue.kind == .requiredValueMissing,
+      let attribute = layout.model.attribute(issue.property, of: issue.entity), !attribute.isDerived,
+      attribute.type != .composite
+    {
+      return
     }
-    for issue in error.issues where issue.kind == .uniquenessConflict {
-      guard let other = issue.other else {
-        if leaveOut(issue.object, issue) { isAnyNew = true }
-        continue
-      }
-      if isLeftOut(issue.object, issue) || isLeftOut(other, issue) { continue }
-      let later = (Self.key(issue.object) ?? 0) > (Self.key(other) ?? 0) ? issue.object : other
-      if leaveOut(later, issue) { isAnyNew = true }
-    }
-    return isAnyNew
+    try broken(Self.refusal(issue), false)
   }
 
-  private static func key(_ object: String) -> Int64? { Int64(object.drop { $0 != "/" }.dropFirst()) }
-
-  private func isLeftOut(_ object: String, _ issue: ValidationIssue) -> Bool {
-    guard let key = Self.key(object), let root = layout.model.rootEntity(of: issue.entity) else { return false }
-    return refused[root]?.contains(key) ?? false
-  }
-
-  private func leaveOut(_ object: String, _ issue: ValidationIssue) -> Bool {
-    guard let key = Self.key(object), let root = layout.model.rootEntity(of: issue.entity),
-      refused[root, default: []].insert(key).inserted
-    else { return false }
-    refusals.append(Self.refusal(issue, of: object))
-    return true
-  }
-
-  /// - Parameter object: the one of the two that goes, where two have the same values.
-  static func refusal(_ issue: ValidationIssue, of object: String? = nil) -> CoreDataImportError {
-    let object = object ?? issue.object
-    let message =
-      object == issue.object
-      ? issue.message : "\(issue.property) of \(object) must be unique, and \(issue.object) has the same values"
+  static func refusal(_ issue: ValidationIssue) -> CoreDataImportError {
+    let remedy =
+      issue.kind == .uniquenessConflict
+      ? "--skip-broken imports the object without the value" : "--skip-broken imports the object as it is"
     return CoreDataImportError(
-      .refused, message, entity: String(object.prefix { $0 != "/" }), property: issue.property, object: object,
+      .refused, "\(issue.message); \(remedy)", entity: issue.entity, property: issue.property, object: issue.object,
       kindName: issue.kind.rawValue)
   }
 

@@ -28,11 +28,14 @@ struct CoreDataRows {
   let hierarchy: CoreDataLayout.Hierarchy
   /// Where the files of externally stored values are.
   let external: CoreDataExternalFiles
-  /// Is asked what becomes of something broken: it throws, or notes it.
+  /// Decides what becomes of something broken: it throws, or notes it.
   let broken: (CoreDataImportError, _ isWholeObject: Bool) throws -> Void
+  /// Notes a value that says less than what is stored.
+  let converted: (CoreDataConversion) -> Void
 
   /// Keys above have no place in the tables of links.
   static let maximumKey = Int64(UInt32.max)
+  static let keyLimit = "objects keep their Z_PK, and an import takes those from 1 to \(maximumKey)"
 
   /// The object of the scan's row; nil where there is none that can be taken over.
   func object(_ scan: SQLiteScan) throws -> CoreDataRow? {
@@ -40,7 +43,9 @@ struct CoreDataRows {
     guard case .integer(let key) = try scan.value(hierarchy.keyColumn), key > 0, key <= Self.maximumKey else {
       try broken(
         CoreDataImportError(
-          .invalidKey, "a row of \(hierarchy.table.name) has a Z_PK that no object can have; correct it", entity: root),
+          .invalidKey,
+          "row \(scan.rowID) of \(hierarchy.table.name): \(Self.keyLimit); --skip-broken imports the others, without this row and "
+            + "the links to it", entity: root, object: "\(root)/\(scan.rowID)"),
         true)
       return nil
     }
@@ -50,9 +55,8 @@ struct CoreDataRows {
       try broken(
         CoreDataImportError(
           .unknownEntity,
-          "\(root)/\(key): its Z_ENT is no entity of \(root)'s table that has objects; correct or delete the row",
-          entity: root,
-          object: "\(root)/\(key)"), true)
+          "\(root)/\(key): its Z_ENT is no entity of \(root)'s table that has objects; give the model that wrote the store (--model), or "
+            + "import the other rows with --skip-broken", entity: root, object: "\(root)/\(key)"), true)
       return nil
     }
     var row = CoreDataRow(entity: entity, key: key)
@@ -60,7 +64,7 @@ struct CoreDataRows {
     do {
       for attribute in entity.attributes {
         property = attribute.description.name
-        guard try read(attribute, scan, into: &row) else { return nil }
+        try read(attribute, scan, into: &row)
       }
       for place in entity.toOnes {
         property = hierarchy.toOnes[place].description.name
@@ -87,8 +91,8 @@ struct CoreDataRows {
       if found != nil {
         try broken(
           failure(
-            .ambiguousColumn, "two columns that could both be meant have a value; set the wrong one to NULL", row,
-            property), false)
+            .ambiguousColumn, "two columns that could both be meant have a value; \(Self.withoutValue)", row, property),
+          false)
         return nil
       }
       found = column
@@ -98,106 +102,172 @@ struct CoreDataRows {
 
   // MARK: Attributes
 
-  /// False where the whole object is left out.
-  private func read(_ attribute: CoreDataLayout.Attribute, _ scan: SQLiteScan, into row: inout CoreDataRow) throws
-    -> Bool
-  {
+  /// What an option does about a value that cannot be read.
+  private static let withoutValue = "--skip-broken imports the object without the value"
+
+  private func read(_ attribute: CoreDataLayout.Attribute, _ scan: SQLiteScan, into row: inout CoreDataRow) throws {
     let description = attribute.description
+    let name = description.name
     if description.type == .composite {
-      let elements = try composite(attribute, scan, row, path: description.name)
+      let elements = try composite(attribute, scan, row, path: name)
       // Its elements may have defaults, but the object has what it has.
-      row.values[description.name] = .some(elements.isEmpty ? nil : .composite(elements))
-      return true
+      row.values[name] = .some(elements.isEmpty ? nil : .composite(elements))
+      return
     }
-    var isPresent = false
-    if let column = try column(attribute.columns, scan, row, description.name) {
-      isPresent = try read(attribute, column, scan, into: &row)
+    guard let column = try column(attribute.columns, scan, row, name) else { return setMissing(description, &row) }
+    if try scan.isNull(column) {
+      if !description.isOptional {
+        let remedy = description.defaultValue == nil ? "leaves it nil" : "gives it the model's default value"
+        try broken(
+          failure(
+            .requiredValueMissing, "is required, and NULL, which Core Data reads as nil; --skip-broken \(remedy)", row,
+            name),
+          false)
+      }
+      return setMissing(description, &row)
     }
-    if isPresent { return true }
-    guard description.isOptional else {
-      try broken(
-        failure(
-          .requiredValueMissing, "is required, and has no value; set one, or make it optional", row, description.name),
-        true)
-      return false
-    }
-    if description.defaultValue != nil { row.values[description.name] = .some(nil) }
-    return true
+    if try !read(attribute, column, scan, into: &row) { setMissing(description, &row) }
   }
 
-  /// False where the attribute is nil.
+  /// Nil, also where a new object would have a default value; where nil breaks a rule, the default value.
+  private func setMissing(_ description: AttributeDescription, _ row: inout CoreDataRow) {
+    if description.defaultValue == nil { return }
+    row.values[description.name] = .some(description.isOptional ? nil : description.defaultValue)
+  }
+
+  /// False where the value cannot be read.
   private func read(
     _ attribute: CoreDataLayout.Attribute, _ column: Int, _ scan: SQLiteScan, into row: inout CoreDataRow
   ) throws -> Bool {
     let description = attribute.description
-    let stored = try scan.value(column)
-    if stored == .null { return false }
-    if attribute.isExternal, try scan.front(column, 1) != nil {
-      return try readExternal(attribute, column, stored, scan, into: &row)
+    if description.type == .binary || description.type == .transformable, let bytes = try StoredBytes(column, scan) {
+      return try readBytes(attribute, column, bytes, scan, into: &row)
     }
-    if description.type == .binary, case .blob(let bytes) = stored, CoreDataValue.externalName(bytes) != nil {
-      try broken(
-        failure(
-          .wrongType,
-          "the name of an external file, and the model does not store the attribute externally; give "
-            + "the model that wrote the store", row, description.name), false)
-      return false
-    }
-    if case .longBlob = stored, description.type == .binary || description.type == .transformable {
-      row.streams.append((description.name, .column(column, skipping: 0)))
+    switch reading(try value(column, scan, of: description), of: description) {
+    case .success(nil): return false
+    case .success(let reading?):
+      row.values[description.name] = reading.value
+      note(reading, description.name, of: row)
       return true
-    }
-    do throws(CoreDataValue.Refusal) {
-      row.values[description.name] = try CoreDataValue.value(stored, of: description)
-      return true
-    } catch {
+    case .failure(let error):
       try broken(refusal(error, row, description.name), false)
       return false
     }
   }
 
-  private func refusal(_ refusal: CoreDataValue.Refusal, _ row: CoreDataRow, _ property: String) -> CoreDataImportError
-  {
-    switch refusal {
-    case .wrongType(let reason): failure(.wrongType, reason, row, property)
-    case .outOfRange(let reason): failure(.outOfRange, reason, row, property)
+  /// The value of a column. Of bytes that are too many for a value, as many as count.
+  private func value(
+    _ column: Int, _ scan: SQLiteScan, of description: AttributeDescription
+  ) throws -> SQLiteValue {
+    let stored = try scan.value(column)
+    guard case .longBlob(let count) = stored else { return stored }
+    switch description.type {
+    case .string, .uri, .binary, .transformable:
+      guard count <= SQLiteScan.textLimit else { return .unreadableText(.length) }
+      return .blob(try scan.front(column, count)?.bytes ?? [])
+    default: return .blob(try scan.front(column, CoreDataValue.numberLimit)?.bytes ?? [])
     }
   }
 
-  /// 01 and the bytes, or 02 and the name of a file; other bytes are values from before the attribute was stored externally.
-  private func readExternal(
-    _ attribute: CoreDataLayout.Attribute, _ column: Int, _ stored: SQLiteValue, _ scan: SQLiteScan,
+  private func reading(
+    _ stored: SQLiteValue, of description: AttributeDescription
+  ) -> Result<CoreDataValue.Reading?, CoreDataValue.Refusal> {
+    do throws(CoreDataValue.Refusal) {
+      return .success(try CoreDataValue.reading(stored, of: description))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func note(_ reading: CoreDataValue.Reading, _ property: String, of row: CoreDataRow) {
+    if reading.isExact { return }
+    converted(CoreDataConversion(entity: row.entity.name, property: property, object: row.name))
+  }
+
+  private func refusal(_ refusal: CoreDataValue.Refusal, _ row: CoreDataRow, _ property: String) -> CoreDataImportError
+  {
+    switch refusal {
+    case .wrongType(let reason): failure(.wrongType, "\(reason); \(Self.withoutValue)", row, property)
+    case .outOfRange(let reason): failure(.outOfRange, "\(reason); \(Self.withoutValue)", row, property)
+    }
+  }
+
+  /// The bytes of a blob, or of a text: SQLite hands over both.
+  private struct StoredBytes {
+    /// The first of them, more than a reference has.
+    let front: [UInt8]
+    let byteCount: Int
+    /// All of them, of a text; a blob's are read when they are needed.
+    let text: [UInt8]?
+
+    /// Nil where the column holds neither.
+    init?(_ column: Int, _ scan: SQLiteScan) throws {
+      if let (bytes, count) = try scan.front(column, 2 * CoreDataValue.externalReferenceLength) {
+        (front, byteCount, text) = (bytes, count, nil)
+        return
+      }
+      var bytes: [UInt8] = []
+      switch try scan.value(column) {
+      case .text(let text): bytes = Array(text.utf8)
+      case .unreadableText(.encoding): try scan.readChunks(column) { bytes += $0 }
+      default: return nil
+      }
+      (front, byteCount, text) = (bytes, bytes.count, bytes)
+    }
+  }
+
+  /// With external storage: 01 and the bytes, or 02 and the name of a file; other bytes are values from before the
+  /// attribute was stored externally. Without, all bytes are the value, whatever they look like: the model decides.
+  private func readBytes(
+    _ attribute: CoreDataLayout.Attribute, _ column: Int, _ stored: StoredBytes, _ scan: SQLiteScan,
     into row: inout CoreDataRow
   ) throws -> Bool {
     let name = attribute.description.name
-    switch stored {
-    case .longBlob:
-      let first = try scan.front(column, 1)?.bytes.first
-      if first != 2, first != 3 {
-        row.streams.append((name, .column(column, skipping: first == 1 ? 1 : 0)))
-        return true
+    let file = stored.byteCount == stored.front.count ? CoreDataValue.externalName(stored.front) : nil
+    var skipped = 0
+    if attribute.isExternal {
+      switch stored.front.first {
+      case 1: skipped = 1
+      case 2, 3:
+        if let file { return try readFile(file, name, into: &row) }
+        try broken(
+          failure(
+            .wrongType,
+            "a reference to its bytes of a kind that is not known here; let the app write the value again, or \(Self.withoutValue)",
+            row, name), false)
+        return false
+      default: break
       }
-    case .blob(let bytes):
-      if bytes.first != 2, bytes.first != 3 {
-        row.values[name] = .binary(Data(bytes.first == 1 ? bytes[1...] : bytes[...]))
-        return true
-      }
-      if let file = CoreDataValue.externalName(bytes) {
-        do {
-          row.streams.append((name, .file(name: file, byteCount: try external.byteCount(of: file))))
-          return true
-        } catch {
-          try broken(failure(.invalidFile, external.advice(error.reason), row, name), false)
-          return false
-        }
-      }
-    default: break
+    } else if attribute.description.type == .binary, let file, external.has(file) {
+      // Only a model that is not the one that wrote the store says so.
+      try broken(
+        failure(
+          .wrongType,
+          "the name of a file that is there, and the model does not store the attribute externally; give the model that wrote the store "
+            + "(--model), or \(Self.withoutValue)", row, name), false)
+      return false
     }
-    try broken(
-      failure(
-        .wrongType, "a reference to its bytes of a kind that is not known here; let the app write the value again", row,
-        name), false)
-    return false
+    let bytes: Data
+    if let text = stored.text {
+      bytes = Data(text.dropFirst(skipped))
+    } else if stored.byteCount > SQLiteScan.inlineLimit {
+      row.streams.append((name, .column(column, skipping: skipped)))
+      return true
+    } else {
+      bytes = Data((try scan.front(column, stored.byteCount)?.bytes ?? []).dropFirst(skipped))
+    }
+    row.values[name] = attribute.description.type == .binary ? .binary(bytes) : .transformable(bytes)
+    return true
+  }
+
+  private func readFile(_ file: String, _ name: String, into row: inout CoreDataRow) throws -> Bool {
+    do {
+      row.streams.append((name, .file(name: file, byteCount: try external.byteCount(of: file))))
+      return true
+    } catch {
+      try broken(failure(.invalidFile, external.advice(error.reason), row, name), false)
+      return false
+    }
   }
 
   private func composite(
@@ -213,16 +283,12 @@ struct CoreDataRows {
         continue
       }
       guard let column = try column(element.columns, scan, row, elementPath) else { continue }
-      var stored = try scan.value(column)
-      if case .longBlob = stored {
-        var bytes: [UInt8] = []
-        try scan.readChunks(column) { bytes.append(contentsOf: $0) }
-        stored = .blob(bytes)
-      }
-      do throws(CoreDataValue.Refusal) {
-        if let value = try CoreDataValue.value(stored, of: element.description) { result[name] = value }
-      } catch {
-        try broken(refusal(error, row, elementPath), false)
+      switch reading(try value(column, scan, of: element.description), of: element.description) {
+      case .success(nil): break
+      case .success(let reading?):
+        result[name] = reading.value
+        note(reading, elementPath, of: row)
+      case .failure(let error): try broken(refusal(error, row, elementPath), false)
       }
     }
     return result
@@ -244,7 +310,11 @@ struct CoreDataRows {
         order = value
       }
       row.targets.append((place, key, order))
-    default: try broken(failure(.wrongType, "something else than the key of a row", row, name), false)
+    default:
+      try broken(
+        failure(
+          .wrongType, "something else than the key of a row; --skip-broken imports the object without the link", row,
+          name), false)
     }
   }
 }
@@ -280,7 +350,11 @@ struct CoreDataExternalFiles {
     try TransferFiles.read(file, body)
   }
 
+  /// Whether there is a file of that name that can be read.
+  func has(_ name: String) -> Bool { (try? byteCount(of: name)) != nil }
+
   func advice(_ reason: String) -> String {
-    "the file with its bytes cannot be read (\(reason)); copy the folder \(folder.split(separator: "/")[0]) along with the database"
+    "the file with its bytes cannot be read (\(reason)); copy the folder \(folder.split(separator: "/")[0]) along with the database, or "
+      + "import the object without the value: --skip-broken"
   }
 }

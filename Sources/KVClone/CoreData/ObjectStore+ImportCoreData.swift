@@ -109,9 +109,6 @@ extension ObjectStore {
     return run.report
   }
 
-  /// A store with more broken objects than this many passes find is given up: each pass finds a thousand.
-  private static let maximumPasses = 32
-
   private static func fill(_ copy: borrowing StoreCopy, _ path: String, _ run: CoreDataImportRun) throws {
     let catalog = try StoreCatalog(new: run.layout.model)
     let environment = try storeErrors { () throws(LMDBError) in
@@ -127,21 +124,17 @@ extension ObjectStore {
     try storage.commit()
     let store = try assemble(engine, path: path, model: nil, options: StoreOptions())
     defer { store.close() }
-    for pass in 1... {
-      run.beginPass()
-      do {
-        try store.write(label: "import") { transaction in
-          transaction.operation = "import"
-          try run.write(&transaction)
-          try run.tell(.commit)
-        }
-        return
-      } catch let error as ValidationError {
-        guard run.options.skipsBroken, pass < maximumPasses, run.refuse(error) else {
-          guard let first = error.issues.first else { throw error }
-          throw CoreDataImportRun.refusal(first)
-        }
+    run.beginPass()
+    do {
+      try store.write(label: "import") { transaction in
+        transaction.operation = "import"
+        try run.write(&transaction)
+        try run.tell(.commit)
+        if run.options.skipsBroken { try transaction.keepBroken(run.noteKept) }
       }
+    } catch let error as ValidationError {
+      guard let first = error.issues.first else { throw error }
+      throw CoreDataImportRun.refusal(first)
     }
   }
 }

@@ -17,6 +17,9 @@ struct PendingChanges {
   var now: Date?
   /// Objects that changed since somebody asked; nil where nobody does.
   var recent: ObjectSet?
+  /// Whether the objects are kept as they are, whatever rules of the model they break: an import has listed those
+  /// before.
+  var keepsBrokenObjects = false
   /// What hooks refused, for the commit to tell.
   var refusals: [ValidationIssue] = []
   /// Values of transient attributes (R20): they live as long as the transaction.

@@ -20,6 +20,7 @@ extension Session {
 
   /// Calls `body` with the broken rules of each changed object that has any, until it returns false.
   borrowing func validateChanges(_ body: ([ValidationIssue]) -> Bool) throws(StoreError) {
+    if changes.keepsBrokenObjects { return }
     var patterns = TextPatterns()
     for set in [changes.inserted, changes.updated] {
       for (rootCode, serials) in set.sets.enumerated() {

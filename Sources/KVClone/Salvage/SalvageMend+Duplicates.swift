@@ -21,7 +21,7 @@ extension SalvageMend {
 }
 
 /// What an object can do without, so that its values are others.
-private enum Surrender {
+enum Surrender {
   case value(CompiledAttribute)
   case link(CompiledRelationship, ObjectID)
 }
@@ -91,7 +91,7 @@ extension Session {
   }
 
   /// The first of the values that is the object's own, else what the first of the derived ones is made of.
-  private borrowing func surrender(
+  borrowing func surrender(
     _ id: ObjectID, _ entity: CompiledEntity, _ constraint: CompiledConstraint
   ) throws(StoreError) -> Surrender? {
     for column in constraint.columns {

@@ -90,9 +90,6 @@ extension CoreDataLayout {
       try builder.build()
     }
     try builder.requireOrder()
-    if !isModelComplete {
-      for hierarchy in builder.hierarchies { try Self.requireMarked(store.file, hierarchy) }
-    }
     self.model = builder.model
     hierarchies = builder.hierarchies
     joins = builder.joins
@@ -101,34 +98,5 @@ extension CoreDataLayout {
       let isCloud = row.number >= CoreDataStore.firstCloudNumber
       return LeftOut(name: row.name, reason: isCloud ? "CloudKit's mirror" : "the history of changes")
     }
-  }
-
-  /// Refuses a store whose own model does not mark an attribute, all of whose values look like externally stored ones: what was
-  /// taken for bytes would be the name of a file.
-  private static func requireMarked(_ file: SQLiteFile, _ hierarchy: Hierarchy) throws {
-    var names: [Int: (entity: String, attribute: String)] = [:]
-    for entity in hierarchy.entities.values {
-      try file.checkCancelled()
-      for attribute in entity.attributes where attribute.description.type == .binary && !attribute.isExternal {
-        for column in attribute.columns { names[column] = (entity.name, attribute.description.name) }
-      }
-    }
-    if names.isEmpty { return }
-    var used: Set<Int> = []
-    let scan = try SQLiteScan(file, hierarchy.table)
-    while try scan.next(), !names.isEmpty {
-      for column in names.keys {
-        guard let (front, count) = try scan.front(column, 2) else { continue }
-        used.insert(column)
-        let isReference = front.first == 2 && count == CoreDataValue.externalReferenceLength
-        if front.first != 1, !isReference { names[column] = nil }
-      }
-    }
-    guard let column = used.filter({ names[$0] != nil }).min(), let name = names[column] else { return }
-    throw CoreDataStoreError(
-      .modelMismatch,
-      "the values of \(name.entity).\(name.attribute) look like externally stored ones, which the model in the store does not say; "
-        + "give the app's model: --model X.xcdatamodeld",
-      entity: name.entity, property: name.attribute)
   }
 }

@@ -1,7 +1,12 @@
 import Foundation
 package import KVCloneModel
 
-/// How Core Data keeps an attribute's value in a column.
+/// How Core Data reads an attribute's value from a column.
+///
+/// Core Data asks SQLite for the C type that an attribute's type needs (`sqlite3_column_int64`, `_double`, `_text`,
+/// `_blob`), and takes what SQLite converts the stored value to: the number that a text begins with, the digits of a
+/// number as text, the bytes of a text. The table is in FromCoreData.md. A value that has no place in the attribute's
+/// type is refused, where Core Data would cut it off or read beyond it.
 package enum CoreDataValue {
   /// Why a column's value is none of the attribute.
   package enum Refusal: Error, Sendable {
@@ -9,8 +14,17 @@ package enum CoreDataValue {
     case outOfRange(String)
   }
 
+  /// A value as it is read.
+  package struct Reading: Hashable, Sendable {
+    package let value: AttributeValue
+    /// Whether it says all that is stored.
+    package let isExact: Bool
+  }
+
   /// A decimal number has 38 digits, and at most 165 with all zeros written out.
   private static let longestDecimal = 400
+  /// Bytes of a value that may be a number: SQLite reads those that a text begins with.
+  package static let numberLimit = 1_024
 
   /// Bytes of a reference to a file: 02, a name, and a zero byte.
   package static let externalReferenceLength = 38
@@ -19,6 +33,13 @@ package enum CoreDataValue {
   package static func value(
     _ stored: SQLiteValue, of attribute: AttributeDescription
   ) throws(Refusal) -> AttributeValue? {
+    try reading(stored, of: attribute)?.value
+  }
+
+  /// As `value`, with what became of it.
+  package static func reading(
+    _ stored: SQLiteValue, of attribute: AttributeDescription
+  ) throws(Refusal) -> Reading? {
     if stored == .null { return nil }
     if case .unreadableText(let problem) = stored {
       switch problem {
@@ -27,29 +48,27 @@ package enum CoreDataValue {
       }
     }
     switch attribute.type {
-    case .integer16: return .integer(try integer(stored, Int64(Int16.min)...Int64(Int16.max)))
-    case .integer32: return .integer(try integer(stored, Int64(Int32.min)...Int64(Int32.max)))
-    case .integer64: return .integer(try integer(stored, Int64.min...Int64.max))
+    case .integer16: return try integer(stored, Int64(Int16.min)...Int64(Int16.max))
+    case .integer32: return try integer(stored, Int64(Int32.min)...Int64(Int32.max))
+    case .integer64: return try integer(stored, Int64.min...Int64.max)
     case .boolean:
-      switch try integer(stored, Int64.min...Int64.max) {
-      case 0: return .boolean(false)
-      case 1: return .boolean(true)
-      default: throw .outOfRange("a number other than 0 and 1")
-      }
-    case .double: return .double(try real(stored, "a number"))
+      let (number, isExact) = try SQLiteNumber.integer(stored)
+      return Reading(value: .boolean(number != 0), isExact: isExact && (0...1).contains(number))
+    case .double:
+      let (number, isExact) = try SQLiteNumber.real(stored)
+      return Reading(value: .double(number), isExact: isExact)
     case .float:
-      let value = try real(stored, "a number")
-      let float = Float(value)
-      if value.isFinite, !float.isFinite { throw .outOfRange("a number too large for a Float") }
-      return .float(float)
-    case .date: return .date(Date(timeIntervalSinceReferenceDate: try real(stored, "seconds since 2001")))
-    case .decimal: return .decimal(try decimal(stored))
-    case .string: return .string(try text(stored, "text"))
-    case .uri: return .uri(try text(stored, "the text of a URI"))
-    case .uuid: return .uuid(try uuid(stored))
-    case .binary, .transformable:
-      guard case .blob(let bytes) = stored else { throw wrongType(stored, "bytes") }
-      return attribute.type == .binary ? .binary(Data(bytes)) : .transformable(Data(bytes))
+      let (number, isExact) = try SQLiteNumber.real(stored)
+      return Reading(value: .float(Float(number)), isExact: isExact && Float(number).isFinite == number.isFinite)
+    case .date:
+      let (number, isExact) = try SQLiteNumber.real(stored)
+      return Reading(value: .date(Date(timeIntervalSinceReferenceDate: number)), isExact: isExact)
+    case .decimal: return Reading(value: .decimal(try decimal(stored)), isExact: true)
+    case .string: return Reading(value: .string(try text(stored)), isExact: true)
+    case .uri: return Reading(value: .uri(try text(stored)), isExact: true)
+    case .uuid: return Reading(value: .uuid(try uuid(stored)), isExact: true)
+    case .binary: return Reading(value: .binary(Data(try bytes(stored))), isExact: true)
+    case .transformable: return Reading(value: .transformable(Data(try bytes(stored))), isExact: true)
     case .composite, .undefined: throw wrongType(stored, "nothing")
     }
   }
@@ -69,36 +88,41 @@ package enum CoreDataValue {
     return isPlain ? String(decoding: name, as: UTF8.self) : nil
   }
 
-  private static func wrongType(_ stored: SQLiteValue, _ wanted: String) -> Refusal {
+  fileprivate static func wrongType(_ stored: SQLiteValue, _ wanted: String) -> Refusal {
     .wrongType("\(stored.kind) where \(wanted) belongs")
   }
 
-  private static func integer(_ stored: SQLiteValue, _ range: ClosedRange<Int64>) throws(Refusal) -> Int64 {
-    let value: Int64
-    switch stored {
-    case .integer(let number): value = number
-    case .real(let number):
-      guard let exact = Int64(exactly: number) else { throw wrongType(stored, "an integer") }
-      value = exact
-    default: throw wrongType(stored, "an integer")
-    }
-    guard range.contains(value) else {
+  /// Core Data would keep the lower bits of a number that is too large.
+  private static func integer(_ stored: SQLiteValue, _ range: ClosedRange<Int64>) throws(Refusal) -> Reading {
+    let (number, isExact) = try SQLiteNumber.integer(stored)
+    guard range.contains(number) else {
       throw .outOfRange("an integer outside \(range.lowerBound) … \(range.upperBound)")
     }
-    return value
+    return Reading(value: .integer(number), isExact: isExact)
   }
 
-  private static func real(_ stored: SQLiteValue, _ wanted: String) throws(Refusal) -> Double {
+  private static func text(_ stored: SQLiteValue) throws(Refusal) -> String {
     switch stored {
-    case .integer(let number): return Double(number)
-    case .real(let number): return number
-    default: throw wrongType(stored, wanted)
+    case .text(let text): return text
+    case .integer(let number): return String(number)
+    case .real(let number): return SQLiteNumber.text(number)
+    case .blob(let bytes):
+      guard let text = String(validating: bytes, as: UTF8.self) else {
+        throw .wrongType("bytes that are no UTF-8 where text belongs")
+      }
+      return text
+    case .longBlob, .null, .unreadableText: throw wrongType(stored, "text")
     }
   }
 
-  private static func text(_ stored: SQLiteValue, _ wanted: String) throws(Refusal) -> String {
-    guard case .text(let text) = stored else { throw wrongType(stored, wanted) }
-    return text
+  private static func bytes(_ stored: SQLiteValue) throws(Refusal) -> [UInt8] {
+    switch stored {
+    case .blob(let bytes): return bytes
+    case .text(let text): return Array(text.utf8)
+    case .integer(let number): return Array(String(number).utf8)
+    case .real(let number): return Array(SQLiteNumber.text(number).utf8)
+    case .longBlob, .null, .unreadableText: throw wrongType(stored, "bytes")
+    }
   }
 
   private static func decimal(_ stored: SQLiteValue) throws(Refusal) -> Decimal {
@@ -109,7 +133,8 @@ package enum CoreDataValue {
         throw .outOfRange("a number that a Decimal does not reach")
       }
       return value
-    case .text(let text):
+    case .text, .blob:
+      let text = try text(stored)
       guard text.utf8.count <= longestDecimal else { throw .outOfRange("text that is longer than any decimal number") }
       if text.uppercased() == "NAN" { return .nan }
       guard isDecimal(text), let value = Decimal(string: text), !value.isNaN else {
@@ -123,36 +148,111 @@ package enum CoreDataValue {
   /// Whether it is a sign, digits, a point, digits, and an exponent, of which only some digits have to be there. Decimal takes a lone
   /// sign, and the beginning of anything, for a number.
   private static func isDecimal(_ text: String) -> Bool {
-    var rest = Array(text.utf8)[...]
-    func skip(_ bytes: String) -> Int {
-      let part = rest.prefix { bytes.utf8.contains($0) }
-      rest = rest.dropFirst(part.count)
-      return part.count
-    }
-    let digits = "0123456789"
-    guard skip("+-") <= 1 else { return false }
-    var count = skip(digits)
-    if rest.first == UInt8(ascii: ".") {
-      rest = rest.dropFirst()
-      count += skip(digits)
-    }
-    guard count > 0 else { return false }
-    if skip("eE") == 1 {
-      guard skip("+-") <= 1, skip(digits) > 0 else { return false }
-    }
-    return rest.isEmpty
+    let bytes = Array(text.utf8)
+    return bytes.first.map { $0 > UInt8(ascii: " ") } ?? false && SQLiteNumber.prefix(bytes)?.end == bytes.count
   }
 
   private static func uuid(_ stored: SQLiteValue) throws(Refusal) -> UUID {
+    if case .text(let text) = stored, let value = UUID(uuidString: text) { return value }
     switch stored {
-    case .blob(let bytes) where bytes.count == 16:
-      return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+    case .blob(let bytes) where bytes.count == 16: return uuid(bytes)
+    case .text(let text) where text.utf8.count == 16: return uuid(Array(text.utf8))
     case .blob: throw .wrongType("bytes that are not the 16 of a UUID")
-    case .text(let text):
-      guard let value = UUID(uuidString: text) else { throw .wrongType("text that is no UUID") }
-      return value
+    case .text: throw .wrongType("text that is no UUID")
     default: throw wrongType(stored, "the 16 bytes of a UUID")
     }
+  }
+
+  private static func uuid(_ bytes: [UInt8]) -> UUID {
+    bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+  }
+}
+
+/// Numbers as SQLite converts them.
+enum SQLiteNumber {
+  /// As `sqlite3_column_int64`: a floating-point number is cut off at the point, and at the ends of the range; of a
+  /// text, the whole number that it begins with counts, else 0; bytes are a text.
+  static func integer(_ stored: SQLiteValue) throws(CoreDataValue.Refusal) -> (number: Int64, isExact: Bool) {
+    switch stored {
+    case .integer(let number): return (number, true)
+    case .real(let number):
+      return (Int64(exactly: number.rounded(.towardZero)) ?? (number < 0 ? .min : .max), Int64(exactly: number) != nil)
+    case .text(let text): return wholeNumber(Array(text.utf8))
+    case .blob(let bytes): return wholeNumber(bytes)
+    case .longBlob, .null, .unreadableText: throw CoreDataValue.wrongType(stored, "an integer")
+    }
+  }
+
+  /// As `sqlite3_column_double`: of a text, the number that it begins with counts, else 0; bytes are a text.
+  static func real(_ stored: SQLiteValue) throws(CoreDataValue.Refusal) -> (number: Double, isExact: Bool) {
+    switch stored {
+    case .integer(let number): return (Double(number), Int64(exactly: Double(number)) == number)
+    case .real(let number): return (number, true)
+    case .text(let text): return number(Array(text.utf8))
+    case .blob(let bytes): return number(bytes)
+    case .longBlob, .null, .unreadableText: throw CoreDataValue.wrongType(stored, "a number")
+    }
+  }
+
+  private static func wholeNumber(_ bytes: [UInt8]) -> (number: Int64, isExact: Bool) {
+    guard let prefix = prefix(bytes) else { return (0, false) }
+    let digits = String(decoding: bytes[prefix.start..<prefix.whole], as: UTF8.self)
+    guard prefix.hasWholeDigits else { return (0, false) }
+    guard let number = Int64(digits) else { return (digits.hasPrefix("-") ? .min : .max, false) }
+    return (number, prefix.whole == bytes.count)
+  }
+
+  private static func number(_ bytes: [UInt8]) -> (number: Double, isExact: Bool) {
+    guard let prefix = prefix(bytes),
+      let number = Double(String(decoding: bytes[prefix.start..<prefix.end], as: UTF8.self))
+    else { return (0, false) }
+    return (number, prefix.end == bytes.count)
+  }
+
+  /// The number that a text begins with, behind white space: a sign, digits, a point, digits, and an exponent, of which
+  /// only some digits have to be there. Nil where it begins with none.
+  static func prefix(
+    _ bytes: [UInt8]
+  ) -> (start: Int, whole: Int, hasWholeDigits: Bool, end: Int)? {
+    var place = bytes.firstIndex { !(9...13).contains($0) && $0 != 32 } ?? bytes.count
+    func isDigit(_ place: Int) -> Bool {
+      place < bytes.count && (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[place])
+    }
+    func has(_ text: String, at place: Int) -> Bool { place < bytes.count && text.utf8.contains(bytes[place]) }
+    let start = place
+    if has("+-", at: place) { place += 1 }
+    let first = place
+    while isDigit(place) { place += 1 }
+    let whole = place
+    var count = place - first
+    if has(".", at: place) {
+      place += 1
+      while isDigit(place) {
+        place += 1
+        count += 1
+      }
+    }
+    guard count > 0 else { return nil }
+    var end = place
+    if has("eE", at: place) {
+      var exponent = place + 1
+      if has("+-", at: exponent) { exponent += 1 }
+      let digits = exponent
+      while isDigit(exponent) { exponent += 1 }
+      if exponent > digits { end = exponent }
+    }
+    return (start, whole, whole > first, end)
+  }
+
+  /// As `sqlite3_column_text`: 15 digits, always with a point.
+  static func text(_ number: Double) -> String {
+    if number.isInfinite { return number < 0 ? "-Inf" : "Inf" }
+    // Zero has no sign there.
+    if number == 0 { return "0.0" }
+    let text = String(format: "%.15g", number)
+    if text.contains(".") { return text }
+    guard let exponent = text.firstIndex(of: "e") else { return text + ".0" }
+    return text[..<exponent] + ".0" + text[exponent...]
   }
 }
 
