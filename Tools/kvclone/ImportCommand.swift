@@ -52,7 +52,9 @@ struct ImportCommand: ToolCommand {
     if modelVersion != nil, model == nil { throw ValidationError("--model-version is of no use without --model") }
   }
 
-  func run() throws {
+  func run() throws { try namingVersions { try runImport() } }
+
+  private func runImport() throws {
     // A plan may do without: then nothing can stand at the path.
     let path = isPlan ? try? global.storePath() : try global.storePath()
     var options = CoreDataImportOptions()
@@ -69,16 +71,14 @@ struct ImportCommand: ToolCommand {
       bar.update(
         UInt64(progress.completed), phase: progress.phase.rawValue, of: progress.total.map { UInt64($0) })
     }
-    let report = try namingVersions {
-      try Interruption.cancelling(cancellation.cancel) {
-        defer { bar.finish() }
-        guard let path, !isPlan else {
-          return try ObjectStore.planCoreDataImport(
-            from: database, options: settings, progress: show, cancellation: cancellation)
-        }
-        return try ObjectStore.importCoreData(
-          from: database, to: path, options: settings, progress: show, cancellation: cancellation)
+    let report = try Interruption.cancelling(cancellation.cancel) {
+      defer { bar.finish() }
+      guard let path, !isPlan else {
+        return try ObjectStore.planCoreDataImport(
+          from: database, options: settings, progress: show, cancellation: cancellation)
       }
+      return try ObjectStore.importCoreData(
+        from: database, to: path, options: settings, progress: show, cancellation: cancellation)
     }
     let output = Output()
     if global.json {
@@ -95,9 +95,9 @@ struct ImportCommand: ToolCommand {
   private var shownSkipped: Int { isPlan ? 100 : 20 }
 
   /// Runs an import, and names the versions to choose from where the model does not fit.
-  private func namingVersions<R>(_ body: () throws -> R) throws -> R {
+  private func namingVersions(_ body: () throws -> Void) throws {
     do {
-      return try body()
+      try body()
     } catch let error as CoreDataImportError {
       guard error.kind == .modelMismatch, let model, let versions = try? ManagedObjectModel.modelVersions(at: model),
         versions.names.count > 1
