@@ -31,7 +31,7 @@ extension ManagedObjectModel {
     do {
       try manager.createDirectory(atPath: path, withIntermediateDirectories: false)
     } catch {
-      throw .unwritable(path: path, reason: (error as NSError).localizedDescription)
+      throw .unwritable(path: path, reason: FileProblem.reason(error))
     }
     do {
       try manager.createDirectory(atPath: "\(path)/\(files.version)", withIntermediateDirectories: false)
@@ -39,7 +39,7 @@ extension ManagedObjectModel {
       try Data(files.current.utf8).write(to: URL(fileURLWithPath: "\(path)/.xccurrentversion"))
     } catch {
       try? manager.removeItem(atPath: path)
-      throw .unwritable(path: path, reason: (error as NSError).localizedDescription)
+      throw .unwritable(path: path, reason: FileProblem.reason(error))
     }
   }
 

@@ -232,7 +232,7 @@ struct ModelBundle {
     do {
       return try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
     } catch {
-      throw .unreadable(path: folder, reason: (error as NSError).localizedDescription)
+      throw .unreadable(path: folder, reason: FileProblem.reason(error))
     }
   }
 
@@ -256,7 +256,7 @@ struct ModelBundle {
     } catch let error as ModelFileError {
       throw error
     } catch {
-      throw .unreadable(path: file, reason: (error as NSError).localizedDescription)
+      throw .unreadable(path: file, reason: FileProblem.reason(error))
     }
   }
 }

@@ -131,7 +131,7 @@ extension ModelFileError: CustomStringConvertible {
   private var explanation: String {
     switch self {
     case .notFound: "there is nothing; check the path"
-    case .unreadable(_, let reason): "cannot be read (\(reason)); check the permissions"
+    case .unreadable(_, let reason): "cannot be read (\(reason)); \(FileProblem.advice(reason))"
     case .notAModel:
       "is no Core Data model; give the path of a .xcdatamodeld or .xcdatamodel folder, or of a compiled model: .momd, .mom or .omo"
     case .unreadableArchive(_, let reason):
@@ -161,7 +161,7 @@ extension ModelFileError: CustomStringConvertible {
     case .notAMapping: "is no mapping model; give the path of a .xcmappingmodel folder with a file 'xcmapping.xml'"
     case .brokenMapping(_, let line, let reason): "line \(line): \(reason); make the mapping model anew with Xcode"
     case .alreadyExists: "there is something already; name a path where nothing is"
-    case .unwritable(_, let reason): "cannot be written (\(reason)); check the path and its permissions"
+    case .unwritable(_, let reason): "cannot be written (\(reason)); \(FileProblem.advice(reason))"
     case .inexpressible(_, let entity, let property, let reason):
       "\([entity, property].compactMap { $0 }.joined(separator: ".")) \(reason)".trimmingPrefix(" ").description
     }

@@ -36,7 +36,7 @@ final class CommitLogFile: @unchecked Sendable {
     if try byteCount() >= Self.firstLength, try head() != nil { return }
     let code = extend(to: Self.firstLength)
     if code != 0 {
-      throw code == ENOSPC || code == EDQUOT ? .diskFull : LMDBError(code: code, operation: "write to commit.log")
+      throw LMDBError(code: code, operation: "write to commit.log")
     }
     if fsync(descriptor) != 0 || fsync(directory) != 0 { throw LMDBError(code: errno, operation: "fsync") }
   }

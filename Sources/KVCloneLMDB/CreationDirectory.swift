@@ -49,6 +49,13 @@ struct CreationDirectory: ~Copyable {
     isPublished = true
   }
 
+  /// Moves the finished `data.mdb` into a directory that is there and empty. Its name appearing there is the creation. Throws
+  /// `storeExists` if another creation was faster.
+  consuming func publishData(into directory: String) throws(LMDBError) {
+    try FileSystem.renameWithoutReplacing(paths.data, to: directory + "/data.mdb")
+    try FileSystem.fsyncDirectory(directory)
+  }
+
   /// The same without `writer.lock`: what gets the name is `data.mdb` alone, on the disk.
   ///
   /// - Parameter data: a descriptor of `data.mdb` that has been marked (`markBuilding`) since the file was made, which says in
@@ -72,9 +79,7 @@ struct CreationDirectory: ~Copyable {
 
   /// Removes the directories of creations of this store that ended before they were done. What cannot be removed stays.
   static func sweep(for store: StorePaths) {
-    let prefix = prefix("", store.name).dropFirst()
-    for name in FileSystem.names(inDirectory: store.parent) where name.hasPrefix(prefix) {
-      if name.utf8.count != prefix.utf8.count + 6 { continue }
+    for name in FileSystem.names(inDirectory: store.parent) where isName(name, of: store.name) {
       let paths = StorePaths(store.parent + "/" + name)
       guard let facts = try? FileSystem.facts(paths.directory), facts.kind == .directory, facts.owner == geteuid()
       else { continue }
@@ -126,6 +131,12 @@ struct CreationDirectory: ~Copyable {
       FileSystem.removeFile(path)
     }
     FileSystem.removeEmptyDirectory(paths.directory)
+  }
+
+  /// Whether a name in a directory is that of a creation of `store` in the same directory.
+  static func isName(_ name: String, of store: String) -> Bool {
+    let prefix = prefix("", store).dropFirst()
+    return name.hasPrefix(prefix) && name.utf8.count == prefix.utf8.count + 6
   }
 
   private static func prefix(_ parent: String, _ name: String) -> String { "\(parent)/.\(name).creating-" }

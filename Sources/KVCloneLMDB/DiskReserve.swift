@@ -48,7 +48,8 @@ extension WriterLockFile {
     if takesAway {
       if isKept, hasLittleRoom() { _ = kvclone_give_up_room(descriptor) }
     } else if !isKept, grows() {
-      if LMDBError.isDiskFull(kvclone_keep_room(descriptor, Int64(Self.start), Int64(size))) { throw .diskFull }
+      let code = kvclone_keep_room(descriptor, Int64(Self.start), Int64(size))
+      if LMDBError.isDiskFull(code) { throw LMDBError(code: code, operation: "fallocate of data.mdb") }
     }
   }
 }

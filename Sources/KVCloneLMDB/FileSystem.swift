@@ -173,6 +173,12 @@ package enum FileSystem {
     return unsafe names(directory)
   }
 
+  /// The same, with an error where the directory cannot be read.
+  static func knownNames(inDirectory path: String) throws(LMDBError) -> [String] {
+    guard let directory = unsafe opendir(path) else { throw .io(errno: errno, operation: "opendir") }
+    return unsafe names(directory)
+  }
+
   /// The names in an open directory.
   static func names(inDirectory descriptor: Int32) -> [String] {
     // What reads the directory has a descriptor, and a place in it, of its own.

@@ -86,7 +86,7 @@ extension LMDBEnvironment {
     if code != 0 {
       failure = error(code, "mdb_txn_commit")
       if code == MDB_MAP_FULL { core.noteMapFull() }
-      if failure == .diskFull { core.cutFile() }
+      if failure?.isDiskFull == true { core.cutFile() }
       if core.isPanicked() {
         var outcome = core.recover(commit: number)
         // In the file it is; without a record, the next opening would undo it.

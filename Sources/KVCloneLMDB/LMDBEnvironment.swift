@@ -84,13 +84,13 @@ extension EnvironmentCore {
   /// full?"), so EIO on a full disk, or at the longest file allowed, is a full disk. EAGAIN at begin comes from the
   /// lock by which a process marks itself as a reader (`mdb_reader_pid`): another PID namespace has our number.
   func error(_ code: Int32, _ operation: StaticString) -> LMDBError {
-    if code == EIO, isDiskFull { return .diskFull }
+    if code == EIO, hasLittleRoom { return .diskFull }
+    if code == EIO, isAtSizeLimit { return .fileSizeLimit }
     if code == EAGAIN, operation.description == "mdb_txn_begin" { return .pidNamespace }
     return LMDBError(code: code, operation: operation)
   }
 
-  private var isDiskFull: Bool {
-    if hasLittleRoom { return true }
+  private var isAtSizeLimit: Bool {
     let limit = kvclone_file_size_limit()
     guard limit != .max, let length = fileSize else { return false }
     return UInt64(length) + UInt64(LMDBLimits.pageSize) > limit

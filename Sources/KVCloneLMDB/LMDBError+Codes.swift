@@ -18,11 +18,17 @@ extension LMDBError {
   /// Whether what was written of a transaction that ended so is to be cut off the file.
   var leavesLongFile: Bool {
     if case .fileTooLarge = self { return true }
-    return self == .diskFull
+    return isDiskFull
   }
+
+  /// Whether a disk, a quota or the file size limit is used up.
+  package var isDiskFull: Bool { [.diskFull, .quotaExceeded, .fileSizeLimit].contains(self) }
 
   /// Whether an `errno` value says that a disk, a quota or the file size limit is used up.
   package static func isDiskFull(_ errno: Int32) -> Bool { [ENOSPC, EDQUOT, EFBIG].contains(errno) }
+
+  /// Whether an `errno` value says that a path is no directory, or that nothing is there.
+  package static func isNoDirectory(_ errno: Int32) -> Bool { [ENOENT, ENOTDIR].contains(errno) }
 
   /// The case for a return code of LMDB, which is one of its own negative codes or an `errno` value.
   init(code: Int32, operation: StaticString) {
@@ -44,7 +50,9 @@ extension LMDBError {
     case MDB_BAD_RSLOT: self = .badReaderSlot
     case MDB_BAD_TXN: self = .badTransaction
     case MDB_BAD_DBI: self = .badTable
-    case _ where Self.isDiskFull(code): self = .diskFull
+    case ENOSPC: self = .diskFull
+    case EDQUOT: self = .quotaExceeded
+    case EFBIG: self = .fileSizeLimit
     case ENOMEM: self = .outOfMemory
     default: self = .io(errno: code, operation: String(describing: operation))
     }

@@ -17,9 +17,10 @@ extension LMDBError: CustomStringConvertible {
       return argumentMessage
     case .nestedWrite, .busy, .transactionFailed, .forked, .alreadyOpen, .readOnly, .closed, .transactionsActive:
       return useMessage
-    case .storeExists, .noStore, .notAStore, .emptyFile, .symlink, .notRegularFile, .wrongOwner, .wrongMode,
+    case .storeExists, .noStore, .destination, .insideStore, .notAStore, .emptyFile, .symlink, .notRegularFile,
+      .wrongOwner, .wrongMode,
       .hardLinked, .networkFileSystem, .unsupportedPageSize, .replacedWhileOpening, .pidNamespace, .diskFull,
-      .outOfMemory, .commitLog, .io:
+      .quotaExceeded, .fileSizeLimit, .outOfMemory, .commitLog, .io:
       return fileMessage
     case .unsupportedSystemPageSize, .unsupportedLibrary, .lockFileUnusable:
       return platformMessage
@@ -48,18 +49,19 @@ extension LMDBError: CustomStringConvertible {
     case .commitFailed(.committed, let errno):
       """
       The commit reported error \(errno) (\(errorText(errno))), and was found to be complete and durable. Do not repeat \
-      the write; see the kernel's log for the device.
+      the write; \(SystemErrorAdvice.clause(errno)).
       """
-    case .commitFailed(.notCommitted, let errno) where Self.isDiskFull(errno): Self.diskFull.fileMessage
+    case .commitFailed(.notCommitted, let errno) where Self.isDiskFull(errno):
+      Self(code: errno, operation: "commit").fileMessage
     case .commitFailed(.notCommitted, let errno):
       """
-      The commit failed with error \(errno) (\(errorText(errno))); nothing was changed. See the kernel's log for the \
-      device and repeat the write.
+      The commit failed with error \(errno) (\(errorText(errno))); nothing was changed. \
+      \(SystemErrorAdvice.sentence(errno)) Then repeat the write.
       """
     case .commitFailed(.unknown, let errno):
       """
-      The commit failed with error \(errno) (\(errorText(errno))), and whether it happened is unknown. See the kernel's \
-      log for the device, open the store again and look at its commit counter before repeating the write.
+      The commit failed with error \(errno) (\(errorText(errno))), and whether it happened is unknown. \
+      \(SystemErrorAdvice.sentence(errno)) Open the store again and look at its commit counter before repeating the write.
       """
     case .versionMismatch: "Another version of LMDB made the file or its lock file. Open it with that version."
     case .invalid: "The file is not an LMDB file. Check the path, or restore a backup."
@@ -147,8 +149,11 @@ extension LMDBError: CustomStringConvertible {
 
   private var fileMessage: String {
     switch self {
-    case .storeExists(let path): "There is something at \(path) already. Choose another path, or open the store."
+    case .storeExists(let path): "Something is at \(path) already. Choose another path."
     case .noStore(let path): "There is no store at \(path). Check the path, or create one."
+    case .destination(let path, let parent, let errno): destinationMessage(path, parent, errno)
+    case .insideStore(let path, let store):
+      "\(path) lies in \(store), the directory of a store. Choose a path outside it; nothing was written."
     case .notAStore(let path, let reason): "\(path) is not a healthy store: \(reason). Check it, or restore a backup."
     case .emptyFile(let path): "\(path) has no bytes. Restore a backup, or remove the directory and create the store."
     case .symlink(let path): "\(path) is a symbolic link. Give the real path, and no links within the store."
@@ -163,9 +168,16 @@ extension LMDBError: CustomStringConvertible {
     case .replacedWhileOpening(let path): "\(path) was replaced while it was being opened. Try again."
     case .pidNamespace:
       "A reader in another PID namespace has our process id. Let the containers share one PID namespace."
-    case .diskFull:
-      "The disk, the quota or the file size limit is used up. Make room and try again; nothing was changed."
-    case .outOfMemory: "No memory or address space is left. Raise the process's limits, or reserve a smaller map."
+    case .diskFull: "The disk is full. Make room and try again; nothing was changed."
+    case .quotaExceeded:
+      "The user's disk quota is used up. Make room within it, or have it raised, and try again; nothing was changed."
+    case .fileSizeLimit:
+      """
+      The file may not become longer: the limit on file sizes is reached. Raise it (ulimit -f, or LimitFSIZE of a systemd unit) \
+      and try again; nothing was changed.
+      """
+    case .outOfMemory:
+      "No memory or address space is left. Raise the process's limits (ulimit -v, or the container's memory), or reserve a smaller map."
     case .commitLog(.foreign, let path):
       """
       \(path) has commits that are not those of the data.mdb beside it. If data.mdb was restored, remove the log; if not, \
@@ -186,18 +198,19 @@ extension LMDBError: CustomStringConvertible {
     case .io(EROFS, let operation):
       "\(operation) failed: the file system is mounted read-only. Remount it, or open the store read-only."
     case .io(let errno, let operation):
-      "\(operation) failed with error \(errno) (\(errorText(errno))). \(Self.advice(for: errno))"
+      "\(operation) failed with error \(errno) (\(errorText(errno))). \(SystemErrorAdvice.sentence(errno))"
     default: ""
     }
   }
 
-  /// What to do about an error of a system call.
-  private static func advice(for errno: Int32) -> String {
-    switch errno {
-    case EACCES, EPERM: "Check the permissions of the path and of the directories on the way to it."
-    case ELOOP: "Symbolic links on the path lead in a circle; name the real path."
-    case ENAMETOOLONG: "Use a shorter path."
-    default: "See the kernel's log for the device."
-    }
+  private func destinationMessage(_ path: String, _ parent: String, _ errno: Int32) -> String {
+    if path.isEmpty { return "The path of a directory to be made is empty. Give one." }
+    let (reason, advice) =
+      switch errno {
+      case ENOENT: ("the directory \(parent) does not exist", "Make it first, or choose another path.")
+      case ENOTDIR: ("\(parent) is not a directory", "Choose another path.")
+      default: ("\(parent): \(errorText(errno))", SystemErrorAdvice.sentence(errno))
+      }
+    return "\(path) cannot be made: \(reason). \(advice)"
   }
 }

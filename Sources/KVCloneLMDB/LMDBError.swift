@@ -109,6 +109,10 @@ package enum LMDBError: Error, Sendable, Equatable {
   case storeExists(path: String)
   /// There is no store.
   case noStore(path: String)
+  /// The directory that is to be made at `path` cannot be, for a reason that lies in the directory above it, `parent`.
+  case destination(path: String, parent: String, errno: Int32)
+  /// What is to be written at `path` would lie in the directory of a store.
+  case insideStore(path: String, store: String)
   /// A file is there, and it is not a store.
   case notAStore(path: String, reason: String)
   /// `data.mdb` has no bytes; LMDB would silently make a new store of it.
@@ -139,8 +143,12 @@ package enum LMDBError: Error, Sendable, Equatable {
   case replacedWhileOpening(path: String)
   /// A reader of another PID namespace has our process id.
   case pidNamespace
-  /// The disk, quota or file size limit is used up.
+  /// The disk is full.
   case diskFull
+  /// The user's disk quota is used up.
+  case quotaExceeded
+  /// The file would be longer than the process's limit, or the file system's.
+  case fileSizeLimit
   /// The process may not have more memory or address space.
   case outOfMemory
   /// The commit log keeps the store from being opened or written.

@@ -24,6 +24,14 @@ package enum NamedFile {
       case .system(let code): unsafe String(cString: strerror(code))
       }
     }
+
+    /// What to do, a clause.
+    package var advice: String {
+      switch self {
+      case .belongsToStore, .notPlain: "name another file"
+      case .system(let code): SystemErrorAdvice.clause(code)
+      }
+    }
   }
 
   /// Whether the file, or what a link there leads to, belongs to a store that is open in this process. Nothing is opened.

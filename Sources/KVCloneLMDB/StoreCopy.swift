@@ -14,19 +14,22 @@ package struct StoreCopy: ~Copyable {
   package init(
     to directory: String, copyOnWrite: CopyOnWrite = .asAbove, trustedFuse: Set<String> = []
   ) throws(LMDBError) {
-    let given = StorePaths(directory)
-    if try FileSystem.exists(given.directory) { throw .storeExists(path: given.directory) }
-    guard try FileSystem.facts(given.parent) != nil else { throw .noStore(path: given.parent) }
-    try NetworkFileSystems.check(given.parent, trustedFuse: trustedFuse)
-    let place = try given.resolved()
+    let destination = try Destination(directory)
+    let place = destination.paths
+    try NetworkFileSystems.check(place.parent, trustedFuse: trustedFuse)
     kvclone_fill_standard_descriptors()
     kvclone_ignore_file_size_signal()
     CreationDirectory.sweep(for: place)
-    let building = try CreationDirectory(for: place, copyOnWrite: copyOnWrite)
+    let building: CreationDirectory
+    do throws(LMDBError) {
+      building = try CreationDirectory(for: place, copyOnWrite: copyOnWrite)
+    } catch {
+      throw destination.naming(error)
+    }
     let data = try OwnFile(creating: building.paths.data)
     guard CreationDirectory.markBuilding(data.descriptor) else { throw .busy(holder: nil) }
     self.place = place
-    self.given = given.directory
+    self.given = destination.given.directory
     self.building = building
     self.data = data
   }
@@ -55,7 +58,7 @@ package struct StoreCopy: ~Copyable {
     if let free = FileSystem.freeSpace(descriptor: data.descriptor), UInt64(max(0, free.largest)) < byteCount {
       throw .system(.diskFull)
     }
-    if byteCount > kvclone_file_size_limit() { throw .system(.diskFull) }
+    if byteCount > kvclone_file_size_limit() { throw .system(.fileSizeLimit) }
     begin(byteCount)
     return try copy.run()
   }

@@ -18,6 +18,7 @@ enum StoreFileCheck {
     guard let directory = try FileSystem.facts(paths.directory) else { throw .noStore(path: paths.directory) }
     if directory.kind == .symlink { throw .symlink(path: paths.directory) }
     if directory.kind != .directory { throw .notRegularFile(path: paths.directory) }
+    if directory.owner == geteuid(), hasNoData(paths) { throw .noStore(path: paths.directory) }
     try checkOwnerAndMode(directory, paths.directory, needed: 0o500)
     guard let data = try FileSystem.facts(paths.data) else { throw .noStore(path: paths.directory) }
     try checkFile(data, paths.data, needed: isReadOnly ? 0o400 : 0o600)
@@ -26,6 +27,16 @@ enum StoreFileCheck {
     }
     if data.byteCount == 0 { throw .emptyFile(path: paths.data) }
     return data.identity
+  }
+
+  /// Whether a directory of this user certainly holds no store, whatever its mode: a fresh volume, and no store with a mode that
+  /// is to be mended. Without the right to look up names, the list of names tells.
+  private static func hasNoData(_ paths: StorePaths) -> Bool {
+    do throws(LMDBError) {
+      return try FileSystem.facts(paths.data) == nil
+    } catch {
+      return (try? StoreDirectories.isEmpty(paths.directory)) ?? false
+    }
   }
 
   /// Opens `data.mdb`, looks at its meta pages and closes it. Only while the file is claimed in the registry, and not

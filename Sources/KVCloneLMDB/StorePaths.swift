@@ -25,7 +25,7 @@ struct StorePaths: Sendable {
     return StorePaths(path == "/" ? "/" + name : path + "/" + name)
   }
 
-  private static func realPath(_ path: String) throws(LMDBError) -> String? {
+  static func realPath(_ path: String) throws(LMDBError) -> String? {
     guard let resolved = unsafe realpath(path, nil) else {
       let code = errno
       if code == ENOENT || code == ENOTDIR { return nil }

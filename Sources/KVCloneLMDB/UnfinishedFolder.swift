@@ -15,16 +15,18 @@ package struct UnfinishedFolder: ~Copyable {
 
   /// Begins a folder (0700) that is to be at `path`, where nothing may be.
   package init(for path: String) throws(LMDBError) {
-    let given = StorePaths(path)
-    if try FileSystem.exists(given.directory) { throw .storeExists(path: given.directory) }
-    guard try FileSystem.facts(given.parent) != nil else { throw .noStore(path: given.parent) }
-    let place = try given.resolved()
+    let destination = try Destination(path)
+    let place = destination.paths
     kvclone_fill_standard_descriptors()
     kvclone_ignore_file_size_signal()
     Self.sweep(place.parent, prefix: ".\(place.name).exporting-")
-    (self.path, directory) = try Self.begin(prefix: "\(place.parent)/.\(place.name).exporting-")
+    do throws(LMDBError) {
+      (self.path, directory) = try Self.begin(prefix: "\(place.parent)/.\(place.name).exporting-")
+    } catch {
+      throw destination.naming(error)
+    }
     self.place = place
-    self.given = given.directory
+    self.given = destination.given.directory
   }
 
   /// More sweepers than this in a row are none, but something that goes wrong again and again.
@@ -34,7 +36,12 @@ package struct UnfinishedFolder: ~Copyable {
     for _ in 0..<maximumAttempts {
       let path = try FileSystem.makeTemporaryDirectory(prefix: prefix)
       // A sweeper may have been faster than we: another one, then.
-      if let directory = LockedDirectory(path) { return (path, directory) }
+      do throws(LMDBError) {
+        if let directory = try LockedDirectory.lock(path) { return (path, directory) }
+      } catch {
+        FileSystem.removeEmptyDirectory(path)
+        throw error
+      }
       FileSystem.removeEmptyDirectory(path)
     }
     throw .busy(holder: nil)
@@ -62,7 +69,8 @@ package struct UnfinishedFolder: ~Copyable {
   private static func sweep(_ parent: String, prefix: String) {
     for name in FileSystem.names(inDirectory: parent) where name.hasPrefix(prefix) {
       if name.utf8.count != prefix.utf8.count + 6 { continue }
-      LockedDirectory("\(parent)/\(name)")?.remove(at: "\(parent)/\(name)")
+      // What cannot be opened or locked stays.
+      if let directory = try? LockedDirectory.lock("\(parent)/\(name)") { directory.remove(at: "\(parent)/\(name)") }
     }
   }
 }
@@ -73,17 +81,22 @@ private final class LockedDirectory {
   /// How many levels of directories are removed; what is deeper stays.
   private static let maximumDepth = 8
 
-  /// Nil where there is none, somebody else owns or has locked it, or it has lost its name meanwhile.
-  init?(_ path: String) {
-    let directory = unsafe kvclone_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
-    guard directory >= 0 else { return nil }
-    guard kvclone_lock_directory(directory) == 0, let own = try? FileSystem.facts(descriptor: directory),
-      own.owner == geteuid(), let named = try? FileSystem.facts(path), named.identity == own.identity
-    else {
-      close(directory)
-      return nil
+  private init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+  /// The directory, locked; nil where there is none, another user owns or has locked it, or it has lost its name.
+  static func lock(_ path: String) throws(LMDBError) -> LockedDirectory? {
+    let descriptor = unsafe kvclone_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
+    guard descriptor >= 0 else {
+      if [ENOENT, ENOTDIR, ELOOP].contains(-descriptor) { return nil }
+      throw LMDBError(code: -descriptor, operation: "open of a directory")
     }
-    descriptor = directory
+    let directory = LockedDirectory(descriptor)
+    let code = kvclone_lock_directory(descriptor)
+    if code == EWOULDBLOCK { return nil }
+    if code != 0 { throw LMDBError(code: code, operation: "flock of a directory") }
+    let own = try FileSystem.facts(descriptor: descriptor)
+    guard own.owner == geteuid(), try FileSystem.facts(path)?.identity == own.identity else { return nil }
+    return directory
   }
 
   deinit { close(descriptor) }

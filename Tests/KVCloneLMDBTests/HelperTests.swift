@@ -42,7 +42,10 @@ import Testing
       .noTable(name: "a"), .keyTooLong(length: 600), .keyEmpty, .valueTooLong(length: 5), .notAscending,
       .incompleteValue(reserved: 2, written: 1), .nestedWrite, .busy(holder: nil), .transactionFailed, .forked,
       .alreadyOpen(path: "p"), .readOnly, .closed, .transactionsActive(count: 2), .storeExists(path: "p"),
-      .noStore(path: "p"), .notAStore(path: "p", reason: "r"), .emptyFile(path: "p"), .symlink(path: "p"),
+      .noStore(path: "p"), .destination(path: "p", parent: "q", errno: 2),
+      .destination(path: "p", parent: "q", errno: 20), .destination(path: "", parent: ".", errno: 13),
+      .insideStore(path: "p", store: "q"), .quotaExceeded, .fileSizeLimit, .notAStore(path: "p", reason: "r"),
+      .emptyFile(path: "p"), .symlink(path: "p"),
       .notRegularFile(path: "p"), .wrongOwner(path: "p", owner: 1), .wrongMode(path: "p", mode: 0o644),
       .hardLinked(path: "p", links: 2), .networkFileSystem(name: "NFS"), .unsupportedPageSize(16384),
       .commitFailed(outcome: .committed, errno: 5), .commitFailed(outcome: .notCommitted, errno: 28),
@@ -56,6 +59,24 @@ import Testing
     }
     #expect(LMDBError.io(errno: 5, operation: "pread").message.contains("Input/output error"))
     #expect(LMDBError(code: 28, operation: "write") == .diskFull)
+  }
+
+  /// Each limit has a remedy of its own, and only a device's error leads to the kernel's log.
+  @Test(arguments: [
+    (EMFILE, "ulimit -n"), (ENFILE, "fs.file-max"), (ENOMEM, "ulimit -v"), (ENOSPC, "disk is full"),
+    (EDQUOT, "quota"), (EFBIG, "ulimit -f"), (EROFS, "Remount"), (EACCES, "owner and the mode"),
+    (EPERM, "owner and the mode"), (ENOENT, "Check the path"), (EBUSY, "try again"), (ENOLCK, "file locks"),
+    (EINVAL, "local file system"), (EIO, "kernel's log"),
+  ])
+  func errorsOfTheSystemNameTheirRemedy(code: Int32, remedy: String) {
+    let error = LMDBError(code: code, operation: "open")
+    #expect(error.message.contains(remedy), "\(error.message)")
+    #expect(error.message.contains("kernel") == (code == EIO), "\(error.message)")
+    #expect(LMDBError.isDiskFull(code) == error.isDiskFull)
+    for outcome in [LMDBCommitOutcome.committed, .notCommitted, .unknown] {
+      let commit = LMDBError.commitFailed(outcome: outcome, errno: code).message
+      #expect(commit.contains("kernel") == (code == EIO), "\(commit)")
+    }
   }
 
   /// Rule 15. Every failure here has the secret in its key or value.

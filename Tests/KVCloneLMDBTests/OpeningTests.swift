@@ -43,6 +43,7 @@ import Testing
 
   @Test func refusesToCreateOverSomething() throws {
     try FileSystem.createDirectory(store.path)
+    try FileSystem.createDirectory(store.path + "/something")
     #expect(throws: LMDBError.storeExists(path: store.path)) { _ = try store.create() }
     #expect(throws: LMDBError.storeExists(path: store.path)) {
       try FileSystem.createDirectory(store.root + "/other")

@@ -83,9 +83,8 @@ extension ObjectStore {
     _ source: String, _ path: String, _ options: CoreDataImportOptions,
     _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ cancellation: Cancellation?, isPlan: Bool = false
   ) throws -> CoreDataImportReport {
-    if try storeErrors({ () throws(LMDBError) in try FileSystem.exists(path) }) {
-      throw StoreError(.storeExists, "there is something at \(path) already; choose another path")
-    }
+    // Before the long reading, and again when the copy begins.
+    try storeErrors { () throws(LMDBError) in try OutputPath.requireNew(path) }
     let isCancelled = Self.isCancelled(cancellation)
     progress?(CoreDataImportProgress(phase: .opening, completed: 0, total: nil))
     let opened = try CoreDataImportSource(source, options, isCancelled)

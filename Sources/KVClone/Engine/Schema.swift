@@ -112,9 +112,7 @@ final class Schema: Sendable {
   /// The entity called `name`.
   func entity(_ name: String) throws(StoreError) -> CompiledEntity {
     if let place = entityPlaces[name] { return entities[place] }
-    guard let entity = entitiesByName[name] else {
-      throw StoreError(.unknownEntity, "the model has no entity \(name)", entity: name)
-    }
+    guard let entity = entitiesByName[name] else { throw model.unknownEntity(name) }
     return entity
   }
 

@@ -12,7 +12,7 @@ extension StoreError {
       switch error {
       case .mapFull, .mapResized: .mapFull
       case .readersFull, .badReaderSlot, .pidNamespace: .readersFull
-      case .diskFull: .diskFull
+      case .diskFull, .quotaExceeded, .fileSizeLimit: .diskFull
       case .commitFailed(.notCommitted, let errno) where LMDBError.isDiskFull(errno): .diskFull
       case .busy, .lockFileUnusable: .busy
       case .nestedWrite: .nestedWrite
@@ -23,6 +23,10 @@ extension StoreError {
       case .closed, .transactionsActive: .closed
       case .storeExists: .storeExists
       case .noStore: .noStore
+      case .destination(_, _, let errno) where LMDBError.isNoDirectory(errno): .invalidDestination
+      case .destination(_, _, let errno) where LMDBError.isDiskFull(errno): .diskFull
+      case .destination: .io
+      case .insideStore: .invalidDestination
       case .corrupted, .pageFull: .damaged
       // One that turned out to be there is told in the same way: whoever is told “io” repeats the write.
       case .commitFailed(.unknown, _), .commitFailed(.committed, _): .commitUnknown

@@ -104,8 +104,8 @@ final class ExportRun: Sendable {
     do {
       return FileHandle(fileDescriptor: try NamedFile.create(path), closeOnDealloc: true)
     } catch {
-      if case .system(let code) = error, LMDBError.isDiskFull(code) { throw Self.diskFull }
-      throw StoreError(.io, "\(path) cannot be created (\(error.reason)); check the disk")
+      if case .system(let code) = error { throw SystemError(code: code).storeError("\(path) cannot be created") }
+      throw StoreError(.io, "\(path) cannot be created (\(error.reason)); \(error.advice)")
     }
   }
 
@@ -154,15 +154,10 @@ final class ExportRun: Sendable {
     do throws(LMDBError) { return try body() } catch { throw storeError(error, path) }
   }
 
-  private static var diskFull: StoreError {
-    StoreError(.diskFull, "the disk is full; make room and export again; nothing is left of it")
-  }
-
   private static func storeError(_ error: LMDBError, _ path: String) -> StoreError {
     switch error {
     case .storeExists:
       StoreError(.fileExists, "there is something at \(path) already; name a path where nothing is")
-    case .noStore(let parent): StoreError(.io, "there is no folder \(parent) to export into; make it first")
     default: StoreError(error)
     }
   }
@@ -178,11 +173,8 @@ final class ExportRun: Sendable {
     case let error as any KVCloneError:
       StoreError(.io, error.message, entity: error.entity, property: error.property, object: error.object)
     default:
-      if let error = error as? CocoaError, error.code == .fileWriteOutOfSpace {
-        Self.diskFull
-      } else {
-        StoreError(.io, "the export cannot be written (\(error.localizedDescription)); check the disk")
-      }
+      SystemError(error)?.storeError("the export cannot be written; nothing is left of it")
+        ?? StoreError(.io, "the export cannot be written (\(error.localizedDescription)); check the disk")
     }
   }
 }

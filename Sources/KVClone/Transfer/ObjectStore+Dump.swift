@@ -17,14 +17,13 @@ extension ObjectStore {
     _ transaction: borrowing ReadTransaction, _ options: DumpOptions, to sink: (RawSpan) throws -> Void
   ) throws -> DumpResult {
     let (model, uuid) = transaction._withSession { session in (session.schema.model, session.storeUUID) }
-    for name in options.entities where model.entity(named: name) == nil {
-      throw StoreError(.unknownEntity, "the model has no entity \(name); `model show` lists them", entity: name)
-    }
+    for name in options.entities where model.entity(named: name) == nil { throw model.unknownEntity(name) }
     let wanted = concreteEntities(of: model, options.entities)
     var ids: [ObjectID]?
     if !options.roots.isEmpty {
       ids = try transaction.cloneSet(of: options.roots, options: options.cloneOptions).sorted()
     }
+    if let directory = options.blobsDirectory { try TransferFiles.prepareDirectory(directory) }
     var writer = ObjectLineWriter(model: model, options: options, insideIDs: ids)
     var result = DumpResult()
     writer.writeHeader(model, uuid)

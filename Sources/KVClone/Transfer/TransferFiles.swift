@@ -36,7 +36,7 @@ package struct TransferFiles {
     } catch {
       throw TransferError(
         .invalidFile,
-        "the file cannot be opened below the directory of the data (\(error.reason)); check that it is there")
+        "the file cannot be opened below the directory of the data (\(error.reason)); \(error.advice)")
     }
   }
 
@@ -66,7 +66,7 @@ package struct TransferFiles {
     } catch .system(errno: ENOENT) {
       throw TransferError(.invalidFile, "\(name) does not exist; check its name")
     } catch {
-      throw TransferError(.invalidFile, "\(name) cannot be opened (\(error.reason)); check its permissions")
+      throw TransferError(.invalidFile, "\(name) cannot be opened (\(error.reason)); \(error.advice)")
     }
   }
 
@@ -96,7 +96,7 @@ package struct TransferFiles {
   }
 
   /// Refuses to replace a file that belongs to a store.
-  package static func refuseStoreFile(_ path: String) throws(TransferError) {
+  private static func refuseStoreFile(_ path: String) throws(TransferError) {
     do throws(NamedFile.Refusal) {
       if try !NamedFile.belongsToStore(path) { return }
     } catch {
@@ -106,16 +106,27 @@ package struct TransferFiles {
     throw storeFile(path)
   }
 
+  /// Refuses a file to be written that belongs to a store or would lie in a store's directory, or whose directory does not exist.
+  package static func requireWritable(_ path: String) throws {
+    try refuseStoreFile(path)
+    try storeErrors { () throws(LMDBError) in try OutputPath.requireFile(path) }
+  }
+
+  /// Makes a directory for files, unless it is there; the directory above it must be.
+  ///
+  /// - Parameter mode: the permission bits, reduced by the umask.
+  /// - Throws: `invalidDestination`, `io` …
+  package static func prepareDirectory(_ path: String, mode: UInt32 = 0o700) throws(StoreError) {
+    try storeErrors { () throws(LMDBError) in try OutputPath.prepareDirectory(path, mode: mode) }
+  }
+
   private static func storeFile(_ name: String) -> TransferError {
     TransferError(
       .invalidFile, "\(name) belongs to a store that is open, and is not for reading or writing; name another one")
   }
 
-  /// Creates the directory and the file `name` in it, readable by its owner only; an older file is replaced.
+  /// Creates the file `name` in the directory, readable by its owner only; an older file is replaced.
   func create(_ name: String) throws(TransferError) -> FileHandle {
-    let manager = FileManager.default
-    try? manager.createDirectory(
-      atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     let path = "\(directory)/\(name)"
     let kind: FileSystem.Kind?
     do throws(LMDBError) {
@@ -135,7 +146,7 @@ package struct TransferFiles {
     } catch {
       throw TransferError(
         .invalidFile,
-        "\(name) cannot be created in the directory for blobs (\(error.reason)); check that it is writable")
+        "\(name) cannot be created in the directory for blobs (\(error.reason)); \(error.advice)")
     }
   }
 }

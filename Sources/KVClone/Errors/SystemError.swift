@@ -1,0 +1,34 @@
+import Foundation
+import KVCloneLMDB
+
+/// The operating system's error behind an error of Foundation, in words: what it is and what to do.
+package struct SystemError {
+  /// The `errno` value.
+  package let code: Int32
+
+  /// - Parameter error: what a call of Foundation threw; nil where no `errno` value is known.
+  package init?(_ error: any Error) {
+    let outer = error as NSError
+    let system =
+      outer.domain == NSPOSIXErrorDomain
+      ? outer : (outer.userInfo[NSUnderlyingErrorKey] as? any Error).map { $0 as NSError }
+    guard let system, system.domain == NSPOSIXErrorDomain else { return nil }
+    code = Int32(truncatingIfNeeded: system.code)
+  }
+
+  /// - Parameter code: an `errno` value.
+  package init(code: Int32) { self.code = code }
+
+  /// The system's own words.
+  package var reason: String { NamedFile.Refusal.system(errno: code).reason }
+
+  /// The remedy, a clause without its full stop.
+  package var advice: String { SystemErrorAdvice.clause(code) }
+
+  /// The same as an error that names what failed.
+  ///
+  /// - Parameter subject: what could not be read or written, and how: "FILE cannot be written".
+  package func storeError(_ subject: String) -> StoreError {
+    StoreError(LMDBError.isDiskFull(code) ? .diskFull : .io, "\(subject) (\(reason)); \(advice)")
+  }
+}

@@ -1,0 +1,131 @@
+import CKVCloneLMDB
+import Glibc
+
+/// A path at which a directory is to be made, checked before anything is written: nothing may be there, the directory above it
+/// must be, and neither may lie in a store's own directory.
+struct Destination: Sendable {
+  /// What the caller gave, for errors.
+  let given: StorePaths
+  /// The same path, independent of the process's working directory.
+  let paths: StorePaths
+  /// The mode of the empty directory that is there, and is used; nil where the directory is to be made.
+  let emptyDirectoryMode: UInt32?
+
+  /// - Parameter usesEmptyDirectory: An empty directory of this user counts as nothing, whatever its mode: a fresh volume.
+  /// - Throws: `storeExists`, `destination`, `insideStore`.
+  init(_ path: String, usesEmptyDirectory: Bool = false) throws(LMDBError) {
+    let given = StorePaths(path)
+    self.given = given
+    if let there = try FileSystem.facts(given.directory) {
+      guard usesEmptyDirectory, there.kind == .directory, there.owner == geteuid(),
+        try Self.isEmpty(given.directory, mode: there.mode)
+      else { throw .storeExists(path: given.directory) }
+      emptyDirectoryMode = there.mode
+    } else {
+      emptyDirectoryMode = nil
+    }
+    let problem = given.directory.isEmpty ? ENOENT : Self.directoryProblem(given.parent)
+    if problem != 0 { throw .destination(path: given.directory, parent: given.parent, errno: problem) }
+    paths = try given.resolved()
+    if let store = StoreDirectories.find(paths.parent) { throw .insideStore(path: given.directory, store: store) }
+  }
+
+  /// Names the destination in an error of making something there.
+  func naming(_ error: LMDBError) -> LMDBError {
+    switch error {
+    case .storeExists: .storeExists(path: given.directory)
+    case .io(let errno, "mkdtemp"), .io(let errno, "mkdir"):
+      .destination(path: given.directory, parent: given.parent, errno: errno)
+    default: error
+    }
+  }
+
+  /// Why a path is no directory that something can be made in: an `errno` value, or 0. Symbolic links are followed.
+  static func directoryProblem(_ path: String) -> Int32 {
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else { return errno }
+    return status.st_mode & S_IFMT == S_IFDIR ? 0 : ENOTDIR
+  }
+
+  /// Whether a directory of this user holds nothing. One that may not be listed is opened to its owner for the look.
+  private static func isEmpty(_ path: String, mode: UInt32) throws(LMDBError) -> Bool {
+    do throws(LMDBError) {
+      return try StoreDirectories.isEmpty(path)
+    } catch {
+      guard case .io(EACCES, _) = error, unsafe chmod(path, 0o700) == 0 else { throw error }
+      defer { _ = unsafe chmod(path, mode) }
+      return try StoreDirectories.isEmpty(path)
+    }
+  }
+}
+
+/// Directories that hold, or may hold, a store.
+enum StoreDirectories {
+  /// The store's directory that `directory` is or lies in: any store's that it is, and any above it that this process has open.
+  /// Files are compared by identity, so links and mounts lead to the same answer.
+  ///
+  /// - Parameter directory: a path without links, as `realpath` gives it.
+  static func find(_ directory: String) -> String? {
+    var path = directory
+    var isFirst = true
+    while true {
+      if let data = try? FileSystem.facts(path == "/" ? "/data.mdb" : path + "/data.mdb"), data.kind == .regularFile,
+        isFirst || EnvironmentRegistry.ownsFile(data.identity)
+      {
+        return path
+      }
+      if path == "/" || path == "." || path.isEmpty { return nil }
+      path = StorePaths(path).parent
+      isFirst = false
+    }
+  }
+
+  /// Whether a directory holds nothing but what does not count: an unfinished creation that ended early, and the `lost+found`
+  /// of a fresh file system.
+  static func isEmpty(_ path: String) throws(LMDBError) -> Bool {
+    try FileSystem.knownNames(inDirectory: path).allSatisfy { name in
+      name == "lost+found" || CreationDirectory.isName(name, of: "data.mdb")
+    }
+  }
+}
+
+/// Files and directories that commands write beside stores.
+package enum OutputPath {
+  /// Makes a directory for files unless it is there. The directory above it must be there.
+  ///
+  /// - Parameter mode: the permission bits, reduced by the umask.
+  /// - Throws: `destination` (also where something else than a directory is there), `insideStore`.
+  package static func prepareDirectory(_ path: String, mode: UInt32 = 0o700) throws(LMDBError) {
+    let given = StorePaths(path)
+    let problem = given.directory.isEmpty ? ENOENT : Destination.directoryProblem(given.directory)
+    if problem != 0, try FileSystem.facts(given.directory) == nil {
+      let destination = try Destination(path)
+      if unsafe mkdir(destination.paths.directory, mode) != 0 {
+        let code = errno
+        throw .destination(path: given.directory, parent: given.parent, errno: code)
+      }
+    } else if problem == ENOENT {
+      // A link that leads nowhere.
+      throw .storeExists(path: given.directory)
+    } else if problem != 0 {
+      throw .destination(path: given.directory, parent: given.directory, errno: problem)
+    }
+    if let resolved = try StorePaths.realPath(given.directory), let store = StoreDirectories.find(resolved) {
+      throw .insideStore(path: given.directory, store: store)
+    }
+  }
+
+  /// Refuses a path where no directory can be made: see `Destination`.
+  package static func requireNew(_ path: String) throws(LMDBError) { _ = try Destination(path) }
+
+  /// Refuses a path of a file that lies in a store's directory, or in none that exists.
+  ///
+  /// - Throws: `destination`, `insideStore`.
+  package static func requireFile(_ path: String) throws(LMDBError) {
+    let given = StorePaths(path)
+    guard let parent = try StorePaths.realPath(given.parent) else {
+      throw .destination(path: path, parent: given.parent, errno: ENOENT)
+    }
+    if let store = StoreDirectories.find(parent) { throw .insideStore(path: path, store: store) }
+  }
+}
