@@ -8,7 +8,7 @@ struct LoadCommand: ToolCommand {
     commandName: "load", abstract: "Inserts objects from NDJSON.",
     discussion: """
       Ids in the file connect its lines; the store gives its own. "@Note/12" is an object that the store has already. \
-      Everything is loaded, or, at the first error, nothing.
+      Everything is loaded, or, at the first error, nothing. The text is UTF-8, and may begin with a byte order mark.
 
       Input from a pipe is spooled first, to a file without a name in the store's directory: other writers do not wait for it, but the \
       disk needs room for it. With --batch, that is the lines of one batch. A regular file is read while the store is locked.

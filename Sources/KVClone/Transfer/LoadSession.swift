@@ -163,6 +163,8 @@ extension LoadSession {
 
   private func load(_ line: Span<UInt8>, _ transaction: inout WriteTransaction) throws {
     currentObject = nil
+    let start = try markLength(line)
+    let line = line.extracting(start..<line.count)
     if isBlank(line) { return }
     let object = try objectLine(line)
     if lineNumber == 1 {
@@ -170,6 +172,23 @@ extension LoadSession {
       if options.isStrict { throw missingHeader }
     }
     try load(object, line, &transaction)
+  }
+
+  /// The bytes of a byte order mark before the line's JSON. The text may begin with that of UTF-8.
+  private func markLength(_ line: Span<UInt8>) throws -> Int {
+    switch EncodingMark.find(line) {
+    case nil: return 0
+    case .utf8(let length):
+      if lineNumber == 1 { return length }
+      throw failure(
+        .unreadableLine, "the line begins with a byte order mark, which only the text may begin with; remove it")
+    case .wide:
+      if lineNumber > 1 { return 0 }
+      throw failure(
+        .unreadableLine,
+        "the text is UTF-16 or UTF-32 by its byte order mark or its zero bytes; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
+      )
+    }
   }
 
   private func objectLine(_ line: Span<UInt8>) throws -> ObjectLine {
