@@ -93,7 +93,7 @@ extension ObjectStore {
   }
 
   /// Deletes snapshots, all or none, with the previous states that they alone need. Time and room follow what those are, and
-  /// not the store's size.
+  /// not the store's size. A name that is given twice is one snapshot.
   ///
   /// - Throws: `snapshotNotFound`, `snapshotHeld`, `busy`, `diskFull` …
   @available(*, noasync, message: "use the asynchronous form")

@@ -35,8 +35,14 @@ public final class Snapshot: Sendable {
   }
 
   private func run<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
-    let transaction = ReadTransaction(try store.snapshotSession(info.name, epoch: info.epoch))
-    return try body(transaction)
+    let session = try store.snapshotSession(info.name, epoch: info.epoch)
+    let past = session.schema
+    let transaction = ReadTransaction(session)
+    do {
+      return try body(transaction)
+    } catch let error as StoreError where past.catalogNumber != store.schema.catalogNumber {
+      throw error.naming(info, model: past.model, present: store.schema.model)
+    }
   }
 
   /// Bytes that deleting it would give back for new data: previous states that no other snapshot needs, and large values that no

@@ -68,7 +68,8 @@ extension ObjectStore {
     } catch let error as CloneError {
       refusal = error
     }
-    let book = schema.cloneRules.book(schema, options, rootEntities: try source.rootEntities(roots))
+    let book = schema.cloneRules.book(
+      schema, options, rootEntities: try source.rootEntities(roots, shownBy: snapshot))
     var survey = CloneSurvey(book)
     try survey.find { survey in
       let context = try source.prepareClone(
@@ -186,9 +187,32 @@ extension Session {
   borrowing func prepareClone(
     from snapshot: Snapshot, _ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation
   ) throws -> CloneIntoContext {
-    let book = schema.cloneRules.book(schema, options, rootEntities: try rootEntities(roots))
+    let book = schema.cloneRules.book(schema, options, rootEntities: try rootEntities(roots, shownBy: snapshot))
     if let error = book.errors.first { throw error }
     return try prepareClone(from: snapshot, roots, book, cancellation)
+  }
+
+  /// The concrete entities of the roots, by the store's present model.
+  ///
+  /// - Throws: `unknownEntity` for objects of an entity that only the snapshot's own model has.
+  fileprivate borrowing func rootEntities(
+    _ roots: [ObjectID], shownBy snapshot: Snapshot
+  ) throws -> [CompiledEntity] {
+    let own = try snapshot.store.snapshotSession(snapshot.name, epoch: snapshot.info.epoch)
+    if own.schema.catalogNumber != schema.catalogNumber {
+      for root in roots where try own.exists(root) {
+        let entity = try own.entity(of: root)
+        if schema.entity(code: entity.code) != nil { continue }
+        throw CloneError(
+          .unknownEntity,
+          """
+          \(entity.name)/\(root.serial) of the snapshot \(snapshot.name) is of an entity that its own model has, version \
+          “\(own.schema.model.versionIdentifier)”, and the store's model, version “\(schema.model.versionIdentifier)”, has not; \
+          dump it from the snapshot
+          """, entity: entity.name, object: "\(entity.name)/\(root.serial)")
+      }
+    }
+    return try rootEntities(roots)
   }
 
   fileprivate borrowing func prepareClone(
