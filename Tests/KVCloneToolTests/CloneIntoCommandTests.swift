@@ -58,11 +58,20 @@ struct CloneIntoCommandTests {
     if code == 1 { #expect(try result.error()["kind"] as? String == "outsideObjectUnmatched") }
   }
 
+  @Test("the error names the option that decides about links to what is not cloned")
+  func errorNamesOption() throws {
+    for arguments in [[], ["-n"], ["--outside", "refuse"]] {
+      let run = try scratch.run(["-s", scratch.store, "clone", "Note/1", "--into", other] + arguments)
+      #expect(run.code == 1 && (run.errors + run.text).contains("--outside match-or-empty"), "\(run.errors)\(run.text)")
+    }
+  }
+
   @Test("the other store has to be there, and another one, and fit")
   func refusals() throws {
     let missing = try scratch.tool("clone", "Note/1", "--into", scratch.file("nowhere"), "--json")
-    #expect(missing.code == 10)
-    #expect(try missing.error()["kind"] as? String == "noStore")
+    #expect(missing.code == 1)
+    #expect(try missing.error()["kind"] as? String == "invalidDestination")
+    #expect(missing.errors.contains(scratch.file("nowhere")) && !missing.errors.contains("no store"))
     let itself = try scratch.tool("clone", "Note/1", "--into", scratch.store, "--json")
     #expect(itself.code == 1)
     #expect(try itself.error()["kind"] as? String == "invalidConfiguration")

@@ -136,7 +136,9 @@ struct CloneCommand: ToolCommand {
       else {
         throw ValidationError("--rule needs Entity.relationship=follow, =reference or =skip")
       }
-      options.rules[parts[0]] = override
+      if options.rules.updateValue(override, forKey: parts[0]).map({ $0 != override }) == true {
+        throw ValidationError("--rule says two things of \(parts[0]); give one")
+      }
     }
     for text in ruleKey {
       let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
@@ -202,6 +204,11 @@ struct CloneCommand: ToolCommand {
     do throws(StoreError) {
       return try ObjectStore.open(at: into)
     } catch {
+      if error.kind == .noStore {
+        throw Failure(
+          "invalidDestination",
+          "--into \(into) names nothing to clone into; create that store with `kvclone init`, or check the path")
+      }
       // By whatever path, it is the store that is cloned from: the library says what to do instead.
       guard error.kind == .alreadyOpen else { throw error }
       return store
@@ -219,7 +226,7 @@ struct CloneCommand: ToolCommand {
         roots.append(root)
       }
     }
-    return roots
+    return roots.withoutRepeats()
   }
 
   /// Shows how far the clone has come, and lets an interrupt know whether it is being committed.

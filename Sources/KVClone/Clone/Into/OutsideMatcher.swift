@@ -127,7 +127,10 @@ final class OutsideMatcher {
 
   /// Why a link is left out, where that is no error by itself, to follow "because it is".
   func reason(for id: ObjectID, _ source: borrowing Session) throws(StoreError) -> String {
-    guard context.bridge.isWithinStore else { return "left without outside objects (R35)" }
+    guard context.bridge.isWithinStore else {
+      let advice = policy == .leaveEmpty ? "; --outside match-or-empty links to equal ones" : ""
+      return "left without outside objects (R35\(advice))"
+    }
     return "left without \(try source.name(of: id)), which does not exist any more"
   }
 
@@ -150,7 +153,8 @@ final class OutsideMatcher {
     return CloneError(
       .outsideObjectUnmatched,
       "\(relationship.name) of \(name) leads to \(target), which is not cloned into the other store, \(reason) (R35); "
-        + "make such an object there, exclude the relationship, or let such links be left empty", entity: entity.name,
+        + "make such an object there, exclude the relationship, or leave such links empty "
+        + "(CloneOptions.outsideObjects, --outside match-or-empty or empty)", entity: entity.name,
       property: relationship.name, object: target)
   }
 }
