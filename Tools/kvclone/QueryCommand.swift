@@ -7,7 +7,10 @@ struct QueryCommand: ToolCommand {
     discussion: """
       The predicate is written in NSPredicate's format language: name BEGINSWITH[cd] 'a' AND ANY tags.name == 'red'. \
       An object is written as text: album == 'Album/3'. TRUEPREDICATE is every object. With --select, values are written \
-      instead of objects.
+      instead of objects. A predicate, or a value of an option, may begin with -.
+
+      CSV has nothing between the commas for nil, and "" for the empty text. In rows of one column nil is NULL, and the text \
+      NULL stands in quotes. Lists are JSON arrays.
       """,
     examples: [
       "kvclone query Note \"name BEGINSWITH[cd] 'a'\" --sort=-createDate --limit 10",

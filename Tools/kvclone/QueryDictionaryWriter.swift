@@ -26,7 +26,9 @@ struct QueryDictionaryWriter {
     _ dictionary: FetchedDictionary, in transaction: borrowing T
   ) throws {
     guard isJSON else {
-      return try rows.write(try dictionary.values.map { value throws in try text(value, in: transaction) })
+      var cells: [String?] = []
+      for value in dictionary.values { cells.append(try text(value, in: transaction)) }
+      return try rows.write(cells)
     }
     json.beginObject()
     for (name, value) in zip(dictionary.names, dictionary.values) {
@@ -60,14 +62,22 @@ struct QueryDictionaryWriter {
     }
   }
 
-  private func text<T: ObjectReading & ~Copyable>(
+  /// A cell; nil for nil. In CSV, a list is a JSON array, which tells nil from the empty text and commas from its own.
+  private mutating func text<T: ObjectReading & ~Copyable>(
     _ value: QueryConstant, in transaction: borrowing T
-  ) throws -> String {
+  ) throws -> String? {
     switch value {
-    case .null: ""
-    case .value(let value): ValueText.cell(value, isPlain: isPlain)
-    case .object(let id): try transaction.name(of: id)
-    case .list(let values): try values.map { value throws in try text(value, in: transaction) }.joined(separator: ", ")
+    case .null: return nil
+    case .value(let value): return ValueText.cell(value, isPlain: isPlain)
+    case .object(let id): return try transaction.name(of: id)
+    case .list where isPlain:
+      try write(value, in: transaction)
+      defer { json = JSONWriter() }
+      return json.text
+    case .list(let values):
+      var texts: [String] = []
+      for value in values { texts.append(try text(value, in: transaction) ?? "") }
+      return texts.joined(separator: ", ")
     }
   }
 }

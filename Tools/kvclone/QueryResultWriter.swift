@@ -73,12 +73,12 @@ struct QueryResultWriter {
 
   private func text<T: ObjectReading & ~Copyable>(
     _ column: Column, _ object: ManagedObject, _ transaction: borrowing T
-  ) throws -> String {
+  ) throws -> String? {
     switch column {
     case .attribute(let attribute):
-      return try object.value(attribute.name).map { ValueText.cell($0, isPlain: format == .csv) } ?? ""
+      return try object.value(attribute.name).map { ValueText.cell($0, isPlain: format == .csv) }
     case .toOne(let relationship):
-      return try object.toOne(relationship.name).map { target throws in try transaction.name(of: target) } ?? ""
+      return try object.toOne(relationship.name).map { target throws in try transaction.name(of: target) }
     }
   }
 }
