@@ -17,13 +17,13 @@ struct GenerateCommandTests {
 
   @Test func writesAFileForEachEntityAndOneForTheModel() throws {
     let scratch = try scratch()
-    let first = try scratch.run(["model", "generate", "Notes.xcdatamodeld", "-o", "out/Model"])
+    let first = try scratch.run(["model", "generate", "Notes.xcdatamodeld", "-o", "out"])
     #expect(first.code == 0 && first.errors == "")
     #expect(first.text.split(separator: "\n").map(String.init) == names)
-    let text = String(decoding: try scratch.read("out/Model/Note.swift"), as: UTF8.self)
+    let text = String(decoding: try scratch.read("out/Note.swift"), as: UTF8.self)
     #expect(text.contains("public struct Note: EntityObject {\n  public var rank: Int16?\n"))
     // Nothing is written that would not change.
-    let again = try scratch.run(["model", "generate", "Notes.xcdatamodeld", "-o", "out/Model", "--json"])
+    let again = try scratch.run(["model", "generate", "Notes.xcdatamodeld", "-o", "out", "--json"])
     let json = try again.json()
     #expect(json["files"] as? [String] == names && json["written"] as? Int == 0)
   }

@@ -38,7 +38,7 @@ struct BlobCommand: ParsableCommand {
         return try output.flush()
       }
       var size: UInt64 = 0
-      try TransferFiles.refuseStoreFile(path)
+      try TransferFiles.requireWritable(path)
       try Interruption.writeFile(path) { handle in
         size = try read(store) { bytes in
           try bytes.withUnsafeBytes { try handle.write(contentsOf: Data($0)) }

@@ -15,8 +15,7 @@ struct DeleteCommand: ToolCommand {
     let store = try global.openStore(isReadOnly: false)
     defer { store.close() }
     let result = try store.write(label: "delete") { transaction in
-      var objects: [ObjectID] = []
-      for id in ids { objects.append(try transaction.objectID(named: id)) }
+      let objects = try transaction.objectIDs(named: ids)
       return try transaction.delete(objects)
     }
     let output = Output()

@@ -15,6 +15,10 @@ struct DemoCommand: ToolCommand {
     completion: .directory)
   var at: String?
 
+  func validate() throws {
+    if at?.isEmpty == true { throw ValidationError("--at is given, and empty; give a path") }
+  }
+
   func run() throws {
     let path = at ?? DemoCommand.temporaryPath()
     let store = try Interruption.uninterrupted { try ObjectStore.create(at: path, model: DemoModel.model) }

@@ -23,8 +23,9 @@ struct DumpCommand: ToolCommand {
   var entities: [String] = []
 
   @Option(
-    help: ArgumentHelp("Write large values to files in this directory.", valueName: "directory"), completion: .directory
-  )
+    help: ArgumentHelp(
+      "Write large values to files in this directory, made if only it is missing.", valueName: "directory"),
+    completion: .directory)
   var blobs: String?
 
   @Option(
@@ -51,6 +52,8 @@ struct DumpCommand: ToolCommand {
       options.roots = try past.map { try $0.read(ids) } ?? (try store.read(ids))
     }
     if let blobs {
+      // The path that the text names depends on where links lead.
+      try TransferFiles.prepareDirectory(blobs)
       options.blobsDirectory = blobs
       options.blobsPath = DumpCommand.path(to: blobs)
     }
@@ -70,8 +73,6 @@ struct DumpCommand: ToolCommand {
   /// working directory, else from the directory that the blobs' directory is in, where the text is best put.
   private static func path(to directory: String) -> String {
     let manager = FileManager.default
-    try? manager.createDirectory(
-      atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     let target = resolved(directory)
     var bases = [resolved(manager.currentDirectoryPath)]
     if let link = try? manager.destinationOfSymbolicLink(atPath: "/proc/self/fd/1"), link.hasPrefix("/"),

@@ -50,7 +50,28 @@ struct Failure: Error {
     if let failure = error as? Failure {
       self = failure
     } else {
-      self.init(usage: "\(KVCloneTool.message(for: error)) (see `kvclone --help`)")
+      let text = KVCloneTool.message(for: error)
+      let hint =
+        text.hasPrefix("Unknown option") ? "; a value that begins with - stands behind --, or as --name=value" : ""
+      self.init(usage: "\(text)\(hint) (see `kvclone --help`)")
+    }
+  }
+
+  /// An error of the operating system.
+  ///
+  /// - Parameter subject: what failed: "FILE cannot be written".
+  init(system code: Int32, _ subject: String) {
+    self.init(SystemError(code: code).storeError(subject))
+  }
+
+  /// What Foundation says of a file.
+  ///
+  /// - Parameter subject: what failed: "FILE cannot be written".
+  init(file error: any Error, _ subject: String) {
+    if let system = SystemError(error) {
+      self.init(system.storeError(subject))
+    } else {
+      self.init("io", "\(subject) (\(error.localizedDescription)); check the path and its permissions")
     }
   }
 
@@ -80,7 +101,9 @@ struct Failure: Error {
     case let error as MappingModelError:
       self.init(error.kind, error.description, entity: error.entity, property: error.property)
     case is ArgumentParser.ValidationError: self.init(usage: error)
-    default: self.init("io", error.localizedDescription)
+    default:
+      let advice = SystemError(error).map { "; \($0.advice)" } ?? ""
+      self.init("io", error.localizedDescription + advice)
     }
   }
 

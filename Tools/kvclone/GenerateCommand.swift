@@ -21,7 +21,9 @@ extension ModelCommand {
     var path: String
 
     @Option(
-      name: .shortAndLong, help: ArgumentHelp("The folder for the files.", valueName: "folder"), completion: .directory)
+      name: .shortAndLong,
+      help: ArgumentHelp("The folder for the files, made if only it is missing.", valueName: "folder"),
+      completion: .directory)
     var output: String
 
     @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
@@ -59,7 +61,7 @@ extension ModelCommand {
         throw Failure("cannotGenerate", error.description, entity: error.entity, property: error.property)
       }
       let folder = URL(fileURLWithPath: self.output, isDirectory: true)
-      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try TransferFiles.prepareDirectory(self.output, mode: 0o777)
       var written: [String] = []
       for file in files where try write(file, into: folder) { written.append(file.name) }
       try report(files, written)
@@ -70,7 +72,11 @@ extension ModelCommand {
       let url = folder.appendingPathComponent(file.name)
       let data = Data(file.text.utf8)
       if (try? Data(contentsOf: url)) == data { return false }
-      try data.write(to: url, options: .atomic)
+      do {
+        try data.write(to: url, options: .atomic)
+      } catch {
+        throw Failure(file: error, "\(url.path) cannot be written")
+      }
       return true
     }
 

@@ -4,7 +4,10 @@ import KVClone
 struct InitCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "init", abstract: "Creates a store for a Core Data model.",
-    discussion: "There must be nothing at the store's path.",
+    discussion: """
+      There must be nothing at the store's path, or an empty directory that belongs to you, such as a fresh volume: it is used, \
+      and gets the mode 0700.
+      """,
     examples: [
       "kvclone -s notes.kvclone init --model Notes.xcdatamodeld",
       "kvclone -s old.kvclone init --model Notes.xcdatamodeld --model-version \"Notes 2\"",

@@ -24,17 +24,11 @@ struct InsertCommand: ToolCommand {
   func run() throws {
     let store = try global.openStore(isReadOnly: false)
     defer { store.close() }
-    guard store.model.entity(named: entity) != nil else {
-      throw Failure("unknownEntity", "the model has no entity \(entity); `model show` lists them", entity: entity)
-    }
+    guard store.model.entity(named: entity) != nil else { throw store.model.unknownEntity(entity) }
     let values = try Assignments(assignments, entity: entity, model: store.model)
     let name = try store.write(label: "insert") { transaction in
       var relationships: [String: [ObjectID]] = [:]
-      for (name, targets) in values.relationships {
-        var ids: [ObjectID] = []
-        for target in targets { ids.append(try transaction.objectID(named: target)) }
-        relationships[name] = ids
-      }
+      for (name, targets) in values.relationships { relationships[name] = try transaction.objectIDs(named: targets) }
       let id = try transaction.insert(entity, values.attributes.values, relationships: relationships)
       for name in values.attributes.nils { try transaction.set(id, name, nil) }
       for file in values.attributes.files { try transaction.setFile(id, file, below: ".") }

@@ -69,31 +69,63 @@ enum Interruption {
     }
   }
 
-  private static func allowedMode() -> Int {
-    let mask = umask(0o077)
-    umask(mask)
-    return 0o666 & ~Int(mask)
-  }
-
-  /// Writes a file that appears under its name only when it is complete.
+  /// Writes a file that appears under its name only when it is complete. A link to a file stays one; a device or a pipe is written
+  /// as it is.
   ///
   /// - Parameter isForAll: others may read it, as far as the process's umask lets them: it has no values of the store.
   static func writeFile(_ path: String, isForAll: Bool = false, _ body: (FileHandle) throws -> Void) throws {
-    let temporary = "\(path).\(getpid()).part"
+    var status = stat()
+    var target = path
+    if stat(path, &status) == 0 {
+      switch status.st_mode & S_IFMT {
+      case S_IFREG: target = resolvedPath(path)
+      case S_IFDIR: throw Failure("invalidDestination", "\(path) is a directory; name a file in it")
+      default: return try writeThrough(path, body)
+      }
+    }
+    let temporary = "\(target).\(getpid()).part"
     unfinished.withLock { _ = $0.insert(temporary) }
     defer {
       unlink(temporary)
       unfinished.withLock { _ = $0.remove(temporary) }
     }
-    guard
-      FileManager.default.createFile(
-        atPath: temporary, contents: nil, attributes: [.posixPermissions: isForAll ? allowedMode() : 0o600]),
-      let handle = FileHandle(forWritingAtPath: temporary)
-    else { throw Failure("io", "\(path) cannot be created; check its directory") }
+    unlink(temporary)
+    let handle = try open(temporary, O_CREAT | O_EXCL, isForAll ? 0o666 : 0o600, path)
     defer { try? handle.close() }
-    try body(handle)
-    try handle.synchronize()
-    guard rename(temporary, path) == 0 else { throw Failure("io", "\(path) cannot be replaced; check its permissions") }
+    try writing(path) {
+      try body(handle)
+      try handle.synchronize()
+    }
+    if rename(temporary, target) != 0 { throw Failure(system: errno, "\(path) cannot be replaced") }
+  }
+
+  private static func writeThrough(_ path: String, _ body: (FileHandle) throws -> Void) throws {
+    let handle = try open(path, 0, 0, path)
+    defer { try? handle.close() }
+    try writing(path) { try body(handle) }
+  }
+
+  private static func open(_ path: String, _ flags: Int32, _ mode: mode_t, _ name: String) throws -> FileHandle {
+    let descriptor = Foundation.open(path, O_WRONLY | O_CLOEXEC | flags, mode)
+    if descriptor < 0 { throw Failure(system: errno, "\(name) cannot be created") }
+    return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+  }
+
+  /// Names the file in errors of writing it.
+  private static func writing(_ path: String, _ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch let error where error is Failure || error is any KVCloneError {
+      throw error
+    } catch {
+      throw Failure(file: error, "\(path) cannot be written")
+    }
+  }
+
+  private static func resolvedPath(_ path: String) -> String {
+    guard let resolved = realpath(path, nil) else { return path }
+    defer { free(resolved) }
+    return String(cString: resolved)
   }
 }
 

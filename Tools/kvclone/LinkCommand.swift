@@ -30,8 +30,7 @@ struct LinkCommand: ToolCommand {
     defer { store.close() }
     let name = try store.write(label: "link") { transaction in
       let id = try transaction.objectID(named: self.id)
-      var ids: [ObjectID] = []
-      for target in targets { ids.append(try transaction.objectID(named: target)) }
+      let ids = try transaction.objectIDs(named: targets)
       try transaction.link(id, relationship, ids, at: at)
       return try transaction.name(of: id)
     }

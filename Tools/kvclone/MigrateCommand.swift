@@ -50,7 +50,7 @@ struct MigrateCommand: ToolCommand {
     for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
     let versions = try ManagedObjectModel.loadVersions(contentsOf: model).map(\.model)
     var mappings: [MappingModel] = []
-    for path in mapping {
+    for path in mapping.withoutRepeats() {
       let loaded = try MappingModel.load(contentsOf: path)
       for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
       try requireFitting(loaded.mapping, path, versions)

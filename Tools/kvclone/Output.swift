@@ -29,13 +29,7 @@ final class Output {
   }
 
   func flush() throws {
-    if bytes.isEmpty { return }
-    do {
-      try FileHandle.standardOutput.write(contentsOf: bytes)
-    } catch {
-      throw Failure(
-        "io", "cannot write to standard output, after any change was committed; check the disk or the reader behind it")
-    }
+    try StandardOutput.write(bytes)
     bytes.removeAll(keepingCapacity: true)
   }
 

@@ -30,9 +30,8 @@ struct SetCommand: ToolCommand {
       if !attributes.isEmpty { try transaction.setAttributes(id, attributes) }
       for file in values.attributes.files { try transaction.setFile(id, file, below: ".") }
       for (name, targets) in values.relationships {
-        var ids: [ObjectID] = []
-        for target in targets { ids.append(try transaction.objectID(named: target)) }
-        try transaction.setMembers(id, name, ids)
+        let members = try transaction.objectIDs(named: targets)
+        try transaction.setMembers(id, name, members)
       }
       return object.name
     }

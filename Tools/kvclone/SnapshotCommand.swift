@@ -153,7 +153,7 @@ struct SnapshotCommand: ParsableCommand {
 
   struct Delete: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "delete", abstract: "Deletes snapshots, all that are named or none.",
+      commandName: "delete", abstract: "Deletes snapshots, all that are named or none; a name given twice counts once.",
       examples: [
         "kvclone -s notes.kvclone snapshot delete monday tuesday", "kvclone -s notes.kvclone snapshot delete --expired",
       ])
@@ -177,8 +177,8 @@ struct SnapshotCommand: ParsableCommand {
       if expired {
         deleted = try store.deleteExpiredSnapshots()
       } else {
-        try store.deleteSnapshots(named: names)
-        deleted = names
+        deleted = names.withoutRepeats()
+        try store.deleteSnapshots(named: deleted)
       }
       let output = Output()
       if global.json {

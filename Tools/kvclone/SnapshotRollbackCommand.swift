@@ -39,7 +39,7 @@ struct SnapshotRollbackCommand: ToolCommand {
     let names = object
     let ids =
       names.isEmpty
-      ? nil : try snapshot.read { transaction in try names.map { try transaction.objectID(named: $0) } }
+      ? nil : try snapshot.read { transaction in try transaction.objectIDs(named: names) }
     if isDryRun {
       let plan = try store.planRollback(to: snapshot, objects: ids)
       try report(plan)

@@ -8,8 +8,19 @@ enum StandardInput {
   /// Keeps the three standard descriptors from becoming files that this process opens. Call it before anything else.
   static func prepare() {
     wasClosed = fcntl(0, F_GETFD) == -1 && errno == EBADF
+    StandardOutput.prepare()
     for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) == -1 && errno == EBADF {
       if Foundation.open("/dev/null", O_RDWR) != descriptor { return }
+    }
+  }
+
+  /// Refuses to begin without the descriptors that the handling of signals needs: without them the process would crash.
+  static func requireDescriptors() throws {
+    let copies = (0..<2).map { _ in fcntl(0, F_DUPFD_CLOEXEC, 3) }
+    let code = errno
+    for copy in copies where copy >= 0 { close(copy) }
+    if copies.contains(-1), code == EMFILE || code == ENFILE {
+      throw Failure(system: code, "the command cannot begin")
     }
   }
 

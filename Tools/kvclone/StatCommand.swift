@@ -44,6 +44,7 @@ struct StatCommand: ToolCommand {
     let format = format ?? (global.json ? .json : .table)
     let store = try open()
     defer { store.close() }
+    if let file { try TransferFiles.requireWritable(file) }
     let text: String
     if deep || format == .svg {
       let statistics = try walk(store)
@@ -86,13 +87,7 @@ struct StatCommand: ToolCommand {
 
   private func write(_ text: String) throws {
     if let file {
-      return try Interruption.writeFile(file, isForAll: true) { handle in
-        do {
-          try handle.write(contentsOf: Array(text.utf8))
-        } catch {
-          throw Failure("io", "\(file) cannot be written; check the disk")
-        }
-      }
+      return try Interruption.writeFile(file, isForAll: true) { try $0.write(contentsOf: Array(text.utf8)) }
     }
     let output = Output()
     try output.write(text)

@@ -24,8 +24,7 @@ struct UnlinkCommand: ToolCommand {
     defer { store.close() }
     let name = try store.write(label: "unlink") { transaction in
       let id = try transaction.objectID(named: self.id)
-      var ids: [ObjectID] = []
-      for target in targets { ids.append(try transaction.objectID(named: target)) }
+      let ids = try transaction.objectIDs(named: targets)
       try transaction.unlink(id, relationship, targets.isEmpty ? nil : ids)
       return try transaction.name(of: id)
     }

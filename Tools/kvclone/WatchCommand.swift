@@ -30,6 +30,8 @@ struct WatchCommand: ToolCommand {
   func run() throws {
     let store = try global.openStore(isReadOnly: true)
     defer { store.close() }
+    // Not at the first transaction, which may be days away.
+    try StandardOutput.requireOpen()
     let changes = after.map { store.changes(after: $0) } ?? store.changes
     // Said before anything is waited for: whoever reads it knows that nothing will be missed from here on.
     if after == nil { global.note("watching after \(try store.currentToken())") }
