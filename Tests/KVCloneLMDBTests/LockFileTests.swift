@@ -208,7 +208,7 @@ import Testing
       }
     let line = error.map { "error " + $0.message } ?? "ok"
     #expect(lines == [line, "ok", line])
-    #expect(FileSystem.exists(new) == (error == nil))
+    #expect(try FileSystem.exists(new) == (error == nil))
     #expect(try FileManager.default.contentsOfDirectory(atPath: store.root).count == (error == nil ? 2 : 1))
     if error != nil { #expect(try FileManager.default.contentsOfDirectory(atPath: store.path).sorted() == before) }
   }
