@@ -29,7 +29,7 @@ struct DerivedAggregate {
   }
 
   /// The value as the derived attribute has it; nil where its type cannot hold it, where the sum is nil in a request, and
-  /// where the average of nothing, or the least of nothing, is asked for. The sum of nothing is 0.
+  /// for the average, the least and the greatest of nothing. The sum of nothing is 0.
   func value(_ type: AttributeType) -> AttributeValue? {
     switch function {
     case .min, .max: return best

@@ -133,7 +133,7 @@ extension CompiledAttribute {
     guard let pattern = description.regularExpression else { return nil }
     switch patterns.answer(text, pattern) {
     case .match: return nil
-    // As in Core Data, which raises an exception here: a rule that nobody can read is not taken for one that is kept.
+    // As in Core Data, which raises an exception here: an unreadable rule is not taken for one that is kept.
     case .unreadable:
       return (
         .patternMismatch,

@@ -208,7 +208,7 @@ enum QueryNumber: Sendable {
     }
   }
 
-  /// Decimals whose sum is a whole number: its digits before and behind the 18th.
+  /// A whole number as a sum of decimals: its digits before and behind the 18th.
   static func decimals(_ whole: Int128) -> [Decimal] {
     let base: Int128 = 1_000_000_000_000_000_000
     let (upper, lower) = whole.quotientAndRemainder(dividingBy: base)

@@ -17,7 +17,7 @@ struct QueryValueSet {
 
   mutating func insert(_ value: QueryValue) { _ = place(of: value) }
 
-  /// Where the value, or one that equals it, stands in ``values``: at the end, if it is new.
+  /// The place of the value, or of one that equals it, in ``values``: at the end, if it is new.
   mutating func place(of value: QueryValue) -> Int {
     let hash = value.equalityDigest
     if let known = places[hash]?.first(where: { values[$0].isEqual(to: value) }) { return known }

@@ -22,7 +22,7 @@ enum QueryToken: Equatable {
   case integer(UInt64)
   /// A floating-point number, without a sign, which prints as it is written.
   case real(Double)
-  /// A number without a sign whose digits no double has.
+  /// A number without a sign, with more digits than a double has.
   case decimal(Decimal)
   /// What was given for `%@`, `%d` and the like.
   case argument(QueryArgument)
