@@ -281,7 +281,7 @@ private final class LMDBPeer {
     switch error {
     case .mapFull: "mapFull"
     case .mapResized: "mapResized"
-    case .diskFull: "diskFull"
+    case .diskFull, .quotaExceeded, .fileSizeLimit: "diskFull"
     case .readOnly: "readOnly"
     case .panic: "panic"
     case .pidNamespace: "pidNamespace"

@@ -9,8 +9,8 @@ struct QueryCommand: ToolCommand {
       An object is written as text: album == 'Album/3'. TRUEPREDICATE is every object. With --select, values are written \
       instead of objects. A predicate, or a value of an option, may begin with -.
 
-      CSV has nothing between the commas for nil, and "" for the empty text. In rows of one column nil is NULL, and the text \
-      NULL stands in quotes. Lists are JSON arrays.
+      CSV has nothing between the commas for nil, and "" for the empty text. In rows of one column nil is NULL, and the \
+      text NULL is quoted. Lists are JSON arrays.
       """,
     examples: [
       "kvclone query Note \"name BEGINSWITH[cd] 'a'\" --sort=-createDate --limit 10",

@@ -9,8 +9,8 @@ public struct StoreError: KVCloneError, Hashable {
     case storeExists
     /// There is something already where a folder is to be made.
     case fileExists
-    /// A path where something is to be written cannot be used: the directory that it names, or the one above it, does not exist
-    /// or is something else, or it lies in a store's own directory.
+    /// A path where something is to be written cannot be used: the directory that it names, or the one above it, does
+    /// not exist or is something else, or it lies in a store's own directory.
     case invalidDestination
     /// What is at the path is no store of this library, or not one that may be opened (symlink, owner, mode).
     case notAStore

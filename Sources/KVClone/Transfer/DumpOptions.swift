@@ -10,8 +10,8 @@ public struct DumpOptions: Sendable {
   /// The rules by which ``roots`` are followed.
   public var cloneOptions = CloneOptions()
   /// Where to write the bytes of blobs, one file each, which objects that share one share again when they are loaded; nil writes them
-  /// into the text as base64, for each object by itself. Made (0700) if it does not exist; the directory above it must exist, and
-  /// the store's own is refused (`invalidDestination`).
+  /// into the text as base64, for each object by itself. Made (0700) if it does not exist; the directory above it must
+  /// exist, and the store's own is refused (`invalidDestination`).
   public var blobsDirectory: String?
   /// What stands before the file's name in the text: the path from the NDJSON file's directory to ``blobsDirectory``.
   public var blobsPath: String = ""
