@@ -87,7 +87,7 @@ struct DashValueTests {
       ["query", "T", "TRUEPREDICATE", "--limt=3"], ["info", "--nonsense"],
     ] {
       let run = try scratch.run(["-s", scratch.store] + arguments)
-      #expect(run.code == 64 && run.errors.contains("behind --"), "\(arguments): \(run.errors)")
+      #expect(run.code == 64 && run.errors.contains("follows --"), "\(arguments): \(run.errors)")
     }
     #expect(!FileManager.default.fileExists(atPath: scratch.file("-dest")))
     #expect(try scratch.run(["-s", scratch.store, "--json", "info", "-a b"]).error()["kind"] as? String == "usage")

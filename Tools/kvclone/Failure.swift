@@ -51,8 +51,12 @@ struct Failure: Error {
       self = failure
     } else {
       let text = KVCloneTool.message(for: error)
-      let hint =
-        text.hasPrefix("Unknown option") ? "; a value that begins with - stands behind --, or as --name=value" : ""
+      var hint = ""
+      if text.hasPrefix("Unknown option") {
+        // The parser may end with a question: "Did you mean …?"
+        hint = text.hasSuffix("?") ? " A" : "; a"
+        hint += " value that begins with - follows --, or is written --name=value"
+      }
       self.init(usage: "\(text)\(hint) (see `kvclone --help`)")
     }
   }
