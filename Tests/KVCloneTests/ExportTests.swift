@@ -226,7 +226,7 @@ struct ExportTests {
     try manager.createSymbolicLink(atPath: path, withDestinationPath: test.root + "/nowhere")
     expectError(.fileExists) { try test.store.export(to: path) }
     expectError(.fileExists) { try test.store.export(to: test.path) }
-    expectError(.io) { try test.store.export(to: test.root + "/no/export") }
+    expectError(.invalidDestination) { try test.store.export(to: test.root + "/no/export") }
     try manager.removeItem(atPath: path)
     let cancellation = Cancellation()
     expectError(.cancelled) {
