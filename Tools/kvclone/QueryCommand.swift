@@ -10,7 +10,7 @@ struct QueryCommand: ToolCommand {
       instead of objects. A predicate, or a value of an option, may begin with -.
 
       CSV has nothing between the commas for nil, and "" for the empty text. In rows of one column nil is NULL, and the \
-      text NULL is quoted. Lists are JSON arrays.
+      text NULL is quoted.
       """,
     examples: [
       "kvclone query Note \"name BEGINSWITH[cd] 'a'\" --sort=-createDate --limit 10",

@@ -62,18 +62,14 @@ struct QueryDictionaryWriter {
     }
   }
 
-  /// A cell; nil for nil. In CSV, a list is a JSON array, which tells nil from the empty text and commas from its own.
-  private mutating func text<T: ObjectReading & ~Copyable>(
+  /// A cell; nil for nil.
+  private func text<T: ObjectReading & ~Copyable>(
     _ value: QueryConstant, in transaction: borrowing T
   ) throws -> String? {
     switch value {
     case .null: return nil
     case .value(let value): return ValueText.cell(value, isPlain: isPlain)
     case .object(let id): return try transaction.name(of: id)
-    case .list where isPlain:
-      try write(value, in: transaction)
-      defer { json = JSONWriter() }
-      return json.text
     case .list(let values):
       var texts: [String] = []
       for value in values { texts.append(try text(value, in: transaction) ?? "") }
