@@ -61,16 +61,18 @@ struct Destination: Sendable {
 
 /// Directories that hold, or may hold, a store.
 enum StoreDirectories {
-  /// The store's directory that `directory` is or lies in: any store's that it is, and any above it that this process has open.
-  /// Files are compared by identity, so links and mounts lead to the same answer.
+  /// The store's directory that `directory` is or lies in. Above it, `data.mdb` alone may be another program's: there it counts
+  /// beside `writer.lock`, or where this process has it open. Files are compared by identity, so links and mounts lead to the
+  /// same answer.
   ///
   /// - Parameter directory: a path without links, as `realpath` gives it.
   static func find(_ directory: String) -> String? {
     var path = directory
     var isFirst = true
     while true {
-      if let data = try? FileSystem.facts(path == "/" ? "/data.mdb" : path + "/data.mdb"), data.kind == .regularFile,
-        isFirst || EnvironmentRegistry.ownsFile(data.identity)
+      let paths = StorePaths(path)
+      if let data = try? FileSystem.facts(paths.data), data.kind == .regularFile,
+        isFirst || EnvironmentRegistry.ownsFile(data.identity) || !FileSystem.isAbsent(paths.writerLock)
       {
         return path
       }

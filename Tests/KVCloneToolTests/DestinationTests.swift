@@ -100,11 +100,7 @@ struct DestinationTests {
       try expectRefusal(Self.commands(scratch, path)[0].arguments, "a store")
       try expectRefusal(["-s", scratch.store, "dump", "--blobs", path], "a store")
     }
-    // Deeper: refused for the store that the command has open.
-    for (_, arguments) in Self.commands(scratch, "innerlink/x")
-    where arguments[0] == "-s" && arguments[1] == scratch.store {
-      try expectRefusal(arguments, "a store")
-    }
+    for (_, arguments) in Self.commands(scratch, "innerlink/x") { try expectRefusal(arguments, "a store") }
     for (_, arguments) in Self.commands(scratch, scratch.store) { try expectRefusal(arguments, scratch.store) }
     try expectRefusal(["-s", scratch.store, "dump", "--blobs", inner], "a store")
     #expect(try names(scratch.store) == before && names(inner).isEmpty)
@@ -114,8 +110,10 @@ struct DestinationTests {
   @Test(
     "a directory that may not be written is named, with the right remedy", .enabled(if: hasReadOnlyPlace, "no /sys"))
   func readOnlyParent() throws {
-    // Refused to root as well.
-    for (_, arguments) in Self.commands(scratch, "/sys/kvclone-test") { try expectRefusal(arguments, "/sys") }
+    // Refused to root as well. An import reads its database first.
+    for (_, arguments) in Self.commands(scratch, "/sys/kvclone-test") where !arguments.contains("import") {
+      try expectRefusal(arguments, "/sys")
+    }
   }
 
   private static let hasReadOnlyPlace = FileManager.default.fileExists(atPath: "/sys/kernel")
