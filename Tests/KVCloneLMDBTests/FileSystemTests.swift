@@ -39,7 +39,9 @@ import Testing
   }
 
   @Test func adviceFitsTheError() throws {
-    for (code, word) in [(EACCES, "permissions"), (ELOOP, "circle"), (ENAMETOOLONG, "shorter"), (EIO, "kernel's log")] {
+    for (code, word) in [
+      (EACCES, "owner and the mode"), (ELOOP, "path"), (ENAMETOOLONG, "path"), (EIO, "kernel's log"),
+    ] {
       let message = LMDBError.io(errno: code, operation: "lstat of /x").message
       #expect(message.hasPrefix("lstat of /x failed with error \(code) ") && message.contains(word), "\(message)")
     }
