@@ -60,7 +60,7 @@ extension LMDBEnvironment {
   /// Opens LMDB's environment with the largest map up to `options.mapSize` that the process may have, and clears the
   /// slots of dead readers.
   ///
-  /// - Throws: `lockFileUnusable` where other programs have the store open whose `lock.mdb` has destroyed mutexes.
+  /// - Throws: `lockFileUnusable` where `lock.mdb` has destroyed mutexes, and another program has the store open.
   static func openRaw(
     _ directory: String, _ options: LMDBOptions, minimumMap: Int
   ) throws(LMDBError) -> RawEnvironment {
@@ -110,7 +110,7 @@ extension LMDBEnvironment {
         throw error
       }
       if unsafe ReaderLockFile.isUsable(pointer) { return unsafe pointer }
-      // Whoever is alone then initializes it.
+      // The next attempt initializes the file if no other process has it open.
       unsafe mdb_env_close(pointer)
       lockFile.endUse()
       usleep(20_000)

@@ -11,7 +11,7 @@ import Glibc
 /// - `mdb_env_close` of 0.9.26 to 0.9.31 tries for the write lock, and destroys the mutexes if it gets it (ITS#9278).
 ///   An opener that waits for its read lock at that moment gets destroyed mutexes: `mdb_txn_begin` fails with EINVAL,
 ///   for it and for every process that joins it, until all have closed (ITS#10095).
-/// - An opening that fails after it had the write lock, such as for want of address space, destroys them in the same
+/// - An opening that fails after it had the write lock, such as for lack of address space, destroys them in the same
 ///   way.
 /// - A process that is killed between the write lock and the read lock, in any release, leaves to a waiting opener what
 ///   it had not initialized: mutexes, or the number of the last commit, which then is 0, so that the opener reads, and

@@ -145,7 +145,7 @@ import Testing
   }
 
   /// What an opening leaves that was killed before it had told the last commit. A writer would begin upon an old state;
-  /// 0.9.33 and later help those who only read (ITS#10212).
+  /// 0.9.33 and later help readers (ITS#10212).
   @Test func aLockFileThatKnowsNoCommitIsNotUsed() throws {
     _ = try Peer(store.path, ["open", "commits=5", "close"]).finish()
     let peer = try wait

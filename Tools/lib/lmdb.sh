@@ -1,6 +1,6 @@
 # Releases of LMDB to test with, besides the installed one. Sourced by Tools/test; needs setup.sh, and `root`.
 
-# Versions of the package lmdb on PyPI, whose sources contain a release of LMDB under lib/. The project's own archives need git.
+# Versions of the package lmdb on PyPI; their sources contain a release of LMDB under lib/. The project's own archives need git.
 declare -A lmdb_packages=([0.9.31]=1.6.2 [0.9.36]=3.0.0)
 
 lmdb_releases() { printf '%s\n' "${!lmdb_packages[@]}" | sort -V | paste -sd ' '; }
