@@ -5,7 +5,7 @@ private func migrate(_ path: String) throws {
   let versions = try ManagedObjectModel.loadVersions(contentsOf: "Notes.xcdatamodeld").map(\.model)
   let wanted = try ManagedObjectModel.load(contentsOf: "Notes.xcdatamodeld").model
   let plan = try ObjectStore.planMigration(at: path, to: wanted, migration: MigrationOptions(versions: versions))
-  guard plan.isPossible else { fatalError("\(plan.steps.flatMap(\.refusals))") }
+  guard plan.isPossible else { fatalError("\(plan.errors)") }
   let report = try ObjectStore.migrate(at: path, to: wanted, migration: MigrationOptions(versions: versions))
   _ = report
 }
