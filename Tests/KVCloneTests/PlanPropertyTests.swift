@@ -54,9 +54,9 @@ struct PlanModel {
     var unique: [[String]] = []
     if random.chance(in: 5) { unique.append(["code"]) }
     if random.chance(in: 8) { unique.append(["number", "title"]) }
-    if random.chance(in: 4) { unique.append(["stamp"]) }
+    if random.chance(in: 6) { unique.append(["stamp"]) }
     let isCounted = random.chance(in: 3)
-    let number = type([.string, .string, .integer16, .integer64, .double, .decimal])
+    let number = type([.string, .string, .integer16, .integer64, .integer64, .decimal])
     return EntityDescription("Doc", unique: unique) {
       AttributeDescription(
         "code", type([.string, .string, .integer64]), optional: !random.chance(in: 5),
@@ -83,7 +83,7 @@ struct PlanModel {
   }
 
   private mutating func part() -> EntityDescription {
-    let weight = type([.integer64, .integer32, .string])
+    let weight = type([.integer64, .integer64, .integer32, .string])
     let least: AttributeValue? = weight != .string && random.chance(in: 3) ? .integer(2) : nil
     return EntityDescription("Part") {
       AttributeDescription("weight", weight, min: least, userInfo: random.chance(in: 4) ? ["exclude": "1"] : [:])

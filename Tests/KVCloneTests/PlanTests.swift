@@ -20,7 +20,7 @@ struct PlanTests {
         AttributeDescription("title", .string, optional: !owned, max: longest)
         AttributeDescription("code", code)
         RelationshipDescription("shelf", toOne: "Shelf", inverse: "books")
-        RelationshipDescription("pages", toMany: "Page", inverse: "book", min: pages, max: 0)
+        RelationshipDescription("pages", toMany: "Page", inverse: "book", optional: pages == 0, min: pages)
         if owned { RelationshipDescription("owner", toOne: "Shelf", optional: false) }
       }
       EntityDescription("Page") { RelationshipDescription("book", toOne: "Book", inverse: "pages") }
