@@ -40,8 +40,8 @@ extension LMDBEnvironment {
     }
   }
 
-  /// Refuses, for a plan, what no transaction can write: more bytes than the disk has, or than a map can ever have. The map is not
-  /// grown, so that other transactions may be open.
+  /// Refuses, for a plan, what no transaction can write: more bytes than the disk has, or than a map can ever have. The
+  /// map is not grown, so that other transactions may be open.
   ///
   /// - Throws: `diskFull`, `mapFull`, `closed`, `forked`.
   package func checkRoom(for byteCount: UInt64) throws(LMDBError) {

@@ -72,8 +72,8 @@ public struct LMDBWriteTransaction: ~Copyable {
   /// Says that nothing but deletes was done, with what follows from them: the commit may take the room on the disk that is kept for that.
   package mutating func noteTakingAway() { takesAway = true }
 
-  /// Turns the transaction into a dry run: it can no longer be committed, and pages that it spills beyond the file's end are cut
-  /// off when it is aborted.
+  /// Turns the transaction into a dry run: it can no longer be committed, and pages that it spills beyond the file's
+  /// end are cut off when it is aborted.
   package mutating func markDryRun() { isDryRun = true }
 
   /// Forgets every write.

@@ -43,7 +43,10 @@ struct ImportCommand: ToolCommand {
   @Flag(
     name: [.customShort("n"), .customLong("plan")],
     help:
-      "Import into a store that is removed again, and print what is taken over, left out and refused: exit code 1 if the import would be refused."
+      """
+      Import into a store that is removed again, and print what is taken over, left out and refused: exit code 1 if the \
+      import would be refused.
+      """
   )
   var isPlan = false
 

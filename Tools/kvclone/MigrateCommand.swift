@@ -37,8 +37,10 @@ struct MigrateCommand: ToolCommand {
 
   @Flag(
     help: ArgumentHelp(
-      "Run the migration in a transaction that is rolled back, holding the write lock, and print what it would do: exit code 1 with every "
-        + "reason if it would fail."))
+      """
+      Run the migration in a transaction that is rolled back, holding the write lock, and print what it would do: exit \
+      code 1 with every reason if it would fail.
+      """))
   var plan = false
 
   @Flag(name: .customLong("no-snapshot"), help: "Make no snapshot first.")

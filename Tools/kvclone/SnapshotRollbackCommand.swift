@@ -8,8 +8,8 @@ struct SnapshotRollbackCommand: ToolCommand {
       What was changed or deleted since is again what it was, under its ids, and what came since is deleted. Before that, a \
       snapshot is made of what there is, to which one can go back in turn.
 
-      With --dry-run, the rollback runs in a transaction that is rolled back, and holds the write lock meanwhile: exit code 0 if it would \
-      succeed, 1 with every reason if it would not.
+      With --dry-run, the rollback runs in a transaction that is rolled back, and holds the write lock for as long: exit \
+      code 0 if it would succeed, 1 with every reason if it would not.
       """,
     examples: [
       "kvclone -s notes.kvclone snapshot rollback monday --dry-run",

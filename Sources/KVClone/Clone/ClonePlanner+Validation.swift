@@ -25,8 +25,8 @@ extension ClonePlanner {
         entity: plan.entity.name, property: attribute.path, object: "\(plan.entity.name)/\(id.serial)"))
   }
 
-  /// Checks what the commit checks of a clone that it validates: values that are copied, too, which may be older than the model's
-  /// rules, and composites that are nil as a whole.
+  /// Checks what the commit checks of a clone that it validates: values that are copied, too, which may be older than
+  /// the model's rules, and composites that are nil as a whole.
   mutating func validateAll(
     _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
   ) throws {

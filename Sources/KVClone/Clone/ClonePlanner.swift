@@ -10,8 +10,8 @@ struct ClonePlanner {
   var tally: CloneTally
   private(set) var errors: [CloneError] = []
   private(set) var errorCount = 0
-  /// Whether all objects are looked at, whatever is wrong with the first ones: a plan counts every reason, and a clone throws the
-  /// first.
+  /// Whether all objects are looked at, whatever is wrong with the first ones: a plan counts every reason, and a clone
+  /// throws the first.
   private let isExhaustive: Bool
   private var reported: Set<UInt16> = []
   var patterns = TextPatterns()

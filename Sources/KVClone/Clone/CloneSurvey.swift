@@ -116,8 +116,8 @@ extension CloneError {
 extension Session {
   /// Whether only writing tells if so many bytes more fit.
   ///
-  /// At most every page of the trees is written again, and once more for what snapshots show, and new pages are at least a third
-  /// full. What fits even then needs no other proof.
+  /// At most every page of the trees is written again, and once more for what snapshots show, and new pages are at
+  /// least a third full. What fits even then needs no other proof.
   fileprivate borrowing func isNearLimit(adding byteCount: UInt64) throws(StoreError) -> Bool {
     // What cannot be found out is no limit: a write finds out.
     guard let facts = (try? storage.facts()) ?? (try? engine?.facts()) else { return false }
@@ -150,8 +150,8 @@ extension ObjectStore {
   private static var untried: CloneError {
     CloneError(
       .limitExceeded,
-      "the clone comes near a limit of the file or the end of the disk, and a store that was opened read-only cannot try whether it "
-        + "fits; plan it with the store open for writing")
+      "the clone comes near a limit of the file or the end of the disk, and a store that was opened read-only cannot try "
+        + "whether it fits; plan it with the store open for writing")
   }
 
   /// The session that a clone, or its dry run, writes in.

@@ -58,9 +58,9 @@ extension ObjectStore {
   /// The dry run (R36): what a clone would make, share and touch, which rule decides where, and everything that stands in
   /// the way. Writes nothing.
   ///
-  /// The plan reads, and waits for no writer. Only a clone that comes near a limit of the file, or the end of the disk, is run in
-  /// a write transaction that is rolled back, because nothing else tells whether it fits; it holds the write lock as long as the
-  /// clone would. Hooks of the store are not called, so what they refuse is not planned.
+  /// The plan reads, and waits for no writer. Only a clone that comes near a limit of the file, or the end of the disk,
+  /// is run in a write transaction that is rolled back, because nothing else tells whether it fits; it holds the write
+  /// lock as long as the clone would. Hooks of the store are not called, so what they refuse is not planned.
   public func planClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> ClonePlan {
     let survey = try survey(roots, options)
     return try plan(survey) { reasons in

@@ -58,13 +58,14 @@ extension ObjectStore {
 
   /// Finds out what an import would take over, skip and leave out, and everything that would be refused.
   ///
-  /// The plan runs the import itself, into a store that is removed again: a plan that skips nothing is an import that succeeds. It needs
-  /// the import's disk space. Where the store's path is known, that store is made beside it, so that what stands at the path, its
-  /// parent and the space on its disk are checked too; otherwise it is made in the directory for temporary files.
+  /// The plan runs the import itself, into a store that is removed again: a plan that skips nothing is an import that
+  /// succeeds. It needs the import's disk space. Where the store's path is known, that store is made beside it, so that
+  /// what stands at the path, its parent and the space on its disk are checked too; otherwise it is made in the
+  /// directory for temporary files.
   ///
   /// - Parameter path: the directory that the import is to make; nil for none.
-  /// - Throws: what the import would throw for the first broken row or object; with ``CoreDataImportOptions/skipsBroken`` they are
-  ///   listed in the report instead.
+  /// - Throws: what the import would throw for the first broken row or object; with
+  ///   ``CoreDataImportOptions/skipsBroken`` they are listed in the report instead.
   @available(*, noasync, message: "run it on a thread of its own")
   public static func planCoreDataImport(
     from source: String, to path: String? = nil, options: CoreDataImportOptions = CoreDataImportOptions(),

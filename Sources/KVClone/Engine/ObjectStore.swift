@@ -235,7 +235,8 @@ public final class ObjectStore: Sendable {
 }
 
 extension Session {
-  /// Checks, for a dry run, all that a commit checks, in the same order, and collects every reason instead of throwing the first.
+  /// Checks, for a dry run, all that a commit checks, in the same order, and collects every reason instead of throwing
+  /// the first.
   fileprivate mutating func checkCommit(_ reasons: PlanReasons) throws {
     reasons.note(changes.refusals)
     try validateChanges { issues in

@@ -50,7 +50,8 @@ public struct StoreOptions: Sendable {
   public var verifiesPagesAtOpen = false
   /// How a store that holds another version of the model than the one it is opened with is migrated; nil: it is not, and opening it
   /// throws `incompatibleModel`. Such a migration rewrites what has to be rewritten before the store is open: look at
-  /// ``ObjectStore/planMigration(at:to:migration:options:progress:cancellation:)`` before you leave it to a service that starts.
+  /// ``ObjectStore/planMigration(at:to:migration:options:progress:cancellation:)`` before you leave it to a service
+  /// that starts.
   public var automaticMigration: MigrationOptions?
   /// On btrfs: leaves copy-on-write, and with it the file system's checksums, on for a store that is made. Otherwise it is off for
   /// the store's files, as `chattr +C` turns it off: the store writes no page in place that could be needed and has checksums

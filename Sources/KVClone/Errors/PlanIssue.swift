@@ -49,8 +49,8 @@ final class PlanReasons {
     for issue in found { note(PlanIssue(issue)) }
   }
 
-  /// Notes an error that is a reason, and throws every other one: those tell nothing about the planned operation, or end it
-  /// whatever the store holds.
+  /// Notes an error that is a reason, and throws every other one: those tell nothing about the planned operation, or
+  /// end it whatever the store holds.
   func note(thrown error: any Error) throws {
     switch error {
     case let error as ValidationError: note(error.issues)

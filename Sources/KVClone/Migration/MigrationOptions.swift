@@ -122,8 +122,8 @@ public struct MigrationPlan: Sendable {
   public let steps: [Step]
   /// Stages and mapping models that the path does not need.
   public let unused: [Unused]
-  /// The reasons for which the migration would fail, the first 100 of them: differences of the models that cannot be inferred, and
-  /// what the objects hold.
+  /// The reasons for which the migration would fail, the first 100 of them: differences of the models that cannot be
+  /// inferred, and what the objects hold.
   public internal(set) var errors: [PlanIssue] = []
   /// How many reasons there are.
   public internal(set) var errorCount = 0

@@ -83,8 +83,8 @@ final class MigrationDryRun {
   var reasons = PlanReasons()
   private var estimate = MigrationPlan(steps: [])
 
-  /// Takes the plan that the models and the counts of objects give. Returns whether its first steps can be run: a property without
-  /// values is a reason, and stands in the way of no other.
+  /// Takes the plan that the models and the counts of objects give. Returns whether its first steps can be run: a
+  /// property without values is a reason, and stands in the way of no other.
   func begin(_ plan: MigrationPlan) -> Bool {
     estimate = plan
     for step in plan.steps {

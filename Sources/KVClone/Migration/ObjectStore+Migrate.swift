@@ -17,10 +17,10 @@ extension ObjectStore {
 
   /// Returns what a migration of a store would do, and every reason for which it would fail. Nothing is changed.
   ///
-  /// The plan runs the migration itself, mapping policies and stage handlers included, in a write transaction that is rolled back: a
-  /// plan without errors is a migration that succeeds on the same state. It therefore takes as long as the migration, holds the write
-  /// lock meanwhile, and needs the disk space of the pages that it spills; those are cut off again. Other processes read on. A step
-  /// that is refused by the models alone is not run.
+  /// The plan runs the migration itself, mapping policies and stage handlers included, in a write transaction that is
+  /// rolled back: a plan without errors is a migration that succeeds on the same state. It therefore takes as long as
+  /// the migration, holds the write lock for as long, and needs the disk space of the pages that it spills; those are cut
+  /// off again. Other processes read on. A step that is refused by the models alone is not run.
   ///
   /// - Parameters:
   ///   - path: the store's directory. It must not be open in this process.

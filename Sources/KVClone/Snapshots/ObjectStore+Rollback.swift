@@ -77,14 +77,15 @@ extension ObjectStore {
     try await onWriterQueue { try self.runRollback(snapshot, objects) }
   }
 
-  /// Returns what `rollback(to:objects:)` would do and cost, and every reason for which it would fail. Nothing is changed.
+  /// Returns what `rollback(to:objects:)` would do and cost, and every reason for which it would fail. Nothing is
+  /// changed.
   ///
-  /// The plan runs the rollback itself, in a write transaction that is rolled back: a plan without errors is a rollback that succeeds
-  /// on the same state. It waits for the write lock and holds it as long as the rollback would, without the commit. Hooks are called
-  /// where the rollback calls them.
+  /// The plan runs the rollback itself, in a write transaction that is rolled back: a plan without errors is a rollback
+  /// that succeeds on the same state. It waits for the write lock and holds it as long as the rollback would, without
+  /// the commit. Hooks are called where the rollback calls them.
   ///
-  /// - Throws: what the rollback throws whatever the objects hold: `snapshotNotFound`, `incompatibleModel`, `objectNotFound`,
-  ///   `readOnly`, `busy` …
+  /// - Throws: what the rollback throws whatever the objects hold: `snapshotNotFound`, `incompatibleModel`,
+  ///   `objectNotFound`, `readOnly`, `busy` …
   public func planRollback(to snapshot: Snapshot, objects: [ObjectID]? = nil) throws -> RollbackPlan {
     let dryRun = RollbackDryRun()
     do {

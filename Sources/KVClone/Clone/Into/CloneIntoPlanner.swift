@@ -164,8 +164,8 @@ struct CloneIntoPlanner {
     }
   }
 
-  /// Checks the values of a clone against the destination's model, as the commit does for every clone: the source's model may allow
-  /// more, and copied values may be older than its rules.
+  /// Checks the values of a clone against the destination's model, as the commit does for every clone: the source's
+  /// model may allow more, and copied values may be older than its rules.
   private mutating func validate(
     _ bridge: EntityBridge, _ plan: CloneRuleBook.EntityPlan, _ view: borrowing RecordView, _ id: ObjectID,
     _ name: String, _ source: borrowing Session
@@ -214,7 +214,8 @@ struct CloneIntoPlanner {
       report(
         CloneError(
           .incompatibleModel,
-          "\(relationship.name) of a clone of \(name)\(self.bridge.elsewhere) \(text), and this store has no such relationship (R35)",
+          "\(relationship.name) of a clone of \(name)\(self.bridge.elsewhere) \(text), and this store has no relationship of "
+            + "that name (R35)",
           entity: bridge.source.name, property: relationship.name, object: name))
     }
   }
