@@ -149,9 +149,19 @@ struct MigrationPathTests {
     // What no object needs is no reason, nor what a policy may do without.
     #expect(try plan(EntityMapping(from: nil, to: "Note", attributes: unsupported)).isPossible)
     #expect(
-      try plan(EntityMapping(from: "Note", to: "Note", attributes: unsupported, policy: "P"), ["P": Plain()]).isPossible
+      try plan(EntityMapping(from: "Note", to: "Note", attributes: unsupported, policy: "P"), ["P": Own()]).isPossible
     )
+    // The plan runs the policy: one that does as the mapping says needs what the mapping lacks.
+    let plain = try plan(EntityMapping(from: "Note", to: "Note", attributes: unsupported, policy: "P"), ["P": Plain()])
+    #expect(plain.errors.map(\.kindName) == ["invalidMapping"] && plain.errors.first?.property == "text2")
   }
 
   private struct Plain: EntityMigrationPolicy {}
+
+  /// Makes nothing of any object.
+  private struct Own: EntityMigrationPolicy {
+    func createDestinationInstances(
+      for source: ObjectID, in mapping: EntityMapping, with manager: inout MigrationManager
+    ) throws {}
+  }
 }
