@@ -34,11 +34,17 @@ struct MigrationPath {
     }
     let versions = MigrationVersions(from: source, to: destination, options.versions)
     let pool = try MigrationPool(versions, options)
-    var edges = options.requiresAllMappings ? try pool.requiredPath() : source == destination ? [] : pool.path()
-    let rest = edges.last?.to ?? versions.start
-    let taken = edges
-    if source != destination, rest != versions.end || edges.isEmpty {
-      edges.append(MigrationPool.Edge(from: rest, to: versions.end))
+    let taken = options.requiresAllMappings ? try pool.requiredPath() : source == destination ? [] : pool.path()
+    var edges: [MigrationPool.Edge] = []
+    var position = versions.start
+    for edge in taken {
+      // The path that uses all mapping models may have its inferred step before one of them.
+      if edge.from != position { edges.append(MigrationPool.Edge(from: position, to: edge.from)) }
+      edges.append(edge)
+      position = edge.to
+    }
+    if source != destination, position != versions.end || edges.isEmpty {
+      edges.append(MigrationPool.Edge(from: position, to: versions.end))
     }
     var used: Set<Int> = []
     for edge in edges {

@@ -2,7 +2,7 @@ import KVCloneModel
 
 /// The path that uses every mapping model: what `kvclone migrate --mapping` demands.
 extension MigrationPool {
-  /// The edges of the path that uses every mapping model, with one inferred step at most: before, between or after them.
+  /// The edges of the path that uses every mapping model. One inferred step at most is missing: before, between or after them.
   ///
   /// - Throws: `invalidMapping`, naming a mapping model that cannot be used.
   func requiredPath() throws(StoreError) -> [Edge] {
