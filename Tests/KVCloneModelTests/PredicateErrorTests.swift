@@ -61,7 +61,7 @@ struct PredicateErrorTests {
     Case("a == 1.00000000000000000000000000000000000001e127", .invalidNumber, 6),
     Case("a == CAST('x', 'NSNumber')", .invalidValue, 11), Case("a == CAST('', 'NSNumber')", .invalidValue, 11),
     Case("a == CAST('1 ', 'NSNumber')", .invalidValue, 11), Case("a == CAST('0x10', 'Integer 64')", .invalidValue, 11),
-    Case("a == CAST('1e400', 'Double')", .invalidValue, 11), Case("a == CAST('inf', 'Double')", .invalidValue, 11),
+    Case("a == CAST('1e400', 'Double')", .invalidValue, 11), Case("a == CAST('Inf', 'Double')", .invalidValue, 11),
     Case("a == CAST('1e39', 'Float')", .invalidValue, 11), Case("a == CAST(70000, 'Integer 16')", .invalidValue, 11),
     Case("a == CAST('-32769', 'Integer 16')", .invalidValue, 11),
     Case("a == CAST(1e19, 'Integer 64')", .invalidValue, 11),

@@ -52,11 +52,11 @@ extension QueryConstant {
     switch type {
     // The numbers that a literal cannot say. Calendar texts stay as they are written, and are read by the cast itself.
     case "NSDate", "Date":
-      ExactText.double(text).flatMap { $0.isFinite ? nil : .date(Date(timeIntervalSinceReferenceDate: $0)) }
+      special(text).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
     case "NSUUID", "UUID": UUID(uuidString: text).map { .uuid($0) }
     case "NSURL", "URL", "URI": .uri(text)
     case "NSDecimalNumber", "Decimal": decimal(text).map { .decimal($0) }
-    case "Double": ExactText.double(text).flatMap { $0.isFinite ? nil : .double($0) }
+    case "Double": special(text).map { .double($0) }
     case "Float": Self.float(text)
     case "Binary": Data(base64Encoded: text).map { .binary($0) }
     case "Transformable": Data(base64Encoded: text).map { .transformable($0) }
@@ -65,9 +65,14 @@ extension QueryConstant {
     }
   }
 
+  /// A double that no literal writes, as ``formatText(_:)`` writes it.
+  private static func special(_ text: String) -> Double? {
+    ExactText.double(text).flatMap { !$0.isFinite && ExactText.text($0) == text ? $0 : nil }
+  }
+
   /// A float as ``formatText(_:)`` writes it.
   private static func float(_ text: String) -> AttributeValue? {
-    ExactText.float(text).flatMap { !$0.isFinite || ExactText.text($0) == text ? .float($0) : nil }
+    ExactText.float(text).flatMap { ExactText.text($0) == text ? .float($0) : nil }
   }
 
   private static func decimal(_ text: String) -> Decimal? {
