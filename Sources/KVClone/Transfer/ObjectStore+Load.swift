@@ -1,3 +1,8 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 import Dispatch
 import KVCloneLMDB
 import KVCloneModel
@@ -97,7 +102,10 @@ extension ObjectStore {
   }
 
   /// Where files without a name are made: they share the disk with the store, which may have been moved while it is open.
-  private var scratchDirectory: String { (engine as? LMDBEngine)?.environment.currentDirectory ?? path }
+  /// Stores without a directory have them in the one for temporary files.
+  private var scratchDirectory: String {
+    (engine as? LMDBEngine)?.environment.currentDirectory ?? FileManager.default.temporaryDirectory.path
+  }
 
   /// Loads one batch in a transaction; false when that was the last one.
   private func loadBatch(
