@@ -70,7 +70,8 @@ extension ModelReader {
   ) -> AttributeValue? {
     let parsed = ValueParser.parse(text, interval: interval, type: type)
     // Nothing was filled in: not worth a word.
-    if parsed.isDoubtful && !(text ?? "").isEmpty {
+    let isFilledIn = !(text ?? "").isEmpty || type == .date && !(interval ?? "").isEmpty
+    if parsed.isDoubtful, isFilledIn {
       let outcome = parsed.value == nil ? "there is none" : "its meaning is guessed"
       context.warn(.unreadableValue, "the \(role) cannot be read as \(type.rawValue), so \(outcome); correct it")
     }

@@ -11,13 +11,17 @@ struct ParsedValue: Equatable {
 
 /// Reads default values and bounds; real files have Integer "NO", Boolean "0.0", UUID "empy".
 enum ValueParser {
-  /// - Parameter interval: seconds since 2001 as text, which Xcode writes beside the text of a Date, and which wins.
+  /// - Parameter interval: seconds since 2001 as text, which Xcode writes beside the text of a Date, and which wins. One that is
+  ///   no number leaves the text, and a doubt. For other types it was left behind when the type changed.
   static func parse(_ text: String?, interval: String?, type: AttributeType) -> ParsedValue {
-    if type == .date, let seconds = interval.flatMap(Double.init), seconds.isFinite {
+    let trimmed = text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
+    if type == .date, let interval, !interval.isEmpty {
+      guard let seconds = number(interval.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+        return ParsedValue(value: date(trimmed).map { .date($0) }, isDoubtful: true)
+      }
       return ParsedValue(value: .date(Date(timeIntervalSinceReferenceDate: seconds)))
     }
-    guard let text else { return ParsedValue(value: nil, isDoubtful: interval != nil) }
-    let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
+    guard let text else { return ParsedValue(value: nil) }
     switch type {
     case .integer16, .integer32, .integer64: return integer(trimmed, type)
     case .boolean: return boolean(trimmed)

@@ -93,6 +93,23 @@ struct ModelReaderTests {
     #expect(parsed == ParsedValue(value: value, isDoubtful: isDoubtful))
   }
 
+  @Test(
+    "seconds that are no number are warned of, whatever the text beside them says",
+    arguments: [
+      ("defaultDateTimeInterval='abc'", 1), ("minDateTimeInterval='abc'", 1), ("maxDateTimeInterval='1e400'", 1),
+      ("defaultDateTimeInterval='nan'", 1), ("defaultDateTimeInterval='0x10' defaultValueString='2001-01-02'", 1),
+      ("defaultDateTimeInterval='' defaultValueString=''", 0),
+      ("defaultDateTimeInterval='0' defaultValueString='x'", 0),
+      ("defaultDateTimeInterval='-1.5e3'", 0),
+    ])
+  func intervals(_ text: String, _ count: Int) throws {
+    let loaded = try readEntity("<attribute name='a' attributeType='Date' optional='YES' \(text)/>")
+    #expect(loaded.warnings.filter { $0.kind == .unreadableValue && $0.property == "a" }.count == count)
+    let other = try readEntity(
+      "<attribute name='a' attributeType='Double' optional='YES' defaultDateTimeInterval='abc'/>")
+    #expect(other.warnings.isEmpty)
+  }
+
   @Test func relationshipsKeepWhatTheySay() throws {
     let loaded = try read(everything)
     let items = try #require(loaded.model.relationship("items", of: "Note"))
