@@ -1,6 +1,6 @@
 extension ManagedObjectModel {
-  /// What somebody wants to know who is about to ship this version after another one: objects that would be lost because nothing says
-  /// what was renamed, and what no migration can be inferred for.
+  /// What somebody wants to know who is about to ship this version after another one: objects that would be lost
+  /// because nothing says what was renamed, and what no migration can be inferred for.
   ///
   /// - Parameters:
   ///   - previous: the version that stores have.

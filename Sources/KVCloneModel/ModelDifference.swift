@@ -1,7 +1,7 @@
 /// What differs between two versions of a model, and what each difference means for objects that are stored.
 ///
-/// Entities and properties are matched by their renaming identifiers, then by their names. Properties are compared where they
-/// are declared; one that moved in the hierarchy is compared where it is now.
+/// Entities and properties are matched by their renaming identifiers, then by their names. Properties are compared
+/// where they are declared; one that moved in the hierarchy is compared where it is now.
 public struct ModelDifference: Sendable, Hashable {
   /// One difference.
   public struct Change: Sendable, Hashable {
@@ -45,7 +45,7 @@ public struct ModelDifference: Sendable, Hashable {
   /// - Parameters:
   ///   - source: the earlier version.
   ///   - destination: the later version.
-  ///   - versions: other versions of the model, in any order, through which renaming identifiers are followed: a → b → c.
+  ///   - versions: other versions of the model, in any order, through which renaming identifiers are followed.
   public init(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, through versions: [ManagedObjectModel] = []
   ) {

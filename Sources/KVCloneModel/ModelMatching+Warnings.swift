@@ -1,6 +1,6 @@
 extension ModelMatching {
-  /// Warns of renaming identifiers of the destination that match nothing in the source: what they were to keep is lost, or is found by its
-  /// name only.
+  /// Warns of renaming identifiers of the destination that match nothing in the source: what they were to keep is lost,
+  /// or is found by its name only.
   ///
   /// An entity without a match has one warning; its properties are new with it.
   func renamingWarnings() -> [ModelWarning] {

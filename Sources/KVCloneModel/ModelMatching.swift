@@ -1,10 +1,10 @@
 /// Which entities and properties of a model are which ones of an earlier version.
 ///
-/// As in Core Data, something has a canonical name, which is its renaming identifier, or its name where it has none. Two with the
-/// same canonical name are the same; so a chain of renames that keeps the first name as its identifier is one from any version
-/// to any later one. Where that finds nothing, an identifier that is the earlier version's name counts, and then the same name:
-/// both occur in real models, and anything else would lose objects. What is unmatched on both sides after that is matched by the renaming
-/// identifiers of other versions: a → b → c.
+/// As in Core Data, something has a canonical name, which is its renaming identifier, or its name where it has none.
+/// Two with the same canonical name are the same; so a chain of renames that keeps the first name as its identifier is
+/// one from any version to any later one. Where that finds nothing, an identifier that is the earlier version's name
+/// counts, and then the same name: both occur in real models, and anything else would lose objects. What is unmatched
+/// on both sides after that is matched by the renaming identifiers of other versions: a → b → c.
 package struct ModelMatching: Sendable {
   package let source: ManagedObjectModel
   package let destination: ManagedObjectModel
@@ -49,8 +49,8 @@ package struct ModelMatching: Sendable {
     self.relationships = relationships
   }
 
-  /// Whether objects that a relationship may lead to remain: where all of them go with their entities, its links go, too, and a later
-  /// relationship of the same name is a new one.
+  /// Whether objects that a relationship may lead to remain: where all of them go with their entities, its links go,
+  /// too, and a later relationship of the same name is a new one.
   private static func isTargetKept(
     _ source: ManagedObjectModel, _ laterEntities: [String: String]
   ) -> (RelationshipDescription) -> Bool {

@@ -1,4 +1,5 @@
-/// Renaming identifiers of other versions of a model, by which something is recognized that neither end names: a → b → c.
+/// Renaming identifiers of other versions of a model, by which something is recognized that neither end names: a → b →
+/// c.
 struct RenameChains {
   /// What of one kind, such as the attributes of an entity, is called, with its renaming identifier.
   typealias Named = (name: String, identifier: String?)

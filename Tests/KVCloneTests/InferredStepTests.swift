@@ -136,7 +136,8 @@ struct InferredStepTests {
   @Test("a chain that could be inferred is explained, with what it loses")
   func chain() throws {
     let test = try Self.filled()
-    // Boolean to text is no conversion; by a version without the attribute it could be reached, at the price of the values.
+    // Boolean to text is no conversion; by a version without the attribute it could be reached, at the price of the
+    // values.
     let last = Self.full.next("3") { $0.attribute("Note", "rank") { $0.type = .string } }
     test.store.close()
     let options = MigrationOptions(versions: [Self.full, Self.bare, last])

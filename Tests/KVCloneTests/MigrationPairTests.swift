@@ -4,10 +4,11 @@ import Testing
 
 @testable import KVClone
 
-/// Every version of every bundle of the corpus becomes every other one in one inferred step: neighbours and jumps, forwards and back.
+/// Every version of every bundle of the corpus becomes every other one in one inferred step: neighbours and jumps,
+/// forwards and back.
 ///
-/// A plain run takes a sample by chance, and a failure prints its seed: `KVCLONE_PAIRS=seed` is the same sample, `KVCLONE_PAIRS=all` all pairs.
-/// `KVCLONE_SEEDS` is the number of graphs for each.
+/// A plain run takes a sample by chance, and a failure prints its seed: `KVCLONE_PAIRS=seed` is the same sample,
+/// `KVCLONE_PAIRS=all` all pairs. `KVCLONE_SEEDS` is the number of graphs for each.
 @Suite(
   "Pairs of versions of the corpus, in one inferred step",
   .enabled(if: Corpus.root != nil, Comment(rawValue: Corpus.missing)))
@@ -84,8 +85,8 @@ struct MigrationPairTests {
 
 /// What must survive a migration by nothing but equal names at both ends, computed from the two models alone.
 ///
-/// Weaker than ``MigrationOracle``, and free of its rules: an entity, an attribute of the same type or a link that both versions have
-/// by a name that no renaming identifier touches keeps its objects, values and members.
+/// Weaker than ``MigrationOracle``, and free of its rules: an entity, an attribute of the same type or a link that both
+/// versions have by a name that no renaming identifier touches keeps its objects, values and members.
 private struct Survival {
   private let entities: [String]
   private let attributes: [String: [String]]

@@ -2,7 +2,8 @@ import Foundation
 import KVCloneTestSupport
 import Testing
 
-/// `migrate` with mapping models: all of them are used, or nothing is written; and what a plan says of removed things and identifiers.
+/// `migrate` with mapping models: all of them are used, or nothing is written; and what a plan says of removed things
+/// and identifiers.
 struct MigratePathTests {
   private static func attribute(_ name: String, _ type: String = "String", _ more: String = "") -> String {
     "<attribute name=\"\(name)\" optional=\"YES\" attributeType=\"\(type)\" \(more)/>"
@@ -54,7 +55,8 @@ struct MigratePathTests {
     try scratch.write("<database>\(file)</database>", to: "\(name).xcmappingmodel/xcmapping.xml")
   }
 
-  /// Four versions, the third of which lacks the tags that the others have; `text` is `body` in the fourth, which no identifier says.
+  /// Four versions, the third of which lacks the tags that the others have; `text` is `body` in the fourth, which no
+  /// identifier says.
   private static func scratch(at version: String) throws -> Scratch {
     let scratch = try Scratch()
     let (note, tag) = (attribute("text"), entity("Tag", "", attribute("label")))

@@ -2,26 +2,27 @@ public import KVCloneModel
 
 /// How a store is migrated to another version of its model.
 public struct MigrationOptions: Sendable {
-  /// The versions of the model. ``stages`` and ``mappings`` name them, and renaming identifiers are followed through them (a → b → c). An
-  /// inferred migration is one step and passes through none of them. Their order, from the earliest to the latest, counts only where
-  /// stages and mapping models lead to no path by themselves: see <doc:Migration#Paths>.
+  /// The versions of the model. ``stages`` and ``mappings`` name them, and renaming identifiers are followed through
+  /// them (a → b → c). An inferred migration is one step and passes through none of them. Their order, from the
+  /// earliest to the latest, counts only where stages and mapping models lead to no path by themselves: see
+  /// <doc:Migration#Paths>.
   public var versions: [ManagedObjectModel] = []
-  /// Makes a snapshot of the store first, by which everything can be read as it was. It costs what is rewritten or deleted once
-  /// more, and nothing where no object has to be touched.
+  /// Makes a snapshot of the store first, by which everything can be read as it was. It costs what is rewritten or
+  /// deleted once more, and nothing where no object has to be touched.
   public var takesSnapshot = true
 
-  /// Mapping models, in any order. Each does the step between the two versions that it names, where the path has this step; one
-  /// without names does the step that stages and other mapping models leave. Those that are not needed are left out, and the plan lists
-  /// them (``MigrationPlan/unused``).
+  /// Mapping models, in any order. Each does the step between the two versions that it names, where the path has this
+  /// step; one without names does the step that stages and other mapping models leave. Those that are not needed are
+  /// left out, and the plan lists them (``MigrationPlan/unused``).
   public var mappings: [MappingModel] = []
-  /// Requires that every mapping model is used, as `kvclone migrate --mapping` does: with one inferred step at most, before, between or
-  /// after them. Otherwise the migration is refused (``StoreError/Kind-swift.enum/invalidMapping``).
+  /// Requires that every mapping model is used, as `kvclone migrate --mapping` does: with one inferred step at most,
+  /// before, between or after them. Otherwise the migration is refused (``StoreError/Kind-swift.enum/invalidMapping``).
   public var requiresAllMappings = false
   /// What mapping models name as their policies' classes.
   public var policies: [String: any EntityMigrationPolicy] = [:]
-  /// ``CustomMigrationStage``s and ``LightweightMigrationStage``s, in any order: their versions, which are some of ``versions``
-  /// or the wanted one, say where they belong. Those that are not needed are left out, and the plan lists them
-  /// (``MigrationPlan/unused``).
+  /// ``CustomMigrationStage``s and ``LightweightMigrationStage``s, in any order: their versions, which are some of
+  /// ``versions`` or the wanted one, say where they belong. Those that are not needed are left out, and the plan lists
+  /// them (``MigrationPlan/unused``).
   public var stages: [any MigrationStage] = []
 
   /// The defaults.
@@ -71,8 +72,8 @@ public struct MigrationPlan: Sendable {
     public let refusals: [ModelDifference.Change]
     /// Objects that are rewritten, about.
     public let rewrittenCount: Int
-    /// How many of them a later step rewrites too, without anything that looks at objects in between: they are written once, for all
-    /// of these steps.
+    /// How many of them a later step rewrites too, without anything that looks at objects in between: they are written
+    /// once, for all of these steps.
     public let joinedCount: Int
     /// Objects that get ids under another root entity.
     public let movedCount: Int
@@ -80,7 +81,8 @@ public struct MigrationPlan: Sendable {
     public let deletedCount: Int
     /// Bytes that are written, about: what is saved for the snapshot included, what handlers write not.
     public let byteCount: UInt64
-    /// Swift that makes a mapping model for a refused step, with what is to be filled in marked; nil for one that can be done.
+    /// Swift that makes a mapping model for a refused step, with what is to be filled in marked; nil for one that can
+    /// be done.
     public let mappingSkeleton: String?
     /// Renaming identifiers that match nothing in the version that the step begins with.
     public internal(set) var warnings: [ModelWarning] = []
@@ -139,8 +141,8 @@ public struct MigrationPlan: Sendable {
   public var isPossible: Bool { errorCount == 0 && steps.allSatisfy { $0.refusals.isEmpty } }
   /// Bytes that the migration would write, as its report counts them; an estimate where it would fail.
   public var byteCount: UInt64 { report?.byteCount ?? steps.reduce(0) { $0 + $1.byteCount } }
-  /// Seconds that it takes, about: as on the machine that it was measured on, where the commit took some milliseconds and an object
-  /// 1.6 µs, or 2.5 with a snapshot.
+  /// Seconds that it takes, about: as on the machine that it was measured on, where the commit took some milliseconds
+  /// and an object 1.6 µs, or 2.5 with a snapshot.
   public var seconds: Double {
     if steps.isEmpty { return 0 }
     return steps.reduce(0.005) {

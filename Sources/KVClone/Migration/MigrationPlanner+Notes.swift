@@ -1,6 +1,7 @@
 import KVCloneModel
 
-/// What a plan says of a step besides its numbers: unmatched renaming identifiers, what is removed, and another way where it is refused.
+/// What a plan says of a step besides its numbers: unmatched renaming identifiers, what is removed, and another way
+/// where it is refused.
 extension MigrationPlanner {
   /// - Parameters:
   ///   - index: the step's number.
@@ -41,7 +42,8 @@ extension MigrationPlanner {
 }
 
 extension MigrationPlan.Chain {
-  /// The shortest chain of versions, each of which can be inferred from the one before, whatever a store holds; nil where none leads there.
+  /// The shortest chain of versions, each of which can be inferred from the one before, whatever a store holds; nil
+  /// where none leads there.
   init?(from source: ManagedObjectModel, to destination: ManagedObjectModel, through versions: [ManagedObjectModel]) {
     var open: [ManagedObjectModel] = []
     var known: Set<ModelHash> = [source.modelHash, destination.modelHash]

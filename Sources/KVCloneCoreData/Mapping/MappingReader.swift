@@ -201,9 +201,11 @@ struct MappingReader {
     }
   }
 
-  /// The expression that Xcode's editor makes of a key path and of the mapping that a relationship's objects go through.
+  /// The expression that Xcode's editor makes of a key path and of the mapping that a relationship's objects go
+  /// through.
   ///
-  /// - Parameter keyPath: `$source`, or a path from it, such as `$source.note`; one without a variable begins at the source object.
+  /// - Parameter keyPath: `$source`, or a path from it, such as `$source.note`; one without a variable begins at the
+  ///   source object.
   private func expression(keyPath: String, mapping: String?, isRelationship: Bool) -> MappingExpression {
     let source = QueryExpression.variable("source")
     let parts = keyPath.split(separator: ".", omittingEmptySubsequences: false).map(String.init)

@@ -58,7 +58,8 @@ extension MappingExpression {
 }
 
 extension [String: any EntityMigrationPolicy] {
-  /// The policy of a class name, which Swift's classes are written with their module's name in, and moved between modules.
+  /// The policy of a class name, which Swift's classes are written with their module's name in, and moved between
+  /// modules.
   func policy(named name: String) -> (any EntityMigrationPolicy)? {
     self[name] ?? self[name.split(separator: ".").last.map(String.init) ?? name]
   }

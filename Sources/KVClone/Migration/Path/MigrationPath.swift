@@ -2,8 +2,8 @@ import KVCloneModel
 
 /// The versions of a model that a migration goes through.
 ///
-/// A path starts at the store's version and visits no version twice. Which steps it has is said by stages and mapping models; what they leave
-/// is one inferred step. See <doc:Migration#Paths>.
+/// A path starts at the store's version and visits no version twice. Which steps it has is said by stages and mapping
+/// models; what they leave is one inferred step. See <doc:Migration#Paths>.
 struct MigrationPath {
   /// From one version to the next.
   struct Leg {

@@ -2,7 +2,8 @@ import KVCloneModel
 
 /// The path that uses every mapping model: what `kvclone migrate --mapping` demands.
 extension MigrationPool {
-  /// The edges of the path that uses every mapping model. One inferred step at most is missing: before, between or after them.
+  /// The edges of the path that uses every mapping model. One inferred step at most is missing: before, between or
+  /// after them.
   ///
   /// - Throws: `invalidMapping`, naming a mapping model that cannot be used.
   func requiredPath() throws(StoreError) -> [Edge] {
@@ -23,8 +24,8 @@ extension MigrationPool {
     return try order(of: try runs(of: wanted), first)
   }
 
-  /// The step that a mapping model is for: by the names of its versions; where a version has another name by now, the migration's own
-  /// ends, or the only two versions that it fits.
+  /// The step that a mapping model is for: by the names of its versions; where a version has another name by now, the
+  /// migration's own ends, or the only two versions that it fits.
   private func edge(of index: Int) throws(StoreError) -> Edge {
     let mapping = options.mappings[index]
     func edge(_ from: Int, _ to: Int) -> Edge {

@@ -88,7 +88,8 @@ struct MigrationPool {
 
   // MARK: Paths
 
-  /// The edges that lead to the wanted version; or, where none do, those that lead as near to it as the order of versions shows.
+  /// The edges that lead to the wanted version; or, where none do, those that lead as near to it as the order of
+  /// versions shows.
   func path() -> [Edge] {
     let all = shortestPaths { _ in true }
     if let whole = all[versions.end] { return whole }
@@ -114,8 +115,9 @@ struct MigrationPool {
     return paths
   }
 
-  /// The mapping model for a step that no named one is for: one without versions for the only step, or for one that cannot be inferred; and
-  /// there also one that fits, and names a version that there is no more. Core Data does not look at the names, and versions are renamed.
+  /// The mapping model for a step that no named one is for: one without versions for the only step, or for one that
+  /// cannot be inferred; and there also one that fits, and names a version that there is no more. Core Data does not
+  /// look at the names, and versions are renamed.
   func openMapping(from start: Int, to end: Int, isOnly: Bool) -> Int? {
     if open.isEmpty { return nil }
     let (source, destination) = (versions.model(start), versions.models[end])

@@ -1,7 +1,7 @@
 import KVCloneModel
 
-/// The versions that a migration may pass through: each content once, in the order of ``MigrationOptions/versions``, with the store's
-/// version before them and the wanted one behind them where they are not among them.
+/// The versions that a migration may pass through: each content once, in the order of ``MigrationOptions/versions``,
+/// with the store's version before them and the wanted one behind them where they are not among them.
 struct MigrationVersions {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
