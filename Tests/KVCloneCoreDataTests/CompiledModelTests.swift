@@ -27,7 +27,8 @@ struct CompiledModelTests {
       "id", .uuid, default: .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))))
     identifier.preservesValueInHistoryOnDeletion = true
     var recent = FetchedPropertyDescription(
-      "recent", FetchRequestTemplate("recentFetchRequest", entity: "Note", predicate: "count > 1"), userInfo: ["a": "b"]
+      "recent", FetchRequestTemplate("fetchedPropertyFetchRequest", entity: "Note", predicate: "count > 1"),
+      userInfo: ["a": "b"]
     )
     recent.renamingIdentifier = "latest"
     let base = EntityDescription(
@@ -169,7 +170,10 @@ struct CompiledModelTests {
     let versions = try ManagedObjectModel.modelVersions(at: path)
     #expect(versions.names == ["M 2", "M"] && versions.current == "M 2" && versions.warnings.isEmpty)
     let loaded = try ManagedObjectModel.load(contentsOf: path + "/")
-    #expect(loaded.model == Self.archived(Self.model()) && loaded.warnings.isEmpty, "\(loaded.warnings)")
+    #expect(loaded.model == Self.archived(Self.model()))
+    // The model's own oddities are the same out of any file.
+    let ofFiles = loaded.warnings.filter { [.strayFile, .currentVersion, .unknownContent].contains($0.kind) }
+    #expect(ofFiles.isEmpty, "\(ofFiles)")
     #expect(try ManagedObjectModel.load(contentsOf: path, version: "M").model.entities.map(\.name) == ["Old"])
     #expect(try ManagedObjectModel.load(contentsOf: path, version: "M 2.mom").model.versionIdentifier == "M 2")
     #expect(
@@ -231,8 +235,8 @@ struct CompiledModelTests {
     let path = folder.path + "/M.momd"
     let other = ManagedObjectModel(name: "M", entities: [EntityDescription(name: "Other")])
     try Data(ModelArchiveWriter.bytes(other)).write(to: URL(fileURLWithPath: path + "/M 2.mom"))
-    let warnings = try ManagedObjectModel.load(contentsOf: path).warnings
-    #expect(warnings.count == 1 && warnings[0].message.contains("Other"), "\(warnings)")
+    let warnings = try ManagedObjectModel.load(contentsOf: path).warnings.filter { $0.kind == .unknownContent }
+    #expect(warnings.count == 1 && warnings.first?.message.contains("Other") == true, "\(warnings)")
   }
 
   // MARK: Hostile archives
@@ -322,6 +326,9 @@ struct CompiledCorpusTests {
       for place in entity.relationships.indices
       where entity.relationships[place].renamingIdentifier == entity.relationships[place].name {
         entity.relationships[place].renamingIdentifier = nil
+      }
+      for place in entity.fetchedProperties.indices {
+        entity.fetchedProperties[place].fetchRequest = spelled(entity.fetchedProperties[place].fetchRequest)
       }
       return entity
     }

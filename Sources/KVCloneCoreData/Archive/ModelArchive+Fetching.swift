@@ -59,8 +59,8 @@ extension ModelArchive {
     _ object: KeyedArchive.Object, name: String, in owner: String
   ) throws(BinaryPropertyList.Damage) -> FetchedPropertyDescription {
     let entity = try archive.text("_NSFetchRequestEntityName", of: object)
-    // As Xcode calls it, which the archive leaves out.
-    var request = FetchRequestTemplate("\(name)FetchRequest", entity: entity ?? "")
+    // As Xcode calls the request of every fetched property, and the archive leaves out.
+    var request = FetchRequestTemplate("fetchedPropertyFetchRequest", entity: entity ?? "")
     if case .object(let given) = try archive.field("NSFetchRequest", of: object),
       let known = try fetchRequest(given, name: request.name, entity: entity)
     {
@@ -124,7 +124,7 @@ extension ModelArchive {
       guard case .object(let index) = node, let known = try fetchIndex(index, in: entity) else { continue }
       result.append(known)
     }
-    return result.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    return result
   }
 
   private mutating func fetchIndex(

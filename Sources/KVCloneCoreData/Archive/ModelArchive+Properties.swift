@@ -44,7 +44,7 @@ extension ModelArchive {
   /// Core Data's number of composite attributes.
   private static let compositeType: Int64 = 2100
   static let isComposite =
-    "is a composite attribute, whose elements cannot be read from a compiled model yet"
+    "is a composite attribute, and its elements cannot be read from a compiled model yet"
   /// Of `NSFlagsKey`: the value may be in a file of its own; it outlives its object in the history of deletions.
   private static let (storedExternally, preservedAfterDeletion): (Int64, Int64) = (4, 16)
 
