@@ -53,6 +53,29 @@ package enum FileSystem {
     return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
+  /// Appends the next bytes of an open file, at most `limit`; false at the end. Waits for some bytes of a pipe, but for no more
+  /// than there are.
+  ///
+  /// - Throws: `io`.
+  package static func read(
+    _ descriptor: Int32, into buffer: inout [UInt8], upTo limit: Int
+  ) throws(LMDBError) -> Bool {
+    let start = buffer.count
+    buffer.append(contentsOf: repeatElement(0, count: limit))
+    var got = 0
+    var code: Int32 = 0
+    repeat {
+      got = unsafe buffer.withUnsafeMutableBytes { bytes -> Int in
+        guard let place = bytes.baseAddress else { return 0 }
+        return unsafe Glibc.read(descriptor, place + start, limit)
+      }
+      code = errno
+    } while got < 0 && code == EINTR
+    buffer.removeLast(limit - max(0, got))
+    if got < 0 { throw LMDBError(code: code, operation: "read") }
+    return got > 0
+  }
+
   /// What an open descriptor leads to.
   package static func kind(descriptor: Int32) throws(LMDBError) -> Kind {
     try facts(descriptor: descriptor).kind

@@ -69,7 +69,7 @@ struct LoadSpoolTests {
     #expect(try store.info().objectCount == 8)
   }
 
-  @Test("a named pipe is spooled; others write meanwhile")
+  @Test("a named pipe is spooled; others write at the same time, and batches are not held back")
   func namedPipe() throws {
     let pipe = test.root + "/pipe"
     #expect(mkfifo(pipe, 0o600) == 0)
@@ -82,6 +82,10 @@ struct LoadSpoolTests {
           try handle.write(contentsOf: Data(Self.line(number).utf8))
           // Waits for the load's lock where it has one, and fails.
           _ = try store.write(timeout: .seconds(1)) { transaction in try transaction.insert("Item") }
+          // A line is a batch, and committed before the next one comes.
+          let deadline = Date(timeIntervalSinceNow: 20)
+          while try store.info().objectCount < 2 * number, Date() < deadline { usleep(1_000) }
+          #expect(try store.info().objectCount == 2 * number)
         }
         try handle.close()
       } catch {
@@ -89,7 +93,9 @@ struct LoadSpoolTests {
       }
     }
     writer.start()
-    #expect(try store.load(contentsOf: pipe).objectCount == 3)
+    var options = LoadOptions()
+    options.batch = 1
+    #expect(try store.load(contentsOf: pipe, options: options).objectCount == 3)
     #expect(failure.withLock { $0 } == nil)
     #expect(try store.info().objectCount == 6)
     try checked(store)

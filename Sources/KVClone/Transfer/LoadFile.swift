@@ -23,6 +23,7 @@ final class LoadFile: @unchecked Sendable {
   /// Appends the next bytes; false at the end.
   func next(_ buffer: inout [UInt8]) throws -> Bool {
     if let spool { return try spool.read(into: &buffer) }
+    if !isRegular { return try TransferFiles.append(from: handle, path, to: &buffer) }
     guard let data = try TransferFiles.next(from: handle, path) else { return false }
     buffer.append(contentsOf: data)
     return true

@@ -120,11 +120,11 @@ final class LoadSpool {
   }
 
   private static func storeError(_ error: LMDBError, _ directory: String) -> StoreError {
-    guard case .diskFull = error else { return StoreError(error) }
+    let same = StoreError(error)
+    guard error.isDiskFull else { return same }
     return StoreError(
-      .diskFull,
-      "the input does not fit beside the store at \(directory): it is spooled there before it is written, and too little of the "
-        + "disk, the quota or the file size limit is left; make room, load a file instead of a pipe, or load in batches; "
-        + "nothing of this transaction was written")
+      same.kind,
+      "the input is spooled in \(directory) before it is written, and does not fit there. \(same.message) Batches, or a file "
+        + "instead of a pipe, need less room.")
   }
 }

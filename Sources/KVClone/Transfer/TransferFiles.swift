@@ -95,6 +95,16 @@ package struct TransferFiles {
     }
   }
 
+  /// Appends the next bytes of a pipe or a device, at most 64 KiB; false at the end. Unlike ``next(from:_:)``, which waits for a
+  /// whole chunk, it returns what there is.
+  static func append(from handle: FileHandle, _ name: String, to buffer: inout [UInt8]) throws(TransferError) -> Bool {
+    do throws(LMDBError) {
+      return try FileSystem.read(handle.fileDescriptor, into: &buffer, upTo: 64 << 10)
+    } catch {
+      throw TransferError(.invalidFile, "\(name) cannot be read (\(error.message))")
+    }
+  }
+
   /// Refuses to replace a file that belongs to a store.
   private static func refuseStoreFile(_ path: String) throws(TransferError) {
     do throws(NamedFile.Refusal) {
