@@ -1,10 +1,11 @@
 import CKVCloneLMDB
 import Glibc
 
-/// Bytes that are written once and read back in order, in a file without a name. Memory stays flat, whatever is written.
+/// Bytes that are written once and read back in order, in a file without a name. Memory stays flat, whatever is
+/// written.
 ///
-/// A spool leaves some of the disk free (``reservedBytes(ofDisk:)``): commits and other programs need it more than input
-/// does whose end is not known. For one thread at a time.
+/// A spool leaves some of the disk free (``reservedBytes(ofDisk:)``): commits and other programs need it more than
+/// input does whose end is not known. For one thread at a time.
 package final class SpoolFile {
   /// Bytes that were appended since the last ``removeAll()``.
   package private(set) var byteCount = 0
@@ -40,8 +41,8 @@ package final class SpoolFile {
 
   /// Appends bytes.
   ///
-  /// - Throws: `diskFull` where fewer than ``reservedBytes(ofDisk:)`` would be left, or the file size limit or the quota is
-  ///   used up; `io`.
+  /// - Throws: `diskFull` where fewer than ``reservedBytes(ofDisk:)`` would be left, or the file size limit or the
+  ///   quota is used up; `io`.
   package func append(_ bytes: RawSpan) throws(LMDBError) {
     if bytes.byteCount == 0 { return }
     try Self.checkRoom(descriptor, for: byteCount + bytes.byteCount - fileLength)

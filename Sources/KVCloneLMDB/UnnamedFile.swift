@@ -1,7 +1,8 @@
 import CKVCloneLMDB
 import Glibc
 
-/// Makes files without a name: the kernel frees them with their last descriptor, so nothing is left however the process ends.
+/// Makes files without a name: the kernel frees them with their last descriptor, so nothing is left however the process
+/// ends.
 enum UnnamedFile {
   /// What names begin with where a file system has no files without one: `kvclone-scratch-PID-RANDOM`.
   private static let prefix = "kvclone-scratch-"
@@ -29,7 +30,8 @@ enum UnnamedFile {
     return file
   }
 
-  /// Removes what processes left that were killed between `open` and `unlink`. Such files are empty; no other one is removed.
+  /// Removes what processes left that were killed between `open` and `unlink`. Such files are empty; no other one is
+  /// removed.
   private static func removeLeftovers(in directory: String) {
     for name in FileSystem.names(inDirectory: directory) where name.hasPrefix(prefix) {
       let path = "\(directory)/\(name)"

@@ -73,8 +73,8 @@ import Testing
     #expect(peer.finish() == ["ok", "error io \(EACCES)"])
   }
 
-  /// A creation is at work as long as its lock is held. Here the lock's path is longer than the system looks up, and that of
-  /// `data.mdb` is not: whether there is a lock is unknown, so the directory is not swept.
+  /// A creation is at work as long as its lock is held. Here the lock's path is longer than the system looks up, and
+  /// that of `data.mdb` is not: whether there is a lock is unknown, so the directory is not swept.
   @Test func aCreationWhoseLockCannotBeLookedUpIsNotSwept() throws {
     var parent = store.root
     var folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

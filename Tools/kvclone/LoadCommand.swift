@@ -10,8 +10,9 @@ struct LoadCommand: ToolCommand {
       Ids in the file connect its lines; the store gives its own. "@Note/12" is an object that the store has already. \
       Everything is loaded, or, at the first error, nothing. The text is UTF-8, and may begin with a byte order mark.
 
-      Input from a pipe is spooled first, to a file without a name in the store's directory: other writers do not wait for it, but the \
-      disk needs room for it. With --batch, that is the lines of one batch. A regular file is read while the store is locked.
+      Input from a pipe is spooled first, to a file without a name in the store's directory: other writers do not wait \
+      for it, but the disk needs room for it. With --batch, that is the lines of one batch. A regular file is read while \
+      the store is locked.
       """,
     examples: [
       "kvclone -s notes.kvclone load notes.ndjson",
@@ -89,8 +90,8 @@ struct LoadCommand: ToolCommand {
   }
 }
 
-/// Shows how far a load has come. Of input that is spooled as a whole, the spooling is a phase of its own, after which its length
-/// is known; batches take turns too fast for that, so one line counts what was received.
+/// Shows how far a load has come. Of input that is spooled as a whole, the spooling is a phase of its own, after which
+/// its length is known; batches take turns too fast for that, so one line counts what was received.
 private final class LoadProgress: Sendable {
   let bar: ProgressBar
   private let isBatched: Bool

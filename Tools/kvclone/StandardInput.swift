@@ -53,8 +53,8 @@ enum StandardInput {
     }
   }
 
-  /// The next bytes, at most a MiB; nil at the end. It waits for some, but not for more than there are: what came is used
-  /// at once.
+  /// The next bytes, at most a MiB; nil at the end. It waits for some, but not for more than there are: what came is
+  /// used at once.
   static func next() throws -> Data? {
     var bytes = Data(count: 1 << 20)
     let count = try bytes.withUnsafeMutableBytes { try read($0) }

@@ -1,7 +1,7 @@
 import KVCloneLMDB
 
-/// Copies the lines of a source of unknown speed to a file without a name in the store's directory, so that no lock is held
-/// while the source delivers.
+/// Copies the lines of a source of unknown speed to a file without a name in the store's directory, so that no lock is
+/// held while the source delivers.
 ///
 /// Memory stays flat: what the source appends at a time is held, and never more. For one thread at a time.
 final class LoadSpool {
@@ -42,8 +42,8 @@ final class LoadSpool {
   ///   - progress: is called with all bytes received so far.
   ///   - checkFirstLine: is called with the first line of the text, unless that is a long one.
   /// - Returns: how many lines were spooled; 0 at the end of the source.
-  /// - Throws: `unreadableLine` for one above ``LineReader/lineLimit``; `diskFull`, `io`; what `source` and `checkFirstLine`
-  ///   throw.
+  /// - Throws: `unreadableLine` for one above ``LineReader/lineLimit``; `diskFull`, `io`; what `source` and
+  ///   `checkFirstLine` throw.
   func fill(
     upTo limit: Int, from source: LineReader.Source, progress: ((UInt64) -> Void)?,
     checkFirstLine: (Span<UInt8>) throws -> Void

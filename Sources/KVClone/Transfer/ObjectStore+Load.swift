@@ -13,17 +13,17 @@ extension ObjectStore {
   ///
   /// Without ``LoadOptions/batch`` everything happens in one write transaction: all of it is loaded, or nothing.
   ///
-  /// The write lock is never held while `source` delivers. Its bytes are spooled first, to a file without a name in the store's
-  /// directory: everything, or with ``LoadOptions/batch`` the lines of one batch at a time. So the disk needs room for the
-  /// text beside the store. The file is gone when the load ends, however it ends, and does not count for
+  /// The write lock is never held while `source` delivers. Its bytes are spooled first, to a file without a name in the
+  /// store's directory: everything, or with ``LoadOptions/batch`` the lines of one batch at a time. So the disk needs
+  /// room for the text beside the store. The file is gone when the load ends, however it ends, and does not count for
   /// ``StoreOptions/maximumFileBytes``.
   ///
   /// - Parameters:
   ///   - options: how to load.
   ///   - source: Appends the next bytes of the text to the array, and returns false at its end. It runs outside of any
   ///     transaction.
-  /// - Throws: ``TransferError`` with the line; ``StoreError`` where the store itself is the obstacle, `diskFull` where the
-  ///   spooled text would leave less than a sixteenth of the disk, or 64 MiB; what `source` throws.
+  /// - Throws: ``TransferError`` with the line; ``StoreError`` where the store itself is the obstacle, `diskFull` where
+  ///   the spooled text would leave less than a sixteenth of the disk, or 64 MiB; what `source` throws.
   @available(*, noasync)
   public func load(
     _ options: LoadOptions = LoadOptions(), from source: (inout [UInt8]) throws -> Bool
@@ -51,16 +51,16 @@ extension ObjectStore {
 
   /// Loads a file; its directory is where `{"file":"…"}` values are looked for.
   ///
-  /// A regular file is read while the write lock is held. Anything else, a named pipe for example, is spooled first, as by
-  /// ``load(_:from:)``.
+  /// A regular file is read while the write lock is held. Anything else, a named pipe for example, is spooled first, as
+  /// by ``load(_:from:)``.
   @available(*, noasync)
   public func load(contentsOf path: String, options: LoadOptions = LoadOptions()) throws -> LoadResult {
     let file = try LoadFile(path, options)
     return try file.isRegular ? loadRegularFile(file.options, from: file.next) : load(file.options, from: file.next)
   }
 
-  /// Loads a file from asynchronous code, when the turn of this write comes. Anything but a regular file is spooled whole before
-  /// that, so that other asynchronous writes do not wait for it.
+  /// Loads a file from asynchronous code, when the turn of this write comes. Anything but a regular file is spooled
+  /// whole before that, so that other asynchronous writes do not wait for it.
   package func loadInTurn(contentsOf path: String, options: LoadOptions) async throws -> LoadResult {
     let file = try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<LoadFile, any Error>) in
       DispatchQueue(label: "KVClone.load").async {
@@ -87,7 +87,8 @@ extension ObjectStore {
     return spool
   }
 
-  /// As ``load(_:from:)``, for the bytes of a regular file: they are read while the write lock is held, and not spooled.
+  /// As ``load(_:from:)``, for the bytes of a regular file: they are read while the write lock is held, and not
+  /// spooled.
   @available(*, noasync)
   package func loadRegularFile(_ options: LoadOptions, from source: (inout [UInt8]) throws -> Bool) throws -> LoadResult
   {
@@ -101,8 +102,8 @@ extension ObjectStore {
     return LoadSession(model: model, modelHash: try info().modelHash, options: options, directory: scratchDirectory)
   }
 
-  /// Where files without a name are made: they share the disk with the store, which may have been moved while it is open.
-  /// Stores without a directory have them in the one for temporary files.
+  /// Where files without a name are made: they share the disk with the store, which may have been moved while it is
+  /// open. Stores without a directory have them in the one for temporary files.
   private var scratchDirectory: String {
     (engine as? LMDBEngine)?.environment.currentDirectory ?? FileManager.default.temporaryDirectory.path
   }

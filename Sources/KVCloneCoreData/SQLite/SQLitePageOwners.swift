@@ -1,9 +1,9 @@
-/// Which table each page belongs to, as far as tables were read: in a sound database a page is part of one tree, or of one
-/// row's overflow chain.
+/// Which table each page belongs to, as far as tables were read: in a sound database a page is part of one tree, or of
+/// one row's overflow chain.
 ///
-/// Tables that share pages multiply rows: 20,000 tables that lead to the same 100 MB of leaf pages are 2 TB to read and to write.
-/// So the second table that leads to a page is an error, and all tables together have no more pages than the file. Four bytes
-/// a page, in blocks of 4,096 pages.
+/// Tables that share pages multiply rows: 20,000 tables that lead to the same 100 MB of leaf pages are 2 TB to read and
+/// to write. So the second table that leads to a page is an error, and all tables together have no more pages than the
+/// file. Four bytes a page, in blocks of 4,096 pages.
 struct SQLitePageOwners {
   private static let pagesPerBlock = 4_096
   private var blocks: [Int: [UInt32]] = [:]
