@@ -18,7 +18,7 @@ struct Destination: Sendable {
     self.given = given
     if let there = try FileSystem.facts(given.directory) {
       guard usesEmptyDirectory, there.kind == .directory, there.owner == geteuid(),
-        try Self.isEmpty(given.directory, mode: there.mode)
+        try StoreDirectories.isEmpty(given.directory, mode: there.mode)
       else { throw .storeExists(path: given.directory) }
       emptyDirectoryMode = there.mode
     } else {
@@ -46,17 +46,6 @@ struct Destination: Sendable {
     guard unsafe stat(path, &status) == 0 else { return errno }
     return status.st_mode & S_IFMT == S_IFDIR ? 0 : ENOTDIR
   }
-
-  /// Whether a directory of this user holds nothing. One that may not be listed is opened to its owner for the look.
-  private static func isEmpty(_ path: String, mode: UInt32) throws(LMDBError) -> Bool {
-    do throws(LMDBError) {
-      return try StoreDirectories.isEmpty(path)
-    } catch {
-      guard case .io(EACCES, _) = error, unsafe chmod(path, 0o700) == 0 else { throw error }
-      defer { _ = unsafe chmod(path, mode) }
-      return try StoreDirectories.isEmpty(path)
-    }
-  }
 }
 
 /// Directories that hold, or may hold, a store.
@@ -82,9 +71,21 @@ enum StoreDirectories {
     }
   }
 
-  /// Whether a directory holds nothing but what does not count: an unfinished creation that ended early, and the `lost+found`
-  /// of a fresh file system.
-  static func isEmpty(_ path: String) throws(LMDBError) -> Bool {
+  /// Whether a directory of this user holds nothing but what does not count: an unfinished creation that ended early, and the
+  /// `lost+found` of a fresh file system.
+  ///
+  /// - Parameter mode: the directory's mode. One that its owner may not list is opened to the owner for the look.
+  static func isEmpty(_ path: String, mode: UInt32) throws(LMDBError) -> Bool {
+    do throws(LMDBError) {
+      return try isEmpty(path)
+    } catch {
+      guard case .io(EACCES, _) = error, unsafe chmod(path, mode | 0o500) == 0 else { throw error }
+      defer { _ = unsafe chmod(path, mode) }
+      return try isEmpty(path)
+    }
+  }
+
+  private static func isEmpty(_ path: String) throws(LMDBError) -> Bool {
     try FileSystem.knownNames(inDirectory: path).allSatisfy { name in
       name == "lost+found" || CreationDirectory.isName(name, of: "data.mdb")
     }

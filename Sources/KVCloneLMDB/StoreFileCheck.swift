@@ -18,7 +18,7 @@ enum StoreFileCheck {
     guard let directory = try FileSystem.facts(paths.directory) else { throw .noStore(path: paths.directory) }
     if directory.kind == .symlink { throw .symlink(path: paths.directory) }
     if directory.kind != .directory { throw .notRegularFile(path: paths.directory) }
-    if directory.owner == geteuid(), hasNoData(paths) { throw .noStore(path: paths.directory) }
+    if directory.owner == geteuid(), hasNoData(paths, directory.mode) { throw .noStore(path: paths.directory) }
     try checkOwnerAndMode(directory, paths.directory, needed: 0o500)
     guard let data = try FileSystem.facts(paths.data) else { throw .noStore(path: paths.directory) }
     try checkFile(data, paths.data, needed: isReadOnly ? 0o400 : 0o600)
@@ -31,11 +31,11 @@ enum StoreFileCheck {
 
   /// Whether a directory of this user certainly holds no store, whatever its mode: a fresh volume, and no store with a mode that
   /// is to be mended. Without the right to look up names, the list of names tells.
-  private static func hasNoData(_ paths: StorePaths) -> Bool {
+  private static func hasNoData(_ paths: StorePaths, _ mode: UInt32) -> Bool {
     do throws(LMDBError) {
       return try FileSystem.facts(paths.data) == nil
     } catch {
-      return (try? StoreDirectories.isEmpty(paths.directory)) ?? false
+      return (try? StoreDirectories.isEmpty(paths.directory, mode: mode)) ?? false
     }
   }
 
