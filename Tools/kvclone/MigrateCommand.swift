@@ -203,7 +203,9 @@ extension MigrationPlan.Step {
     case .metadata: "no object is touched"
     case .indexes: "indexes are made"
     case .refused: "cannot be inferred"
-    case .mapping: "\(Text.count(rewrittenCount, "object")) read by the mapping model"
+    case .mapping:
+      "\(Text.count(rewrittenCount, "object")) read by the mapping model"
+        + (deletedCount > 0 ? ", \(Text.count(deletedCount, "object")) deleted" : "")
     case .objects:
       [
         (rewrittenCount - joinedCount, "rewritten"), (joinedCount, "rewritten in one with a later step"),

@@ -14,6 +14,8 @@ extension MigrationPlanner {
     let codes = work.step.old.codes.entities
     if let mapping = work.step.mapping {
       try mapping.requireComputable { name in codes[name].flatMap { counts[$0] } ?? 0 > 0 }
+      var step = step
+      step.removals = removals(of: work.step.old.model, codes, counts, leaving: mapping)
       return step
     }
     var step = step
@@ -24,6 +26,21 @@ extension MigrationPlanner {
         from: work.step.old.model, to: work.step.new.model, through: options.versions)
     }
     return step
+  }
+
+  /// The entities with objects that no entity mapping reads: these go, with all links to them.
+  private func removals(
+    of model: ManagedObjectModel, _ codes: [String: UInt16], _ counts: [UInt16: Int], leaving mapping: MappingModel
+  ) -> [MigrationPlan.Removal] {
+    let read = Set(
+      mapping.entityMappings.filter { $0.destinationEntityName != nil || $0.entityMigrationPolicyClassName != nil }
+        .compactMap(\.sourceEntityName))
+    return model.entities.compactMap { entity in
+      guard !entity.isAbstract, !read.contains(entity.name),
+        let count = codes[entity.name].flatMap({ counts[$0] }), count > 0
+      else { return nil }
+      return MigrationPlan.Removal(entity: entity.name, objectCount: count, links: [])
+    }
   }
 
   private func removals(of step: MigrationStep, _ counts: [UInt16: Int]) -> [MigrationPlan.Removal] {

@@ -49,6 +49,11 @@ public struct MigrationManager: ~Copyable {
     }.filter { seen.insert($0).inserted }
   }
 
+  /// Whether any entity mapping has made an object of a source object.
+  func hasDestination(_ source: ObjectID) -> Bool {
+    associations.values.contains { !$0.destinations(of: source).isEmpty }
+  }
+
   /// The source objects of which an entity mapping has made an object.
   public func sourceInstances(forMapping name: String, of destination: ObjectID) -> [ObjectID] {
     associations[name]?.sources(of: destination) ?? []

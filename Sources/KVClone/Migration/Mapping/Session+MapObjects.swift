@@ -81,6 +81,7 @@ extension Session {
       try policy.performCustomValidation(mapping, with: &manager)
       try policy.end(mapping, with: &manager)
     }
+    tally.deletedCount += try manager.lostCount(source, run)
     try manager.leaveRedirects(mappings)
   }
 
@@ -119,6 +120,24 @@ extension Session {
 }
 
 extension MigrationManager {
+  /// Returns how many source objects have become nothing: none of their entity mappings has made an object of them.
+  fileprivate borrowing func lostCount(_ source: Schema, _ run: MigrationRun) throws -> Int {
+    var count = 0
+    for entity in source.entities where !entity.isAbstract {
+      var start: UInt64 = 0
+      while true {
+        let ids = try reader._withSession { (session) throws(StoreError) in
+          try session.ids(of: entity, where: nil, from: start, limit: 1024)
+        }
+        for id in ids where !hasDestination(id) { count += 1 }
+        try run.advance(by: 0)
+        guard let last = ids.last, ids.count == 1024 else { break }
+        start = last.serial + 1
+      }
+    }
+    return count
+  }
+
   /// Leaves word under each old id of the first object that it has become.
   fileprivate mutating func leaveRedirects(_ mappings: [EntityMapping]) throws {
     for mapping in mappings {
