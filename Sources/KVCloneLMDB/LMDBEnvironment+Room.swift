@@ -7,6 +7,11 @@ package struct LMDBRoom: Sendable, Equatable {
   /// Bytes by which the file's pages can grow at most: what the file system has, for whomever, and has given the file
   /// already, but no more than the process may make a file long. The greatest number where nobody knows.
   package let freeDiskBytes: Int
+  /// Whether the limit on the file's size is what leaves so little, and not the disk.
+  package var isLimitedBySize = false
+
+  /// The error of what exceeds ``freeDiskBytes``.
+  var diskError: LMDBError { isLimitedBySize ? .fileSizeLimit : .diskFull }
 }
 
 /// Looking for room before a large write (rule 8), so that it does not run out half way.
@@ -23,7 +28,7 @@ extension LMDBEnvironment {
   /// Says beforehand that a transaction cannot write so many bytes, where that is certain. Makes the map larger if it has
   /// to be and nobody uses it. For a caller without a transaction; `LMDBWriteTransaction` has the same.
   ///
-  /// - Throws: `diskFull`, `mapFull`, `closed`, `forked`.
+  /// - Throws: `diskFull`, `fileSizeLimit`, `mapFull`, `closed`, `forked`.
   package func makeRoom(for byteCount: UInt64) throws(LMDBError) {
     let needed = min(Int(clamping: byteCount), EnvironmentCore.maximumMapSize)
     // A reader takes a slot, for want of which nothing is refused.
@@ -43,7 +48,7 @@ extension LMDBEnvironment {
   /// Refuses, for a plan, what no transaction can write: more bytes than the disk has, or than a map can ever have. The
   /// map is not grown, so that other transactions may be open.
   ///
-  /// - Throws: `diskFull`, `mapFull`, `closed`, `forked`.
+  /// - Throws: `diskFull`, `fileSizeLimit`, `mapFull`, `closed`, `forked`.
   package func checkRoom(for byteCount: UInt64) throws(LMDBError) {
     let needed = min(Int(clamping: byteCount), EnvironmentCore.maximumMapSize)
     try whileOpen { () throws(LMDBError) in
@@ -76,7 +81,8 @@ extension LMDBEnvironment {
   }
 
   private func checkDisk(_ needed: Int, _ info: LMDBInfo, _ countFree: (Int) -> Int?) throws(LMDBError) {
-    if Self.isTooMuch(needed, room(info).freeDiskBytes, countFree) { throw .diskFull }
+    let room = room(info)
+    if Self.isTooMuch(needed, room.freeDiskBytes, countFree) { throw room.diskError }
   }
 
   private func checkMap(_ needed: Int, _ info: LMDBInfo, _ countFree: (Int) -> Int?) throws(LMDBError) {
@@ -98,9 +104,15 @@ extension LMDBEnvironment {
     let used = (info.lastPage + 1) * LMDBLimits.pageSize
     var free = core.descriptor.flatMap { FileSystem.freeSpace(descriptor: $0)?.largest } ?? .max
     let limit = kvclone_file_size_limit()
-    if limit < UInt64(Int.max), info.fileSize > 0 { free = min(free, max(0, Int(limit) - info.fileSize)) }
+    var isLimitedBySize = false
+    if limit < UInt64(Int.max), info.fileSize > 0 {
+      let rest = max(0, Int(limit) - info.fileSize)
+      isLimitedBySize = rest < free
+      free = min(free, rest)
+    }
     return LMDBRoom(
-      freeMapBytes: max(0, info.mapSize - used), freeDiskBytes: free.saturatingAdd(max(0, info.fileSize - used)))
+      freeMapBytes: max(0, info.mapSize - used), freeDiskBytes: free.saturatingAdd(max(0, info.fileSize - used)),
+      isLimitedBySize: isLimitedBySize)
   }
 
   /// What a write of at least so many bytes may take: keys, branches, pages that are not filled to the last byte, the free

@@ -57,7 +57,7 @@ extension LMDBWriteTransaction {
 extension LMDBWriteTransaction {
   /// Refuses, for a dry run, what a commit of the transaction would meet: a disk without space for its new pages.
   ///
-  /// - Throws: `diskFull`, `transactionFailed`.
+  /// - Throws: `diskFull`, `fileSizeLimit`, `transactionFailed`.
   package borrowing func checkCommitRoom() throws(LMDBError) {
     if failure != nil { throw .transactionFailed }
     try environment.settleReserve(handle, takesAway: takesAway)
@@ -69,7 +69,7 @@ extension LMDBWriteTransaction {
     // With a write-ahead log, every page is written twice.
     let copies = environment.options.commitLogLimit != nil ? 2 : 1
     let (needed, overflow) = pages.multipliedReportingOverflow(by: copies * LMDBLimits.pageSize)
-    if overflow || needed > room.freeDiskBytes { throw .diskFull }
+    if overflow || needed > room.freeDiskBytes { throw room.diskError }
   }
 }
 

@@ -78,7 +78,7 @@ struct ImportCommand: ToolCommand {
       defer { bar.finish() }
       guard let path, !isPlan else {
         return try ObjectStore.planCoreDataImport(
-          from: database, options: settings, progress: show, cancellation: cancellation)
+          from: database, to: path, options: settings, progress: show, cancellation: cancellation)
       }
       return try ObjectStore.importCoreData(
         from: database, to: path, options: settings, progress: show, cancellation: cancellation)
