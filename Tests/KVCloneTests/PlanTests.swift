@@ -114,6 +114,23 @@ struct PlanTests {
     try checked(test.store)
   }
 
+  @Test("objects that a mapping model leaves out are deleted, and the plan and the report say so")
+  func leftOut() throws {
+    let test = try TestStore(Self.books("1"))
+    _ = try shelf(test.store, 3) { ["title": .string("title \($0)")] }
+    test.store.close()
+    let mapping = MappingModel([EntityMapping(from: "Shelf", to: "Shelf")])
+    let migration = MigrationOptions(mappings: [mapping])
+    let model = Self.books("2", code: .integer32)
+    let plan = try ObjectStore.planMigration(at: test.path, to: model, migration: migration)
+    #expect(plan.isPossible && plan.report?.deletedCount == 3 && plan.report?.createdCount == 1)
+    #expect(plan.steps.flatMap(\.removals).map { "\($0.entity) \($0.objectCount)" } == ["Book 3"])
+    #expect(try ObjectStore.migrate(at: test.path, to: model, migration: migration).deletedCount == 3)
+    try test.reopen()
+    #expect(try test.store.info().objectCount == 1)
+    try checked(test.store)
+  }
+
   @Test("a dry run cannot be committed")
   func dryRun() throws {
     let test = try TestStore(Self.books("1"))

@@ -8,7 +8,7 @@ import Testing
 @Suite("kvclone: import")
 struct ImportCommandTests {
   /// A folder with a database and the model that wrote it.
-  private func place(_ change: (inout CoreDataFixture) -> Void = { _ in }) throws -> (Scratch, String) {
+  func place(_ change: (inout CoreDataFixture) -> Void = { _ in }) throws -> (Scratch, String) {
     let scratch = try Scratch()
     var fixture = CoreDataFixture()
     change(&fixture)

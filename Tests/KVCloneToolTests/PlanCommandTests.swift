@@ -150,3 +150,32 @@ struct PlanCommandTests {
     #expect(codes == ["0", "1"], "\(run.text)")
   }
 }
+
+/// Plans of imports look at the place of the new store.
+extension ImportCommandTests {
+  @Test("a plan of an import fails wherever the import would, for its destination")
+  func destinations() throws {
+    let (scratch, path) = try place()
+    let model = scratch.file("Fixture.xcdatamodeld")
+    try FileManager.default.createDirectory(atPath: scratch.file("empty"), withIntermediateDirectories: true)
+    try scratch.write("text", to: "file")
+    try FileManager.default.createSymbolicLink(atPath: scratch.file("dangling"), withDestinationPath: "nowhere")
+    let names = ["empty", "file", "dangling", "missing/store", "file/store", String(repeating: "n", count: 300), "new"]
+    for name in names {
+      let store = scratch.file(name)
+      let before = try FileManager.default.contentsOfDirectory(atPath: scratch.path).sorted()
+      let plan = try scratch.run(["--store", store, "import", "--plan", "--json", "--model", model, path])
+      #expect(try FileManager.default.contentsOfDirectory(atPath: scratch.path).sorted() == before, "\(name)")
+      let made = try scratch.run(["--store", store, "import", "--json", "--model", model, path])
+      #expect(plan.code == made.code && plan.code == (name == "new" ? 0 : 1), "\(name): \(plan.errors) \(made.errors)")
+      if plan.code == 1 {
+        let kinds = (try plan.error()["kind"] as? String, try made.error()["kind"] as? String)
+        #expect(kinds.0 == kinds.1 && kinds.0 != nil, "\(name)")
+      } else {
+        let fields = ["objects", "links", "bytes", "fileBytes", "externalFiles", "skippedCount"]
+        let (one, other) = (try plan.json(), try made.json())
+        for field in fields { #expect(one[field] as? Int == other[field] as? Int, "\(field)") }
+      }
+    }
+  }
+}
