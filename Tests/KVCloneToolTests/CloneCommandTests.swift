@@ -86,17 +86,9 @@ struct CloneCommandTests {
   @Test("an interrupt ends a clone that waits (130), and nothing is cloned")
   func interrupt() throws {
     let scratch = try filled()
-    let load = scratch.process(["--store", scratch.store, "load", "-"])
-    let pipe = Pipe()
-    load.standardInput = pipe
-    load.standardOutput = FileHandle.nullDevice
-    load.standardError = FileHandle.nullDevice
-    try load.run()
-    try pipe.fileHandleForWriting.write(contentsOf: Data("{\"id\":\"Item/1\"}\n".utf8))
-    // Inserts succeed until the load has begun its transaction.
-    var refused = try scratch.tool("insert", "Item")
-    while refused.code == 0 { refused = try scratch.tool("insert", "Item") }
-    #expect(refused.code == 11 && refused.errors.contains("process \(load.processIdentifier), “load”, since 2"))
+    let holder = try LockHolder(scratch.store, label: "reindex")
+    let refused = try scratch.tool("insert", "Item")
+    #expect(refused.code == 11 && refused.errors.contains("process \(holder.pid), “reindex”, since 2"))
     let before = try scratch.succeed("info", "--json").json()["objects"] as? Int
     let clone = scratch.process(["--store", scratch.store, "clone", "Note/1", "--verbose"])
     let errors = Pipe()
@@ -112,8 +104,7 @@ struct CloneCommandTests {
     clone.interrupt()
     clone.waitUntilExit()
     #expect(clone.terminationReason == .exit && clone.terminationStatus == 130, "\(text)")
-    load.interrupt()
-    load.waitUntilExit()
+    try holder.release()
     #expect(try scratch.succeed("info", "--json").json()["objects"] as? Int == before)
     try scratch.succeed("clone", "Note/1")
     try scratch.succeed("check")

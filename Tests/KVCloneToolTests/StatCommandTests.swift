@@ -191,17 +191,8 @@ struct StatCommandTests {
   func writer() throws {
     let scratch = try Scratch()
     try scratch.makeStore()
-    let process = Process()
-    let folder = (Scratch.executable as NSString).deletingLastPathComponent
-    process.executableURL = URL(fileURLWithPath: folder + "/KVClonePeer")
-    process.arguments = ["hold", scratch.store, "reindex"]
-    let (input, output) = (Pipe(), Pipe())
-    process.standardInput = input
-    process.standardOutput = output
-    try process.run()
-    defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
-    #expect(!output.fileHandleForReading.availableData.isEmpty)
-    let pid = Int(process.processIdentifier)
+    let holder = try LockHolder(scratch.store, label: "reindex")
+    let pid = Int(holder.pid)
     for command in ["stat", "readers"] {
       let writer = try #require(try scratch.succeed(command, "--json").json()["writer"] as? [String: Any], "\(command)")
       #expect(writer["pid"] as? Int == pid && writer["label"] as? String == "reindex")
@@ -212,8 +203,7 @@ struct StatCommandTests {
     }
     let metrics = try Exposition(try scratch.succeed("stat", "--format", "prometheus").text)
     #expect(metrics.value("kvclone_writer_active") == 1)
-    try input.fileHandleForWriting.close()
-    process.waitUntilExit()
+    try holder.release()
     #expect(try scratch.succeed("readers", "--json").json()["writer"] is NSNull)
     try scratch.succeed("check")
   }
