@@ -81,15 +81,62 @@ struct ExactSumTests {
       if expected.length <= 38 {
         #expect(digits(value) == expected, "\(numbers), seed \(seed)")
       } else {
-        let last = Self.shift + value.exponent
+        let last = expected.digits.count - DecimalDigits.precision
         var rest = digits(-value) + expected
         rest.isNegative = false
-        #expect(rest.digits.count <= last, "off by more than its last digit: \(numbers), seed \(seed)")
-        #expect(digits(value).length == 38, "\(numbers), seed \(seed)")
+        let twice = rest + rest
+        #expect(
+          twice.digits.count <= last || twice == Digits("1", shift: last)
+            || rest.digits.count <= last && digits(value).length == 38 && !value.isShort,
+          "not the nearest of 38 digits: \(numbers), seed \(seed)")
       }
       var again = DecimalSum()
       for number in numbers.reversed() { again.add(number) }
       #expect(again.value == value, "the order counts: \(numbers), seed \(seed)")
+    }
+  }
+
+  @Test("a rounded sum is the nearest, but never a short number, to which a change could be added")
+  func roundedSums() {
+    func sum(_ texts: String...) -> String? {
+      var sum = DecimalSum()
+      for text in texts { sum.add(Decimal(string: text) ?? .nan) }
+      return sum.value?.description
+    }
+    let nines = String(repeating: "9", count: 38)
+    #expect(sum(nines, "1", "1") == "1" + String(repeating: "0", count: 38))
+    #expect(sum(nines, "1", "4", "-\(nines)") == "5")
+    #expect(sum("100000000000000000", "1e-30") == "100000000000000000.00000000000000000001")
+    #expect(sum("100000000000000000", "-1e-30") == "99999999999999999.999999999999999999999")
+    #expect(sum("100000000000000000", "1e-30", "-1e-30") == "100000000000000000")
+    #expect(sum("1e127", "1e-128") == Decimal(string: "1e127")?.description)
+  }
+
+  @Test("a product of any two decimals is rounded once, and does not trap", .timeLimit(.minutes(1)))
+  func products() {
+    func product(_ left: String, _ right: String) -> Decimal? {
+      DecimalDigits.product(Decimal(string: left) ?? .nan, Decimal(string: right) ?? .nan)
+    }
+    #expect(product("1e-70", "1e-70") == 0)
+    #expect(product("1e-64", "1e-64") == Decimal(string: "1e-128"))
+    #expect(product("5e-65", "1e-64") == 0 && product("6e-65", "1e-64") == Decimal(string: "1e-128"))
+    #expect(
+      product("1e127", "1e127") == nil
+        && product("-1e127", "10") == nil)
+    #expect(product("1e127", "NaN")?.isNaN == true)
+    let long = "1.2345678901234567890123456789012345678e-60"
+    #expect(product(long, long)?.description.hasSuffix("0152415788") == true)
+    let seed = UInt64.random(in: 0 ... .max)
+    var generator = SeededGenerator(seed: seed)
+    for _ in 0..<2_000 {
+      let (one, other) = (random(&generator), random(&generator))
+      let doubles = (Double(one.description) ?? 0) * (Double(other.description) ?? 0)
+      guard let value = DecimalDigits.product(one, other) else {
+        #expect(abs(doubles) > 1e126, "\(one) \(other), seed \(seed)")
+        continue
+      }
+      let near = Double(value.description) ?? .nan
+      #expect(abs(near - doubles) <= abs(doubles) * 1e-14 + 1e-128, "\(one) \(other), seed \(seed)")
     }
   }
 

@@ -6,8 +6,6 @@ import KVCloneRecords
 /// Short numbers are added as `Decimal`s, which is exact; what is longer goes into digits of base 10^18 that reach over
 /// all exponents a `Decimal` can have. Only the result is rounded, and only where 38 digits are too few.
 struct DecimalSum {
-  /// Digits of a `Decimal`.
-  static let precision = 38
   private static let base: Int64 = 1_000_000_000_000_000_000
   private static let baseDigits = 18
   /// The exponent of the lowest digit: a multiple of 18 below the least exponent, -128.
@@ -33,21 +31,23 @@ struct DecimalSum {
     }
   }
 
-  /// The sum; nil beyond the range of a Decimal. One of more than 38 digits is rounded to 38 of them, the last of which is
-  /// not 0: a rounded sum never looks like an exact one, to which the change of one member could be added.
+  /// The sum; nil beyond the range of a Decimal. One of more than 38 digits is rounded to the nearest of 38 digits. Where that
+  /// would be a short number, the last of the 38 digits is 1 or 9 instead: a rounded sum never looks like one that the change
+  /// of a member can be added to.
   var value: Decimal? {
     if hasNaN { return .nan }
     if limbs.isEmpty { return short }
     var (digits, isNegative) = allDigits
     let exponent = Self.lowest
-    if digits.count - Self.trailingZeros(digits) <= Self.precision {
-      return Self.decimal(digits, exponent, isNegative)
+    if digits.count - DecimalDigits.trailingZeros(digits) <= DecimalDigits.precision {
+      return DecimalDigits.decimal(digits, exponent, isNegative)
     }
-    let dropped = digits.count - Self.precision
-    let cut = Array(digits.prefix(Self.precision))
-    Self.round(&digits, dropping: dropped, isTailZero: true)
-    if digits.last == 0 { digits = cut.last == 0 ? cut.dropLast() + [1] : cut }
-    return Self.decimal(digits, exponent + dropped, isNegative)
+    let dropped = digits.count - DecimalDigits.precision
+    let cut = Array(digits.prefix(DecimalDigits.precision))
+    DecimalDigits.round(&digits, dropping: dropped, isTailZero: true)
+    let nearest = DecimalDigits.decimal(digits, exponent + dropped, isNegative)
+    guard let nearest, nearest.isShort else { return nearest }
+    return DecimalDigits.decimal(cut.last == 0 ? cut.dropLast() + [1] : cut, exponent + dropped, isNegative)
   }
 
   /// The sum divided by a count above 0, rounded once, to 38 digits; nil beyond the range of a Decimal.
@@ -60,19 +60,15 @@ struct DecimalSum {
     var digits: [UInt8] = []
     var rest: UInt128 = 0
     var exponent = Self.lowest + whole.count
-    for place in 0..<(whole.count + 2 * Self.precision) {
+    for place in 0..<(whole.count + 2 * DecimalDigits.precision) {
       rest = rest * 10 + UInt128(place < whole.count ? whole[place] : 0)
       let digit = UInt8(rest / UInt128(count))
       rest %= UInt128(count)
       exponent -= 1
       if digit != 0 || !digits.isEmpty { digits.append(digit) }
-      if digits.count > Self.precision, place + 1 >= whole.count { break }
+      if digits.count > DecimalDigits.precision, place + 1 >= whole.count { break }
     }
-    if digits.isEmpty { return 0 }
-    let dropped = max(0, digits.count - Self.precision, -128 - exponent)
-    if dropped >= digits.count { return 0 }
-    Self.round(&digits, dropping: dropped, isTailZero: rest == 0)
-    return Self.decimal(digits, exponent + dropped, isNegative)
+    return DecimalDigits.rounded(digits, exponent, isNegative, isTailZero: rest == 0)
   }
 
   // MARK: Limbs
@@ -127,44 +123,6 @@ struct DecimalSum {
     }
     while digits.last == 0 { digits.removeLast() }
     return (digits.reversed(), isNegative)
-  }
-
-  // MARK: Digits
-
-  private static func trailingZeros(_ digits: [UInt8]) -> Int { digits.reversed().prefix { $0 == 0 }.count }
-
-  /// Rounds to the nearest, halves to the even digit.
-  private static func round(_ digits: inout [UInt8], dropping count: Int, isTailZero: Bool) {
-    guard count > 0 else { return }
-    let tail = digits.suffix(count)
-    digits.removeLast(count)
-    guard let first = tail.first else { return }
-    let isHalf = first == 5 && isTailZero && tail.dropFirst().allSatisfy { $0 == 0 }
-    guard isHalf ? (digits.last ?? 0) % 2 == 1 : first >= 5 else { return }
-    for place in digits.indices.reversed() {
-      if digits[place] < 9 {
-        digits[place] += 1
-        return
-      }
-      digits[place] = 0
-    }
-    digits.insert(1, at: 0)
-  }
-
-  private static func decimal(_ digits: [UInt8], _ exponent: Int, _ isNegative: Bool) -> Decimal? {
-    var digits = digits
-    var exponent = exponent
-    let zeros = trailingZeros(digits)
-    digits.removeLast(zeros)
-    exponent += zeros
-    while exponent > 127, digits.count < precision {
-      digits.append(0)
-      exponent -= 1
-    }
-    guard digits.count <= precision, exponent <= 127 else { return digits.isEmpty ? 0 : nil }
-    let mantissa = digits.reduce(UInt128(0)) { $0 * 10 + UInt128($1) }
-    if mantissa == 0 { return 0 }
-    return DecimalCodec.decimal(from: .init(mantissa: mantissa, exponent: exponent, isNegative: isNegative))
   }
 }
 

@@ -78,7 +78,8 @@ enum QueryFunctions {
     case .subtract:
       return QueryNumber.calculate(left, right, integer: { $0 - $1 }, decimal: { $0 - $1 }, double: { $0 - $1 })
     case .multiply:
-      return QueryNumber.calculate(left, right, integer: { $0 * $1 }, decimal: { $0 * $1 }, double: { $0 * $1 })
+      return QueryNumber.calculate(
+        left, right, integer: { $0 * $1 }, decimal: DecimalDigits.product, double: { $0 * $1 })
     case .divide: return divided(left, right)
     case .raise: return power(left, right)
     case .modulus:

@@ -260,14 +260,14 @@ enum QueryNumber: Sendable {
   /// two integers give always has a place in 128 bits, and in a decimal's 38 digits: 2^126 has 38.
   static func calculate(
     _ left: QueryNumber, _ right: QueryNumber, integer: (Int128, Int128) -> Int128,
-    decimal: (Decimal, Decimal) -> Decimal, double: (Double, Double) -> Double
-  ) -> QueryNumber {
+    decimal: (Decimal, Decimal) -> Decimal?, double: (Double, Double) -> Double
+  ) -> QueryNumber? {
     switch (left, right) {
     case (.integer(let a), .integer(let b)): return QueryNumber(integer(Int128(a), Int128(b)))
     case (.double, _), (_, .double): return .double(double(left.double, right.double))
     default:
       guard let a = left.decimal, let b = right.decimal else { return .double(double(left.double, right.double)) }
-      return .decimal(decimal(a, b))
+      return decimal(a, b).map { .decimal($0) }
     }
   }
 }
