@@ -48,7 +48,7 @@ extension AttributeType {
   private var outOfRange: CastProblem { CastProblem("the number is outside of \(rawValue)") }
 
   private var tooLong: CastProblem {
-    CastProblem("the number has more digits than the 38 of a Decimal, or lies beyond its range")
+    CastProblem("the number has \(DecimalText.range)")
   }
 
   /// Texts and floats by the one case that each is read by.

@@ -49,6 +49,10 @@ package struct DecimalText: Hashable {
     if digits.isEmpty { (isNegative, exponent) = (false, 0) }
   }
 
+  /// What ``value`` can be, in an error's words.
+  package static let range =
+    "more digits than the 38 of a Decimal, or a last digit outside of the places 10^-128 to 10^127"
+
   /// The number; nil where a Decimal would have to round it: beyond 38 digits, or its exponents.
   package var value: Decimal? {
     if digits.isEmpty { return 0 }

@@ -30,8 +30,7 @@ struct HistoryCommand: ToolCommand {
     name: .customLong("purge-before"),
     help: ArgumentHelp(
       "Forget what was committed before a date (RFC 3339, or a day alone, which begins in UTC), or up to a token.",
-      valueName: "date|token")
-  )
+      valueName: "date|token"), transform: Limit.parse)
   var purge: Limit?
 
   @Flag(name: .customLong("on"), help: "Remember from now on.")
@@ -41,18 +40,17 @@ struct HistoryCommand: ToolCommand {
   var turnsOff = false
 
   /// Up to where history is purged.
-  enum Limit: ExpressibleByArgument {
+  enum Limit {
     case date(Date)
     case token(HistoryToken)
 
-    init?(argument: String) {
-      if let token = HistoryToken(argument) {
-        self = .token(token)
-      } else if let date = MomentOption.date(argument) {
-        self = .date(date)
-      } else {
-        return nil
+    static func parse(_ text: String) throws -> Limit {
+      if let token = HistoryToken(text) { return .token(token) }
+      guard let date = MomentOption.date(text) else {
+        throw ValidationError(
+          "\(text) is no date like 2027-01-31 or 2027-01-31T00:00:00Z, and no token, which is STORE-UUID:commit")
       }
+      return .date(date)
     }
   }
 

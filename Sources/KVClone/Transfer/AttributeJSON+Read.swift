@@ -128,7 +128,7 @@ extension AttributeJSON {
       guard let parts = DecimalText(text) else {
         throw Refusal(kind: .wrongType, path: path, reason: "the string is not a decimal number")
       }
-      guard let value = parts.value else { throw outOfRange(path, "more digits than the 38 of a Decimal") }
+      guard let value = parts.value else { throw outOfRange(path, DecimalText.range) }
       return value
     default: throw wrongType(json, "a string with a decimal number", path)
     }
