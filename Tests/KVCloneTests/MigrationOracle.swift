@@ -223,6 +223,20 @@ struct MigrationOracle {
     return source.inverse(of: old.name, in: earlier)?.relationship.name != former.name
   }
 
+  /// Whether a new to-one inverse would have to lead from one object to several.
+  func hasCrowdedInverse(_ graph: ReferenceGraph) -> Bool {
+    for (later, earlier) in entities {
+      for (new, old) in relationships(later, earlier) {
+        guard let old, !new.isTransient, let inverse = destination.inverse(of: new.name, in: later),
+          !inverse.relationship.isToMany, source.inverse(of: old.name, in: earlier)?.relationship.isToMany != false
+        else { continue }
+        let members = graph.objects.values.filter { $0.label.entity == earlier }.flatMap { $0.targets(old.name) }
+        if Set(members).count < members.count { return true }
+      }
+    }
+    return false
+  }
+
   static func isConvertible(_ old: AttributeType, _ new: AttributeType) -> Bool {
     if old == new { return true }
     let wider: [AttributeType: [AttributeType]] = [

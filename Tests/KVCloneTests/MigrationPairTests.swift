@@ -41,7 +41,7 @@ struct MigrationPairTests {
         let seed = sample &+ UInt64(index) &+ round &* 1_000
         let (source, destination) = (pair.bundle.versions[pair.from], pair.bundle.versions[pair.to])
         let what =
-          "\(pair.bundle): \(source.versionIdentifier) to \(destination.versionIdentifier), seed \(seed) of sample \(sample)"
+          "\(pair.bundle.testDescription): \(source.versionIdentifier) to \(destination.versionIdentifier), seed \(seed) of sample \(sample)"
         let migrated = try MigratedStore(source, seed: seed, size: 3)
         let before = try migrated.graph()
         let others = pair.bundle.versions.filter { $0.modelHash != destination.modelHash }
