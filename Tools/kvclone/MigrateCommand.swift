@@ -206,6 +206,7 @@ extension MigrationPlan.Step {
     case .mapping:
       "\(Text.count(rewrittenCount, "object")) read by the mapping model"
         + (deletedCount > 0 ? ", \(Text.count(deletedCount, "object")) deleted" : "")
+    case .objects where rewrittenCount + movedCount + deletedCount == 0: "no object is rewritten, links may be"
     case .objects:
       [
         (rewrittenCount - joinedCount, "rewritten"), (joinedCount, "rewritten in one with a later step"),

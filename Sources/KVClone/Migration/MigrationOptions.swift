@@ -70,15 +70,16 @@ public struct MigrationPlan: Sendable {
     public let changes: [ModelDifference.Change]
     /// The differences that stand in the way: those of entities that have no objects do not.
     public let refusals: [ModelDifference.Change]
-    /// Objects that are rewritten, about.
-    public let rewrittenCount: Int
+    /// Objects that are rewritten: of a step that is done alone, and can be done, as many as the migration reports;
+    /// otherwise an estimate.
+    public internal(set) var rewrittenCount: Int
     /// How many of them a later step rewrites too, without anything that looks at objects in between: they are written
     /// once, for all of these steps.
     public let joinedCount: Int
     /// Objects that get ids under another root entity.
-    public let movedCount: Int
+    public internal(set) var movedCount: Int
     /// Objects that go with their entities.
-    public let deletedCount: Int
+    public internal(set) var deletedCount: Int
     /// Bytes that are written, about: what is saved for the snapshot included, what handlers write not.
     public let byteCount: UInt64
     /// Swift that makes a mapping model for a refused step, with what is to be filled in marked; nil for one that can
@@ -121,7 +122,7 @@ public struct MigrationPlan: Sendable {
   }
 
   /// One after the other; empty where the store has the model already.
-  public let steps: [Step]
+  public internal(set) var steps: [Step]
   /// Stages and mapping models that the path does not need.
   public let unused: [Unused]
   /// The reasons for which the migration would fail, the first 100 of them: differences of the models that cannot be

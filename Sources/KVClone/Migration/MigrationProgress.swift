@@ -45,7 +45,7 @@ final class MigrationRun {
     self.progress = progress
     self.cancellation = cancellation
     self.dryRun = dryRun
-    dryRun?.reasons = PlanReasons()
+    dryRun?.beginAttempt()
   }
 
   /// Whether a dry run has found a reason for which the migration fails.
@@ -82,6 +82,14 @@ final class MigrationDryRun {
   /// Those of the present attempt.
   var reasons = PlanReasons()
   private var estimate = MigrationPlan(steps: [])
+  /// What steps that are done alone have done, by their numbers.
+  private var measured: [Int: MigrationTally] = [:]
+
+  /// Forgets what an attempt before found, which met the map's end.
+  func beginAttempt() {
+    reasons = PlanReasons()
+    measured = [:]
+  }
 
   /// Takes the plan that the models and the counts of objects give. Returns whether its first steps can be run: a
   /// property without values is a reason, and stands in the way of no other.
@@ -93,6 +101,16 @@ final class MigrationDryRun {
     return plan.steps.allSatisfy { $0.refusals.allSatisfy(\.isAboutMissingValues) }
   }
 
+  /// Notes what a stride has done.
+  func note(_ stride: MigrationStride, from before: MigrationTally, to after: MigrationTally) {
+    guard stride.steps.count == 1 else { return }
+    var done = MigrationTally()
+    done.rewrittenCount = after.rewrittenCount - before.rewrittenCount
+    done.movedCount = after.movedCount - before.movedCount
+    done.deletedCount = after.deletedCount - before.deletedCount
+    measured[stride.first] = done
+  }
+
   /// The plan, with what the migration would report.
   func plan(_ report: MigrationReport) -> MigrationPlan {
     var plan = estimate
@@ -101,7 +119,20 @@ final class MigrationDryRun {
     if reasons.isEmpty, !plan.steps.isEmpty {
       plan.report = report
       plan.report?.snapshot = nil
+      plan.steps = plan.steps.enumerated().map { index, step in measured[index].map(step.measured) ?? step }
     }
     return plan
+  }
+}
+
+extension MigrationPlan.Step {
+  /// The step with the numbers of a dry run instead of those that the models and the counts of objects give.
+  fileprivate func measured(_ done: MigrationTally) -> MigrationPlan.Step {
+    var step = self
+    step.deletedCount = done.deletedCount
+    if kind == .mapping { return step }
+    step.rewrittenCount = done.rewrittenCount
+    step.movedCount = done.movedCount
+    return step
   }
 }

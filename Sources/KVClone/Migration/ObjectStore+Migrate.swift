@@ -206,12 +206,14 @@ extension Session {
     var history = try historyStart() == nil ? nil : HistoryRecorder()
     var session = self
     for stride in planner.strides {
+      let before = tally
       run.begin(step: stride.first)
       if let stage = stride.stageBefore, let handler = stage.willMigrateHandler {
         session = try session.running(handler, of: stage, in: .willMigrate, run, &history)
       }
       try planner.requirePossible(stride.first, session)
       session = try session.migrating(by: stride, policies, run, &tally)
+      run.dryRun?.note(stride, from: before, to: tally)
       // Later steps would find what this one could not make.
       if run.hasFailed { break }
       if let stage = stride.stageAfter, let handler = stage.didMigrateHandler {
