@@ -35,6 +35,21 @@ struct CoreDataValueTests {
       _ = refusal(.text(text), .decimal)
     }
     if case .outOfRange = refusal(.text(long), .decimal) {} else { Issue.record("a hundred thousand digits") }
+    // More digits than a Decimal has are refused, and not rounded; so is what is beyond its range.
+    for text in [
+      "12345678901234567890123456789012345678901", "0.1234567890123456789012345678901234567890123",
+      "340282366920938463463374607431768211456", "10e127",
+    ] {
+      for stored in [SQLiteValue.text(text), .blob(Array(text.utf8))] {
+        if let value = try? CoreDataValue.value(stored, of: AttributeDescription("a", .decimal)) {
+          #expect(value == DecimalText(text)?.value.map { .decimal($0) }, "\(text)")
+        } else if case .outOfRange = refusal(stored, .decimal) {
+          #expect(DecimalText(text)?.value == nil, "\(text)")
+        } else {
+          Issue.record("\(text)")
+        }
+      }
+    }
     for (text, number) in [("-12.50", "-12.5"), ("+7", "7"), (".5", "0.5"), ("5.", "5"), ("1E2", "100")] {
       let value = try CoreDataValue.value(.text(text), of: AttributeDescription("a", .decimal))
       #expect(value == .decimal(try #require(Decimal(string: number))), "\(text)")

@@ -129,7 +129,7 @@ package enum CoreDataValue {
     switch stored {
     case .integer(let number): return Decimal(number)
     case .real(let number):
-      guard number.isFinite, let value = Decimal(string: number.description) else {
+      guard number.isFinite, let value = DecimalText(number.description)?.value else {
         throw .outOfRange("a number that a Decimal does not reach")
       }
       return value
@@ -137,19 +137,14 @@ package enum CoreDataValue {
       let text = try text(stored)
       guard text.utf8.count <= longestDecimal else { throw .outOfRange("text that is longer than any decimal number") }
       if text.uppercased() == "NAN" { return .nan }
-      guard isDecimal(text), let value = Decimal(string: text), !value.isNaN else {
-        throw .wrongType("text that is no decimal number")
+      guard let number = DecimalText(text, isLoose: true) else { throw .wrongType("text that is no decimal number") }
+      // Core Data would round it.
+      guard let value = number.value else {
+        throw .outOfRange("a decimal number with \(DecimalText.range)")
       }
       return value
     default: throw wrongType(stored, "a decimal number")
     }
-  }
-
-  /// Whether it is a sign, digits, a point, digits, and an exponent, of which only some digits have to be there. Decimal takes a lone
-  /// sign, and the beginning of anything, for a number.
-  private static func isDecimal(_ text: String) -> Bool {
-    let bytes = Array(text.utf8)
-    return bytes.first.map { $0 > UInt8(ascii: " ") } ?? false && SQLiteNumber.prefix(bytes)?.end == bytes.count
   }
 
   private static func uuid(_ stored: SQLiteValue) throws(Refusal) -> UUID {
