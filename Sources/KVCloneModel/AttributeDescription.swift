@@ -14,8 +14,9 @@ public struct AttributeDescription: PropertyDescription, Hashable {
   public var minValue: AttributeValue?
   /// The greatest valid value; for strings the greatest valid length in characters, as an integer.
   public var maxValue: AttributeValue?
-  /// A regular expression in ICU's syntax that a string value matches as a whole. With one that ICU cannot read, no value but
-  /// nil can be saved, as in Core Data; validating the model warns of it.
+  /// A regular expression in ICU's syntax that a string value matches as a whole.
+  ///
+  /// With one that ICU cannot read, no value but nil can be saved, as in Core Data; validating the model warns of it.
   public var regularExpression: String?
   /// Core Data's wish to keep large values in files; this store decides by size alone, and keeps the flag for exports.
   public var allowsExternalBinaryDataStorage: Bool
