@@ -11,8 +11,8 @@ struct ParsedValue: Equatable {
 
 /// Reads default values and bounds; real files have Integer "NO", Boolean "0.0", UUID "empy".
 enum ValueParser {
-  /// - Parameter interval: seconds since 2001 as text, which Xcode writes beside the text of a Date, and which wins. One that is
-  ///   no number leaves the text, and a doubt. For other types it was left behind when the type changed.
+  /// - Parameter interval: seconds since 2001 as text, which Xcode writes beside the text of a Date, and which wins.
+  ///   One that is no number leaves the text, and a doubt. For other types it was left behind when the type changed.
   static func parse(_ text: String?, interval: String?, type: AttributeType) -> ParsedValue {
     let trimmed = text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
     if type == .date, let interval, !interval.isEmpty {

@@ -16,8 +16,8 @@ package struct CastProblem: Error, Hashable {
 extension AttributeType {
   /// The value as one of this type.
   ///
-  /// `Double`, which `NSNumber` stands for, holds any number: a whole or decimal one that no double equals stays as it is,
-  /// a decimal.
+  /// `Double`, which `NSNumber` stands for, holds any number: a whole or decimal one that no double equals stays as it
+  /// is, a decimal.
   package func cast(_ value: AttributeValue) throws(CastProblem) -> AttributeValue {
     switch self {
     case .undefined: return value

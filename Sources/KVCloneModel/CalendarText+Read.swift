@@ -20,10 +20,10 @@ extension CalendarText {
 
   /// Reads RFC 3339: `2021-11-15T08:10:00.25Z`, or with an offset such as `+01:00`.
   ///
-  /// The result is the Double nearest to what is written. Years are 0000 to 9999, `t` and `z` may be small, the fraction
-  /// may have any number of digits. Refused are days that do not exist, 24:00, leap seconds (`:60`, which a count of
-  /// seconds cannot tell from the next minute), offsets beyond 23:59, a missing offset, spaces, other digits than ASCII's,
-  /// and whatever follows the date.
+  /// The result is the Double nearest to what is written. Years are 0000 to 9999, `t` and `z` may be small, the
+  /// fraction may have any number of digits. Refused are days that do not exist, 24:00, leap seconds (`:60`, which a
+  /// count of seconds cannot tell from the next minute), offsets beyond 23:59, a missing offset, spaces, other digits
+  /// than ASCII's, and whatever follows the date.
   package static func read(_ text: String) -> Result<Double, Problem> {
     var text = text
     return text.withUTF8 { bytes in

@@ -24,8 +24,8 @@ enum QueryColumns {
     return columns
   }
 
-  /// The error that a format cannot be read. A constant that is no value of a type is no wrong usage: it ends the command as
-  /// the same constant does where it is compared with a property.
+  /// The error that a format cannot be read. A constant that is no value of a type is no wrong usage: it ends the
+  /// command as the same constant does where it is compared with a property.
   static func failure(_ error: QueryFormatError, _ place: String, _ entity: String) -> any Error {
     if error.kind == .invalidValue { return Failure("wrongType", "\(place), \(error)", entity: entity) }
     return ValidationError("\(place), \(error)")

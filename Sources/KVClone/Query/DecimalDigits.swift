@@ -7,8 +7,8 @@ enum DecimalDigits {
   static let precision = 38
   private static let exponents = -128...127
 
-  /// The product of two decimals, rounded once to 38 digits; nil beyond the range of a Decimal, 0 below it. Foundation's
-  /// traps where the exponent of the product has no place in a `Decimal`.
+  /// The product of two decimals, rounded once to 38 digits; nil beyond the range of a Decimal, 0 below it.
+  /// Foundation's traps where the exponent of the product has no place in a `Decimal`.
   static func product(_ left: Decimal, _ right: Decimal) -> Decimal? {
     if left.isNaN || right.isNaN { return .nan }
     // Rounding to 38 digits raises the exponent by 39 at most.
@@ -31,7 +31,8 @@ enum DecimalDigits {
       digits.reversed(), one.exponent + other.exponent, one.isNegative != other.isNegative, isTailZero: true)
   }
 
-  /// A number of digits, the greatest first and not 0, as the nearest decimal; nil beyond the range of a Decimal, 0 below it.
+  /// A number of digits, the greatest first and not 0, as the nearest decimal; nil beyond the range of a Decimal, 0
+  /// below it.
   ///
   /// - Parameter isTailZero: whether nothing follows the last digit.
   static func rounded(_ digits: [UInt8], _ exponent: Int, _ isNegative: Bool, isTailZero: Bool) -> Decimal? {

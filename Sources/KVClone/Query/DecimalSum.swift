@@ -31,9 +31,9 @@ struct DecimalSum {
     }
   }
 
-  /// The sum; nil beyond the range of a Decimal. One of more than 38 digits is rounded to the nearest of 38 digits. Where that
-  /// would be a short number, the last of the 38 digits is 1 or 9 instead: a rounded sum never looks like one that the change
-  /// of a member can be added to.
+  /// The sum; nil beyond the range of a Decimal. One of more than 38 digits is rounded to the nearest of 38 digits.
+  /// Where that would be a short number, the last of the 38 digits is 1 or 9 instead: a rounded sum never looks like
+  /// one that the change of a member can be added to.
   var value: Decimal? {
     if hasNaN { return .nan }
     if limbs.isEmpty { return short }

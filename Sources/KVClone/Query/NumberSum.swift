@@ -3,9 +3,9 @@ import KVCloneModel
 
 /// Adds numbers of any of the types that a model has, for requests and for derived attributes alike.
 ///
-/// Whole numbers are added in 128 bits and decimals digit by digit, so that only the result has to fit, whatever came in
-/// between. Doubles are added in the order that they come in, as everywhere. One double makes the sum a double, else one
-/// decimal makes it a decimal.
+/// Whole numbers are added in 128 bits and decimals digit by digit, so that only the result has to fit, whatever came
+/// in between. Doubles are added in the order that they come in, as everywhere. One double makes the sum a double, else
+/// one decimal makes it a decimal.
 struct NumberSum {
   private(set) var count: Int64 = 0
   private var whole: Int128 = 0
@@ -28,16 +28,16 @@ struct NumberSum {
     }
   }
 
-  /// The sum, 0 of nothing. A sum of whole numbers is one of 64 bits, as they are: nil beyond, as is a sum of decimals beyond
-  /// what a decimal can be.
+  /// The sum, 0 of nothing. A sum of whole numbers is one of 64 bits, as they are: nil beyond, as is a sum of decimals
+  /// beyond what a decimal can be.
   var sum: QueryNumber? {
     if hasDouble { return .double(inDoubles(double)) }
     if hasDecimal { return allDecimals.value.map { .decimal($0) } }
     return Int64(exactly: whole).map { .integer($0) }
   }
 
-  /// The sum divided by how many numbers there are; nil of nothing. Of whole numbers it is a double, or a decimal where a
-  /// double would lose digits of a whole part beyond 2^53.
+  /// The sum divided by how many numbers there are; nil of nothing. Of whole numbers it is a double, or a decimal where
+  /// a double would lose digits of a whole part beyond 2^53.
   var average: QueryNumber? {
     if count == 0 { return nil }
     if hasDouble { return .double(inDoubles(double) / Double(count)) }

@@ -36,8 +36,8 @@ enum QueryText {
   }
 
   /// A key that orders by code points as `text` does with its runs of digits counted as numbers: each is written as how
-  /// many digits it has without leading zeros, then these. The length begins with a digit as the run does, so that texts and
-  /// numbers stand to each other as before: 9 for each nine digits, then what is left, 0 to 8.
+  /// many digits it has without leading zeros, then these. The length begins with a digit as the run does, so that
+  /// texts and numbers stand to each other as before: 9 for each nine digits, then what is left, 0 to 8.
   static func numericKey(_ text: String) -> String {
     var result: [UInt8] = []
     result.reserveCapacity(text.utf8.count + 4)

@@ -256,8 +256,8 @@ enum QueryNumber: Sendable {
     return order == .same ? QueryOrder(whole, double) : order
   }
 
-  /// Two numbers calculated with: in integers, exactly, where both are; in decimals where one is one; else in doubles. What
-  /// two integers give always has a place in 128 bits, and in a decimal's 38 digits: 2^126 has 38.
+  /// Two numbers calculated with: in integers, exactly, where both are; in decimals where one is one; else in doubles.
+  /// What two integers give always has a place in 128 bits, and in a decimal's 38 digits: 2^126 has 38.
   static func calculate(
     _ left: QueryNumber, _ right: QueryNumber, integer: (Int128, Int128) -> Int128,
     decimal: (Decimal, Decimal) -> Decimal?, double: (Double, Double) -> Double

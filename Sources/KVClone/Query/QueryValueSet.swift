@@ -28,8 +28,9 @@ struct QueryValueSet {
 }
 
 extension QueryValue {
-  /// A number that equal values share, and others do by chance only: the standard hasher's, which has another seed in each
-  /// process, of all that tells values apart. What an app's users choose their values for cannot make many of them collide.
+  /// A number that equal values share, and others do by chance only: the standard hasher's, which has another seed in
+  /// each process, of all that tells values apart. What an app's users choose their values for cannot make many of them
+  /// collide.
   var equalityDigest: Int {
     var hasher = Hasher()
     feed(&hasher)
@@ -60,8 +61,8 @@ extension QueryValue {
 }
 
 extension QueryNumber {
-  /// By the number's digits, which are the same for equal numbers of all types; doubles, of which NaN is one, count as what
-  /// they print.
+  /// By the number's digits, which are the same for equal numbers of all types; doubles, of which NaN is one, count as
+  /// what they print.
   fileprivate func feed(_ hasher: inout Hasher) {
     if isNaN { return hasher.combine(1) }
     switch self {

@@ -95,7 +95,8 @@ public struct QueryComparison: Hashable, Sendable {
   public var modifier: Modifier
   /// How texts are compared.
   public var options: Options
-  /// Where its sides begin in the format that it was read from, for errors; comparisons that differ in them alone are equal.
+  /// Where its sides begin in the format that it was read from, for errors; comparisons that differ in them alone are
+  /// equal.
   package var columns = FormatColumns()
 
   /// Describes a comparison.
