@@ -48,11 +48,12 @@ struct RenameChains {
     return former
   }
 
-  /// All names that something had, its present one included, as far as identifiers lead.
+  /// The names that something has and had, as far as identifiers lead from its own. What another version says of a thing
+  /// of the same name is not followed: there, the name may be used again, by something else.
   private static func origins(_ start: Named, _ former: [String: Set<String>]) -> Set<String> {
-    var reached: Set<String> = [start.name]
-    var waiting = [start.name]
-    if let identifier = start.identifier, reached.insert(identifier).inserted { waiting.append(identifier) }
+    guard let identifier = start.identifier else { return [start.name] }
+    var reached: Set<String> = [start.name, identifier]
+    var waiting = identifier == start.name ? [] : [identifier]
     while let name = waiting.popLast() {
       for origin in former[name] ?? [] where reached.insert(origin).inserted { waiting.append(origin) }
     }

@@ -97,10 +97,13 @@ struct RenameChainTests {
     #expect(ModelMatching(from: old, to: new, through: [isA, isB]).entities.isEmpty)
     // Both descend from a third name.
     let twig = version("4", ("E", "A"), ("D", "C"))
-    #expect(ModelMatching(from: version("5", ("E", nil)), to: new, through: [isA, twig]).entities == ["D": "E"])
+    #expect(ModelMatching(from: version("5", ("E", "A")), to: new, through: [isA, twig]).entities == ["D": "E"])
     // A name that is used again is what the ends say.
     let swapped = version("6", ("A", "B"), ("B", "A"))
     #expect(ModelMatching(from: old, to: swapped, through: [isA, isB]).entities == ["A": "B", "B": "A"])
+    // A later version uses the name again, for what the wanted one calls otherwise.
+    let again = version("8", ("A", "D"), ("B", "D2"))
+    #expect(ModelMatching(from: old, to: version("9", ("D", nil)), through: [again]).entities.isEmpty)
     // Circles end.
     let circle = version("7", ("C", "X"), ("X", "Y"), ("Y", "C"))
     #expect(ModelMatching(from: old, to: new, through: [circle]).entities.isEmpty)

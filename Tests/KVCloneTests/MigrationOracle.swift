@@ -81,8 +81,8 @@ struct MigrationOracle {
     pass { $0.name == $1.name }
     if former.isEmpty { return result }
     func names(_ thing: Named) -> Set<String> {
-      let known = Set([thing.name, thing.id].compactMap { $0 })
-      return known.union(known.flatMap { former[$0] ?? [] })
+      guard let id = thing.id else { return [thing.name] }
+      return (id == thing.name ? [] : former[id] ?? []).union([thing.name, id])
     }
     let rules: [(Named, Named) -> Bool] = [
       { names($0).contains($1.name) || names($1).contains($0.name) },
@@ -105,9 +105,10 @@ struct MigrationOracle {
     _ later: String, _ earlier: String, _ properties: (ManagedObjectModel, String) -> [(name: String, id: String?)]
   ) -> [String: Set<String>] {
     var names = Set([later, earlier])
-    names.formUnion(
-      [source.entity(named: earlier), destination.entity(named: later)].compactMap { $0?.renamingIdentifier })
-    names.formUnion(names.flatMap { formerNames[$0] ?? [] })
+    for id in [source.entity(named: earlier), destination.entity(named: later)].compactMap({ $0?.renamingIdentifier })
+    where names.insert(id).inserted {
+      names.formUnion(formerNames[id] ?? [])
+    }
     return Self.formerNames(others.flatMap { version in names.flatMap { properties(version, $0) } })
   }
 

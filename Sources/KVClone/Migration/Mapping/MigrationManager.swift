@@ -103,7 +103,15 @@ public struct MigrationManager: ~Copyable {
   ) throws -> MigrationValue {
     switch expression {
     case .automatic: return .null
-    case .value(let query): return try expressions.value(of: query, source, mapping, reader)
+    case .value(let query):
+      do {
+        return try expressions.value(of: query, source, mapping, reader)
+      } catch let error as StoreError where error.kind == .unknownProperty {
+        throw StoreError(
+          .invalidMapping,
+          "\(property) of entity mapping \(mapping.name) is \(query.expressionFormat), and \(error.message)",
+          entity: mapping.destinationEntityName, property: property)
+      }
     case .destinationInstances(let name, let inner):
       return .objects(destinationInstances(forMapping: name, of: try objects(inner, source, mapping, property)))
     case .destinationInstancesForRelationship(_, let inner):
