@@ -207,7 +207,7 @@ final class PlanRun {
   private func options(_ model: ManagedObjectModel) -> CloneOptions {
     var options = CloneOptions()
     if random.chance(in: 3) {
-      options.count = [2, 3, 5, 1 << 20, 99_999_999_999, 1 << 48, .max][random.below(random.chance(in: 4) ? 7 : 3)]
+      options.count = [2, 3, 5, 1 << 40, 99_999_999_999, 1 << 48, .max][random.below(random.chance(in: 4) ? 7 : 3)]
     }
     if random.chance(in: 4) { options.blobs = .copy }
     if random.chance(in: 6) { options.references = .keepOriginal }
