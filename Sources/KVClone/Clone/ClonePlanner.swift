@@ -113,7 +113,14 @@ struct ClonePlanner {
     }
     tally.objects += 1
     tally.counts[Int(plan.entity.code)] += 1
-    tally.bytesWritten += UInt64(try context.recordByteCount(plan, view, id, session) + 8)
+    if view.layout == plan.entity.layout {
+      try countRecord(id, view, plan, session)
+    } else {
+      // A record of an earlier model version is cloned in the present layout.
+      var present = RecordBuffer()
+      try Session.load(&present, view, plan.entity, id)
+      try countRecord(id, present.view, plan, session)
+    }
     for index in plan.checkedAttributes {
       do {
         if case .blob(let blob) = try context.value(of: index, plan, view, id, session) { count(blob) }
@@ -136,7 +143,6 @@ struct ClonePlanner {
       }
       tally.bytesWritten += index.entryByteCount(values)
     }
-    countBlobs(view, plan)
     for code in plan.entity.referrerCodes {
       // The hidden list of the clone's own referrers.
       let count = try session.clonedReferrers(code, id, context).count
@@ -151,6 +157,16 @@ struct ClonePlanner {
   ) throws(StoreError) -> Bool {
     guard let composite = plan.entity.attributes[index].composite else { return false }
     return try plan.entity.value(named: composite, in: view, id: id, schema: session.schema) != nil
+  }
+
+  /// Counts the bytes and the large values of a clone's record.
+  ///
+  /// - Parameter view: the source's record, in the entity's present layout.
+  private mutating func countRecord(
+    _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
+  ) throws(StoreError) {
+    tally.bytesWritten += UInt64(try context.recordByteCount(plan, view, id, session) + 8)
+    countBlobs(view, plan)
   }
 
   private mutating func countBlobs(_ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan) {
