@@ -106,7 +106,8 @@ struct MigrateCommandTests {
     let mapping = try #require(Corpus.mappingModel(name))
     let other = try scratch.tool(
       "migrate", "--model", scratch.file("Notes.xcdatamodeld"), "--to", "Notes 2", "--mapping", mapping, "--plan")
-    #expect(other.code == 1 && other.errors.contains("mapping model Version1_to_Version2 (Version 1 → Version 2) cannot be used"))
+    #expect(other.code == 1)
+    #expect(other.errors.contains("mapping model Version1_to_Version2 (Version 1 → Version 2) cannot be used"))
     for version in ["Version 1", "Version 2"] {
       try FileManager.default.createDirectory(
         atPath: scratch.file("V.xcdatamodeld/\(version).xcdatamodel"), withIntermediateDirectories: true)
