@@ -63,7 +63,12 @@ extension ObjectStore {
   /// what stands at the path, its parent and the space on its disk are checked too; otherwise it is made in the
   /// directory for temporary files.
   ///
-  /// - Parameter path: the directory that the import is to make; nil for none.
+  /// - Parameters:
+  ///   - source: the path of the SQLite database.
+  ///   - path: the directory that the import is to make; nil for none.
+  ///   - options: as for the import.
+  ///   - progress: called with the phase and the number of rows done.
+  ///   - cancellation: ends the plan with `cancelled`.
   /// - Throws: what the import would throw for the first broken row or object; with
   ///   ``CoreDataImportOptions/skipsBroken`` they are listed in the report instead.
   @available(*, noasync, message: "run it on a thread of its own")
