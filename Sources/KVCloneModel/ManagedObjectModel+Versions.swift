@@ -1,5 +1,5 @@
 extension ManagedObjectModel {
-  /// What somebody wants to know who is about to ship this version after another one: objects that would be lost
+  /// Returns warnings for shipping this version after another one: objects that would be lost
   /// because nothing says what was renamed, and what no migration can be inferred for.
   ///
   /// - Parameters:

@@ -63,7 +63,7 @@ struct FetchOrderRuleTests {
     let numeric = QuerySortDescriptor(key: "name", options: .numeric)
     #expect(try ask([numeric]) == "p o j k d e b g f c a l m i h n")
     #expect(try ask([QuerySortDescriptor(key: "name", ascending: false, options: .numeric)], limit: 4) == "n h i m")
-    // What differs in leading zeros only is told apart by the next key.
+    // The next key decides between texts that differ in leading zeros only.
     let plain = QuerySortDescriptor(key: "name")
     #expect(try ask([numeric, plain], "name LIKE 'file*2'") == "g b")
     let folded = QuerySortDescriptor(key: "name", options: [.numeric, .caseInsensitive])

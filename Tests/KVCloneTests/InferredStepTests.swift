@@ -4,7 +4,7 @@ import Testing
 
 @testable import KVClone
 
-/// One inferred step, whatever versions a bundle has: what both ends have remains, and what goes is told.
+/// One inferred step, whatever versions a bundle has: it keeps what both ends have, and lists what it removes.
 @Suite("Inferred steps")
 struct InferredStepTests {
   private static let full = ManagedObjectModel("Steps", version: "1") {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KVClone
 
-/// Values that somebody chose to make a hash table slow: those of one list differ, and have the same hash by a type of
+/// Values chosen to make a hash table slow: those of one list differ, and have the same hash by a type of
 /// Foundation or of the standard library.
 @Suite("Digests of values")
 struct ValueDigestTests {

@@ -16,7 +16,7 @@ extension ClonePlanner {
       // Reported where the attribute's own rules are checked.
       return
     }
-    // What is required and missing is told by the rules of the attribute, and of its composite.
+    // The rules of the attribute, and of its composite, report a required value that is missing.
     guard value != nil, let (_, text) = attribute.brokenRule(value, &patterns) else { return }
     report(
       CloneError(
