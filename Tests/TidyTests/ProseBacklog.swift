@@ -155,7 +155,6 @@ enum ProseBacklog {
     "Sources/KVCloneModel/ManagedObjectModel+FetchRequests.swift": 3,
     "Sources/KVCloneModel/ManagedObjectModel+Hash.swift": 1,
     "Sources/KVCloneModel/ManagedObjectModel+Lookup.swift": 1,
-    "Sources/KVCloneModel/ManagedObjectModel+Versions.swift": 3,
     "Sources/KVCloneModel/Mapping/EntityMapping.swift": 5,
     "Sources/KVCloneModel/Mapping/MappingExpression.swift": 1,
     "Sources/KVCloneModel/Mapping/MappingModel+Resolve.swift": 1,
