@@ -92,4 +92,13 @@ struct RepeatedNameTests {
     try scratch.succeed("backup", scratch.file("b"))
     #expect(try scratch.run(["restore", scratch.file("b"), scratch.file("b"), "--to", scratch.file("r")]).code == 1)
   }
+
+  @Test("several missing objects are listed in one error", arguments: [["clone", "-n"], ["clone"], ["delete"]])
+  func missing(_ command: [String]) throws {
+    let scratch = try Scratch.filled(1)
+    let run = try scratch.run(["--store", scratch.store] + command + ["Note/7", "Note/1", "Note/8", "--json"])
+    #expect(try run.code == 1 && run.error()["kind"] as? String == "objectNotFound")
+    #expect(run.errors.contains("Note/7, Note/8"), "\(run.errors)")
+    try scratch.succeed("get", "Note/1")
+  }
 }

@@ -217,16 +217,7 @@ struct CloneCommand: ToolCommand {
 
   /// The objects that are named. A call that is repeated with its key may name what was deleted since.
   private func roots(_ transaction: borrowing ReadTransaction) throws -> [ObjectID] {
-    var roots: [ObjectID] = []
-    for id in ids {
-      do {
-        roots.append(try transaction.objectID(named: id))
-      } catch {
-        guard idempotencyKey != nil, let root = transaction.objectID(ofDeleted: id) else { throw error }
-        roots.append(root)
-      }
-    }
-    return roots.withoutRepeats()
+    try transaction.objectIDs(named: ids, includesDeleted: idempotencyKey != nil)
   }
 
   /// Shows how far the clone has come, and lets an interrupt know whether it is being committed.

@@ -10,9 +10,30 @@ extension Sequence where Element: Hashable {
 
 extension ObjectReading where Self: ~Copyable {
   /// The objects that arguments name, each once, in the order given: `Note/1` and its URI are one object.
-  borrowing func objectIDs(named names: [String]) throws(StoreError) -> [ObjectID] {
+  ///
+  /// - Parameter includesDeleted: takes names of objects that were deleted, too.
+  /// - Throws: an error that lists all missing objects, the first 100 by name.
+  borrowing func objectIDs(named names: [String], includesDeleted: Bool = false) throws -> [ObjectID] {
     var ids: [ObjectID] = []
-    for name in names { ids.append(try objectID(named: name)) }
-    return ids.withoutRepeats()
+    var missing: [StoreError] = []
+    for name in names.withoutRepeats() {
+      do throws(StoreError) {
+        ids.append(try objectID(named: name))
+      } catch {
+        if includesDeleted, let id = objectID(ofDeleted: name) {
+          ids.append(id)
+          continue
+        }
+        guard error.kind == .objectNotFound else { throw error }
+        missing.append(error)
+      }
+    }
+    guard let first = missing.first else { return ids.withoutRepeats() }
+    if missing.count == 1 { throw first }
+    let rest = missing.count > 100 ? ", and \(missing.count - 100) more" : ""
+    throw Failure(
+      first.kindName,
+      "there are no objects \(missing.prefix(100).compactMap(\.object).joined(separator: ", "))\(rest); they were deleted, or are "
+        + "of another store", entity: first.entity, property: nil, object: first.object)
   }
 }
