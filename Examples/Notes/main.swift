@@ -59,7 +59,7 @@ struct NotesService: Sendable {
 
     do {
       _ = try await edit(groceries, text: "Eggs")
-    } catch let error as StoreError where error.kind == .changedSince {
+    } catch let error as StoreError where error.kind == .staleObject {
       print("conflict: \(error)")
     }
     print("diary:", try await notes(tagged: "diary").map(\.title).sorted())

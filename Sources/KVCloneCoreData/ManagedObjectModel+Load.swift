@@ -87,7 +87,7 @@ extension ManagedObjectModel {
       archived = try ModelArchive.model(in: bytes, name: name, version: version)
     } catch {
       switch error {
-      case .damaged, .cancelled:
+      case .corrupted, .cancelled:
         throw .unreadableArchive(path: file, reason: "it is no keyed archive of a model, or damaged")
       case .tooLarge(let entity):
         let what = entity.map { "entity \($0) has, with what came before," } ?? "it has"

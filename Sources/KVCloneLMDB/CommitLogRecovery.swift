@@ -99,7 +99,7 @@ struct CommitLogRecovery {
         lastCommits[number] = found.commit
         return true
       }
-      if !isWhole { throw .commitLog(.damaged, path: paths.commitLog) }
+      if !isWhole { throw .commitLog(.corrupted, path: paths.commitLog) }
     }
     try checkBelongs(data, head, found)
     let last = found.commit
@@ -114,7 +114,7 @@ struct CommitLogRecovery {
         return failure == 0
       }
       if failure != 0 { throw LMDBError(code: failure, operation: "write to data.mdb") }
-      if !isWhole { throw .commitLog(.damaged, path: paths.commitLog) }
+      if !isWhole { throw .commitLog(.corrupted, path: paths.commitLog) }
     }
     // The disk gave other bytes than a moment ago.
     if found.commit != last { throw LMDBError(code: EIO, operation: "read of commit.log") }

@@ -40,7 +40,7 @@ extension LMDBEnvironment {
       let opened = try unsafe descriptorIdentity(raw.pointer)
       if opened != found.identity { throw .replacedWhileOpening(path: paths.data) }
       if let lockFile, !options.isReadOnly {
-        commitLog = try CommitLog(paths, lockFile, byteLimit: options.commitLogLimit, identity: opened)
+        commitLog = try CommitLog(paths, lockFile, byteLimit: options.walSizeLimit, identity: opened)
       }
       // A lock file that is not known here could be opened by another name, and closing it would drop LMDB's locks.
       for path in [paths.readerLock, paths.writerLock, paths.stagerLock] {
@@ -149,7 +149,7 @@ extension LMDBEnvironment {
       var flags =
         MDB_NOTLS | (options.isReadOnly ? MDB_RDONLY : 0) | (options.isReadAheadOff ? MDB_NORDAHEAD : 0)
       // The log makes commits durable. (mdb_txn_begin takes the flag too, and 0.9.24 then forgets it.)
-      if options.commitLogLimit != nil, !options.isReadOnly { flags |= MDB_NOSYNC }
+      if options.walSizeLimit != nil, !options.isReadOnly { flags |= MDB_NOSYNC }
       code = unsafe mdb_env_open(environment, directory, UInt32(flags), 0o600)
     }
     if code == 0 {

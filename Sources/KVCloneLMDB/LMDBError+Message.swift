@@ -17,7 +17,7 @@ extension LMDBError: CustomStringConvertible {
       return argumentMessage
     case .nestedWrite, .busy, .transactionFailed, .forked, .alreadyOpen, .readOnly, .closed, .transactionsActive:
       return useMessage
-    case .storeExists, .noStore, .destination, .insideStore, .notAStore, .emptyFile, .symlink, .notRegularFile,
+    case .storeExists, .storeNotFound, .destination, .insideStore, .invalidStore, .emptyFile, .symlink, .notRegularFile,
       .wrongOwner, .wrongMode,
       .hardLinked, .networkFileSystem, .unsupportedPageSize, .replacedWhileOpening, .pidNamespace, .diskFull,
       .quotaExceeded, .fileSizeLimit, .outOfMemory, .commitLog, .io:
@@ -150,11 +150,11 @@ extension LMDBError: CustomStringConvertible {
   private var fileMessage: String {
     switch self {
     case .storeExists(let path): "Something is at \(path) already. Choose another path."
-    case .noStore(let path): "There is no store at \(path). Check the path, or create one."
+    case .storeNotFound(let path): "There is no store at \(path). Check the path, or create one."
     case .destination(let path, let parent, let errno): destinationMessage(path, parent, errno)
     case .insideStore(let path, let store):
       "\(path) lies in \(store), the directory of a store. Choose a path outside it; nothing was written."
-    case .notAStore(let path, let reason): "\(path) is not a healthy store: \(reason). Check it, or restore a backup."
+    case .invalidStore(let path, let reason): "\(path) is not a healthy store: \(reason). Check it, or restore a backup."
     case .emptyFile(let path): "\(path) has no bytes. Restore a backup, or remove the directory and create the store."
     case .symlink(let path): "\(path) is a symbolic link. Give the real path, and no links within the store."
     case .notRegularFile(let path): "\(path) is of the wrong kind. A store is a directory of regular files."
@@ -183,7 +183,7 @@ extension LMDBError: CustomStringConvertible {
       \(path) has commits that are not those of the data.mdb beside it. If data.mdb was restored, remove the log; if not, \
       bring back the data.mdb that belongs to it.
       """
-    case .commitLog(.damaged, let path):
+    case .commitLog(.corrupted, let path):
       "\(path) is damaged. Copy the store's directory away, then restore a backup, or remove the log and check the store."
     case .commitLog(.needsWriting, let path):
       """

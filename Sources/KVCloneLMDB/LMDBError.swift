@@ -17,7 +17,7 @@ package enum CommitLogProblem: Sendable, Equatable {
   /// It is in use, and not that of the `data.mdb` beside it.
   case foreign
   /// A record whose sum is right cannot be.
-  case damaged
+  case corrupted
   /// It has to be written back into `data.mdb`, and this user may not, or the file system refuses.
   case needsWriting
   /// Neither the log nor the file could be synced, so that what is in memory is not to be relied on.
@@ -108,13 +108,13 @@ package enum LMDBError: Error, Sendable, Equatable {
   /// There is a file or directory where the store should be created.
   case storeExists(path: String)
   /// There is no store.
-  case noStore(path: String)
+  case storeNotFound(path: String)
   /// The directory that is to be made at `path` cannot be, for a reason that lies in the directory above it, `parent`.
   case destination(path: String, parent: String, errno: Int32)
   /// What is to be written at `path` would lie in the directory of a store.
   case insideStore(path: String, store: String)
   /// A file is there, and it is not a store.
-  case notAStore(path: String, reason: String)
+  case invalidStore(path: String, reason: String)
   /// `data.mdb` has no bytes; LMDB would silently make a new store of it.
   case emptyFile(path: String)
   /// A symbolic link stands where a file or directory of the store belongs.

@@ -19,7 +19,7 @@ package struct LMDBOptions: Sendable {
   package var isReadAheadOff = false
 
   /// Makes commits durable by a log of at most so many bytes: see `CommitLog`. Nil: by LMDB's own two syncs.
-  package var commitLogLimit: Int?
+  package var walSizeLimit: Int?
 
   /// Leaves the slots of dead readers as they are when it opens, for who wants to see them.
   package var keepsDeadReaders = false

@@ -67,7 +67,7 @@ extension LMDBWriteTransaction {
     let grown = max(0, Int(clamping: handle.nextPageWord) - (info.lastPage + 1))
     let pages = grown + grown / 512 + 8
     // With a write-ahead log, every page is written twice.
-    let copies = environment.options.commitLogLimit != nil ? 2 : 1
+    let copies = environment.options.walSizeLimit != nil ? 2 : 1
     let (needed, overflow) = pages.multipliedReportingOverflow(by: copies * LMDBLimits.pageSize)
     if overflow || needed > room.freeDiskBytes { throw room.diskError }
   }

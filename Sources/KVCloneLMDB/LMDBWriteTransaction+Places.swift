@@ -22,12 +22,12 @@ struct LMDBPlace {
 // its table: deletes and appends, and spills, close it first, and it is opened again when it is needed.
 extension LMDBWriteTransaction {
   /// From now on, reads and puts of these tables start from where the last one ended. They mean the same as before.
-  package mutating func keepPlaces(in tables: [UInt32]) {
+  package mutating func retainCursors(in tables: [UInt32]) {
     forgetPlaces()
     places = tables.map { LMDBPlace($0) }
   }
 
-  /// Ends `keepPlaces`.
+  /// Ends `retainCursors`.
   package mutating func forgetPlaces() {
     closePlaces()
     places.removeAll(keepingCapacity: true)

@@ -16,7 +16,7 @@ public struct LMDBWriteTransaction: ~Copyable {
   let spillBudget: Int
   /// How often it spilled.
   package internal(set) var spillCount = 0
-  /// Cursors that are kept for now (`keepPlaces`). They end with the transaction, if not before.
+  /// Cursors that are kept for now (`retainCursors`). They end with the transaction, if not before.
   var places: [LMDBPlace] = []
   /// Tables that were made, and are not known yet to others.
   var madeTables: [(name: String, table: LMDBTable)] = []
@@ -70,7 +70,7 @@ public struct LMDBWriteTransaction: ~Copyable {
   }
 
   /// Says that nothing but deletes was done, with what follows from them: the commit may take the room on the disk that is kept for that.
-  package mutating func noteTakingAway() { takesAway = true }
+  package mutating func markDeleteOnly() { takesAway = true }
 
   /// Turns the transaction into a dry run: it can no longer be committed, and pages that it spills beyond the file's
   /// end are cut off when it is aborted.

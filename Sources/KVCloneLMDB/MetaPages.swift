@@ -21,7 +21,7 @@ struct MetaPages {
   }
 
   private static func rejection(_ path: String, _ page: UInt64, _ reason: String) -> LMDBError {
-    .notAStore(path: path, reason: "meta page \(page): \(reason)")
+    .invalidStore(path: path, reason: "meta page \(page): \(reason)")
   }
 
   /// Reads and checks both pages with `pread`. Tries again a few times, because a writer of another process may be

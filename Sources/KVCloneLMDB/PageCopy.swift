@@ -4,7 +4,7 @@ import Glibc
 package enum PageCopyError: Error {
   case system(LMDBError)
   /// A page of the source is damaged.
-  case damaged(PageError)
+  case corrupted(PageError)
   /// Whoever watched the source stopped it.
   case stopped
 }
@@ -230,7 +230,7 @@ final class PageCopy {
       try unsafe file.read(page, offset, into: buffer)
     } catch {
       if file.watch?.isStopped == true { throw .stopped }
-      throw .damaged(error)
+      throw .corrupted(error)
     }
   }
 
@@ -240,6 +240,6 @@ final class PageCopy {
   }
 
   private static func damage(_ page: UInt64, _ problem: PageProblem) -> PageCopyError {
-    .damaged(PageError(page: page, problem: problem))
+    .corrupted(PageError(page: page, problem: problem))
   }
 }

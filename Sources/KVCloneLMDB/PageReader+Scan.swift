@@ -11,7 +11,7 @@ extension PageReader {
     do throws(PageError) {
       try unsafe descend(&path, tree, key)
     } catch {
-      guard damaged(path.pages[path.level], path.indexes[path.level]) != nil else { throw error }
+      guard corrupted(path.pages[path.level], path.indexes[path.level]) != nil else { throw error }
       isFirst = false
       guard try move(&path, tree, by: 1, skipping: true) else { return }
     }
@@ -30,7 +30,7 @@ extension PageReader {
       isFirst = false
       let number = path.pages[tree.depth - 1]
       for index in start..<max(start, page.view.count) {
-        if page.view.flags(index) != 0, damaged(number, index) != nil { continue }
+        if page.view.flags(index) != 0, corrupted(number, index) != nil { continue }
         let mark = cache.enter()
         defer { cache.leave(mark) }
         let entry = try unsafe PageEntry(

@@ -101,7 +101,7 @@ package final class PageReader {
     for _ in 1..<tree.depth {
       let page = try cache.page(number, isLeaf: false, of: file)
       let index = unsafe page.view.branchIndex(key)
-      if let damaged = damaged(number, index) { throw damaged }
+      if let damaged = corrupted(number, index) { throw damaged }
       number = page.view.child(index)
     }
     return (try cache.page(number, isLeaf: true, of: file), number)
@@ -109,7 +109,7 @@ package final class PageReader {
 
   /// What a node leads to, if that is damaged.
   @inline(__always)
-  func damaged(_ number: UInt64, _ index: Int) -> PageError? {
+  func corrupted(_ number: UInt64, _ index: Int) -> PageError? {
     hasBadEdges ? knownDamage(number, index) : nil
   }
 
@@ -133,7 +133,7 @@ package final class PageReader {
       path.level = level
       path.pages[level] = number
       path.indexes[level] = index
-      if let damaged = damaged(number, index) { throw damaged }
+      if let damaged = corrupted(number, index) { throw damaged }
       number = page.view.child(index)
     }
     path.level = tree.depth - 1
@@ -150,7 +150,7 @@ package final class PageReader {
     while level >= 0 {
       let page = try cache.page(path.pages[level], isLeaf: false, of: file).view
       var index = path.indexes[level] + step
-      while index >= 0, index < page.count, let damaged = damaged(path.pages[level], index) {
+      while index >= 0, index < page.count, let damaged = corrupted(path.pages[level], index) {
         if !skipping { throw damaged }
         index += step
       }
@@ -180,7 +180,7 @@ package final class PageReader {
     if view.flags(index) == 0 {
       return unsafe UnsafeRawBufferPointer(start: view.data(index), count: view.dataLength(index))
     }
-    if let damaged = damaged(number, index) { throw damaged }
+    if let damaged = corrupted(number, index) { throw damaged }
     return try unsafe longValue(view.overflowPage(index), view.dataLength(index), isHollow: isHollow)
   }
 

@@ -18,7 +18,7 @@ package final class StagerLockFile: Sendable {
     let paths = StorePaths(directory)
     let path = paths.stagerLock
     let found = try FileSystem.facts(paths.data)?.identity
-    if let data, found != data { throw .noStore(path: directory) }
+    if let data, found != data { throw .storeNotFound(path: directory) }
     let file = unsafe kvclone_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else {
       if -file == ELOOP { throw .symlink(path: path) }

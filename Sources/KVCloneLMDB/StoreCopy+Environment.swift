@@ -10,7 +10,7 @@ extension StoreCopy {
   package borrowing func openEnvironment(tables: [String]) throws(LMDBError) -> LMDBEnvironment {
     var options = LMDBOptions()
     // Only the flag that it stands for: no log is made for an environment that is opened like this.
-    options.commitLogLimit = 0
+    options.walSizeLimit = 0
     let byteCount = Int(clamping: byteCount)
     try LMDBLibrary.check()
     let raw = try LMDBEnvironment.openRaw(directory, options, minimumMap: byteCount)

@@ -51,7 +51,7 @@ package struct StoreCopy: ~Copyable {
   package func copyPages(of file: PageFile, begin: (UInt64) -> Void) throws(PageCopyError) -> UInt64 {
     guard let meta = file.meta else {
       let finding = file.metaFindings.first
-      throw .damaged(PageError(page: finding?.page ?? 0, problem: finding?.problem ?? .beyondEnd))
+      throw .corrupted(PageError(page: finding?.page ?? 0, problem: finding?.problem ?? .beyondEnd))
     }
     let copy = PageCopy(file, meta, to: data.descriptor)
     let byteCount = try copy.expectedPages() * UInt64(LMDBLimits.pageSize)

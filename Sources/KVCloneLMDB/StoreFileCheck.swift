@@ -15,12 +15,12 @@ enum StoreFileCheck {
 
   /// The identity of `data.mdb`, once its directory and its neighbours are found to be what they should be.
   static func identify(_ paths: StorePaths, isReadOnly: Bool) throws(LMDBError) -> FileSystem.Identity {
-    guard let directory = try FileSystem.facts(paths.directory) else { throw .noStore(path: paths.directory) }
+    guard let directory = try FileSystem.facts(paths.directory) else { throw .storeNotFound(path: paths.directory) }
     if directory.kind == .symlink { throw .symlink(path: paths.directory) }
     if directory.kind != .directory { throw .notRegularFile(path: paths.directory) }
-    if directory.owner == geteuid(), hasNoData(paths, directory.mode) { throw .noStore(path: paths.directory) }
+    if directory.owner == geteuid(), hasNoData(paths, directory.mode) { throw .storeNotFound(path: paths.directory) }
     try checkOwnerAndMode(directory, paths.directory, needed: 0o500)
-    guard let data = try FileSystem.facts(paths.data) else { throw .noStore(path: paths.directory) }
+    guard let data = try FileSystem.facts(paths.data) else { throw .storeNotFound(path: paths.directory) }
     try checkFile(data, paths.data, needed: isReadOnly ? 0o400 : 0o600)
     for path in [paths.readerLock, paths.writerLock, paths.stagerLock, paths.commitLog] {
       if let lock = try FileSystem.facts(path) { try checkFile(lock, path, needed: 0o600) }

@@ -15,7 +15,7 @@ extension ManagedObjectModel {
     for refusal in difference.refusals {
       warnings.append(
         ModelWarning(
-          .notInferable, entity: refusal.entity, property: refusal.property,
+          .mappingRequired, entity: refusal.entity, property: refusal.property,
           message: "a migration from \(previous.versionIdentifier) is refused for stores that it concerns: "
             + "\(refusal.aspect ?? refusal.kind.rawValue)\(refusal.old.map { " \($0)" } ?? "")\(refusal.new.map { " → \($0)" } ?? ""), "
             + "\(refusal.work.reason ?? ""); or give a mapping model, or a stage with a version in between"))

@@ -284,7 +284,7 @@ struct CompiledModelTests {
       ),
     ])
     for bytes in [PropertyListWriter.bytes(list), PropertyListWriter.xml(list)] {
-      #expect(throws: ModelArchive.Problem.damaged) { try ModelArchive.model(in: bytes, name: "M") }
+      #expect(throws: ModelArchive.Problem.corrupted) { try ModelArchive.model(in: bytes, name: "M") }
     }
   }
 }

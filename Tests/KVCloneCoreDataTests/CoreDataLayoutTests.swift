@@ -205,6 +205,6 @@ struct CoreDataLayoutTests {
     let place = try #require((0..<4_096).first { bytes[$0..<$0 + name.count].elementsEqual(name) }) + name.count
     #expect(bytes[place] == UInt8(tag.root))
     changed[place] = UInt8(folder.root)
-    #expect { try layout(changed) } throws: { ($0 as? SQLiteError)?.kind == .damagedDatabase }
+    #expect { try layout(changed) } throws: { ($0 as? SQLiteError)?.kind == .corruptedDatabase }
   }
 }

@@ -40,7 +40,7 @@ struct SQLiteHostileTests {
     #expect(bytes[512] == 0x05)
     // The rightmost child of the root is the root.
     bytes.replaceSubrange(512 + 8..<512 + 12, with: [0, 0, 0, 2])
-    #expect(Self.kind { _ = try SQLiteReaderTests.read(bytes) } == .damagedDatabase)
+    #expect(Self.kind { _ = try SQLiteReaderTests.read(bytes) } == .corruptedDatabase)
   }
 
   /// The chain's pages are 3, 4 and so on; each in turn names itself, or the one before it, as the next.
@@ -56,7 +56,7 @@ struct SQLiteHostileTests {
         var bytes = sound
         bytes.replaceSubrange((page - 1) * 512..<(page - 1) * 512 + 4, with: [0, 0, 0, UInt8(next)])
         #expect(
-          Self.kind { _ = try Self.readAll(SQLiteFile(SQLiteBytes(bytes))) } == .damagedDatabase,
+          Self.kind { _ = try Self.readAll(SQLiteFile(SQLiteBytes(bytes))) } == .corruptedDatabase,
           "page \(page) names \(next)")
       }
     }
@@ -77,7 +77,7 @@ struct SQLiteHostileTests {
       var bytes = sound
       bytes.replaceSubrange((first - 1) * 512..<(first - 1) * 512 + 4, with: [0, 0, 0, UInt8(target)])
       #expect(second > first)
-      #expect(Self.kind { _ = try Self.readAll(SQLiteFile(SQLiteBytes(bytes))) } == .damagedDatabase)
+      #expect(Self.kind { _ = try Self.readAll(SQLiteFile(SQLiteBytes(bytes))) } == .corruptedDatabase)
     }
   }
 
@@ -112,7 +112,7 @@ struct SQLiteHostileTests {
         _ = try count(file, order[1])
         Issue.record("\(order): the pages were read for both")
       } catch let error as SQLiteError {
-        #expect(error.kind == .damagedDatabase && error.message.contains("\(order[0]) and \(order[1]) share the page"))
+        #expect(error.kind == .corruptedDatabase && error.message.contains("\(order[0]) and \(order[1]) share the page"))
       }
     }
   }
@@ -135,7 +135,7 @@ struct SQLiteHostileTests {
     }
     #expect(Self.kind { try read("T") } == nil)
     #expect(Self.kind { try read("T") } == nil)
-    #expect(Self.kind { try read("U") } == .damagedDatabase)
+    #expect(Self.kind { try read("U") } == .corruptedDatabase)
   }
 
   @Test("a long default is not the value of every row that was written before its column")

@@ -186,7 +186,7 @@ struct SQLiteReaderTests {
     _ = try SQLiteFile(bytes, journal: SQLiteBytes([]))
   }
 
-  // MARK: Damage
+  // MARK: IntegrityIssue
 
   @Test("files that are none, or contradict themselves")
   func damaged() throws {
@@ -203,13 +203,13 @@ struct SQLiteReaderTests {
     }
     #expect(kind { $0[0] ^= 1 } == .notADatabase)
     #expect(kind { $0 = [] } == .notADatabase)
-    #expect(kind { $0[17] = 7 } == .damagedDatabase)
+    #expect(kind { $0[17] = 7 } == .corruptedDatabase)
     #expect(kind { $0[19] = 3 } == .unsupportedDatabase)
-    #expect(kind { $0[59] = 9 } == .damagedDatabase)
-    #expect(kind { $0.removeLast(512) } == .damagedDatabase)
+    #expect(kind { $0[59] = 9 } == .corruptedDatabase)
+    #expect(kind { $0.removeLast(512) } == .corruptedDatabase)
     #expect(kind { $0[512] = 0x0A } == .unsupportedDatabase)
-    #expect(kind { $0[512] = 0x07 } == .damagedDatabase)
-    #expect(kind { $0[515] = 0xFF } == .damagedDatabase)
+    #expect(kind { $0[512] = 0x07 } == .corruptedDatabase)
+    #expect(kind { $0[515] = 0xFF } == .corruptedDatabase)
     #expect(kind { _ in } == nil)
   }
 }

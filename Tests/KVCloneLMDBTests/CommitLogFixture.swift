@@ -29,7 +29,7 @@ extension TemporaryStore {
 
   static func logging(_ limit: Int = 0) -> LMDBOptions {
     var options = LMDBOptions()
-    options.commitLogLimit = limit
+    options.walSizeLimit = limit
     return options
   }
 }

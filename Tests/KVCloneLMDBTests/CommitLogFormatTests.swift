@@ -117,7 +117,7 @@ import Testing
     _ = try store.open()
   }
 
-  // MARK: Damage
+  // MARK: IntegrityIssue
 
   @Test func aHeadWithAnyByteChangedOrMissingIsNone() {
     let sound = Self.head.bytes

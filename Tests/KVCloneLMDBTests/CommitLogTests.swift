@@ -15,7 +15,7 @@ import Testing
 
   private var logged: LMDBOptions {
     var options = LMDBOptions()
-    options.commitLogLimit = 0
+    options.walSizeLimit = 0
     return options
   }
 

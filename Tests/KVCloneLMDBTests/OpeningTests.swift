@@ -86,9 +86,9 @@ import Testing
   }
 
   @Test func refusesWhatIsMissing() throws {
-    #expect(throws: LMDBError.noStore(path: store.path)) { _ = try store.open() }
+    #expect(throws: LMDBError.storeNotFound(path: store.path)) { _ = try store.open() }
     try FileSystem.createDirectory(store.path)
-    #expect(throws: LMDBError.noStore(path: store.path)) { _ = try store.open() }
+    #expect(throws: LMDBError.storeNotFound(path: store.path)) { _ = try store.open() }
     #expect(try FileManager.default.contentsOfDirectory(atPath: store.path).isEmpty)
   }
 
@@ -159,7 +159,7 @@ import Testing
     try store.prepare()
     try store.patch(at: offset, bytes)
     #expect { _ = try store.open() } throws: { error in
-      if case .notAStore(store.data, _) = error as? LMDBError { return true }
+      if case .invalidStore(store.data, _) = error as? LMDBError { return true }
       return false
     }
   }
@@ -183,7 +183,7 @@ import Testing
     try store.prepare()
     try store.truncate(to: length)
     #expect { _ = try store.open() } throws: { error in
-      if case .notAStore = error as? LMDBError { return true }
+      if case .invalidStore = error as? LMDBError { return true }
       return false
     }
   }

@@ -136,7 +136,7 @@ import Testing
       defer { try? FileManager.default.removeItem(atPath: path) }
       do {
         _ = try copy(fixture.store, to: path)
-      } catch PageCopyError.damaged {
+      } catch PageCopyError.corrupted {
         // A large value's pages beyond what it needs, say, are no obstacle; what is refused was damage.
         #expect(!map.findings.isEmpty, "seed \(seed)")
         #expect(!FileManager.default.fileExists(atPath: path))

@@ -43,8 +43,8 @@ private final class LMDBPeer {
     // Options and limits, before a step that opens.
     case "map": options.mapSize = number
     case "readonly": options.isReadOnly = true
-    case "log": options.commitLogLimit = number
-    case "no-log": options.commitLogLimit = nil
+    case "log": options.walSizeLimit = number
+    case "no-log": options.walSizeLimit = nil
     case "length": length = number
     case "budget": options.spillBudget = number
     case "limit-space": limit(RLIMIT_AS, number)

@@ -46,9 +46,9 @@ private func wander(in root: String) throws {
       try store.write { transaction in try transaction.set(item, "data", .binary(Data(count: 2 << 20))) }
     }
     attempt("clone") { _ = try store.clone([item]) }
-    attempt("stage") { _ = try store.stageData { writer in try writer.append(Data(count: 500_000)) } }
+    attempt("stage") { _ = try store.stageBlob { writer in try writer.append(Data(count: 500_000)) } }
     attempt("info") { _ = try store.info() }
-    attempt("check") { if try !store.check().damages.isEmpty { say("damaged") } }
+    attempt("check") { if try !store.check().issues.isEmpty { say("damaged") } }
   }
   func load(_ lines: Int) {
     attempt("load") {
@@ -108,7 +108,7 @@ private func backUp(in root: String) throws {
   attempt("backup") { try store.backup(to: root + "/small/b") }
   try store.backup(to: root + "/b")
   attempt("restore") { try ObjectStore.restore(from: root + "/b", to: root + "/small/b") }
-  attempt("snapshot") { try store.snapshotFile(to: root + "/small/b") }
+  attempt("snapshot") { try store.reflinkCopy(to: root + "/small/b") }
   attempt("backup") { try store.backup(to: root + "/c") }
 }
 
@@ -287,7 +287,7 @@ private func stage(at path: String, mebibytes: Int) throws {
   let store = try ObjectStore.open(at: path)
   defer { store.close() }
   say("open")
-  var staged: StagedData? = try store.stageData { writer in
+  var staged: StagedBlob? = try store.stageBlob { writer in
     for number in 0..<mebibytes {
       guard readLine() != nil else { return }
       try writer.append(Data(repeating: UInt8(truncatingIfNeeded: number), count: 1 << 20))

@@ -146,7 +146,7 @@
       let reopened = try ObjectStore.open(at: root + "/one")
       defer { reopened.close() }
       findings.expect(try reopened.info().objectCount == 2, "both writes are there")
-      findings.expect(try reopened.check().damages.isEmpty, "the store is sound")
+      findings.expect(try reopened.check().issues.isEmpty, "the store is sound")
     }
 
     func check(_ metrics: TestMetrics) throws {
@@ -268,7 +268,7 @@
       findings.expect(
         (least...least + unknownCount).contains(count),
         "what is done is in the store, and nothing else: \(count) instead of \(least)")
-      findings.expect(try store.check().damages.isEmpty, "the example's store is sound")
+      findings.expect(try store.check().issues.isEmpty, "the example's store is sound")
     }
 
     /// A library that, while a file is there, lets no meta page be written (LMDB 0.9 does that in 120 bytes), and nothing be synced after

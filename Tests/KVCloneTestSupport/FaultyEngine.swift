@@ -139,7 +139,7 @@ private final class FaultyTransaction: StorageBackend, TableMaker {
     return try maker.makeTables(tables)
   }
 
-  func keepPlaces(in tables: [StorageTable]) { inner.keepPlaces(in: tables) }
+  func retainCursors(in tables: [StorageTable]) { inner.retainCursors(in: tables) }
 
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
     try passChange(.delete)

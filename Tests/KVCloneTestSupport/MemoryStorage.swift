@@ -55,7 +55,7 @@ package final class MemoryStorage: StorageEngine {
         return StorageTable(code: code, handle: UInt32(state.codes.count - 1))
       }
     }
-    guard opened.count == tables.count else { throw StoreError(.notAStore, "a table is missing") }
+    guard opened.count == tables.count else { throw StoreError(.invalidStore, "a table is missing") }
     return opened
   }
 

@@ -24,7 +24,7 @@ struct BackupFaultTests {
         bytes[page * 4096 + Int(generator.next() % 4096)] ^= UInt8(1 + generator.next() % 255)
       }
       let report = try file.check(bytes, CheckOptions(readData: true))
-      let isSound = report.damages.allSatisfy { $0.kind == .pageLeak && !$0.message.contains("in use, and") }
+      let isSound = report.issues.allSatisfy { $0.kind == .pageLeak && !$0.message.contains("in use, and") }
       do {
         try ObjectStore.restore(from: file.path, to: root + "/restored")
         #expect(isSound, "seed \(seed)")
@@ -32,7 +32,7 @@ struct BackupFaultTests {
         try FileManager.default.removeItem(atPath: root + "/restored")
       } catch let error as StoreError {
         #expect(
-          !isSound && [.damaged, .notAStore].contains(error.kind), "seed \(seed): \(error.kind) \(error.message)")
+          !isSound && [.corrupted, .invalidStore].contains(error.kind), "seed \(seed): \(error.kind) \(error.message)")
         refused += 1
       }
       #expect(try FileManager.default.contentsOfDirectory(atPath: root).sorted() == before.sorted(), "seed \(seed)")
@@ -54,8 +54,8 @@ struct BackupFaultTests {
     bytes.replaceSubrange(newest + 88..<newest + 136, with: bytes[older + 88..<older + 136])
     #expect(bytes != file.sound)
     let report = try file.check(bytes, CheckOptions(readData: true))
-    #expect(report.damages.contains { $0.message.contains("in use, and on the free list") })
-    expectError(.damaged) { try ObjectStore.restore(from: file.path, to: root + "/restored") }
+    #expect(report.issues.contains { $0.message.contains("in use, and on the free list") })
+    expectError(.corrupted) { try ObjectStore.restore(from: file.path, to: root + "/restored") }
     #expect(try !FileSystem.exists(root + "/restored"))
   }
 
@@ -66,20 +66,20 @@ struct BackupFaultTests {
     // An index without an entry: every byte is as it was stored.
     try fixture.delete(fixture.tables.indexes, try #require(try fixture.entries(fixture.tables.indexes).first).key)
     try fixture.store.backup(to: root + "/sound")
-    #expect(try ObjectStore.check(at: root + "/sound").damages == (try fixture.store.check().damages))
-    expectError(.damaged) {
+    #expect(try ObjectStore.check(at: root + "/sound").issues == (try fixture.store.check().issues))
+    expectError(.corrupted) {
       try fixture.store.backup(to: root + "/b", options: BackupOptions(verification: .everything))
     }
     try fixture.tamper(record: fixture.items[5], sealed: false) { $0[40] ^= 1 }
     for verification in [BackupOptions.Verification.values, .everything] {
-      let error = expectError(.damaged) {
+      let error = expectError(.corrupted) {
         try fixture.store.backup(to: root + "/b", options: BackupOptions(verification: verification))
       }
       #expect(error?.message.contains("check") == true)
     }
     #expect(try !FileSystem.exists(root + "/b"))
     try fixture.store.backup(to: root + "/unread", options: BackupOptions(verification: .none))
-    expectError(.damaged) { try ObjectStore.restore(from: root + "/unread", to: root + "/b") }
+    expectError(.corrupted) { try ObjectStore.restore(from: root + "/unread", to: root + "/b") }
     #expect(try FileManager.default.contentsOfDirectory(atPath: root).sorted() == ["sound", "test.kvclone", "unread"])
   }
 
@@ -97,7 +97,7 @@ struct BackupFaultTests {
     // The version.
     try data.seek(toOffset: UInt64(newest + 20))
     try data.write(contentsOf: [bytes[newest + 20] ^ 4])
-    expectError(.damaged) { try fixture.store.backup(to: fixture.root + "/b") }
+    expectError(.corrupted) { try fixture.store.backup(to: fixture.root + "/b") }
     #expect(try fixture.names().isEmpty)
     try data.seek(toOffset: UInt64(newest + 20))
     try data.write(contentsOf: [bytes[newest + 20]])
@@ -111,7 +111,7 @@ struct BackupFaultTests {
     let root = fixture.files.root
     let chunk = try #require(try fixture.entries(fixture.tables.blobs).last)
     try fixture.delete(fixture.tables.blobs, chunk.key)
-    let error = expectError(.damaged) { try fixture.store.backup(to: root + "/b") }
+    let error = expectError(.corrupted) { try fixture.store.backup(to: root + "/b") }
     #expect(error?.message.contains("chunks are there") == true, "\(String(describing: error))")
     #expect(try !FileSystem.exists(root + "/b"))
   }
@@ -121,12 +121,12 @@ struct BackupFaultTests {
     let fixture = try BackupFixture()
     let (root, manager) = (fixture.root, FileManager.default)
     expectError(.alreadyOpen) { try ObjectStore.restore(from: fixture.test.path, to: root + "/c") }
-    expectError(.noStore) { try ObjectStore.restore(from: root + "/nothing", to: root + "/c") }
+    expectError(.storeNotFound) { try ObjectStore.restore(from: root + "/nothing", to: root + "/c") }
     try fixture.store.backup(to: root + "/b")
     try manager.createSymbolicLink(atPath: root + "/link", withDestinationPath: root + "/b")
-    expectError(.notAStore) { try ObjectStore.restore(from: root + "/link", to: root + "/c") }
+    expectError(.invalidStore) { try ObjectStore.restore(from: root + "/link", to: root + "/c") }
     try manager.setAttributes([.posixPermissions: 0o644], ofItemAtPath: root + "/b/data.mdb")
-    expectError(.notAStore) { try ObjectStore.restore(from: root + "/b", to: root + "/c") }
+    expectError(.invalidStore) { try ObjectStore.restore(from: root + "/b", to: root + "/c") }
     #expect(try fixture.names() == ["b", "link"])
   }
 
@@ -144,16 +144,16 @@ struct BackupFaultTests {
   @Test("the commit log's pages are in it, and no log is the copy's")
   func commitLog() throws {
     var options = StoreOptions()
-    options.usesCommitLog = true
+    options.journalMode = .writeAheadLog
     let fixture = try BackupFixture(options)
     try fixture.store.backup(to: fixture.root + "/b")
-    try fixture.store.snapshotFile(to: fixture.root + "/s")
+    try fixture.store.reflinkCopy(to: fixture.root + "/s")
     // With the store's log beside them, both are refused: the log would undo them, or be undone.
     for name in ["b", "s"] {
       let copy = "\(fixture.root)/\(name)"
       #expect(try ObjectStore.check(at: copy).isClean)
       try FileManager.default.copyItem(atPath: fixture.test.path + "/commit.log", toPath: copy + "/commit.log")
-      expectError(.notAStore) { try ObjectStore.open(at: copy).close() }
+      expectError(.invalidStore) { try ObjectStore.open(at: copy).close() }
     }
   }
 }

@@ -77,7 +77,7 @@ struct BackupTests {
   @Test("a backup is the store, restored or where it is", arguments: [false, true])
   func roundTrip(usesCommitLog: Bool) throws {
     var options = StoreOptions()
-    options.usesCommitLog = usesCommitLog
+    options.journalMode = usesCommitLog ? .writeAheadLog : .copyOnWrite
     options.tracksHistory = true
     let fixture = try BackupFixture(options)
     let expected = try BackupFixture.dump(fixture.store)
@@ -194,7 +194,7 @@ struct BackupTests {
     let before = try fixture.names()
     for path in [directory, directory + "/", file, link, fixture.test.path] {
       expectError(.storeExists) { try fixture.store.backup(to: path) }
-      expectError(.storeExists) { try fixture.store.snapshotFile(to: path) }
+      expectError(.storeExists) { try fixture.store.reflinkCopy(to: path) }
       expectError(.storeExists) { try ObjectStore.restore(from: fixture.root + "/b", to: path) }
     }
     let nowhere = expectError(.invalidDestination) { try fixture.store.backup(to: fixture.root + "/no/where") }

@@ -109,7 +109,7 @@ struct BatchConflictTests {
   @Test("a hook that fails at the end of a batch gives the transaction up")
   func failing() throws {
     var hooks = ObjectLifecycle()
-    hooks.willSave = { _, _ in throw LifecycleRefusal("never") }
+    hooks.willSave = { _, _ in throw LifecycleRejection("never") }
     try store.register(hooks, for: "Word")
     expectError(.hookFailed) { _ = try insert(["a"], .overwrite) }
     #expect(try store.objects("Word").isEmpty)

@@ -37,7 +37,7 @@ struct BigStructureTests {
 
   /// The store's own check alone: `checked` asks for every link's other side, which at an owner is the whole list.
   private func expectSound(sourceLocation: SourceLocation = #_sourceLocation) throws {
-    let damages = try store.check().damages
+    let damages = try store.check().issues
     #expect(damages.isEmpty, "\(damages.prefix(5).map(\.message))", sourceLocation: sourceLocation)
   }
 

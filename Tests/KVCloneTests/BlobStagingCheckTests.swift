@@ -38,7 +38,7 @@ struct BlobStagingCheckTests {
   @Test("an upload that was swept all the same ends in an error, and leaves nothing")
   func swept() throws {
     expectError(.objectNotFound) {
-      _ = try store.stageData { writer in
+      _ = try store.stageBlob { writer in
         try writer.append(Data(repeating: 1, count: 5 << 20))
         try change { (session) throws(StoreError) in
           var limit = Session.sweepLimit
@@ -55,11 +55,11 @@ struct BlobStagingCheckTests {
   func notes() throws {
     let id = try store.insert("File")
     try store.set(id, "data", .binary(Data(repeating: 1, count: 3_000)))
-    let upload = try store.stageData { writer in try writer.append(Data(repeating: 2, count: 3_000)) }
+    let upload = try store.stageBlob { writer in try writer.append(Data(repeating: 2, count: 3_000)) }
     try checked(store)
     for (serial, stager) in [(1, 7), (99, 3), (99, 0), (99, 70_000)] as [(UInt64, UInt64)] {
       try note(serial, stager)
-      #expect(try store.check().damages.map(\.kind) == [.metadata], "\(serial) \(stager)")
+      #expect(try store.check().issues.map(\.kind) == [.metadata], "\(serial) \(stager)")
       try forget(serial)
     }
     try checked(store)
@@ -68,11 +68,11 @@ struct BlobStagingCheckTests {
 
   @Test("a pending value that is not noted, or otherwise than it says, is damage")
   func orphan() throws {
-    let upload = try store.stageData { writer in try writer.append(Data(repeating: 2, count: 3_000)) }
+    let upload = try store.stageBlob { writer in try writer.append(Data(repeating: 2, count: 3_000)) }
     try note(1, 9)
-    #expect(try store.check().damages.map(\.kind) == [.orphanBlob])
+    #expect(try store.check().issues.map(\.kind) == [.orphanBlob])
     try forget(1)
-    #expect(try store.check().damages.map(\.kind) == [.orphanBlob])
+    #expect(try store.check().issues.map(\.kind) == [.orphanBlob])
     withExtendedLifetime(upload) {}
   }
 }

@@ -25,7 +25,7 @@ struct BlobStagingPeerTests {
   }
 
   private func stageAndDrop() throws {
-    _ = try store.stageData { writer in try writer.append(Data(count: 3000)) }
+    _ = try store.stageBlob { writer in try writer.append(Data(count: 3000)) }
   }
 
   @Test("a slow upload keeps nobody from writing, and is not swept as long as its process lives")
@@ -72,9 +72,9 @@ struct BlobStagingPeerTests {
   @Test("what a killed process had under way is swept by the next upload, whose byte is another")
   func killedAndNext() throws {
     let peer = try stagingPeer(5)
-    let own = try store.stageData { writer in try writer.append(Data(count: 3000)) }
+    let own = try store.stageBlob { writer in try writer.append(Data(count: 3000)) }
     peer.kill()
-    let next = try store.stageData { writer in try writer.append(Data(count: 3000)) }
+    let next = try store.stageBlob { writer in try writer.append(Data(count: 3000)) }
     #expect(try store.blobCounts() == BlobCounts(pending: 2, chunks: 2, staged: 2))
     withExtendedLifetime((own, next)) {}
     try checked(store)

@@ -81,7 +81,7 @@ struct BlobStagingTests {
   func roundTrip(_ size: Int, _ step: Int) throws {
     let data = bytes(size)
     let id = try store.insert("File")
-    let staged = try store.stageData { writer in
+    let staged = try store.stageBlob { writer in
       for start in stride(from: 0, to: size, by: step) { try writer.append(data[start..<min(size, start + step)]) }
       #expect(writer.byteCount == UInt64(size))
     }
@@ -106,7 +106,7 @@ struct BlobStagingTests {
   func aborted() throws {
     let data = bytes(3 << 20)
     let id = try store.insert("File")
-    let staged = try store.stageData { writer in try writer.append(data) }
+    let staged = try store.stageBlob { writer in try writer.append(data) }
     #expect(throws: Refusal.self) {
       try store.write { tx in
         try tx.setData(id, "data", staged)
@@ -126,7 +126,7 @@ struct BlobStagingTests {
   func usedAgain() throws {
     let data = bytes(2 << 20)
     let ids = try store.insert("File", count: 3)
-    let staged = try store.stageData { writer in try writer.append(data) }
+    let staged = try store.stageBlob { writer in try writer.append(data) }
     try store.write { tx in
       try tx.setData(ids[0], "data", staged)
       try tx.setData(ids[0], "data", staged)
@@ -152,13 +152,13 @@ struct BlobStagingTests {
 
   @Test("data that is dropped is swept by the next upload, and not before")
   func dropped() throws {
-    var staged: StagedData? = try store.stageData { writer in try writer.append(bytes(5 << 20)) }
-    let kept = try store.stageData { writer in try writer.append(bytes(2 << 20, seed: 2)) }
+    var staged: StagedBlob? = try store.stageBlob { writer in try writer.append(bytes(5 << 20)) }
+    let kept = try store.stageBlob { writer in try writer.append(bytes(2 << 20, seed: 2)) }
     #expect(staged != nil)
     staged = nil
     #expect(try store.blobCounts().pending == 2)
     let id = try store.insert("File")
-    let third = try store.stageData { writer in try writer.append(bytes(2000)) }
+    let third = try store.stageBlob { writer in try writer.append(bytes(2000)) }
     #expect(try store.blobCounts() == BlobCounts(pending: 2, chunks: 4, staged: 2))
     try store.write { tx in
       try tx.setData(id, "data", kept)
@@ -172,7 +172,7 @@ struct BlobStagingTests {
   @Test("an upload that fails leaves nothing")
   func failing() throws {
     #expect(throws: Refusal.self) {
-      _ = try store.stageData { writer in
+      _ = try store.stageBlob { writer in
         try writer.append(bytes(6 << 20))
         throw Refusal()
       }
@@ -187,7 +187,7 @@ struct BlobStagingTests {
     let other = bytes(100_000, seed: 3)
     let id = try store.insert("File")
     var others: [ObjectID] = []
-    let staged = try store.stageData { writer in
+    let staged = try store.stageBlob { writer in
       for start in stride(from: 0, to: data.count, by: 1 << 20) {
         try writer.append(data[start..<min(data.count, start + 1 << 20)])
         others.append(try store.insert("File", ["data": .binary(other)]))
@@ -204,12 +204,12 @@ struct BlobStagingTests {
   func many() throws {
     let ids = try store.insert("File", count: 12)
     var staged = try (0..<12).map { number in
-      try store.stageData { writer in try writer.append(bytes(50_000 + number, seed: UInt64(number))) }
+      try store.stageBlob { writer in try writer.append(bytes(50_000 + number, seed: UInt64(number))) }
     }
     #expect(try store.blobCounts().staged == 12)
     for number in [5, 0, 11, 3] { try store.write { tx in try tx.setData(ids[number], "data", staged[number]) } }
     staged.removeAll()
-    _ = try store.stageData { writer in try writer.append(bytes(2000)) }
+    _ = try store.stageBlob { writer in try writer.append(bytes(2000)) }
     #expect(try store.blobCounts() == BlobCounts(complete: 4, pending: 1, chunks: 5, staged: 1))
     for number in [5, 0, 11, 3] {
       #expect(try store.data(ids[number], "data") == bytes(50_000 + number, seed: UInt64(number)))
@@ -220,7 +220,7 @@ struct BlobStagingTests {
   @Test("wrong names, types and stores are errors that change nothing")
   func wrong() throws {
     let id = try store.insert("File")
-    let staged = try store.stageData { writer in try writer.append(bytes(5000)) }
+    let staged = try store.stageBlob { writer in try writer.append(bytes(5000)) }
     expectError(.wrongType) { try store.write { tx in try tx.setData(id, "name", staged) } }
     expectError(.unknownProperty) { try store.write { tx in try tx.setData(id, "nothing", staged) } }
     let nobody = ObjectID(rootCode: id.rootCode, serial: 999)
@@ -240,13 +240,13 @@ struct BlobStagingTests {
   @Test("inside a write transaction, and after closing, staging is refused")
   func refused() throws {
     let id = try store.insert("File")
-    let staged = try store.stageData { writer in try writer.append(bytes(5000)) }
+    let staged = try store.stageBlob { writer in try writer.append(bytes(5000)) }
     expectError(.nestedWrite) {
-      try store.write { _ in _ = try store.stageData { writer in try writer.append(bytes(5000)) } }
+      try store.write { _ in _ = try store.stageBlob { writer in try writer.append(bytes(5000)) } }
     }
     let closed = store
     try test.reopen()
-    expectError(.closed) { _ = try closed.stageData { writer in try writer.append(bytes(5000)) } }
+    expectError(.closed) { _ = try closed.stageBlob { writer in try writer.append(bytes(5000)) } }
     expectError(.closed) { try closed.write { tx in try tx.setData(id, "data", staged) } }
     expectError(.wrongType) { try store.write { tx in try tx.setData(id, "data", staged) } }
     // Opening swept what the closed store had staged.
@@ -254,7 +254,7 @@ struct BlobStagingTests {
     var options = StoreOptions()
     options.isReadOnly = true
     try test.reopen(options: options)
-    expectError(.readOnly) { _ = try store.stageData { writer in try writer.append(bytes(5000)) } }
+    expectError(.readOnly) { _ = try store.stageBlob { writer in try writer.append(bytes(5000)) } }
   }
 
   @Test("a large remainder is swept in several transactions")
@@ -281,7 +281,7 @@ struct BlobStagingTests {
       }
     }
     store.stagers.release(1)
-    _ = try store.stageData { writer in try writer.append(bytes(2000)) }
+    _ = try store.stageBlob { writer in try writer.append(bytes(2000)) }
     #expect(try store.blobCounts() == BlobCounts(pending: 2, chunks: Session.sweepLimit + 11, staged: 2))
     try checked(store)
     let before = try store.info().commit
@@ -306,8 +306,8 @@ struct BlobStagingTests {
     arrayFeed.finish()
     pieceFeed.yield(data)
     pieceFeed.finish()
-    let first = try await store.stageData(from: arrays)
-    let second = try await store.stageData(from: pieces)
+    let first = try await store.stageBlob(from: arrays)
+    let second = try await store.stageBlob(from: pieces)
     #expect(second.byteCount == 2 * first.byteCount)
     try await store.write { tx in
       try tx.setData(id, "data", first)
@@ -318,10 +318,10 @@ struct BlobStagingTests {
     let (broken, brokenFeed) = AsyncThrowingStream.makeStream(of: Data.self)
     brokenFeed.yield(data)
     brokenFeed.finish(throwing: Refusal())
-    await #expect(throws: Refusal.self) { _ = try await store.stageData(from: broken) }
+    await #expect(throws: Refusal.self) { _ = try await store.stageBlob(from: broken) }
     let (short, shortFeed) = AsyncStream.makeStream(of: Data.self)
     shortFeed.yield(Data([1, 2, 3]))
     shortFeed.finish()
-    #expect(try await store.stageData(from: short).byteCount == 3)
+    #expect(try await store.stageBlob(from: short).byteCount == 3)
   }
 }

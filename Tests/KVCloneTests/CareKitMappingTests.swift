@@ -102,7 +102,7 @@ struct CareKitMappingTests {
     try Self.fill(test.store, from, plans: count)
     let before = try test.store.info().objectCount
     test.store.close()
-    expectError(.notInferable) {
+    expectError(.mappingRequired) {
       _ = try ObjectStore.migrate(at: test.path, to: to, migration: MigrationOptions(versions: versions))
     }
     let options = MigrationOptions(

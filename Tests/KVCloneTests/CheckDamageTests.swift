@@ -26,10 +26,10 @@ import Testing
       let roles = readsData ? whole : plain
       switch Self.changed(bytes, roles) {
       case .used: #expect(!report.isClean, "\(kind), seed \(seed): not found")
-      case .unused: #expect(report.isClean, "\(kind), seed \(seed): \(report.damages.map(\.message))")
+      case .unused: #expect(report.isClean, "\(kind), seed \(seed): \(report.issues.map(\.message))")
       case .free: break
       }
-      #expect(report.damages.allSatisfy { !$0.message.isEmpty })
+      #expect(report.issues.allSatisfy { !$0.message.isEmpty })
     }
   }
 
@@ -101,8 +101,8 @@ import Testing
       var bytes = file.sound
       for offset in page * 4096..<(page + 1) * 4096 { bytes[offset] = 0 }
       let report = try file.check(bytes)
-      #expect(report.damages.map(\.kind) == [.page], "page \(page): \(report.damages)")
-      #expect(report.damages.first?.page == page)
+      #expect(report.issues.map(\.kind) == [.page], "page \(page): \(report.issues)")
+      #expect(report.issues.first?.page == page)
     }
   }
 
@@ -114,8 +114,8 @@ import Testing
       var bytes = file.sound
       bytes[page * 4096 + 10] = 0
       let report = try file.check(bytes)
-      #expect(report.damages.count == 1 && report.damages.first?.page == page, "\(report.damages)")
-      if let damage = report.damages.first {
+      #expect(report.issues.count == 1 && report.issues.first?.page == page, "\(report.issues)")
+      if let damage = report.issues.first {
         found.insert("\(damage.kind) \(damage.object ?? "-") \(damage.property ?? "-")")
       }
     }
@@ -129,8 +129,8 @@ import Testing
     var bytes = file.sound
     bytes[at.lowerBound + 20] ^= 4
     let report = try file.check(bytes)
-    #expect(report.damages.map { "\($0.kind) \($0.object ?? "-")" } == ["record Thing/\(file.item.serial)"])
-    #expect(report.damages.first?.page == page)
+    #expect(report.issues.map { "\($0.kind) \($0.object ?? "-")" } == ["record Thing/\(file.item.serial)"])
+    #expect(report.issues.first?.page == page)
   }
 
   @Test func damagedBytesOfLargeValuesNameTheirPieces() throws {
@@ -141,10 +141,10 @@ import Testing
       var bytes = file.sound
       bytes[page * 4096 + 2000] ^= 1
       let report = try file.check(bytes, CheckOptions(readData: true))
-      guard report.damages.first?.kind == .blob else { continue }
+      guard report.issues.first?.kind == .blob else { continue }
       #expect(try file.check(bytes).isClean)
-      #expect(report.damages.count == 1 && report.damages.first?.page == page, "\(report.damages)")
-      objects.append(report.damages.first?.object ?? "-")
+      #expect(report.issues.count == 1 && report.issues.first?.page == page, "\(report.issues)")
+      objects.append(report.issues.first?.object ?? "-")
     }
     #expect(objects.count >= 2 && Set(objects) == ["Item/\(file.item.serial)"])
   }
@@ -155,14 +155,14 @@ import Testing
     let file = try DamagedFile()
     for bytes in [[], [1], [UInt8](repeating: 0, count: 100_000), [UInt8](repeating: 0xA5, count: 8192)] {
       let report = try file.check(bytes)
-      #expect(!report.isClean && report.damages.allSatisfy { $0.kind == .page }, "\(report.damages)")
+      #expect(!report.isClean && report.issues.allSatisfy { $0.kind == .page }, "\(report.issues)")
     }
     // The other meta page serves, and what it leads to is what was committed before.
     for meta in 0...1 {
       var bytes = file.sound
       bytes[meta * 4096 + 16] ^= 1
       let report = try file.check(bytes)
-      #expect(report.damages.first?.kind == .page && report.damages.first?.page == meta)
+      #expect(report.issues.first?.kind == .page && report.issues.first?.page == meta)
       #expect(report.objectCount > 0)
     }
   }
@@ -176,24 +176,24 @@ import Testing
     let at = try #require(file.sound[page * 4096..<(page + 1) * 4096].firstRange(of: file.record.bytes))
     bytes[at.lowerBound + 20] ^= 4
     let report = try file.check(bytes)
-    #expect(Set(report.damages.map(\.kind)) == [.metadata, .record], "\(report.damages)")
+    #expect(Set(report.issues.map(\.kind)) == [.metadata, .record], "\(report.issues)")
     #expect(report.objectCount > 100)
   }
 
   @Test func pathsThatAreNoStoresAreErrors() throws {
     let root = try temporaryDirectory()
     defer { try? FileManager.default.removeItem(atPath: root) }
-    expectError(.noStore) { _ = try ObjectStore.check(at: root + "/nothing") }
-    expectError(.noStore) { _ = try ObjectStore.check(at: root) }
+    expectError(.storeNotFound) { _ = try ObjectStore.check(at: root + "/nothing") }
+    expectError(.storeNotFound) { _ = try ObjectStore.check(at: root) }
     let fixture = try CheckFixture()
     expectError(.alreadyOpen) { _ = try ObjectStore.check(at: fixture.files.path) }
     fixture.store.close()
     #expect(try ObjectStore.check(at: fixture.files.path).isClean)
     try FileManager.default.createSymbolicLink(atPath: root + "/link", withDestinationPath: fixture.files.path)
-    expectError(.notAStore) { _ = try ObjectStore.check(at: root + "/link") }
+    expectError(.invalidStore) { _ = try ObjectStore.check(at: root + "/link") }
     let foreign = try LMDBEnvironment.create(at: root + "/foreign", tables: ["a"])
     foreign.close()
-    expectError(.notAStore) { _ = try ObjectStore.check(at: root + "/foreign") }
+    expectError(.invalidStore) { _ = try ObjectStore.check(at: root + "/foreign") }
     try fixture.files.reopen()
   }
 }

@@ -29,7 +29,7 @@ final class DamagedFile {
       item = fixture.items[0]
       page = try DamagedFile.page(fixture, item)
       record = try fixture.bytes(fixture.table(of: item), fixture.key(item))
-      #expect(try fixture.store.check(CheckOptions(readData: true)).damages == [])
+      #expect(try fixture.store.check(CheckOptions(readData: true)).issues == [])
       fixture.store.close()
       bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: fixture.files.path + "/data.mdb")))
     }
@@ -106,19 +106,19 @@ final class DamagedFile {
       try ObjectStore.check(file, map, CheckOptions(), damaged.path)
     }
     #expect(!passes.isFileSound)
-    #expect(passes.report.damages.map(\.kind) == [.page] && passes.report.damages.first?.page == 7)
+    #expect(passes.report.issues.map(\.kind) == [.page] && passes.report.issues.first?.page == 7)
     let error = passes.error(damaged.path)
     #expect(error.kind == .io && error.message.contains("page 7"), "\(error)")
     // While it is looked whether the state is the newest one still.
     refusals.note(1, EIO, isDenied: false)
-    #expect(passes.report.damages.map(\.page) == [1, 7])
+    #expect(passes.report.issues.map(\.page) == [1, 7])
     #expect(passes.error(damaged.path).message.contains("page 1 and 1 more"))
   }
 
   @Test func aPageThatFailsInEachPassLeavesTheReportIncomplete() throws {
     let damaged = try DamagedFile()
     try damaged.write(damaged.sound)
-    func passes(failing: ClosedRange<Int>, isDenied: Bool) throws -> (count: Int, kinds: [Damage.Kind]) {
+    func passes(failing: ClosedRange<Int>, isDenied: Bool) throws -> (count: Int, kinds: [IntegrityIssue.Kind]) {
       let refusals = PageRefusals()
       let file = try PageFile(at: damaged.path, refusals: refusals)
       var count = 0
@@ -127,7 +127,7 @@ final class DamagedFile {
         if failing.contains(count) { refusals.note(7, EIO, isDenied: isDenied) }
         return try ObjectStore.check(file, map, CheckOptions(), damaged.path)
       }
-      return (count, passes.report.damages.map(\.kind))
+      return (count, passes.report.issues.map(\.kind))
     }
     #expect(try passes(failing: 1...1, isDenied: false) == (1, [.page]))
     #expect(try passes(failing: 1...1, isDenied: true) == (2, [.page]))
@@ -142,7 +142,7 @@ final class DamagedFile {
     fixture.store.close()
     #expect(try ObjectStore.check(at: fixture.files.path) == open)
     try fixture.files.reopen()
-    #expect(open.damages.first?.page != nil)
+    #expect(open.issues.first?.page != nil)
   }
 
   @Test func aStoreIsCheckedWhileOthersWrite() throws {
@@ -164,7 +164,7 @@ final class DamagedFile {
     var checks = 0
     repeat {
       let report = try store.check(CheckOptions(readData: true))
-      #expect(report.isClean, "\(report.damages.prefix(3))")
+      #expect(report.isClean, "\(report.issues.prefix(3))")
       checks += 1
     } while ended.wait(timeout: .now()) == .timedOut
     #expect(checks > 1)
@@ -175,7 +175,7 @@ final class DamagedFile {
     let file = try DamagedFile()
     let end = PageRoles(file.sound, readsData: true).end
     try file.write(Array(file.sound.prefix(end - 1)))
-    let error = expectError(.damaged) { _ = try ObjectStore.open(at: file.path) }
+    let error = expectError(.corrupted) { _ = try ObjectStore.open(at: file.path) }
     #expect(error?.message.contains("check") == true)
     #expect(!(try ObjectStore.check(at: file.path).isClean))
     // What is cut off is not in use.
@@ -195,8 +195,8 @@ final class DamagedFile {
     var bytes = file.sound
     bytes[page * 4096 + 12] ^= 0x10
     try file.write(bytes)
-    expectError(.damaged) { _ = try ObjectStore.open(at: file.path, options: options) }
-    expectError(.noStore) { _ = try ObjectStore.open(at: file.path + "/nothing", options: options) }
+    expectError(.corrupted) { _ = try ObjectStore.open(at: file.path, options: options) }
+    expectError(.storeNotFound) { _ = try ObjectStore.open(at: file.path + "/nothing", options: options) }
   }
 
   /// What was to be verified, and could not be, is not opened unverified.
@@ -229,7 +229,7 @@ final class DamagedFile {
       for offset in child..<child + 4096 { bytes[offset] = 0 }
       let report = try file.check(bytes)
       #expect(!report.isClean, "page \(page)")
-      if report.damages.contains(where: { $0.message.contains(" to 0 are lost") }) { described += 1 }
+      if report.issues.contains(where: { $0.message.contains(" to 0 are lost") }) { described += 1 }
     }
     #expect(described > 0)
   }

@@ -154,10 +154,10 @@ final class CheckFixture {
     _ expected: String..., options: CheckOptions = CheckOptions(), sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     let report = try store.check(options)
-    let found = report.damages.map { "\($0.kind) \($0.object ?? "-") \($0.property ?? "-")" }
+    let found = report.issues.map { "\($0.kind) \($0.object ?? "-") \($0.property ?? "-")" }
     #expect(
-      found.sorted() == expected.sorted(), "\(report.damages.map(\.message))", sourceLocation: sourceLocation)
-    #expect(report.damages.allSatisfy { !$0.message.isEmpty }, sourceLocation: sourceLocation)
+      found.sorted() == expected.sorted(), "\(report.issues.map(\.message))", sourceLocation: sourceLocation)
+    #expect(report.issues.allSatisfy { !$0.message.isEmpty }, sourceLocation: sourceLocation)
   }
 }
 

@@ -125,7 +125,7 @@ import Testing
       try fixture.tamper(fixture.tables.links, key) { $0[20] ^= 1 }
       // Two rules are broken: the chunk cannot be read, and its members are missing.
       let report = try fixture.store.check()
-      #expect(report.damages.allSatisfy { $0.kind == .list && $0.property == name }, "\(report.damages)")
+      #expect(report.issues.allSatisfy { $0.kind == .list && $0.property == name }, "\(report.issues)")
       #expect(!report.isClean)
       try fixture.delete(fixture.tables.links, key)
       try fixture.expect("list Folder/\(fixture.folder.serial) \(name)")
@@ -146,7 +146,7 @@ import Testing
     try fixture.delete(fixture.tables.links, key)
     let report = try fixture.store.check()
     #expect(!report.isClean)
-    #expect(report.damages.allSatisfy { $0.kind == .list && $0.object == "Folder/\(folder.serial)" })
+    #expect(report.issues.allSatisfy { $0.kind == .list && $0.object == "Folder/\(folder.serial)" })
   }
 
   @Test func shortListsOutOfOrderAreFound() throws {
@@ -336,7 +336,7 @@ import Testing
       let run = CheckRun(schema: schema, options: CheckOptions(readData: true))
       try session.check(run)
       if isSealed { continue }
-      #expect(!run.damages.isEmpty, "seed \(seed), round \(round), table \(tables[index].code.name ?? "")")
+      #expect(!run.issues.isEmpty, "seed \(seed), round \(round), table \(tables[index].code.name ?? "")")
     }
     try fixture.expect()
   }

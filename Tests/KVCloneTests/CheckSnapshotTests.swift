@@ -51,7 +51,7 @@ struct CheckSnapshotTests {
     ]
     for (count, kind) in kinds.enumerated() {
       try save(kind.0, kind.1, epoch: 1, in: fixture)
-      let damages = try fixture.store.check().damages
+      let damages = try fixture.store.check().issues
       #expect(damages.map(\.kind) == Array(repeating: .snapshot, count: count + 1))
       #expect(damages.allSatisfy { $0.message.contains("no snapshot sees") && !$0.isDerived })
     }

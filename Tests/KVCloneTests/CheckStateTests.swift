@@ -17,7 +17,7 @@ import Testing
       let code = try PreimageKey.table(of: entry.key.span.bytes)
       codes.insert(code.rawValue)
       try fixture.tamper(table, entry.key) { $0[$0.count - 1] ^= 1 }
-      let damages = try fixture.store.check().damages.filter { $0.kind == .snapshot }
+      let damages = try fixture.store.check().issues.filter { $0.kind == .snapshot }
       #expect(damages.count == 1)
       // An item's lists and entries go with it, and its partners' lists change.
       #expect(damages.first?.object?.contains("/") == true, "table \(code): \(damages)")
@@ -47,7 +47,7 @@ import Testing
       at: test.path, to: ManagedObjectModel(name: "Boxes", versionIdentifier: "2", entities: [item]))
     try test.reopen()
     let clean = try test.store.check()
-    #expect(clean.damages == [])
+    #expect(clean.issues == [])
     let table = test.store.schema.tables.links
     var session = try test.store.writeSession(label: "plant")
     var found: (key: [UInt8], value: [UInt8])?
@@ -60,7 +60,7 @@ import Testing
     entry.value[entry.value.count - 1] ^= 1
     try session.storage.put(table, entry.key.span.bytes, entry.value.span.bytes)
     try test.store.commit(session)
-    let damages = try test.store.check().damages
+    let damages = try test.store.check().issues
     #expect(damages.map(\.kind) == [.list] && damages.first?.property == "items", "\(damages)")
     #expect(damages.first?.object?.hasSuffix("/1") == true)
   }
@@ -81,11 +81,11 @@ import Testing
       at: test.path, to: ManagedObjectModel(name: "Boxes", versionIdentifier: "2", entities: [item]))
     try test.reopen()
     let migrated = try test.store.check()
-    #expect(migrated.damages == [])
+    #expect(migrated.issues == [])
     // It goes with the last snapshot, and with its object.
     try test.store.deleteSnapshots(named: try test.store.snapshots().map(\.name))
     let swept = try test.store.check()
-    #expect(swept.damages == [])
+    #expect(swept.issues == [])
     let tables = try test.store.statistics().tables
     #expect(tables.first { $0.name == "provenance" }?.entryCount ?? 0 == 0)
   }
@@ -99,9 +99,9 @@ import Testing
     for place in 16 * 8..<20 * 8 {
       try fixture.tamper(record: item, sealed: false) { $0[place / 8] ^= 1 << UInt8(place % 8) }
       let report = try fixture.store.check()
-      #expect(report.damages.map(\.object) == ["Thing/\(item.serial)"])
-      expectError(.damaged) { try scan() }
-      expectError(.damaged) { _ = try fixture.store.read { try $0.count(entity: "Item") } }
+      #expect(report.issues.map(\.object) == ["Thing/\(item.serial)"])
+      expectError(.corrupted) { try scan() }
+      expectError(.corrupted) { _ = try fixture.store.read { try $0.count(entity: "Item") } }
       try fixture.tamper(record: item, sealed: false) { $0[place / 8] ^= 1 << UInt8(place % 8) }
     }
     try fixture.expect()

@@ -10,7 +10,7 @@ import Testing
     let fixture = try CheckFixture()
     for readData in [false, true] {
       let report = try fixture.store.check(CheckOptions(readData: readData))
-      #expect(report.isClean, "\(report.damages)")
+      #expect(report.isClean, "\(report.issues)")
       #expect(report.objectCount == 24)
       #expect(report.pageCount > 2)
       #expect(!report.isTruncated)
@@ -180,10 +180,10 @@ import Testing
     let layout = RecordLayout(id: entity.layout.id, entityCode: entity.code, fields: fields)
     try fixture.plant { session in try Metadata.put(&session.storage, fixture.tables.metadata, name, layout) }
     let report = try fixture.store.check()
-    #expect(report.damages.first?.kind == .layout)
+    #expect(report.issues.first?.kind == .layout)
     // Whoever opens the store now would read records by the wrong fields.
     let error = #expect(throws: StoreError.self) { try fixture.files.reopen() }
-    #expect(error?.kind == .damaged)
+    #expect(error?.kind == .corrupted)
   }
 
   @Test func keysOfAWrongFormAreFound() throws {
@@ -196,9 +196,9 @@ import Testing
       for key in [[0], [1, 2, 3, 4, 5], [UInt8](repeating: 0xFF, count: 9)] {
         try fixture.plant { session in try session.storage.put(table, key.span.bytes, [1, 2, 3].span.bytes) }
         let report = try fixture.store.check()
-        #expect(report.damages.count { $0.kind == .malformedKey } == 1)
+        #expect(report.issues.count { $0.kind == .malformedKey } == 1)
         // A list or large value that ends at such a key cannot be walked to its end.
-        #expect(report.damages.allSatisfy { [.malformedKey, .list, .blob].contains($0.kind) })
+        #expect(report.issues.allSatisfy { [.malformedKey, .list, .blob].contains($0.kind) })
         try fixture.delete(table, key)
         try fixture.expect()
       }
@@ -215,10 +215,10 @@ import Testing
   @Test func itEndsAtTheMaximum() throws {
     let fixture = try CheckFixture()
     for item in fixture.items { try fixture.tamper(record: item, sealed: false) { $0[30] ^= 1 } }
-    let report = try fixture.store.check(CheckOptions(maximumDamages: 7))
-    #expect(report.damages.count == 7)
+    let report = try fixture.store.check(CheckOptions(maximumIssues: 7))
+    #expect(report.issues.count == 7)
     #expect(report.isTruncated)
-    #expect(try fixture.store.check().damages.count == fixture.items.count)
+    #expect(try fixture.store.check().issues.count == fixture.items.count)
   }
 
   @Test func leakedPagesAreFound() throws {

@@ -16,7 +16,7 @@ struct ChunkListDamageTests {
       do {
         try body(&storage, &head)
       } catch let error as StoreError {
-        #expect(error.kind == .damaged)
+        #expect(error.kind == .corrupted)
       }
     }
     try attempt { storage, _ in _ = try storage.members(list) }

@@ -59,7 +59,7 @@ struct CloneBlobTests {
           do throws(RecordError) {
             try session.scratch.set(field, .blob(lie))
           } catch {
-            throw StoreError(.damaged, error.description)
+            throw StoreError(.corrupted, error.description)
           }
           try session.store(id, entity)
         }
@@ -71,7 +71,7 @@ struct CloneBlobTests {
     options.maxBytes = .max - 1
     _ = try? store.planClone([items[0]], options: options)
     _ = try? store.clone([items[0]], options: options)
-    let kinds = Set(try store.check().damages.map(\.kind))
+    let kinds = Set(try store.check().issues.map(\.kind))
     #expect(kinds == [.missingBlob], "\(kinds)")
   }
 }

@@ -25,7 +25,7 @@ struct CloneContractCancelTests {
   func inPhase(_ phase: CloneProgress.Phase) async throws {
     let (test, doc) = try filled()
     let (before, commit) = (try test.dump(), try test.commit())
-    let operation = ContractBox<CloneOperation?>(nil)
+    let operation = ContractBox<CloneTask?>(nil)
     let isCancelled = ContractBox(false)
     let options = CloneOptions.contract(count: 5) {
       $0.progress = { progress in

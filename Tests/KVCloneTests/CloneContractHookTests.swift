@@ -143,7 +143,7 @@ struct CloneContractHookTests {
         let result = try store.clone([doc, page], options: options)
         let isMade = fromDoc == .follow || fromPage == .follow || (fromDoc != .skip && fromPage != .skip)
         let place = Comment(rawValue: "doc says \(fromDoc), page says \(fromPage)")
-        #expect(result.objectCount == 2 && result.touchedCount == 0, place)
+        #expect(result.objectCount == 2 && result.affectedObjectCount == 0, place)
         #expect(try store.members(result.roots[0], "pages") == (isMade ? [result.roots[1]] : []), place)
         #expect(try store.toOne(result.roots[1], "doc") == (isMade ? result.roots[0] : nil), place)
         try test.expectClean()

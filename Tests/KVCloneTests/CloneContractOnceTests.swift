@@ -27,8 +27,8 @@ struct CloneContractOnceTests {
     #expect(second.roots == first.roots && second.root == first.root, sourceLocation: sourceLocation)
     #expect(second.deletedRoots == deleted, sourceLocation: sourceLocation)
     #expect(second.objectCount == first.objectCount && second.counts == first.counts, sourceLocation: sourceLocation)
-    #expect(second.touchedCount == first.touchedCount, sourceLocation: sourceLocation)
-    #expect(second.touched == first.touched, sourceLocation: sourceLocation)
+    #expect(second.affectedObjectCount == first.affectedObjectCount, sourceLocation: sourceLocation)
+    #expect(second.affectedObjectIDs == first.affectedObjectIDs, sourceLocation: sourceLocation)
     #expect(second.blobsShared == first.blobsShared, sourceLocation: sourceLocation)
     #expect(second.bytesShared == first.bytesShared, sourceLocation: sourceLocation)
     #expect(second.bytesCopied == first.bytesCopied, sourceLocation: sourceLocation)
@@ -138,15 +138,15 @@ struct CloneContractOnceTests {
     func known(_ key: String) throws -> Bool { try store.clone([box], options: keyed(key)).isRepeated }
     for key in ["a", "b", "c"] { _ = try store.clone([box], options: keyed(key)) }
     _ = try store.clone([box], options: expired)
-    #expect(try store.purgeOperations(expiredOnly: true) == 1)
-    #expect(try store.purgeOperations(expiredOnly: true) == 0)
-    #expect(try store.purgeOperations(keys: ["a", "unknown"]) == 1)
+    #expect(try store.purgeIdempotencyKeys(expiredOnly: true) == 1)
+    #expect(try store.purgeIdempotencyKeys(expiredOnly: true) == 0)
+    #expect(try store.purgeIdempotencyKeys(keys: ["a", "unknown"]) == 1)
     #expect(try !known("a") && known("b") && known("c") && known("a"))
-    #expect(try store.purgeOperations(before: Date(timeIntervalSinceNow: -3600)) == 0)
+    #expect(try store.purgeIdempotencyKeys(before: Date(timeIntervalSinceNow: -3600)) == 0)
     #expect(try known("b"))
-    #expect(try store.purgeOperations(keys: ["b"], before: Date(timeIntervalSinceNow: 3600)) == 1)
-    #expect(try store.purgeOperations(keys: []) == 0, "no key is named")
-    #expect(try store.purgeOperations() == 2)
+    #expect(try store.purgeIdempotencyKeys(keys: ["b"], before: Date(timeIntervalSinceNow: 3600)) == 1)
+    #expect(try store.purgeIdempotencyKeys(keys: []) == 0, "no key is named")
+    #expect(try store.purgeIdempotencyKeys() == 2)
     #expect(try !known("c"))
     try test.expectClean()
   }
@@ -214,7 +214,7 @@ struct CloneContractOnceTests {
     ]
     for key in keys { #expect(try !test.store.clone([box], options: keyed(key)).isRepeated, "\(key.debugDescription)") }
     for key in keys { #expect(try test.store.clone([box], options: keyed(key)).isRepeated, "\(key.debugDescription)") }
-    #expect(try test.store.purgeOperations(keys: [keys[5]]) == 1)
+    #expect(try test.store.purgeIdempotencyKeys(keys: [keys[5]]) == 1)
     try test.expectClean()
   }
 

@@ -40,7 +40,7 @@ struct CloneContractPlanTests {
         #expect(plan.errors.contains { $0.kind == error.kind }, "\(error), planned \(plan.errors), \(place)")
         #expect(try test.commit() == commit, "\(place)")
       }
-      let damages = try test.store.check().damages
+      let damages = try test.store.check().issues
       #expect(damages.isEmpty, "\(damages.prefix(3)) \(place)")
     }
     #expect(done > 8, "\(done) clones, seed \(seed)")

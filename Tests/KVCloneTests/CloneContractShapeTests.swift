@@ -76,7 +76,7 @@ struct CloneContractShapeTests {
     let plan = try store.planClone([top])
     let result = try store.clone([top])
     test.expectEqual(plan, result)
-    #expect(result.counts == before && result.touchedCount == 0)
+    #expect(result.counts == before && result.affectedObjectCount == 0)
     try store.read { tx in
       let id = try tx.value(result.root, "id")
       let clones = try tx.members(result.root, "first")
@@ -129,7 +129,7 @@ struct CloneContractShapeTests {
     let plan = try store.planClone([top], options: options)
     let result = try store.clone([top], options: options)
     test.expectEqual(plan, result)
-    #expect(result.objectCount == 10_002 && result.touched == [group, mixed].sorted())
+    #expect(result.objectCount == 10_002 && result.affectedObjectIDs == [group, mixed].sorted())
     var clones: [[ObjectID: ObjectID]] = []
     for root in result.roots {
       let list = try store.members(root, "first")

@@ -83,7 +83,7 @@ final class ContractStore {
   }
 
   func expectClean(_ place: String = "", _ sourceLocation: SourceLocation = #_sourceLocation) throws {
-    let damages = try store.check(CheckOptions(readData: true)).damages
+    let damages = try store.check(CheckOptions(readData: true)).issues
     #expect(damages.isEmpty, "\(damages.prefix(5).map(\.message)) \(place)", sourceLocation: sourceLocation)
   }
 
@@ -133,8 +133,8 @@ final class ContractStore {
     #expect(plan.errors.isEmpty, "\(plan.errors.prefix(3)) \(place)", sourceLocation: sourceLocation)
     #expect(plan.objectCount == result.objectCount, "objectCount \(place)", sourceLocation: sourceLocation)
     #expect(plan.counts == result.counts, "counts \(place)", sourceLocation: sourceLocation)
-    #expect(plan.touchedCount == result.touchedCount, "touchedCount \(place)", sourceLocation: sourceLocation)
-    #expect(plan.touched == result.touched, "touched \(place)", sourceLocation: sourceLocation)
+    #expect(plan.affectedObjectCount == result.affectedObjectCount, "touchedCount \(place)", sourceLocation: sourceLocation)
+    #expect(plan.affectedObjectIDs == result.affectedObjectIDs, "touched \(place)", sourceLocation: sourceLocation)
     #expect(plan.blobsShared == result.blobsShared, "blobsShared \(place)", sourceLocation: sourceLocation)
     #expect(plan.bytesShared == result.bytesShared, "bytesShared \(place)", sourceLocation: sourceLocation)
     #expect(plan.bytesCopied == result.bytesCopied, "bytesCopied \(place)", sourceLocation: sourceLocation)
@@ -175,7 +175,7 @@ final class ContractStore {
     }
     let result = try store.clone(roots, options: options)
     expectEqual(plan, result, place, sourceLocation: sourceLocation)
-    #expect(result.touchedCount == expected.touched.count, "touched \(place)", sourceLocation: sourceLocation)
+    #expect(result.affectedObjectCount == expected.affectedObjectIDs.count, "touched \(place)", sourceLocation: sourceLocation)
     let width = result.roots.count / options.count
     let copies = try (0..<options.count).map { copy in
       try result.roots[copy * width..<(copy + 1) * width].map(label)

@@ -101,7 +101,7 @@ struct CloneContractTangleTests {
     let plan = try store.planClone([page], options: options)
     let result = try store.clone([page], options: options)
     test.expectEqual(plan, result)
-    #expect(result.touchedCount == 150 && result.touched == Array(tags.sorted().prefix(100)))
+    #expect(result.affectedObjectCount == 150 && result.affectedObjectIDs == Array(tags.sorted().prefix(100)))
     for root in result.roots { #expect(try store.members(root, "tags") == tags.reversed()) }
     for tag in tags { #expect(try store.members(tag, "pages") == [page] + result.roots) }
     try test.expectClean()

@@ -63,7 +63,7 @@ struct CloneIntoCorpusTests {
         let differences = GraphComparison.compare(
           expected: expected, actual: try destination.graph(), roots: copies, model: source.view)
         #expect(differences.isEmpty, "\(what): \(differences.prefix(5))")
-        #expect(result.objectCount == expected.after.objects.count && result.touchedCount == 0, "\(what)")
+        #expect(result.objectCount == expected.after.objects.count && result.affectedObjectCount == 0, "\(what)")
       } else if !isUncertain {
         Issue.record("\(what): the store clones what it should refuse")
       }

@@ -93,7 +93,7 @@ struct CloneIntoMatchTests {
     var strict = options
     strict.outsideObjects = .match
     strict.progress = nil
-    #expect(try source.clone([item], into: other, strict).touchedCount == 1)
+    #expect(try source.clone([item], into: other, strict).affectedObjectCount == 1)
   }
 
   @Test("an edge that the hook skips leads nowhere in the other store either")

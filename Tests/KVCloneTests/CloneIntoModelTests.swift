@@ -166,7 +166,7 @@ struct CloneIntoModelTests {
       let links = try tx.members(result.root, "links")
       #expect(parts.count == count && links == parts.reversed() && links == links.sorted())
     }
-    #expect(try other.store.check().damages.isEmpty)
+    #expect(try other.store.check().issues.isEmpty)
   }
 }
 

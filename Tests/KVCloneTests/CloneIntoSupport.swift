@@ -55,7 +55,7 @@ extension CloneStore {
     #expect(try commit == mine && self.lines() == lines, "the source changed", sourceLocation: location)
     #expect(try other.commit == its + 1, sourceLocation: location)
     #expect(plan.objectCount == result.objectCount && plan.counts == result.counts, sourceLocation: location)
-    #expect(plan.touched == result.touched && plan.touchedCount == result.touchedCount, sourceLocation: location)
+    #expect(plan.affectedObjectIDs == result.affectedObjectIDs && plan.affectedObjectCount == result.affectedObjectCount, sourceLocation: location)
     #expect(plan.blobsShared == result.blobsShared && plan.bytesShared == result.bytesShared, sourceLocation: location)
     #expect(plan.bytesCopied == result.bytesCopied, sourceLocation: location)
     try expectClean(location)

@@ -63,7 +63,7 @@ struct CloneIntoTests {
     let (note, _) = try note(20)
     try other.insert("Note", ["name": "of before"])
     let result = try source.clone([note], into: other)
-    #expect(result.counts == ["Note": 1, "Item": 20] && result.touchedCount == 0)
+    #expect(result.counts == ["Note": 1, "Item": 20] && result.affectedObjectCount == 0)
     #expect(try other.names(result.root, "items") == (0..<20).map(String.init))
     #expect(try other.value(result.root, "onlyThere") == "new")
     let id = try other.value(result.root, "id")
@@ -109,7 +109,7 @@ struct CloneIntoTests {
     #expect(try other.members(red, "items") == [old, result.root])
     #expect(try other.members(blue, "items") == [result.root])
     #expect(try other.members(decoy, "items") == [])
-    #expect(result.touched == [red, blue] && result.objectCount == 1)
+    #expect(result.affectedObjectIDs == [red, blue] && result.objectCount == 1)
   }
 
   @Test("R35: two outside objects that are one in the destination make one link")
@@ -134,7 +134,7 @@ struct CloneIntoTests {
     let matched = try source.clone([item], into: other, .with { $0.outsideObjects = .matchOrLeaveEmpty })
     #expect(try other.members(matched.root, "tags") == [there])
     let empty = try source.clone([item], into: other, .with { $0.outsideObjects = .leaveEmpty })
-    #expect(try other.members(empty.root, "tags") == [] && empty.touchedCount == 0)
+    #expect(try other.members(empty.root, "tags") == [] && empty.affectedObjectCount == 0)
     #expect(try other.members(there, "items") == [matched.root])
     let alone = try source.insert("Item")
     #expect(try source.clone([alone], into: other, .with { $0.outsideObjects = .refuse }).objectCount == 1)
@@ -153,7 +153,7 @@ struct CloneIntoTests {
     let result = try source.clone([note], into: other, .with { $0.count = 2 })
     let names = try source.names(shelf, "items").filter { $0 != "apart" }
     #expect(try other.names(there, "items") == ["old"] + names + names)
-    #expect(try other.members(there, "items").first == old && result.touched == [there])
+    #expect(try other.members(there, "items").first == old && result.affectedObjectIDs == [there])
   }
 
   @Test("R35: links with one side only are matched too, and known to the hidden list")
@@ -163,7 +163,7 @@ struct CloneIntoTests {
     try source.expectRefusal(.outsideObjectUnmatched, [note], into: other, property: "cover")
     let there = try other.insert("Photo", ["label": "p"])
     let result = try source.clone([note], into: other)
-    #expect(try other.toOne(result.root, "cover") == there && result.touchedCount == 0)
+    #expect(try other.toOne(result.root, "cover") == there && result.affectedObjectCount == 0)
     // The hidden list is what clears the link when its target goes.
     _ = try other.store.write { try $0.delete([there]) }
     #expect(try other.toOne(result.root, "cover") == nil)
@@ -182,7 +182,7 @@ struct CloneIntoTests {
     try source.expectRefusal(
       .inverseTaken, [item], into: other, .with { $0.count = 2 }, entity: "Badge", property: "item", object: "Badge/1")
     let result = try source.clone([item], into: other)
-    #expect(try other.toOne(there, "item") == result.root && result.touched == [there])
+    #expect(try other.toOne(there, "item") == result.root && result.affectedObjectIDs == [there])
     try source.expectRefusal(.inverseTaken, [item], into: other, object: "Badge/1")
     let tag = try source.insert("Tag", ["label": "t"])
     let (note, items) = try note(5)

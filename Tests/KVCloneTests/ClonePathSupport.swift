@@ -48,8 +48,8 @@ final class ClonePaths {
 
   private static func text(_ result: CloneResult) -> String {
     """
-    \(result.roots) \(result.objectCount) \(result.counts.sorted { $0.key < $1.key }) \(result.touchedCount) \
-    \(result.touched) \(result.blobsShared) \(result.bytesShared) \(result.bytesCopied) \(result.bytesWritten) \
+    \(result.roots) \(result.objectCount) \(result.counts.sorted { $0.key < $1.key }) \(result.affectedObjectCount) \
+    \(result.affectedObjectIDs) \(result.blobsShared) \(result.bytesShared) \(result.bytesCopied) \(result.bytesWritten) \
     \(result.isRepeated)
     """
   }

@@ -66,8 +66,8 @@ import Testing
     try session.storage.put(fixture.store.schema.tables.operations, key.span.bytes, junk.span.bytes)
     try fixture.store.commit(session)
     #expect(throws: StoreError.self) { try fixture.store.clone([root], options: .with { $0.idempotencyKey = "k" }) }
-    #expect(try fixture.store.purgeOperations(keys: ["k"]) == 1)
-    #expect(try fixture.store.purgeOperations() == 0)
+    #expect(try fixture.store.purgeIdempotencyKeys(keys: ["k"]) == 1)
+    #expect(try fixture.store.purgeIdempotencyKeys() == 0)
     try fixture.expectClean()
   }
 
@@ -208,7 +208,7 @@ import Testing
       return
     }
     let result = try fixture.store.clone(roots, options: options)
-    #expect(plan.objectCount == result.objectCount && plan.touched == result.touched)
+    #expect(plan.objectCount == result.objectCount && plan.affectedObjectIDs == result.affectedObjectIDs)
     try fixture.expectClean()
     let copyOf = pairs.withLock { $0 }
     #expect(Set(copyOf.keys) == set)

@@ -171,9 +171,9 @@ import Testing
     options.didClone = { _, source, clone in pairs.withLock { $0[source, default: []].append(clone) } }
     let plan = try fixture.store.planClone([a] + extra, options: options)
     let result = try fixture.store.clone([a] + extra, options: options)
-    #expect(plan.errors.isEmpty && plan.objectCount == result.objectCount && plan.touched == result.touched)
+    #expect(plan.errors.isEmpty && plan.objectCount == result.objectCount && plan.affectedObjectIDs == result.affectedObjectIDs)
     #expect(plan.bytesWritten == result.bytesWritten, "seed \(seed)")
-    #expect(plan.touchedCount == result.touchedCount)
+    #expect(plan.affectedObjectCount == result.affectedObjectCount)
     try fixture.expectClean()
     let after = try links(fixture.store)
     let map = pairs.withLock { $0 }
@@ -261,9 +261,9 @@ import Testing
     options.didClone = { _, source, clone in pairs.withLock { $0[source, default: []].append(clone) } }
     let plan = try fixture.store.planClone([a] + extra, options: options)
     let result = try fixture.store.clone([a] + extra, options: options)
-    #expect(plan.errors.isEmpty && plan.objectCount == result.objectCount && plan.touched == result.touched)
+    #expect(plan.errors.isEmpty && plan.objectCount == result.objectCount && plan.affectedObjectIDs == result.affectedObjectIDs)
     #expect(plan.bytesWritten == result.bytesWritten, "seed \(seed)")
-    #expect(plan.touchedCount == result.touchedCount)
+    #expect(plan.affectedObjectCount == result.affectedObjectCount)
     try fixture.expectClean()
     let after = try links(fixture.store)
     let copyOf = pairs.withLock { $0 }
@@ -321,7 +321,7 @@ import Testing
     options.didClone = { _, source, clone in pairs.withLock { $0[source, default: []].append(clone) } }
     let plan = try fixture.store.planClone([a] + extra, into: other.store, options: options)
     let result = try fixture.clone([a] + extra, into: other, options)
-    #expect(plan.objectCount == result.objectCount && plan.touched == result.touched)
+    #expect(plan.objectCount == result.objectCount && plan.affectedObjectIDs == result.affectedObjectIDs)
     let after = try links(other.store)
     let copyOf = pairs.withLock { $0 }
     var wrong: [String] = []

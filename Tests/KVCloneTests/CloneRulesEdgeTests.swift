@@ -55,7 +55,7 @@ struct CloneRulesEdgeTests {
     #expect(try fixture.members(clones[1], "relatedBy") == [clones[0]])
     #expect(try fixture.members(photos[1], "relatedBy") == [photos[0]])
     #expect(try fixture.members(photos[2], "coverOf") == [album])
-    #expect(result.touchedCount == 0)
+    #expect(result.affectedObjectCount == 0)
   }
 
   @Test("R9 a stopped link to the outside is shared, and its inverse gains the clone")
@@ -70,7 +70,7 @@ struct CloneRulesEdgeTests {
     #expect(try fixture.members(others[0], "coverOf") == [album, result.root])
     #expect(try fixture.members(clones[0], "related") == [others[0], clones[1]])
     #expect(try fixture.members(others[0], "relatedBy") == [photos[0], clones[0]])
-    #expect(result.touched == [others[0]])
+    #expect(result.affectedObjectIDs == [others[0]])
   }
 
   @Test("R10 with keepOriginal a stopped link keeps its target, and the source gains the clone")
@@ -84,7 +84,7 @@ struct CloneRulesEdgeTests {
     // Stopped from the album and from the photo, but followed from their other ends, the to-one inverses' (R7).
     #expect(try fixture.toOne(result.root, "cover") == clones[1])
     #expect(try fixture.toOne(clones[0], "place") == result.roots[1])
-    #expect(result.touchedCount == 0)
+    #expect(result.affectedObjectCount == 0)
     // With that end stopped too, the cover's clone would keep the album, which has a cover (R13).
     let keeping = CloneOptions.with {
       $0.references = .keepOriginal
@@ -102,7 +102,7 @@ struct CloneRulesEdgeTests {
     #expect(try fixture.members(photos[0], "related") == [photos[1], clones[1]])
     #expect(try fixture.members(clones[1], "relatedBy") == [photos[0]])
     #expect(try fixture.members(clones[1], "related") == [])
-    #expect(result.touched == photos)
+    #expect(result.affectedObjectIDs == photos)
   }
 
   // MARK: R11
@@ -177,9 +177,9 @@ struct CloneRulesEdgeTests {
     let place = try fixture.insert("Place", [:], ["photos": [photos[1]]])
     let before = try fixture.store.read { tx in try tx.object(tags[1]).commit }
     let result = try fixture.clone([album])
-    #expect(result.touchedCount == 3)
-    #expect(result.touched == [tags[0], tags[2], place].sorted())
-    #expect(try fixture.store.planClone([album]).touched == result.touched)
+    #expect(result.affectedObjectCount == 3)
+    #expect(result.affectedObjectIDs == [tags[0], tags[2], place].sorted())
+    #expect(try fixture.store.planClone([album]).touched == result.affectedObjectIDs)
     #expect(try fixture.store.read { tx in try tx.object(tags[1]).commit } == before)
   }
 

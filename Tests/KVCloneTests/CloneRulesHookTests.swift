@@ -75,7 +75,7 @@ struct CloneRulesHookTests {
       expected.append(CloneEdge(source: tag, relationship: "tags", parent: child, rule: .reference))
     }
     #expect(edges == expected)
-    #expect(result.objectCount == 6 && result.touched == [tag])
+    #expect(result.objectCount == 6 && result.affectedObjectIDs == [tag])
   }
 
   @Test("R30 skip leaves one edge out, and reads the source to decide")

@@ -45,8 +45,8 @@ struct CloneRulesIdempotencyTests {
   ) {
     #expect(again.isRepeated && !first.isRepeated, sourceLocation: location)
     #expect(again.roots == first.roots && again.objectCount == first.objectCount, sourceLocation: location)
-    #expect(again.counts == first.counts && again.touched == first.touched, sourceLocation: location)
-    #expect(again.touchedCount == first.touchedCount, sourceLocation: location)
+    #expect(again.counts == first.counts && again.affectedObjectIDs == first.affectedObjectIDs, sourceLocation: location)
+    #expect(again.affectedObjectCount == first.affectedObjectCount, sourceLocation: location)
     #expect(again.blobsShared == first.blobsShared && again.bytesShared == first.bytesShared, sourceLocation: location)
     #expect(
       again.bytesCopied == first.bytesCopied && again.bytesWritten == first.bytesWritten, sourceLocation: location)
@@ -55,7 +55,7 @@ struct CloneRulesIdempotencyTests {
   @Test("R31 the second call answers what the first one did, and commits nothing")
   func r31_repeated() throws {
     let first = try fixture.clone([shelf], keyed("k"))
-    #expect(first.objectCount == 4 && first.touchedCount == 1 && first.deletedRoots.isEmpty)
+    #expect(first.objectCount == 4 && first.affectedObjectCount == 1 && first.deletedRoots.isEmpty)
     #expect(first.blobsShared == 3 && first.bytesShared == 9000)
     let (lines, commit) = (try fixture.lines(), try fixture.commit)
     for _ in 0..<2 {
@@ -158,22 +158,22 @@ struct CloneRulesIdempotencyTests {
     for name in ["a", "b", "c"] { try fixture.clone([shelf], keyed(name)) }
     try fixture.clone([shelf], keyed("old") { $0.idempotencyExpiresAt = Date(timeIntervalSinceNow: -1) })
     let commit = try fixture.commit
-    #expect(try store.purgeOperations(keys: ["x"]) == 0)
-    #expect(try store.purgeOperations(before: Date(timeIntervalSinceNow: -1000)) == 0)
-    #expect(try store.purgeOperations(keys: ["a"], expiredOnly: true) == 0)
+    #expect(try store.purgeIdempotencyKeys(keys: ["x"]) == 0)
+    #expect(try store.purgeIdempotencyKeys(before: Date(timeIntervalSinceNow: -1000)) == 0)
+    #expect(try store.purgeIdempotencyKeys(keys: ["a"], expiredOnly: true) == 0)
     #expect(try fixture.commit == commit)
-    #expect(try store.purgeOperations(expiredOnly: true) == 1)
+    #expect(try store.purgeIdempotencyKeys(expiredOnly: true) == 1)
     #expect(try fixture.commit == commit + 1)
-    #expect(try store.purgeOperations(keys: ["a", "x"]) == 1)
+    #expect(try store.purgeIdempotencyKeys(keys: ["a", "x"]) == 1)
     #expect(try !fixture.clone([shelf], keyed("a")).isRepeated)
     #expect(try store.clone([shelf], options: keyed("b")).isRepeated)
-    #expect(try store.purgeOperations(before: Date(timeIntervalSinceNow: 1000)) == 3)
-    #expect(try store.purgeOperations() == 0)
+    #expect(try store.purgeIdempotencyKeys(before: Date(timeIntervalSinceNow: 1000)) == 3)
+    #expect(try store.purgeIdempotencyKeys() == 0)
     try store.write { tx in
       let book = try tx.members(shelf, "books")[0]
       for index in 0..<1500 { _ = try tx.clone([book], options: keyed("\(index)")) }
     }
-    #expect(try store.purgeOperations() == 1500)
+    #expect(try store.purgeIdempotencyKeys() == 1500)
     try fixture.expectClean()
   }
 

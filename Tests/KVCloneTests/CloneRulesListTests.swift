@@ -104,7 +104,7 @@ struct CloneRulesListTests {
     #expect(try fixture.members(tag, "parts") == strangers + parts + clones)
     let cloneOf = Dictionary(uniqueKeysWithValues: zip(parts, clones))
     #expect(try fixture.members(tag, "rankedParts") == ranked + ranked.compactMap { cloneOf[$0] })
-    #expect(result.touched == (count == 0 ? [] : [tag]))
+    #expect(result.affectedObjectIDs == (count == 0 ? [] : [tag]))
     let tags = try fixture.store.read { tx in try clones.map { try tx.toOne($0, "tag") } }
     #expect(Set(tags) == (count == 0 ? [] : [tag]))
   }
@@ -121,7 +121,7 @@ struct CloneRulesListTests {
     let cloneOf = Dictionary(uniqueKeysWithValues: zip(cloned, result.roots.dropFirst()))
     #expect(try fixture.members(result.root, "tags") == tags.map { cloneOf[$0] ?? $0 }.sorted())
     #expect(try fixture.members(result.root, "rankedTags") == tags.reversed().map { cloneOf[$0] ?? $0 })
-    #expect(result.touchedCount == count - cloned.count)
+    #expect(result.affectedObjectCount == count - cloned.count)
     #expect(try fixture.members(tags[1], "owners") == [owner, result.root])
     #expect(try fixture.members(tags[0], "owners") == [owner])
   }

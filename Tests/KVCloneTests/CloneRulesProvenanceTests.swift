@@ -113,7 +113,7 @@ struct CloneRulesProvenanceTests {
       tx.session.changes.hasProvenance = false
       try tx.delete([clone])
     }
-    let damages = try fixture.store.check().damages
+    let damages = try fixture.store.check().issues
     #expect(damages.count == 10 && damages.allSatisfy { $0.kind == .history })
     #expect(damages.first?.object == "A/\(clone.serial)")
   }

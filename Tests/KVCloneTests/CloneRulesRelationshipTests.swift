@@ -168,7 +168,7 @@ struct CloneRulesRelationshipTests {
     let result = try fixture.clone([owner])
     #expect(try fixture.members(try #require(parts["manyToOne"]), "oneToMany") == [owner, result.root])
     #expect(try fixture.members(try #require(parts["manyToMany"]), "manyToMany") == [owner, result.root])
-    #expect(result.touched == [parts["manyToOne"], parts["manyToMany"]].compactMap { $0 }.sorted())
+    #expect(result.affectedObjectIDs == [parts["manyToOne"], parts["manyToMany"]].compactMap { $0 }.sorted())
   }
 
   @Test("R7 a relationship without inverse is followed once per object")

@@ -232,7 +232,7 @@ struct CloneRulesTraversalTests {
     #expect(result.objectCount == 40)
     #expect(try tree(result.root) == before && tree(root) == before)
     #expect(before.hasPrefix("r(1-2(2-2(3-2,3-1,3-0),2-1"))
-    #expect(result.touchedCount == 0)
+    #expect(result.affectedObjectCount == 0)
   }
 
   @Test("R4 a part of a tree joins the original's parent")
@@ -243,7 +243,7 @@ struct CloneRulesTraversalTests {
     let result = try fixture.clone([branch])
     // `parent` is many-to-one: stopped, and the clone is a further child (R6).
     #expect(try tree(root) == "r(b(leaf),b(leaf))")
-    #expect(result.touched == [root])
+    #expect(result.affectedObjectIDs == [root])
   }
 
   @Test("R4 a linked list is followed both ways", arguments: [0, 1, 4])

@@ -157,10 +157,10 @@ struct CloneSnapshotCallTests {
     let root = try test.store.write { tx in
       try tx.delete([note])
       let first = try tx.clone([note], from: snapshot)
-      #expect(first.touched == [tag])
+      #expect(first.affectedObjectIDs == [tag])
       try tx.delete([tag])
       let second = try tx.clone([note], from: snapshot)
-      #expect(second.touchedCount == 0)
+      #expect(second.affectedObjectCount == 0)
       try tx.delete([first.root])
       return second.root
     }
@@ -219,7 +219,7 @@ struct CloneSnapshotCallTests {
       }
     }
     let result = try store.clone([note], from: snapshot, options: options)
-    #expect(rounds.withLock { $0 } >= 2 && result.touchedCount == 0)
+    #expect(rounds.withLock { $0 } >= 2 && result.affectedObjectCount == 0)
     try test.expectClean()
     // The snapshot itself, and with it what it alone shows.
     try test.delete([result.root])

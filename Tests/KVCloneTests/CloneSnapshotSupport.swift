@@ -31,8 +31,8 @@ extension CloneStore {
     _ plan: ClonePlan, _ result: CloneResult, _ what: String, _ location: SourceLocation = #_sourceLocation
   ) {
     #expect(plan.objectCount == result.objectCount && plan.counts == result.counts, "\(what)", sourceLocation: location)
-    #expect(plan.touched == result.touched, "\(what)", sourceLocation: location)
-    #expect(plan.touchedCount == result.touchedCount, "\(what)", sourceLocation: location)
+    #expect(plan.affectedObjectIDs == result.affectedObjectIDs, "\(what)", sourceLocation: location)
+    #expect(plan.affectedObjectCount == result.affectedObjectCount, "\(what)", sourceLocation: location)
     #expect(plan.blobsShared == result.blobsShared, "\(what)", sourceLocation: location)
     #expect(plan.bytesShared == result.bytesShared, "\(what)", sourceLocation: location)
     #expect(plan.bytesCopied == result.bytesCopied, "\(what)", sourceLocation: location)

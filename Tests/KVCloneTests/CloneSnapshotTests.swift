@@ -89,7 +89,7 @@ struct CloneSnapshotTests {
     let result = try test.clone([note], from: snapshot)
     #expect(result.objectCount == 1 + items + pages && result.bytesCopied == 0)
     #expect(result.root != note)
-    #expect(result.touchedCount == 4)
+    #expect(result.affectedObjectCount == 4)
     let differences = GraphComparison.compare(
       expected: before, actual: try test.graph(), ids: [label: try test.label(result.root)], model: test.view)
     #expect(differences.isEmpty, "\(differences.prefix(5))")
@@ -149,7 +149,7 @@ struct CloneSnapshotTests {
     }
     let result = try test.clone([ids.note], from: snapshot)
     let clones = try test.members(result.root, "items")
-    #expect(result.touched == [ids.tags[1], ids.shelf].sorted())
+    #expect(result.affectedObjectIDs == [ids.tags[1], ids.shelf].sorted())
     #expect(try test.toOne(result.root, "cover") == nil)
     for clone in clones { #expect(try test.members(clone, "tags") == [ids.tags[1]]) }
     #expect(try test.members(ids.tags[1], "items") == ids.items + clones)
@@ -184,10 +184,10 @@ struct CloneSnapshotTests {
     try test.delete([item])
     try test.expectRefusal(.inverseTaken, [item], from: snapshot, .with { $0.count = 2 }, object: name)
     let clone = try test.clone([item], from: snapshot)
-    #expect(clone.touched == [badge])
+    #expect(clone.affectedObjectIDs == [badge])
     #expect(try test.toOne(badge, "item") == clone.root && test.toOne(clone.root, "badge") == badge)
     try test.expectRefusal(.inverseTaken, [item], from: snapshot, object: name)
-    #expect(try test.clone([item], from: snapshot, .excluding("badge")).touchedCount == 0)
+    #expect(try test.clone([item], from: snapshot, .excluding("badge")).affectedObjectCount == 0)
   }
 
   @Test("a required link to what is gone, and a minimum count")

@@ -22,8 +22,8 @@ private let logModel = ManagedObjectModel("Log") {
 struct CommitLogStoreTests {
   private static func options(_ usesCommitLog: Bool) -> StoreOptions {
     var options = StoreOptions()
-    options.usesCommitLog = usesCommitLog
-    options.commitLogLimit = 0
+    options.journalMode = usesCommitLog ? .writeAheadLog : .copyOnWrite
+    options.walSizeLimit = 0
     options.tracksHistory = true
     return options
   }
@@ -90,7 +90,7 @@ struct CommitLogStoreTests {
       try plain.reopen(options: Self.options(false))
       #expect(try !Self.isInUse(logged.path))
       if round == 1 { try FileManager.default.removeItem(atPath: logged.path + "/commit.log") }
-      #expect(try ObjectStore.check(at: logged.path).damages.isEmpty)
+      #expect(try ObjectStore.check(at: logged.path).issues.isEmpty)
       try logged.reopen(options: Self.options(false))
       try checked(logged.store)
       let isSame = try Self.dump(logged.store) == dump
@@ -136,7 +136,7 @@ struct CommitLogStoreTests {
     let data = try Data(contentsOf: URL(fileURLWithPath: stores[0].path + "/data.mdb"))
     try log.write(to: URL(fileURLWithPath: stores[0].path + "/commit.log"))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: stores[0].path + "/commit.log")
-    expectError(.notAStore) { _ = try ObjectStore.open(at: stores[0].path) }
+    expectError(.invalidStore) { _ = try ObjectStore.open(at: stores[0].path) }
     #expect(try Data(contentsOf: URL(fileURLWithPath: stores[0].path + "/data.mdb")) == data)
   }
 }

@@ -196,7 +196,7 @@ struct CoreDataCorpusTests {
     try imported(Self.swiftData) { store, report in
       #expect(report.isStoredModel && report.skippedCount == 0 && report.conversionCount == 0)
       #expect(report.counts == ["Component": 1, "CraftingRecipe": 2, "Item": 4] && report.linkCount == 4)
-      #expect(report.leftOut.map(\.name) == ["CHANGE", "TRANSACTION", "TRANSACTIONSTRING"])
+      #expect(report.omissions.map(\.name) == ["CHANGE", "TRANSACTION", "TRANSACTIONSTRING"])
       #expect(store.model.entity(named: "Item")?.uniquenessConstraints == [["name"]])
       #expect(store.model.attribute("id", of: "Component")?.type == .uuid)
     }
@@ -210,7 +210,7 @@ struct CoreDataCorpusTests {
           "OCKCDContact": 2, "OCKCDOutcome": 3, "OCKCDOutcomeValue": 3, "OCKCDPersonName": 2, "OCKCDPostalAddress": 2,
           "OCKCDScheduleElement": 4, "OCKCDTask": 3,
         ])
-      #expect(report.isStoredModel && report.skippedCount == 0 && report.leftOut.isEmpty)
+      #expect(report.isStoredModel && report.skippedCount == 0 && report.omissions.isEmpty)
       let back = try store.read { transaction in
         let contact = try transaction.objectID(named: "OCKCDContact/1")
         guard let name = try transaction.toOne(contact, "name") else { return "" }

@@ -24,7 +24,7 @@ struct CoreDataHostileImportTests {
     }
   }
 
-  // MARK: Damage
+  // MARK: IntegrityIssue
 
   @Test("a damaged table of the history is none of the import's business")
   func damagedHistory() throws {
@@ -40,7 +40,7 @@ struct CoreDataHostileImportTests {
     }
     #expect(try place.plan().objectCount == 15)
     let report = try place.run()
-    #expect(report.objectCount == 15 && report.leftOut.map(\.name) == ["CHANGE", "NSCKEvent"])
+    #expect(report.objectCount == 15 && report.omissions.map(\.name) == ["CHANGE", "NSCKEvent"])
     let store = try place.open()
     defer { store.close() }
     try checked(store)
@@ -62,7 +62,7 @@ struct CoreDataHostileImportTests {
       as [() throws -> Void]
     {
       let error = self.error(attempt)
-      #expect(error?.kind == .damagedDatabase && error?.object == "PinnedNote/50" && error?.property == "tags")
+      #expect(error?.kind == .corruptedDatabase && error?.object == "PinnedNote/50" && error?.property == "tags")
       #expect(error?.message.contains("page \(number)") == true, "\(error?.message ?? "nothing was thrown")")
     }
     #expect(place.others.isEmpty)
@@ -83,7 +83,7 @@ struct CoreDataHostileImportTests {
     for skip in [false, true] {
       for attempt in [{ _ = try place.plan(skip: skip) }, { _ = try place.run(skip: skip) }] as [() throws -> Void] {
         let error = self.error(attempt)
-        #expect(error?.kind == .damagedDatabase && error?.message.contains("share the page") == true, "\(skip)")
+        #expect(error?.kind == .corruptedDatabase && error?.message.contains("share the page") == true, "\(skip)")
       }
     }
     #expect(place.others.isEmpty)
@@ -307,7 +307,7 @@ struct CoreDataHostileImportTests {
         _ = try place.run(skip: true)
         let store = try place.open()
         defer { store.close() }
-        #expect(try store.check().damages.isEmpty, "seed \(seed), round \(round)")
+        #expect(try store.check().issues.isEmpty, "seed \(seed), round \(round)")
       } catch is any KVCloneError {
         #expect(place.others.isEmpty, "seed \(seed), round \(round)")
       } catch {

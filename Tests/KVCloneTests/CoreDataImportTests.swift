@@ -21,10 +21,10 @@ struct CoreDataImportTests {
     #expect(report.objectCount == 15 && report.skippedCount == 0 && report.byteCount > 0)
     #expect(report.externalFileCount == 1 && report.externalByteCount == 300_000)
     #expect(
-      report.leftOut.map(\.name) == ["CHANGE", "NSCKEvent"]
-        && report.leftOut.map(\.reason) == ["the history of changes", "CloudKit's mirror"])
+      report.omissions.map(\.name) == ["CHANGE", "NSCKEvent"]
+        && report.omissions.map(\.reason) == ["the history of changes", "CloudKit's mirror"])
     #expect(plan.counts == report.counts && plan.linkCount == report.linkCount)
-    #expect(plan.binaryByteCount == report.binaryByteCount && plan.leftOut == report.leftOut)
+    #expect(plan.binaryByteCount == report.binaryByteCount && plan.leftOut == report.omissions)
     #expect(plan.byteCount == report.byteCount)
     #expect(place.others == ["imported"])
     let store = try place.open()
@@ -276,7 +276,7 @@ struct CoreDataImportTests {
       kind: .wrongDestination, object: "Folder/2", property: "cover", left: 15,
       change: { $0.rows["ZFOLDER"]?[1] = (2, CoreDataFixture.folder("Work", cover: 30)) }),
     Breakage(
-      kind: .disagreement, object: "Note/60", property: "summary", left: 16,
+      kind: .inverseMismatch, object: "Note/60", property: "summary", left: 16,
       change: Breakage.note(["ZSUMMARY": .integer(3)])),
     Breakage(
       kind: .invalidFile, object: "ImageNote/60", property: "image", left: 16,

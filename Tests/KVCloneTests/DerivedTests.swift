@@ -201,7 +201,7 @@ struct DerivedTests {
     try session.store(album, entity)
     session.changes.isEmpty = false
     try store.commit(session)
-    let damages = try store.check().damages
+    let damages = try store.check().issues
     #expect(damages.contains { $0.kind == .derivedMismatch && $0.property == "total" && $0.object == "Album/1" })
   }
 

@@ -198,10 +198,10 @@ struct FetchIndexChangeTests {
     try builder.append("a")
     let key = builder.key(folders[0])
     let request = FetchRequest("Folder", predicate: try QueryPredicate(format: "name == 'a'"))
-    func kinds() throws -> [Damage.Kind] { try store.check().damages.map(\.kind) }
+    func kinds() throws -> [IntegrityIssue.Kind] { try store.check().issues.map(\.kind) }
     try store.overwrite(table, key, [UInt8](repeating: 1, count: 8))
     #expect(try kinds() == [.indexEntry])
-    expectError(.damaged) { _ = try store.read { try $0.ids(request, .always) } }
+    expectError(.corrupted) { _ = try store.read { try $0.ids(request, .always) } }
     try plant { session throws(StoreError) in try session.storage.delete(table, key.span.bytes) }
     #expect(try kinds() == [.missingIndexEntry])
     try plant { session throws(StoreError) in try session.putIndexEntry(key) }
@@ -217,7 +217,7 @@ struct FetchIndexChangeTests {
     let dangling = orphan.key(ObjectID(rootCode: folders[0].rootCode, serial: 99))
     try plant { session throws(StoreError) in try session.putIndexEntry(dangling) }
     #expect(try kinds() == [.staleIndexEntry])
-    expectError(.damaged) { _ = try store.read { try $0.ids(request, .always) } }
+    expectError(.corrupted) { _ = try store.read { try $0.ids(request, .always) } }
   }
 
   private func plant(_ change: (inout Session) throws(StoreError) -> some Any) throws {

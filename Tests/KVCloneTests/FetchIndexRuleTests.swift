@@ -269,7 +269,7 @@ struct FetchIndexRuleTests {
     try store.overwrite(table, key, value)
     #expect(try store.read { try $0.count(request("age == 7")) } == 8)
     #expect(try store.read { try $0.count(request("age == 7", limit: 3)) } == 3)
-    expectError(.damaged) { _ = try store.read { try $0.count(request("age == 7 AND note == nil")) } }
-    expectError(.damaged) { _ = try store.read { try $0.count(request("age == 7", in: "Pilot")) } }
+    expectError(.corrupted) { _ = try store.read { try $0.count(request("age == 7 AND note == nil")) } }
+    expectError(.corrupted) { _ = try store.read { try $0.count(request("age == 7", in: "Pilot")) } }
   }
 }

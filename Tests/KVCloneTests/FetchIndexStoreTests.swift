@@ -85,7 +85,7 @@ struct FetchIndexStoreTests {
     #expect(try entryCount(test.store) == 2501 * 3 + 1251)
     try checked(test.store)
     let report = try test.store.check()
-    #expect(report.damages.isEmpty)
+    #expect(report.issues.isEmpty)
   }
 
   @Test("ids of indexes are never given again, to the same index neither")
@@ -126,13 +126,13 @@ struct FetchIndexStoreTests {
     store = try ObjectStore.assemble(engine, path: "engine", model: nil, options: readOnly)
     #expect(store.model == Self.indexed)
     #expect(try plan(store).hasPrefix(Self.scanned))
-    #expect(try store.check().damages.isEmpty)
+    #expect(try store.check().issues.isEmpty)
     store.close()
     engine.reopen()
     store = try ObjectStore.assemble(engine, path: "engine", model: nil, options: StoreOptions())
     #expect(try plan(store).hasPrefix("look up name in the index name_-size"))
     #expect(try store.info().formatVersion == 4)
-    #expect(try store.check().damages.isEmpty)
+    #expect(try store.check().issues.isEmpty)
     store.close()
   }
 
@@ -145,7 +145,7 @@ struct FetchIndexStoreTests {
     try test.reopen(model: Self.model([fetchIndex("name", "-size"), fetchIndex("size")]), options: readOnly)
     #expect(try plan(test.store) == Self.searched)
     #expect(try plan(test.store, "size == 1").hasPrefix(Self.scanned))
-    #expect(try test.store.check().damages.isEmpty)
+    #expect(try test.store.check().issues.isEmpty)
   }
 
   @Test("a store that another one gave other indexes reads without them, and writes no more")
@@ -168,7 +168,7 @@ struct FetchIndexStoreTests {
     #expect(error?.message.contains("open it again") == true)
     #expect(try plan(old).hasPrefix(Self.scanned))
     try other.insert("Item", ["name": "n7"])
-    #expect(try other.check().damages.isEmpty)
+    #expect(try other.check().issues.isEmpty)
     #expect(try plan(other, "size == 3").hasPrefix("search the index size"))
   }
 
@@ -195,7 +195,7 @@ struct FetchIndexStoreTests {
     try test.reopen(model: Self.indexed)
     #expect(test.store.model == Self.indexed)
     #expect(test.store.schema.codes.fetchIndexIDs.isEmpty)
-    #expect(try test.store.check().damages.map(\.kind) == [.record])
+    #expect(try test.store.check().issues.map(\.kind) == [.record])
     try test.store.insert("Item", ["name": "n7"])
   }
 }

@@ -235,7 +235,7 @@ struct FetchLinkTests {
     var storage = StorageTransaction(try test.store.engine.beginWrite(label: "test", timeout: .seconds(5)))
     try storage.delete(table, ShortKey.object(bags[7]).array.span.bytes)
     try storage.commit()
-    expectError(.damaged) { _ = try test.store.read { try $0.fetchIDs(request) } }
+    expectError(.corrupted) { _ = try test.store.read { try $0.fetchIDs(request) } }
   }
 }
 

@@ -56,7 +56,7 @@ private final class FetchRun {
       try graph.withChanges(&changes) { tx, oracle in
         try ask(asked / 5, oracle) { try answer($0, in: tx) }
       }
-      let damages = try graph.store.check().damages.prefix(3).map(\.message)
+      let damages = try graph.store.check().issues.prefix(3).map(\.message)
       if !damages.isEmpty { failures.append("damaged: \(damages)") }
     }
   }

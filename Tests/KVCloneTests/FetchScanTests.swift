@@ -298,7 +298,7 @@ struct FetchScanTests {
       damaged[place] ^= 0x41
       try put(damaged, table, key)
       for request in requests {
-        expectError(.damaged) { _ = try test.store.read { try $0.fetchIDs(request) } }
+        expectError(.corrupted) { _ = try test.store.read { try $0.fetchIDs(request) } }
       }
     }
     try put(bytes, table, key)

@@ -13,7 +13,7 @@ struct FileSnapshotTests {
     let fixture = try BackupFixture()
     let expected = try BackupFixture.dump(fixture.store)
     let path = fixture.root + "/snapshot"
-    let result = try fixture.store.snapshotFile(to: path)
+    let result = try fixture.store.reflinkCopy(to: path)
     #expect(result.isReflink == (result.copyReason == nil))
     #expect(result.isReflink || result.copyReason == .fileSystem)
     #expect(try result.commit == fixture.store.info().commit)
@@ -36,7 +36,7 @@ struct FileSnapshotTests {
     try fixture.test.reopen(options: options)
     try fixture.store.write { tx in
       try tx.insert("Tag", ["name": .string("open")])
-      expectError(.nestedWrite) { try fixture.store.snapshotFile(to: fixture.root + "/s") }
+      expectError(.nestedWrite) { try fixture.store.reflinkCopy(to: fixture.root + "/s") }
     }
     #expect(try fixture.names() == [])
   }
@@ -51,7 +51,7 @@ struct FileSnapshotTests {
       let path = fixture.root + "/replica-\(round)"
       try fixture.store.insert("Folder", ["code": .string("round \(round)")])
       let expected = try BackupFixture.dump(fixture.store)
-      try fixture.store.snapshotFile(to: path)
+      try fixture.store.reflinkCopy(to: path)
       // The same UUID several times in one process: they are different files.
       var options = StoreOptions()
       options.isReadOnly = true
@@ -64,7 +64,7 @@ struct FileSnapshotTests {
       #expect(try replica.check(CheckOptions(readData: true)).isClean)
       expectError(.readOnly) { try replica.insert("Folder") }
       // From one that is open read-only, it is copied.
-      let copy = try replica.snapshotFile(to: path + "-copy")
+      let copy = try replica.reflinkCopy(to: path + "-copy")
       #expect(copy.copyReason == .readOnlyStore && copy.lockDuration == .zero)
     }
     // Older replicas stay what they were, and one that is removed serves those who have it open.

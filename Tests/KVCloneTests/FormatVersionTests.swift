@@ -119,8 +119,8 @@ struct FormatVersionTests {
     try test.reopen()
     try test.store.insert("Item", ["name": "new"])
     try test.store.delete([ids[0]])
-    let expected: [Damage.Kind] = version <= FormatLimits.formatVersion ? [.table] : []
-    #expect(try test.store.check().damages.map(\.kind) == expected)
+    let expected: [IntegrityIssue.Kind] = version <= FormatLimits.formatVersion ? [.table] : []
+    #expect(try test.store.check().issues.map(\.kind) == expected)
     #expect(try ObjectStore.damages(of: test) == expected)
     test.store.close()
     let again = try LMDBEnvironment.open(at: test.path, options: LMDBOptions())
@@ -174,7 +174,7 @@ struct FormatVersionTests {
   /// What this library says of the file: damages, or the error that opening ends in.
   private func damagesOrError() throws -> [String] {
     test.store.close()
-    return try ObjectStore.check(at: test.path).damages.map(\.message)
+    return try ObjectStore.check(at: test.path).issues.map(\.message)
   }
 
   private func file() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: test.path + "/data.mdb")) }
@@ -220,8 +220,8 @@ struct FormatVersionTests {
 
 extension ObjectStore {
   /// What a check of the closed store tells; it stays closed.
-  fileprivate static func damages(of test: TestStore) throws -> [Damage.Kind] {
+  fileprivate static func damages(of test: TestStore) throws -> [IntegrityIssue.Kind] {
     test.store.close()
-    return try check(at: test.path).damages.map(\.kind)
+    return try check(at: test.path).issues.map(\.kind)
   }
 }

@@ -123,7 +123,7 @@ struct GoldenMigrationTests {
     guard GoldenStore.isToBeMade("v6.log") else { return }
     let test = try TestStore(placedBy: { try GoldenStore.place("v6.store", at: $0) })
     var options = StoreOptions()
-    options.usesCommitLog = true
+    options.journalMode = .writeAheadLog
     try test.reopen(options: options)
     // The first commit ties the log to the file.
     try test.store.write { _ in }

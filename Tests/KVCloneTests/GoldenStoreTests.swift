@@ -18,7 +18,7 @@ struct GoldenStoreTests {
     defer { try? FileManager.default.removeItem(atPath: root) }
     let path = root + "/golden.kvclone"
     try GoldenStore.place("v\(version).store", at: path)
-    let damages = try ObjectStore.check(at: path, options: CheckOptions(readData: true)).damages
+    let damages = try ObjectStore.check(at: path, options: CheckOptions(readData: true)).issues
     #expect(damages.isEmpty, "\(damages.prefix(3).map(\.message))")
     var readOnly = StoreOptions()
     readOnly.isReadOnly = true

@@ -125,7 +125,7 @@ import Testing
   @Test func transactionsThatChangeNoObjectsAreNotTold() throws {
     let note = try store.insert("Note")
     let count = try store.history().count
-    _ = try store.stageData { writer in try writer.append(Data(count: 100)) }
+    _ = try store.stageBlob { writer in try writer.append(Data(count: 100)) }
     try store.write { tx in try tx.set(note, "text", nil) }
     struct Refusal: Error {}
     #expect(throws: Refusal.self) {
@@ -260,8 +260,8 @@ import Testing
     try store.insert("Note")
     let token = try store.currentToken()
     try store.setTracksHistory(false)
-    expectError(.historyOff) { _ = try store.history(after: token) }
-    expectError(.historyOff) { _ = try store.purgeHistory(before: token) }
+    expectError(.historyDisabled) { _ = try store.history(after: token) }
+    expectError(.historyDisabled) { _ = try store.purgeHistory(before: token) }
     let note = try store.insert("Note")
     try store.setTracksHistory(true)
     try store.setTracksHistory(true)
@@ -278,7 +278,7 @@ import Testing
     #expect(try !store.tracksHistory())
     let plain = try TestStore(Self.model)
     #expect(try !plain.store.tracksHistory())
-    expectError(.historyOff) { _ = try plain.store.history() }
+    expectError(.historyDisabled) { _ = try plain.store.history() }
     try checked(store)
   }
 
@@ -287,7 +287,7 @@ import Testing
     try store.set(note, "text", .string("a"))
     let commit = try store.info().commit
     let table = store.schema.tables.changes
-    func damages() throws -> [String] { try store.check().damages.map { "\($0.kind) \($0.message)" } }
+    func damages() throws -> [String] { try store.check().issues.map { "\($0.kind) \($0.message)" } }
     func plant(_ change: (inout Session) throws -> Void) throws {
       var session = try store.writeSession(label: "plant")
       try change(&session)
@@ -302,7 +302,7 @@ import Testing
     #expect(try damages().count == 1 && damages()[0].contains("told as updated"))
     try plant { session in _ = try session.storage.delete(table, part.bytes) }
     #expect(try damages().count == 1 && damages()[0].contains("0 parts"))
-    expectError(.damaged) { _ = try store.history().last?.changes() }
+    expectError(.corrupted) { _ = try store.history().last?.changes() }
     try plant { session in
       let value = ChangePart.updated([.init(id: note, properties: [1])])
         .encoded(seed: ValueEnvelope.seed(tableCode: .changes, key: part))
@@ -310,7 +310,7 @@ import Testing
       _ = try session.storage.delete(table, header.bytes)
     }
     #expect(try damages().count == 1 && damages()[0].contains("lacks its header"))
-    expectError(.damaged) { _ = try store.history() }
+    expectError(.corrupted) { _ = try store.history() }
     // What a purge has passed may be in pieces.
     try store.purgeHistory(before: try store.currentToken())
     try checked(store)

@@ -42,7 +42,7 @@ struct IncrementFaultTests {
         try FileManager.default.removeItem(atPath: path)
       } catch let error as StoreError {
         #expect(
-          [.damaged, .notAStore, .brokenChain, .newerFormat].contains(error.kind),
+          [.corrupted, .invalidStore, .brokenChain, .newerFormat].contains(error.kind),
           "seed \(seed), round \(round): \(error.kind) \(error.message)")
         refused += 1
       }
@@ -60,12 +60,12 @@ struct IncrementFaultTests {
     try fixture.store.set(fixture.items[5], "isDone", .boolean(false))
     try fixture.store.backup(to: root + "/i", options: BackupOptions(since: "a"))
     try fixture.tamper(record: fixture.items[5], sealed: false) { $0[40] ^= 1 }
-    expectError(.damaged) { try fixture.store.backup(to: root + "/j", options: BackupOptions(since: "a")) }
+    expectError(.corrupted) { try fixture.store.backup(to: root + "/j", options: BackupOptions(since: "a")) }
     var bytes = try Data(contentsOf: URL(fileURLWithPath: root + "/full/data.mdb"))
     bytes[bytes.count - 100] ^= 1
     try bytes.write(to: URL(fileURLWithPath: root + "/full/data.mdb"))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: root + "/full/data.mdb")
-    expectError(.damaged) { _ = try ObjectStore.restore(from: [root + "/full", root + "/i"], to: root + "/r") }
+    expectError(.corrupted) { _ = try ObjectStore.restore(from: [root + "/full", root + "/i"], to: root + "/r") }
     #expect(try FileManager.default.contentsOfDirectory(atPath: root).sorted() == ["full", "i", "test.kvclone"])
   }
 
@@ -78,7 +78,7 @@ struct IncrementFaultTests {
     try fixture.store.backup(to: root + "/full")
     try fixture.delete(fixture.tables.indexes, try #require(try fixture.entries(fixture.tables.indexes).first).key)
     try fixture.store.backup(to: root + "/i", options: BackupOptions(since: "a"))
-    expectError(.damaged) { _ = try ObjectStore.restore(from: [root + "/full", root + "/i"], to: root + "/r") }
+    expectError(.corrupted) { _ = try ObjectStore.restore(from: [root + "/full", root + "/i"], to: root + "/r") }
     #expect(try FileManager.default.contentsOfDirectory(atPath: root).sorted() == ["full", "i", "test.kvclone"])
   }
 

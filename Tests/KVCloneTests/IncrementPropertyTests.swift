@@ -46,7 +46,7 @@ private final class IncrementRun {
   private var options = StoreOptions()
   private var model: RandomModel
   private var backups: [Backup] = []
-  private var uploads: [StagedData] = []
+  private var uploads: [StagedBlob] = []
   private var (steps, names, increments, rollbacks, clones, reopenings) = (0, 0, 0, 0, 0, 0)
   private(set) var restored = 0
   private var longest = 0
@@ -55,7 +55,7 @@ private final class IncrementRun {
     var random = SeededGenerator(seed: seed)
     model = RandomModel(indexes: [.name, .text], isDeriving: random.chance(in: 2))
     options.tracksHistory = !random.chance(in: 3)
-    options.usesCommitLog = random.chance(in: 3)
+    options.journalMode = random.chance(in: 3) ? .writeAheadLog : .copyOnWrite
     options.snapshotRetention = SnapshotRetention(last: 2, daily: 0)
     operations = RandomOperations(seed: seed, model.description)
     operations.capacity = 400
@@ -154,7 +154,7 @@ private final class IncrementRun {
     if uploads.count < 3, !chance(in: 3) {
       let size = operations.pick([2000, 1_100_000, 2_200_000]) ?? 0
       let bytes = Data(repeating: UInt8(truncatingIfNeeded: steps), count: size)
-      uploads.append(try store.stageData { try $0.append(bytes) })
+      uploads.append(try store.stageBlob { try $0.append(bytes) })
       return
     }
     guard let place = uploads.indices.randomElement(using: &operations.random) else { return }
@@ -178,7 +178,7 @@ private final class IncrementRun {
   }
 
   private func forget() throws {
-    if chance(in: 2) { try store.purgeOperations(before: Date()) }
+    if chance(in: 2) { try store.purgeIdempotencyKeys(before: Date()) }
     if options.tracksHistory == true, let last = try store.history().randomElement(using: &operations.random) {
       try store.purgeHistory(before: last.token)
     }

@@ -96,7 +96,7 @@ struct IncrementReviewTests {
   func uploadBetween() throws {
     let test = try Self.filled()
     let note = try #require(try test.store.objects("Note").first)
-    let staged = try test.store.stageData { try $0.append(Data(repeating: 7, count: 1_500_000)) }
+    let staged = try test.store.stageBlob { try $0.append(Data(repeating: 7, count: 1_500_000)) }
     try test.store.createSnapshot(named: "a")
     try test.store.write { tx in try tx.setData(note, "image", staged) }
     try test.store.createSnapshot(named: "b")

@@ -66,7 +66,7 @@ struct IncrementTests {
   @Test("a backup and an increment are the store", arguments: [false, true])
   func roundTrip(usesCommitLog: Bool) throws {
     var options = StoreOptions()
-    options.usesCommitLog = usesCommitLog
+    options.journalMode = usesCommitLog ? .writeAheadLog : .copyOnWrite
     options.tracksHistory = true
     let fixture = try IncrementFixture(options)
     try fixture.change()
@@ -127,10 +127,10 @@ struct IncrementTests {
     let fixture = try BackupFixture()
     let store = fixture.store
     let items = try store.members(fixture.folder, "items")
-    var staged: [StagedData?] = []
+    var staged: [StagedBlob?] = []
     for number in 0..<5 {
       staged.append(
-        try store.stageData { try $0.append(Data(repeating: UInt8(number), count: 1_500_000 + number)) })
+        try store.stageBlob { try $0.append(Data(repeating: UInt8(number), count: 1_500_000 + number)) })
     }
     try store.createSnapshot(named: "a")
     try store.backup(to: fixture.root + "/full")
@@ -151,7 +151,7 @@ struct IncrementTests {
     try checked(store)
     try store.backup(to: fixture.root + "/later")
     // Sweeps the one that was given up.
-    staged.append(try store.stageData { try $0.append(Data(count: 1_200_000)) })
+    staged.append(try store.stageBlob { try $0.append(Data(count: 1_200_000)) })
     try store.backup(to: fixture.root + "/i", options: BackupOptions(since: "a"))
     try Increments.expectSame(store, [fixture.root + "/full", fixture.root + "/i"], in: fixture.root)
     try Increments.expectSame(store, [fixture.root + "/later", fixture.root + "/i"], in: fixture.root)
@@ -235,8 +235,8 @@ struct IncrementTests {
     refused(["full", "later"], "whole store")
     refused(["full", "i1", "later"], "whole store")
     refused(["full", stranger.path("s")], fixture.store.uuid.uuidString, stranger.store.uuid.uuidString)
-    expectError(.noStore) { _ = try ObjectStore.restore(from: [], to: fixture.path("r")) }
-    expectError(.noStore) {
+    expectError(.storeNotFound) { _ = try ObjectStore.restore(from: [], to: fixture.path("r")) }
+    expectError(.storeNotFound) {
       _ = try ObjectStore.restore(from: [fixture.path("full"), fixture.path("no")], to: fixture.path("r"))
     }
     expectError(.storeExists) {

@@ -150,7 +150,7 @@ struct InferredStepTests {
       Set(chain.losses) == [
         .init(version: "2", entity: "Note", property: "rank"), .init(version: "2", entity: "Tag", property: nil),
       ])
-    expectError(.notInferable) { _ = try ObjectStore.migrate(at: test.path, to: last, migration: options) }
+    expectError(.mappingRequired) { _ = try ObjectStore.migrate(at: test.path, to: last, migration: options) }
     let alone = try ObjectStore.planMigration(at: test.path, to: last).steps.first
     #expect(alone?.chain == nil && alone?.refusals.isEmpty == false)
     try test.reopen()

@@ -225,8 +225,8 @@ struct KeyLookupTests {
     }
     for format in ["group == 7", "code == 'a'"] {
       let request = FetchRequest("Root", predicate: try QueryPredicate(format: format))
-      expectError(.damaged) { _ = try test.store.read { try $0.fetch(request) } }
-      expectError(.damaged) { _ = try test.store.read { try $0.fetch(try test.store.prepare(request)) } }
+      expectError(.corrupted) { _ = try test.store.read { try $0.fetch(request) } }
+      expectError(.corrupted) { _ = try test.store.read { try $0.fetch(try test.store.prepare(request)) } }
     }
   }
 }

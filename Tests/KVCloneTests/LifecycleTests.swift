@@ -140,7 +140,7 @@ struct LifecycleTests {
   func validate() throws {
     try register("Base") {
       $0.validateForInsert = { tx, id in
-        if try tx.value(id, "name") == nil { throw LifecycleRefusal(property: "name", "needs a name") }
+        if try tx.value(id, "name") == nil { throw LifecycleRejection(property: "name", "needs a name") }
       }
       $0.validateForUpdate = { tx, id in
         if try tx.value(id, "name") == "bad" { throw Refused() }
@@ -150,7 +150,7 @@ struct LifecycleTests {
       $0.validateForUpdate = { tx, id in
         // Derived attributes are what they will be.
         if case .integer(let size)? = try tx.value(id, "size"), size > 10 {
-          throw LifecycleRefusal(property: "size", "is full")
+          throw LifecycleRejection(property: "size", "is full")
         }
       }
     }
@@ -159,21 +159,21 @@ struct LifecycleTests {
     }
     #expect(
       expectIssues { try store.write { tx in for _ in 0..<2 { try tx.insert("File") } } }
-        == ["refusedByHook File.name", "refusedByHook File.name"])
+        == ["rejectedByHook File.name", "rejectedByHook File.name"])
     let folder = try store.insert("Folder", ["name": "f"])
     let file = try store.insert("File", ["name": "a", "log": "locked"], relationships: ["folder": [folder]])
-    #expect(expectIssues { try store.set(file, "name", "bad") } == ["refusedByHook File."])
+    #expect(expectIssues { try store.set(file, "name", "bad") } == ["rejectedByHook File."])
     #expect(
       expectIssues {
         try store.write { tx in
           try tx.set(file, "size", 11)
           try tx.set(folder, "name", "g")
         }
-      } == ["refusedByHook Folder.size"])
+      } == ["rejectedByHook Folder.size"])
     // By way of its folder, which cascades.
-    #expect(expectIssues { try store.delete([folder]) } == ["refusedByHook File."])
+    #expect(expectIssues { try store.delete([folder]) } == ["rejectedByHook File."])
     let all = FetchRequest("Folder")
-    #expect(expectIssues { _ = try store.write { tx in try tx.batchDelete(all) } } == ["refusedByHook File."])
+    #expect(expectIssues { _ = try store.write { tx in try tx.batchDelete(all) } } == ["rejectedByHook File."])
     try store.write { tx in
       try tx.set(file, "log", nil)
       try tx.delete([folder])

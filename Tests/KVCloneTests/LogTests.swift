@@ -117,7 +117,7 @@ struct LogTests {
     cloning.maxObjects = 0
     refused { try store.clone([notes[6]], options: cloning) }
     refused { try store.clone([notes[0]]) }
-    let upload = try store.stageData { writer in try writer.append(Data(marker.utf8)) }
+    let upload = try store.stageBlob { writer in try writer.append(Data(marker.utf8)) }
     try store.write { tx in try tx.setData(notes[3], "data", upload) }
     refused { try store.insert("Note", ["code": .string("\(marker)0")]) }
     refused { try store.insert("Note", ["limited": .string(marker + marker + marker)]) }
@@ -172,7 +172,7 @@ struct LogTests {
     try test.reopen(model: Self.model(indexed: true), options: options())
     let report = try test.store.check()
     #expect(!report.isClean)
-    for damage in report.damages { errors.add("\(damage)") }
+    for damage in report.issues { errors.add("\(damage)") }
     refused { try test.store.backup(to: test.root + "/backup") }
     try forgetDerived()
     try test.reopen(options: options(readOnly: true))

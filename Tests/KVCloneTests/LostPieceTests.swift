@@ -42,7 +42,7 @@ struct LostPieceTests {
   }
 
   private func expectDamaged<T>(_ body: () throws -> T, sourceLocation: SourceLocation = #_sourceLocation) {
-    let error = expectError(.damaged, sourceLocation: sourceLocation) { try body() }
+    let error = expectError(.corrupted, sourceLocation: sourceLocation) { try body() }
     #expect(error?.message.contains("members where its head says 400") == true, sourceLocation: sourceLocation)
   }
 

@@ -113,7 +113,7 @@ struct MappingMigrationTests {
 
   private static func checked(_ store: ObjectStore) throws {
     let report = try store.check(CheckOptions(readData: true))
-    #expect(report.isClean, "\(report.damages)")
+    #expect(report.isClean, "\(report.issues)")
   }
 
   @Test("objects are split, filtered, renamed and linked, and old names lead to them")

@@ -196,7 +196,7 @@ struct MigrationReviewTests {
       [EntityMapping(from: "Note", to: "Note")], sourceModelPath: "Chain 1.xcdatamodel",
       destinationModelPath: "Chain 2.xcdatamodel")
     test.store.close()
-    expectError(.notInferable) {
+    expectError(.mappingRequired) {
       _ = try ObjectStore.migrate(
         at: test.path, to: three, migration: MigrationOptions(versions: [one, two, three], mappings: [mapping]))
     }

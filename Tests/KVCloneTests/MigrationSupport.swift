@@ -79,7 +79,7 @@ final class MigratedStore {
     let plan = try ObjectStore.planMigration(at: test.path, to: model, migration: options)
     let refused = Self.refused(plan, path, old, through: others)
     guard let expectation else {
-      let error = expectError(.notInferable, sourceLocation: location) {
+      let error = expectError(.mappingRequired, sourceLocation: location) {
         try ObjectStore.migrate(at: test.path, to: model, migration: options)
       }
       #expect(error?.property != nil || error?.entity != nil, "\(what)", sourceLocation: location)
@@ -100,7 +100,7 @@ final class MigratedStore {
       let isCrowded =
         path.count == 2 && MigrationOracle(from: source, to: model, through: others).hasCrowdedInverse(old)
       #expect(
-        error.kind == .notUnique || error.kind == .notInferable && isCrowded, "\(what): \(error.message)",
+        error.kind == .notUnique || error.kind == .mappingRequired && isCrowded, "\(what): \(error.message)",
         sourceLocation: location)
       #expect(!plan.isPossible, "\(what): the plan succeeds", sourceLocation: location)
       try test.reopen()
@@ -238,7 +238,7 @@ final class MigratedStore {
   // MARK: Afterwards
 
   func check(_ what: String, _ location: SourceLocation = #_sourceLocation) throws {
-    let damages = try store.check(CheckOptions(readData: true)).damages
+    let damages = try store.check(CheckOptions(readData: true)).issues
     #expect(damages.isEmpty, "\(what): \(damages.prefix(5).map(\.message))", sourceLocation: location)
     try checked(store, sourceLocation: location)
   }

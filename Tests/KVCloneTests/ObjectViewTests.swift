@@ -253,8 +253,8 @@ struct ObjectViewTests {
     try test.store.commit(session)
     try test.store.read { tx in
       var looked = false
-      expectError(.damaged) { try tx.withObject(id) { _ in looked = true } }
-      expectError(.damaged) {
+      expectError(.corrupted) { try tx.withObject(id) { _ in looked = true } }
+      expectError(.corrupted) {
         try tx.forEachView(of: "Thing") { _ in
           looked = true
           return true

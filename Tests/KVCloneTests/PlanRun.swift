@@ -69,7 +69,7 @@ final class PlanRun {
     let info = try test.store.info()
     if random.chance(in: 3) { options.maximumObjectCount = max(0, info.objectCount + random.below(20) - 2) }
     if random.chance(in: 3) { options.maximumFileBytes = info.fileBytes + UInt64(random.below(30) * 4096) }
-    if random.chance(in: 3) { options.usesCommitLog = true }
+    if random.chance(in: 3) { options.journalMode = .writeAheadLog }
     if options.maximumFileBytes == nil, random.chance(in: 4) { options.tracksHistory = random.chance(in: 2) }
     if random.chance(in: 4) { options.spillBudget = 64 << 10 }
     try test.reopen(options: options)

@@ -33,7 +33,7 @@ struct ReferenceClonerTests {
     #expect(clone.after.counts == ["Note": 2])
     #expect(clone.after["Note/2"]?.attributes == ["name": "n", "data": .binary(Data([1, 2])), "derived": 7])
     #expect(clone.symbols == ["Note/2": ["id": .fresh("Note/2", "id"), "createDate": .now]])
-    #expect(clone.touched.isEmpty)
+    #expect(clone.affectedObjectIDs.isEmpty)
   }
 
   @Test func case2_tenItems() throws {
@@ -65,7 +65,7 @@ struct ReferenceClonerTests {
     #expect(clone.after.counts == ["Item": 2, "ToOneTag": 1])
     #expect(clone.after["Item/2"]?.targets("toOneTag") == ["ToOneTag/1"])
     #expect(clone.after["ToOneTag/1"]?.targets("items") == ["Item/1", "Item/2"])
-    #expect(clone.touched == ["ToOneTag/1"])
+    #expect(clone.affectedObjectIDs == ["ToOneTag/1"])
   }
 
   @Test func case5_twoToOneTags() throws {

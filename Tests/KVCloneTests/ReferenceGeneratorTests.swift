@@ -41,7 +41,7 @@ struct ReferenceGeneratorTests {
           let clone = try ReferenceCloner.clone(roots, in: made.graph, model: model)
           #expect(clone.after.validate(model) == [], "\(bundle) \(version) \(roots)")
           for (label, object) in made.graph.objects where clone.after[label] != object {
-            #expect(clone.touched.contains(label), "\(bundle) \(version) \(roots): \(label)")
+            #expect(clone.affectedObjectIDs.contains(label), "\(bundle) \(version) \(roots): \(label)")
           }
         } catch {
           let possible: Set = ["uniquenessConflict", "maxCountExceeded"]

@@ -123,7 +123,7 @@ struct ReferenceLinkRuleTests {
     // R8: a sibling in the same folder.
     #expect(clone.after["File/2"]?.relationships == ["folder": ["Folder/1"], "tags": ["Tag/1"]])
     #expect(clone.after["Tag/1"]?.targets("files") == ["File/1", "File/2"])
-    #expect(clone.touched == ["Tag/1", "Folder/1"])
+    #expect(clone.affectedObjectIDs == ["Tag/1", "Folder/1"])
   }
 
   @Test func R7_overrides() throws {

@@ -60,7 +60,7 @@ struct RegressionReviewTests {
     #expect(try test.store.members(clones[count], "as").count == count)
     #expect(try test.store.count(left[0], "bs") == 2 * count)
     #expect(try test.store.count(right[0], "as") == 2 * count)
-    #expect(try test.store.check().damages.isEmpty)
+    #expect(try test.store.check().issues.isEmpty)
   }
 
   /// The bytes of a transient value are there as long as the transaction, however they came.
@@ -143,7 +143,7 @@ struct RegressionReviewTests {
       try lie(store, hub) { session, entity in
         session.scratch.setHead(try entity.relationship("nodes").field, ListHead(count: count, isChunked: true))
       }
-      expectError(.damaged) { try store.unlink(hub, "nodes", Array(members.prefix(10))) }
+      expectError(.corrupted) { try store.unlink(hub, "nodes", Array(members.prefix(10))) }
     }
 
     var session = try store.writeSession(label: "lie")
@@ -158,8 +158,8 @@ struct RegressionReviewTests {
     value.seal(store.schema.tables.metadata, key)
     try storage.put(store.schema.tables.metadata, key.span.bytes, value.span.bytes)
     try storage.commit()
-    expectError(.damaged) { try store.insert("Leaf") }
-    #expect(try store.check().damages.contains { $0.kind == .metadata })
+    expectError(.corrupted) { try store.insert("Leaf") }
+    #expect(try store.check().issues.contains { $0.kind == .metadata })
   }
 
   private func lie(

@@ -11,8 +11,8 @@ import Testing
   private func repaired(_ fixture: CheckFixture, _ location: SourceLocation = #_sourceLocation) throws -> RepairReport {
     let lines = try SalvageFixture.lines(fixture.store)
     let report = try fixture.store.repair()
-    #expect(!report.before.isClean && report.before.damages.allSatisfy(\.isDerived), sourceLocation: location)
-    #expect(report.after.damages == [], sourceLocation: location)
+    #expect(!report.before.isClean && report.before.issues.allSatisfy(\.isDerived), sourceLocation: location)
+    #expect(report.after.issues == [], sourceLocation: location)
     #expect(try SalvageFixture.lines(fixture.store) == lines, sourceLocation: location)
     try checked(fixture.store, sourceLocation: location)
     return report
@@ -65,7 +65,7 @@ import Testing
     var session = try test.store.writeSession(label: "plant")
     try session.storage.addReferences(tables, serial)
     try test.store.commit(session)
-    #expect(try test.store.check().damages.map(\.kind) == [.blobCount])
+    #expect(try test.store.check().issues.map(\.kind) == [.blobCount])
     let report = try test.store.repair()
     #expect(report.after.isClean)
     #expect(try snapshot.read { tx in try tx.data(shown, "cover") } == cover)
@@ -117,7 +117,7 @@ import Testing
     session.scratch.setInteger64(field, 99)
     try session.store(album, entity)
     try files.store.commit(session)
-    #expect(try files.store.check().damages.map(\.kind) == [.derivedMismatch])
+    #expect(try files.store.check().issues.map(\.kind) == [.derivedMismatch])
     #expect(try files.store.repair().after.isClean)
     #expect(try SalvageFixture.lines(files.store) == lines)
     try checked(files.store)
@@ -128,11 +128,11 @@ import Testing
     try fixture.delete(fixture.tables.indexes, try fixture.entries(fixture.tables.indexes)[0].key)
     try fixture.tamper(record: fixture.items[5], sealed: false) { $0[40] ^= 1 }
     let commit = try fixture.store.info().commit
-    let damages = try fixture.store.check().damages
-    let error = expectError(.damaged) { try fixture.store.repair() }
+    let damages = try fixture.store.check().issues
+    let error = expectError(.corrupted) { try fixture.store.repair() }
     #expect(error?.message.contains("salvage") == true && error?.object == "Thing/\(fixture.items[5].serial)")
     #expect(try fixture.store.info().commit == commit)
-    #expect(try fixture.store.check().damages == damages)
+    #expect(try fixture.store.check().issues == damages)
   }
 
   @Test func snapshotsStayWhatTheyWere() throws {
@@ -146,16 +146,16 @@ import Testing
     // What it shows of hidden lists cannot be told any more.
     let favorites = try fixture.referrers("Item", "favorite", of: fixture.tag)
     try fixture.plant { session in _ = try session.storage.removeUnordered(favorites, fixture.items[2]) }
-    let error = expectError(.damaged) { try fixture.store.repair() }
+    let error = expectError(.corrupted) { try fixture.store.repair() }
     #expect(error?.message.contains("snapshots") == true)
     try fixture.store.deleteSnapshot(named: "one")
     _ = try repaired(fixture)
   }
 
   @Test func eachKindOfDamageIsOfOneSubject() {
-    let derived = Damage.Kind.allCases.filter { $0.subject == .derived }
+    let derived = IntegrityIssue.Kind.allCases.filter { $0.subject == .derived }
     #expect(Set(derived) == [.missingIndexEntry, .indexEntry, .staleIndexEntry, .derivedMismatch])
-    #expect(Damage.Kind.allCases.count { $0.subject == .either } == 7)
+    #expect(IntegrityIssue.Kind.allCases.count { $0.subject == .either } == 7)
   }
 }
 
@@ -182,7 +182,7 @@ import Testing
     try fixture.delete(fixture.tables.indexes, try fixture.entries(fixture.tables.indexes)[0].key)
     do {
       let report = try store.repair()
-      print(report.before.damages.count, "repaired,", report.after.damages.count, "left")
+      print(report.before.issues.count, "repaired,", report.after.issues.count, "left")
     }
     try fixture.tamper(fixture.tables.blobs, try fixture.entries(fixture.tables.blobs)[0].key) { $0[70] ^= 1 }
     store.close()

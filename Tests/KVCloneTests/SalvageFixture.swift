@@ -22,7 +22,7 @@ final class SalvageFixture {
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     model = files.store.model
-    #expect(try files.store.check(CheckOptions(readData: true)).damages == [])
+    #expect(try files.store.check(CheckOptions(readData: true)).issues == [])
     lines = try Self.lines(files.store)
     files.store.close()
     sound = [UInt8](try Data(contentsOf: URL(fileURLWithPath: files.path + "/data.mdb")))
@@ -58,7 +58,7 @@ final class SalvageFixture {
     #expect(after == bytes, "the damaged store was written")
     let store = try ObjectStore.open(at: target)
     defer { store.close() }
-    #expect(try store.check(CheckOptions(readData: true)).damages == [])
+    #expect(try store.check(CheckOptions(readData: true)).issues == [])
     let lines = try Self.lines(store)
     #expect(report.objectCount == lines.count)
     return Salvaged(report: report, lines: lines, uuid: store.uuid)

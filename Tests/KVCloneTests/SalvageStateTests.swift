@@ -195,7 +195,7 @@ import Testing
         _ = try session.insert(entity, attributes, links)
       }
     }
-    #expect(try files.store.check().damages.contains { $0.kind == .duplicateValues })
+    #expect(try files.store.check().issues.contains { $0.kind == .duplicateValues })
     files.store.close()
     let target = files.root + "/new"
     let report = try ObjectStore.salvage(from: files.path, to: target)

@@ -60,7 +60,7 @@ import Testing
         fixture.explain(try fixture.salvage(bytes), "seed \(seed), round \(round)")
       } catch let error as StoreError {
         // The model is on one page, and not every bit of it can be done without.
-        #expect(error.kind == .damaged && error.message.contains("--model"), "seed \(seed), round \(round): \(error)")
+        #expect(error.kind == .corrupted && error.message.contains("--model"), "seed \(seed), round \(round): \(error)")
       }
     }
   }
@@ -78,7 +78,7 @@ import Testing
           try fixture.salvage(bytes, SalvageOptions(model: CheckFixture.model, maximumLosses: 100_000)),
           "\(kind), seed \(seed)")
       } catch let error as StoreError {
-        #expect([.damaged, .notAStore].contains(error.kind), "\(kind), seed \(seed): \(error)")
+        #expect([.corrupted, .invalidStore].contains(error.kind), "\(kind), seed \(seed): \(error)")
       }
     }
   }
@@ -86,9 +86,9 @@ import Testing
   @Test func whatIsNoStoreIsAnError() throws {
     let fixture = try Self.small()
     for bytes in [[UInt8](), [UInt8](repeating: 0, count: 100_000), [UInt8](repeating: 0xA5, count: 8192)] {
-      expectError(.notAStore) { _ = try fixture.salvage(bytes) }
+      expectError(.invalidStore) { _ = try fixture.salvage(bytes) }
     }
-    expectError(.noStore) { try ObjectStore.salvage(from: fixture.root + "/nothing", to: fixture.root + "/new") }
+    expectError(.storeNotFound) { try ObjectStore.salvage(from: fixture.root + "/nothing", to: fixture.root + "/new") }
     try fixture.write(fixture.sound)
     expectError(.storeExists) { try ObjectStore.salvage(from: fixture.path, to: fixture.path) }
     let cancellation = Cancellation()
@@ -164,12 +164,12 @@ import Testing
   @Test func theModelMayBeGiven() throws {
     let fixture = try Self.large()
     let bytes = fixture.without(fixture.pages(with: Array("model-0001".utf8)))
-    let error = expectError(.damaged) { _ = try fixture.salvage(bytes) }
+    let error = expectError(.corrupted) { _ = try fixture.salvage(bytes) }
     #expect(error?.message.contains("--model") == true)
     let salvaged = try fixture.salvage(bytes, SalvageOptions(model: CheckFixture.model))
     #expect(salvaged.lines == fixture.lines)
     #expect(salvaged.report.lossCounts[.metadata] != nil)
-    expectError(.damaged) { _ = try fixture.salvage(bytes) }
+    expectError(.corrupted) { _ = try fixture.salvage(bytes) }
   }
 
   // MARK: Values and lists
@@ -231,7 +231,7 @@ import Testing
     let store = try ObjectStore.open(at: target)
     defer { store.close() }
     try checked(store)
-    #expect(try store.check().damages == [])
+    #expect(try store.check().issues == [])
     try fixture.files.reopen()
   }
 
@@ -259,7 +259,7 @@ import Testing
   /// last commits, as after a loss of power.
   @Test func aCommitLogIsReadWhereItLies() throws {
     var options = StoreOptions()
-    options.usesCommitLog = true
+    options.journalMode = .writeAheadLog
     let files = try TestStore(CheckFixture.model, options: options)
     let file = URL(fileURLWithPath: files.path + "/data.mdb")
     for number in 0..<5 { try files.store.insert("Tag", ["name": .string("first \(number)")]) }

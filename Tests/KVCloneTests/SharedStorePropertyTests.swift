@@ -129,7 +129,7 @@ private final class SharedStoreRun {
     self.seed = seed
     var random = SeededGenerator(seed: seed)
     var options = StoreOptions()
-    options.usesCommitLog = seed % 2 == 1
+    options.journalMode = seed % 2 == 1 ? .writeAheadLog : .copyOnWrite
     options.tracksHistory = random.chance(in: 2)
     self.options = options
     test = try TestStore(randomModel, options: options)

@@ -51,7 +51,7 @@ final class SnapshotRun {
     var random = SeededGenerator(seed: seed)
     model = RandomModel(indexes: [.name, .text], isDeriving: random.chance(in: 2))
     options.tracksHistory = random.chance(in: 2)
-    options.usesCommitLog = random.chance(in: 3)
+    options.journalMode = random.chance(in: 3) ? .writeAheadLog : .copyOnWrite
     options.snapshotRetention = SnapshotRetention(last: Self.automaticCount, daily: 0)
     operations = RandomOperations(seed: seed, model.description)
     operations.capacity = 450

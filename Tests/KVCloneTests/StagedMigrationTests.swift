@@ -97,7 +97,7 @@ struct StagedMigrationTests {
   @Test("a mandatory attribute without a default, by a version in between")
   func mandatory() throws {
     let test = try Shop.filled()
-    let refused = try fails(.notInferable, test, MigrationOptions(versions: Shop.versions))
+    let refused = try fails(.mappingRequired, test, MigrationOptions(versions: Shop.versions))
     #expect(refused?.underlyingError == nil)
     #expect(refused?.entity == "Book" && refused?.property == "isbn")
     test.store.close()
@@ -135,7 +135,7 @@ struct StagedMigrationTests {
           if id.serial != 8 { try tx.set(id, "isbn", .string("\(id.serial)")) }
         }
       })
-    let error = try fails(.notInferable, test, options(stage))
+    let error = try fails(.mappingRequired, test, options(stage))
     #expect(error?.object == "Comic/8" && error?.property == "isbn", "\(error?.message ?? "")")
     // The same by a handler before the step itself; and one that deletes the object instead.
     let later = CustomMigrationStage(

@@ -12,9 +12,9 @@ import Testing
     let deep = try store.deepStatistics()
     let summary = deep.summary
     let total = UInt64(summary.pageCount) * UInt64(summary.pageSize)
-    #expect(deep.areas.reduce(0) { $0 + $1.byteCount } == total, sourceLocation: sourceLocation)
-    #expect(!deep.areas.contains { $0.kind == .unknown }, sourceLocation: sourceLocation)
-    for fill in deep.fills {
+    #expect(deep.spaceUsage.reduce(0) { $0 + $1.byteCount } == total, sourceLocation: sourceLocation)
+    #expect(!deep.spaceUsage.contains { $0.kind == .unknown }, sourceLocation: sourceLocation)
+    for fill in deep.pageUtilization {
       let bytes = UInt64(fill.pageCount * summary.pageSize)
       #expect(
         fill.contentBytes + fill.overheadBytes + fill.unusedBytes == bytes, "\(fill.name)",
@@ -73,13 +73,13 @@ import Testing
     try store.delete(Array(items.prefix(100)))
     try store.set(items[200], "photo", .binary(Data(repeating: 3, count: 3_000_000)))
     let deep = try adds(store)
-    #expect(deep.previousStates.contains { $0.name == "Thing" && $0.count > 0 })
-    #expect(Set(deep.areas.map(\.kind)).isSuperset(of: [.objects, .lists, .largeValues, .indexes, .history]))
-    #expect(Set(deep.areas.map(\.kind)).isSuperset(of: [.previousStates, .snapshots, .metadata, .free, .unused]))
+    #expect(deep.preimages.contains { $0.name == "Thing" && $0.count > 0 })
+    #expect(Set(deep.spaceUsage.map(\.kind)).isSuperset(of: [.objects, .lists, .blobs, .indexes, .history]))
+    #expect(Set(deep.spaceUsage.map(\.kind)).isSuperset(of: [.preimages, .snapshots, .metadata, .free, .unused]))
     #expect(deep.summary.snapshotCount == 1 && deep.summary.tables.contains { $0.name == "Thing" && $0.hasObjects })
     try store.deleteSnapshot(named: "before")
     let after = try adds(store)
-    #expect(!after.previousStates.contains { $0.name == "large values" || $0.name == "Thing" })
+    #expect(!after.preimages.contains { $0.name == "large values" || $0.name == "Thing" })
   }
 
   @Test func numbersAreWhatTheObjectsSay() throws {
@@ -106,7 +106,7 @@ import Testing
     let unique = try #require(deep.indexes.first { $0.entity == "Tag" })
     #expect(unique.name == "name" && unique.isUnique && unique.entryCount == 2)
     #expect(deep.indexes.first { $0.entity == "Item" }?.entryCount == 20)
-    let objectBytes = deep.areas.filter { $0.kind == .objects }.reduce(0) { $0 + $1.byteCount }
+    let objectBytes = deep.spaceUsage.filter { $0.kind == .objects }.reduce(0) { $0 + $1.byteCount }
     #expect(objectBytes == deep.entities.reduce(0) { $0 + $1.byteCount })
     #expect(deep.entities.allSatisfy { $0.meanByteCount > 40 })
   }
@@ -121,7 +121,7 @@ import Testing
       _ = try tx.clone([fixture.items[0]], options: Self.sharingTags)
       _ = try tx.clone([fixture.items[0]], options: Self.sharingTags)
     }
-    var photos = try #require(try adds(store).largeValues.first)
+    var photos = try #require(try adds(store).blobs.first)
     #expect(photos.entity == "Item" && photos.attribute == "photo")
     #expect(photos.count == 2 && photos.byteCount == 14_000 && photos.referenceCount == 4)
     #expect(photos.sharedCount == 1 && photos.savedBytes == 10_000)
@@ -132,19 +132,19 @@ import Testing
     try store.createSnapshot(named: "a")
     try store.set(fixture.items[3], "photo", nil)
     let deep = try adds(store)
-    photos = try #require(deep.largeValues.first)
+    photos = try #require(deep.blobs.first)
     #expect(photos.count == 1 && photos.savedBytes == 10_000)
-    let previous = try #require(deep.previousStates.first { $0.name == "large values" })
+    let previous = try #require(deep.preimages.first { $0.name == "large values" })
     #expect(previous.byteCount == 9000 + 20)
     try store.deleteSnapshot(named: "a")
-    #expect(try !adds(store).previousStates.contains { $0.name == "large values" })
+    #expect(try !adds(store).preimages.contains { $0.name == "large values" })
   }
 
   @Test func uploadsAreMetadata() throws {
     let test = try TestStore(CheckFixture.model)
-    let staged = try test.store.stageData { writer in try writer.append(Data(repeating: 1, count: 2_000_000)) }
+    let staged = try test.store.stageBlob { writer in try writer.append(Data(repeating: 1, count: 2_000_000)) }
     let deep = try test.store.deepStatistics()
-    let uploads = try #require(deep.areas.first { $0.name == "uploads" })
+    let uploads = try #require(deep.spaceUsage.first { $0.name == "uploads" })
     #expect(uploads.kind == .metadata && uploads.byteCount > 2_000_000)
     withExtendedLifetime(staged) {}
   }
@@ -261,7 +261,7 @@ import Testing
     chmod(path, 0o600)
     guard let store = try? ObjectStore.open(at: test.path) else { return }
     defer { store.close() }
-    let error = expectError(.damaged) { _ = try store.deepStatistics() }
+    let error = expectError(.corrupted) { _ = try store.deepStatistics() }
     #expect(error?.message.contains("`check`") == true)
   }
 }

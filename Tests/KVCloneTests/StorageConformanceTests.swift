@@ -251,7 +251,7 @@ struct StorageConformanceTests {
   func manyTables(kind: StorageKind) throws {
     let fixture = try StorageFixture(kind)
     let codes = (1...100).map { TableCode.objects(rootCode: UInt16($0)) }
-    expectError(.notAStore) { _ = try fixture.engine.openTables(codes, create: false) }
+    expectError(.invalidStore) { _ = try fixture.engine.openTables(codes, create: false) }
     let tables = try fixture.engine.openTables(codes, create: true)
     #expect(Set(tables.map(\.handle)).count == 100 && tables.map(\.code) == codes)
     try fixture.write { tx in

@@ -169,7 +169,7 @@ struct StorageFaultTests {
         faults[fired, default: 0] += 1
         #expect(thrown is any KVCloneError, "\(place): \(String(describing: thrown))")
         #expect(try sound.digest() == before, "\(place): something was committed")
-        let damages = try sound.check(CheckOptions(readData: true)).damages
+        let damages = try sound.check(CheckOptions(readData: true)).issues
         #expect(damages.isEmpty, "\(place): \(damages.prefix(3).map(\.message))")
         // The next write works, through the same store.
         if let album = try sound.objects("Album").first { try store.set(album, "tick", .integer(Int64(number))) }

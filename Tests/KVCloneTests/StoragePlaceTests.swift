@@ -30,10 +30,10 @@ struct StoragePlaceTests {
     defer { store.close() }
     #expect(store.path.hasSuffix("/real/store") && store.path.hasPrefix("/"))
     try manager.removeItem(atPath: root + "/link")
-    _ = try store.stageData { writer in try writer.append(Data(count: 5000)) }
+    _ = try store.stageBlob { writer in try writer.append(Data(count: 5000)) }
     store.close()
     try manager.createSymbolicLink(atPath: root + "/link", withDestinationPath: "real/store")
-    expectError(.notAStore) { _ = try ObjectStore.open(at: root + "/link") }
+    expectError(.invalidStore) { _ = try ObjectStore.open(at: root + "/link") }
   }
 
   @Test("the side file of another store that has the name now is not taken")
@@ -44,7 +44,7 @@ struct StoragePlaceTests {
     _ = try StagerLockFile(directory: environment.directory, beside: environment.identity)
     try FileManager.default.moveItem(atPath: root + "/store", toPath: root + "/old")
     let other = try LMDBEnvironment.create(at: root + "/store", tables: [])
-    #expect(throws: LMDBError.noStore(path: environment.directory)) {
+    #expect(throws: LMDBError.storeNotFound(path: environment.directory)) {
       _ = try StagerLockFile(directory: environment.directory, beside: environment.identity)
     }
     #expect(try !FileSystem.exists(root + "/store/stagers.lock"))

@@ -20,7 +20,7 @@ struct StoragePropertyTests {
       var tx = try fixture.begin()
       for _ in 0..<random.below(100) {
         // A hint, which changes nothing that can be seen.
-        if random.chance(in: 20) { tx.keepPlaces(in: random.chance(in: 2) ? [] : Array(fixture.tables.dropLast())) }
+        if random.chance(in: 20) { tx.retainCursors(in: random.chance(in: 2) ? [] : Array(fixture.tables.dropLast())) }
         try Self.change(&tx, fixture.tables, &model, &random)
         if random.chance(in: 10) { try Self.compare(tx, fixture.tables, model, &random, seed) }
       }

@@ -62,7 +62,7 @@ final class StorageRoomTests {
     let kept = try store.createSnapshot(named: "kept")
     let writes: [@Sendable () throws -> Void] = [
       { _ = try store.clone([folder]) },
-      { _ = try store.stageData { writer in try writer.append(data) } },
+      { _ = try store.stageBlob { writer in try writer.append(data) } },
       {
         try store.createSnapshot(named: "one", expiresAt: Date(timeIntervalSinceNow: -1))
         try store.deleteSnapshot(named: "one")
@@ -258,7 +258,7 @@ final class StorageRoomTests {
         }
       }
     }
-    #expect(try store.check().damages.isEmpty)
+    #expect(try store.check().issues.isEmpty)
   }
 
   @Test("pages that can be used again are room")
@@ -342,7 +342,7 @@ final class StorageRoomTests {
   }
 
   private func expectSound() throws {
-    let damages = try store.check().damages
+    let damages = try store.check().issues
     #expect(damages.isEmpty, "\(damages.prefix(3).map(\.message))")
     #expect(try environment.auditPages().isConsistent)
   }

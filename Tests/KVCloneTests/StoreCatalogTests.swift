@@ -43,7 +43,7 @@ struct StoreCatalogTests {
         seed: ValueEnvelope.seed(tableCode: .metadata, key: key))
     }
     #expect(isChanged)
-    expectError(.damaged) {
+    expectError(.corrupted) {
       _ = try ObjectStore.assemble(engine, path: "engine", model: nil, options: StoreOptions())
     }
   }

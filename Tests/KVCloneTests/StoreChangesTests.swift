@@ -93,7 +93,7 @@ import Testing
       _ = try await iterator.next()
       Issue.record("nothing was thrown")
     } catch {
-      #expect(error.kind == .historyOff)
+      #expect(error.kind == .historyDisabled)
     }
   }
 

@@ -20,7 +20,7 @@ import Testing
     #expect(StoreError(.commitFailed(outcome: .notCommitted, errno: EIO)).kind == .io)
     for outcome in [LMDBCommitOutcome.committed, .unknown] {
       for code in [EIO, ENOSPC] {
-        #expect(StoreError(.commitFailed(outcome: outcome, errno: code)).kind == .commitUnknown)
+        #expect(StoreError(.commitFailed(outcome: outcome, errno: code)).kind == .commitOutcomeUnknown)
       }
     }
   }
@@ -41,13 +41,13 @@ import Testing
       try bytes.withUnsafeBytes { try record.setVariable(title, $0) }
     }
     let name = "Item/\(item.serial)"
-    let damaged = expectError(.damaged) { _ = try fixture.store.value(item, "title") }
+    let damaged = expectError(.corrupted) { _ = try fixture.store.value(item, "title") }
     #expect(damaged?.object == name && damaged?.entity == "Item", "\(damaged?.message ?? "")")
     let position = expectError(.invalidIndex) { try fixture.store.link(item, "tags", [fixture.tag], at: 0) }
     #expect(position?.object == name)
     // Of bytes that cannot be trusted nobody knows it.
     try fixture.tamper(record: item, sealed: false) { $0[30] ^= 1 }
-    let unread = expectError(.damaged) { _ = try fixture.store.value(item, "title") }
+    let unread = expectError(.corrupted) { _ = try fixture.store.value(item, "title") }
     #expect(unread?.object == "Thing/\(item.serial)")
   }
 }

@@ -75,7 +75,7 @@ struct StoreFormatTests {
           damaged[offset] ^= 0x10
           try store.overwrite(table, key, damaged)
           let report = try store.check(CheckOptions(readData: true))
-          #expect(!report.damages.isEmpty, "table \(table.code), byte \(offset) of \(value.count)")
+          #expect(!report.issues.isEmpty, "table \(table.code), byte \(offset) of \(value.count)")
         }
         try store.overwrite(table, key, value)
       }
@@ -88,9 +88,9 @@ struct StoreFormatTests {
     let table = try #require(store.schema.tables.objects[ids[0].rootCode])
     let rows = try store.rows(table)
     try store.overwrite(table, rows[20].key, rows[21].value)
-    expectError(.damaged) { _ = try store.value(ids[20], "name") }
+    expectError(.corrupted) { _ = try store.value(ids[20], "name") }
     #expect(try store.value(ids[21], "name") == nil)
-    #expect(try !store.check().damages.isEmpty)
+    #expect(try !store.check().issues.isEmpty)
   }
 
   @Test("damage is a typed error of every reader and every change, and never a trap")
@@ -99,12 +99,12 @@ struct StoreFormatTests {
     let (key, value) = try store.rows(table)[5]
     for length in [0, 1, 8, 20, value.count - 1] {
       try store.overwrite(table, key, Array(value[..<length]))
-      expectError(.damaged) { _ = try store.object(ids[5]) }
-      expectError(.damaged) { _ = try store.members(ids[5], "items") }
-      expectError(.damaged) { try store.set(ids[5], "name", "x") }
-      expectError(.damaged) { try store.link(ids[5], "items", [ids[6]]) }
-      expectError(.damaged) { try store.delete([ids[5]]) }
-      expectError(.damaged) { _ = try store.objects("Item") }
+      expectError(.corrupted) { _ = try store.object(ids[5]) }
+      expectError(.corrupted) { _ = try store.members(ids[5], "items") }
+      expectError(.corrupted) { try store.set(ids[5], "name", "x") }
+      expectError(.corrupted) { try store.link(ids[5], "items", [ids[6]]) }
+      expectError(.corrupted) { try store.delete([ids[5]]) }
+      expectError(.corrupted) { _ = try store.objects("Item") }
     }
     try store.overwrite(table, key, value)
     try checked(store)
@@ -134,7 +134,7 @@ struct StoreFormatTests {
     defer { try? FileManager.default.removeItem(atPath: root) }
     let environment = try LMDBEnvironment.create(at: root + "/s", tables: ["a"], options: LMDBOptions())
     environment.close()
-    expectError(.notAStore) { _ = try ObjectStore.open(at: root + "/s") }
+    expectError(.invalidStore) { _ = try ObjectStore.open(at: root + "/s") }
   }
 }
 

@@ -70,7 +70,7 @@ struct StoreTests {
     let root = try temporaryDirectory()
     defer { try? FileManager.default.removeItem(atPath: root) }
     let path = root + "/missing.kvclone"
-    expectError(.noStore) { _ = try ObjectStore.open(at: path) }
+    expectError(.storeNotFound) { _ = try ObjectStore.open(at: path) }
     #expect(!FileManager.default.fileExists(atPath: path))
     let store = try ObjectStore.open(at: path, model: library())
     defer { store.close() }
@@ -88,7 +88,7 @@ struct StoreTests {
     let test = try TestStore(library())
     test.store.close()
     try FileManager.default.createSymbolicLink(atPath: root + "/link", withDestinationPath: test.path)
-    expectError(.notAStore) { _ = try ObjectStore.open(at: root + "/link") }
+    expectError(.invalidStore) { _ = try ObjectStore.open(at: root + "/link") }
   }
 
   @Test("a store opens without its model's file, and holds it whole")

@@ -48,7 +48,7 @@ func temporaryDirectory() throws -> String {
 /// Checks the whole store: by its own check, and through the public interface alone, where every link has to have its
 /// other side, every count has to be right and no link may dangle.
 func checked(_ store: ObjectStore, sourceLocation: SourceLocation = #_sourceLocation) throws {
-  let damages = try store.check().damages
+  let damages = try store.check().issues
   #expect(damages.isEmpty, "\(damages.prefix(5).map(\.message))", sourceLocation: sourceLocation)
   let problems = try store.linkProblems()
   #expect(problems.isEmpty, "\(problems.prefix(5))", sourceLocation: sourceLocation)

@@ -187,7 +187,7 @@ struct StoreTransactionTests {
     theirs["value"] = 20
     #expect(mine.hasChanges && mine["value"] == 10)
     try store.write { [theirs] tx in try tx.save(theirs, ifUnchanged: true) }
-    let error = expectError(.changedSince) { try store.write { [mine] tx in try tx.save(mine, ifUnchanged: true) } }
+    let error = expectError(.staleObject) { try store.write { [mine] tx in try tx.save(mine, ifUnchanged: true) } }
     #expect(error?.object == "Counter/1" && error?.entity == "Counter")
     #expect(try store.value(id, "value") == 20)
     // Not asked to, the last one wins.
@@ -216,14 +216,14 @@ struct StoreTransactionTests {
     let ids = try store.insert("Counter", count: 2)
     var read = try store.object(ids[0])
     read["value"] = 5
-    expectError(.changedSince) {
+    expectError(.staleObject) {
       try store.write { [read] tx in
         try tx.set(ids[0], "value", 2)
         try tx.save(read, ifUnchanged: true)
       }
     }
     try store.setToOne(ids[1], "twin", ids[0])
-    expectError(.changedSince) { try store.write { [read] tx in try tx.save(read, ifUnchanged: true) } }
+    expectError(.staleObject) { try store.write { [read] tx in try tx.save(read, ifUnchanged: true) } }
     #expect(try store.value(ids[0], "value") == 0)
     try checked(store)
   }

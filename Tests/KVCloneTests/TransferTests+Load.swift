@@ -165,20 +165,20 @@ struct TransferTests {
       ([#"{"id":"A/1","relationships":{"friends":["A/2"]}}"#, #"{"id":"A/2"}"#], nil),
       (
         [#"{"id":"A/1","relationships":{"friends":["A/2"]}}"#, #"{"id":"A/2","relationships":{"friends":[]}}"#],
-        TransferError.Kind.disagreement
+        TransferError.Kind.inverseMismatch
       ),
       ([#"{"id":"A/1","relationships":{"spouse":"A/1"}}"#], nil),
       (
         [
           #"{"id":"A/1","relationships":{"spouse":"A/3"}}"#, #"{"id":"A/2","relationships":{"spouse":"A/3"}}"#,
           #"{"id":"A/3"}"#,
-        ], .disagreement
+        ], .inverseMismatch
       ),
       (
         [
           #"{"id":"A/1","relationships":{"next":"A/3"}}"#, #"{"id":"A/2","relationships":{"next":"A/3"}}"#,
           #"{"id":"A/3"}"#,
-        ], .disagreement
+        ], .inverseMismatch
       ),
       ([#"{"id":"A/1","relationships":{"next":"A/1","previous":"A/1"}}"#], nil),
     ] as [([String], TransferError.Kind?)] {

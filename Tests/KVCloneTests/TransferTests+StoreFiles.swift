@@ -18,7 +18,7 @@ struct TransferStoreFileTests {
   init() throws {
     test = try TestStore(Self.model)
     // So that the side file of uploads is open, too.
-    _ = try test.store.stageData { writer in try writer.append(Data(count: 100_000)) }
+    _ = try test.store.stageBlob { writer in try writer.append(Data(count: 100_000)) }
   }
 
   /// The locks that LMDB holds on its lock file, as the kernel lists them.

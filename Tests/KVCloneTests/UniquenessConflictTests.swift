@@ -318,7 +318,7 @@ struct UniquenessConflictTests {
     hooks.willSave = { tx, id in
       if try tx.value(id, "memo") != .string("saved") { try tx.set(id, "memo", "saved") }
     }
-    hooks.validateForDelete = { _, _ in throw LifecycleRefusal("must stay") }
+    hooks.validateForDelete = { _, _ in throw LifecycleRejection("must stay") }
     try store.register(hooks, for: "Person")
     let token = try store.currentToken()
     try store.merge(.mergeByPropertyObjectTrump) { try $0.insert("Person", ["code": 1, "name": "x"]) }
@@ -327,7 +327,7 @@ struct UniquenessConflictTests {
     #expect(transaction.insertedCount == 0 && transaction.updatedCount == 1 && transaction.deletedCount == 0)
     let other = try store.insert("Person", ["code": 2])
     #expect(
-      expectIssues { try store.merge(.overwrite) { try $0.set(other, "code", 1) } } == ["refusedByHook Person."])
+      expectIssues { try store.merge(.overwrite) { try $0.set(other, "code", 1) } } == ["rejectedByHook Person."])
     try checked(store)
   }
 

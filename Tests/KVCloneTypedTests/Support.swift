@@ -21,7 +21,7 @@ final class Notebook {
 
 /// Checks the whole store.
 func checked(_ store: ObjectStore, sourceLocation: SourceLocation = #_sourceLocation) throws {
-  let damages = try store.check().damages
+  let damages = try store.check().issues
   #expect(damages.isEmpty, "\(damages.prefix(5).map(\.message))", sourceLocation: sourceLocation)
 }
 

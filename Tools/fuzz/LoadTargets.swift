@@ -55,7 +55,7 @@ private let loadSeeds: [[UInt8]] = [
   }
   do {
     let report = try store.check(CheckOptions(readData: true))
-    if let damage = report.damages.first { fail("a load leaves damage: \(damage.message)") }
+    if let damage = report.issues.first { fail("a load leaves damage: \(damage.message)") }
     _ = try store.dump { _ in }
   } catch {
     fail("a store cannot be read after a load: \(error)")

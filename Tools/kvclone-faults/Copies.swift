@@ -38,7 +38,7 @@ struct Copies: Sendable {
     case .increment: try store.backup(to: path(copy), options: BackupOptions(since: Self.base))
     case .restored: try ObjectStore.restore(from: path(.backup), to: path(copy))
     case .chained: try ObjectStore.restore(from: [path(.backup), path(.increment)], to: path(copy))
-    case .file: try store.snapshotFile(to: path(copy))
+    case .file: try store.reflinkCopy(to: path(copy))
     case .compacted:
       let result = try store.backup(to: path(copy), options: BackupOptions(finishesMigration: true))
       guard result.renewedCount > 0 || store.model.versionIdentifier == WorkloadModel.versions[0].versionIdentifier
@@ -100,7 +100,7 @@ struct CopyVerifier {
       throw Finding("an increment was opened as a store")
     }
     let report = try ObjectStore.check(at: copies.path(copy), options: CheckOptions(readData: true))
-    if let damage = report.damages.first {
+    if let damage = report.issues.first {
       throw Finding("check of the \(copy) says \(damage.kind.rawValue): \(damage.message)")
     }
     let store = try ObjectStore.open(

@@ -62,7 +62,7 @@ final class DamageSubject: Sendable {
     try WorkerRun.sound(context, root: root, arguments: ["--commits", "\(last)"])
     var options = workload.options()
     // Without the log, the data file is all there is.
-    options.usesCommitLog = false
+    options.journalMode = .copyOnWrite
     options.tracksHistory = true
     let store = try ObjectStore.open(at: root + "/store", options: options)
     defer { store.close() }

@@ -149,7 +149,7 @@ struct DiskFiller {
 
   private func verify(_ store: ObjectStore, _ when: String) throws {
     _ = try StoreDigest.content(of: store)
-    if let damage = try store.check(CheckOptions(readData: true)).damages.first {
+    if let damage = try store.check(CheckOptions(readData: true)).issues.first {
       throw Finding("\(when), check says \(damage.kind.rawValue): \(damage.message)")
     }
   }

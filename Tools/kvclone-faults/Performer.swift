@@ -39,7 +39,7 @@ final class Performer {
     case "open":
       var options = StoreOptions()
       options.isReadOnly = word == "readonly"
-      options.usesCommitLog = word == "log"
+      options.journalMode = word == "log" ? .writeAheadLog : .copyOnWrite
       store = try ObjectStore.open(at: path, options: options)
     case "close":
       snapshot?.close()
@@ -68,7 +68,7 @@ final class Performer {
     case "tags": return try tags(required())
     case "digest": return try StoreDigest.content(of: required()).digest
     case "check":
-      let damages = try required().check(CheckOptions(readData: true)).damages
+      let damages = try required().check(CheckOptions(readData: true)).issues
       return damages.first.map { "damaged \($0.kind.rawValue): \($0.message)" } ?? "clean"
     case "size":
       let attributes = try FileManager.default.attributesOfItem(atPath: path + "/data.mdb")

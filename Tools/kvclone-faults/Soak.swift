@@ -32,7 +32,7 @@ struct Soak {
     // Long enough for a stuck reader to keep many pages (some ten megabytes a second), short enough for some of them in each third.
     let age = Duration.milliseconds(min(10_000, max(500, seconds * 1000 / 30)))
     var options = StoreOptions()
-    options.usesCommitLog = usesCommitLog
+    options.journalMode = usesCommitLog ? .writeAheadLog : .copyOnWrite
     options.pinnedSnapshotMaximumAge = hasPolicy ? age : nil
     let store = try ObjectStore.create(at: path, model: SoakLoad.model, options: options)
     defer { store.close() }
@@ -70,7 +70,7 @@ struct Soak {
     if hasPolicy, evicted < 3 { return "only \(evicted) stuck readers were evicted" }
     if let left = try store.snapshots().first { return "the snapshot \(left.name) is left" }
     let report = try store.check(CheckOptions(readData: true))
-    if let damage = report.damages.first { return "check: \(damage.message)" }
+    if let damage = report.issues.first { return "check: \(damage.message)" }
     return plateau(samples)
   }
 

@@ -40,7 +40,7 @@ final class SoakLoad: Sendable {
 
   private init(_ options: Options) throws {
     var opening = StoreOptions()
-    opening.usesCommitLog = options.flags.contains("--commit-log")
+    opening.journalMode = options.flags.contains("--commit-log") ? .writeAheadLog : .copyOnWrite
     // Sixteen tasks take turns; none shall give up because the machine is slow.
     opening.busyTimeout = .seconds(120)
     store = try ObjectStore.open(at: try options.text("--root"), options: opening)

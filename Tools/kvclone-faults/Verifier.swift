@@ -114,9 +114,9 @@ struct Verifier {
 
   private func check(_ store: ObjectStore, _ when: String, readsData: Bool) throws {
     let report = try store.check(CheckOptions(readData: readsData))
-    guard let damage = report.damages.first else { return }
+    guard let damage = report.issues.first else { return }
     throw Finding(
-      "\(when), check says \(report.damages.count) damages, first \(damage.kind.rawValue): \(damage.message)")
+      "\(when), check says \(report.issues.count) damages, first \(damage.kind.rawValue): \(damage.message)")
   }
 
   private func verifyFiles(_ root: String) throws {
@@ -146,7 +146,7 @@ extension Verifier {
       let parts = line.split(separator: " ", maxSplits: 2)
       guard parts.count == 3, let acknowledged = Int(parts[0]) else { return }
       let copied = parts[1] == "-" ? [] : parts[1].split(separator: ",").map(String.init)
-      // Damage can also make a process run in circles: the kernel ends it then, and the campaign sees the signal.
+      // IntegrityIssue can also make a process run in circles: the kernel ends it then, and the campaign sees the signal.
       alarm(VerifyServer.secondsPerImage)
       switch verify(root: String(parts[2]), acknowledged: acknowledged, copied: Set(copied)) {
       case .success(let commit): Worker.say("sound \(commit)")

@@ -104,7 +104,7 @@ struct Worker {
   /// Whether a commit took place that ended in an error; where its outcome was unknown, the store is opened anew to find
   /// out.
   private func hasHappened(_ number: Int, despite error: any Error, _ store: inout ObjectStore) throws -> Bool {
-    if (error as? StoreError)?.kind == .commitUnknown {
+    if (error as? StoreError)?.kind == .commitOutcomeUnknown {
       store.close()
       store = try reopen(after: number)
     } else if workload.kind(number).isMigration {

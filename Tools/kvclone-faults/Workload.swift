@@ -71,9 +71,9 @@ struct Workload: Sendable {
   func options() -> StoreOptions {
     var options = StoreOptions()
     options.spillBudget = Self.spillBudget
-    options.usesCommitLog = usesCommitLog
+    options.journalMode = usesCommitLog ? .writeAheadLog : .copyOnWrite
     // So that it is full, and begins anew, in the course of the workload.
-    options.commitLogLimit = 0
+    options.walSizeLimit = 0
     // So that some go when another one is made; and whatever day it is.
     options.snapshotRetention = SnapshotRetention(last: 2, hourly: 0, daily: 0, weekly: 0)
     return options
@@ -173,7 +173,7 @@ struct Workload: Sendable {
     let projects = try store.read { try Workload.ids(of: "Project", in: $0) }
     guard let project = random.element(projects) else { return try changes(number, store, random) }
     var later = random
-    let staged = try store.stageData { writer in
+    let staged = try store.stageBlob { writer in
       for length in lengths { try writer.append(Workload.bytes(length, &later)) }
     }
     try store.write(label: "use staged data") { transaction in

@@ -71,7 +71,7 @@ struct BackupCommand: ToolCommand {
     if reflink {
       let result = try Interruption.cancelling(cancellation.cancel) {
         defer { bar.finish() }
-        return try store.snapshotFile(to: destination, progress: bar.update, cancellation: cancellation)
+        return try store.reflinkCopy(to: destination, progress: bar.update, cancellation: cancellation)
       }
       return try BackupReport(destination, result).write(global)
     }
@@ -185,7 +185,7 @@ private struct BackupReport {
   let isReflink: Bool
   let duration: Duration
   var pageCount: Int?
-  var copyReason: FileSnapshotResult.CopyReason?
+  var copyReason: ReflinkResult.CopyReason?
   var lockDuration: Duration?
   /// The file's bytes before it was compacted.
   var bytesBefore: UInt64?
@@ -219,7 +219,7 @@ private struct BackupReport {
     return (1 - Double(byteCount) / Double(bytesBefore)) * 100
   }
 
-  init(_ path: String, _ result: FileSnapshotResult) {
+  init(_ path: String, _ result: ReflinkResult) {
     verb = result.isReflink ? "sharing blocks with" : "copied to"
     self.path = path
     byteCount = result.byteCount

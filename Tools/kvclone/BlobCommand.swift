@@ -110,7 +110,7 @@ struct BlobCommand: ParsableCommand {
         try transaction.checkIsBinary(object, attribute)
         return object
       }
-      let staged = try store.stageData { writer in
+      let staged = try store.stageBlob { writer in
         while let data = try next() { try writer.append(data) }
       }
       try store.write(label: "blob put") { transaction in try transaction.setData(object, attribute, staged) }

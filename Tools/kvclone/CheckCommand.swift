@@ -18,24 +18,24 @@ struct CheckCommand: ToolCommand {
     if global.json {
       try output.json { write(report, &$0) }
     } else {
-      for damage in report.damages {
+      for damage in report.issues {
         try output.paragraph(Self.line(damage))
       }
-      let count = Text.count(report.damages.count, "damage")
+      let count = Text.count(report.issues.count, "damage")
       let verdict = report.isClean ? "ok" : report.isTruncated ? "more than \(count)" : count
       try output.line(
         "\(verdict): \(Text.count(report.objectCount, "object")), \(Text.count(report.pageCount, "page"))")
       try output.flush()
-      if !report.damages.isEmpty { global.note("kvclone: \(Self.advice(report))") }
+      if !report.issues.isEmpty { global.note("kvclone: \(Self.advice(report))") }
     }
-    if !report.damages.isEmpty { throw ExitCode(Failure.Code.damaged) }
+    if !report.issues.isEmpty { throw ExitCode(Failure.Code.corrupted) }
   }
 
   private static func advice(_ report: CheckReport) -> String {
-    if report.damages.allSatisfy(\.isDerived) {
+    if report.issues.allSatisfy(\.isDerived) {
       return "the objects are intact: `kvclone repair --yes` makes the rest anew"
     }
-    if report.damages.allSatisfy({ $0.kind == .pageLeak }) {
+    if report.issues.allSatisfy({ $0.kind == .pageLeak }) {
       return "nothing is lost: `kvclone compact -o DEST` makes a sound copy"
     }
     return "restore a backup, or bring over what is readable with `kvclone salvage -o NEW`"
@@ -43,16 +43,16 @@ struct CheckCommand: ToolCommand {
 
   private func write(_ report: CheckReport, _ json: inout JSONWriter) {
     json.beginObject()
-    json.member("ok", report.damages.isEmpty)
+    json.member("ok", report.issues.isEmpty)
     json.member("objects", report.objectCount)
     json.member("pages", report.pageCount)
-    json.damages(report.damages)
+    json.damages(report.issues)
     json.member("truncated", report.isTruncated)
     json.endObject()
   }
 
   /// A damage for people.
-  static func line(_ damage: Damage) -> String {
+  static func line(_ damage: IntegrityIssue) -> String {
     let place = [damage.object, damage.property, damage.page.map { "page \($0)" }].compactMap { $0 }
     let prefix = place.isEmpty ? "" : place.joined(separator: " ") + ": "
     return "\(damage.kind.rawValue): \(prefix)\(damage.message)"
@@ -61,7 +61,7 @@ struct CheckCommand: ToolCommand {
 
 extension JSONWriter {
   /// Damages for programs, under "damages".
-  mutating func damages(_ damages: [Damage]) {
+  mutating func damages(_ damages: [IntegrityIssue]) {
     list("damages", damages) { json, damage in
       json.finding(
         damage.kind.rawValue, object: damage.object, property: damage.property, page: damage.page,

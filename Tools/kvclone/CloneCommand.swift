@@ -174,7 +174,7 @@ struct CloneCommand: ToolCommand {
         plan = try store.planClone(roots, options: options)
       }
       progress.finish()
-      try report(plan, try rootNames(roots, store, snapshot), try names(plan.touched, other ?? store))
+      try report(plan, try rootNames(roots, store, snapshot), try names(plan.affectedObjectIDs, other ?? store))
       if plan.errorCount > 0 { throw ExitCode(Failure.Code.failure) }
     } else {
       let result: CloneResult
@@ -193,7 +193,7 @@ struct CloneCommand: ToolCommand {
       }
       progress.finish()
       try report(
-        result, try names(result.roots, other ?? store), try names(result.touched, other ?? store),
+        result, try names(result.roots, other ?? store), try names(result.affectedObjectIDs, other ?? store),
         deleted: try names(result.deletedRoots, other ?? store))
     }
   }
@@ -204,7 +204,7 @@ struct CloneCommand: ToolCommand {
     do throws(StoreError) {
       return try ObjectStore.open(at: into)
     } catch {
-      if error.kind == .noStore {
+      if error.kind == .storeNotFound {
         throw Failure(
           "invalidDestination",
           "--into \(into) names nothing to clone into; create that store with `kvclone init`, or check the path")
@@ -279,7 +279,7 @@ struct CloneCommand: ToolCommand {
     global.note(
       "cloned \(Text.count(result.objectCount, "object")) in \(Text.seconds(result.duration.inSeconds)): "
         + "\(Text.bytes(result.bytesWritten)) written, \(copied)\(Text.bytes(result.bytesShared)) shared, "
-        + "\(Text.count(result.touchedCount, "other object")) changed")
+        + "\(Text.count(result.affectedObjectCount, "other object")) changed")
     try output.flush()
   }
 
@@ -289,7 +289,7 @@ struct CloneCommand: ToolCommand {
       return try output.json { json in
         json.beginObject()
         json.cloneFacts(
-          objects: plan.objectCount, counts: plan.counts, touchedCount: plan.touchedCount, touched: touched,
+          objects: plan.objectCount, counts: plan.counts, affectedObjectCount: plan.affectedObjectCount, touched: touched,
           blobsShared: plan.blobsShared, bytes: (plan.bytesShared, plan.bytesCopied, plan.bytesWritten),
           duration: plan.duration)
         json.member("committed", false)
@@ -308,7 +308,7 @@ struct CloneCommand: ToolCommand {
     let copied = plan.bytesCopied > 0 ? "copy \(Text.bytes(plan.bytesCopied)), " : ""
     try output.line(
       "would write \(Text.bytes(plan.bytesWritten)), \(copied)share \(Text.bytes(plan.bytesShared)), "
-        + "and change \(Text.count(plan.touchedCount, "other object"))")
+        + "and change \(Text.count(plan.affectedObjectCount, "other object"))")
     try output.line("would hold the write lock for about \(Text.seconds(plan.estimatedLockDuration.inSeconds))")
     try output.write(ClonePlanText.tree(plan, roots: roots, Style(global)))
     try output.reasons(plan.errors, count: plan.errorCount)
@@ -338,7 +338,7 @@ extension JSONWriter {
     member("root", roots.first)
     member("roots", roots)
     cloneFacts(
-      objects: result.objectCount, counts: result.counts, touchedCount: result.touchedCount, touched: touched,
+      objects: result.objectCount, counts: result.counts, affectedObjectCount: result.affectedObjectCount, touched: touched,
       blobsShared: result.blobsShared, bytes: (result.bytesShared, result.bytesCopied, result.bytesWritten),
       duration: result.duration)
     member("committed", true)
@@ -350,7 +350,7 @@ extension JSONWriter {
   }
 
   fileprivate mutating func cloneFacts(
-    objects: Int, counts: [String: Int], touchedCount: Int, touched: [String], blobsShared: Int,
+    objects: Int, counts: [String: Int], affectedObjectCount: Int, touched: [String], blobsShared: Int,
     bytes: (shared: UInt64, copied: UInt64, written: UInt64), duration: Duration
   ) {
     member("objects", objects)

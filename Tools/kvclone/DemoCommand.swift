@@ -39,7 +39,7 @@ struct DemoCommand: ToolCommand {
     let names = try store.read { transaction in
       (
         source: try transaction.name(of: source), clone: try transaction.name(of: result.root),
-        touched: try result.touched.map { try transaction.name(of: $0) }
+        touched: try result.affectedObjectIDs.map { try transaction.name(of: $0) }
       )
     }
     let output = Output()

@@ -71,7 +71,7 @@ struct DemoReport {
     let after = facts.after?.fileBytes ?? 0
     let growth = after >= before ? after - before : 0
     let rows = [
-      ("objects", "\(result.objectCount) cloned, \(result.touchedCount) others changed (tags and the owner)"),
+      ("objects", "\(result.objectCount) cloned, \(result.affectedObjectCount) others changed (tags and the owner)"),
       ("pictures", "\(result.blobsShared) shared: \(Text.bytes(result.bytesShared)) not copied"),
       ("written", "\(Text.bytes(result.bytesWritten)) of records and lists"),
       ("file", "\(Text.bytes(before)) before, \(Text.bytes(after)) after (+ \(Text.bytes(growth)))"),

@@ -8,7 +8,7 @@ struct Failure: Error {
     static let failure: Int32 = 1
     /// Finished, and some items could not be read.
     static let unreadable: Int32 = 3
-    static let damaged: Int32 = 4
+    static let corrupted: Int32 = 4
     static let different: Int32 = 5
     static let noStore: Int32 = 10
     static let busy: Int32 = 11
@@ -86,7 +86,7 @@ struct Failure: Error {
     case let error as any KVCloneError:
       let code =
         switch error.kindName {
-        case "noStore": Code.noStore
+        case "noStore": Code.storeNotFound
         case "busy", "readersFull": Code.busy
         case "cancelled": Code.interrupted
         default: Code.failure

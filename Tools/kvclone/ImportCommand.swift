@@ -150,7 +150,7 @@ struct ImportCommand: ToolCommand {
       if !report.modelOmissions.isEmpty {
         try output.line("not in the database's model: \(report.modelOmissions.joined(separator: ", ")) (use --model)")
       }
-      for item in report.leftOut {
+      for item in report.omissions {
         try output.line("left out: \(item.name): \(item.reason)")
       }
     }
@@ -201,7 +201,7 @@ struct ImportCommand: ToolCommand {
     json.endArray()
     json.key("leftOut")
     json.beginArray()
-    for item in report.leftOut {
+    for item in report.omissions {
       json.beginObject()
       json.member("name", item.name)
       json.member("reason", item.reason)

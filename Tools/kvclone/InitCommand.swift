@@ -30,7 +30,7 @@ struct InitCommand: ToolCommand {
     let loaded = try ManagedObjectModel.load(contentsOf: model, version: modelVersion)
     for warning in loaded.warnings { global.note("kvclone: warning: \(warning)") }
     var options = StoreOptions()
-    options.usesCopyOnWrite = copyOnWrite
+    options.usesBtrfsCopyOnWrite = copyOnWrite
     let store = try Interruption.uninterrupted {
       try ObjectStore.create(at: path, model: loaded.model, options: options)
     }

@@ -80,7 +80,7 @@ struct MigrateCommand: ToolCommand {
       }
       try tell(report)
     } catch let error as StoreError {
-      guard error.kind == .notInferable,
+      guard error.kind == .mappingRequired,
         let plan = try? ObjectStore.planMigration(at: path, to: loaded.model, migration: options)
       else { throw error }
       var failure = Failure(error)

@@ -25,23 +25,23 @@ struct RepairCommand: ToolCommand {
       try output.json { json in
         json.beginObject()
         json.member("ok", report.after.isClean)
-        json.member("repaired", report.commit == nil ? 0 : report.before.damages.count)
+        json.member("repaired", report.commit == nil ? 0 : report.before.issues.count)
         json.member("indexEntries", report.indexEntryCount)
         if let commit = report.commit { json.member("commit", commit) }
         json.member("objects", report.after.objectCount)
-        json.damages(report.after.damages)
+        json.damages(report.after.issues)
         json.endObject()
       }
     } else if !global.quiet || !report.after.isClean {
-      for damage in report.after.damages { try output.paragraph(CheckCommand.line(damage)) }
+      for damage in report.after.issues { try output.paragraph(CheckCommand.line(damage)) }
       if let commit = report.commit {
-        try output.line("repaired \(Text.count(report.before.damages.count, "damage")) in commit \(commit)")
+        try output.line("repaired \(Text.count(report.before.issues.count, "damage")) in commit \(commit)")
       }
-      let verdict = report.after.isClean ? "ok" : Text.count(report.after.damages.count, "damage")
+      let verdict = report.after.isClean ? "ok" : Text.count(report.after.issues.count, "damage")
       try output.line("\(verdict): \(Text.count(report.after.objectCount, "object"))")
       try output.flush()
     }
-    if !report.after.isClean { throw ExitCode(Failure.Code.damaged) }
+    if !report.after.isClean { throw ExitCode(Failure.Code.corrupted) }
   }
 
   /// Tells what would be done, which is wrong usage where there is something to do: a script has to say that it means it.
@@ -55,17 +55,17 @@ struct RepairCommand: ToolCommand {
         json.beginObject()
         json.member("ok", report.isClean)
         json.member("objects", report.objectCount)
-        json.damages(report.damages)
+        json.damages(report.issues)
         json.endObject()
       }
     } else {
-      for damage in report.damages { try output.paragraph(CheckCommand.line(damage)) }
+      for damage in report.issues { try output.paragraph(CheckCommand.line(damage)) }
       if report.isClean { try output.line("ok: \(Text.count(report.objectCount, "object")), nothing to repair") }
       try output.flush()
     }
     if report.isClean { return }
     throw Failure(
       usage:
-        "\(Text.count(report.damages.count, "damage")) would be repaired, the objects are intact; give --yes to do it")
+        "\(Text.count(report.issues.count, "damage")) would be repaired, the objects are intact; give --yes to do it")
   }
 }

@@ -97,7 +97,7 @@ struct SalvageCommand: ToolCommand {
       json.member("breaksRule", loss.breaksRule)
     }
     json.member("truncated", report.isTruncated)
-    json.member("damagedPages", report.damagedPageCount)
+    json.member("damagedPages", report.corruptedPageCount)
     json.member("snapshotsLeft", report.snapshotCount)
     json.member("historyLeft", report.hadHistory)
     json.member("commit", report.commit)

@@ -47,7 +47,7 @@ extension JSONWriter {
       json.member("objects", entity.objectCount)
       json.member("bytes", entity.byteCount)
       json.member("meanBytes", entity.meanByteCount)
-      json.member("largeValues", entity.largeValueCount)
+      json.member("largeValues", entity.blobCount)
     }
     list("relationships", deep.relationships) { json, relationship in
       json.member("entity", relationship.entity)
@@ -58,7 +58,7 @@ extension JSONWriter {
       json.member("lists", relationship.chunkedListCount)
       json.member("listBytes", relationship.chunkBytes)
     }
-    list("largeValues", deep.largeValues) { json, value in
+    list("largeValues", deep.blobs) { json, value in
       json.member("entity", value.entity)
       json.member("attribute", value.attribute)
       json.member("values", value.count)
@@ -80,12 +80,12 @@ extension JSONWriter {
       json.member("entries", index.entryCount)
       json.member("bytes", index.byteCount)
     }
-    list("previousStates", deep.previousStates) { json, area in
+    list("previousStates", deep.preimages) { json, area in
       json.member("of", area.name)
       json.member("entries", area.count)
       json.member("bytes", area.byteCount)
     }
-    list("fill", deep.fills) { json, fill in
+    list("fill", deep.pageUtilization) { json, fill in
       json.member("name", fill.name)
       json.member("pages", fill.pageCount)
       json.member("contentBytes", fill.contentBytes)
@@ -95,7 +95,7 @@ extension JSONWriter {
     }
     member("fragmentation", deep.fragmentation)
     member("compactionSavings", deep.compactionSavings)
-    list("areas", deep.areas) { json, area in
+    list("areas", deep.spaceUsage) { json, area in
       json.member("kind", area.kind.rawValue)
       json.member("name", area.name)
       json.member("count", area.count)

@@ -110,15 +110,15 @@ struct StatMetrics {
     family(
       "relationship_list_bytes", "Bytes of a relationship's lists outside of records.", deep.relationships, labels,
       { $0.chunkBytes })
-    addLargeValues(deep.largeValues)
+    addLargeValues(deep.blobs)
     func index(_ index: IndexStatistics) -> Labels { ["entity": index.entity, "index": index.name] }
     family("index_entries", "Entries of an index.", deep.indexes, index, { $0.entryCount })
     family("index_bytes", "Bytes of an index.", deep.indexes, index, { $0.byteCount })
     family(
       "previous_state_bytes", "Bytes of previous states, which snapshots show, by the table they are of.",
-      deep.previousStates, { ["of": $0.name] }, { $0.byteCount })
+      deep.preimages, { ["of": $0.name] }, { $0.byteCount })
     family(
-      "area_bytes", "Bytes of the file by what they serve; all together are all pages.", deep.areas,
+      "area_bytes", "Bytes of the file by what they serve; all together are all pages.", deep.spaceUsage,
       { ["area": $0.kind.rawValue, "name": $0.name] }, { $0.byteCount })
     single(
       "compaction_savings_bytes", .gauge, "About how many bytes a compact copy would save.", deep.compactionSavings)
@@ -126,7 +126,7 @@ struct StatMetrics {
     series("fragmentation_ratio", [:], String(format: "%.6f", deep.fragmentation))
   }
 
-  private mutating func addLargeValues(_ values: [LargeValueStatistics]) {
+  private mutating func addLargeValues(_ values: [BlobStatistics]) {
     if values.isEmpty { return }
     let name = "large_value_size_bytes"
     begin(name, .histogram, "Sizes of large values, each counted once however many objects have it.")
@@ -141,7 +141,7 @@ struct StatMetrics {
       series("\(name)_sum", ["entity": value.entity, "attribute": value.attribute], "\(value.byteCount)")
       series("\(name)_count", ["entity": value.entity, "attribute": value.attribute], "\(value.count)")
     }
-    func labels(_ value: LargeValueStatistics) -> Labels { ["entity": value.entity, "attribute": value.attribute] }
+    func labels(_ value: BlobStatistics) -> Labels { ["entity": value.entity, "attribute": value.attribute] }
     family("large_value_stored_bytes", "Bytes that large values take in the file.", values, labels, { $0.storedBytes })
     family("large_value_references", "Objects that have a large value.", values, labels, { $0.referenceCount })
     family("large_values_shared", "Large values that more than one object has.", values, labels, { $0.sharedCount })

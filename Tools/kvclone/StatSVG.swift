@@ -59,11 +59,11 @@ struct StatSVG {
     Self.escaped("store \(statistics.summary.uuid.uuidString), commit \(statistics.summary.commit)")
   }
 
-  private func tiles(of kind: StorageArea.Kind, in place: Treemap.Rectangle) -> String {
+  private func tiles(of kind: SpaceUsage.Kind, in place: Treemap.Rectangle) -> String {
     var tiles: [Tile] = []
     var others = Tile(name: "", count: 0, byteCount: 0)
     var otherCount = 0
-    for area in statistics.areas where area.kind == kind && area.byteCount > 0 {
+    for area in statistics.spaceUsage where area.kind == kind && area.byteCount > 0 {
       if Double(area.byteCount) < Double(total) * Self.smallest {
         otherCount += 1
         others.count += area.count
@@ -81,7 +81,7 @@ struct StatSVG {
     return svg + "</g>\n"
   }
 
-  private func drawing(of tile: Tile, _ kind: StorageArea.Kind, _ place: Treemap.Rectangle) -> String {
+  private func drawing(of tile: Tile, _ kind: SpaceUsage.Kind, _ place: Treemap.Rectangle) -> String {
     // Edges are rounded, and not widths, so that neighbours still have the same.
     let (left, top) = (Self.rounded(place.left), Self.rounded(place.top))
     let (right, bottom) = (Self.rounded(place.right), Self.rounded(place.bottom))
@@ -112,7 +112,7 @@ struct StatSVG {
     "<text x=\"\(String(format: "%.2f", x))\" y=\"\(String(format: "%.2f", y))\"\(style)>\(Self.escaped(text))</text>"
   }
 
-  private func legend(_ index: Int, _ kind: StorageArea.Kind, _ byteCount: UInt64) -> String {
+  private func legend(_ index: Int, _ kind: SpaceUsage.Kind, _ byteCount: UInt64) -> String {
     let x = 8 + Double(index % Self.legendColumns) * (Self.width - 8) / Double(Self.legendColumns)
     let y = Self.mapTop + Self.mapHeight + 10 + Double(index / Self.legendColumns) * Self.legendRow
     let text = "\(kind.title): \(Text.binary(byteCount)), \(Text.share(byteCount, total))"
@@ -155,9 +155,9 @@ struct StatSVG {
       """
   }
 
-  private static let colors: KeyValuePairs<StorageArea.Kind, (light: String, dark: String)> = [
-    .objects: ("#a6cbe8", "#1f5582"), .lists: ("#b7ddd2", "#1e6b57"), .largeValues: ("#f3c99a", "#8a5416"),
-    .indexes: ("#cfbfe6", "#573d85"), .history: ("#e9b9c4", "#86364b"), .previousStates: ("#eadf9f", "#75671a"),
+  private static let colors: KeyValuePairs<SpaceUsage.Kind, (light: String, dark: String)> = [
+    .objects: ("#a6cbe8", "#1f5582"), .lists: ("#b7ddd2", "#1e6b57"), .blobs: ("#f3c99a", "#8a5416"),
+    .indexes: ("#cfbfe6", "#573d85"), .history: ("#e9b9c4", "#86364b"), .preimages: ("#eadf9f", "#75671a"),
     .snapshots: ("#d8d08c", "#5f5510"), .provenance: ("#dfb6dc", "#74346f"), .metadata: ("#bfd3a6", "#4a6a22"),
     .overhead: ("#c9ced6", "#4a515c"), .unused: ("#e1e4e8", "#343a42"), .free: ("#f1f1ef", "#26282b"),
     .unknown: ("#ec9a8f", "#8f2a1c"),

@@ -17,9 +17,9 @@ enum StatTable {
     areas.add("all pages", ["", Text.binary(total), share(total, total)])
     text += "\n" + areas.text(style)
     text += entities(deep, style) + relationships(deep, style) + largeValues(deep, style) + indexes(deep, style)
-    if !deep.previousStates.isEmpty {
+    if !deep.preimages.isEmpty {
       var table = TextTable("PREVIOUS STATES", ["ENTRIES", "BYTES", "SHARE"])
-      for area in deep.previousStates {
+      for area in deep.preimages {
         table.add(area.name, [count(area.count), Text.binary(area.byteCount), share(area.byteCount, total)])
       }
       text += "\n" + table.text(style)
@@ -94,7 +94,7 @@ enum StatTable {
         [
           "\(entity.objectCount)", Text.binary(entity.byteCount),
           entity.objectCount == 0 ? "" : Text.binary(UInt64(entity.meanByteCount.rounded())),
-          "\(entity.largeValueCount)", share(entity.byteCount, deep.total),
+          "\(entity.blobCount)", share(entity.byteCount, deep.total),
         ])
     }
     return deep.entities.isEmpty ? "" : "\n" + table.text(style)
@@ -115,9 +115,9 @@ enum StatTable {
   }
 
   private static func largeValues(_ deep: DeepStatistics, _ style: Style) -> String {
-    if deep.largeValues.isEmpty { return "" }
+    if deep.blobs.isEmpty { return "" }
     var table = TextTable("LARGE VALUES", ["VALUES", "BYTES", "OWNERS", "SHARED", "SAVED", "SHARE"])
-    for value in deep.largeValues {
+    for value in deep.blobs {
       table.add(
         "\(value.entity).\(value.attribute)",
         [
@@ -126,7 +126,7 @@ enum StatTable {
         ])
     }
     var text = "\n" + table.text(style)
-    for value in deep.largeValues {
+    for value in deep.blobs {
       text += "\nsizes of \(value.entity).\(value.attribute)\n"
       let most = value.histogram.map(\.count).max() ?? 0
       var previous: UInt64 = 0
@@ -155,7 +155,7 @@ enum StatTable {
   private static func fills(_ deep: DeepStatistics, _ style: Style) -> String {
     let pageSize = UInt64(deep.summary.pageSize)
     var table = TextTable("PAGES OF", ["PAGES", "CONTENT", "OVERHEAD", "UNUSED", "FILL", "COMPACT"])
-    for fill in deep.fills where fill.pageCount > 0 {
+    for fill in deep.pageUtilization where fill.pageCount > 0 {
       let bytes = UInt64(fill.pageCount) * pageSize
       table.add(
         fill.name,
@@ -207,28 +207,28 @@ struct TextTable {
 
 extension DeepStatistics {
   /// Bytes of all pages.
-  var total: UInt64 { areas.reduce(0) { $0 + $1.byteCount } }
+  var total: UInt64 { spaceUsage.reduce(0) { $0 + $1.byteCount } }
 
   /// What each kind of area takes, in their order.
-  var sums: [(kind: StorageArea.Kind, sum: (count: UInt64, byteCount: UInt64))] {
-    StorageArea.Kind.allCases.compactMap { kind in
-      let areas = areas.filter { $0.kind == kind }
+  var sums: [(kind: SpaceUsage.Kind, sum: (count: UInt64, byteCount: UInt64))] {
+    SpaceUsage.Kind.allCases.compactMap { kind in
+      let areas = spaceUsage.filter { $0.kind == kind }
       if areas.isEmpty { return nil }
       return (kind, (areas.reduce(0) { $0 + $1.count }, areas.reduce(0) { $0 + $1.byteCount }))
     }
   }
 }
 
-extension StorageArea.Kind {
+extension SpaceUsage.Kind {
   /// For people.
   var title: String {
     switch self {
     case .objects: "objects"
     case .lists: "lists"
-    case .largeValues: "large values"
+    case .blobs: "large values"
     case .indexes: "indexes"
     case .history: "history"
-    case .previousStates: "previous states"
+    case .preimages: "previous states"
     case .snapshots: "snapshots"
     case .provenance: "provenance, keys"
     case .metadata: "metadata"

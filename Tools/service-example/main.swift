@@ -77,9 +77,9 @@
     /// Only what is wrong with the content is refused. Where the store is the obstacle, the file waits.
     private func outcome(of error: any Error) -> Place {
       let kind = (error as? any KVCloneError)?.kindName
-      if kind == StoreError.Kind.commitUnknown.rawValue { return .unsure }
+      if kind == StoreError.Kind.commitOutcomeUnknown.rawValue { return .unsure }
       // In the middle of a load, an error of the store comes as one of the line that it was at.
-      let obstacles: [StoreError.Kind] = [.busy, .closed, .readersFull, .damaged, .mapFull, .diskFull, .io]
+      let obstacles: [StoreError.Kind] = [.busy, .closed, .readersFull, .corrupted, .mapFull, .diskFull, .io]
       if obstacles.contains(where: { $0.rawValue == kind }) { return .inbox }
       return error is TransferError || error is ValidationError ? .refused : .inbox
     }

@@ -62,7 +62,7 @@ enum DeepBenchmark {
     guard found == count else {
       throw Incomplete(description: "\(found) of \(count) clones hang together as their sources do")
     }
-    let damages = try store.check().damages
+    let damages = try store.check().issues
     guard damages.isEmpty else { throw Incomplete(description: "the check finds \(damages.count) damages") }
     let seconds = result.duration.seconds
     let each = fixed(seconds * 1e9 / Double(count))

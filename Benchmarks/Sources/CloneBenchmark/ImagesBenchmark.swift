@@ -21,7 +21,7 @@ enum ImagesBenchmark {
       roots.append(try PhotoGraph.make(at: "\(workspace.path)/\(name)", objects: photos, imageBytes: bytes))
     }
     var noReadAhead = StoreOptions()
-    noReadAhead.isReadAheadOff = true
+    noReadAhead.usesReadAhead = false
     var warm = [[Sample]](repeating: [], count: stores.count)
     var cold = warm
     var exact = warm

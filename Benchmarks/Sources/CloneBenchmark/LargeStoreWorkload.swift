@@ -46,7 +46,7 @@ enum LargeStoreWorkload: String, CaseIterable {
       return "\(result.byteCount >> 20) MiB restored"
     case "check":
       let report = try opened(path) { try $0.check(CheckOptions(readData: true)) }
-      guard report.isClean else { throw MemoryWorkload.Wrong(description: "\(report.damages.count) damages") }
+      guard report.isClean else { throw MemoryWorkload.Wrong(description: "\(report.issues.count) damages") }
       return "no damage in \(report.objectCount) objects"
     case "clone":
       var options = CloneOptions()

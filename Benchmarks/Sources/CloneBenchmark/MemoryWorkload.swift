@@ -83,7 +83,7 @@ enum MemoryWorkload: String, CaseIterable {
     case .check:
       return try withStore(path, PhotoModel.model) { store in
         let report = try store.check()
-        guard report.damages.isEmpty else { throw Wrong(description: "\(report.damages.count) damages") }
+        guard report.issues.isEmpty else { throw Wrong(description: "\(report.issues.count) damages") }
         return "no damage"
       }
     case .loadImages, .loadLines: throw Wrong(description: "this is work for kvclone load")
@@ -100,7 +100,7 @@ enum MemoryWorkload: String, CaseIterable {
     if self == .staged {
       let staged = try (0..<count).map { _ in
         let data = next()
-        return try store.stageData { writer in try writer.append(data) }
+        return try store.stageBlob { writer in try writer.append(data) }
       }
       try store.write { tx in
         for data in staged { try tx.setData(try tx.insert("Photo"), "image", data) }

@@ -176,7 +176,7 @@ enum StructuresBenchmark {
   private static func checked(_ store: ObjectStore) throws {
     var meter = Meter()
     try meter.commit("check of the whole store", try store.info().objectCount) {
-      guard try store.check().damages.isEmpty else { throw Wrong() }
+      guard try store.check().issues.isEmpty else { throw Wrong() }
     }
   }
 

@@ -3,7 +3,7 @@ struct Run: Hashable {
   var peer: Peer
   /// The store's files are dropped from the page cache first.
   var isCold = false
-  /// For the library's own clone: `StoreOptions.isReadAheadOff`.
+  /// For the library's own clone: `StoreOptions.usesReadAhead`.
   var isReadAheadOff = false
 
   var title: String { peer.title + (isReadAheadOff ? ", read-ahead off" : "") + (isCold ? ", cold" : "") }

@@ -119,7 +119,7 @@ struct KVCloneCloner: Cloner {
 
   init(_ request: PeerRequest) throws {
     var storeOptions = StoreOptions()
-    storeOptions.isReadAheadOff = request.isReadAheadOff
+    storeOptions.usesReadAhead = !request.isReadAheadOff
     let store = try ObjectStore.open(at: request.path, options: storeOptions)
     self.store = store
     let names = request.roots.isEmpty ? [KVCloneStore.rootName(request.recipe)] : request.roots

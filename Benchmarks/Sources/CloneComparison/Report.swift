@@ -115,7 +115,7 @@ struct Report {
       }
     }
     return table.rows.isEmpty
-      ? "" : "## From disk: read-ahead on and off (`StoreOptions.isReadAheadOff`)\n\n\(table.text)\n"
+      ? "" : "## From disk: read-ahead on and off (`StoreOptions.usesReadAhead`)\n\n\(table.text)\n"
   }
 
   private var syncs: String {

@@ -45,7 +45,7 @@ struct KVClonePeer: Contestant {
   init(making graph: ItemGraph, in folder: String) throws {
     var options = StoreOptions()
     // As SQLite has its own one here: both keep their commits by one sync of a log.
-    options.usesCommitLog = true
+    options.journalMode = .writeAheadLog
     store = try ObjectStore.create(at: folder, model: Self.model, options: options)
     requests = try ItemRequests(store)
     attributes = try ItemAttributes(store)

@@ -49,8 +49,8 @@ public struct BackupResult: Sendable, Hashable {
   public var keptCount: UInt64 = 0
 }
 
-/// What ``ObjectStore/snapshotFile(to:progress:cancellation:)-(_,_,Cancellation?)`` made.
-public struct FileSnapshotResult: Sendable, Hashable {
+/// What ``ObjectStore/reflinkCopy(to:progress:cancellation:)-(_,_,Cancellation?)`` made.
+public struct ReflinkResult: Sendable, Hashable {
   /// Why the file was copied, and does not share its blocks with the store's.
   public enum CopyReason: String, Sendable, Hashable {
     /// The file system cannot share blocks, or not with where the snapshot is.
@@ -76,23 +76,32 @@ public struct FileSnapshotResult: Sendable, Hashable {
 /// How far a backup, a restoration or a file snapshot has come.
 public struct BackupProgress: Sendable, Hashable {
   /// What is done, one after the other.
-  public enum Phase: String, Sendable {
+  public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the phase, as in JSON.
+    public let rawValue: String
+
+    /// Creates a phase from its text. Later versions may add phases, so a `switch` needs a `default`.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the phase.
+    public var description: String { rawValue }
+
     /// Looking for damage in what is restored.
-    case check
+    public static let check = Phase(rawValue: "check")
     /// Looking for what changed since a snapshot, for an increment.
-    case gather
+    public static let gather = Phase(rawValue: "gather")
     /// Writing the new file.
-    case copy
+    public static let copy = Phase(rawValue: "copy")
     /// Bringing records to the layouts of the present model.
-    case renew
+    public static let rebuild = Phase(rawValue: "renew")
     /// Putting an increment into what was restored before it.
-    case apply
+    public static let apply = Phase(rawValue: "apply")
     /// Bringing together what was salvaged, and making anew what follows from it.
-    case mend
+    public static let repair = Phase(rawValue: "mend")
     /// Waiting for the disk.
-    case sync
+    public static let sync = Phase(rawValue: "sync")
     /// Reading the new file.
-    case verify
+    public static let verify = Phase(rawValue: "verify")
   }
 
   /// What is being done.

@@ -84,7 +84,7 @@ final class BackupRun: Sendable {
       try requireCurrent(file, source)
       switch error {
       case .system(let error): throw StoreError(error)
-      case .damaged(let error): throw StoreError(error)
+      case .corrupted(let error): throw StoreError(error)
       case .stopped: throw StoreError(.cancelled, "it was cancelled; nothing is left of it")
       }
     }
@@ -129,7 +129,7 @@ final class BackupRun: Sendable {
     let commit = try Metadata.counter(
       StorageTransaction(try engine.beginReading()), metadata, MetadataKey.commitCounter)
     complete(copy.byteCount)
-    let options = CheckOptions(readData: true, maximumDamages: 10)
+    let options = CheckOptions(readData: true, maximumIssues: 10)
     let report: CheckReport?
     switch verification {
     case .none: report = nil
@@ -142,17 +142,17 @@ final class BackupRun: Sendable {
     case .everything: report = try ObjectStore.check(file, map, options, source)
     }
     try check()
-    if let report { try refuse(report.damages, source) }
+    if let report { try refuse(report.issues, source) }
     return (commit, map.pageCount)
   }
 
   /// - Throws: `damaged`, with the first of the damages.
-  func refuse(_ damages: [Damage], _ path: String) throws(StoreError) {
+  func refuse(_ damages: [IntegrityIssue], _ path: String) throws(StoreError) {
     guard let first = damages.first else { return }
     let place = first.object.map { "\($0): " } ?? ""
     let more = damages.count > 1 ? ", and more is wrong" : ""
     throw StoreError(
-      .damaged,
+      .corrupted,
       "the store at \(path) is damaged: \(place)\(first.message)\(more); run `check` to see the extent; nothing was copied",
       property: first.property, object: first.object)
   }

@@ -101,7 +101,7 @@ struct BornEntries {
     let first = ShortKey.linkPrefix(owner: horizon.firstLater(rootCode: rootCode))
     try session.storage.scan(links, from: first.bytes) { (key, value) throws(StoreError) in
       let link: LinkKey
-      do throws(RecordError) { link = try LinkKey(copy key) } catch { throw Self.damaged(error) }
+      do throws(RecordError) { link = try LinkKey(copy key) } catch { throw Self.corrupted(error) }
       guard link.owner.rootCode == rootCode else { return false }
       try body(links, unsafePointers(copy key), unsafePointers(copy value))
       guard link.kind == .chunk, sides[link.relationship] != nil else { return true }
@@ -110,7 +110,7 @@ struct BornEntries {
         let seed = ValueEnvelope.seed(tableCode: .links, key: copy key)
         ids = try ListChunk(copy value, seed: seed, unorderedAt: nil).ids
       } catch {
-        throw Self.damaged(error)
+        throw Self.corrupted(error)
       }
       for index in 0..<ids.count { try visit(ids[index], link.relationship, link.owner, session, body) }
       return true
@@ -151,7 +151,7 @@ struct BornEntries {
     }
   }
 
-  private static func damaged(_ error: RecordError) -> StoreError {
-    StoreError(.damaged, "a list is damaged: \(error) Run `check` to see the extent")
+  private static func corrupted(_ error: RecordError) -> StoreError {
+    StoreError(.corrupted, "a list is damaged: \(error) Run `check` to see the extent")
   }
 }

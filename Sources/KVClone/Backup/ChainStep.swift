@@ -36,11 +36,11 @@ struct ChainStep: ~Copyable {
     do throws(StoreError) {
       opened = try engine.openTables(codes, create: false)
     } catch {
-      if error.kind != .notAStore { throw error }
+      if error.kind != .invalidStore { throw error }
       throw ChainLink.broken("\(increment.path) is of a store with other tables than \(path) has: \(error.message)")
     }
     guard let metadata = opened.first(where: { $0.code == .metadata }) else {
-      throw IncrementFile.damaged(increment.path, "it has no table of metadata")
+      throw IncrementFile.corrupted(increment.path, "it has no table of metadata")
     }
     let storage = StorageTransaction(try engine.beginRead())
     let catalog = try StoreCatalog(storage, metadata)
@@ -48,14 +48,14 @@ struct ChainStep: ~Copyable {
     let old = try Schema(catalog, tables: tables)
     let new = try increment.schema(tables)
     guard let format = try Metadata.format(storage, metadata) else {
-      throw Metadata.damaged(MetadataKey.format, .badKey)
+      throw Metadata.corrupted(MetadataKey.format, .badKey)
     }
     guard Set(catalog.tableCodes) == Set(codes), Set(new.rootCodes) == Set(old.rootCodes) else {
       throw ChainLink.broken("\(increment.path) is of a store with other tables than \(path) has")
     }
     let reader = StorageTransaction(try increment.engine.beginReading())
     let before = Session(
-      storage: storage, schema: old, commit: 0, storeUUID: format.storeUUID, serialFloor: SerialFloor())
+      storage: storage, schema: old, commit: 0, storeUUID: format.storeUUID, serialFloor: SerialHighWaterMark())
     let since = try ChainLink(before, format, path).requireFit(increment, reader)
     let backend = try engine.beginWrite(label: "restore", timeout: .zero)
     sink = IncrementSink(backend, opened, run)
@@ -224,7 +224,7 @@ struct ChainStep: ~Copyable {
           let gone = try DeletionKey.key(of: copy key)
           keys.append((try DeletionKey.table(of: copy key), gone.withUnsafeBytes { Array($0) }))
         } catch {
-          throw IncrementFile.damaged(increment.path, error.description)
+          throw IncrementFile.corrupted(increment.path, error.description)
         }
         return true
       }
@@ -241,11 +241,11 @@ struct ChainStep: ~Copyable {
 
   private mutating func putDeletion(_ table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) {
     if table == .blobs {
-      guard key.count == 8 else { throw IncrementFile.damaged(increment.path, RecordError.badKey.description) }
+      guard key.count == 8 else { throw IncrementFile.corrupted(increment.path, RecordError.badKey.description) }
       return try sink.deleteChunks(of: SnapshotHorizon.number(key, at: 0))
     }
     guard SnapshotHorizon.isVersioned(table) else {
-      throw IncrementFile.damaged(increment.path, RecordError.badKey.description)
+      throw IncrementFile.corrupted(increment.path, RecordError.badKey.description)
     }
     if table.rootCode != nil { try count(key, nil, newSchema) }
     try sink.delete(table, key)
@@ -324,7 +324,7 @@ struct ChainStep: ~Copyable {
       let seed = ValueEnvelope.seed(tableCode: .blobInfo, key: key)
       return try BlobInfo(stored: RawSpan(_unsafeBytes: value), seed: seed)
     } catch {
-      throw StoreError(.damaged, "the description of a large value is damaged: \(error)")
+      throw StoreError(.corrupted, "the description of a large value is damaged: \(error)")
     }
   }
 
@@ -342,7 +342,7 @@ struct ChainStep: ~Copyable {
     for snapshot in snapshots { left.insert(snapshot.value.epoch) }
     var session = Session(
       storage: StorageTransaction(sink.backend), schema: newSchema, commit: 0, storeUUID: increment.format.storeUUID,
-      serialFloor: SerialFloor())
+      serialFloor: SerialHighWaterMark())
     try session.sweepPreviousStates(of: Set(old.map(\.epoch)).subtracting(left), among: old + [since])
     for count in increment.value.counts {
       let found = try sink.backend.entryCount(try sink.table(count.table))
@@ -400,7 +400,7 @@ struct BlobCounts {
       info.referenceCount &+= 1
     } else {
       guard info.referenceCount > 0 else {
-        throw StoreError(.damaged, "blob \(blob) has more referrers than were counted")
+        throw StoreError(.corrupted, "blob \(blob) has more referrers than were counted")
       }
       info.referenceCount -= 1
     }

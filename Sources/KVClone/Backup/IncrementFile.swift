@@ -33,11 +33,11 @@ struct IncrementFile {
     try run.check()
     try run.requireCurrent(file, path)
     if let finding = map.findings.first {
-      throw Self.damaged(path, StoreError(PageError(page: finding.page, problem: finding.problem)).message)
+      throw Self.corrupted(path, StoreError(PageError(page: finding.page, problem: finding.problem)).message)
     }
     engine = PageFileEngine(file, map)
     guard let format = try Self.format(engine, map) else {
-      throw StoreError(.notAStore, "\(path) is neither a store of this library nor an incremental backup")
+      throw StoreError(.invalidStore, "\(path) is neither a store of this library nor an incremental backup")
     }
     self.format = format.ofStore
     guard format.isIncrement else {
@@ -50,12 +50,12 @@ struct IncrementFile {
     let storage = StorageTransaction(try engine.beginReading())
     let metadata = StorageTable(code: .metadata, handle: 0)
     guard let value = try Metadata.get(storage, metadata, MetadataKey.increment, as: IncrementValue.self) else {
-      throw Self.damaged(path, "it does not say what it is")
+      throw Self.corrupted(path, "it does not say what it is")
     }
     self.value = value
     tables = value.counts.map { StorageTable(code: $0.table, handle: 0) }
     let expected = Set(tables.map { $0.code.name ?? "" } + [TableCode.deletions.name ?? ""])
-    if Set(map.tables.map(\.name)) != expected { throw Self.damaged(path, "it has other tables than it should") }
+    if Set(map.tables.map(\.name)) != expected { throw Self.corrupted(path, "it has other tables than it should") }
     let all = tables + [StorageTable(code: .deletions, handle: 0)]
     try run.reading(file, path) { () throws(StoreError) in try Self.verify(storage, all, path, run) }
   }
@@ -87,7 +87,7 @@ struct IncrementFile {
         if !ValueEnvelope.isIntact(copy value, seed: seed) {
           // One value has a checksum of its own, which was looked at.
           let isFormat = table.code == .metadata && key.withUnsafeBytes { $0.elementsEqual(format) }
-          if !isFormat { throw damaged(path, "an entry of the table \(table.code.name ?? "") has a wrong checksum") }
+          if !isFormat { throw corrupted(path, "an entry of the table \(table.code.name ?? "") has a wrong checksum") }
         }
         return true
       }
@@ -95,8 +95,8 @@ struct IncrementFile {
     }
   }
 
-  static func damaged(_ path: String, _ what: String) -> StoreError {
-    StoreError(.damaged, "the incremental backup of \(path) is damaged: \(what); nothing was made")
+  static func corrupted(_ path: String, _ what: String) -> StoreError {
+    StoreError(.corrupted, "the incremental backup of \(path) is damaged: \(what); nothing was made")
   }
 
   /// The model that the increment leads to.

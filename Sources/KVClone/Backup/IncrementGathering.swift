@@ -27,7 +27,7 @@ struct IncrementGathering: ~Copyable {
     _ session: consuming Session, since name: String, redirects: StorageTable, path: String, _ sink: IncrementSink
   ) throws(StoreError) {
     guard let format = try Metadata.format(session.storage, session.schema.tables.metadata) else {
-      throw Metadata.damaged(MetadataKey.format, .badKey)
+      throw Metadata.corrupted(MetadataKey.format, .badKey)
     }
     if format.version > FormatLimits.formatVersion {
       throw StoreError(
@@ -77,7 +77,7 @@ struct IncrementGathering: ~Copyable {
       for (table, key) in list.keys {
         let state = PreimageKey.encode(table: table, key: key.span.bytes, epoch: list.place.epoch)
         guard let value = try session.storage.get(preimages, state.span.bytes) else {
-          throw SavedStates.damaged(.badKey)
+          throw SavedStates.corrupted(.badKey)
         }
         try sink.put(.preimages, unsafePointers(state.span.bytes), unsafePointers(value))
         // Of what came later, younger snapshots have states too.
@@ -92,13 +92,13 @@ struct IncrementGathering: ~Copyable {
     do throws(RecordError) {
       return try PreimageView(value, seed: ValueEnvelope.seed(tableCode: .preimages, key: key)).isPresent
     } catch {
-      throw SavedStates.damaged(error)
+      throw SavedStates.corrupted(error)
     }
   }
 
   /// What a key has now, or that it has nothing.
   private borrowing func gatherPresent(_ code: TableCode, _ key: [UInt8]) throws(StoreError) {
-    guard let table = session.schema.table(code) else { throw SavedStates.damaged(.badKey) }
+    guard let table = session.schema.table(code) else { throw SavedStates.corrupted(.badKey) }
     guard let value = try session.storage.get(table, key.span.bytes) else {
       return try sink.noteDeletion(code, unsafePointers(key.span.bytes))
     }

@@ -41,7 +41,7 @@ extension ObjectStore {
   ) throws(StoreError) -> (commit: UInt64, entryCount: UInt64) {
     // Before the reader begins, which would not see it.
     guard let redirects = try engine.openTables([.redirects], create: false).first else {
-      throw StoreError(.damaged, "the store at \(path) lacks the table redirects; run `check`")
+      throw StoreError(.corrupted, "the store at \(path) lacks the table redirects; run `check`")
     }
     let session = try pinnedSession(owner: "backup")
     try requireNoMigration(since, session)

@@ -72,7 +72,7 @@ extension ObjectStore {
     _ sources: [String], _ path: String, _ run: BackupRun
   ) throws(StoreError) -> BackupResult {
     guard let source = sources.first else {
-      throw StoreError(.noStore, "there is nothing to restore from; give the path of a backup")
+      throw StoreError(.storeNotFound, "there is nothing to restore from; give the path of a backup")
     }
     if Set(sources).count < sources.count {
       throw ChainLink.broken("one of the paths is given twice")
@@ -111,7 +111,7 @@ extension ObjectStore {
     run.complete(file.byteCount)
     let report: CheckReport
     do throws(StoreError) {
-      report = try check(file, map, CheckOptions(readData: true, maximumDamages: 10), source)
+      report = try check(file, map, CheckOptions(readData: true, maximumIssues: 10), source)
     } catch {
       try run.check()
       try run.requireCurrent(file, source)
@@ -120,10 +120,10 @@ extension ObjectStore {
     try run.check()
     try run.requireCurrent(file, source)
     // Pages that nobody has are not copied. A page that is in use, and may be used again, is of an older state, however sound.
-    try run.refuse(report.damages.filter { $0.kind != .pageLeak }, source)
+    try run.refuse(report.issues.filter { $0.kind != .pageLeak }, source)
     if let page = map.findings.first(where: { $0.problem == .usedAndFree })?.page {
       throw StoreError(
-        .damaged,
+        .corrupted,
         """
         the store at \(source) is damaged: page \(page) is in use, and on the free list, so what it has may be older than the \
         store's state; salvage what is readable; nothing was copied
@@ -131,7 +131,7 @@ extension ObjectStore {
     }
     if map.isTruncated {
       throw StoreError(
-        .damaged, "the store at \(source) is damaged: its free list; run `check` to see the extent; nothing was copied")
+        .corrupted, "the store at \(source) is damaged: its free list; run `check` to see the extent; nothing was copied")
     }
     try run.copy(file, to: copy, of: source)
   }
@@ -163,7 +163,7 @@ extension ObjectStore {
     let format = try readFormat(engine, path)
     let session = Session(
       storage: StorageTransaction(try engine.beginReading()), schema: try .unknown(), commit: 0,
-      storeUUID: format.storeUUID, serialFloor: SerialFloor())
+      storeUUID: format.storeUUID, serialFloor: SerialHighWaterMark())
     return try ChainLink(session, format, path)
   }
 

@@ -16,31 +16,31 @@ extension ObjectStore {
   ///   and what the file system has to say.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
-  public func snapshotFile(
+  public func reflinkCopy(
     to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil, cancellation: Cancellation? = nil
-  ) throws(StoreError) -> FileSnapshotResult {
+  ) throws(StoreError) -> ReflinkResult {
     try makeFileSnapshot(path, BackupRun(progress, cancellation))
   }
 
   /// Makes a snapshot of the whole store from asynchronous code, on a thread of its own.
   @discardableResult
-  public func snapshotFile(
+  public func reflinkCopy(
     to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
     cancellation: Cancellation = Cancellation()
-  ) async throws(StoreError) -> FileSnapshotResult {
+  ) async throws(StoreError) -> ReflinkResult {
     let run = BackupRun(progress, cancellation)
     return try await BackupRun.onOwnThread(cancellation) { () throws(StoreError) in
       try self.makeFileSnapshot(path, run)
     }
   }
 
-  private func makeFileSnapshot(_ path: String, _ run: BackupRun) throws(StoreError) -> FileSnapshotResult {
+  private func makeFileSnapshot(_ path: String, _ run: BackupRun) throws(StoreError) -> ReflinkResult {
     let environment = try fileEnvironment()
     let copy = try storeErrors { () throws(LMDBError) in
       try StoreCopy(to: path, copyOnWrite: environment.copyOnWrite)
     }
     try run.check()
-    var reason: FileSnapshotResult.CopyReason?
+    var reason: ReflinkResult.CopyReason?
     var lockDuration = Duration.zero
     if options.isReadOnly {
       reason = .readOnlyStore
@@ -52,7 +52,7 @@ extension ObjectStore {
     let verified = try run.verify(copy, .none, of: self.path)
     let byteCount = copy.byteCount
     try run.publish(copy)
-    return FileSnapshotResult(
+    return ReflinkResult(
       copyReason: reason, byteCount: byteCount, commit: verified.commit, duration: ContinuousClock.now - run.start,
       lockDuration: lockDuration)
   }

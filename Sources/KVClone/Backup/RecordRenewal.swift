@@ -65,7 +65,7 @@ struct RecordRenewal: ~Copyable {
     guard let table = schema.objectTable(rootCode: start.rootCode) else { return nil }
     var session = Session(
       storage: StorageTransaction(try engine.beginWrite(label: "compact", timeout: .zero)), schema: schema, commit: 0,
-      storeUUID: storeUUID, serialFloor: SerialFloor(), engine: engine)
+      storeUUID: storeUUID, serialFloor: SerialHighWaterMark(), engine: engine)
     let (schema, run) = (schema, run)
     var found: [ObjectID] = []
     var next: ObjectID?
@@ -80,7 +80,7 @@ struct RecordRenewal: ~Copyable {
       if try schema.isOfEarlierLayout(copy value, id) { found.append(id) }
       return true
     }
-    session.storage.keepPlaces(in: [table])
+    session.storage.retainCursors(in: [table])
     var spare = RecordBuffer()
     for id in found {
       if try isShown(id, session) {
@@ -91,7 +91,7 @@ struct RecordRenewal: ~Copyable {
         keptCount += 1
       }
     }
-    session.storage.keepPlaces(in: [])
+    session.storage.retainCursors(in: [])
     try session.storage.commit()
     return next
   }
@@ -116,7 +116,7 @@ extension Schema {
       guard let entity = entity(code: try RecordView.entityCode(of: bytes)) else { return false }
       return layout != entity.layout.id
     } catch {
-      throw damaged(id, error)
+      throw corrupted(id, error)
     }
   }
 }

@@ -18,7 +18,7 @@ extension StorageTransaction {
           "blob \(serial): it has \(expectedReferences) referrers, and \(info.referenceCount) are counted")
       }
     } catch {
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
     }
     return problems + (try findProblems(tables, serial, readData: readData).map(\.message))
   }
@@ -28,10 +28,10 @@ extension StorageTransaction {
     -> [BlobProblem]
   {
     do throws(StoreError) {
-      guard let info = try blobInfo(tables, serial) else { throw tables.damaged(serial, "It is not there.") }
+      guard let info = try blobInfo(tables, serial) else { throw tables.corrupted(serial, "It is not there.") }
       return try findProblems(tables, serial, info, readData: readData)
     } catch {
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
       return [BlobProblem(message: error.message)]
     }
   }
@@ -58,7 +58,7 @@ extension StorageTransaction {
       do throws(RecordError) {
         found = try NumberKey.numberAndPart(key)
       } catch {
-        throw tables.damaged(serial, error.description)
+        throw tables.corrupted(serial, error.description)
       }
       guard found.number == serial else { return false }
       func note(_ what: String) {
@@ -86,7 +86,7 @@ extension StorageTransaction {
     }
     if problems.isEmpty, readData, digest.finalize() != info.digest {
       problems.append(
-        BlobProblem(message: tables.damaged(serial, "Its bytes are not those of its digest.").message))
+        BlobProblem(message: tables.corrupted(serial, "Its bytes are not those of its digest.").message))
     }
     return problems
   }

@@ -12,8 +12,8 @@ struct BlobTables: Hashable, Sendable {
       .objectNotFound, "there is no blob \(serial); it went with its last referrer, or is of another store")
   }
 
-  func damaged(_ serial: UInt64, _ what: String) -> StoreError {
-    StoreError(.damaged, "blob \(serial) is damaged: \(what) Restore from a backup, or run `salvage`")
+  func corrupted(_ serial: UInt64, _ what: String) -> StoreError {
+    StoreError(.corrupted, "blob \(serial) is damaged: \(what) Restore from a backup, or run `salvage`")
   }
 
   /// The length of one chunk of a blob.
@@ -33,7 +33,7 @@ extension StorageTransaction {
     do throws(RecordError) {
       return try BlobInfo(stored: value, seed: ValueEnvelope.seed(tableCode: tables.blobinfo.code, key: key))
     } catch {
-      throw tables.damaged(serial, error.description)
+      throw tables.corrupted(serial, error.description)
     }
   }
 
@@ -76,7 +76,7 @@ extension StorageTransaction {
   {
     let key = ShortKey.blobChunk(serial, chunk: number)
     guard let value = try get(tables.blobs, key.bytes) else {
-      throw tables.damaged(serial, "Chunk \(number) is missing.")
+      throw tables.corrupted(serial, "Chunk \(number) is missing.")
     }
     do throws(RecordError) {
       let seed = ValueEnvelope.seed(tableCode: tables.blobs.code, key: key)
@@ -84,7 +84,7 @@ extension StorageTransaction {
       guard bytes.byteCount == BlobTables.length(of: number, in: info) else { throw .wrongLength }
       return bytes
     } catch {
-      throw tables.damaged(serial, error.description)
+      throw tables.corrupted(serial, error.description)
     }
   }
 
@@ -93,7 +93,7 @@ extension StorageTransaction {
     guard count > 0 else { return }
     var info = try existingBlobInfo(tables, serial)
     let (sum, overflow) = info.referenceCount.addingReportingOverflow(count)
-    guard !overflow else { throw tables.damaged(serial, "Its count of referrers is out of range.") }
+    guard !overflow else { throw tables.corrupted(serial, "Its count of referrers is out of range.") }
     info.referenceCount = sum
     try store(tables, serial, info)
   }
@@ -110,10 +110,10 @@ extension StorageTransaction {
   @discardableResult
   mutating func releaseReference(_ tables: BlobTables, _ serial: UInt64, count: UInt64 = 1) throws(StoreError) -> Bool {
     guard var info = try blobInfo(tables, serial) else {
-      throw tables.damaged(serial, "A referrer goes, but the blob is not there.")
+      throw tables.corrupted(serial, "A referrer goes, but the blob is not there.")
     }
     guard info.referenceCount >= count else {
-      throw tables.damaged(serial, "It has more referrers than were counted.")
+      throw tables.corrupted(serial, "It has more referrers than were counted.")
     }
     info.referenceCount -= count
     guard info.referenceCount == 0 else {
@@ -152,7 +152,7 @@ extension StorageTransaction {
     do throws(RecordError) {
       return try NumberKey.numberAndPart(entry.key)
     } catch {
-      throw StoreError(.damaged, "a chunk of a blob is stored under a damaged key: \(error)")
+      throw StoreError(.corrupted, "a chunk of a blob is stored under a damaged key: \(error)")
     }
   }
 

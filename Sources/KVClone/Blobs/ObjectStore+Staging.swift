@@ -9,14 +9,14 @@ extension ObjectStore {
   /// short transaction of its own, and become a value later, by ``WriteTransaction/setData(_:_:_:)``.
   ///
   /// ```swift
-  /// let image = try store.stageData { writer in
+  /// let image = try store.stageBlob { writer in
   ///   while let piece = try connection.read() { try writer.append(piece) }
   /// }
   /// try store.write { tx in try tx.setData(photo, "image", image) }
   /// ```
   ///
   /// A few MiB are held in memory, whatever comes. Nobody sees the bytes before they are a value; what never becomes one
-  /// is swept, see ``StagedData``.
+  /// is swept, see ``StagedBlob``.
   ///
   /// - Parameters:
   ///   - timeout: how long each of the short transactions waits for another writer; the store's
@@ -24,11 +24,11 @@ extension ObjectStore {
   ///   - source: appends the bytes. It runs outside of any transaction, and must not be called inside of one.
   /// - Throws: what `source` throws; `busy`, `nestedWrite`, `closed`, and what the file system has to say. Nothing is left
   ///   of the upload then.
-  @available(*, noasync, message: "use stageData(from:)")
-  public func stageData(timeout: Duration? = nil, _ source: (inout StagingWriter) throws -> Void) throws -> StagedData {
+  @available(*, noasync, message: "use stageBlob(from:)")
+  public func stageBlob(timeout: Duration? = nil, _ source: (inout BlobUploader) throws -> Void) throws -> StagedBlob {
     let upload = StagingUpload()
     do {
-      var writer = StagingWriter(upload) { try self.writeStaged($0, timeout) }
+      var writer = BlobUploader(upload) { try self.writeStaged($0, timeout) }
       try source(&writer)
       return try finish(upload, timeout)
     } catch {
@@ -43,7 +43,7 @@ extension ObjectStore {
   ///   - source: pieces of any length, `Data` or arrays of bytes.
   ///   - timeout: how long each of the short transactions waits for another writer.
   /// - Throws: what `source` throws; `CancellationError`; `busy`, `closed`, and what the file system has to say.
-  public func stageData<Source: AsyncSequence>(from source: Source, timeout: Duration? = nil) async throws -> StagedData
+  public func stageBlob<Source: AsyncSequence>(from source: Source, timeout: Duration? = nil) async throws -> StagedBlob
   where Source.Element: ContiguousBytes {
     let upload = StagingUpload()
     do {
@@ -114,16 +114,16 @@ extension ObjectStore {
     }
   }
 
-  private func finish(_ upload: StagingUpload, _ timeout: Duration?) throws -> StagedData {
+  private func finish(_ upload: StagingUpload, _ timeout: Duration?) throws -> StagedBlob {
     if let failure = upload.failure { throw failure }
     if let data = upload.inlineData {
-      return StagedData(.inline(data), byteCount: upload.byteCount, self)
+      return StagedBlob(.inline(data), byteCount: upload.byteCount, self)
     }
     if !upload.chunks.isEmpty { try writeStaged(upload, timeout) }
     guard var blob = upload.blob else { throw Session.gone }
     blob.info = upload.completeInfo()
     upload.blob = nil
-    return StagedData(.blob(blob), byteCount: upload.byteCount, self)
+    return StagedBlob(.blob(blob), byteCount: upload.byteCount, self)
   }
 
   /// Deletes what an upload has written. What cannot be deleted now is swept later.
@@ -166,7 +166,7 @@ extension WriteTransaction {
   ///
   /// - Throws: `objectNotFound` where the object is missing, or the staged data: its store was closed, or the last object
   ///   that had it was deleted; `wrongType` for attributes that are not binary, and for data of another store.
-  public mutating func setData(_ id: ObjectID, _ attribute: String, _ staged: StagedData) throws(StoreError) {
+  public mutating func setData(_ id: ObjectID, _ attribute: String, _ staged: StagedBlob) throws(StoreError) {
     try changeObjects { (session) throws(StoreError) in
       guard staged.floor === session.serialFloor else {
         throw StoreError(

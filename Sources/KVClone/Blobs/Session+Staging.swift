@@ -79,7 +79,7 @@ extension Session {
       else {
         // What is told here is logged, so it is no key that a damaged file may have made up.
         let shown = StagingKey.blobSerial(name).map { StagingKey.name(blobSerial: $0) } ?? StagingKey.prefix
-        throw Metadata.damaged(shown, .badKey)
+        throw Metadata.corrupted(shown, .badKey)
       }
       return try body(serial, stager)
     }
@@ -115,7 +115,7 @@ extension Session {
   }
 
   /// Makes staged data the value of an attribute.
-  mutating func setData(_ id: ObjectID, _ name: String, _ staged: StagedData) throws(StoreError) {
+  mutating func setData(_ id: ObjectID, _ name: String, _ staged: StagedBlob) throws(StoreError) {
     let entity = try entity(of: id)
     let attribute = try binaryAttribute(name, entity)
     let isTransformable = attribute.description.type == .transformable

@@ -10,7 +10,7 @@ struct CheckPasses {
   private let isIncomplete: Bool
   /// Where the system refused to read, up to now.
   private let refusals: PageRefusals
-  private let maximumDamages: Int
+  private let maximumIssues: Int
 
   /// A disk that goes bad meanwhile is not followed for longer.
   private static let maximumCount = 3
@@ -20,7 +20,7 @@ struct CheckPasses {
   init(
     _ file: PageFile, _ options: CheckOptions, _ body: (PageMap) throws(StoreError) -> CheckReport
   ) throws(StoreError) {
-    let maximum = max(1, options.maximumDamages)
+    let maximum = max(1, options.maximumIssues)
     let refusals = file.refusals
     var count = 0
     while true {
@@ -36,20 +36,20 @@ struct CheckPasses {
       }
       if isIncomplete && count < Self.maximumCount { continue }
       (self.found, findings, self.isIncomplete) = (found, map.findings, isIncomplete)
-      (self.refusals, maximumDamages) = (refusals, maximum)
+      (self.refusals, maximumIssues) = (refusals, maximum)
       return
     }
   }
 
   /// What was found, and each refused read that no finding tells.
   var report: CheckReport {
-    var more = refused.map { Damage(refused: $0.page, code: $0.code) }
+    var more = refused.map { IntegrityIssue(refused: $0.page, code: $0.code) }
     if isIncomplete { more.append(.refusedAgain) }
     return CheckReport(
       objectCount: found.objectCount, pageCount: found.pageCount,
-      damages: found.damages + more.prefix(max(0, maximumDamages - found.damages.count)),
+      issues: found.issues + more.prefix(max(0, maximumIssues - found.issues.count)),
       isTruncated: found.isTruncated || refusals.isTruncated
-        || !more.isEmpty && found.damages.count + more.count >= maximumDamages)
+        || !more.isEmpty && found.issues.count + more.count >= maximumIssues)
   }
 
   /// Pages at which the system refused to read when it was asked first, in order; without those of which `findings` says so.
@@ -83,7 +83,7 @@ struct CheckPasses {
   }
 }
 
-extension Damage {
+extension IntegrityIssue {
   /// A page that the system did not give when it was asked first.
   fileprivate init(refused page: UInt64, code: Int32) {
     self.init(
@@ -92,7 +92,7 @@ extension Damage {
   }
 
   /// What the last pass could not read though the walk before it could.
-  fileprivate static let refusedAgain = Damage(
+  fileprivate static let refusedAgain = IntegrityIssue(
     kind: .unreadableTable, object: nil, property: nil, page: nil,
     message: "pages that could be read at first could not be afterwards, each time: not everything was checked")
 }

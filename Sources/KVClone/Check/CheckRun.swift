@@ -9,11 +9,11 @@ import KVCloneRecords
 
 /// What one check has found so far.
 ///
-/// Its sets are as large as the damage, which `maximumDamages` bounds; only the blobs' counts grow with the store.
+/// Its sets are as large as the damage, which `maximumIssues` bounds; only the blobs' counts grow with the store.
 final class CheckRun {
   let schema: Schema
   let options: CheckOptions
-  private(set) var damages: [Damage] = []
+  private(set) var damages: [IntegrityIssue] = []
   /// Objects whose record cannot be read. Nothing is said about what follows from that.
   private var unreadable: Set<ObjectID> = []
   /// What damaged pages hide. Nothing is said about what follows from that either.
@@ -77,16 +77,16 @@ final class CheckRun {
   var isClean: Bool { damages.isEmpty && lost.isEmpty }
 
   /// Whether there is no need to look on.
-  var isFull: Bool { damages.count >= max(1, options.maximumDamages) }
+  var isFull: Bool { damages.count >= max(1, options.maximumIssues) }
 
   func report(pageCount: Int, isTruncated: Bool = false) -> CheckReport {
     CheckReport(
-      objectCount: objectCount, pageCount: pageCount, damages: damages, isTruncated: isTruncated || isFull)
+      objectCount: objectCount, pageCount: pageCount, issues: damages, isTruncated: isTruncated || isFull)
   }
 
   /// - Parameter isDerived: of kinds that may be about what objects are made of: whether it is about what follows from them.
   func report(
-    _ kind: Damage.Kind, object: String? = nil, property: String? = nil, page: Int? = nil, isDerived: Bool = false,
+    _ kind: IntegrityIssue.Kind, object: String? = nil, property: String? = nil, page: Int? = nil, isDerived: Bool = false,
     _ message: @autoclosure () -> String
   ) {
     guard !isFull else { return }
@@ -97,11 +97,11 @@ final class CheckRun {
       case .either: isDerived
       }
     damages.append(
-      Damage(kind: kind, object: object, property: property, page: page, message: message(), isDerived: isDerived))
+      IntegrityIssue(kind: kind, object: object, property: property, page: page, message: message(), isDerived: isDerived))
   }
 
   func report(
-    _ kind: Damage.Kind, _ id: ObjectID, _ entity: CompiledEntity, property: String? = nil, page: Int? = nil,
+    _ kind: IntegrityIssue.Kind, _ id: ObjectID, _ entity: CompiledEntity, property: String? = nil, page: Int? = nil,
     isDerived: Bool = false, _ message: @autoclosure () -> String
   ) {
     report(
@@ -191,7 +191,7 @@ final class CheckRun {
   /// Names the first object that has a damaged large value.
   func noteReferrer(of serial: UInt64, _ id: ObjectID, _ entity: CompiledEntity, property: String?) {
     for index in damagedBlobs.removeValue(forKey: serial) ?? [] {
-      damages[index] = Damage(
+      damages[index] = IntegrityIssue(
         kind: .blob, object: "\(entity.name)/\(id.serial)", property: property, page: damages[index].page,
         message: damages[index].message)
     }
@@ -203,7 +203,7 @@ final class CheckRun {
     do throws(StoreError) {
       try body()
     } catch {
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
       // The page on which it fell was told by the walk.
       guard lost.isEmpty else { return }
       report(.unreadableTable, "\(what()) could not be read to the end: \(error.message)")

@@ -21,7 +21,7 @@ struct HistoryTally {
     mutating func add(_ part: ChangePart) {
       parts += 1
       switch part {
-      // Damage may say anything, and must not trap.
+      // IntegrityIssue may say anything, and must not trap.
       case .inserted(let entries): for entry in entries { inserted &+= entry.count }
       case .updated(let entries): updated &+= UInt64(entries.count)
       case .deleted(let entries): deleted &+= UInt64(entries.count)

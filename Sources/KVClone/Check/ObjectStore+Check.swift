@@ -14,7 +14,7 @@ extension ObjectStore {
   /// It reads one consistent state; writers go on meanwhile, of this process and others. It takes time linear in the store's
   /// size. Memory: 8 MiB of pages, two bits a page of the file, 12 bytes a large value (24 where snapshots need it too), and what the damages
   /// need. It reads the file without mapping it, so no damage can make it crash, and does not stop at any, but tells all of it, up to
-  /// ``CheckOptions/maximumDamages``. A read that the system refused is told too, also where the next one
+  /// ``CheckOptions/maximumIssues``. A read that the system refused is told too, also where the next one
   /// succeeded.
   ///
   /// What breaks a rule of the model (a required value that is nil) is no damage: commits look after that.
@@ -101,7 +101,7 @@ extension ObjectStore {
 
   /// Whether an error is for the report. What is no store of ours, and sound, is nothing to check.
   private static func isDamage(_ error: StoreError, _ map: PageMap) -> Bool {
-    error.kind == .damaged || error.kind == .notAStore && !map.findings.isEmpty
+    error.kind == .corrupted || error.kind == .invalidStore && !map.findings.isEmpty
   }
 
   static func check(_ file: PageFile, _ map: PageMap, _ run: CheckRun) throws(StoreError) -> CheckReport {
@@ -120,7 +120,7 @@ extension ObjectStore {
     }
     let session = Session(
       storage: StorageTransaction(pages), schema: run.schema, commit: 0, storeUUID: run.expectedUUID ?? UUID(),
-      serialFloor: SerialFloor())
+      serialFloor: SerialHighWaterMark())
     try session.check(run)
     return run.report(pageCount: map.pageCount)
   }
@@ -141,13 +141,13 @@ extension ObjectStore {
   /// What a file says of itself.
   static func readFormat(_ engine: PageFileEngine, _ path: String) throws(StoreError) -> FormatRecord {
     guard let metadata = try engine.openTables([.metadata], create: false).first else {
-      throw StoreError(.notAStore, "\(path) is no store of this library")
+      throw StoreError(.invalidStore, "\(path) is no store of this library")
     }
     let storage = StorageTransaction(try engine.beginReading())
     guard let format = try Metadata.format(storage, metadata) else {
       // Lost from a store of ours, if there is anything else that only such a store has.
       let kind: StoreError.Kind =
-        try Metadata.counter(storage, metadata, MetadataKey.catalog) == 0 ? .notAStore : .damaged
+        try Metadata.counter(storage, metadata, MetadataKey.catalog) == 0 ? .invalidStore : .corrupted
       throw StoreError(kind, "\(path) is an LMDB file, but no store of this library")
     }
     try format.requireReadable(at: path)
@@ -205,6 +205,6 @@ extension Session {
     try run.reading("the indexes") { () throws(StoreError) in try checkIndexes(run) }
     try checkBlobs(run)
     // Not through `reading`, which does nothing once the report is full, and says what was said already.
-    do throws(StoreError) { try nameReferrers(run) } catch { guard error.kind == .damaged else { throw error } }
+    do throws(StoreError) { try nameReferrers(run) } catch { guard error.kind == .corrupted else { throw error } }
   }
 }

@@ -19,7 +19,7 @@ extension ObjectStore {
     do throws(LMDBError) {
       return try PageFile(at: path, lockTimeout: timeout)
     } catch {
-      if case .noStore = error { return nil }
+      if case .storeNotFound = error { return nil }
       throw error
     }
   }
@@ -37,7 +37,7 @@ extension ObjectStore {
     guard let first = findings.first else { return }
     let more = findings.count > 1 ? ", and \(findings.count - 1) more are" : ""
     throw StoreError(
-      .damaged,
+      .corrupted,
       "page \(first.page) of the store at \(path) is damaged\(more): \(first.problem.message); run `check` to see the "
         + "extent, then restore a backup or salvage what is readable")
   }

@@ -71,7 +71,7 @@ extension Session {
         }
       }
     } catch {
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
       let page = run.pages?.page(blobTables.blobinfo, ShortKey.blobInfo(serial).array)
       return run.reportBlob(serial, page: page, error.message)
     }

@@ -24,7 +24,7 @@ extension Session {
         }
       } catch {
         // What it is derived from is missing or damaged: told there.
-        guard error.kind == .damaged || error.kind == .objectNotFound else { throw error }
+        guard error.kind == .corrupted || error.kind == .objectNotFound else { throw error }
       }
     }
   }

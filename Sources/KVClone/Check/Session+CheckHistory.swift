@@ -19,7 +19,7 @@ extension Session {
             default: break
             }
           } catch {
-            let kind: Damage.Kind = error == .badKey ? .malformedKey : .history
+            let kind: IntegrityIssue.Kind = error == .badKey ? .malformedKey : .history
             run.report(kind, page: run.page(table, key), "an entry of the table \(name): \(error.description)")
             if table.code == .changes { tally.skip(key, run) }
           }

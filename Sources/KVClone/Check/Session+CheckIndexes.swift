@@ -61,7 +61,7 @@ extension Session {
           }
         } catch {
           // A text that is not UTF-8: told with the values.
-          guard error.kind == .damaged else { throw error }
+          guard error.kind == .corrupted else { throw error }
         }
         return !run.isFull
       }
@@ -114,7 +114,7 @@ extension Session {
     do throws(StoreError) {
       values = try constraint.values(entity, view, id, schema)
     } catch {
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
       return
     }
     guard let builder = constraint.builder(for: values), Self.values(of: key, are: builder.bytes) else {
@@ -149,7 +149,7 @@ extension Session {
     do throws(StoreError) {
       expected = try index.builder(entity, view, id, schema).bytes
     } catch {
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
       return
     }
     if !Self.values(of: key, are: expected) {

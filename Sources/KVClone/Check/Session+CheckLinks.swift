@@ -53,7 +53,7 @@ extension Session {
         return true
       }
     } catch {
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
       return false
     }
     return balance.isEven
@@ -70,7 +70,7 @@ extension Session {
       }
     } catch {
       // The members up to the damage were looked at; the damage was told with the record.
-      guard error.kind == .damaged, run.isBroken(address(id, relationship.code)) else { throw error }
+      guard error.kind == .corrupted, run.isBroken(address(id, relationship.code)) else { throw error }
     }
   }
 
@@ -126,7 +126,7 @@ extension Session {
       return try storage.containsUnordered(list, member)
     } catch {
       // The list itself is sound: what cannot be read stands where the member should be.
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
       return false
     }
   }

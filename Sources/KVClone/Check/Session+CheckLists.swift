@@ -92,7 +92,7 @@ extension Session {
           return !run.isFull
         }
       } catch {
-        guard error.kind == .damaged, run.isBroken(list) else { throw error }
+        guard error.kind == .corrupted, run.isBroken(list) else { throw error }
       }
       return !run.isFull
     }

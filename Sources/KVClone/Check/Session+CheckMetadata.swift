@@ -14,7 +14,7 @@ extension Session {
     do throws(StoreError) {
       _ = try StoreCatalog(storage, table)
     } catch {
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
       // A value that cannot be read was told by its name; one that is missing shows here.
       if run.damages.count == before { run.report(.metadata, error.message) }
     }
@@ -97,7 +97,7 @@ extension Session {
       next = try counter(name)
     } catch {
       // Told with the metadata.
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
       return
     }
     if next <= last {

@@ -42,7 +42,7 @@ extension Session {
               if let blob = view.blobReference(field) { run.references.add(blob.id) }
             }
           } catch {
-            guard error.kind == .damaged || error.kind == .incompatibleModel else { throw error }
+            guard error.kind == .corrupted || error.kind == .incompatibleModel else { throw error }
             run.reportUnreadable(id, page: run.page(id), error.message)
           }
           return !run.isFull
@@ -58,11 +58,11 @@ extension Session {
   private borrowing func checkRecord(_ id: ObjectID, _ value: borrowing RawSpan, _ run: CheckRun) throws(StoreError) {
     do throws(StoreError) {
       let view = try schema.view(of: copy value, id: id)
-      guard !run.badLayouts.contains(view.layout.id) else { throw schema.damaged(id, .wrongLayout) }
+      guard !run.badLayouts.contains(view.layout.id) else { throw schema.corrupted(id, .wrongLayout) }
       try checkReadable(view, id, try schema.entity(of: view, id: id), run)
     } catch {
       // Of a layout that nobody knows: the metadata have all that there are.
-      guard error.kind == .damaged || error.kind == .incompatibleModel, let problem = problem(of: value, id, run) else {
+      guard error.kind == .corrupted || error.kind == .incompatibleModel, let problem = problem(of: value, id, run) else {
         throw error
       }
       run.reportUnreadable(id, page: run.page(id), problem)
@@ -154,7 +154,7 @@ extension Session {
       }
     } catch {
       // Told with the blobs.
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
     }
     run.references.add(blob.id)
   }
@@ -197,7 +197,7 @@ extension Session {
       }
     } catch {
       // A text that is not UTF-8: told with the values.
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
     }
   }
 }

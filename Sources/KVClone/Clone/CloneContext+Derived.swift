@@ -208,7 +208,7 @@ extension CloneContext {
     let attribute = entity.attributes[index]
     if attribute.isDerived { return try derivedValue(of: attribute, object, entity, session) }
     guard object.isClone else { return try session.storedValue(attribute, object.id, view) }
-    guard let plan = book.plan(entity.code) else { throw schema.damaged(object.id, .wrongLayout) }
+    guard let plan = book.plan(entity.code) else { throw schema.corrupted(object.id, .wrongLayout) }
     return try value(of: index, plan, view, object.id, session)
   }
 
@@ -260,7 +260,7 @@ extension CloneContext {
     _ session: borrowing Session
   ) throws(StoreError) -> FutureValues.Object? {
     guard let plan = book.plan(entity.code), let index = entity.relationshipIndexByCode[relationship.code] else {
-      throw schema.damaged(id, .wrongLayout)
+      throw schema.corrupted(id, .wrongLayout)
     }
     switch try session.linkTarget(plan.relationships[index], id, target, self) {
     case .clone: return FutureValues.Object(id: target, isClone: true)

@@ -187,7 +187,7 @@ final class CloneContext: CloneNames {
       }
       path.append(current)
       // Parents are discovered before their children. Bytes of a damaged file may say otherwise.
-      guard path.count <= mark.count else { throw schema.damaged(current.object, .badOrder) }
+      guard path.count <= mark.count else { throw schema.corrupted(current.object, .badOrder) }
       guard let (parent, index, parentPlan) = try parent(of: current, named: name, plan, session) else {
         value = try valueWithoutParent(current, name, plan, session)
         break

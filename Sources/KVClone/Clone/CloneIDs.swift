@@ -13,7 +13,7 @@ final class CloneIDs: @unchecked Sendable {
   /// They own the words.
   private let sets: [SerialSet?]
   /// They own the table of a small clone's sources.
-  private let few: FewObjects?
+  private let few: SmallObjectSet?
   /// A block without members, for gaps.
   private let nothing: CloneIDMap.Block?
 
@@ -42,7 +42,7 @@ final class CloneIDs: @unchecked Sendable {
     if let few = set.fewObjects { self.init(few, set.roots, first: first) } else { self.init(set.bits, first: first) }
   }
 
-  private init(_ few: FewObjects, _ members: [CloneMembers], first: [UInt16: UInt64]) {
+  private init(_ few: SmallObjectSet, _ members: [CloneMembers], first: [UInt16: UInt64]) {
     self.few = few
     sets = []
     nothing = nil

@@ -100,7 +100,7 @@ extension Session {
           + "the call as it was, give another key, or purge this one")
     }
     guard var result = StoredResult.decode(operation) else {
-      throw StoreError(.damaged, "what the store remembers of an operation is damaged; run `check`, or purge the key")
+      throw StoreError(.corrupted, "what the store remembers of an operation is damaged; run `check`, or purge the key")
     }
     result.isRepeated = true
     for root in operation.roots where try !exists(root) { result.deletedRoots.append(root) }
@@ -123,7 +123,7 @@ extension Session {
     do throws(RecordError) {
       return try OperationValue(stored: value, seed: ValueEnvelope.seed(tableCode: .operations, key: key))
     } catch {
-      throw StoreError(.damaged, "what the store remembers of an operation is damaged: \(error) Run `check`")
+      throw StoreError(.corrupted, "what the store remembers of an operation is damaged: \(error) Run `check`")
     }
   }
 
@@ -157,7 +157,7 @@ extension Session {
         do throws(RecordError) {
           if isWanted(try OperationValue(stored: copy value, seed: seed)) { keys.append(bytes) }
         } catch {
-          throw StoreError(.damaged, "what the store remembers of an operation is damaged: \(error) Run `check`")
+          throw StoreError(.corrupted, "what the store remembers of an operation is damaged: \(error) Run `check`")
         }
         return true
       }
@@ -193,7 +193,7 @@ private struct StoredResult: Codable {
   static func encode(_ result: CloneResult) throws -> [UInt8] {
     let parts = result.duration.components
     let stored = StoredResult(
-      objects: result.objectCount, counts: result.counts, touchedCount: result.touchedCount, touched: result.touched,
+      objects: result.objectCount, counts: result.counts, touchedCount: result.affectedObjectCount, touched: result.affectedObjectIDs,
       blobsShared: result.blobsShared, bytesShared: result.bytesShared, bytesCopied: result.bytesCopied,
       bytesWritten: result.bytesWritten, seconds: Double(parts.seconds) + Double(parts.attoseconds) / 1e18)
     let encoder = JSONEncoder()
@@ -207,7 +207,7 @@ private struct StoredResult: Codable {
     else { return nil }
     return CloneResult(
       roots: operation.roots, objectCount: stored.objects, counts: stored.counts, touchedCount: stored.touchedCount,
-      touched: stored.touched, blobsShared: stored.blobsShared, bytesShared: stored.bytesShared,
+      affectedObjectIDs: stored.touched, blobsShared: stored.blobsShared, bytesShared: stored.bytesShared,
       bytesCopied: stored.bytesCopied, bytesWritten: stored.bytesWritten, duration: .seconds(stored.seconds))
   }
 }

@@ -78,7 +78,7 @@ extension Session {
     guard marker.mark.set.visit(id) else { return }
     let view = try existingRecord(id)
     let entity = try schema.entity(of: view, id: id)
-    guard let plan = marker.book.plan(entity.code) else { throw schema.damaged(id, .wrongLayout) }
+    guard let plan = marker.book.plan(entity.code) else { throw schema.corrupted(id, .wrongLayout) }
     let isRoot = marker.mark.isRoot(id)
     for (index, step) in plan.relationships.enumerated() {
       let decision = isRoot ? step.rootDecision : step.decision
@@ -128,7 +128,7 @@ extension Session {
   private borrowing func visitMembers(of owner: ObjectID, _ index: Int, _ marker: inout CloneMarker) throws {
     let view = try existingRecord(owner)
     let entity = try schema.entity(of: view, id: owner)
-    guard let plan = marker.book.plan(entity.code) else { throw schema.damaged(owner, .wrongLayout) }
+    guard let plan = marker.book.plan(entity.code) else { throw schema.corrupted(owner, .wrongLayout) }
     let step = plan.relationships[index]
     var failure: (any Error)?
     try forEachMember(owner, step.relationship, in: view, entity) { (target) throws(StoreError) in

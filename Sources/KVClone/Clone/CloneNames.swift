@@ -42,8 +42,8 @@ extension CloneNames {
   func result(_ roots: [ObjectID], _ tally: CloneTally, _ duration: Duration) -> CloneResult {
     CloneResult(
       roots: (0..<copies).flatMap { copy in roots.compactMap { cloneID(of: $0, copy: copy) } },
-      objectCount: tally.objects, counts: tally.countsByName(sourceSchema), touchedCount: tally.touched.count,
-      touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
+      objectCount: tally.objects, counts: tally.countsByName(sourceSchema), affectedObjectCount: tally.touched.count,
+      affectedObjectIDs: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
       bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: duration)
   }
 }

@@ -4,8 +4,8 @@ import Synchronization
 extension ObjectStore {
   /// Starts a deep clone on a thread of the store's own, and answers at once: for those who want to watch it, or to cancel
   /// it, from elsewhere.
-  public func startClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) -> CloneOperation {
-    let operation = CloneOperation(options.progress)
+  public func startClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) -> CloneTask {
+    let operation = CloneTask(options.progress)
     writerQueue.async {
       operation.end(Result { try self.runClone(roots, options, operation.control) })
     }
@@ -14,7 +14,7 @@ extension ObjectStore {
 }
 
 /// A clone under way on a thread of the store's own.
-public final class CloneOperation: Sendable {
+public final class CloneTask: Sendable {
   private enum State {
     case running([CheckedContinuation<CloneResult, any Error>])
     case ended(Result<CloneResult, any Error>)

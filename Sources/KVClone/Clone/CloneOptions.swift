@@ -102,9 +102,9 @@ public struct CloneResult: Sendable {
   /// Objects made, by concrete entity; entities without any are left out.
   public let counts: [String: Int]
   /// How many objects outside the clones were changed (R13).
-  public let touchedCount: Int
+  public let affectedObjectCount: Int
   /// The first 100 of them, by id.
-  public let touched: [ObjectID]
+  public let affectedObjectIDs: [ObjectID]
   /// How many large binary values the clones share with their sources.
   public let blobsShared: Int
   /// Bytes of the values that are shared.
@@ -131,9 +131,9 @@ public struct ClonePlan: Sendable {
   /// Objects by concrete entity.
   public let counts: [String: Int]
   /// How many objects outside the clones would change.
-  public let touchedCount: Int
+  public let affectedObjectCount: Int
   /// The first 100 of them, by id.
-  public let touched: [ObjectID]
+  public let affectedObjectIDs: [ObjectID]
   /// How many large binary values would be shared.
   public let blobsShared: Int
   /// Bytes that would be shared.
@@ -162,7 +162,7 @@ public struct ClonePlan: Sendable {
   /// The plan of a call that has been made already.
   static func repeated(_ duration: Duration) -> ClonePlan {
     var plan = ClonePlan(
-      objectCount: 0, counts: [:], touchedCount: 0, touched: [], blobsShared: 0, bytesShared: 0, bytesCopied: 0,
+      objectCount: 0, counts: [:], affectedObjectCount: 0, affectedObjectIDs: [], blobsShared: 0, bytesShared: 0, bytesCopied: 0,
       bytesWritten: 0, duration: duration, rules: [], errors: [], errorCount: 0)
     plan.isRepeated = true
     return plan

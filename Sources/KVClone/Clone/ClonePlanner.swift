@@ -92,7 +92,7 @@ struct ClonePlanner {
         let id = ObjectID(rootCode: rootCode, serial: current)
         let view = try session.existingRecord(id)
         let entity = try context.schema.entity(of: view, id: id)
-        guard let plan = context.book.plan(entity.code) else { throw context.schema.damaged(id, .wrongLayout) }
+        guard let plan = context.book.plan(entity.code) else { throw context.schema.corrupted(id, .wrongLayout) }
         try check(id, view, plan, session)
         serial = set.next(from: current + 1, &place)
         if tally.objects & 1023 == 0 {

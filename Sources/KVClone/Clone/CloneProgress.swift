@@ -1,19 +1,28 @@
 /// How far a clone has come.
 public struct CloneProgress: Sendable, Hashable {
   /// What a clone does, one after the other. A plan that is overtaken by somebody else's commit is made again.
-  public enum Phase: String, Sendable {
+  public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the phase, as in JSON.
+    public let rawValue: String
+
+    /// Creates a phase from its text. Later versions may add phases, so a `switch` needs a `default`.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the phase.
+    public var description: String { rawValue }
+
     /// Finding what belongs to the clone.
-    case mark
+    public static let mark = Phase(rawValue: "mark")
     /// Checking every object against the rules.
-    case check
+    public static let check = Phase(rawValue: "check")
     /// Waiting for the write lock.
-    case wait
+    public static let wait = Phase(rawValue: "wait")
     /// Writing clones.
-    case copy
+    public static let copy = Phase(rawValue: "copy")
     /// Telling outside objects and shared values of the clones.
-    case publish
+    public static let publish = Phase(rawValue: "publish")
     /// Making all of it durable.
-    case commit
+    public static let commit = Phase(rawValue: "commit")
   }
 
   /// What is being done.

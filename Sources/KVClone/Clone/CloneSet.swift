@@ -7,7 +7,7 @@ struct CloneSet {
   static let smallLimit = 1_000
 
   /// The objects of a small clone; nil once there are more.
-  private var few: FewObjects?
+  private var few: SmallObjectSet?
   /// The same, without counting references.
   private var table: FewObjectTable?
   private let limit: Int
@@ -20,7 +20,7 @@ struct CloneSet {
   init(smallLimit limit: Int) {
     self.limit = min(limit, FewObjectTable.maximumCount - 1)
     if limit > 0 {
-      let few = FewObjects()
+      let few = SmallObjectSet()
       self.few = few
       table = few.table
     }
@@ -103,7 +103,7 @@ struct CloneSet {
   }
 
   /// What tells ranks: the objects of a small clone, else nil.
-  var fewObjects: FewObjects? { few }
+  var fewObjects: SmallObjectSet? { few }
 }
 
 /// The objects of one root entity that a clone copies. Whoever walks through them counts no references.
@@ -124,7 +124,7 @@ struct CloneMembers {
     ids = UnsafeBufferPointer(start: nil, count: 0)
   }
 
-  init(rootCode: UInt16, _ few: FewObjects, _ range: Range<Int>) {
+  init(rootCode: UInt16, _ few: SmallObjectSet, _ range: Range<Int>) {
     self.rootCode = rootCode
     count = range.count
     owner = few

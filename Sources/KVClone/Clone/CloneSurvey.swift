@@ -90,8 +90,8 @@ struct CloneSurvey {
   var plan: ClonePlan {
     guard let book else { return .repeated(ContinuousClock.now - start) }
     var plan = ClonePlan(
-      objectCount: tally.objects, counts: tally.countsByName(schema), touchedCount: tally.touched.count,
-      touched: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
+      objectCount: tally.objects, counts: tally.countsByName(schema), affectedObjectCount: tally.touched.count,
+      affectedObjectIDs: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
       bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: ContinuousClock.now - start,
       rules: book.appliedRules(tally), errors: errors, errorCount: errorCount)
     plan.branches = book.branches(tally)

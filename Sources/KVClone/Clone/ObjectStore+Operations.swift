@@ -16,25 +16,25 @@ extension ObjectStore {
   /// - Returns: how many keys were forgotten.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
-  public func purgeOperations(keys: [String]? = nil, before: Date? = nil, expiredOnly: Bool = false) throws -> Int {
+  public func purgeIdempotencyKeys(keys: [String]? = nil, before: Date? = nil, expiredOnly: Bool = false) throws -> Int {
     try runWrite(label: "purge operations", timeout: nil) { transaction in
-      try transaction.purgeOperations(keys, before, expiredOnly)
+      try transaction.purgeIdempotencyKeys(keys, before, expiredOnly)
     }
   }
 
   /// Forgets idempotency keys, from asynchronous code.
   @discardableResult
-  public func purgeOperations(
+  public func purgeIdempotencyKeys(
     keys: [String]? = nil, before: Date? = nil, expiredOnly: Bool = false
   ) async throws -> Int {
     try await write(label: "purge operations") { transaction in
-      try transaction.purgeOperations(keys, before, expiredOnly)
+      try transaction.purgeIdempotencyKeys(keys, before, expiredOnly)
     }
   }
 }
 
 extension WriteTransaction {
-  fileprivate mutating func purgeOperations(_ keys: [String]?, _ before: Date?, _ expiredOnly: Bool) throws -> Int {
+  fileprivate mutating func purgeIdempotencyKeys(_ keys: [String]?, _ before: Date?, _ expiredOnly: Bool) throws -> Int {
     let wanted = keys.map { Set($0.map { Array($0.utf8) }) }
     let now = Date()
     let looksInside = before != nil || expiredOnly

@@ -97,7 +97,7 @@ extension Session {
         found = position
         let seed = source.seed(source.key(.positionDirectory, position))
         guard ValueEnvelope.isIntact(entry.value, seed: seed) else {
-          throw source.damaged("A page of its directory has a wrong checksum.")
+          throw source.corrupted("A page of its directory has a wrong checksum.")
         }
         page = entry.value.extracting(8..<entry.value.byteCount).withUnsafeBytes { Array($0) }
       }
@@ -114,7 +114,7 @@ extension Session {
     _ source: ListAddress, _ list: ListAddress, _ step: UnsafePointer<CloneStep>, _ head: ListHead,
     _ state: inout CloneStream
   ) throws(StoreError) -> ListHead {
-    guard step.pointee.mode == .stop else { throw source.damaged("It has members that do not exist.") }
+    guard step.pointee.mode == .stop else { throw source.corrupted("It has members that do not exist.") }
     let members = try storage.members(source, count: head.count)
     var originals: [ObjectID] = []
     var clones: [ObjectID] = []

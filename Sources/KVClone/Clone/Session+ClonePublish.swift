@@ -14,12 +14,12 @@ extension Session {
       // Targets ascend, and so do their records and their lists.
       if target.rootCode != rootCode, let table = schema.objectTable(rootCode: target.rootCode) {
         rootCode = target.rootCode
-        storage.keepPlaces(in: [table, address(target, code).links])
+        storage.retainCursors(in: [table, address(target, code).links])
       }
       if try addMembers(target, code, clones, state.chunk) { touched.append(target) }
       links += clones.count
     }
-    storage.keepPlaces(in: [])
+    storage.retainCursors(in: [])
     for id in touched { _ = state.tally.touched.insert(id) }
     state.tally.bytesWritten += UInt64(links) * 8
   }
@@ -57,7 +57,7 @@ extension Session {
     let entity = try entity(of: member)
     guard let plan = context.book.plan(entity.code),
       let step = plan.relationships.first(where: { $0.relationship.code == code })
-    else { throw schema.damaged(member, .wrongLayout, entity.layout) }
+    else { throw schema.corrupted(member, .wrongLayout, entity.layout) }
     if case .original = try linkTarget(step, member, target, context) { return true }
     return false
   }

@@ -11,7 +11,7 @@ extension Session {
     let context = state.context
     let view = try schema.view(of: bytes, id: id)
     let entity = try schema.entity(of: view, id: id)
-    guard let plan = context.book.plan(entity.code) else { throw schema.damaged(id, .wrongLayout) }
+    guard let plan = context.book.plan(entity.code) else { throw schema.corrupted(id, .wrongLayout) }
     try Self.load(&scratch, view, entity, id)
     for operation in plan.operations { try apply(operation, plan, view, id, newID, context) }
     for step in plan.relationships {
@@ -134,7 +134,7 @@ extension Session {
         let step = plan.relationships.first(where: {
           !$0.relationship.hasInverse && $0.relationship.inverseCode == code
         })
-      else { throw schema.damaged(referrer, .wrongLayout) }
+      else { throw schema.corrupted(referrer, .wrongLayout) }
       if case .clone = try linkTarget(step, referrer, id, context) { clones.append(clone) }
     }
     return clones

@@ -102,7 +102,7 @@ extension Session {
     }
     guard state.tally.objects - before == set.count else {
       throw StoreError(
-        .damaged,
+        .corrupted,
         "\(set.count - state.tally.objects + before) objects of "
           + "\(schema.entity(code: rootCode)?.name ?? "") that others link to are missing; run `check`")
     }
@@ -154,7 +154,7 @@ extension Session {
       do throws(RecordError) {
         header = try RecordPatch.header(of: UnsafeRawBufferPointer(bytes))
       } catch {
-        throw schema.damaged(id, error)
+        throw schema.corrupted(id, error)
       }
       if header.entity != current.code {
         if current.count > 0 { state.tally.counts[Int(current.code)] += current.count }
@@ -168,7 +168,7 @@ extension Session {
         do throws(RecordError) {
           patch = try RecordPatch(bytes, layout: program.pointee.layout, seed: ValueEnvelope.seed(object: id))
         } catch {
-          throw schema.damaged(id, error)
+          throw schema.corrupted(id, error)
         }
         try run(program, on: &patch, id, clone, constants, &state)
         patch.seal(commit: constants.commit, seed: ValueEnvelope.seed(object: clone))
@@ -259,7 +259,7 @@ extension Session {
     _ state: inout CloneStream
   ) throws {
     guard let plan = state.context.book.plan(program.pointee.entityCode) else {
-      throw schema.damaged(id, .wrongLayout)
+      throw schema.corrupted(id, .wrongLayout)
     }
     for code in plan.entity.referrerCodes { try cloneReferrers(code, id, clone, &state) }
     if program.pointee.hasIndexes {

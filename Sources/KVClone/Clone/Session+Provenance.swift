@@ -28,7 +28,7 @@ extension Session {
     } catch {
       let name = try name(of: id)
       throw StoreError(
-        .damaged, "what \(name) was cloned from is damaged: \(error) Run `check` to see the extent", object: name)
+        .corrupted, "what \(name) was cloned from is damaged: \(error) Run `check` to see the extent", object: name)
     }
   }
 

@@ -3,52 +3,61 @@ import KVCloneCoreData
 /// Why a store of Core Data's cannot be imported. Nothing is made then.
 public struct CoreDataImportError: KVCloneError, Hashable {
   /// The kinds of failure.
-  public enum Kind: String, Sendable, Hashable {
+  public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the kind, as in JSON.
+    public let rawValue: String
+
+    /// Creates a kind from its text. Later versions may add kinds, so a `switch` needs a `default`.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the kind.
+    public var description: String { rawValue }
+
     // The database
     /// The file is something else, or encrypted.
-    case notADatabase
+    public static let notADatabase = Kind(rawValue: "notADatabase")
     /// The file uses something of SQLite's that no store of Core Data's does.
-    case unsupportedDatabase
+    public static let unsupportedDatabase = Kind(rawValue: "unsupportedDatabase")
     /// The file contradicts itself, or ends too early.
-    case damagedDatabase
+    public static let corruptedDatabase = Kind(rawValue: "damagedDatabase")
     /// Its writer was cut off; SQLite has to roll back first.
-    case hotJournal
+    public static let hotJournal = Kind(rawValue: "hotJournal")
     /// The operating system refused to read the file.
-    case unreadableDatabase
+    public static let unreadableDatabase = Kind(rawValue: "unreadableDatabase")
     /// Somebody wrote the database while it was read.
-    case changedDatabase
+    public static let changedDatabase = Kind(rawValue: "changedDatabase")
     // The model
     /// The database is none of Core Data's.
-    case notACoreDataStore
+    public static let notACoreDataStore = Kind(rawValue: "notACoreDataStore")
     /// The store does not hold its model, and none was given.
-    case modelMissing
+    public static let modelMissing = Kind(rawValue: "modelMissing")
     /// The model that the store holds cannot be read.
-    case unreadableModel
+    public static let unreadableModel = Kind(rawValue: "unreadableModel")
     /// The model has something that the tables have not, or the other way round.
-    case modelMismatch
+    public static let modelMismatch = Kind(rawValue: "modelMismatch")
     // A row
     /// A row's Z_ENT is no entity of its table, or an abstract one.
-    case unknownEntity
+    public static let unknownEntity = Kind(rawValue: "unknownEntity")
     /// A row's key is none that an object can have.
-    case invalidKey
+    public static let invalidKey = Kind(rawValue: "invalidKey")
     /// A value is not of the attribute's type.
-    case wrongType
+    public static let wrongType = Kind(rawValue: "wrongType")
     /// A value does not fit into the attribute's type.
-    case outOfRange
+    public static let outOfRange = Kind(rawValue: "outOfRange")
     /// A required attribute is NULL. Objects stay with it: Core Data reads them.
-    case requiredValueMissing
+    public static let requiredValueMissing = Kind(rawValue: "requiredValueMissing")
     /// Two columns that could both be the property's have a value.
-    case ambiguousColumn
+    public static let ambiguousColumn = Kind(rawValue: "ambiguousColumn")
     /// A relationship leads to a row that is not there, or was left out.
-    case danglingReference
+    public static let danglingReference = Kind(rawValue: "danglingReference")
     /// A relationship leads to an object of another entity than its destination.
-    case wrongDestination
+    public static let wrongDestination = Kind(rawValue: "wrongDestination")
     /// The two sides of a one-to-one relationship do not agree.
-    case disagreement
+    public static let inverseMismatch = Kind(rawValue: "disagreement")
     /// A file with an attribute's bytes is missing, or no plain file in the store's own folder.
-    case invalidFile
+    public static let invalidFile = Kind(rawValue: "invalidFile")
     /// A rule of the model is broken; ``CoreDataImportError/kindName`` tells which.
-    case refused
+    public static let rejected = Kind(rawValue: "refused")
   }
 
   /// What failed.
@@ -77,7 +86,7 @@ public struct CoreDataImportError: KVCloneError, Hashable {
   }
 
   init(_ error: SQLiteError) {
-    self.init(Kind(rawValue: error.kind.rawValue) ?? .damagedDatabase, error.message)
+    self.init(Kind(rawValue: error.kind.rawValue) ?? .corruptedDatabase, error.message)
   }
 
   init(_ error: CoreDataStoreError) {
@@ -90,7 +99,7 @@ public struct CoreDataImportError: KVCloneError, Hashable {
   static func named(_ error: SQLiteError, _ row: CoreDataRow, _ property: String) -> any Error {
     if error.kind == .cancelled { return error }
     return CoreDataImportError(
-      Kind(rawValue: error.kind.rawValue) ?? .damagedDatabase, "\(row.name) \(property): \(error.message)",
+      Kind(rawValue: error.kind.rawValue) ?? .corruptedDatabase, "\(row.name) \(property): \(error.message)",
       entity: row.entity.name, property: property, object: row.name)
   }
 

@@ -40,7 +40,7 @@ public struct CoreDataSkipped: Sendable, Hashable {
 }
 
 /// Something of the store that has no place in the model.
-public struct CoreDataLeftOut: Sendable, Hashable {
+public struct CoreDataOmission: Sendable, Hashable {
   /// Core Data's name of the entity.
   public let name: String
   /// What it belongs to.
@@ -81,7 +81,7 @@ public struct CoreDataImportReport: Sendable {
   /// How many values are.
   public internal(set) var conversionCount = 0
   /// What has no place in the model: the history of changes, CloudKit's mirror.
-  public internal(set) var leftOut: [CoreDataLeftOut] = []
+  public internal(set) var omissions: [CoreDataOmission] = []
   /// Bytes of the new store's file.
   public internal(set) var byteCount: UInt64 = 0
   /// How long it took.
@@ -106,17 +106,26 @@ public struct CoreDataImportReport: Sendable {
 /// How far an import has come.
 public struct CoreDataImportProgress: Sendable, Hashable {
   /// What is done, one after the other.
-  public enum Phase: String, Sendable {
+  public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the phase, as in JSON.
+    public let rawValue: String
+
+    /// Creates a phase from its text. Later versions may add phases, so a `switch` needs a `default`.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the phase.
+    public var description: String { rawValue }
+
     /// Reading the write-ahead log, the model, and what tables there are.
-    case opening
+    public static let opening = Phase(rawValue: "opening")
     /// Reading rows, and writing objects.
-    case objects
+    public static let objects = Phase(rawValue: "objects")
     /// Linking objects.
-    case links
+    public static let links = Phase(rawValue: "links")
     /// Checking the model's rules, and writing what is left.
-    case commit
+    public static let commit = Phase(rawValue: "commit")
     /// Waiting for the disk.
-    case sync
+    public static let sync = Phase(rawValue: "sync")
   }
 
   /// What is being done.

@@ -84,7 +84,7 @@ extension CoreDataImportRun {
     }
     try broken(
       CoreDataImportError(
-        .disagreement,
+        .inverseMismatch,
         "\(name) \(table.relationship.name): leads to \(target), which does not lead back; make both sides agree in the app, or import "
           + "them without the link: --skip-broken",
         entity: table.entity, property: table.relationship.name, object: name), false)

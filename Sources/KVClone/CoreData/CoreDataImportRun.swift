@@ -144,8 +144,7 @@ final class CoreDataImportRun {
     let remedy =
       issue.kind == .uniquenessConflict
       ? "--skip-broken imports the object without the value" : "--skip-broken imports the object as it is"
-    return CoreDataImportError(
-      .refused, "\(issue.message); \(remedy)", entity: issue.entity, property: issue.property, object: issue.object,
+    return CoreDataImportError(.rejected, "\(issue.message); \(remedy)", entity: issue.entity, property: issue.property, object: issue.object,
       kindName: issue.kind.rawValue)
   }
 

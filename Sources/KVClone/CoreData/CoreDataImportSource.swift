@@ -76,7 +76,7 @@ struct CoreDataImportSource {
   /// An error of reading as the import's. What looks like damage may be somebody writing.
   func translated(_ error: any Error) -> any Error {
     let error = CoreDataImportError.translated(error)
-    guard let known = error as? CoreDataImportError, known.kind == .damagedDatabase else { return error }
+    guard let known = error as? CoreDataImportError, known.kind == .corruptedDatabase else { return error }
     return (try? requireUnchanged()) == nil ? Self.changed : error
   }
 
@@ -126,7 +126,7 @@ struct CoreDataImportSource {
       }
       report.externalAttributes.sort()
     }
-    report.leftOut = layout.leftOut.map { CoreDataLeftOut(name: $0.name, reason: $0.reason) }
+    report.omissions = layout.leftOut.map { CoreDataOmission(name: $0.name, reason: $0.reason) }
     return report
   }
 }

@@ -230,8 +230,7 @@ extension CoreDataImportRun {
     guard let error = error as? StoreError, [.limitExceeded, .wrongType, .outOfRange].contains(error.kind) else {
       return error
     }
-    return CoreDataImportError(
-      .refused, error.message, entity: row.entity.name, property: error.property, object: row.name,
+    return CoreDataImportError(.rejected, error.message, entity: row.entity.name, property: error.property, object: row.name,
       kindName: error.kindName)
   }
 }

@@ -30,7 +30,7 @@ extension ObjectStore {
       }
     } catch {
       // Nothing that keeps a store from being opened, if only to make room in it, or to save what is left of it.
-      guard [.damaged, .busy, .diskFull, .mapFull].contains(error.kind) else { throw error }
+      guard [.corrupted, .busy, .diskFull, .mapFull].contains(error.kind) else { throw error }
       options.logger?.warning(
         "derived attributes could not be computed, and will be at the next opening: \(error.kindName)")
     }

@@ -57,7 +57,7 @@ extension Session {
     do throws(RecordError) {
       return try view.value(field)
     } catch {
-      throw schema.damaged(id, error, view.layout)
+      throw schema.corrupted(id, error, view.layout)
     }
   }
 

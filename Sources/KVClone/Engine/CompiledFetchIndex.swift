@@ -29,7 +29,7 @@ struct CompiledFetchIndex: Sendable {
     var builder = emptyBuilder
     for column in columns {
       let value = try entity.value(at: column.place, view, id, schema)
-      do throws(RecordError) { try append(value, column, to: &builder) } catch { throw schema.damaged(id, error) }
+      do throws(RecordError) { try append(value, column, to: &builder) } catch { throw schema.corrupted(id, error) }
     }
     return builder
   }

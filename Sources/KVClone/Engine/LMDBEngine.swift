@@ -218,16 +218,16 @@ private final class LMDBBackend: StorageBackend, TableMaker {
     if !succeeds { throw changeError() }
   }
 
-  func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {
+  func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {
     guard let map else { return }
     // All leaves first, so that memory brings them side by side; then the entries, which the leaves lead to.
     for id in ids { ShortKey.object(id).withUnsafeBytes { map.fetchLeaf(table.handle, $0) } }
     for id in ids { ShortKey.object(id).withUnsafeBytes { map.fetchEntry(table.handle, $0) } }
   }
 
-  func keepPlaces(in tables: [StorageTable]) {
+  func retainCursors(in tables: [StorageTable]) {
     keepsPlaces = !tables.isEmpty
-    writer?.pointee.keepPlaces(in: tables.map(\.handle))
+    writer?.pointee.retainCursors(in: tables.map(\.handle))
   }
 
   @inline(never)
@@ -295,7 +295,7 @@ private final class LMDBBackend: StorageBackend, TableMaker {
       firstPageCount: growth.firstPageCount, pageCount: growth.pageCount, pageSize: LMDBLimits.pageSize)
   }
 
-  func noteTakingAway() { writer?.pointee.noteTakingAway() }
+  func markDeleteOnly() { writer?.pointee.markDeleteOnly() }
 
   func refuseGrowth() { writer?.pointee.refuseGrowth() }
 

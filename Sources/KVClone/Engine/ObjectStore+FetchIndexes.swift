@@ -24,7 +24,7 @@ extension ObjectStore {
         }
         return successor
       } catch {
-        guard error.kind == .damaged, addsIndexes else { throw error }
+        guard error.kind == .corrupted, addsIndexes else { throw error }
         options.logger?.error("new fetch indexes could not be built, and are left out: \(error.message)")
       }
     }
@@ -50,7 +50,7 @@ extension ObjectStore {
     let (old, new) = (stored.codes.fetchIndexIDs, catalog.codes.fetchIndexIDs)
     try storage.record(schema, commit: commit + 1, droppedIndexes: old.subtracting(new))
     var session = Session(
-      storage: storage, schema: schema, commit: commit + 1, storeUUID: format.storeUUID, serialFloor: SerialFloor(),
+      storage: storage, schema: schema, commit: commit + 1, storeUUID: format.storeUUID, serialFloor: SerialHighWaterMark(),
       engine: engine)
     try session.writeCatalog(catalog, code, after: stored)
     for id in old.subtracting(new).sorted() { try session.dropIndex(id) }

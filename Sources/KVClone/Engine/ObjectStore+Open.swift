@@ -62,7 +62,7 @@ extension ObjectStore {
     do throws(LMDBError) {
       environment = try LMDBEnvironment.open(at: path, options: options.lmdb)
     } catch {
-      if case .noStore = error, let model { return try create(at: path, model: model, options: options) }
+      if case .storeNotFound = error, let model { return try create(at: path, model: model, options: options) }
       throw StoreError(error)
     }
     return try adopt(environment, path: path, model: model, options: options)
@@ -96,11 +96,11 @@ extension ObjectStore {
     _ engine: any StorageEngine, path: String, model: ManagedObjectModel?, options: StoreOptions
   ) throws(StoreError) -> ObjectStore {
     guard let metadata = try engine.openTables([.metadata], create: false).first else {
-      throw StoreError(.notAStore, "\(path) is no store of this library")
+      throw StoreError(.invalidStore, "\(path) is no store of this library")
     }
     let storage = StorageTransaction(try engine.beginRead())
     guard let format = try Metadata.format(storage, metadata) else {
-      throw StoreError(.notAStore, "\(path) is an LMDB file, but no store of this library")
+      throw StoreError(.invalidStore, "\(path) is an LMDB file, but no store of this library")
     }
     try format.requireReadable(at: path)
     var catalog = try StoreCatalog(storage, metadata)
@@ -211,9 +211,9 @@ extension StoreOptions {
     options.maximumReaders = maximumReaders
     options.keepsDeadReaders = keepsStaleReaders
     options.spillBudget = spillBudget
-    options.isReadAheadOff = isReadAheadOff
-    options.usesCopyOnWrite = usesCopyOnWrite
-    options.commitLogLimit = usesCommitLog ? commitLogLimit : nil
+    options.isReadAheadOff = !usesReadAhead
+    options.usesCopyOnWrite = usesBtrfsCopyOnWrite
+    options.walSizeLimit = journalMode == .writeAheadLog ? walSizeLimit : nil
     options.maximumFileBytes = maximumFileBytes.map { Int(clamping: $0) }
     return options
   }

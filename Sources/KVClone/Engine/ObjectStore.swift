@@ -35,7 +35,7 @@ public final class ObjectStore: Sendable {
   let schema: Schema
   /// The file format's version when the store was opened; `info` tells what it is now.
   let formatVersion: UInt32
-  let serialFloor = SerialFloor()
+  let serialFloor = SerialHighWaterMark()
   /// Hooks, once some are registered.
   let lifecycle = Mutex<LifecycleTable?>(nil)
   /// Model versions by which snapshots are read, compiled.
@@ -222,7 +222,7 @@ public final class ObjectStore: Sendable {
     try session.writeHistory()
     try session.writeCounters()
     try session.checkLimits()
-    if session.changes.takesAway { session.storage.noteTakingAway() }
+    if session.changes.takesAway { session.storage.markDeleteOnly() }
     try session.storage.commit()
     commitSignal.noteCommit()
     for saved in announced { saved.announce(self) }
@@ -247,7 +247,7 @@ extension Session {
       try writeHistory()
       try writeCounters()
       try checkLimits()
-      if changes.takesAway { storage.noteTakingAway() }
+      if changes.takesAway { storage.markDeleteOnly() }
       try storage.checkCommitRoom()
     } catch {
       try reasons.note(thrown: error)

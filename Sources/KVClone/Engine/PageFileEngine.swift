@@ -30,7 +30,7 @@ final class PageFileEngine: StorageEngine {
     var opened: [StorageTable] = []
     for code in codes {
       guard tables[code] != nil || map.isTableListDamaged else {
-        throw StoreError(.notAStore, "the file has no table \(code.name ?? "")")
+        throw StoreError(.invalidStore, "the file has no table \(code.name ?? "")")
       }
       opened.append(StorageTable(code: code, handle: 0))
     }
@@ -161,7 +161,7 @@ extension StoreError {
   /// The store's word for a damaged page.
   init(_ error: PageError) {
     self.init(
-      .damaged,
+      .corrupted,
       "page \(error.page) of the file is damaged: \(error.problem.message). Run `check` to see the extent, and restore "
         + "from a backup or salvage")
   }

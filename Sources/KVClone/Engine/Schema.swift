@@ -14,7 +14,7 @@ final class Schema: Sendable {
   /// In the model's order.
   let entities: [CompiledEntity]
   let entitiesByName: [String: CompiledEntity]
-  let catalogWatch: CatalogWatch
+  let catalogWatch: CatalogVersionCache
   /// The number of its catalog in the store.
   let catalogNumber: UInt64
   /// What the store had before.
@@ -56,7 +56,7 @@ final class Schema: Sendable {
     catalogNumber: UInt64 = 0, transformers: ValueTransformerRegistry = ValueTransformerRegistry(),
     formerCatalogs: FormerCatalogs = FormerCatalogs(), maintainsDerived: Bool = true
   ) throws(StoreError) {
-    catalogWatch = CatalogWatch(catalogNumber: catalogNumber)
+    catalogWatch = CatalogVersionCache(catalogNumber: catalogNumber)
     self.catalogNumber = catalogNumber
     self.formerCatalogs = formerCatalogs
     self.model = model
@@ -102,7 +102,7 @@ final class Schema: Sendable {
       guard let current = entity.layout.fieldIndex(ofProperty: field.propertyCode) else { continue }
       guard entity.layout.kind(current) == field.kind else {
         throw StoreError(
-          .damaged,
+          .corrupted,
           "record layout \(layout.id) of \(entity.name) does not fit its model; restore the store from a backup",
           entity: entity.name)
       }

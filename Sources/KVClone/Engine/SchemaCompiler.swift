@@ -40,14 +40,14 @@ struct SchemaCompiler {
     guard let code = codes.entities[entity.name], let rootName = lineage.last, let rootCode = codes.entities[rootName],
       let table = tables?.objects[rootCode]
     else {
-      throw StoreError(.damaged, "the store's metadata lacks entity \(entity.name); restore it from a backup")
+      throw StoreError(.corrupted, "the store's metadata lacks entity \(entity.name); restore it from a backup")
     }
     let id = codes.layouts[entity.name] ?? 0
     let layout = try self.layout(for: entity)
     // What the file says of a layout has to be what the model makes of it, or records would be read by the wrong fields.
     if !entity.isAbstract, Int(id) >= layouts.count || layouts[Int(id)]?.fields != layout.fields {
       throw StoreError(
-        .damaged,
+        .corrupted,
         "the store's metadata describes the records of \(entity.name) otherwise than its model; restore it from "
           + "a backup", entity: entity.name)
     }
@@ -81,7 +81,7 @@ struct SchemaCompiler {
     let declaring = SchemaInverse.declaringEntity(of: top, from: entity, in: model)
     guard let code = codes.properties[declaring]?[path] else {
       throw StoreError(
-        .damaged, "the store's metadata lacks a code for \(declaring).\(path); restore it from a backup",
+        .corrupted, "the store's metadata lacks a code for \(declaring).\(path); restore it from a backup",
         entity: declaring, property: path)
     }
     return code
@@ -123,7 +123,7 @@ struct SchemaCompiler {
         let field = layout.fieldIndex(ofProperty: code), let inverseCode
       else {
         throw StoreError(
-          .damaged,
+          .corrupted,
           "the store's metadata is incomplete for \(declaring).\(relationship.name); restore it from a backup",
           entity: declaring, property: relationship.name)
       }

@@ -35,8 +35,8 @@ extension Session {
       while let start = next {
         var keys = WaitingKeys()
         next = try gatherKeys(ids, from: start, into: &keys)
-        storage.keepPlaces(in: [schema.tables.indexes])
-        defer { storage.keepPlaces(in: []) }
+        storage.retainCursors(in: [schema.tables.indexes])
+        defer { storage.retainCursors(in: []) }
         let count = keys.count
         try keys.drain { (key) throws(StoreError) in try putIndexEntry(key) }
         try progress(count)

@@ -21,7 +21,7 @@ extension Session {
   /// Says that only libraries that know a version of the format may open the file from now on. Nothing is lowered.
   mutating func raiseFormat(to version: UInt32) throws(StoreError) {
     let table = schema.tables.metadata
-    guard var format = try Metadata.format(storage, table) else { throw Metadata.damaged(MetadataKey.format, .badKey) }
+    guard var format = try Metadata.format(storage, table) else { throw Metadata.corrupted(MetadataKey.format, .badKey) }
     if format.version >= version, format.minimumReaderVersion >= version { return }
     format.raise(to: version)
     let (key, value) = (MetadataKey.bytes(MetadataKey.format), format.encoded())
@@ -41,7 +41,7 @@ enum Metadata {
     do throws(RecordError) {
       return try Value(stored: value, seed: ValueEnvelope.seed(tableCode: .metadata, key: key))
     } catch {
-      throw damaged(name, error)
+      throw corrupted(name, error)
     }
   }
 
@@ -54,7 +54,7 @@ enum Metadata {
     do throws(RecordError) {
       return try Value(stored: value, seed: ValueEnvelope.seed(tableCode: .metadata, key: key))
     } catch {
-      throw damaged(name(), error)
+      throw corrupted(name(), error)
     }
   }
 
@@ -81,7 +81,7 @@ enum Metadata {
     do throws(RecordError) {
       return try FormatRecord(stored: value)
     } catch {
-      throw damaged(MetadataKey.format, error)
+      throw corrupted(MetadataKey.format, error)
     }
   }
 
@@ -108,8 +108,8 @@ enum Metadata {
     return (key, value.encoded(seed: ValueEnvelope.seed(tableCode: .metadata, key: key)))
   }
 
-  static func damaged(_ name: String, _ error: RecordError) -> StoreError {
-    StoreError(.damaged, "the store's metadata (\(name)) is damaged: \(error)")
+  static func corrupted(_ name: String, _ error: RecordError) -> StoreError {
+    StoreError(.corrupted, "the store's metadata (\(name)) is damaged: \(error)")
   }
 }
 

@@ -17,8 +17,8 @@ public struct Session: ~Copyable {
   var scratch = RecordBuffer()
   /// Large values of the record that `scratch` was loaded from, in attributes that its entity has no more: they go when it is
   /// stored.
-  var outlived = OutlivedBlobs()
-  private let pending = OwnMemory(PendingChanges())
+  var outlived = OrphanedBlobs()
+  private let pending = Box(PendingChanges())
   /// The commit counter: of the last commit in a read transaction, of the coming one in a write transaction.
   let commit: UInt64
   /// The last commit all of which a named snapshot shows; nil in other transactions.
@@ -26,7 +26,7 @@ public struct Session: ~Copyable {
   /// The store's identity, for URIs.
   let storeUUID: UUID
   /// Serials that were given out before, in transactions that were given up too.
-  let serialFloor: SerialFloor
+  let serialFloor: SerialHighWaterMark
   /// Whom to ask for room; nil for a session that never writes.
   var engine: (any StorageEngine)?
   /// Whom to ask about objects that are inserted, saved and deleted; nil where nobody wants to know.
@@ -86,9 +86,9 @@ public struct Session: ~Copyable {
     let key = ShortKey.object(id)
     guard let bytes = try storage.get(table, key.bytes) else { throw schema.notFound(id) }
     let code: UInt16
-    do throws(RecordError) { code = try RecordView.entityCode(of: bytes) } catch { throw schema.damaged(id, error) }
+    do throws(RecordError) { code = try RecordView.entityCode(of: bytes) } catch { throw schema.corrupted(id, error) }
     guard let entity = schema.entity(code: code), entity.rootCode == id.rootCode else {
-      throw schema.damaged(id, .wrongLayout)
+      throw schema.corrupted(id, .wrongLayout)
     }
     return entity
   }
@@ -100,7 +100,7 @@ public struct Session: ~Copyable {
 
   private static func load(
     _ id: ObjectID, _ storage: borrowing StorageTransaction, _ schema: Schema, into buffer: inout RecordBuffer,
-    _ outlived: inout OutlivedBlobs
+    _ outlived: inout OrphanedBlobs
   ) throws(StoreError) -> CompiledEntity {
     if !outlived.blobs.isEmpty { outlived.blobs.removeAll() }
     guard let table = schema.objectTable(rootCode: id.rootCode) else { throw schema.notFound(id) }
@@ -110,7 +110,7 @@ public struct Session: ~Copyable {
     let entity = try schema.entity(of: view, id: id)
     try load(&buffer, view, entity, id)
     if view.layout != entity.layout {
-      outlived = OutlivedBlobs(owner: id, blobs: view.blobs(missingIn: entity.layout))
+      outlived = OrphanedBlobs(owner: id, blobs: view.blobs(missingIn: entity.layout))
     }
     return entity
   }
@@ -129,7 +129,7 @@ public struct Session: ~Copyable {
       }
     } catch {
       throw StoreError(
-        .damaged, "the record of \(entity.name)/\(id.serial) is damaged: \(error)", entity: entity.name,
+        .corrupted, "the record of \(entity.name)/\(id.serial) is damaged: \(error)", entity: entity.name,
         object: "\(entity.name)/\(id.serial)")
     }
   }
@@ -169,7 +169,7 @@ public struct Session: ~Copyable {
 }
 
 /// Large values of one object that no attribute of its entity has any more.
-struct OutlivedBlobs {
+struct OrphanedBlobs {
   var owner = ObjectID(rawValue: 0)
   var blobs: [BlobReference] = []
 }
@@ -199,7 +199,7 @@ extension Schema {
     do throws(RecordError) {
       known = layout(id: try RecordView.layoutID(of: bytes))
     } catch {
-      throw damaged(id, error)
+      throw corrupted(id, error)
     }
     guard let known else { throw unknownLayout(of: bytes, id) }
     return try view(of: bytes, known, id: id)
@@ -209,10 +209,10 @@ extension Schema {
   /// stored are those of another process, which has migrated the store since.
   func unknownLayout(of bytes: RawSpan, _ id: ObjectID) -> StoreError {
     guard ValueEnvelope.isIntact(bytes, seed: ValueEnvelope.seed(object: id)) else {
-      return damaged(id, .checksumMismatch)
+      return corrupted(id, .checksumMismatch)
     }
     guard let layout = try? RecordView.layoutID(of: bytes), layout > codes.lastLayout else {
-      return damaged(id, .wrongLayout)
+      return corrupted(id, .wrongLayout)
     }
     return StoreError(
       .incompatibleModel,
@@ -227,7 +227,7 @@ extension Schema {
     do throws(RecordError) {
       return try RecordView(bytes, layout: layout, seed: ValueEnvelope.seed(object: id))
     } catch {
-      throw damaged(id, error, layout)
+      throw corrupted(id, error, layout)
     }
   }
 
@@ -237,14 +237,14 @@ extension Schema {
     do throws(RecordError) {
       return try RecordView(intact: bytes, layout: layout)
     } catch {
-      throw damaged(id, error, layout)
+      throw corrupted(id, error, layout)
     }
   }
 
   /// The entity that a record says it belongs to.
   func entity(of record: borrowing RecordView, id: ObjectID) throws(StoreError) -> CompiledEntity {
     guard let entity = entity(code: record.layout.entityCode), entity.rootCode == id.rootCode else {
-      throw damaged(id, .wrongLayout)
+      throw corrupted(id, .wrongLayout)
     }
     return entity
   }
@@ -262,18 +262,18 @@ extension Schema {
   /// The error for bytes that cannot be trusted.
   ///
   /// - Parameter layout: the one that the record names, which tells its entity unless the name is what is damaged.
-  func damaged(_ id: ObjectID, _ error: RecordError, _ layout: RecordLayout? = nil) -> StoreError {
+  func corrupted(_ id: ObjectID, _ error: RecordError, _ layout: RecordLayout? = nil) -> StoreError {
     let own = error == .checksumMismatch ? nil : layout.flatMap { entity(code: $0.entityCode) }
     let named = own?.rootCode == id.rootCode ? own : entity(code: id.rootCode)
     let name = named.map { "\($0.name)/\(id.serial)" } ?? rootName(of: id)
     return StoreError(
-      .damaged, "the record of \(name) is damaged: \(error) Run `check` to see the extent", entity: named?.name,
+      .corrupted, "the record of \(name) is damaged: \(error) Run `check` to see the extent", entity: named?.name,
       object: name)
   }
 
   /// The error for a value that a clone's record does not take.
   func unstorable(_ id: ObjectID, _ error: RecordError) -> StoreError {
-    if error != .recordTooLarge { return damaged(id, error) }
+    if error != .recordTooLarge { return corrupted(id, error) }
     return StoreError(
       .limitExceeded, "the clone of \(rootName(of: id)) cannot be stored: \(error)",
       entity: entity(code: id.rootCode)?.name, object: rootName(of: id))

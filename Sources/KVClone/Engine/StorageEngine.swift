@@ -199,9 +199,9 @@ package protocol StorageBackend: AnyObject {
   func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>) throws(StoreError)
   /// A hint: from now on these tables, and no others, are read and changed in about the order of their keys. An engine may
   /// keep its place in each; the calls mean the same.
-  func keepPlaces(in tables: [StorageTable])
+  func retainCursors(in tables: [StorageTable])
   /// A hint: these entries of a table are about to be read, whose keys are ids. An engine may have them brought from memory.
-  func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>)
+  func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>)
   /// Whether there was such a key.
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool
   /// Whether the bytes of a blob whose last referrer goes have to stay, because a snapshot may show them.
@@ -218,7 +218,7 @@ package protocol StorageBackend: AnyObject {
   /// This write transaction ends in failure, because the file is too long: what was written out already may go.
   func refuseGrowth()
   /// Says that nothing but deletes was done, with what follows from them: on a full disk, there is room kept for such commits.
-  func noteTakingAway()
+  func markDeleteOnly()
   /// Turns this write transaction into a dry run, which cannot be committed.
   func markDryRun()
   /// Refuses, for a dry run, what its commit would meet: `diskFull`.
@@ -254,7 +254,7 @@ extension StorageBackend {
     for entry in entries { try append(table, entry.key, entry.value) }
   }
 
-  package func keepPlaces(in tables: [StorageTable]) {}
+  package func retainCursors(in tables: [StorageTable]) {}
 
   package var stateNumber: UInt64 { 0 }
 
@@ -277,11 +277,11 @@ extension StorageBackend {
   package func growth() throws(StoreError) -> StorageGrowth? { nil }
 
   package func refuseGrowth() {}
-  package func noteTakingAway() {}
+  package func markDeleteOnly() {}
   package func markDryRun() {}
   package func checkCommitRoom() throws(StoreError) {}
 
-  package func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {}
+  package func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {}
 
   package func facts() throws(StoreError) -> StorageFacts? { nil }
 

@@ -123,13 +123,13 @@ package struct StorageTransaction: ~Copyable {
 
   /// A hint: from now on these tables, and no others, are read and changed in about the order of their keys, so that the
   /// engine may look for each near the one before. Empty: it is over.
-  package mutating func keepPlaces(in tables: [StorageTable]) {
-    backend.keepPlaces(in: tables)
+  package mutating func retainCursors(in tables: [StorageTable]) {
+    backend.retainCursors(in: tables)
   }
 
   /// A hint: these entries of a table are about to be read, whose keys are ids.
-  package borrowing func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {
-    backend.expectReads(table, ids)
+  package borrowing func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {
+    backend.prefetch(table, ids)
   }
 
   /// Removes the entry; whether there was one.
@@ -169,7 +169,7 @@ package struct StorageTransaction: ~Copyable {
 
   /// Says that the transaction ends in failure, because the file is too long.
   package borrowing func refuseGrowth() { backend.refuseGrowth() }
-  package borrowing func noteTakingAway() { backend.noteTakingAway() }
+  package borrowing func markDeleteOnly() { backend.markDeleteOnly() }
 
   /// Turns the transaction into a dry run, which cannot be committed.
   package borrowing func markDryRun() { backend.markDryRun() }

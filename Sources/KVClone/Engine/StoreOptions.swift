@@ -19,12 +19,12 @@ public struct StoreOptions: Sendable {
   ///
   /// Measured on files that were not in memory, on a disk with 8 MiB of read-ahead: a clone of 5,000 photos with images of
   /// 100 kB had 1.3 MiB read instead of 466 MiB, in 25 ms instead of 403 ms; without images it took 17 ms instead of 6 ms.
-  public var isReadAheadOff = false
+  public var usesReadAhead = true
   /// Makes commits durable by a log beside the data file, `commit.log`, which takes a third of the time for small ones; see
   /// <doc:CommitLog>. Each process decides for its own commits.
-  public var usesCommitLog = false
+  public var journalMode = JournalMode.copyOnWrite
   /// Bytes that the commit log may have before the data file is synced and the log begins anew; at least about a million.
-  public var commitLogLimit = 64 << 20
+  public var walSizeLimit = 64 << 20
   /// How many read transactions all processes together may have open.
   public var maximumReaders = 126
   /// How many ``PinnedSnapshot``s of this store may be alive at once; one more is refused with `tooManySnapshots`. About half
@@ -57,7 +57,7 @@ public struct StoreOptions: Sendable {
   /// the store's files, as `chattr +C` turns it off: the store writes no page in place that could be needed and has checksums
   /// of its own, and its file would get an extent for each page, which makes reflinks slow. Where btrfs keeps its data twice, copy-on-write
   /// stays on by itself. See <doc:Operating>.
-  public var usesCopyOnWrite = false
+  public var usesBtrfsCopyOnWrite = false
   /// What values of transformable attributes are in Swift.
   public var transformers = ValueTransformerRegistry()
 

@@ -5,12 +5,12 @@ public import KVCloneModel
 /// It lives as long as the closure of `ObjectStore.read`; ids and ``ManagedObject``s may leave it.
 public struct ReadTransaction: ~Copyable, ObjectReading {
   /// In memory of its own: a session has some hundred bytes, which would be copied wherever the transaction is lent.
-  private let place: OwnMemory<Session>
+  private let place: Box<Session>
 
   var session: Session { _read { yield place.value } }
 
   init(_ session: consuming Session) {
-    place = OwnMemory(session)
+    place = Box(session)
   }
 
   /// Lends the transaction's insides to the library's own extensions.
@@ -29,7 +29,7 @@ public struct ReadTransaction: ~Copyable, ObjectReading {
 public struct WriteTransaction: ~Copyable, ObjectReading {
   /// In memory of its own, because reading settles what waits, though to whoever reads nothing changes. Nobody borrows
   /// anything from the session then: nothing waits while somebody reads, because only changes make it wait.
-  private let place: OwnMemory<Session>
+  private let place: Box<Session>
 
   var session: Session {
     _read { yield place.value }
@@ -37,7 +37,7 @@ public struct WriteTransaction: ~Copyable, ObjectReading {
   }
 
   init(_ session: consuming Session) {
-    place = OwnMemory(session)
+    place = Box(session)
   }
 
   /// Lends the transaction's insides to the library's own extensions.
@@ -170,7 +170,7 @@ extension WriteTransaction {
         let commit = try session.existingRecord(object.id).commit
         guard commit == object.commit else {
           throw StoreError(
-            .changedSince,
+            .staleObject,
             "\(object.name) has changed: it was read at commit \(object.commit), and commit \(commit) wrote it; read it "
               + "again", entity: object.entityName, object: object.name)
         }
@@ -182,7 +182,7 @@ extension WriteTransaction {
   /// Sets a binary or transformable attribute from a stream, in memory that does not grow with it.
   ///
   /// `source` runs while the write lock is held: stage bytes that come from a network or a pipe, by
-  /// ``ObjectStore/stageData(timeout:_:)``.
+  /// ``ObjectStore/stageBlob(timeout:_:)``.
   public mutating func setData(
     _ id: ObjectID, _ attribute: String, from source: (inout BlobWriter) throws -> Void
   ) throws {

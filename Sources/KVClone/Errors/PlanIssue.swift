@@ -65,7 +65,7 @@ extension StoreError.Kind {
   /// Whether what the store holds, or the space for it, is why an operation fails.
   fileprivate var isReasonOfPlan: Bool {
     switch self {
-    case .limitExceeded, .diskFull, .notInferable, .notConvertible, .notUnique, .invalidMapping, .stageFailed,
+    case .limitExceeded, .diskFull, .mappingRequired, .notConvertible, .notUnique, .invalidMapping, .stageFailed,
       .invalidObject, .hookFailed, .deleteDenied, .outOfRange, .wrongType:
       true
     default: false

@@ -22,23 +22,23 @@ extension StoreError {
       case .readOnly: .readOnly
       case .closed, .transactionsActive: .closed
       case .storeExists: .storeExists
-      case .noStore: .noStore
+      case .storeNotFound: .storeNotFound
       case .destination(_, _, let errno) where LMDBError.isNoDirectory(errno): .invalidDestination
       case .destination(_, _, let errno) where LMDBError.isDiskFull(errno): .diskFull
       case .destination: .io
       case .insideStore: .invalidDestination
-      case .corrupted, .pageFull: .damaged
+      case .corrupted, .pageFull: .corrupted
       // One that turned out to be there is told in the same way: whoever is told “io” repeats the write.
-      case .commitFailed(.unknown, _), .commitFailed(.committed, _): .commitUnknown
-      case .notAStore, .emptyFile, .symlink, .notRegularFile, .wrongOwner, .wrongMode, .hardLinked, .networkFileSystem,
+      case .commitFailed(.unknown, _), .commitFailed(.committed, _): .commitOutcomeUnknown
+      case .invalidStore, .emptyFile, .symlink, .notRegularFile, .wrongOwner, .wrongMode, .hardLinked, .networkFileSystem,
         .unsupportedPageSize, .unsupportedSystemPageSize, .unsupportedLibrary, .replacedWhileOpening, .versionMismatch,
         .invalid, .noTable, .incompatible:
-        .notAStore
+        .invalidStore
       case .keyTooLong, .keyEmpty, .valueTooLong, .notAscending, .incompleteValue, .tablesFull, .threadStorageFull,
         .transactionFull, .cursorFull, .fileTooLarge:
         .limitExceeded
-      case .commitLog(.foreign, _): .notAStore
-      case .commitLog(.damaged, _): .damaged
+      case .commitLog(.foreign, _): .invalidStore
+      case .commitLog(.corrupted, _): .corrupted
       case .commitLog(.needsWriting, _): .readOnly
       case .commitLog(.broken, _), .commitFailed, .panic, .badTransaction, .badTable, .outOfMemory, .io: .io
       }

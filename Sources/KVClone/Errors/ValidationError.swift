@@ -26,29 +26,38 @@ public struct ValidationError: KVCloneError, Hashable {
 /// One rule of the model that one object breaks.
 public struct ValidationIssue: Sendable, Hashable {
   /// The kinds of rule.
-  public enum Kind: String, Sendable, Hashable {
+  public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the kind, as in JSON.
+    public let rawValue: String
+
+    /// Creates a kind from its text. Later versions may add kinds, so a `switch` needs a `default`.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the kind.
+    public var description: String { rawValue }
+
     /// A required attribute is nil.
-    case requiredValueMissing
+    public static let requiredValueMissing = Kind(rawValue: "requiredValueMissing")
     /// A number or date is below the attribute's minimum.
-    case valueTooSmall
+    public static let valueTooSmall = Kind(rawValue: "valueTooSmall")
     /// A number or date is above the attribute's maximum.
-    case valueTooLarge
+    public static let valueTooLarge = Kind(rawValue: "valueTooLarge")
     /// A string has fewer characters than the minimum.
-    case stringTooShort
+    public static let stringTooShort = Kind(rawValue: "stringTooShort")
     /// A string has more characters than the maximum.
-    case stringTooLong
+    public static let stringTooLong = Kind(rawValue: "stringTooLong")
     /// A string does not match the attribute's regular expression.
-    case patternMismatch
+    public static let patternMismatch = Kind(rawValue: "patternMismatch")
     /// A required relationship is empty.
-    case requiredRelationshipMissing
+    public static let requiredRelationshipMissing = Kind(rawValue: "requiredRelationshipMissing")
     /// A to-many relationship has fewer members than its minimum.
-    case tooFewMembers
+    public static let tooFewMembers = Kind(rawValue: "tooFewMembers")
     /// A to-many relationship has more members than its maximum.
-    case tooManyMembers
+    public static let tooManyMembers = Kind(rawValue: "tooManyMembers")
     /// Another object has the same values under a uniqueness constraint.
-    case uniquenessConflict
+    public static let uniquenessConflict = Kind(rawValue: "uniquenessConflict")
     /// A validation hook of the app refuses the object.
-    case refusedByHook
+    public static let rejectedByHook = Kind(rawValue: "refusedByHook")
   }
 
   /// Which rule.

@@ -118,6 +118,6 @@ struct HistorySource: Sendable {
   func session() throws(StoreError) -> Session {
     Session(
       storage: StorageTransaction(try engine.beginRead()), schema: schema, commit: 0, storeUUID: storeUUID,
-      serialFloor: SerialFloor(), engine: engine)
+      serialFloor: SerialHighWaterMark(), engine: engine)
   }
 }

@@ -206,7 +206,7 @@ extension ObjectStore {
       if session.storage.changeCount == 0 { return result }
       try session.writeCounters()
       // It deletes, or writes a few bytes.
-      session.storage.noteTakingAway()
+      session.storage.markDeleteOnly()
       try session.storage.commit()
       return result
     }

@@ -20,7 +20,7 @@ extension Session {
   borrowing func firstCommit(after token: HistoryToken?) throws(StoreError) -> UInt64 {
     guard let start = try historyStart() else {
       throw StoreError(
-        .historyOff, "the store keeps no history of changes; open it with tracksHistory, or run `history --on`")
+        .historyDisabled, "the store keeps no history of changes; open it with tracksHistory, or run `history --on`")
     }
     guard let token else { return start }
     guard token.store == storeUUID else {
@@ -148,6 +148,6 @@ extension Session {
 
   private static func damagedHistory(_ commit: UInt64) -> StoreError {
     StoreError(
-      .damaged, "the history of commit \(commit) is damaged; run `check` to see the extent, or purge up to that commit")
+      .corrupted, "the history of commit \(commit) is damaged; run `check` to see the extent, or purge up to that commit")
   }
 }

@@ -143,7 +143,7 @@ extension Session {
     do throws(RecordError) {
       return try NumberKey.numberAndPart(copy key)
     } catch {
-      throw StoreError(.damaged, "the history of changes has a malformed key; run `check` to see the extent")
+      throw StoreError(.corrupted, "the history of changes has a malformed key; run `check` to see the extent")
     }
   }
 }

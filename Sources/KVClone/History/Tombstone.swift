@@ -33,7 +33,7 @@ extension Schema {
     let json = try? JSONParser.parse(bytes.span)
     guard case .object(let object)? = json else {
       throw StoreError(
-        .damaged, "the history of changes has values of a deleted object that cannot be read; run `check`")
+        .corrupted, "the history of changes has values of a deleted object that cannot be read; run `check`")
     }
     guard let entity = entity(code: entityCode) else { return [:] }
     var found = AttributeJSON.Attributes()

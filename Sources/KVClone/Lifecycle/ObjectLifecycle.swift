@@ -30,7 +30,7 @@ public struct ObjectLifecycle: Sendable {
 }
 
 /// Why a hook refuses an object, where it wants to name a property. Any other error is told by its description.
-public struct LifecycleRefusal: Error, Sendable, Hashable {
+public struct LifecycleRejection: Error, Sendable, Hashable {
   /// The property concerned; nil where it is the object.
   public let property: String?
   /// What is wrong, in words that follow the object's name.

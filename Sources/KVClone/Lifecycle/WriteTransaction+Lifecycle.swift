@@ -18,7 +18,7 @@ extension WriteTransaction {
       throw abandon(error, "awakeFromInsert", entity, id)
     }
     guard try exists(id) else {
-      throw abandon(LifecycleRefusal("it was deleted"), "awakeFromInsert", entity, id)
+      throw abandon(LifecycleRejection("it was deleted"), "awakeFromInsert", entity, id)
     }
     var changed: [String: AttributeValue?] = [:]
     // What was given and not what was stored of it: bytes that a hook has put others in the place of are gone.
@@ -135,7 +135,7 @@ extension WriteTransaction {
   {
     session.changes.fail(error)
     if let error = error as? StoreError { return error }
-    let reason = (error as? LifecycleRefusal)?.message ?? "\(error)"
+    let reason = (error as? LifecycleRejection)?.message ?? "\(error)"
     return StoreError(
       .hookFailed, "\(hook) of \(entity.name) failed: \(reason)", entity: entity.name,
       object: "\(entity.name)/\(id.serial)")
@@ -159,10 +159,10 @@ extension CompiledEntity {
   /// What a validation hook threw, as a broken rule.
   fileprivate func refusal(_ error: any Error, _ id: ObjectID) -> ValidationIssue {
     let object = "\(name)/\(id.serial)"
-    let refusal = error as? LifecycleRefusal
+    let refusal = error as? LifecycleRejection
     let reason = refusal?.message ?? (error as? any KVCloneError)?.message ?? "\(error)"
     return ValidationIssue(
-      kind: .refusedByHook, entity: name, property: refusal?.property ?? "", object: object,
+      kind: .rejectedByHook, entity: name, property: refusal?.property ?? "", object: object,
       message: "\(refusal?.property.map { "\($0) of " } ?? "")\(object) \(reason)", other: nil)
   }
 }

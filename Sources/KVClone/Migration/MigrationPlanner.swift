@@ -265,7 +265,7 @@ private struct EntityTally {
           counts[code, default: 0] += 1
           byteCounts[code, default: 0] += UInt64(value.byteCount)
         } catch {
-          throw schema.damaged(try schema.objectID(key), error)
+          throw schema.corrupted(try schema.objectID(key), error)
         }
         return true
       }
@@ -310,13 +310,13 @@ extension MigrationPlanner {
           let id = try session.firstObject(of: earlier, without: former)
         else { continue }
         throw StoreError(
-          .notInferable,
+          .mappingRequired,
           "\(former) of \(earlier)/\(id.serial) is nil or empty, and mandatory in the version \(version); set it in a handler before, "
             + "or delete the object there", entity: entity.name, property: path, object: "\(earlier)/\(id.serial)")
       }
     }
     throw StoreError(
-      .notInferable, "the version \(version) cannot be inferred: \(first) (\(first.work.reason ?? ""))",
+      .mappingRequired, "the version \(version) cannot be inferred: \(first) (\(first.work.reason ?? ""))",
       entity: first.entity, property: first.property)
   }
 }
@@ -338,7 +338,7 @@ extension MigrationPlan.Step {
   func error(for refusal: ModelDifference.Change, _ reasons: String? = nil) -> StoreError {
     let text = reasons ?? "\(refusal.description) (\(refusal.work.reason ?? ""))"
     return StoreError(
-      .notInferable, "no migration from \(from) to \(to) can be inferred: \(text)", entity: refusal.entity,
+      .mappingRequired, "no migration from \(from) to \(to) can be inferred: \(text)", entity: refusal.entity,
       property: refusal.property)
   }
 }

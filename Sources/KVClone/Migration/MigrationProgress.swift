@@ -1,21 +1,30 @@
 /// How far a migration has come.
 public struct MigrationProgress: Sendable, Hashable {
   /// What is done, one after the other, in each step.
-  public enum Phase: String, Sendable {
+  public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the phase, as in JSON.
+    public let rawValue: String
+
+    /// Creates a phase from its text. Later versions may add phases, so a `switch` needs a `default`.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the phase.
+    public var description: String { rawValue }
+
     /// A stage's handler, before the step.
-    case willMigrate
+    public static let willMigrate = Phase(rawValue: "willMigrate")
     /// Deleting the objects of entities that are gone.
-    case delete
+    public static let delete = Phase(rawValue: "delete")
     /// Giving ids to objects that come under another root entity.
-    case move
+    public static let move = Phase(rawValue: "move")
     /// Rewriting objects.
-    case rewrite
+    public static let rewrite = Phase(rawValue: "rewrite")
     /// Linking other sides of relationships.
-    case link
+    public static let link = Phase(rawValue: "link")
     /// Making indexes.
-    case index
+    public static let index = Phase(rawValue: "index")
     /// A stage's handler, after the step.
-    case didMigrate
+    public static let didMigrate = Phase(rawValue: "didMigrate")
   }
 
   /// The step, from 0.

@@ -105,11 +105,11 @@ extension ObjectStore {
     _ options: StoreOptions, _ run: MigrationRun
   ) throws(StoreError) -> MigrationReport? {
     guard let metadata = try engine.openTables([.metadata], create: false).first else {
-      throw StoreError(.notAStore, "\(path) is no store of this library")
+      throw StoreError(.invalidStore, "\(path) is no store of this library")
     }
     let storage = StorageTransaction(try engine.beginRead())
     guard let format = try Metadata.format(storage, metadata) else {
-      throw StoreError(.notAStore, "\(path) is an LMDB file, but no store of this library")
+      throw StoreError(.invalidStore, "\(path) is an LMDB file, but no store of this library")
     }
     try format.requireReadable(at: path)
     let catalog = try StoreCatalog(storage, metadata)
@@ -124,7 +124,7 @@ extension ObjectStore {
     let commit = try Metadata.counter(writing, metadata, MetadataKey.commitCounter)
     try writing.record(schema, commit: commit + 1)
     let session = Session(
-      storage: writing, schema: schema, commit: commit + 1, storeUUID: format.storeUUID, serialFloor: SerialFloor(),
+      storage: writing, schema: schema, commit: commit + 1, storeUUID: format.storeUUID, serialFloor: SerialHighWaterMark(),
       engine: engine)
     let planner = try MigrationPlanner(from: catalog, to: model, migration)
     run.stepCount = planner.stepCount

@@ -107,7 +107,7 @@ final class RecordProgram {
     _ leftovers: inout RecordLeftovers
   ) throws(StoreError) -> UInt64? {
     if let conversion {
-      do throws(RecordError) { try buffer.convert(view, by: conversion) } catch { throw schema.damaged(id, error) }
+      do throws(RecordError) { try buffer.convert(view, by: conversion) } catch { throw schema.corrupted(id, error) }
     } else {
       buffer.load(view)
     }
@@ -130,7 +130,7 @@ final class RecordProgram {
     switch action {
     case .convert(let old, let field, let conversion, let path):
       let value: AttributeValue?
-      do throws(RecordError) { value = try view.value(old) } catch { throw schema.damaged(id, error, view.layout) }
+      do throws(RecordError) { value = try view.value(old) } catch { throw schema.corrupted(id, error, view.layout) }
       if case .integer(let number)? = value, entity.layout.kind(field) == .decimal {
         buffer.setDecimal(field, integer: number)
         return false
@@ -161,7 +161,7 @@ final class RecordProgram {
     case .clear(let relationship):
       if relationship.isToMany {
         do throws(RecordError) { try buffer.setInlineIDs(relationship.field, []) } catch {
-          throw schema.damaged(id, error)
+          throw schema.corrupted(id, error)
         }
       } else {
         buffer.setToOne(relationship.field, nil)

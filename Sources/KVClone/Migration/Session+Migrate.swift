@@ -267,7 +267,7 @@ extension Session {
             last = values.withUnsafeBytes { Array($0) }
           }
         } catch {
-          throw StoreError(.damaged, "an index has a malformed key; run `check` to see the extent")
+          throw StoreError(.corrupted, "an index has a malformed key; run `check` to see the extent")
         }
         return true
       }

@@ -23,8 +23,8 @@ extension Session {
     guard let table = schema.objectTable(rootCode: rootCode) else { return 0 }
     var count = 0
     // Previous states come in the order of the objects, too.
-    storage.keepPlaces(in: storage.recorder == nil ? [table] : [table, schema.tables.preimages])
-    defer { storage.keepPlaces(in: []) }
+    storage.retainCursors(in: storage.recorder == nil ? [table] : [table, schema.tables.preimages])
+    defer { storage.retainCursors(in: []) }
     var batch = RecordBatch()
     var spare = RecordBuffer()
     // By number: it is looked at for each record.
@@ -71,7 +71,7 @@ extension Session {
       }
       let code: UInt16
       do throws(RecordError) { code = try RecordView.entityCode(of: copy value) } catch {
-        throw schema.damaged(id, error)
+        throw schema.corrupted(id, error)
       }
       guard isWanted(code) else { return true }
       let start = found.bytes.count
@@ -116,7 +116,7 @@ extension Session {
       }
       let code: UInt16
       do throws(RecordError) { code = try RecordView.entityCode(of: copy value) } catch {
-        throw schema.damaged(id, error)
+        throw schema.corrupted(id, error)
       }
       if isWanted(code) { found.append((id, code)) }
       return true
@@ -206,7 +206,7 @@ extension Session {
               do throws(StoreError) {
                 try session.tell(member, relationship, of: id)
               } catch {
-                guard error.kind == .notInferable else { throw error }
+                guard error.kind == .mappingRequired else { throw error }
                 try run.refuse(error)
               }
             }
@@ -230,7 +230,7 @@ extension Session {
       if let other = try toOne(member, inverse) {
         if other == id { return }
         throw StoreError(
-          .notInferable,
+          .mappingRequired,
           "\(try name(of: member)) is in \(relationship.name) of \(try name(of: other)) and of \(try name(of: id)), and the new "
             + "inverse \(inverse.name) leads to one only; make it to-many, or unlink one of them before",
           entity: relationship.declaringEntity, property: relationship.name, object: try name(of: member))

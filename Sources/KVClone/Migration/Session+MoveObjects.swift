@@ -181,7 +181,7 @@ extension Session {
         let seed = ValueEnvelope.seed(tableCode: .redirects, objectID: current)
         current = try RedirectValue(stored: value, seed: seed).target
       } catch {
-        throw schema.damaged(current, error)
+        throw schema.corrupted(current, error)
       }
     }
     return current == id ? nil : current

@@ -55,7 +55,7 @@ extension Session {
     var found: [ListAddress] = []
     try storage.scan(schema.tables.links, from: start.bytes) { (key, _) throws(StoreError) in
       guard let link = try? LinkKey(copy key) else {
-        throw StoreError(.damaged, "the table of lists has a malformed key; run `check` to see the extent")
+        throw StoreError(.corrupted, "the table of lists has a malformed key; run `check` to see the extent")
       }
       guard lost.concerns(link.relationship) else { return true }
       if let last = found.last, last.owner == link.owner, last.relationship == link.relationship { return true }

@@ -17,7 +17,7 @@ extension CompiledEntity {
     do throws(RecordError) {
       return try view.value(field)
     } catch {
-      throw schema.damaged(id, error, view.layout)
+      throw schema.corrupted(id, error, view.layout)
     }
   }
 
@@ -26,7 +26,7 @@ extension CompiledEntity {
     -> AttributeValue?
   {
     if view.layout == layout, let field = attributeFields[name], field >= 0 {
-      do throws(RecordError) { return try view.value(field) } catch { throw schema.damaged(id, error, view.layout) }
+      do throws(RecordError) { return try view.value(field) } catch { throw schema.corrupted(id, error, view.layout) }
     }
     if let index = attributeIndex[name] {
       return try value(of: attributes[index], in: view, id: id, schema: schema)

@@ -33,7 +33,7 @@ public struct ObjectView: ~Escapable {
     _ record: consuming RecordView, id: ObjectID, _ schema: Schema, transients: [String: AttributeValue]?
   ) throws(StoreError) {
     guard schema.rootCode(ofEntity: record.layout.entityCode) == id.rootCode else {
-      throw schema.damaged(id, .wrongLayout)
+      throw schema.corrupted(id, .wrongLayout)
     }
     self.id = id
     schemaPlace = UnsafeRawPointer(Unmanaged.passUnretained(schema).toOpaque())
@@ -175,7 +175,7 @@ public struct ObjectView: ~Escapable {
   public func value(_ key: AttributeKey<String>) throws(StoreError) -> String? {
     guard let field = field(key.place), field.kind == .string else { return try found(key.place) }
     if record.isNull(field) { return nil }
-    do throws(RecordError) { return try record.string(field) } catch { throw schema.damaged(id, error, record.layout) }
+    do throws(RecordError) { return try record.string(field) } catch { throw schema.corrupted(id, error, record.layout) }
   }
 
   /// Calls `body` with a text's bytes where they are stored, in UTF-8, which is not checked again: it was when the text was

@@ -137,7 +137,7 @@ extension Session {
       isEmpty = false
       for referrer in referrers where !doomed.contains(referrer) {
         guard let relationship = try session.entity(of: referrer).relationship(referrerCode: code) else {
-          throw session.schema.damaged(id, .wrongLayout)
+          throw session.schema.corrupted(id, .wrongLayout)
         }
         _ = try session.detach(referrer, relationship.code, id)
       }

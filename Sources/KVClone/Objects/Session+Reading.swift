@@ -113,7 +113,7 @@ extension Session {
     try storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
       let names: UInt32
       do throws(RecordError) { names = try RecordView.layoutAndEntity(of: copy value) } catch {
-        throw schema.damaged(try schema.objectID(key), error)
+        throw schema.corrupted(try schema.objectID(key), error)
       }
       if names != last.names || last.count == 0 {
         if last.count > 0 { counts[last.code, default: 0] += last.count }
@@ -203,7 +203,7 @@ private struct KnownLayout {
   {
     let names: UInt32
     do throws(RecordError) { names = try RecordView.layoutAndEntity(of: copy record) } catch {
-      throw schema.damaged(id, error)
+      throw schema.corrupted(id, error)
     }
     if names != last {
       layout = try schema.layout(names, of: copy record, id, ifOf: wanted)
@@ -278,7 +278,7 @@ extension Schema {
   fileprivate func entityCode(_ names: UInt32, of record: RawSpan, _ id: ObjectID) throws(StoreError) -> UInt16 {
     guard let layout = layout(id: UInt16(truncatingIfNeeded: names)) else { throw unknownLayout(of: record, id) }
     let code = UInt16(truncatingIfNeeded: names >> 16)
-    guard layout.entityCode == code else { throw damaged(id, .wrongLayout) }
+    guard layout.entityCode == code else { throw corrupted(id, .wrongLayout) }
     return code
   }
 
@@ -287,7 +287,7 @@ extension Schema {
     do throws(RecordError) {
       return try NumberKey.objectID(copy key)
     } catch {
-      throw StoreError(.damaged, "an object table has a malformed key; run `check` to see the extent")
+      throw StoreError(.corrupted, "an object table has a malformed key; run `check` to see the extent")
     }
   }
 }

@@ -38,19 +38,19 @@ extension Session {
       // Targets ascend, and so do their records and their lists.
       if keepsPlaces, target.rootCode != rootCode, let table = schema.objectTable(rootCode: target.rootCode) {
         rootCode = target.rootCode
-        storage.keepPlaces(in: [table, schema.tables.links])
+        storage.retainCursors(in: [table, schema.tables.links])
       }
       try addMembers(target, code, members, waiting.chunk, validates: true)
     }
-    if keepsPlaces { storage.keepPlaces(in: []) }
+    if keepsPlaces { storage.retainCursors(in: []) }
   }
 
   private mutating func settleKeys(_ waiting: WaitingInserts) throws(StoreError) {
     let keepsPlaces = waiting.keys.count >= Self.fewCount
-    if keepsPlaces { storage.keepPlaces(in: [schema.tables.indexes]) }
+    if keepsPlaces { storage.retainCursors(in: [schema.tables.indexes]) }
     var keys = WaitingKeys()
     swap(&keys, &waiting.keys)
     try keys.drain { (key) throws(StoreError) in try putIndexEntry(key) }
-    if keepsPlaces { storage.keepPlaces(in: []) }
+    if keepsPlaces { storage.retainCursors(in: []) }
   }
 }

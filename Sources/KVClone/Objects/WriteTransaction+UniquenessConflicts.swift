@@ -53,7 +53,7 @@ extension WriteTransaction {
       session.changes.recent = nil
       session.changes.fail(error)
       if let error = error as? StoreError { throw error }
-      throw StoreError(.hookFailed, "willSave failed: \((error as? LifecycleRefusal)?.message ?? "\(error)")")
+      throw StoreError(.hookFailed, "willSave failed: \((error as? LifecycleRejection)?.message ?? "\(error)")")
     }
   }
 

@@ -100,7 +100,7 @@ struct QueryCompiler {
         let relationship = entity.relationships[index]
         guard let destination = schema.entity(code: relationship.destinationCode) else {
           throw StoreError(
-            .damaged, "the model names an entity that it does not have", entity: entity.name, property: name)
+            .corrupted, "the model names an entity that it does not have", entity: entity.name, property: name)
         }
         let kind = QueryKind.object(destination)
         let link = QueryLink(relationship)

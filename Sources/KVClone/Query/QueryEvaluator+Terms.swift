@@ -134,7 +134,7 @@ extension QueryEvaluator {
     do throws(RecordError) {
       return QueryValue(try view.value(field))
     } catch {
-      throw schema.damaged(id, error, view.layout)
+      throw schema.corrupted(id, error, view.layout)
     }
   }
 

@@ -82,7 +82,7 @@ extension Session {
     let evaluator = QueryEvaluator(schema)
     let order = request.order
     var results = SortedResults(order.map { $0.ascending }, limit: request.wanted)
-    let cutOff = OwnMemory(RecordTests())
+    let cutOff = Box(RecordTests())
     try forEachMatch(request, behind: cutOff.place) { (id, view) throws(StoreError) in
       if cutOff.value.surelyHold(view) { return true }
       let first = order[0].key(try evaluator.value(order[0].term, id, view, self))
@@ -117,7 +117,7 @@ extension Session {
       var start = 0
       while start < found.count {
         let next = found[start..<min(start + Self.readsAhead, found.count)]
-        expectReads(next)
+        prefetch(next)
         for id in next {
           guard let view = try record(id) else { throw Self.damagedIndex }
           if try !body(id, view) { return }
@@ -177,9 +177,9 @@ extension Session {
   static var readsAhead: Int { 16 }
 
   /// A hint: these objects are about to be read, one after the other.
-  borrowing func expectReads(_ ids: ArraySlice<ObjectID>) {
+  borrowing func prefetch(_ ids: ArraySlice<ObjectID>) {
     guard ids.count > 1, let first = ids.first, let table = schema.objectTable(rootCode: first.rootCode) else { return }
-    storage.expectReads(table, ids)
+    storage.prefetch(table, ids)
   }
 
   /// Adds the objects of a source; whether all of them are sure to exist.
@@ -239,7 +239,7 @@ extension Session {
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) -> Bool {
     defer { ids.removeAll(keepingCapacity: true) }
-    expectReads(ids[...])
+    prefetch(ids[...])
     for id in ids where try !passes(id, isIndexed: isIndexed, &filter, body) { return false }
     return true
   }

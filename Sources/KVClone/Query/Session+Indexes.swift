@@ -89,7 +89,7 @@ extension Session {
         guard try IndexKey.values(of: copy key).isEqual(to: prefix) else { return false }
         other = try IndexKey.objectID(of: copy key)
       } catch {
-        throw StoreError(.damaged, "an index has a malformed key; run `check` to see the extent")
+        throw StoreError(.corrupted, "an index has a malformed key; run `check` to see the extent")
       }
       guard other != id else { return true }
       if builder.isTruncated {

@@ -70,7 +70,7 @@ struct PrefetchReader {
     var start = 0
     while start < ids.count {
       let end = min(start + Session.readsAhead, ids.count)
-      session.expectReads(ids[start..<end])
+      session.prefetch(ids[start..<end])
       for id in ids[start..<end] where related[id] == nil { related[id] = try session.object(id) }
       start = end
     }

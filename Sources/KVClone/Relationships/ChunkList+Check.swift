@@ -20,7 +20,7 @@ extension StorageTransaction {
       check.checkHead(head)
       if isOrdered { try checkMembers(&check, head: head) }
     } catch {
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
       check.problems.append(ListProblem(error.message))
     }
     return check.problems
@@ -31,7 +31,7 @@ extension StorageTransaction {
     let start = list.key(.chunk, 0)
     try scan(list.links, from: start.bytes) { (key, value) throws(StoreError) in
       let link: LinkKey
-      do throws(RecordError) { link = try LinkKey(key) } catch { throw list.damaged(error.description) }
+      do throws(RecordError) { link = try LinkKey(key) } catch { throw list.corrupted(error.description) }
       guard link.owner == list.owner, link.relationship == list.relationship else { return false }
       do throws(StoreError) {
         switch link.kind {
@@ -41,7 +41,7 @@ extension StorageTransaction {
         case .positionDirectory: check.directory += try list.page(value, at: link.position).entries
         }
       } catch {
-        guard error.kind == .damaged else { throw error }
+        guard error.kind == .corrupted else { throw error }
         check.problems.append(ListProblem(error.message, .link(link)))
       }
       return true

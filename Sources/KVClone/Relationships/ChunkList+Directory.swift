@@ -63,7 +63,7 @@ extension StorageTransaction {
       }
       return false
     }
-    guard isFound else { throw list.damaged("Its directory misses a chunk.") }
+    guard isFound else { throw list.corrupted("Its directory misses a chunk.") }
     return before
   }
 
@@ -96,14 +96,14 @@ extension StorageTransaction {
   /// Tells the directory how many members the chunk with `label` has now: an entry comes, changes, or goes (0).
   mutating func updateDirectory(_ list: ListAddress, label: UInt64, memberCount: Int) throws(StoreError) {
     guard var page = try page(list, for: label) else {
-      guard memberCount > 0 else { throw list.damaged("Its directory misses a chunk.") }
+      guard memberCount > 0 else { throw list.corrupted("Its directory misses a chunk.") }
       let entry = DirectoryPage.Entry(label: label, memberCount: UInt32(memberCount))
       return try store(list, LoadedPage(position: label, entries: [entry]))
     }
     let index = page.index(of: label)
     let isKnown = index < page.entries.count && page.entries[index].label == label
     if memberCount == 0 {
-      guard isKnown else { throw list.damaged("Its directory misses a chunk.") }
+      guard isKnown else { throw list.corrupted("Its directory misses a chunk.") }
       page.entries.remove(at: index)
       return try replaceMerging(list, page)
     }
@@ -175,7 +175,7 @@ extension ListAddress {
     do throws(RecordError) {
       return try DirectoryPageView(value, seed: seed(key(.positionDirectory, position)), position: position)
     } catch {
-      throw damaged(error.description)
+      throw corrupted(error.description)
     }
   }
 }

@@ -64,7 +64,7 @@ extension StorageTransaction {
   mutating func removeOrdered(_ list: ListAddress, _ member: ObjectID, head: inout ListHead) throws(StoreError) -> Bool
   {
     guard let place = try place(list, of: member, head: head) else { return false }
-    guard head.count > 0 else { throw list.damaged("It has members where its head says none.") }
+    guard head.count > 0 else { throw list.corrupted("It has members where its head says none.") }
     var chunk = place.chunk
     chunk.ids.remove(at: place.offset)
     if head.hasMemberIndex {

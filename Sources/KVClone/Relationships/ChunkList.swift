@@ -29,7 +29,7 @@ struct ListAddress: Hashable, Sendable {
       let link = try LinkKey(key)
       return link.owner == owner && link.relationship == relationship && link.kind == kind ? link.position : nil
     } catch {
-      throw damaged(error.description)
+      throw corrupted(error.description)
     }
   }
 
@@ -40,21 +40,21 @@ struct ListAddress: Hashable, Sendable {
       let seed = seed(key(.chunk, position))
       return try ListChunk(value, seed: seed, unorderedAt: isOrdered ? nil : position).ids
     } catch {
-      throw damaged(error.description)
+      throw corrupted(error.description)
     }
   }
 
   /// The error for bytes of this list that cannot be trusted.
-  func damaged(_ what: String) -> StoreError {
+  func corrupted(_ what: String) -> StoreError {
     StoreError(
-      .damaged,
+      .corrupted,
       "list \(relationship) of object \(owner) is damaged: \(what) Restore from a backup, or run `salvage`",
       object: owner.description)
   }
 
   /// The error for chunks that have not the members that the list's head counts.
   func wrongCount(_ count: Int, head: Int) -> StoreError {
-    damaged("It has \(count) members where its head says \(head).")
+    corrupted("It has \(count) members where its head says \(head).")
   }
 
   /// The error for a position that the list does not have.
@@ -189,7 +189,7 @@ extension StorageTransaction {
       found.removeAll(keepingCapacity: true)
       try scan(list.links, from: start.bytes) { (key, _) throws(StoreError) in
         let link: LinkKey
-        do throws(RecordError) { link = try LinkKey(key) } catch { throw list.damaged(error.description) }
+        do throws(RecordError) { link = try LinkKey(key) } catch { throw list.corrupted(error.description) }
         guard link.owner == list.owner, link.relationship == list.relationship, kind == nil || link.kind == kind else {
           return false
         }

@@ -20,7 +20,7 @@ extension Session {
       return false
     }
     let relationship = entity.relationships[index]
-    guard relationship.isToMany else { throw schema.damaged(id, .wrongLayout, entity.layout) }
+    guard relationship.isToMany else { throw schema.corrupted(id, .wrongLayout, entity.layout) }
     let list = address(id, code)
     var head = scratch.view.head(relationship.field)
     if !head.isChunked, head.count + members.count <= FormatLimits.inlineIDLimit {

@@ -209,7 +209,7 @@ extension Session {
         guard try storage.removeOrdered(list, target, head: &head) else { return false }
       } else {
         guard try storage.removeUnordered(list, target) else { return false }
-        guard head.count > 0 else { throw list.damaged("It has members where its head says none.") }
+        guard head.count > 0 else { throw list.corrupted("It has members where its head says none.") }
         head = ListHead(count: head.count - 1, isChunked: true)
       }
       if head.count < FormatLimits.inlineAgainBelow {
@@ -309,7 +309,7 @@ extension Session {
 extension CompiledEntity {
   /// The relationship with a code, which a link on disk says this entity has.
   func relationship(code: UInt16, _ id: ObjectID, _ schema: Schema) throws(StoreError) -> CompiledRelationship {
-    guard let index = relationshipIndexByCode[code] else { throw schema.damaged(id, .wrongLayout, layout) }
+    guard let index = relationshipIndexByCode[code] else { throw schema.corrupted(id, .wrongLayout, layout) }
     return relationships[index]
   }
 

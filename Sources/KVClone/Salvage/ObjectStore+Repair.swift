@@ -18,7 +18,7 @@ extension ObjectStore {
   /// derived attributes. Objects are read, and stay what they are.
   ///
   /// First everything is checked, every byte of large values too. If anything else is damaged, nothing is changed: see
-  /// ``Damage/isDerived``. The repair is one write transaction, and is checked afterwards.
+  /// ``IntegrityIssue/isDerived``. The repair is one write transaction, and is checked afterwards.
   ///
   /// - Parameter isDryRun: finds out whether it could be done, and changes nothing.
   /// - Throws: `damaged` (the damage is not of that kind: restore a backup, or use
@@ -27,7 +27,7 @@ extension ObjectStore {
   @discardableResult
   public func repair(isDryRun: Bool = false) throws(StoreError) -> RepairReport {
     if options.isReadOnly, !isDryRun { throw StoreError(.readOnly, "the store at \(path) was opened read-only") }
-    let before = try check(CheckOptions(readData: true, maximumDamages: .max))
+    let before = try check(CheckOptions(readData: true, maximumIssues: .max))
     guard !before.isClean else {
       return RepairReport(before: before, after: before, indexEntryCount: 0, commit: nil)
     }
@@ -44,7 +44,7 @@ extension ObjectStore {
   ///
   /// - Throws: `damaged`, with the first damage that stands in the way.
   private static func requireRepairable(_ report: CheckReport, _ path: String) throws(StoreError) {
-    let primary = report.damages.filter { !$0.isDerived }
+    let primary = report.issues.filter { !$0.isDerived }
     guard let first = primary.first else { return }
     let place = first.object.map { "\($0): " } ?? ""
     let more = primary.count > 1 ? ", and \(primary.count - 1) more" : ""
@@ -53,7 +53,7 @@ extension ObjectStore {
       ? "compact the store, and repair the copy"
       : "restore a backup, or salvage what is readable (kvclone salvage -o NEW)"
     throw StoreError(
-      .damaged,
+      .corrupted,
       "the store at \(path) has damage that cannot be repaired: \(place)\(first.message)\(more); nothing was changed; \(advice)",
       property: first.property, object: first.object)
   }
@@ -104,13 +104,13 @@ private struct RepairParts {
   func requirePossible(_ session: borrowing Session, _ path: String) throws(StoreError) {
     guard referrers || orphanBlobs, try session.countEntries(session.schema.tables.snapshots) > 0 else { return }
     throw StoreError(
-      .damaged,
+      .corrupted,
       "hidden lists, or large values that nobody has, cannot be repaired in \(path) as long as there are snapshots, which show what they "
         + "were; delete the snapshots first, or salvage the store")
   }
 
   init(_ report: CheckReport) {
-    for damage in report.damages where damage.isDerived {
+    for damage in report.issues where damage.isDerived {
       switch damage.kind {
       case .missingIndexEntry, .indexEntry, .staleIndexEntry, .malformedKey: indexes = true
       case .derivedMismatch: derived = true

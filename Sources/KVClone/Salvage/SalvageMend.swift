@@ -46,14 +46,14 @@ struct SalvageMend {
   func writeSession() throws(StoreError) -> Session {
     Session(
       storage: StorageTransaction(try engine.beginWrite(label: "salvage", timeout: .zero)), schema: schema,
-      commit: commit, storeUUID: storeUUID, serialFloor: SerialFloor(), engine: engine)
+      commit: commit, storeUUID: storeUUID, serialFloor: SerialHighWaterMark(), engine: engine)
   }
 
   /// Which members the lists that lost pieces have now.
   private func reportLists() throws(StoreError) {
     let session = Session(
       storage: StorageTransaction(try engine.beginRead()), schema: schema, commit: commit, storeUUID: storeUUID,
-      serialFloor: SerialFloor())
+      serialFloor: SerialHighWaterMark())
     let lists = run.brokenLists.sorted {
       ($0.key.owner, $0.key.relationship) < ($1.key.owner, $1.key.relationship)
     }
@@ -215,7 +215,7 @@ extension Session {
         }
       } catch {
         // A piece with a right checksum and a wrong form: those before it stay.
-        guard error.kind == .damaged else { throw error }
+        guard error.kind == .corrupted else { throw error }
       }
     }
     if relationship.isOrdered {

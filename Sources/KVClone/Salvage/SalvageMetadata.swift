@@ -94,7 +94,7 @@ struct SalvageMetadata {
       if format == nil { try writeFormat(for: catalog, writer, table, run) }
       return catalog
     } catch {
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
       return try standIn(writer, table, source, run)
     }
   }
@@ -116,11 +116,11 @@ struct SalvageMetadata {
   ) throws(StoreError) -> StoreCatalog {
     let path = source.path
     if values.isEmpty, run.options.model == nil, !source.hasTables {
-      throw StoreError(.notAStore, "nothing in \(path) can be recognised as a store of this library")
+      throw StoreError(.invalidStore, "nothing in \(path) can be recognised as a store of this library")
     }
     guard let model = run.options.model else {
       throw StoreError(
-        .damaged,
+        .corrupted,
         "the model of the store at \(path) cannot be read; give the version that it was made with (kvclone salvage --model)"
       )
     }

@@ -32,7 +32,7 @@ public struct SalvageReport: Sendable, Hashable {
   /// Whether a history of changes was kept, which stays behind.
   public internal(set) var hadHistory = false
   /// Damaged pages of the file that belong to a tree, or lead to one.
-  public internal(set) var damagedPageCount = 0
+  public internal(set) var corruptedPageCount = 0
   /// The commit of the new store.
   public internal(set) var commit: UInt64 = 0
   /// Bytes of the new data file.
@@ -51,25 +51,39 @@ public struct SalvageReport: Sendable, Hashable {
 /// Something that a salvage could not bring over as it was.
 public struct SalvageLoss: Sendable, Hashable {
   /// The kinds of loss.
-  public enum Kind: String, Sendable, Hashable, CaseIterable {
+  public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the kind, as in JSON.
+    public let rawValue: String
+
+    /// Creates a kind from its text. Later versions may add kinds, so a `switch` needs a `default`.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the kind.
+    public var description: String { rawValue }
+
+    /// All kinds of this version.
+    package static let allCases: [Kind] = [
+      .state, .metadata, .object, .objects, .doubtfulObject, .value, .link, .list, .order,
+    ]
+
     /// The state that was salvaged is not the last one, or nobody knows whether it is.
-    case state
+    public static let state = Kind(rawValue: "state")
     /// What the store says of itself could not be read in part, and was replaced.
-    case metadata
+    public static let metadata = Kind(rawValue: "metadata")
     /// An object whose record cannot be read.
-    case object
+    public static let object = Kind(rawValue: "object")
     /// Objects of a page that is lost, whose serials are not known.
-    case objects
+    public static let objects = Kind(rawValue: "objects")
     /// An object that was found beside the trees: it may be older than the store's state, or have been deleted.
-    case doubtfulObject
+    public static let doubtfulObject = Kind(rawValue: "doubtfulObject")
     /// An attribute whose value cannot be read, and is nil now.
-    case value
+    public static let value = Kind(rawValue: "value")
     /// A link to an object that is lost, or that the other side does not have.
-    case link
+    public static let link = Kind(rawValue: "link")
     /// Members of a to-many relationship are missing, and which they were is not known.
-    case list
+    public static let list = Kind(rawValue: "list")
     /// The order of some members of an ordered relationship is not known; they stand at its end.
-    case order
+    public static let order = Kind(rawValue: "order")
   }
 
   /// What kind of loss it is.

@@ -26,7 +26,7 @@ final class SalvageSource {
     pages = try SalvageState.choose(file, run)
     try run.steps.check()
     backend = try PageFileEngine(file, pages.map).beginReading()
-    run.report.damagedPageCount = Set(pages.map.findings.filter { !$0.problem.isHarmless }.map(\.page)).count
+    run.report.corruptedPageCount = Set(pages.map.findings.filter { !$0.problem.isHarmless }.map(\.page)).count
   }
 
   /// What the file's tables lack.
@@ -49,7 +49,7 @@ final class SalvageSource {
       try backend.scan(StorageTable(code: code, handle: 0), from: unsafePointers(first.span.bytes), body)
     } catch {
       // A page that was sound when it was walked, and is not any more: a disk that fails now and then. What was read of the table stays.
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
       try run.steps.check()
       guard cutOff.insert(code).inserted else { return }
       run.lose(

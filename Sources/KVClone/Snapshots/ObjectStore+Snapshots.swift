@@ -114,7 +114,7 @@ extension ObjectStore {
       try runWrite(label: "snapshot", timeout: nil) { tx in
         try tx.changeObjects { (session) throws(StoreError) in
           try session.deleteSnapshots(names)
-          session.storage.noteTakingAway()
+          session.storage.markDeleteOnly()
         }
       }
     }
@@ -139,7 +139,7 @@ extension ObjectStore {
           let expired = try Snapshots.all(session.storage, session.schema.tables)
             .filter { $0.value.holds.isEmpty && ($0.value.expires ?? .infinity) <= now }.map(\.name)
           try session.deleteSnapshots(expired)
-          session.storage.noteTakingAway()
+          session.storage.markDeleteOnly()
           return expired
         }
       }

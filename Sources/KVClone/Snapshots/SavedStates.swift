@@ -146,7 +146,7 @@ struct SavedStates {
     -> (key: UnsafeRawBufferPointer, epoch: UInt64)
   {
     let end = key.count - PreimageKey.suffixLength
-    guard end > PreimageKey.prefixLength else { throw damaged(.badKey) }
+    guard end > PreimageKey.prefixLength else { throw corrupted(.badKey) }
     return (
       UnsafeRawBufferPointer(rebasing: key[PreimageKey.prefixLength..<end]), SnapshotHorizon.number(key, at: end)
     )
@@ -156,12 +156,12 @@ struct SavedStates {
     do throws(RecordError) {
       return try PreimageView.value(of: found.value) { ValueEnvelope.seed(tableCode: .preimages, key: found.key) }
     } catch {
-      throw damaged(error)
+      throw corrupted(error)
     }
   }
 
-  static func damaged(_ error: RecordError) -> StoreError {
-    StoreError(.damaged, "a previous state that a snapshot needs is damaged: \(error) Run `check` to see the extent")
+  static func corrupted(_ error: RecordError) -> StoreError {
+    StoreError(.corrupted, "a previous state that a snapshot needs is damaged: \(error) Run `check` to see the extent")
   }
 }
 

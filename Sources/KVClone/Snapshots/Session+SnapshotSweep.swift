@@ -136,7 +136,7 @@ extension Session {
       return SavedKeyList(place: place, byteCount: view.byteCount, keys: keys)
     } catch {
       throw StoreError(
-        .damaged, "a list of what was changed since a snapshot is damaged: \(error) Run `check` to see the extent")
+        .corrupted, "a list of what was changed since a snapshot is damaged: \(error) Run `check` to see the extent")
     }
   }
 
@@ -165,7 +165,7 @@ extension Session {
     do throws(RecordError) {
       return try PreimageKey.epoch(of: entry.key) < older.epoch
     } catch {
-      throw SavedStates.damaged(error)
+      throw SavedStates.corrupted(error)
     }
   }
 

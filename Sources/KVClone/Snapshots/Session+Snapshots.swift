@@ -24,7 +24,7 @@ enum Snapshots {
       return try SnapshotValue(stored: value, seed: ValueEnvelope.seed(tableCode: .snapshots, key: key))
     } catch {
       throw StoreError(
-        .damaged,
+        .corrupted,
         "the snapshot \(String(decoding: key, as: UTF8.self)) is damaged: \(error) Run `check` to see the extent")
     }
   }
@@ -38,7 +38,7 @@ enum Snapshots {
     try storage.scan(tables.snapshots, from: first.span.bytes) { (key, value) throws(StoreError) in
       let key = key.withUnsafeBytes { Array($0) }
       guard let name = String(validating: key, as: UTF8.self) else {
-        throw StoreError(.damaged, "a snapshot has a damaged name; run `check` to see the extent")
+        throw StoreError(.corrupted, "a snapshot has a damaged name; run `check` to see the extent")
       }
       found.append((name, try decode(key, copy value)))
       return true
@@ -56,10 +56,10 @@ enum Snapshots {
       let seed = ValueEnvelope.seed(tableCode: .metadata, key: MetadataKey.youngestSnapshotKey)
       name = try BytesValue(stored: value, seed: seed).bytes
     } catch {
-      throw Metadata.damaged(MetadataKey.youngestSnapshot, error)
+      throw Metadata.corrupted(MetadataKey.youngestSnapshot, error)
     }
     guard let snapshot = try find(storage, tables, String(decoding: name, as: UTF8.self)) else {
-      throw Metadata.damaged(MetadataKey.youngestSnapshot, .badKey)
+      throw Metadata.corrupted(MetadataKey.youngestSnapshot, .badKey)
     }
     return snapshot
   }

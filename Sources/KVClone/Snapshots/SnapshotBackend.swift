@@ -179,7 +179,7 @@ final class SnapshotBackend: StorageBackend {
     return mode == .atOrAfter ? order <= 0 : order >= 0
   }
 
-  func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) { inner.expectReads(table, ids) }
+  func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) { inner.prefetch(table, ids) }
 
   // MARK: Nothing is changed
 

@@ -175,9 +175,9 @@ final class SnapshotRecorder: StorageBackend, TableMaker {
     try inner.appendRun(table, entries)
   }
 
-  func keepPlaces(in tables: [StorageTable]) { inner.keepPlaces(in: tables) }
+  func retainCursors(in tables: [StorageTable]) { inner.retainCursors(in: tables) }
 
-  func expectReads(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) { inner.expectReads(table, ids) }
+  func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) { inner.prefetch(table, ids) }
 
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
     try save(table, key, isDelete: true)
@@ -200,7 +200,7 @@ final class SnapshotRecorder: StorageBackend, TableMaker {
       if case .absent = try states.state(of: .blobInfo, unsafePointers(key.bytes)) { return false }
     } catch {
       // A state that is damaged keeps its bytes; storage that fails is nothing to go on from.
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
     }
     return true
   }
@@ -213,7 +213,7 @@ final class SnapshotRecorder: StorageBackend, TableMaker {
 
   func refuseGrowth() { inner.refuseGrowth() }
 
-  func noteTakingAway() { inner.noteTakingAway() }
+  func markDeleteOnly() { inner.markDeleteOnly() }
 
   func markDryRun() { inner.markDryRun() }
 

@@ -10,27 +10,27 @@ public struct DeepStatistics: Sendable {
   /// By entity and name: every relationship that is stored.
   public let relationships: [RelationshipStatistics]
   /// By entity and name: every attribute that has large values.
-  public let largeValues: [LargeValueStatistics]
+  public let blobs: [BlobStatistics]
   /// By entity and name.
   public let indexes: [IndexStatistics]
   /// Of what there are previous states, which snapshots show, with their bytes.
-  public let previousStates: [StorageArea]
+  public let preimages: [SpaceUsage]
   /// How full the pages of each table are.
-  public let fills: [TableFill]
+  public let pageUtilization: [PageUtilization]
   /// Every byte of every page of the file, once: their sum is the number of pages times their size.
-  public let areas: [StorageArea]
+  public let spaceUsage: [SpaceUsage]
 
   /// About how many pages a compact copy of the store has. An estimate: leaves are counted as a copy fills them, branches are taken to
   /// become fewer as these do.
-  public var compactedPageCount: Int { 2 + fills.reduce(0) { $0 + $1.compactedPageCount } }
+  public var compactedPageCount: Int { 2 + pageUtilization.reduce(0) { $0 + $1.compactedPageCount } }
   /// About how many bytes a compact copy saves.
   public var compactionSavings: UInt64 {
     UInt64(max(0, summary.pageCount - compactedPageCount)) * UInt64(summary.pageSize)
   }
   /// Bytes of the pages in use that nothing is in, as a part of all bytes of these pages; 0 for a store without pages.
   public var fragmentation: Double {
-    let pages = fills.reduce(0) { $0 + $1.pageCount } * summary.pageSize
-    return pages == 0 ? 0 : Double(fills.reduce(0) { $0 + $1.unusedBytes }) / Double(pages)
+    let pages = pageUtilization.reduce(0) { $0 + $1.pageCount } * summary.pageSize
+    return pages == 0 ? 0 : Double(pageUtilization.reduce(0) { $0 + $1.unusedBytes }) / Double(pages)
   }
 }
 
@@ -43,7 +43,7 @@ public struct EntityStatistics: Sendable, Hashable {
   /// Bytes of their records and keys, members of short lists included.
   public internal(set) var byteCount: UInt64 = 0
   /// How many large values they name.
-  public internal(set) var largeValueCount = 0
+  public internal(set) var blobCount = 0
 
   /// Bytes of an object's record and key on average.
   public var meanByteCount: Double { objectCount == 0 ? 0 : Double(byteCount) / Double(objectCount) }
@@ -70,7 +70,7 @@ public struct RelationshipStatistics: Sendable, Hashable {
 /// Large binary values of one attribute.
 ///
 /// A value that objects of several attributes share counts for the first of them, in the order of entities and objects.
-public struct LargeValueStatistics: Sendable, Hashable {
+public struct BlobStatistics: Sendable, Hashable {
   /// The objects' entity.
   public let entity: String
   /// The attribute.
@@ -127,7 +127,7 @@ public struct IndexStatistics: Sendable, Hashable {
 }
 
 /// How full the pages of a table are: the three sums of bytes are those of all its pages.
-public struct TableFill: Sendable, Hashable {
+public struct PageUtilization: Sendable, Hashable {
   /// As in ``TableStatistics/name``.
   public let name: String
   /// Pages of the table.
@@ -143,35 +143,49 @@ public struct TableFill: Sendable, Hashable {
 }
 
 /// Bytes of the file that serve one purpose.
-public struct StorageArea: Sendable, Hashable {
+public struct SpaceUsage: Sendable, Hashable {
   /// The purposes.
-  public enum Kind: String, Sendable, Hashable, CaseIterable {
+  public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the kind, as in JSON.
+    public let rawValue: String
+
+    /// Creates a kind from its text. Later versions may add kinds, so a `switch` needs a `default`.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the kind.
+    public var description: String { rawValue }
+
+    /// All kinds of this version.
+    package static let allCases: [Kind] = [
+      .objects, .lists, .blobs, .indexes, .history, .preimages, .snapshots, .provenance, .metadata, .overhead, .unused, .free, .unknown,
+    ]
+
     /// Records of objects, by entity.
-    case objects
+    public static let objects = Kind(rawValue: "objects")
     /// Lists outside of records, by relationship.
-    case lists
+    public static let lists = Kind(rawValue: "lists")
     /// Large values, by attribute.
-    case largeValues
+    public static let blobs = Kind(rawValue: "largeValues")
     /// Entries of indexes, by index.
-    case indexes
+    public static let indexes = Kind(rawValue: "indexes")
     /// What the commits changed, where the store keeps a history.
-    case history
+    public static let history = Kind(rawValue: "history")
     /// Previous states, for snapshots; large values that only snapshots show, too.
-    case previousStates
+    public static let preimages = Kind(rawValue: "previousStates")
     /// Descriptions of snapshots.
-    case snapshots
+    public static let snapshots = Kind(rawValue: "snapshots")
     /// What clones were cloned from, idempotency keys, ids that a migration moved.
-    case provenance
+    public static let provenance = Kind(rawValue: "provenance")
     /// The model, counters, and uploads that are under way.
-    case metadata
+    public static let metadata = Kind(rawValue: "metadata")
     /// Headers of pages and entries, pages that lead to others, the list of tables, the list of free pages.
-    case overhead
+    public static let overhead = Kind(rawValue: "overhead")
     /// What lies between the entries of pages in use.
-    case unused
+    public static let unused = Kind(rawValue: "unused")
     /// Free pages.
-    case free
+    public static let free = Kind(rawValue: "free")
     /// What this version of the library cannot tell, and pages that are neither in use nor free.
-    case unknown
+    public static let unknown = Kind(rawValue: "unknown")
   }
 
   /// What they serve.

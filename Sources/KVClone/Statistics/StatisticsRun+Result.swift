@@ -34,20 +34,20 @@ extension StatisticsRun {
       ]
     return DeepStatistics(
       summary: summary, entities: entities, relationships: relationships,
-      largeValues: largeValues.sorted { ($0.entity, $0.attribute) < ($1.entity, $1.attribute) }, indexes: indexes,
-      previousStates: savedStates, fills: fills(trees),
-      areas: areas(named, trees, free, map, summary))
+      blobs: largeValues.sorted { ($0.entity, $0.attribute) < ($1.entity, $1.attribute) }, indexes: indexes,
+      preimages: savedStates, pageUtilization: fills(trees),
+      spaceUsage: areas(named, trees, free, map, summary))
   }
 
-  private var savedStates: [StorageArea] {
+  private var savedStates: [SpaceUsage] {
     let states = previousStates.sorted { $0.key < $1.key }.map(\.value)
     return retained.count > 0 ? states + [retained] : states
   }
 
-  private func fills(_ trees: [(name: String, census: TreeCensus)]) -> [TableFill] {
+  private func fills(_ trees: [(name: String, census: TreeCensus)]) -> [PageUtilization] {
     trees.indices.map { index in
       // A compact copy has no free pages, and so no list of them.
-      TableFill(trees[index].name, trees[index].census, isKept: index < trees.count - 1)
+      PageUtilization(trees[index].name, trees[index].census, isKept: index < trees.count - 1)
     }
   }
 
@@ -55,16 +55,16 @@ extension StatisticsRun {
   private func areas(
     _ tables: [(code: TableCode?, name: String, census: TreeCensus)], _ trees: [(name: String, census: TreeCensus)],
     _ free: StoreStatistics.FreePages, _ map: PageMap, _ summary: StoreStatistics
-  ) -> [StorageArea] {
-    var areas: [StorageArea] = []
-    func add(_ kind: StorageArea.Kind, _ name: String, _ count: UInt64, _ byteCount: UInt64) {
-      if byteCount > 0 { areas.append(StorageArea(kind: kind, name: name, count: count, byteCount: byteCount)) }
+  ) -> [SpaceUsage] {
+    var areas: [SpaceUsage] = []
+    func add(_ kind: SpaceUsage.Kind, _ name: String, _ count: UInt64, _ byteCount: UInt64) {
+      if byteCount > 0 { areas.append(SpaceUsage(kind: kind, name: name, count: count, byteCount: byteCount)) }
     }
     for entity in entities { add(.objects, entity.name, UInt64(entity.objectCount), entity.byteCount) }
     for (relationship, pieces) in zip(relationships, listPieces) {
       add(.lists, relationship.title, pieces, relationship.chunkBytes)
     }
-    for value in largeValues { add(.largeValues, "\(value.entity).\(value.attribute)", value.count, value.storedBytes) }
+    for value in largeValues { add(.blobs, "\(value.entity).\(value.attribute)", value.count, value.storedBytes) }
     for index in indexes { add(.indexes, index.title, index.entryCount, index.byteCount) }
     areas += savedStates
     if uploads.count > 0 { areas.append(uploads) }
@@ -119,7 +119,7 @@ extension TreeSizes {
   }
 }
 
-extension TableFill {
+extension PageUtilization {
   fileprivate init(_ name: String, _ tree: TreeCensus, isKept: Bool) {
     self.init(
       name: name, pageCount: Int(clamping: tree.pages), contentBytes: tree.contentBytes,

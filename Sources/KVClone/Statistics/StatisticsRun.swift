@@ -9,13 +9,13 @@ final class StatisticsRun {
   private(set) var entities: [EntityStatistics] = []
   private(set) var relationships: [RelationshipStatistics] = []
   private(set) var listPieces: [UInt64] = []
-  private(set) var largeValues: [LargeValueStatistics] = []
+  private(set) var largeValues: [BlobStatistics] = []
   private(set) var indexes: [IndexStatistics] = []
   /// By the code of the table; 0 for the lists of saved keys.
-  private(set) var previousStates: [UInt16: StorageArea] = [:]
+  private(set) var previousStates: [UInt16: SpaceUsage] = [:]
   /// Large values that no object has any more, and those that are being uploaded.
-  private(set) var retained = StorageArea(kind: .previousStates, name: "large values")
-  private(set) var uploads = StorageArea(kind: .metadata, name: "uploads")
+  private(set) var retained = SpaceUsage(kind: .preimages, name: "large values")
+  private(set) var uploads = SpaceUsage(kind: .metadata, name: "uploads")
   private var uploadSerials: Set<UInt64> = []
   private var owners = BlobOwners()
   private var entityPlaces: [UInt16: Int] = [:]
@@ -90,7 +90,7 @@ final class StatisticsRun {
       failure = error
     } catch {
       failure = StoreError(
-        .damaged, "an entry of the table \(schema.tableName(code)) is damaged: \(error) Run `check` to see the extent")
+        .corrupted, "an entry of the table \(schema.tableName(code)) is damaged: \(error) Run `check` to see the extent")
     }
   }
 
@@ -107,7 +107,7 @@ final class StatisticsRun {
       let key = RawSpan(_unsafeBytes: entry.key)
       let table = SavedKeysKey.isOne(key) ? 0 : try PreimageKey.table(of: key).rawValue
       let name = table == 0 ? "lists of saved keys" : schema.tableName(TableCode(rawValue: table))
-      previousStates[table, default: StorageArea(kind: .previousStates, name: name)].add(byteCount)
+      previousStates[table, default: SpaceUsage(kind: .preimages, name: name)].add(byteCount)
     default: break
     }
   }
@@ -136,7 +136,7 @@ final class StatisticsRun {
     for name in names {
       let bytes = try census.bytes(of: entry, name.offset..<name.offset + RecordOutline.blobNameLength)
       let attribute = attributePlace(entity, name.property)
-      entities[place].largeValueCount += 1
+      entities[place].blobCount += 1
       largeValues[attribute].referenceCount += 1
       owners.note(try RecordOutline.blobSerial(bytes), owner: attribute)
     }
@@ -146,7 +146,7 @@ final class StatisticsRun {
     if let known = outlines[layoutID] { return known }
     guard let layout = schema.layout(id: layoutID) else {
       throw StoreError(
-        .damaged, "a record has layout \(layoutID), which the store's metadata lack; run `check` to see the extent")
+        .corrupted, "a record has layout \(layoutID), which the store's metadata lack; run `check` to see the extent")
     }
     let outline = RecordOutline(layout)
     outlines[layoutID] = outline
@@ -226,14 +226,14 @@ final class StatisticsRun {
     if let known = attributePlaces[key] { return known }
     attributePlaces[key] = largeValues.count
     largeValues.append(
-      LargeValueStatistics(
+      BlobStatistics(
         entity: entities[entityPlace(entity)].name,
         attribute: attributeName(property, of: entity)))
     return largeValues.count - 1
   }
 }
 
-extension StorageArea {
+extension SpaceUsage {
   mutating func add(_ byteCount: UInt64) {
     count += 1
     self.byteCount += byteCount

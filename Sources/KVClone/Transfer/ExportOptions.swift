@@ -1,11 +1,20 @@
 /// How far an export has come.
 public struct ExportProgress: Sendable, Hashable {
   /// What it is doing.
-  public enum Phase: String, Sendable, Hashable {
+  public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the phase, as in JSON.
+    public let rawValue: String
+
+    /// Creates a phase from its text. Later versions may add phases, so a `switch` needs a `default`.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the phase.
+    public var description: String { rawValue }
+
     /// Objects are written as text, and large values to files.
-    case objects
+    public static let objects = Phase(rawValue: "objects")
     /// The disk is waited for.
-    case sync
+    public static let sync = Phase(rawValue: "sync")
   }
 
   /// What it is doing.

@@ -49,7 +49,7 @@ struct LineReader {
   }
 
   static func tooLong(_ line: Int) -> TransferError {
-    TransferError(.unreadableLine, "the line is longer than 1 GiB", line: line)
+    TransferError(.malformedLine, "the line is longer than 1 GiB", line: line)
   }
 
   /// Continues with a source that has more, after its end was reached.

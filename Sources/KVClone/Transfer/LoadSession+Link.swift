@@ -80,8 +80,7 @@ extension LoadSession {
 
   private func refusal(_ error: any Error, _ owner: UInt32, _ side: LoadPair.Side, line: Int) -> any Error {
     guard let error = error as? any KVCloneError else { return error }
-    return TransferError(
-      .refused, error.message, line: line, entity: error.entity ?? side.entity,
+    return TransferError(.rejected, error.message, line: line, entity: error.entity ?? side.entity,
       property: error.property ?? side.description.name, object: label(owner), kindName: error.kindName)
   }
 }
@@ -129,7 +128,7 @@ extension LoadSession {
     let name = pair.sides[side].description.name
     let inverse = pair.sides[pair.sides.count - 1 - (pair.sides.count == 2 ? side : 0)].description.name
     return TransferError(
-      .disagreement,
+      .inverseMismatch,
       "\(name) names \(label(target)), but that one's \(inverse) does not name \(label(owner)); make both sides agree",
       line: statements[side].line(of: owner), entity: pair.sides[side].entity, property: name, object: label(owner))
   }
@@ -141,7 +140,7 @@ extension LoadSession {
       let link = sorted[index]
       let owner = isSwapped ? UInt32(truncatingIfNeeded: link) : UInt32(link >> 32)
       throw TransferError(
-        .disagreement, "\(side.description.name) names the same object twice", line: statements.line(of: owner),
+        .inverseMismatch, "\(side.description.name) names the same object twice", line: statements.line(of: owner),
         entity: side.entity, property: side.description.name, object: label(owner))
     }
   }
@@ -170,7 +169,7 @@ extension LoadSession {
       guard isTaken else { continue }
       let other = UInt32(truncatingIfNeeded: links[index])
       throw TransferError(
-        .disagreement, "two objects claim \(label(owner)), whose \(description.name) is to-one",
+        .inverseMismatch, "two objects claim \(label(owner)), whose \(description.name) is to-one",
         line: statements[1 - side].line(of: other) ?? statements[side].line(of: owner), entity: pair.sides[side].entity,
         property: description.name, object: label(owner))
     }
@@ -197,7 +196,7 @@ extension LoadSession {
     for place in 1..<max(1, turned.count) where turned[place] >> 32 == turned[place - 1] >> 32 {
       let one = UInt32(turned[place] >> 32)
       throw TransferError(
-        .disagreement, "two objects claim \(label(one)), whose \(side.description.name) is to-one",
+        .inverseMismatch, "two objects claim \(label(one)), whose \(side.description.name) is to-one",
         line: statements.line(of: one) ?? Int(labels.lines[Int(one)]), entity: side.entity,
         property: side.description.name, object: label(one))
     }

@@ -51,7 +51,7 @@ final class LoadSession {
   /// Reads and links the lines of one batch; false when that was the last one.
   func loadBatch(_ transaction: inout WriteTransaction, from source: LineReader.Source) throws -> Bool {
     if isInBatch {
-      throw TransferError(.refused, "the transaction was begun again, and the lines it read are gone; load again")
+      throw TransferError(.rejected, "the transaction was begun again, and the lines it read are gone; load again")
     }
     isInBatch = true
     batchStart = UInt32(labels.count)
@@ -111,8 +111,7 @@ final class LoadSession {
     if let error = error as? ValidationError, let refusal = refusal(error) { return refusal }
     // Without a line it is no fault of the data: a lock, a disk. Such an error keeps its type.
     guard let error = error as? any KVCloneError, let currentObject else { return error }
-    return TransferError(
-      .refused, error.message, line: lineNumber, entity: error.entity, property: error.property,
+    return TransferError(.rejected, error.message, line: lineNumber, entity: error.entity, property: error.property,
       object: currentObject, kindName: error.kindName
     ).completed(line: nil, object: nil, committedCount: committedCount)
   }
@@ -144,8 +143,7 @@ final class LoadSession {
       message = message.replacingOccurrences(of: "\u{0}\(index) ", with: "\(label(UInt32(place.number))) ")
     }
     if error.issues.count > 1 { message += " (and \(error.issues.count - 1) more)" }
-    return TransferError(
-      .refused, message, line: Int(labels.lines[chosen.number]), entity: chosen.issue.entity,
+    return TransferError(.rejected, message, line: Int(labels.lines[chosen.number]), entity: chosen.issue.entity,
       property: chosen.issue.property, object: label(UInt32(chosen.number)), kindName: chosen.issue.kind.rawValue
     ).completed(line: nil, object: nil, committedCount: committedCount)
   }
@@ -181,11 +179,11 @@ extension LoadSession {
     case .utf8(let length):
       if lineNumber == 1 { return length }
       throw failure(
-        .unreadableLine, "the line begins with a byte order mark, which only the text may begin with; remove it")
+        .malformedLine, "the line begins with a byte order mark, which only the text may begin with; remove it")
     case .wide:
       if lineNumber > 1 { return 0 }
       throw failure(
-        .unreadableLine,
+        .malformedLine,
         "the text is UTF-16 or UTF-32 by its byte order mark or its zero bytes; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
       )
     }
@@ -196,9 +194,9 @@ extension LoadSession {
     do {
       if let object = try ObjectLine(line, other: &other) { return object }
     } catch {
-      throw failure(.unreadableLine, error.reason)
+      throw failure(.malformedLine, error.reason)
     }
-    throw failure(.unreadableLine, "\(other.kind) where an object belongs")
+    throw failure(.malformedLine, "\(other.kind) where an object belongs")
   }
 
   private func isBlank(_ line: Span<UInt8>) -> Bool {
@@ -240,13 +238,13 @@ extension LoadSession {
       case ("attributes", .object(let value)): attributes = value
       case ("relationships", _) where object.relationships != nil: break
       case ("attributes", let value), ("relationships", let value):
-        throw failure(.unreadableLine, "\(value.kind) where the object of \(member.name) belongs")
-      default: throw failure(.unreadableLine, "a member other than id, attributes and relationships")
+        throw failure(.malformedLine, "\(value.kind) where the object of \(member.name) belongs")
+      default: throw failure(.malformedLine, "a member other than id, attributes and relationships")
       }
     }
     guard case .string(let label)? = id, label.utf8.count <= LoadName.lengthLimit, let name = LoadName(label[...])
     else {
-      throw failure(.unreadableLine, #"no "id" of the form "Entity/serial""#)
+      throw failure(.malformedLine, #"no "id" of the form "Entity/serial""#)
     }
     currentObject = label
     guard let index = schema.entitiesByName[String(name.entity)] else {
@@ -339,7 +337,7 @@ extension LoadSession {
             targets.append(try target(value, relationship, transaction))
           }
         } catch let error as JSONError {
-          throw failure(.unreadableLine, error.reason)
+          throw failure(.malformedLine, error.reason)
         }
       case .string where !relationship.description.isToMany:
         targets.append(try target(member.value, relationship, transaction))

@@ -1,33 +1,42 @@
 /// Why NDJSON cannot be loaded or dumped.
 public struct TransferError: KVCloneError, Hashable {
   /// The kinds of failure. An error of the store or of the model's rules keeps its own name in ``kindName``.
-  public enum Kind: String, Sendable, Hashable {
+  public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the kind, as in JSON.
+    public let rawValue: String
+
+    /// Creates a kind from its text. Later versions may add kinds, so a `switch` needs a `default`.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the kind.
+    public var description: String { rawValue }
+
     /// A line is not JSON, or not an object line.
-    case unreadableLine
+    public static let malformedLine = Kind(rawValue: "unreadableLine")
     /// The header belongs to another model (`strict`), or to a newer version of the text format.
-    case incompatibleHeader
+    public static let incompatibleHeader = Kind(rawValue: "incompatibleHeader")
     /// The model has no such entity.
-    case unknownEntity
+    public static let unknownEntity = Kind(rawValue: "unknownEntity")
     /// An abstract entity has no objects of its own.
-    case abstractEntity
+    public static let abstractEntity = Kind(rawValue: "abstractEntity")
     /// The entity has no such attribute or relationship.
-    case unknownProperty
+    public static let unknownProperty = Kind(rawValue: "unknownProperty")
     /// A value is not of the attribute's type.
-    case wrongType
+    public static let wrongType = Kind(rawValue: "wrongType")
     /// A value does not fit into the attribute's type.
-    case outOfRange
+    public static let outOfRange = Kind(rawValue: "outOfRange")
     /// Two lines have the same id.
-    case duplicateID
+    public static let duplicateID = Kind(rawValue: "duplicateID")
     /// A relationship names an id that no line has.
-    case danglingID
+    public static let danglingID = Kind(rawValue: "danglingID")
     /// An id is not `Entity/serial`, or belongs to another entity than the relationship's destination.
-    case wrongDestination
+    public static let wrongDestination = Kind(rawValue: "wrongDestination")
     /// Both sides of a relationship are given, and do not agree.
-    case disagreement
+    public static let inverseMismatch = Kind(rawValue: "disagreement")
     /// A file with an attribute's bytes is missing, has another size, or lies outside the directory.
-    case invalidFile
+    public static let invalidFile = Kind(rawValue: "invalidFile")
     /// Something that the store or the model refused; ``TransferError/kindName`` tells what.
-    case refused
+    public static let rejected = Kind(rawValue: "refused")
   }
 
   /// What failed.

@@ -7,7 +7,7 @@ package struct SQLiteError: Error, Hashable, Sendable {
     /// The file uses something that this reader does not know.
     case unsupportedDatabase
     /// The file contradicts itself, or ends too early.
-    case damagedDatabase
+    case corruptedDatabase
     /// A writer died in the middle of a transaction, which has to be rolled back by SQLite first.
     case hotJournal
     /// The operating system refused to read.
@@ -32,9 +32,9 @@ package struct SQLiteError: Error, Hashable, Sendable {
   }
 
   /// The file contradicts itself.
-  static func damaged(_ what: String, page: Int? = nil) -> SQLiteError {
+  static func corrupted(_ what: String, page: Int? = nil) -> SQLiteError {
     SQLiteError(
-      .damagedDatabase, "\(what); the database is damaged: run sqlite3's .recover on a copy, and read what it makes",
+      .corruptedDatabase, "\(what); the database is damaged: run sqlite3's .recover on a copy, and read what it makes",
       page: page)
   }
 }

@@ -49,7 +49,7 @@ package final class SQLiteFile {
   ///   - journal: the file of the same name with `-journal`.
   ///   - isCancelled: is asked before every page of the files, every frame of the log and every row.
   /// - Throws: `hotJournal` where the journal belongs to a transaction that was cut off; `notADatabase`, `unsupportedDatabase`,
-  ///   `damagedDatabase`, `unreadableDatabase`, `cancelled`.
+  ///   `corruptedDatabase`, `unreadableDatabase`, `cancelled`.
   package init(
     _ main: any SQLiteSource, log: (any SQLiteSource)? = nil, journal: (any SQLiteSource)? = nil,
     isCancelled: @escaping () -> Bool = { false }
@@ -67,10 +67,10 @@ package final class SQLiteFile {
     let wal: SQLiteWAL? = if let log { try SQLiteWAL(log, isCancelled) } else { nil }
     if let log, let wal {
       guard wal.pageSize == header.pageSize else {
-        throw .damaged("the write-ahead log is that of another database; take both files from the same place")
+        throw .corrupted("the write-ahead log is that of another database; take both files from the same place")
       }
       if let offset = wal.offsets[1] { header = try SQLiteHeader(try log.read(offset, SQLiteHeader.byteCount)) }
-      guard wal.pageSize == header.pageSize else { throw .damaged("the page size changes within the write-ahead log") }
+      guard wal.pageSize == header.pageSize else { throw .corrupted("the page size changes within the write-ahead log") }
     }
     let present = mark.byteCount / header.pageSize
     pageCount = wal?.pageCount ?? min(header.pageCount ?? present, present)
@@ -102,7 +102,7 @@ package final class SQLiteFile {
   func readPage(_ number: Int) throws(SQLiteError) -> [UInt8] {
     try checkCancelled()
     guard (1...max(1, pageCount)).contains(number), pageCount > 0 else {
-      throw .damaged("a page is named that lies beyond the end", page: number)
+      throw .corrupted("a page is named that lies beyond the end", page: number)
     }
     let bytes: [UInt8]
     if let log, let index = UInt32(exactly: number), let offset = wal?.offsets[index] {
@@ -110,7 +110,7 @@ package final class SQLiteFile {
     } else {
       bytes = try main.read((number - 1) * pageSize, pageSize)
     }
-    guard bytes.count == pageSize else { throw .damaged("the file ends before the page does", page: number) }
+    guard bytes.count == pageSize else { throw .corrupted("the file ends before the page does", page: number) }
     return bytes
   }
 
@@ -119,10 +119,10 @@ package final class SQLiteFile {
 
   /// Notes that a table leads to a page.
   ///
-  /// - Throws: `damagedDatabase` where another table that was read leads there, too.
+  /// - Throws: `corruptedDatabase` where another table that was read leads there, too.
   func claim(_ page: Int, for table: UInt32, named name: String) throws(SQLiteError) {
     guard let other = owners.claim(page, for: table) else { return }
-    throw .damaged("the tables \(other) and \(name) share the page", page: page)
+    throw .corrupted("the tables \(other) and \(name) share the page", page: page)
   }
 
   /// Throws `changedDatabase` if somebody wrote to the database since it was opened.

@@ -30,7 +30,7 @@ struct SQLiteHeader: Equatable {
     usableSize = pageSize - Int(bytes[20])
     guard Self.pageSizes.contains(pageSize), pageSize & (pageSize - 1) == 0, usableSize >= 480, bytes[21] == 64,
       bytes[22] == 32, bytes[23] == 32
-    else { throw .damaged("the header states sizes that no database has", page: 1) }
+    else { throw .corrupted("the header states sizes that no database has", page: 1) }
     guard bytes[19] <= 2, SQLiteBytesReader.number(bytes, 44) <= 4 else {
       throw SQLiteError(
         .unsupportedDatabase,
@@ -41,7 +41,7 @@ struct SQLiteHeader: Equatable {
     case 0, 1: encoding = .utf8
     case 2: encoding = .utf16LittleEndian
     case 3: encoding = .utf16BigEndian
-    default: throw .damaged("the header states a text encoding that does not exist", page: 1)
+    default: throw .corrupted("the header states a text encoding that does not exist", page: 1)
     }
     changeCounter = SQLiteBytesReader.number(bytes, 24)
     let count = Int(SQLiteBytesReader.number(bytes, 28))

@@ -172,7 +172,7 @@ struct CoreDataLayoutBuilder {
     var names: [Int: String] = [:]
     for table in hierarchies.map(\.table) + joins.map(\.table) {
       if let other = names[table.root], other != table.name {
-        throw SQLiteError.damaged("the tables \(other) and \(table.name) begin on the same page", page: table.root)
+        throw SQLiteError.corrupted("the tables \(other) and \(table.name) begin on the same page", page: table.root)
       }
       names[table.root] = table.name
     }

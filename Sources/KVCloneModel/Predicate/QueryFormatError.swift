@@ -4,51 +4,65 @@
 /// values that have no place in a log.
 public struct QueryFormatError: Error, Hashable, Sendable {
   /// What is wrong.
-  public enum Kind: String, Hashable, Sendable, CaseIterable {
+  public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the kind, as in JSON.
+    public let rawValue: String
+
+    /// Creates a kind from its text. Later versions may add kinds, so a `switch` needs a `default`.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the kind.
+    public var description: String { rawValue }
+
+    /// All kinds of this version.
+    package static let allCases: [Kind] = [
+      .emptyFormat, .unexpectedToken, .unexpectedEnd, .unclosedString, .unclosedParenthesis, .invalidEscape, .invalidNumber, .invalidOption, .invalidOperand, .invalidKeyPath, .unknownCollectionOperator, .unknownFunction, .wrongArgumentCount, .invalidCast, .invalidValue, .unsupported, .invalidSpecifier, .tooFewArguments, .tooManyArguments, .wrongArgumentType, .nestingTooDeep, .capturedVariable,
+    ]
+
     /// There is nothing in the format.
-    case emptyFormat
+    public static let emptyFormat = Kind(rawValue: "emptyFormat")
     /// Something stands where it cannot.
-    case unexpectedToken
+    public static let unexpectedToken = Kind(rawValue: "unexpectedToken")
     /// The format ends too early.
-    case unexpectedEnd
+    public static let unexpectedEnd = Kind(rawValue: "unexpectedEnd")
     /// A text has no closing quotation mark; the column is that of the opening one.
-    case unclosedString
+    public static let unclosedString = Kind(rawValue: "unclosedString")
     /// A parenthesis, bracket or brace is not closed; the column is that of the opening one.
-    case unclosedParenthesis
+    public static let unclosedParenthesis = Kind(rawValue: "unclosedParenthesis")
     /// A backslash in a text is followed by something that has no meaning there.
-    case invalidEscape
+    public static let invalidEscape = Kind(rawValue: "invalidEscape")
     /// A number is written wrongly, is too large, or has more digits than the 38 of a decimal.
-    case invalidNumber
+    public static let invalidNumber = Kind(rawValue: "invalidNumber")
     /// The letters in brackets behind an operator are not all options.
-    case invalidOption
+    public static let invalidOption = Kind(rawValue: "invalidOption")
     /// The right side of BETWEEN or IN is nothing that they can work with.
-    case invalidOperand
+    public static let invalidOperand = Kind(rawValue: "invalidOperand")
     /// A key path that was given for `%K` has an empty name in it.
-    case invalidKeyPath
+    public static let invalidKeyPath = Kind(rawValue: "invalidKeyPath")
     /// There is no such operator on collections.
-    case unknownCollectionOperator
+    public static let unknownCollectionOperator = Kind(rawValue: "unknownCollectionOperator")
     /// There is no such function.
-    case unknownFunction
+    public static let unknownFunction = Kind(rawValue: "unknownFunction")
     /// A function has too few or too many arguments.
-    case wrongArgumentCount
+    public static let wrongArgumentCount = Kind(rawValue: "wrongArgumentCount")
     /// CAST names a type that does not exist.
-    case invalidCast
+    public static let invalidCast = Kind(rawValue: "invalidCast")
     /// The constant that CAST converts has no value of the type: a text that is no date, a number out of range.
-    case invalidValue
+    public static let invalidValue = Kind(rawValue: "invalidValue")
     /// Something that exists in Core Data and not here; the message names it.
-    case unsupported
+    public static let unsupported = Kind(rawValue: "unsupported")
     /// A place such as `%@` is written wrongly.
-    case invalidSpecifier
+    public static let invalidSpecifier = Kind(rawValue: "invalidSpecifier")
     /// There are fewer arguments than places.
-    case tooFewArguments
+    public static let tooFewArguments = Kind(rawValue: "tooFewArguments")
     /// There are more arguments than places; the column is that behind the format.
-    case tooManyArguments
+    public static let tooManyArguments = Kind(rawValue: "tooManyArguments")
     /// An argument is nothing that its place can take.
-    case wrongArgumentType
+    public static let wrongArgumentType = Kind(rawValue: "wrongArgumentType")
     /// There are too many levels.
-    case nestingTooDeep
+    public static let nestingTooDeep = Kind(rawValue: "nestingTooDeep")
     /// A variable would be filled in with an expression whose own variable a subquery takes for its own.
-    case capturedVariable
+    public static let capturedVariable = Kind(rawValue: "capturedVariable")
   }
 
   /// What is wrong.

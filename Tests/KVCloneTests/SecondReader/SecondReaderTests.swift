@@ -126,7 +126,7 @@ struct SecondReaderTests {
     try test.store.set(ids[6], "data", nil)
     let second = try agree(test, "blobs")
     #expect(try second.file.entries("blobs").count == 9)
-    let upload = try test.store.stageData { writer in
+    let upload = try test.store.stageBlob { writer in
       try writer.append(Data(repeating: 3, count: SecondBlob.chunk + 5))
     }
     let pending = try agree(test, "a pending blob")
@@ -173,7 +173,7 @@ struct SecondReaderTests {
     do {
       let store = try ObjectStore.open(at: path)
       defer { store.close() }
-      return try !store.check(CheckOptions(readData: true)).damages.isEmpty
+      return try !store.check(CheckOptions(readData: true)).issues.isEmpty
     } catch {
       return true
     }

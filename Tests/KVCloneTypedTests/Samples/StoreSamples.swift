@@ -90,7 +90,7 @@ private func liveResults(_ store: ObjectStore) async throws {
 
 private func commitLog() throws {
   var options = StoreOptions()
-  options.usesCommitLog = true
+  options.journalMode = .writeAheadLog
   let store = try ObjectStore.open(at: "notes.kvclone", options: options)
   _ = store
 }
@@ -158,7 +158,7 @@ private func hooks(_ store: ObjectStore) throws {
   var hooks = ObjectLifecycle()
   hooks.awakeFromInsert = { tx, note in try tx.set(note, "created", .date(Date())) }
   hooks.validateForUpdate = { tx, note in
-    if try tx.value(note, "title") == "" { throw LifecycleRefusal(property: "title", "is empty") }
+    if try tx.value(note, "title") == "" { throw LifecycleRejection(property: "title", "is empty") }
   }
   try store.register(hooks, for: "Note")
 }
@@ -173,7 +173,7 @@ private func mergePolicy(_ store: ObjectStore) throws {
 
 private func repair(_ store: ObjectStore) throws {
   let report = try store.repair()
-  print(report.before.damages.count, "repaired,", report.after.damages.count, "left")
+  print(report.before.issues.count, "repaired,", report.after.issues.count, "left")
 }
 
 private func salvage(_ damaged: String, _ new: String) throws {

@@ -110,7 +110,7 @@ struct CloneIntoPlanner {
   ) throws {
     let view = try source.existingRecord(id)
     let entity = try source.schema.entity(of: view, id: id)
-    guard let plan = context.book.plan(entity.code) else { throw source.schema.damaged(id, .wrongLayout) }
+    guard let plan = context.book.plan(entity.code) else { throw source.schema.corrupted(id, .wrongLayout) }
     let name = "\(entity.name)/\(id.serial)"
     let bridge = context.bridge.entity(entity)
     if reported.insert(entity.code).inserted {

@@ -57,14 +57,14 @@ extension Session {
     let view = try source.existingRecord(id)
     let entity = try source.schema.entity(of: view, id: id)
     guard let plan = context.book.plan(entity.code), let newID = context.cloneID(of: id, copy: copy) else {
-      throw source.schema.damaged(id, .wrongLayout)
+      throw source.schema.corrupted(id, .wrongLayout)
     }
     let bridge = context.bridge.entity(entity)
     if let error = bridge.errors.first { throw error }
     do throws(RecordError) {
       try Self.take(view, bridge, into: &scratch)
     } catch {
-      throw source.schema.damaged(id, error)
+      throw source.schema.corrupted(id, error)
     }
     for operation in plan.operations { try apply(operation, bridge, plan, view, id, attributes, source) }
     for fill in bridge.defaults { try apply(fill, id) }

@@ -147,7 +147,7 @@ extension Session {
           let step = plan.relationships.first(where: {
             !$0.relationship.hasInverse && $0.relationship.inverseCode == code
           })
-        else { throw schema.damaged(referrer, .wrongLayout) }
+        else { throw schema.corrupted(referrer, .wrongLayout) }
         if case .clone = try context.link(step, referrer, id, attributes, self) { clones.append(clone) }
       }
       if !clones.isEmpty { try body(clones) }

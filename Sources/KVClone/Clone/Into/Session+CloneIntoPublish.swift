@@ -131,7 +131,7 @@ extension Session {
       do throws(RecordError) {
         try scratch.set(field, .blob(reference))
       } catch {
-        throw source.schema.damaged(id, error)
+        throw source.schema.corrupted(id, error)
       }
     }
   }

@@ -91,7 +91,7 @@ public struct LightweightMigrationStage: MigrationStage {
 extension CustomMigrationStage {
   /// Errors of storage, and of those who gave up: they are no fault of a handler.
   private static let passed: Set<StoreError.Kind> = [
-    .cancelled, .mapFull, .diskFull, .io, .damaged, .forked, .closed,
+    .cancelled, .mapFull, .diskFull, .io, .corrupted, .forked, .closed,
   ]
 
   /// The error for what a handler threw, or for what it has left.

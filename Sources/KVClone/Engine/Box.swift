@@ -1,6 +1,6 @@
 /// A value in memory of its own, so that whatever holds it stays small: a struct that is lent is copied as a whole where the
 /// compiler takes it for one value, and a transaction is lent for every object that is read.
-struct OwnMemory<Value: ~Copyable>: ~Copyable {
+struct Box<Value: ~Copyable>: ~Copyable {
   /// Where it is, as long as this lives.
   let place: UnsafeMutablePointer<Value>
 

@@ -2,7 +2,7 @@ import Glibc
 
 /// A lock for those who use something in turns, and may ask again while it is their turn.
 @safe
-package final class TurnLock: @unchecked Sendable {
+package final class RecursiveLock: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
   package init() {

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The serials that transactions of this process have given out, committed or not: an id that a caller saw in a
 /// transaction that was given up must never come to name another object.
-final class SerialFloor: Sendable {
+final class SerialHighWaterMark: Sendable {
   private let floors = Mutex<[UInt16: UInt64]>([:])
 
   /// The least serial that was never given out. Blobs count under code 0, which no entity has.

@@ -5,7 +5,7 @@ import KVCloneModel
 /// Where bits take memory for every root entity and every 4,096 serials, this takes one piece for all: the ids in the order
 /// in which they were found, and two bytes a slot that say which of them is there. `finish` puts them in the order of their
 /// ids; an object's number is then its rank among all.
-final class FewObjects {
+final class SmallObjectSet {
   /// The same objects, without counting references: valid while this object lives.
   let table = FewObjectTable()
 
@@ -14,7 +14,7 @@ final class FewObjects {
   }
 }
 
-/// What ``FewObjects`` does, behind one pointer: asked for every link of a clone.
+/// What ``SmallObjectSet`` does, behind one pointer: asked for every link of a clone.
 struct FewObjectTable {
   /// A slot has two bytes, and half of the slots stay free.
   static let maximumCount = 1 << 14

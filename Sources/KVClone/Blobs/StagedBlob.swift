@@ -7,14 +7,14 @@ import KVCloneRecords
 
 /// Bytes that are in the store already, and no object's value yet.
 ///
-/// `ObjectStore.stageData` makes it; ``WriteTransaction/setData(_:_:_:)`` makes it the value of an attribute, with
+/// `ObjectStore.stageBlob` makes it; ``WriteTransaction/setData(_:_:_:)`` makes it the value of an attribute, with
 /// everything else of that transaction or not at all. It may be used several times, by several objects: the bytes are
 /// stored once, and counted. A transaction that is given up leaves it as it was.
 ///
 /// Staged data belongs to the open store that it was made by. It ends when the last reference to this object goes, when
 /// the store is closed, and when the process ends; bytes that no object has then are swept by whoever stages data next, or
 /// opens the store.
-public final class StagedData: Sendable {
+public final class StagedBlob: Sendable {
   /// Where the bytes are.
   enum Content: Sendable {
     /// Short values go into the record, and wait here for it.
@@ -27,7 +27,7 @@ public final class StagedData: Sendable {
   let content: Content
   let stagers: Stagers
   /// Stands for the open store that it belongs to.
-  let floor: SerialFloor
+  let floor: SerialHighWaterMark
 
   init(_ content: Content, byteCount: UInt64, _ store: ObjectStore) {
     self.content = content
@@ -50,10 +50,10 @@ struct StagedBlob: Sendable {
   var info: BlobInfo
 }
 
-/// Takes bytes for `ObjectStore.stageData`, a few chunks in memory at a time.
+/// Takes bytes for `ObjectStore.stageBlob`, a few chunks in memory at a time.
 ///
 /// A writer belongs to the closure that it was handed to, and ends with it.
-public struct StagingWriter: ~Copyable {
+public struct BlobUploader: ~Copyable {
   private let upload: StagingUpload
   private let write: (StagingUpload) throws -> Void
 

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Whoever then goes on writing with the old ones would leave records, entries and values behind that are no longer right; and
 /// who goes on reading after a migration would look for values and lists where there are none any more.
-final class CatalogWatch: Sendable {
+final class CatalogVersionCache: Sendable {
   private struct State {
     var known: UInt64
     var isCurrent = true
@@ -67,7 +67,7 @@ final class CatalogWatch: Sendable {
       return found
     } catch {
       // What cannot be read, nobody has opened the store with.
-      guard error.kind == .damaged else { throw error }
+      guard error.kind == .corrupted else { throw error }
       return last
     }
   }
