@@ -57,7 +57,7 @@ extension ManagedObjectModel {
       do throws(ModelFileError) {
         loaded.append(try load(contentsOf: path, version: version.name))
       } catch {
-        if case .unreadable = error { throw error }
+        if error.kind == .unreadable { throw error }
       }
     }
     return loaded

@@ -1,125 +1,174 @@
-/// Why a model cannot be used; each case names where, and its description says what to do.
-public enum ModelError: Error, Hashable, Sendable {
-  /// Two entities have one name.
-  case duplicateEntity(String)
-  /// Two properties of an entity, inherited ones included, have one name.
-  case duplicateProperty(entity: String, property: String)
-  /// An inherited property is declared again as something that its values would not fit.
-  case conflictingRedeclaration(entity: String, property: String)
-  /// A name is empty, longer than 255 bytes, or holds a character that ids and paths give a meaning of their own.
-  case invalidName(entity: String, property: String?)
-  /// The entity to inherit from does not exist.
-  case unknownSuperentity(entity: String, superentity: String)
-  /// The entity inherits from itself.
-  case cyclicInheritance(entity: String)
-  /// The relationship leads to an entity that does not exist.
-  case unknownDestination(entity: String, property: String, destination: String)
-  /// The composite attribute names no composite, or one that does not exist.
-  case unknownComposite(entity: String, property: String, composite: String)
-  /// Two composites have one name.
-  case duplicateComposite(String)
-  /// The composite contains itself.
-  case cyclicComposite(String)
-  /// A derived attribute is made of itself, perhaps by way of others.
-  case cyclicDerivation(entity: String, property: String)
-  /// A stored attribute has no type.
-  case untypedAttribute(entity: String, property: String)
-  /// The default value does not fit the attribute's type.
-  case defaultTypeMismatch(entity: String, property: String)
-  /// A rebuild rule is something other than `uuid` on a UUID or `now` on a Date (R16).
-  case rebuildTypeMismatch(entity: String, property: String)
-  /// A relationship's clone rule is none of `follow`, `reference`, `skip` (R7).
-  case unknownCloneRule(entity: String, property: String)
-  /// One userInfo key has two roles in the rules of a deep clone (R28).
-  case duplicateUserInfoKey(String)
-  /// The model has more entities, levels, properties or elements than a store can describe.
-  case tooLarge(entity: String?)
+/// Describes why a model cannot be used: what is wrong, where, and what to do.
+public struct ModelError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What is wrong. The text of a kind is stable.
+  public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the kind, as in JSON.
+    public let rawValue: String
 
-  /// The entity or composite that is wrong.
-  public var entity: String? {
-    switch self {
-    case .duplicateEntity(let name), .duplicateComposite(let name), .cyclicComposite(let name): name
-    case .duplicateProperty(let entity, _), .conflictingRedeclaration(let entity, _), .invalidName(let entity, _),
-      .unknownSuperentity(let entity, _), .cyclicInheritance(let entity), .unknownDestination(let entity, _, _),
-      .unknownComposite(let entity, _, _), .untypedAttribute(let entity, _), .defaultTypeMismatch(let entity, _),
-      .rebuildTypeMismatch(let entity, _), .unknownCloneRule(let entity, _), .cyclicDerivation(let entity, _):
-      entity
-    case .tooLarge(let entity): entity
-    case .duplicateUserInfoKey: nil
-    }
+    /// Creates a kind from its text. Later versions may add kinds, so a `switch` needs a `default`.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the kind.
+    public var description: String { rawValue }
+
+    /// Two entities have the same name.
+    public static let duplicateEntity = Kind(rawValue: "duplicateEntity")
+    /// Two properties of an entity, including inherited ones, have the same name.
+    public static let duplicateProperty = Kind(rawValue: "duplicateProperty")
+    /// An inherited property is redeclared with an incompatible type.
+    public static let conflictingRedeclaration = Kind(rawValue: "conflictingRedeclaration")
+    /// A name is empty, longer than 255 bytes, or contains a reserved character.
+    public static let invalidName = Kind(rawValue: "invalidName")
+    /// The superentity does not exist.
+    public static let unknownSuperentity = Kind(rawValue: "unknownSuperentity")
+    /// An entity inherits from itself.
+    public static let cyclicInheritance = Kind(rawValue: "cyclicInheritance")
+    /// The destination entity of a relationship does not exist.
+    public static let unknownDestination = Kind(rawValue: "unknownDestination")
+    /// A composite attribute names no composite, or one that does not exist.
+    public static let unknownComposite = Kind(rawValue: "unknownComposite")
+    /// Two composites have the same name.
+    public static let duplicateComposite = Kind(rawValue: "duplicateComposite")
+    /// A composite contains itself.
+    public static let cyclicComposite = Kind(rawValue: "cyclicComposite")
+    /// A derived attribute depends on itself, directly or through other derived attributes.
+    public static let cyclicDerivation = Kind(rawValue: "cyclicDerivation")
+    /// A stored attribute has no type.
+    public static let untypedAttribute = Kind(rawValue: "untypedAttribute")
+    /// A default value does not fit the type of its attribute.
+    public static let defaultTypeMismatch = Kind(rawValue: "defaultTypeMismatch")
+    /// A rebuild rule is something other than `uuid` on a UUID or `now` on a Date.
+    public static let rebuildTypeMismatch = Kind(rawValue: "rebuildTypeMismatch")
+    /// The clone rule of a relationship is not `follow`, `reference` or `skip`.
+    public static let unknownCloneRule = Kind(rawValue: "unknownCloneRule")
+    /// One userInfo key has two roles in the clone rules.
+    public static let duplicateUserInfoKey = Kind(rawValue: "duplicateUserInfoKey")
+    /// The model has more entities, levels, properties or elements than a store can describe.
+    public static let tooLarge = Kind(rawValue: "tooLarge")
   }
 
-  /// The property that is wrong.
-  public var property: String? {
-    switch self {
-    case .duplicateProperty(_, let property), .conflictingRedeclaration(_, let property),
-      .unknownDestination(_, let property, _), .unknownComposite(_, let property, _),
-      .untypedAttribute(_, let property), .cyclicDerivation(_, let property),
-      .defaultTypeMismatch(_, let property), .rebuildTypeMismatch(_, let property), .unknownCloneRule(_, let property):
-      property
-    case .invalidName(_, let property): property
-    default: nil
-    }
-  }
+  /// What is wrong.
+  public let kind: Kind
+  /// The entity or composite at fault; nil if the whole model is.
+  public let entity: String?
+  /// The property at fault; nil if the error concerns no single property.
+  public let property: String?
+  /// What is wrong, where, and what to do.
+  public let message: String
 
-  /// The case's name, for scripts.
-  public var kind: String {
-    switch self {
-    case .duplicateEntity: "duplicateEntity"
-    case .duplicateProperty: "duplicateProperty"
-    case .conflictingRedeclaration: "conflictingRedeclaration"
-    case .invalidName: "invalidName"
-    case .unknownSuperentity: "unknownSuperentity"
-    case .cyclicInheritance: "cyclicInheritance"
-    case .unknownDestination: "unknownDestination"
-    case .unknownComposite: "unknownComposite"
-    case .duplicateComposite: "duplicateComposite"
-    case .cyclicComposite: "cyclicComposite"
-    case .cyclicDerivation: "cyclicDerivation"
-    case .untypedAttribute: "untypedAttribute"
-    case .defaultTypeMismatch: "defaultTypeMismatch"
-    case .rebuildTypeMismatch: "rebuildTypeMismatch"
-    case .unknownCloneRule: "unknownCloneRule"
-    case .duplicateUserInfoKey: "duplicateUserInfoKey"
-    case .tooLarge: "tooLarge"
-    }
+  /// The ``message``.
+  public var description: String { message }
+
+  private init(_ kind: Kind, entity: String?, property: String? = nil, _ message: String) {
+    self.kind = kind
+    self.entity = entity
+    self.property = property
+    self.message = message
   }
 }
 
-extension ModelError: CustomStringConvertible {
-  /// What is wrong, where, and what to do.
-  public var description: String {
-    switch self {
-    case .duplicateEntity(let name): "entity \(name) is declared twice; rename or remove one of them"
-    case .duplicateProperty(let entity, let property):
-      "\(entity).\(property) is declared twice, here or in an entity above; rename one of them"
-    case .conflictingRedeclaration(let entity, let property):
-      "\(entity).\(property) is inherited with another type or kind; give it the inherited one, or another name"
-    case .invalidName(let entity, let property):
-      "the name of \(property.map { "\(entity).\($0)" } ?? "entity '\(entity)'") cannot be used; give it 1 to 255 bytes"
-        + " without spaces, control characters, '.', '/', '@' and '='"
-    case .unknownSuperentity(let entity, let superentity):
-      "entity \(entity) inherits from \(superentity), which the model does not have; add it, or remove the parent"
-    case .cyclicInheritance(let entity): "entity \(entity) inherits from itself; break the circle of parents"
-    case .unknownDestination(let entity, let property, let destination):
-      "\(entity).\(property) leads to entity '\(destination)', which the model does not have; correct the destination"
-    case .unknownComposite(let entity, let property, let composite):
-      "\(entity).\(property) is made of composite '\(composite)', which the model does not have; add it to the model"
-    case .duplicateComposite(let name): "composite \(name) is declared twice; rename or remove one of them"
-    case .cyclicComposite(let name): "composite \(name) contains itself; break the circle"
-    case .cyclicDerivation(let entity, let property):
-      "\(entity).\(property) is derived from itself, perhaps by way of others; break the circle of expressions"
-    case .untypedAttribute(let entity, let property):
-      "\(entity).\(property) has no type; give it one, or make it transient"
-    case .defaultTypeMismatch(let entity, let property):
-      "the default value of \(entity).\(property) does not fit its type; correct one of them"
-    case .rebuildTypeMismatch(let entity, let property):
-      "\(entity).\(property) cannot be rebuilt so; only 'uuid' on a UUID and 'now' on a Date exist"
-    case .unknownCloneRule(let entity, let property):
-      "the clone rule of \(entity).\(property) does not exist; write 'follow', 'reference' or 'skip'"
-    case .duplicateUserInfoKey(let key): "the userInfo key '\(key)' has two clone roles; rename one of them"
-    case .tooLarge(let entity):
-      "\(entity.map { "entity \($0)" } ?? "the model") exceeds \(ModelLimits.summary); split the model"
-    }
+extension ModelError {
+  package static func duplicateEntity(_ name: String) -> ModelError {
+    ModelError(
+      .duplicateEntity, entity: name,
+      "entity \(name) is declared twice; rename or remove one of them")
+  }
+
+  package static func duplicateProperty(entity: String, property: String) -> ModelError {
+    ModelError(
+      .duplicateProperty, entity: entity, property: property,
+      "\(entity).\(property) is declared twice, in the entity or in a superentity; rename one of them")
+  }
+
+  package static func conflictingRedeclaration(entity: String, property: String) -> ModelError {
+    ModelError(
+      .conflictingRedeclaration, entity: entity, property: property,
+      "\(entity).\(property) is inherited with another type or kind; give it the inherited one, or another name")
+  }
+
+  package static func invalidName(entity: String, property: String?) -> ModelError {
+    ModelError(
+      .invalidName, entity: entity, property: property,
+      "the name of \(property.map { "\(entity).\($0)" } ?? "entity '\(entity)'") is invalid; use 1 to 255 bytes without"
+        + " spaces, control characters, '.', '/', '@' and '='")
+  }
+
+  package static func unknownSuperentity(entity: String, superentity: String) -> ModelError {
+    ModelError(
+      .unknownSuperentity, entity: entity,
+      "entity \(entity) inherits from \(superentity), which the model does not have; add it, or remove the superentity")
+  }
+
+  package static func cyclicInheritance(entity: String) -> ModelError {
+    ModelError(
+      .cyclicInheritance, entity: entity,
+      "entity \(entity) inherits from itself; break the inheritance cycle")
+  }
+
+  package static func unknownDestination(entity: String, property: String, destination: String) -> ModelError {
+    ModelError(
+      .unknownDestination, entity: entity, property: property,
+      "the destination of \(entity).\(property) is entity '\(destination)', which the model does not have; correct the"
+        + " destination")
+  }
+
+  package static func unknownComposite(entity: String, property: String, composite: String) -> ModelError {
+    ModelError(
+      .unknownComposite, entity: entity, property: property,
+      "\(entity).\(property) has the composite '\(composite)', which the model does not have; add it to the model")
+  }
+
+  package static func duplicateComposite(_ name: String) -> ModelError {
+    ModelError(
+      .duplicateComposite, entity: name,
+      "composite \(name) is declared twice; rename or remove one of them")
+  }
+
+  package static func cyclicComposite(_ name: String) -> ModelError {
+    ModelError(
+      .cyclicComposite, entity: name,
+      "composite \(name) contains itself; break the cycle")
+  }
+
+  package static func cyclicDerivation(entity: String, property: String) -> ModelError {
+    ModelError(
+      .cyclicDerivation, entity: entity, property: property,
+      "\(entity).\(property) is derived from itself, directly or indirectly; break the cycle of expressions")
+  }
+
+  package static func untypedAttribute(entity: String, property: String) -> ModelError {
+    ModelError(
+      .untypedAttribute, entity: entity, property: property,
+      "\(entity).\(property) has no type; give it one, or make it transient")
+  }
+
+  package static func defaultTypeMismatch(entity: String, property: String) -> ModelError {
+    ModelError(
+      .defaultTypeMismatch, entity: entity, property: property,
+      "the default value of \(entity).\(property) does not fit its type; correct one of them")
+  }
+
+  package static func rebuildTypeMismatch(entity: String, property: String) -> ModelError {
+    ModelError(
+      .rebuildTypeMismatch, entity: entity, property: property,
+      "the rebuild rule of \(entity).\(property) does not fit its type; use 'uuid' on a UUID or 'now' on a Date")
+  }
+
+  package static func unknownCloneRule(entity: String, property: String) -> ModelError {
+    ModelError(
+      .unknownCloneRule, entity: entity, property: property,
+      "the clone rule of \(entity).\(property) does not exist; write 'follow', 'reference' or 'skip'")
+  }
+
+  package static func duplicateUserInfoKey(_ key: String) -> ModelError {
+    ModelError(
+      .duplicateUserInfoKey, entity: nil,
+      "the userInfo key '\(key)' has two clone roles; rename one of them")
+  }
+
+  package static func tooLarge(entity: String?) -> ModelError {
+    ModelError(
+      .tooLarge, entity: entity,
+      "\(entity.map { "entity \($0)" } ?? "the model") exceeds \(ModelLimits.summary); split the model")
   }
 }

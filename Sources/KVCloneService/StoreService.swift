@@ -58,7 +58,8 @@
 
     /// Changes the store as `ObjectStore.write` does, and records how long it took, the wait for its turn included, as
     /// `kvclone_write_duration`, or that it failed. Refused once the service has stopped: the store is closed then.
-    public func write<R: Sendable>(
+    @discardableResult
+  public func write<R: Sendable>(
       label: String = "write", timeout: Duration? = nil, mergePolicy: MergePolicy = .error,
       _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
     ) async throws -> R {

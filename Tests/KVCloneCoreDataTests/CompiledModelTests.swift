@@ -220,7 +220,7 @@ struct CompiledModelTests {
     #expect {
       try ManagedObjectModel.load(contentsOf: path)
     } throws: {
-      ($0 as? ModelFileError)?.kind == "unreadableArchive"
+      ($0 as? ModelFileError)?.kind == .unreadableArchive
     }
     try FileManager.default.removeItem(atPath: path + "/M.mom")
     #expect(throws: ModelFileError.noVersion(path: path)) { try ManagedObjectModel.load(contentsOf: path) }

@@ -38,7 +38,7 @@ struct MappingBundleTests {
     #expect {
       try MappingModel.load(contentsOf: path + "/Folder.xcmappingmodel")
     } throws: {
-      ($0 as? ModelFileError)?.kind == "unreadable"
+      ($0 as? ModelFileError)?.kind == .unreadable
     }
   }
 
@@ -65,7 +65,7 @@ struct MappingBundleTests {
     #expect {
       try loaded.sourceModel(near: mapping)
     } throws: {
-      ($0 as? ModelFileError)?.kind == "malformed"
+      ($0 as? ModelFileError)?.kind == .malformed
     }
   }
 

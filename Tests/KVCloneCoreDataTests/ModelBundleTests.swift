@@ -107,7 +107,7 @@ struct ModelBundleTests {
     // Stands for a folder that is listed, and cannot be looked at.
     try FileManager.default.createSymbolicLink(atPath: bundle + "/X 2.xcdatamodel", withDestinationPath: "nowhere")
     func expectUnreadable(_ load: () throws -> Void) {
-      #expect(performing: load, throws: { ($0 as? ModelFileError)?.kind == "unreadable" })
+      #expect(performing: load, throws: { ($0 as? ModelFileError)?.kind == .unreadable })
     }
     expectUnreadable { _ = try entities(bundle) }
     expectUnreadable { _ = try ManagedObjectModel.loadVersions(contentsOf: bundle) }
@@ -138,7 +138,7 @@ struct ModelBundleTests {
     #expect {
       try entities(path + "/Z.xcdatamodel")
     } throws: {
-      ($0 as? ModelFileError)?.kind == "unreadable"
+      ($0 as? ModelFileError)?.kind == .unreadable
     }
   }
 }

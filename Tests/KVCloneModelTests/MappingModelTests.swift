@@ -122,7 +122,7 @@ struct MappingModelTests {
     let unknown = MappingExpression.destinationInstances(mapping: "Gone", of: .source("books"))
     #expect(property([], [.init("books", unknown)]) == .unknownMapping(mapping: "N", property: "books", named: "Gone"))
     let nested = MappingExpression.destinationInstancesForRelationship("books", of: unknown)
-    #expect(property([], [.init("books", nested)])?.kind == "unknownMapping")
+    #expect(property([], [.init("books", nested)])?.kind == .unknownMapping)
     #expect(property([.init("name", .policy("x:", [.sourceObject]))]) == .noPolicy(mapping: "N", property: "name"))
     let errors: [MappingModelError] = [
       .duplicateMapping("A"), .noEntity(mapping: "A"), .unknownEntity(mapping: "A", entity: "E", .source),

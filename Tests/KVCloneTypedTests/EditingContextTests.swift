@@ -86,9 +86,9 @@ struct EditingContextTests {
     try context.set(item.objectID.objectID, "name", "x")
     let copy = context
     expectError(.objectNotFound) { _ = try context.object(note.objectID) }
-    context.discard(note.objectID.objectID)
+    context.rollback(note.objectID.objectID)
     #expect(try context.object(note.objectID) == note && context.deletedObjects.isEmpty)
-    context.discard()
+    context.rollback()
     #expect(!context.hasChanges && copy.hasChanges)
     try context.save()
     #expect(try self.item(notebook, item.objectID).name == "i")

@@ -355,7 +355,7 @@ extension JSONWriter {
   ) {
     member("objects", objects)
     member("counts", counts)
-    member("touchedCount", touchedCount)
+    member("touchedCount", affectedObjectCount)
     member("touched", touched)
     member("blobsShared", blobsShared)
     member("bytesShared", bytes.shared)

@@ -10,7 +10,7 @@ struct Failure: Error {
     static let unreadable: Int32 = 3
     static let corrupted: Int32 = 4
     static let different: Int32 = 5
-    static let noStore: Int32 = 10
+    static let storeNotFound: Int32 = 10
     static let busy: Int32 = 11
     static let usage: Int32 = 64
     static let interrupted: Int32 = 130
@@ -98,12 +98,13 @@ struct Failure: Error {
     case let error as ModelFileError:
       // The choices are written by themselves.
       let text = error.choices.isEmpty ? error.description : String(error.description.prefix { $0 != "\n" })
-      self.init(error.kind, text, entity: error.entity, property: error.property)
+      let kind = error.modelError?.kind.rawValue ?? error.kind.rawValue
+      self.init(kind, text, entity: error.entity, property: error.property)
       choices = error.choices
     case let error as ModelError:
-      self.init(error.kind, error.description, entity: error.entity, property: error.property)
+      self.init(error.kind.rawValue, error.description, entity: error.entity, property: error.property)
     case let error as MappingModelError:
-      self.init(error.kind, error.description, entity: error.entity, property: error.property)
+      self.init(error.kind.rawValue, error.description, entity: error.entity, property: error.property)
     case is ArgumentParser.ValidationError: self.init(usage: error)
     default:
       let advice = SystemError(error).map { "; \($0.advice)" } ?? ""

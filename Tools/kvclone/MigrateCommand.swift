@@ -98,7 +98,7 @@ struct MigrateCommand: ToolCommand {
     do throws(MappingModelError) {
       _ = try mapping.resolved(from: from, to: to)
     } catch {
-      throw Failure(error.kind, "\(path): \(error)", entity: error.entity, property: error.property)
+      throw Failure(error.kind.rawValue, "\(path): \(error)", entity: error.entity, property: error.property)
     }
   }
 

@@ -127,7 +127,7 @@ struct ModelCommand: ParsableCommand {
       json.beginArray()
       for error in errors {
         json.beginObject()
-        json.member("kind", error.kind)
+        json.member("kind", error.kind.rawValue)
         json.nullable("file", error.path)
         json.nullable("entity", error.entity)
         json.nullable("property", error.property)

@@ -235,7 +235,7 @@ extension SpaceUsage.Kind {
     case .overhead: "page overhead"
     case .unused: "unused in pages"
     case .free: "free pages"
-    case .unknown: "unknown"
+    default: rawValue
     }
   }
 }

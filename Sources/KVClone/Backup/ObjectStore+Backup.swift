@@ -79,7 +79,7 @@ extension ObjectStore {
     defer { copy.removeReaderLock() }
     let environment = try storeErrors { () throws(LMDBError) in try copy.openEnvironment(tables: []) }
     defer { environment.close() }
-    run.begin(.renew, of: copy.byteCount)
+    run.begin(.rebuild, of: copy.byteCount)
     guard var renewal = try RecordRenewal(environment, path, run) else { return (0, 0) }
     try renewal.renew()
     return (renewal.renewedCount, renewal.keptCount)

@@ -98,7 +98,7 @@ extension ObjectStore {
   }
 
   private func tryToWriteStaged(_ upload: StagingUpload, _ timeout: Duration?) throws {
-    var begun: StagedBlob?
+    var begun: PendingBlob?
     do {
       let blob = try runWrite(label: "stage data", timeout: timeout) { transaction in
         begun = try transaction.changeObjects { (session) throws(StoreError) in

@@ -14,8 +14,8 @@ extension Session {
   static let sweepLimit = 256
 
   /// Writes an upload's chunks; the first time, its pending blob comes into being.
-  mutating func writeStaged(_ upload: StagingUpload, _ stagers: Stagers) throws(StoreError) -> StagedBlob {
-    let blob: StagedBlob
+  mutating func writeStaged(_ upload: StagingUpload, _ stagers: Stagers) throws(StoreError) -> PendingBlob {
+    let blob: PendingBlob
     if let begun = upload.blob {
       // Its lock is what keeps it from being swept; should it have been swept all the same, chunks would be nobody's.
       guard stagers.isOwn(begun.stager), let info = try storage.blobInfo(blobTables, begun.serial),
@@ -45,7 +45,7 @@ extension Session {
     return blob
   }
 
-  private mutating func beginStaged(_ stagers: Stagers) throws(StoreError) -> StagedBlob {
+  private mutating func beginStaged(_ stagers: Stagers) throws(StoreError) -> PendingBlob {
     _ = try sweepStaged(stagers)
     var named: Set<UInt16> = []
     try forEachStaged { (_, stager) throws(StoreError) in
@@ -60,7 +60,7 @@ extension Session {
       try storage.store(blobTables, serial, info)
       try Metadata.put(
         &storage, schema.tables.metadata, StagingKey.name(blobSerial: serial), CounterValue(UInt64(stager)))
-      return StagedBlob(serial: serial, stager: stager, info: info)
+      return PendingBlob(serial: serial, stager: stager, info: info)
     } catch {
       stagers.release(stager)
       throw error
@@ -149,7 +149,7 @@ extension Session {
   /// Whether the staged blob is nobody's yet.
   ///
   /// - Throws: `objectNotFound` when it is not there any more.
-  private borrowing func isPending(_ blob: StagedBlob, _ stagers: Stagers) throws(StoreError) -> Bool {
+  private borrowing func isPending(_ blob: PendingBlob, _ stagers: Stagers) throws(StoreError) -> Bool {
     guard let info = try storage.blobInfo(blobTables, blob.serial) else { throw Self.gone }
     if info.state == .complete {
       guard info.digest == blob.info.digest, info.byteCount == blob.info.byteCount else { throw Self.gone }

@@ -19,7 +19,7 @@ public final class StagedBlob: Sendable {
   enum Content: Sendable {
     /// Short values go into the record, and wait here for it.
     case inline(Data)
-    case blob(StagedBlob)
+    case blob(PendingBlob)
   }
 
   /// How many bytes there are.
@@ -42,7 +42,7 @@ public final class StagedBlob: Sendable {
 }
 
 /// An upload's blob.
-struct StagedBlob: Sendable {
+struct PendingBlob: Sendable {
   let serial: UInt64
   /// The byte of the side file that stands for the upload.
   let stager: UInt16
@@ -98,7 +98,7 @@ final class StagingUpload {
   /// Chunks that are in the store.
   private(set) var writtenCount: UInt32 = 0
   /// Known once something was written.
-  var blob: StagedBlob?
+  var blob: PendingBlob?
   /// The first failure: data with a hole is never used.
   var failure: (any Error)?
   private var digest = XXH64Stream(seed: 0)
@@ -125,7 +125,7 @@ final class StagingUpload {
   }
 
   /// The chunks in memory are in the store.
-  func noteWritten(_ blob: StagedBlob) {
+  func noteWritten(_ blob: PendingBlob) {
     self.blob = blob
     writtenCount += UInt32(chunks.count)
     chunks.removeAll()

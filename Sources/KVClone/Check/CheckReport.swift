@@ -143,9 +143,7 @@ extension IntegrityIssue.Kind {
     // Hidden lists of referrers follow from the relationships without an inverse; entries of indexes from values; large values that
     // nobody has, and their counts, from all records.
     case .list, .orphanList, .danglingLink, .oneSidedLink, .malformedKey, .blobCount, .orphanBlob: .either
-    case .page, .pageLeak, .table, .metadata, .counter, .layout, .unreadableTable, .history, .snapshot, .record,
-      .abstractEntity, .value, .wrongDestination, .missingBlob, .blob, .duplicateValues:
-      .primary
+    default: .primary
     }
   }
 }

@@ -206,7 +206,7 @@ private struct StoredResult: Codable {
       (0...1e12).contains(stored.seconds)
     else { return nil }
     return CloneResult(
-      roots: operation.roots, objectCount: stored.objects, counts: stored.counts, touchedCount: stored.touchedCount,
+      roots: operation.roots, objectCount: stored.objects, counts: stored.counts, affectedObjectCount: stored.touchedCount,
       affectedObjectIDs: stored.touched, blobsShared: stored.blobsShared, bytesShared: stored.bytesShared,
       bytesCopied: stored.bytesCopied, bytesWritten: stored.bytesWritten, duration: .seconds(stored.seconds))
   }

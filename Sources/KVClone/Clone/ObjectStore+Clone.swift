@@ -16,12 +16,14 @@ extension ObjectStore {
   /// - Throws: ``CloneError`` for what the plan refuses; ``ValidationError``; `busy`; `diskFull` and `mapFull`, before the
   ///   first byte where the plan shows it; and what else the file system has to say. Nothing was written then.
   @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
   public func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> CloneResult {
     try runClone(roots, options, CloneCancellation(progress: options.progress))
   }
 
   /// Deep clone from asynchronous code, on a thread of the store's own. Cancelling the task ends it with `cancelled` and
   /// nothing written.
+  @discardableResult
   public func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) async throws -> CloneResult {
     let cancellation = CloneCancellation(progress: options.progress)
     return try await withTaskCancellationHandler {
@@ -38,6 +40,7 @@ extension ObjectStore {
   /// MOCloner's call (R27): clones one object and answers the clone. `saveBeforeReturn` has to be true here, where the
   /// clone is a transaction of its own; inside `write` use the transaction's `clone`.
   @available(*, noasync, message: "use the asynchronous form of clone(_:options:)")
+  @discardableResult
   public func clone(
     object: ObjectID, excludedRelationshipNames: [String] = [], passingExclusionList: Bool = false,
     saveBeforeReturn: Bool = true, config: CloneUserInfoKeys = .standard

@@ -10,6 +10,7 @@ extension WriteTransaction {
   /// Deep clone as part of this transaction. Objects that were inserted or changed in it are cloned as they are now.
   ///
   /// - Throws: ``CloneError``; the transaction can only be given up then (R1).
+  @discardableResult
   public mutating func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> CloneResult {
     if let failure = session.changes.failure { throw failure }
     let start = ContinuousClock.now
@@ -32,6 +33,7 @@ extension WriteTransaction {
   }
 
   /// MOCloner's call (R27), as part of this transaction; `saveBeforeReturn` is then the transaction's own commit.
+  @discardableResult
   public mutating func clone(
     object: ObjectID, excludedRelationshipNames: [String] = [], passingExclusionList: Bool = false,
     saveBeforeReturn: Bool = true, config: CloneUserInfoKeys = .standard

@@ -11,7 +11,7 @@ public import KVCloneModel
 /// ```
 ///
 /// A context holds no transaction and no lock, so it may live as long as a person needs. It is a value: a copy is a place to
-/// go back to, and dropping it, or ``discard()``, undoes everything. Saving compares each changed object's commit
+/// go back to, and dropping it, or ``rollback()``, undoes everything. Saving compares each changed object's commit
 /// with that at which it was read, and leaves conflicts to a ``MergePolicy``.
 ///
 /// What was changed in a context shows in the objects that are read through it, and nowhere else: the other side of a
@@ -38,10 +38,10 @@ public struct EditingContext: Sendable {
   public var deletedObjects: [ObjectID] { changes.deleted.sorted() }
 
   /// Undoes everything since the context was made, or last saved.
-  public mutating func discard() { changes = ContextChanges() }
+  public mutating func rollback() { changes = ContextChanges() }
 
   /// Undoes what was done to one object; a new one is forgotten.
-  public mutating func discard(_ id: ObjectID) { changes.discard(id) }
+  public mutating func rollback(_ id: ObjectID) { changes.discard(id) }
 
   /// Saves everything in one write transaction.
   ///
@@ -72,7 +72,7 @@ public struct EditingContext: Sendable {
   }
 
   private mutating func noteSave(_ result: SaveResult) {
-    discard()
+    rollback()
     saved.formUnion(result.ids.keys)
   }
 }

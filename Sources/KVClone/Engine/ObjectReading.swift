@@ -93,6 +93,23 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
+  /// The target of a to-one relationship, or nil. ``toOne(_:_:)`` is the short form.
+  public borrowing func objectID(forRelationshipNamed relationship: String, of id: ObjectID) throws(StoreError)
+    -> ObjectID?
+  {
+    try toOne(id, relationship)
+  }
+
+  /// The members of a relationship. ``members(_:_:)-(ObjectID,_)`` is the short form.
+  ///
+  /// - Returns: the members of an ordered relationship in its order, those of an unordered one by ascending id, and none
+  ///   or one for a to-one relationship.
+  public borrowing func objectIDs(forRelationshipNamed relationship: String, of id: ObjectID) throws(StoreError)
+    -> [ObjectID]
+  {
+    try members(id, relationship)
+  }
+
   /// The target of a to-one relationship.
   public borrowing func toOne(_ id: ObjectID, _ relationship: String) throws(StoreError) -> ObjectID? {
     try members(id, relationship).first

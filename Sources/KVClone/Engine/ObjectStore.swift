@@ -106,6 +106,7 @@ public final class ObjectStore: Sendable {
   /// - Throws: what `body` throws; ``ValidationError`` with every broken rule of the model; `busy`, `nestedWrite`,
   ///   `mapFull`, `diskFull`, and what else the file system has to say.
   @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
   public func write<R>(
     label: String = "write", timeout: Duration? = nil, mergePolicy: MergePolicy = .error,
     _ body: (inout WriteTransaction) throws -> R
@@ -114,6 +115,7 @@ public final class ObjectStore: Sendable {
   }
 
   /// Changes, from asynchronous code: `body` runs on a thread of the store's own.
+  @discardableResult
   public func write<R: Sendable>(
     label: String = "write", timeout: Duration? = nil, mergePolicy: MergePolicy = .error,
     _ body: @escaping @Sendable (inout WriteTransaction) throws -> R

@@ -117,10 +117,7 @@ private struct RepairParts {
       case .list, .orphanList, .danglingLink, .oneSidedLink: referrers = true
       case .blobCount: blobs = true
       case .orphanBlob: (blobs, orphanBlobs) = (true, true)
-      case .page, .pageLeak, .table, .metadata, .counter, .layout, .unreadableTable, .history, .snapshot, .record,
-        .abstractEntity, .value, .wrongDestination, .missingBlob, .blob, .duplicateValues:
-        // Never derived.
-        break
+      default: break  // Never derived.
       }
     }
   }

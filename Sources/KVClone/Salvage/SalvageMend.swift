@@ -20,7 +20,7 @@ struct SalvageMend {
   let run: SalvageRun
 
   func mend() throws(StoreError) {
-    run.steps.begin(.mend)
+    run.steps.begin(.repair)
     try forEachObject { (session, id) throws(StoreError) in try session.mendRecord(id, run) }
     try forEachObject { (session, id) throws(StoreError) in try session.mendLinks(id, run) }
     try reportLists()

@@ -77,6 +77,21 @@ extension ObjectStore {
     try await onWriterQueue { try self.runRollback(snapshot, objects) }
   }
 
+  /// Rolls the store back to the snapshot with a name; see ``rollback(to:objects:)``.
+  ///
+  /// - Throws: `snapshotNotFound` if no snapshot has the name; what ``rollback(to:objects:)`` throws.
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public func rollback(toSnapshotNamed name: String, objects: [ObjectID]? = nil) throws -> RollbackResult {
+    try runRollback(try snapshot(named: name), objects)
+  }
+
+  /// Rolls the store back to the snapshot with a name, from asynchronous code.
+  @discardableResult
+  public func rollback(toSnapshotNamed name: String, objects: [ObjectID]? = nil) async throws -> RollbackResult {
+    try await onWriterQueue { try self.runRollback(try self.snapshot(named: name), objects) }
+  }
+
   /// Returns what `rollback(to:objects:)` would do and cost, and every reason for which it would fail. Nothing is
   /// changed.
   ///

@@ -11,6 +11,9 @@ public enum BinaryValue: Sendable, Hashable {
   /// Bytes that are in the store only.
   case stored(BlobReference)
 
+  /// Creates a value from bytes in memory.
+  public init(_ data: Data) { self = .data(data) }
+
   /// The bytes, where they are at hand.
   public var data: Data? {
     if case .data(let data) = self { return data }

@@ -83,3 +83,13 @@ extension TypedObjectID where Object: SubentityObject {
   /// The same object as one of the entity above.
   public var superentityID: TypedObjectID<Object.Superentity> { TypedObjectID<Object.Superentity>(objectID) }
 }
+
+extension TypedObjectID: CustomStringConvertible {
+  /// `TodoList/2`: the name of the type's entity and the serial, as ``ObjectReading/objectID(named:)`` reads it.
+  public var description: String { "\(Object.entity.name)/\(objectID.serial)" }
+}
+
+extension ObjectID {
+  /// Removes the type from an id. `TodoList.ID(id)` adds it again.
+  public init<Object>(_ id: TypedObjectID<Object>) { self = id.objectID }
+}

@@ -1,87 +1,110 @@
-/// Why a mapping model does not fit two models; its description says what to do.
-public enum MappingModelError: Error, Hashable, Sendable {
-  /// Which of the two models is meant.
-  public enum Side: String, Hashable, Sendable {
-    /// The model that is migrated from.
+/// Describes why a mapping model does not fit its two models: what is wrong, where, and what to do.
+public struct MappingModelError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What is wrong. The text of a kind is stable.
+  public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The stable text of the kind, as in JSON.
+    public let rawValue: String
+
+    /// Creates a kind from its text. Later versions may add kinds, so a `switch` needs a `default`.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The stable text of the kind.
+    public var description: String { rawValue }
+
+    /// Two entity mappings have the same name.
+    public static let duplicateMapping = Kind(rawValue: "duplicateMapping")
+    /// An entity mapping names neither a source nor a destination entity.
+    public static let noEntity = Kind(rawValue: "noEntity")
+    /// A model does not have the entity that a mapping names.
+    public static let unknownEntity = Kind(rawValue: "unknownEntity")
+    /// The type of a mapping does not fit its source and destination entities.
+    public static let typeMismatch = Kind(rawValue: "typeMismatch")
+    /// The destination entity has no attribute, or no relationship, of that name.
+    public static let unknownProperty = Kind(rawValue: "unknownProperty")
+    /// A property has two mappings.
+    public static let duplicateProperty = Kind(rawValue: "duplicateProperty")
+    /// An expression names an entity mapping that does not exist.
+    public static let unknownMapping = Kind(rawValue: "unknownMapping")
+    /// An expression calls a migration policy, but the mapping names none.
+    public static let noPolicy = Kind(rawValue: "noPolicy")
+  }
+
+  /// The two models of a migration.
+  package enum Side: String, Hashable, Sendable {
     case source
-    /// The model that is migrated to.
     case destination
   }
 
-  /// Two entity mappings have the same name.
-  case duplicateMapping(String)
-  /// An entity mapping names neither a source nor a destination entity.
-  case noEntity(mapping: String)
-  /// A model does not have the entity that a mapping names.
-  case unknownEntity(mapping: String, entity: String, Side)
-  /// A mapping's type needs a source or destination entity that it does not name, or cannot have the one that it names.
-  case typeMismatch(mapping: String, EntityMappingType)
-  /// The destination entity has no attribute, or no relationship, of the name.
-  case unknownProperty(mapping: String, property: String)
-  /// A property has two mappings.
-  case duplicateProperty(mapping: String, property: String)
-  /// An expression asks for what an entity mapping made that does not exist.
-  case unknownMapping(mapping: String, property: String, named: String)
-  /// An expression calls a policy, and the mapping names none.
-  case noPolicy(mapping: String, property: String)
+  /// What is wrong.
+  public let kind: Kind
+  /// The name of the entity mapping at fault.
+  public let mapping: String
+  /// The missing entity; nil for other kinds.
+  public let entity: String?
+  /// The property at fault; nil if the error concerns no single property.
+  public let property: String?
+  /// What is wrong, where, and what to do.
+  public let message: String
 
-  /// The entity mapping that is wrong.
-  public var mapping: String {
-    switch self {
-    case .duplicateMapping(let mapping), .noEntity(let mapping), .unknownEntity(let mapping, _, _),
-      .typeMismatch(let mapping, _), .unknownProperty(let mapping, _), .duplicateProperty(let mapping, _),
-      .unknownMapping(let mapping, _, _), .noPolicy(let mapping, _):
-      mapping
-    }
-  }
+  /// The ``message``.
+  public var description: String { message }
 
-  /// The entity that is not there; nil for other mistakes.
-  public var entity: String? { if case .unknownEntity(_, let entity, _) = self { entity } else { nil } }
-
-  /// The property that is wrong, where one is.
-  public var property: String? {
-    switch self {
-    case .unknownProperty(_, let property), .duplicateProperty(_, let property), .unknownMapping(_, let property, _),
-      .noPolicy(_, let property):
-      property
-    case .duplicateMapping, .noEntity, .unknownEntity, .typeMismatch: nil
-    }
-  }
-
-  /// The case's name, for scripts.
-  public var kind: String {
-    switch self {
-    case .duplicateMapping: "duplicateMapping"
-    case .noEntity: "noEntity"
-    case .unknownEntity: "unknownEntity"
-    case .typeMismatch: "typeMismatch"
-    case .unknownProperty: "unknownProperty"
-    case .duplicateProperty: "duplicateProperty"
-    case .unknownMapping: "unknownMapping"
-    case .noPolicy: "noPolicy"
-    }
+  private init(_ kind: Kind, _ mapping: String, entity: String? = nil, property: String? = nil, _ message: String) {
+    self.kind = kind
+    self.mapping = mapping
+    self.entity = entity
+    self.property = property
+    self.message = message
   }
 }
 
-extension MappingModelError: CustomStringConvertible {
-  /// What is wrong, where, and what to do.
-  public var description: String {
-    switch self {
-    case .duplicateMapping(let name): "two entity mappings are called \(name); rename one of them"
-    case .noEntity(let mapping): "entity mapping '\(mapping)' names no entity; name a source or a destination"
-    case .unknownEntity(let mapping, let entity, let side):
+extension MappingModelError {
+  package static func duplicateMapping(_ mapping: String) -> MappingModelError {
+    MappingModelError(
+      .duplicateMapping, mapping,
+      "two entity mappings are named \(mapping); rename one of them")
+  }
+
+  package static func noEntity(mapping: String) -> MappingModelError {
+    MappingModelError(
+      .noEntity, mapping,
+      "entity mapping '\(mapping)' names no entity; name a source or a destination")
+  }
+
+  package static func unknownEntity(mapping: String, entity: String, _ side: Side) -> MappingModelError {
+    MappingModelError(
+      .unknownEntity, mapping, entity: entity,
       "entity mapping \(mapping): the \(side.rawValue) model has no entity \(entity); correct the name, or give the"
-        + " model that the mapping was made for"
-    case .typeMismatch(let mapping, let type):
-      "entity mapping \(mapping) is of type \(type), which its source and destination do not fit; leave the type out"
-    case .unknownProperty(let mapping, let property):
-      "entity mapping \(mapping): the destination entity has no \(property) of this kind; correct or remove it"
-    case .duplicateProperty(let mapping, let property):
-      "entity mapping \(mapping) maps \(property) twice; remove one of them"
-    case .unknownMapping(let mapping, let property, let name):
-      "\(mapping).\(property) needs what entity mapping '\(name)' made, and there is none of this name; correct it"
-    case .noPolicy(let mapping, let property):
-      "\(mapping).\(property) calls the policy, and the entity mapping names none; give it one"
-    }
+        + " model that the mapping was made for")
+  }
+
+  package static func typeMismatch(mapping: String, _ type: EntityMappingType) -> MappingModelError {
+    MappingModelError(
+      .typeMismatch, mapping,
+      "entity mapping \(mapping) is of type \(type), which does not fit its source and destination; omit the type")
+  }
+
+  package static func unknownProperty(mapping: String, property: String) -> MappingModelError {
+    MappingModelError(
+      .unknownProperty, mapping, property: property,
+      "entity mapping \(mapping): the destination entity has no \(property) of this kind; correct or remove it")
+  }
+
+  package static func duplicateProperty(mapping: String, property: String) -> MappingModelError {
+    MappingModelError(
+      .duplicateProperty, mapping, property: property,
+      "entity mapping \(mapping) maps \(property) twice; remove one of them")
+  }
+
+  package static func unknownMapping(mapping: String, property: String, named name: String) -> MappingModelError {
+    MappingModelError(
+      .unknownMapping, mapping, property: property,
+      "\(mapping).\(property) uses the objects of entity mapping '\(name)', which does not exist; correct the name")
+  }
+
+  package static func noPolicy(mapping: String, property: String) -> MappingModelError {
+    MappingModelError(
+      .noPolicy, mapping, property: property,
+      "\(mapping).\(property) calls the migration policy, but the entity mapping names none; name one")
   }
 }

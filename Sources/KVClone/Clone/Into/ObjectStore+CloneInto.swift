@@ -16,6 +16,7 @@ extension ObjectStore {
   ///   `invalidConfiguration` where both stores are one; ``ValidationError`` for the destination's model; `busy`,
   ///   `diskFull`, `mapFull` of the destination. Nothing was written then.
   @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
   public func clone(
     _ roots: [ObjectID], into destination: ObjectStore, options: CloneOptions = CloneOptions()
   ) throws -> CloneResult {
@@ -24,6 +25,7 @@ extension ObjectStore {
 
   /// Deep clone into another store from asynchronous code, on the thread that the destination writes on. Cancelling the
   /// task ends it with `cancelled` and nothing written.
+  @discardableResult
   public func clone(
     _ roots: [ObjectID], into destination: ObjectStore, options: CloneOptions = CloneOptions()
   ) async throws -> CloneResult {

@@ -22,6 +22,7 @@ extension ObjectStore {
   /// - Throws: ``CloneError`` for what the plan refuses, as `objectNotFound` for what the snapshot does not show;
   ///   `snapshotNotFound`; ``ValidationError``; `busy`, `diskFull`, `mapFull`. Nothing was written then.
   @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
   public func clone(_ roots: [ObjectID], from snapshot: Snapshot, options: CloneOptions = CloneOptions()) throws
     -> CloneResult
   {
@@ -30,6 +31,7 @@ extension ObjectStore {
 
   /// Deep clone from a snapshot from asynchronous code, on a thread of the store's own. Cancelling the task ends it with
   /// `cancelled` and nothing written.
+  @discardableResult
   public func clone(_ roots: [ObjectID], from snapshot: Snapshot, options: CloneOptions = CloneOptions()) async throws
     -> CloneResult
   {

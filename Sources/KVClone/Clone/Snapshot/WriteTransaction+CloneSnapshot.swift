@@ -13,6 +13,7 @@ extension WriteTransaction {
   /// The snapshot is one that was there when the transaction began, and that it has not deleted.
   ///
   /// - Throws: ``CloneError``, `snapshotNotFound`; the transaction can only be given up then (R1).
+  @discardableResult
   public mutating func clone(
     _ roots: [ObjectID], from snapshot: Snapshot, options: CloneOptions = CloneOptions()
   ) throws -> CloneResult {

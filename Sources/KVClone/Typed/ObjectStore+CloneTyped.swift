@@ -1,0 +1,149 @@
+public import KVCloneModel
+
+/// Deep clone of typed objects, in a write transaction of its own.
+extension ObjectStore {
+  /// Clones an object and its subgraph by the rules of the model.
+  ///
+  /// ```swift
+  /// let copy = try store.clone(list)  // TodoList.ID
+  /// ```
+  ///
+  /// - Returns: the id of the clone; with ``CloneOptions/count`` above 1, of the first one.
+  /// - Throws: see ``clone(_:options:)-([ObjectID],_)``. Nothing is written if it throws.
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public func clone<Object: EntityObject>(_ object: Object, options: CloneOptions = CloneOptions()) throws
+    -> TypedObjectID<Object>
+  {
+    try clone(object.objectID, options: options)
+  }
+
+  /// Clones an object and its subgraph by the rules of the model, from asynchronous code.
+  @discardableResult
+  public func clone<Object: EntityObject>(_ object: Object, options: CloneOptions = CloneOptions()) async throws
+    -> TypedObjectID<Object>
+  {
+    try await clone(object.objectID, options: options)
+  }
+
+  /// Clones an object and its subgraph by the rules of the model.
+  ///
+  /// - Returns: the id of the clone; with ``CloneOptions/count`` above 1, of the first one.
+  /// - Throws: see ``clone(_:options:)-([ObjectID],_)``. Nothing is written if it throws.
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public func clone<Object>(_ id: TypedObjectID<Object>, options: CloneOptions = CloneOptions()) throws
+    -> TypedObjectID<Object>
+  {
+    TypedObjectID(try clone([id.objectID], options: options).root)
+  }
+
+  /// Clones an object and its subgraph by the rules of the model, from asynchronous code.
+  @discardableResult
+  public func clone<Object>(_ id: TypedObjectID<Object>, options: CloneOptions = CloneOptions()) async throws
+    -> TypedObjectID<Object>
+  {
+    TypedObjectID(try await clone([id.objectID], options: options).root)
+  }
+
+  /// Clones several objects and their subgraphs at once. Objects that the subgraphs share are cloned once.
+  ///
+  /// - Returns: the clone of each root, with counts and bytes.
+  /// - Throws: see ``clone(_:options:)-([ObjectID],_)``. Nothing is written if it throws.
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public func clone<Object>(_ ids: [TypedObjectID<Object>], options: CloneOptions = CloneOptions()) throws
+    -> TypedCloneResult<Object>
+  {
+    TypedCloneResult(try clone(ids.map(\.objectID), options: options))
+  }
+
+  /// Clones several objects and their subgraphs at once, from asynchronous code.
+  @discardableResult
+  public func clone<Object>(_ ids: [TypedObjectID<Object>], options: CloneOptions = CloneOptions()) async throws
+    -> TypedCloneResult<Object>
+  {
+    TypedCloneResult(try await clone(ids.map(\.objectID), options: options))
+  }
+
+  /// Clones an object and its subgraph by the rules of the model.
+  ///
+  /// - Returns: the id of the clone; with ``CloneOptions/count`` above 1, of the first one.
+  /// - Throws: see ``clone(_:options:)-([ObjectID],_)``. Nothing is written if it throws.
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public func clone(_ id: ObjectID, options: CloneOptions = CloneOptions()) throws -> ObjectID {
+    try clone([id], options: options).root
+  }
+
+  /// Clones an object and its subgraph by the rules of the model, from asynchronous code.
+  @discardableResult
+  public func clone(_ id: ObjectID, options: CloneOptions = CloneOptions()) async throws -> ObjectID {
+    try await clone([id], options: options).root
+  }
+
+  /// Clones an object and its subgraph as a snapshot shows them.
+  ///
+  /// - Returns: the id of the clone; with ``CloneOptions/count`` above 1, of the first one.
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public func clone<Object>(
+    _ id: TypedObjectID<Object>, from snapshot: Snapshot, options: CloneOptions = CloneOptions()
+  ) throws -> TypedObjectID<Object> {
+    TypedObjectID(try clone([id.objectID], from: snapshot, options: options).root)
+  }
+
+  /// Clones an object and its subgraph as a snapshot shows them, from asynchronous code.
+  @discardableResult
+  public func clone<Object>(
+    _ id: TypedObjectID<Object>, from snapshot: Snapshot, options: CloneOptions = CloneOptions()
+  ) async throws -> TypedObjectID<Object> {
+    TypedObjectID(try await clone([id.objectID], from: snapshot, options: options).root)
+  }
+
+  /// Clones an object and its subgraph into another store, whose model may differ.
+  ///
+  /// - Returns: the id of the clone in the other store.
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public func clone<Object>(
+    _ id: TypedObjectID<Object>, into destination: ObjectStore, options: CloneOptions = CloneOptions()
+  ) throws -> TypedObjectID<Object> {
+    TypedObjectID(try clone([id.objectID], into: destination, options: options).root)
+  }
+
+  /// Clones an object and its subgraph into another store, from asynchronous code.
+  @discardableResult
+  public func clone<Object>(
+    _ id: TypedObjectID<Object>, into destination: ObjectStore, options: CloneOptions = CloneOptions()
+  ) async throws -> TypedObjectID<Object> {
+    TypedObjectID(try await clone([id.objectID], into: destination, options: options).root)
+  }
+
+  /// Plans a clone of an object without writing anything (dry run).
+  ///
+  /// - Returns: what the clone would create, share and affect, and every reason for which it would fail.
+  public func planClone<Object: EntityObject>(_ object: Object, options: CloneOptions = CloneOptions()) throws
+    -> ClonePlan
+  {
+    try planClone([object.objectID.objectID], options: options)
+  }
+
+  /// Plans a clone of an object without writing anything (dry run).
+  ///
+  /// - Returns: what the clone would create, share and affect, and every reason for which it would fail.
+  public func planClone<Object>(_ id: TypedObjectID<Object>, options: CloneOptions = CloneOptions()) throws
+    -> ClonePlan
+  {
+    try planClone([id.objectID], options: options)
+  }
+
+  /// Plans a clone of several objects without writing anything (dry run).
+  ///
+  /// - Returns: what the clone would create, share and affect, and every reason for which it would fail.
+  public func planClone<Object>(_ ids: [TypedObjectID<Object>], options: CloneOptions = CloneOptions()) throws
+    -> ClonePlan
+  {
+    try planClone(ids.map(\.objectID), options: options)
+  }
+}
