@@ -6,8 +6,8 @@ enum BackupFaults: FaultClass {
 
   /// One row of the table each.
   private static let phases: [(name: String, copies: [Copies.Copy])] = [
-    ("backups and file snapshots", [.backup, .file]), ("increments", [.increment]),
-    ("restores", [.restored, .chained]), ("compaction", [.compacted]),
+    ("backup and reflink copy", [.backup, .file]), ("incremental backup", [.increment]),
+    ("restore", [.restored, .chained]), ("compaction", [.compacted]),
   ]
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
@@ -15,7 +15,7 @@ enum BackupFaults: FaultClass {
     var groups = phases.map { name, copies in
       let calls = context.calls.indices.filter { call in copies.contains { $0.rawValue == context.calls[call].copy } }
       return TrialGroup(
-        title: "killed before an I/O call of \(name), each in turn",
+        title: "SIGKILL before each I/O call of \(name)",
         trials: campaign.sample(calls, oneOf: 12).map { KillFaults.trial(context, call: $0 + 1) })
     }
     let copying = context.calls.indices.filter { context.calls[$0].copy != nil }
@@ -23,14 +23,14 @@ enum BackupFaults: FaultClass {
       let calls = copying.filter { !variant.onlyWrites || context.calls[$0].operation == "write" }
       groups.append(
         TrialGroup(
-          title: "\(variant.title), of all copies", number: ErrorFaults.number,
+          title: "\(variant.title), while copying a store", number: ErrorFaults.number,
           trials: campaign.sample(calls, oneOf: 25).map { ErrorFaults.trial(context, variant, call: $0 + 1) }))
     }
     let journal = try PowerLossFaults.record(context, faults: [:])
     let ends = journal.endsAmongCopies
     groups.append(
       TrialGroup(
-        title: "power loss while a store is copied, or later", number: PowerLossFaults.number,
+        title: "power loss during or after a copy", number: PowerLossFaults.number,
         trials: (0..<(campaign.isQuick ? 4 : 300)).map {
           PowerLossFaults.trial(context, journal, id: "power:\($0)", stream: 4_000_000 + UInt64($0), ends: ends)
         }))

@@ -36,23 +36,23 @@ enum ErrorFaults: FaultClass {
       if code != EDQUOT {
         variants.append(
           Variant(
-            name: name, title: "\(name) at an I/O call, each in turn, once", faults: ["FAIL": "CALL:\(code)"],
+            name: name, title: "one \(name), at each I/O call", faults: ["FAIL": "CALL:\(code)"],
             allowedKinds: [kind, kindOfDecision]))
       }
       variants.append(
         Variant(
-          name: "\(name)-sticky", title: "\(name) from an I/O call on, each in turn",
+          name: "\(name)-sticky", title: "persistent \(name), from each I/O call on",
           faults: ["FAIL": "CALL:\(code):sticky"],
           allowedKinds: [kind, kindOfDecision]))
     }
     // Long enough for what puts a failed commit right to fail too, and short enough for the next attempt to succeed.
     variants.append(
       Variant(
-        name: "EIO-row", title: "EIO at 2 to 4 I/O calls in a row, each in turn",
+        name: "EIO-row", title: "2 to 4 consecutive EIO, from each I/O call on",
         faults: ["FAIL": "CALL:\(EIO):ROW"], allowedKinds: ["io", kindOfDecision]))
     variants.append(
       Variant(
-        name: "short", title: "a short write, each in turn", faults: ["FAIL": "CALL:\(EIO)", "SHORT": "1"],
+        name: "short", title: "short write, at each write call", faults: ["FAIL": "CALL:\(EIO)", "SHORT": "1"],
         allowedKinds: [kindOfDecision, "io", "diskFull"], onlyWrites: true))
     return variants
   }()

@@ -7,21 +7,21 @@ enum FileDamage: String, CaseIterable, Sendable {
 
   var title: String {
     switch self {
-    case .truncated: "a file that ends anywhere"
-    case .cutAtPage: "a file that ends after a page"
-    case .metaBit: "a flipped bit of a meta page"
-    case .metaField: "a meta page with a field of an enemy's"
-    case .headerByte: "a page whose header has another byte"
-    case .headerField: "a page whose header has a field of an enemy's"
-    case .nodeField: "an entry of a page with a field of an enemy's"
-    case .circle: "a page that leads to another one than it should"
-    case .bit: "a flipped bit anywhere"
-    case .zeroPage: "a page of zeros"
-    case .swappedPages: "two pages in each other's place"
-    case .copiedPage: "a page with another one's content"
-    case .garbage: "a stretch of random bytes"
+    case .truncated: "file truncated at any byte"
+    case .cutAtPage: "file truncated at a page boundary"
+    case .metaBit: "bit flip in a meta page"
+    case .metaField: "hostile field in a meta page"
+    case .headerByte: "random byte in a page header"
+    case .headerField: "hostile field in a page header"
+    case .nodeField: "hostile field in a node"
+    case .circle: "wrong child page number"
+    case .bit: "bit flip anywhere"
+    case .zeroPage: "zeroed page"
+    case .swappedPages: "two swapped pages"
+    case .copiedPage: "page overwritten with another page"
+    case .garbage: "range of random bytes"
     case .several: "several of these at once"
-    case .foreign: "a file that is no store"
+    case .foreign: "file that is not a store"
     }
   }
 

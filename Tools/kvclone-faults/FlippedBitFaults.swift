@@ -19,18 +19,19 @@ enum FlippedBitFaults: FaultClass {
   }
 
   private static let kinds = [
-    Kind(title: "an object's record", count: 500) { $1.table.hasPrefix("objects-") },
+    Kind(title: "a record", count: 500) { $1.table.hasPrefix("objects-") },
     Kind(title: "a list", count: 250) { $1.table == "links" },
     Kind(
       title: "a long list, its member index or directory", count: 100, shape: .longLists,
       // The last part of the key but for the position: 0 for members, others for what leads to them.
       isRead: { $0.bytes[$1.key.lowerBound + 10] == 0 }, isOne: { $1.table == "links" }),
-    Kind(title: "a large value", count: 200) { $1.table == "blobs" },
-    Kind(title: "a large value's description", count: 100) { $1.table == "blobinfo" },
+    Kind(title: "a blob", count: 200) { $1.table == "blobs" },
+    Kind(title: "a blob's metadata", count: 100) { $1.table == "blobinfo" },
     Kind(title: "an index entry", count: 200, isOfIndexes: true) { $1.table == "indexes" },
-    Kind(title: "a previous state", count: 250, isRead: { _, _ in false }) { $1.table == "preimages" },
+    Kind(title: "a preimage", count: 250, isRead: { _, _ in false }) { $1.table == "preimages" },
     Kind(title: "the catalog", count: 100, isRead: { _, _ in false }) { $1.table == "metadata" },
-    Kind(title: "snapshots, history, origins, operations, redirects", count: 100, isRead: { _, _ in false }) {
+    Kind(title: "snapshots, history, provenance, idempotency keys, id redirects", count: 100, isRead: { _, _ in false })
+    {
       ["snapshots", "changes", "provenance", "operations", "redirects"].contains($1.table)
     },
     Kind(title: "a key", count: 300, isRead: { _, _ in false }, isOfKeys: true) { _, _ in true },
@@ -45,7 +46,7 @@ enum FlippedBitFaults: FaultClass {
       let entries = subject.map.entries.filter { kind.isOne(subject.map, $0) }
       let count = entries.isEmpty ? 0 : campaign.isQuick ? quickCount : kind.count
       return TrialGroup(
-        title: "a flipped bit of \(kind.title)",
+        title: "bit flip in \(kind.title)",
         trials: (0..<count).map { trial(subject, kind, entries, id: "\(number):\($0)", number * 100_000 + $0) },
         note: entries.isEmpty ? "skipped: this workload has none" : nil)
     }

@@ -31,7 +31,7 @@ enum HostileFileFaults: FaultClass {
     }
     groups.append(
       TrialGroup(
-        title: "other bytes in the files beside the data file",
+        title: "random bytes in the other files of the store",
         trials: (0..<(campaign.isQuick ? quickCount : besideCount)).map { index in
           trial(subject, id: "beside:\(index)", stream: 900_000 + index, keepsCatalog: true) { root, random in
             try DamageSubject.write(subject.map.bytes, to: root)

@@ -6,7 +6,7 @@ enum KillFaults: FaultClass {
   /// What a commit is counted with, one row of the table each.
   private enum Phase: String, CaseIterable {
     case create = "create", write = "write", clone = "clone", delete = "delete"
-    case snapshot = "making and deleting snapshots"
+    case snapshot = "creating and deleting snapshots"
     case rollback = "rollback", migration = "migration"
 
     init(_ commit: Int, _ workload: Workload) {
@@ -40,7 +40,7 @@ enum KillFaults: FaultClass {
     if campaign.isQuick || context.workload.usesCommitLog { return groups }
     // With a log, a commit makes other calls, and the file itself is written at other times.
     return try groups
-      + self.groups(campaign, campaign.context(withLog: true), suffix: ", with a commit log", prefix: "log-")
+      + self.groups(campaign, campaign.context(withLog: true), suffix: ", with a write-ahead log", prefix: "log-")
   }
 
   /// - Parameter prefix: what the trials' ids begin with.
@@ -50,7 +50,7 @@ enum KillFaults: FaultClass {
     Phase.allCases.map { phase in
       let calls = context.calls.indices.filter { Phase(context.calls[$0].commit, context.workload) == phase }
       return TrialGroup(
-        title: "killed before an I/O call of \(phase.rawValue), each in turn\(suffix)",
+        title: "SIGKILL before each I/O call of \(phase.rawValue)\(suffix)",
         trials: campaign.sample(calls, oneOf: quickPart(phase)).map { call in
           Trial(id: "\(prefix)\(call + 1)", run: trial(context, call: call + 1).run)
         })

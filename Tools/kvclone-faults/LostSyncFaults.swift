@@ -23,7 +23,7 @@ enum LostSyncFaults: FaultClass {
       }
     }
     return [
-      TrialGroup(title: "a sync fails and drops its pages, the commit is repeated, then power loss", trials: trials)
+      TrialGroup(title: "failed sync drops its pages, the commit is repeated, then power loss", trials: trials)
     ]
   }
 }

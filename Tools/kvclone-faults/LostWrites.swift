@@ -30,11 +30,11 @@ enum LostWrites {
   private static let checksumLength = 8
 
   private static let mistakes = [
-    Mistake(title: "a stale or missing index entry", isIn: { $0 == "indexes" }),
-    Mistake(title: "a forgotten count of a large value", isIn: { $0 == "blobinfo" }),
-    Mistake(title: "a list without its last change", isIn: { $0 == "links" }),
-    Mistake(title: "a lost inverse, or another part of an object", isIn: { $0.hasPrefix("objects-") }),
-    Mistake(title: "a value written, and not its checksum", isIn: { _ in true }, isOfChecksum: true),
+    Mistake(title: "stale or missing index entry", isIn: { $0 == "indexes" }),
+    Mistake(title: "outdated reference count of a blob", isIn: { $0 == "blobinfo" }),
+    Mistake(title: "list without its last change", isIn: { $0 == "links" }),
+    Mistake(title: "lost inverse or other part of a record", isIn: { $0.hasPrefix("objects-") }),
+    Mistake(title: "value written without its checksum", isIn: { _ in true }, isOfChecksum: true),
   ]
 
   /// The commits of which parts are forgotten: a change, a clone, and one of many objects.

@@ -7,10 +7,10 @@ enum MapFaults: FaultClass {
   static let number = "G7"
 
   private static let scenes = [
-    Scene(id: "full", title: "a map that may not grow, filled", count: 100, quickCount: 1, play: full),
-    Scene(id: "clone", title: "a clone that does not fit the map", count: 100, quickCount: 1, play: clone),
+    Scene(id: "full", title: "map of fixed size is filled", count: 100, quickCount: 1, play: full),
+    Scene(id: "clone", title: "clone exceeds the map", count: 100, quickCount: 1, play: clone),
     Scene(
-      id: "resized", title: "a file that another process has made longer than the map", count: 100, quickCount: 1,
+      id: "resized", title: "another process grows the file beyond the map", count: 100, quickCount: 1,
       play: resized),
   ]
 

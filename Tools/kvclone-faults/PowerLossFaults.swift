@@ -20,7 +20,7 @@ enum PowerLossFaults: FaultClass {
       }
     }
     return [
-      TrialGroup(title: "power loss: images of what was and was not synced", trials: anywhere),
+      TrialGroup(title: "power loss: images with any part of the unsynced writes", trials: anywhere),
       TrialGroup(
         title: "power loss after a forced spill, before its commit is acknowledged", trials: afterSpills,
         note: afterSpills.isEmpty ? "skipped: this LMDB cannot be made to spill" : nil),

@@ -10,17 +10,17 @@ enum ProcessFaults: FaultClass {
   static let number = "G10"
 
   private static let scenes = [
-    Scene(id: "reader", title: "killed readers, then a writer", count: 60, play: killedReaders),
-    Scene(id: "late-reader", title: "readers killed beside an open writer", count: 20, play: killedReadersBesideWriter),
-    Scene(id: "writer", title: "a writer killed in its transaction", count: 60, play: killedWriter),
-    Scene(id: "fork", title: "a fork that uses its parent's store", count: 20, play: fork),
-    Scene(id: "twice", title: "a store opened twice by a process", count: 20, play: openedTwice),
+    Scene(id: "reader", title: "readers killed, then a writer", count: 60, play: killedReaders),
+    Scene(id: "late-reader", title: "readers killed while a writer is open", count: 20, play: killedReadersBesideWriter),
+    Scene(id: "writer", title: "writer killed in its transaction", count: 60, play: killedWriter),
+    Scene(id: "fork", title: "forked child uses its parent's store", count: 20, play: fork),
+    Scene(id: "twice", title: "store opened twice by one process", count: 20, play: openedTwice),
     Scene(id: "links", title: "symbolic and hard links", count: 40, play: links),
     Scene(id: "modes", title: "wrong modes and owners", count: 40, play: modes),
     Scene(
-      id: "readonly", title: "a file system that cannot be written", count: 20, wrapper: readOnlyMount, play: readOnly),
+      id: "readonly", title: "read-only file system", count: 20, wrapper: readOnlyMount, play: readOnly),
     Scene(
-      id: "namespace", title: "the same process id in another namespace", count: 20, wrapper: namespace,
+      id: "namespace", title: "same process id in another namespace", count: 20, wrapper: namespace,
       play: namespaces),
   ]
 

@@ -18,12 +18,12 @@ enum RandomKillFaults: FaultClass {
 
   private static let aims = [
     Aim(id: "anywhere", title: "at a random time", count: 300) { _ in true },
-    Aim(id: "clone", title: "at a random time of a clone", count: 75) { $0 == .clone },
-    Aim(id: "migration", title: "at a random time of a migration", count: 75) { $0?.isMigration == true },
-    Aim(id: "snapshot", title: "at a random time of making, deleting and going back to snapshots", count: 75) {
+    Aim(id: "clone", title: "at a random time during a clone", count: 75) { $0 == .clone },
+    Aim(id: "migration", title: "at a random time during a migration", count: 75) { $0?.isMigration == true },
+    Aim(id: "snapshot", title: "at a random time while creating, deleting and rolling back to snapshots", count: 75) {
       [.snapshot, .someSnapshots, .allSnapshots, .rollback, .objectRollback].contains($0)
     },
-    Aim(id: "copy", title: "at a random time of a backup or a restore", count: 75, isOfCopies: true) { $0 == nil },
+    Aim(id: "copy", title: "at a random time during a backup or restore", count: 75, isOfCopies: true) { $0 == nil },
   ]
   /// Of each aim.
   private static let quickCount = 6
@@ -37,7 +37,7 @@ enum RandomKillFaults: FaultClass {
       }
       let count = spans.isEmpty ? 0 : campaign.isQuick ? quickCount : aim.count
       return TrialGroup(
-        title: "killed \(aim.title)",
+        title: "SIGKILL \(aim.title)",
         trials: (0..<count).map { trial(context, aim.id, spans, index: $0, stream: number * 10_000 + $0) })
     }
   }

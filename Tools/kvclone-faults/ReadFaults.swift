@@ -17,11 +17,11 @@ enum ReadFaults: FaultClass {
   private static let (logCount, quickLogCount) = (150, 3)
 
   private static let once = ErrorFaults.Variant(
-    name: "read", title: "EIO at a call that reads, each in turn, once",
+    name: "read", title: "one EIO, at each read call",
     faults: ["FAIL": "CALL:\(EIO)", "OPERATION": "read"], allowedKinds: ["io", "damaged"])
 
   private static let twice = ErrorFaults.Variant(
-    name: "read twice", title: "EIO at two calls that read, one after the other",
+    name: "read twice", title: "two consecutive EIO, from each read call on",
     faults: ["FAIL": "CALL:\(EIO):2", "OPERATION": "read"], allowedKinds: ["io", "damaged"])
 
   static func groups(_ campaign: Campaign) throws -> [TrialGroup] {
@@ -31,33 +31,33 @@ enum ReadFaults: FaultClass {
     let copying = copies.reads.indices.filter { copies.reads[$0].copy != nil }
     return [
       TrialGroup(
-        title: "a page that cannot be read, while a store is checked, opened, restored and salvaged",
+        title: "unreadable page, during check, open, restore and salvage",
         trials: (spread(pages, campaign.isQuick ? quickPageCount : pageCount, campaign.seed)
           + (campaign.isQuick ? subject.map.laterValuePages.prefix(1) : []))
           .map { badPage($0, subject) }),
       TrialGroup(
-        title: "a page of a large value that cannot be read, where the newer meta page is damaged: salvaged",
+        title: "unreadable blob page and corrupted newer meta page, during salvage",
         trials: spread(subject.map.allValuePages, campaign.isQuick ? quickMetaCount : metaCount, campaign.seed)
           .map { badPageAndMeta($0, subject) }),
       TrialGroup(
-        title: "another page that cannot be read, where the newer meta page is damaged: salvaged",
+        title: "unreadable B+tree page and corrupted newer meta page, during salvage",
         trials: spread(subject.map.treePages, campaign.isQuick ? quickMetaCount : metaCount, campaign.seed)
           .map { badTreePageAndMeta($0, subject) }),
       TrialGroup(
-        title: "a page that cannot be read, where the older meta page is damaged: salvaged",
+        title: "unreadable page and corrupted older meta page, during salvage",
         trials: spread(pages.dropFirst(2), campaign.isQuick ? quickMetaCount : count, campaign.seed)
           .map { badPageAndOlderMeta($0, subject) }),
       TrialGroup(
         title:
-          "a page that cannot be read twice, and then can, while a store is checked, opened, restored and salvaged",
+          "page that fails two reads, then succeeds, during check, open, restore and salvage",
         trials: ([0, 1] + spread(pages.dropFirst(2), campaign.isQuick ? quickCount : count, campaign.seed))
           .map { pageThatRecovers($0, subject) }),
       TrialGroup(
-        title: "EIO at a call that reads, once or twice, while a store is checked, opened, restored and salvaged",
+        title: "one or two EIO, at each read call of check, open, restore and salvage",
         trials: try examinations(subject, campaign)),
     ] + logGroups(try LeftLog(campaign), campaign) + [
       TrialGroup(title: once.title, trials: trials(campaign, try campaign.context(), nil)),
-      TrialGroup(title: "\(once.title), of all copies", trials: trials(campaign, copies, copying)),
+      TrialGroup(title: "\(once.title), while copying a store", trials: trials(campaign, copies, copying)),
     ] + (try withLog(campaign))
   }
 
@@ -67,7 +67,7 @@ enum ReadFaults: FaultClass {
     let trials = trials(campaign, try campaign.context(withLog: true), nil)
     return [
       TrialGroup(
-        title: "\(once.title), with a commit log", trials: trials.map { Trial(id: "log-\($0.id)", run: $0.run) })
+        title: "\(once.title), with a write-ahead log", trials: trials.map { Trial(id: "log-\($0.id)", run: $0.run) })
     ]
   }
 
@@ -79,16 +79,16 @@ enum ReadFaults: FaultClass {
     return [
       TrialGroup(
         title:
-          "a page of a killed process's commit log that cannot be read, and later can",
+          "unreadable page in a killed process's write-ahead log, readable later",
         trials: Set(first + spread(pages, count, campaign.seed)).sorted().map { left.badPage($0) }),
       TrialGroup(
-        title: "a page of a killed process's commit log that cannot be read once",
+        title: "page in a killed process's write-ahead log that fails one read",
         trials: Set(first + spread(pages, count, campaign.seed + 1)).sorted().map { left.pageThatRecovers($0) }),
       TrialGroup(
-        title: "EIO at a call that reads, while a killed process's commit log is written back",
+        title: "one EIO, at each read call of write-ahead log recovery",
         trials: spread(Array(1...left.readCount), count, campaign.seed).map { left.failingRead($0) }),
       TrialGroup(
-        title: "EIO from a call on that reads, while a killed process's commit log is written back, which then goes",
+        title: "persistent EIO, from each read call of write-ahead log recovery on, later cleared",
         trials: spread(Array(1...left.readCount), count, campaign.seed)
           .map { left.readsThatFail(from: $0) }),
     ]

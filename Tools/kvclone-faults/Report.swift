@@ -57,12 +57,12 @@ final class Report {
         broken > 0
         ? "\(broken) trials tried nothing, first \(result.failures.first { $0.isOfTrial }?.reason ?? "")"
         : result.trials == 0 ? nil : verdict(result.failures.count, result.trials)
-      text = complaint ?? "found, by \(result.failures.count)"
+      text = complaint ?? "found by \(result.failures.count)"
     } else {
       complaint = result.failures.isEmpty ? nil : "\(result.failures.count) failed"
-      text = complaint.map { "**\($0)**" } ?? "all hold"
+      text = complaint.map { "**\($0)**" } ?? "all passed"
     }
-    if result.repetitions > 0 { text += ", \(result.repetitions) made again" }
+    if result.repetitions > 0 { text += ", \(result.repetitions) repeated" }
     if result.trials == 0 { text = group.note ?? "no trial" }
     if result.trials == 0 {
       // A sample lacks some kinds of faults on purpose, and a line for each would look like a failure.
@@ -94,7 +94,7 @@ final class Report {
 
   /// All in one line.
   var summary: String {
-    let result = hasFailed ? "some FAILED" : "all hold"
+    let result = hasFailed ? "some FAILED" : "all passed"
     let seconds = Self.seconds(ContinuousClock.now - start)
     let count = rows.count { $0.trials != "0" }
     let omitted = omittedCount > 0 ? "; a whole run (Tools/faults) has \(omittedCount) more kinds" : ""

@@ -13,7 +13,7 @@ enum SelfTestFaults: FaultClass {
     let images = campaign.isQuick ? 8 : 60
     var groups: [TrialGroup] = []
     for (swallowed, title) in [
-      ("sync", "syncs that do nothing"), ("meta", "meta pages written without a sync"),
+      ("sync", "syncs do nothing"), ("meta", "meta pages written without a sync"),
       ("dirsync", "directories never synced"),
     ] {
       // With the log, the record has the meta page, and no other one is synced.
@@ -24,7 +24,7 @@ enum SelfTestFaults: FaultClass {
     groups.append(try unsyncedRenames(campaign, images))
     let early = Worker.PlantedBug.earlyAcknowledgement.rawValue
     let journal = try PowerLossFaults.record(context, faults: [:], arguments: ["--planted", early])
-    groups.append(planted("acknowledged before the commit", powerLosses(context, journal, "early", images)))
+    groups.append(planted("commit acknowledged before it completes", powerLosses(context, journal, "early", images)))
     groups.append(earlyMigrations(context, images))
     groups.append(ignoredErrors(context, images))
     groups.append(flippedBits(context, images))
@@ -33,7 +33,7 @@ enum SelfTestFaults: FaultClass {
     groups.append(SkippedChecksums.group(try campaign.subject(context, .everything), images))
     groups.append(WrongRanks.group(try campaign.subject(context, .longLists), images))
     if !campaign.isQuick {
-      groups.append(planted("a stuck reader is not evicted", [SoakFaults.withoutPolicy(campaign)]))
+      groups.append(planted("stuck reader not evicted", [SoakFaults.withoutPolicy(campaign)]))
     }
     groups.append(livingReader(try ProcessFaults.besideLivingReader(campaign)))
     groups.append(lateSnapshot(context))
@@ -57,7 +57,7 @@ enum SelfTestFaults: FaultClass {
     let journal = try PowerLossFaults.record(context, faults: ["SWALLOW": "hidden"])
     let ends = journal.endsAfterNaming
     return planted(
-      "renamed before its content is synced",
+      "rename before the content is synced",
       (0..<count).map {
         PowerLossFaults.trial(context, journal, id: "rename:\($0)", stream: 600_000 + UInt64($0), ends: ends)
       })
@@ -72,7 +72,7 @@ enum SelfTestFaults: FaultClass {
         context, call: call + 1, arguments: ["--planted", Worker.PlantedBug.earlyMigration.rawValue])
       return Trial(id: "early-migration:\(trial.id)", run: trial.run)
     }
-    return planted("a migration is acknowledged before it is done", trials)
+    return planted("migration acknowledged before it completes", trials)
   }
 
   private static func ignoredErrors(_ context: TrialContext, _ count: Int) -> TrialGroup {
@@ -82,7 +82,7 @@ enum SelfTestFaults: FaultClass {
         context, ErrorFaults.variants[0], call: call + 1,
         arguments: ["--planted", Worker.PlantedBug.ignoredError.rawValue])
     }
-    return planted("an error is ignored, and the commit acknowledged", Array(trials))
+    return planted("error ignored and commit acknowledged", Array(trials))
   }
 
   /// A bit of a stored image is flipped: every one has to be found.
@@ -95,7 +95,7 @@ enum SelfTestFaults: FaultClass {
         return try lane.verify(context, root: lane.root, acknowledged: context.workload.commitCount)
       }
     }
-    return TrialGroup(title: "planted: a flipped bit of a stored value", trials: trials) { failures, trials in
+    return TrialGroup(title: "planted: bit flip in a stored value", trials: trials) { failures, trials in
       failures == trials ? nil : "\(trials - failures) of \(trials) flipped bits were not found"
     }
   }
@@ -140,7 +140,7 @@ enum SelfTestFaults: FaultClass {
         return try lane.verify(context, root: lane.root, acknowledged: last)
       }
     }
-    return TrialGroup(title: "planted: a forgotten previous state", trials: trials) { failures, trials in
+    return TrialGroup(title: "planted: missing preimage", trials: trials) { failures, trials in
       failures == trials ? nil : "\(trials - failures) of \(trials) forgotten states were not found"
     }
   }
@@ -155,7 +155,7 @@ enum SelfTestFaults: FaultClass {
       return try lane.verify(context, root: lane.root, acknowledged: run.acknowledged)
     }
     return planted(
-      "a snapshot shows what came after it", context.workload.commitCount < last ? [] : [trial])
+      "snapshot shows later changes", context.workload.commitCount < last ? [] : [trial])
   }
 
   private static func forget(_ root: String, _ random: inout SeededGenerator) throws {
@@ -175,7 +175,7 @@ enum SelfTestFaults: FaultClass {
 
   /// A reader lives on whose pages were to be free: the limit for the file's growth has to tell each time.
   private static func livingReader(_ trials: [Trial]) -> TrialGroup {
-    TrialGroup(title: "planted: a reader that keeps its pages", trials: trials) { failures, trials in
+    TrialGroup(title: "planted: reader that retains its pages", trials: trials) { failures, trials in
       failures == trials ? nil : "the file stayed small beside \(trials - failures) of \(trials) living readers"
     }
   }
@@ -185,6 +185,6 @@ enum SelfTestFaults: FaultClass {
       try WorkerRun.sound(context, root: lane.root)
       return try lane.verify(context, root: lane.root, acknowledged: context.workload.commitCount + 1)
     }
-    return planted("a commit is acknowledged that never was", [trial])
+    return planted("acknowledged commit that does not exist", [trial])
   }
 }

@@ -29,7 +29,7 @@ enum WrongRanks {
         }
       }
     }
-    return TrialGroup(title: "planted: a wrong rank", trials: trials) { failures, trials in
+    return TrialGroup(title: "planted: wrong rank", trials: trials) { failures, trials in
       failures == trials ? nil : "\(trials - failures) of \(trials) wrong ranks were not found"
     }
   }
