@@ -11,7 +11,7 @@ enum ProcessFaults: FaultClass {
 
   private static let scenes = [
     Scene(id: "reader", title: "readers killed, then a writer", count: 60, play: killedReaders),
-    Scene(id: "late-reader", title: "readers killed while a writer is open", count: 20, play: killedReadersBesideWriter),
+    Scene(id: "late-reader", title: "readers killed during writes", count: 20, play: killedReadersBesideWriter),
     Scene(id: "writer", title: "writer killed in its transaction", count: 60, play: killedWriter),
     Scene(id: "fork", title: "forked child uses its parent's store", count: 20, play: fork),
     Scene(id: "twice", title: "store opened twice by one process", count: 20, play: openedTwice),
