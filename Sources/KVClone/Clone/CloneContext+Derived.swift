@@ -286,7 +286,7 @@ extension CloneContext {
     let object = schema.rootName(of: key.object.id)
     return CloneError(
       .parentUnavailable,
-      "\(name ?? "a derived attribute") of the clone of \(object) is derived from values that follow it (R17); let them "
-        + "follow another attribute", entity: entity?.name, property: name, object: object)
+      "\(name ?? "a derived attribute") of the clone of \(object) is derived from values that follow it (R17); change "
+        + "followParent of these to another attribute", entity: entity?.name, property: name, object: object)
   }
 }

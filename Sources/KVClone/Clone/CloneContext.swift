@@ -249,8 +249,9 @@ final class CloneContext: CloneNames {
     let object = "\(entity.name)/\(id.serial)"
     return CloneError(
       .parentUnavailable,
-      "\(object) has no parent with a value for \(attribute.path) (it follows \(name)), and its rules leave no other "
-        + "(R17, R18); set withoutParent to keep, or to blank where the attribute may be nil or has a default",
+      "\(object) has no parent with a value for \(attribute.path), which follows \(name) of the parent, and its rules "
+        + "define no fallback (R17, R18); set withoutParent to keep, or to blank if the attribute is optional or has a "
+        + "default",
       entity: entity.name, property: attribute.path, object: object)
   }
 

@@ -1,19 +1,21 @@
 public import KVCloneModel
 
-/// One edge that a clone is about to decide about: a link from an object that is cloned to another one (R30).
+/// A link from a cloned object to another object, which a clone decides about (R30).
 public struct CloneEdge: Sendable, Hashable {
-  /// What the edge leads to, and what would be cloned.
+  /// The object that the edge leads to.
   public let source: ObjectID
-  /// The relationship of ``parent``.
+  /// The name of the relationship, a property of ``parent``.
   public let relationship: String
-  /// The object that the edge comes from; it is cloned.
+  /// The cloned object that the edge comes from.
   public let parent: ObjectID
-  /// What the rules say of the edge: `follow` or `reference`. Returning it changes nothing.
+  /// The decision of the rules: `follow` or `reference`. Returning it changes nothing.
   public let rule: RelationshipCloneRule.Override
 }
 
-/// The state that is cloned, for the hook that is asked about edges: objects as they were when the plan began, or, inside
-/// a write transaction, as they are in it.
+/// A read-only view of the state that is cloned, for ``CloneOptions/willClone``.
+///
+/// It shows the objects at the start of the plan. Inside a write transaction, it shows the current state of the
+/// transaction.
 public struct CloneSource: ~Copyable, ObjectReading {
   /// A hook's view lives as long as the call that it is lent to, and the session longer.
   private let session: UnsafePointer<Session>
@@ -29,7 +31,7 @@ public struct CloneSource: ~Copyable, ObjectReading {
     }
   }
 
-  /// Lends the session to the library's own extensions.
+  /// Passes the session to extensions of the library.
   @_documentation(visibility: private)
   public borrowing func _withSession<R, E: Error>(_ body: (borrowing Session) throws(E) -> R) throws(E) -> R {
     try body(session.pointee)

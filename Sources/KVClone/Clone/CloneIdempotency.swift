@@ -38,7 +38,7 @@ extension CloneOptions {
     var errors: [CloneError] = []
     if count < 1 {
       errors.append(
-        CloneError(.invalidConfiguration, "a clone makes at least 1 copy, not \(count); give another count"))
+        CloneError(.invalidConfiguration, "a clone creates at least 1 copy, not \(count); pass another count"))
     }
     if let error = keyError { errors.append(error) }
     return errors
@@ -48,7 +48,7 @@ extension CloneOptions {
     guard let key = idempotencyKey, !(1...CloneKey.maximumLength).contains(key.utf8.count) else { return nil }
     return CloneError(
       .invalidConfiguration,
-      "an idempotency key has 1 to \(CloneKey.maximumLength) bytes of UTF-8, not \(key.utf8.count); give another key")
+      "an idempotency key has 1 to \(CloneKey.maximumLength) bytes of UTF-8, not \(key.utf8.count); pass another key")
   }
 
   /// SHA-256 of everything that the call says, except the key itself and when it expires, and what cannot be compared.
@@ -96,11 +96,12 @@ extension Session {
     guard operation.argumentDigest == key.digest else {
       throw CloneError(
         .idempotencyKeyReused,
-        "the idempotency key stands for a clone with other arguments, which commit \(operation.commit) made (R31); repeat "
-          + "the call as it was, give another key, or purge this one")
+        "the idempotency key belongs to a clone with other arguments in commit \(operation.commit) (R31); repeat "
+          + "the call with the same arguments, use another key, or purge this one")
     }
     guard var result = StoredResult.decode(operation) else {
-      throw StoreError(.corrupted, "what the store remembers of an operation is damaged; run `check`, or purge the key")
+      throw StoreError(
+        .corrupted, "the stored result of an idempotency key is corrupted; run `check`, or purge the key")
     }
     result.isRepeated = true
     for root in operation.roots where try !exists(root) { result.deletedRoots.append(root) }
@@ -123,7 +124,7 @@ extension Session {
     do throws(RecordError) {
       return try OperationValue(stored: value, seed: ValueEnvelope.seed(tableCode: .operations, key: key))
     } catch {
-      throw StoreError(.corrupted, "what the store remembers of an operation is damaged: \(error) Run `check`")
+      throw StoreError(.corrupted, "the stored result of an idempotency key is corrupted: \(error) Run `check`")
     }
   }
 
@@ -157,7 +158,7 @@ extension Session {
         do throws(RecordError) {
           if isWanted(try OperationValue(stored: copy value, seed: seed)) { keys.append(bytes) }
         } catch {
-          throw StoreError(.corrupted, "what the store remembers of an operation is damaged: \(error) Run `check`")
+          throw StoreError(.corrupted, "the stored result of an idempotency key is corrupted: \(error) Run `check`")
         }
         return true
       }

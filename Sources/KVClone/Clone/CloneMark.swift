@@ -246,7 +246,7 @@ struct CloneMarker {
   private func limit(_ what: String, _ id: ObjectID) -> CloneError {
     CloneError(
       .limitExceeded,
-      "the clone would exceed its limit of \(what) (R29), at \(book.schema.rootName(of: id)); raise the "
+      "the clone would exceed its limit of \(what) at \(book.schema.rootName(of: id)) (R29); raise the "
         + "limit or exclude relationships", object: book.schema.rootName(of: id))
   }
 }

@@ -20,14 +20,15 @@ struct CloneNameParser {
     guard let dot = text.firstIndex(of: ".") else {
       if mustBeQualified {
         errors.append(
-          CloneError(.unknownRelationship, "\(text) has to be written Entity.relationship", property: text))
+          CloneError(
+            .unknownRelationship, "\(text) is not a qualified name; write Entity.relationship", property: text))
         return nil
       }
       guard reachable.contains(where: { $0.relationshipIndex[text] != nil }) else {
         errors.append(
           CloneError(
             .unknownRelationship,
-            "no entity that the roots lead to has a relationship \(text) (R5); check its spelling",
+            "no entity reachable from the roots has a relationship \(text) (R5); check the spelling",
             property: text))
         return nil
       }
@@ -44,7 +45,7 @@ struct CloneNameParser {
     guard entity.relationshipIndex[name] != nil, reachable.contains(where: { $0.isKind(of: entity.code) }) else {
       errors.append(
         CloneError(
-          .unknownRelationship, "\(text) is no relationship that the roots lead to (R5); check its spelling",
+          .unknownRelationship, "the relationship \(text) is not reachable from the roots (R5); check the spelling",
           entity: entityName, property: name))
       return nil
     }

@@ -2,8 +2,9 @@ public import KVCloneModel
 import Synchronization
 
 extension ObjectStore {
-  /// Starts a deep clone on a thread of the store's own, and answers at once: for those who want to watch it, or to cancel
-  /// it, from elsewhere.
+  /// Starts a deep clone on a thread of the store and returns immediately.
+  ///
+  /// Use the returned task to observe the clone or to cancel it from other code.
   public func startClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) -> CloneTask {
     let operation = CloneTask(options.progress)
     writerQueue.async {
@@ -13,15 +14,16 @@ extension ObjectStore {
   }
 }
 
-/// A clone under way on a thread of the store's own.
+/// A clone that runs on a thread of the store.
 public final class CloneTask: Sendable {
   private enum State {
     case running([CheckedContinuation<CloneResult, any Error>])
     case ended(Result<CloneResult, any Error>)
   }
 
-  /// How far the clone has come. It ends with the clone, whatever the outcome. Whoever looks seldom sees the latest value;
-  /// there is one stream, for one who looks.
+  /// The progress of the clone, as a stream that finishes with the clone, whatever the outcome.
+  ///
+  /// The stream keeps only the latest value for a slow reader. It supports one reader.
   public let progress: AsyncStream<CloneProgress>
   let control: CloneCancellation
   private let updates: AsyncStream<CloneProgress>.Continuation
@@ -37,7 +39,9 @@ public final class CloneTask: Sendable {
     }
   }
 
-  /// What the clone did, once it has ended; throws what ended it.
+  /// The result of the clone, available when it ends.
+  ///
+  /// - Throws: the error that ended the clone.
   public var result: CloneResult {
     get async throws {
       try await withCheckedThrowingContinuation { continuation in
@@ -54,7 +58,7 @@ public final class CloneTask: Sendable {
     }
   }
 
-  /// Ends the clone with `cancelled` and nothing written, unless its commit has begun.
+  /// Cancels the clone: it ends with `cancelled`, and nothing is written. Has no effect after its commit has begun.
   public func cancel() {
     control.cancel()
   }

@@ -5,158 +5,166 @@
 #endif
 public import KVCloneModel
 
-/// What a deep clone is asked to do beyond the model's own rules.
+/// Options of a deep clone, beyond the clone rules of the model.
 public struct CloneOptions: Sendable {
-  /// What becomes of a link that is not followed, when its target is cloned all the same.
+  /// Where a link that is not followed leads when its target is cloned too.
   public enum References: Sendable {
-    /// The clone links to the target's clone (R9).
+    /// The clone links to the clone of the target (R9).
     case remap
-    /// The clone links to the original target, as MOCloner's does (R10).
+    /// The clone links to the original target, as in MOCloner (R10).
     case keepOriginal
   }
 
-  /// What becomes of binary values above the inline size.
+  /// How a clone stores blobs: binary values above the inline size.
   public enum Blobs: Sendable {
-    /// The clone refers to the same bytes, which are counted and go with the last referrer (R25).
+    /// The clone references the same bytes. The last delete of a referrer frees them (R25).
     case share
-    /// The bytes are written again.
+    /// The clone writes the bytes again.
     case copy
   }
 
-  /// Relationships that are not followed and stay empty on the clone (R5): names, for the roots alone unless
-  /// ``passingExclusionList`` is set, or `Entity.relationship` on every level.
+  /// Names of relationships that are not followed and stay empty on the clone (R5).
+  ///
+  /// A plain name applies to the roots only, unless ``passingExclusionList`` is set. `Entity.relationship` applies on
+  /// every level. The default is empty.
   public var excludedRelationshipNames: [String] = []
-  /// Plain names in ``excludedRelationshipNames`` hold on every level.
+  /// Whether plain names in ``excludedRelationshipNames`` apply on every level. The default is false.
   public var passingExclusionList = false
-  /// What to do with a relationship, by `Entity.relationship`: stronger than anything the model says (R7).
+  /// Rules for single relationships, by `Entity.relationship`. They override all rules of the model (R7).
   public var rules: [String: RelationshipCloneRule.Override] = [:]
-  /// The names of the userInfo keys (R28).
+  /// The names of the userInfo keys that hold the clone rules of the model (R28).
   public var userInfoKeys = CloneUserInfoKeys.standard
-  /// Links that are not followed, between objects that are cloned.
+  /// Where links that are not followed lead when their target is cloned too. The default is `remap`.
   public var references = References.remap
-  /// Large binary values.
+  /// Whether clones share blobs with their sources or copy them. The default is `share`.
   public var blobs = Blobs.share
-  /// The most objects to clone (R29).
+  /// The maximum number of objects to clone, over all copies; nil for no limit (R29).
   public var maxObjects: Int?
-  /// The greatest depth: roots have depth 0 (R29).
+  /// The maximum depth; nil for no limit. Roots have depth 0 (R29).
   public var maxDepth: Int?
-  /// The most bytes to write (R29).
+  /// The maximum number of bytes to write; nil for no limit (R29).
   public var maxBytes: UInt64?
 
-  /// How many clones of the same plan are made (R32); at least 1.
+  /// The number of copies to create from one plan, at least 1 (R32). The default is 1.
   public var count = 1
-  /// Makes the call repeatable (R31): a second call with the same key and the same other arguments clones nothing, and
-  /// answers the first call's result. 1 to 255 bytes of UTF-8.
+  /// A key of 1 to 255 UTF-8 bytes that makes the call idempotent; nil for none (R31).
   ///
-  /// ``willClone``, ``didClone`` and ``progress`` cannot be compared, and do not count as arguments.
+  /// A second call with the same key and arguments clones nothing and returns the result of the first call. The same
+  /// key with other arguments is an error. ``willClone``, ``didClone`` and ``progress`` cannot be compared and are not
+  /// part of the arguments.
   public var idempotencyKey: String?
-  /// When the store forgets the key; nil: not before it is purged.
+  /// The time at which the store forgets the key. With nil, the key stays until it is purged.
   public var idempotencyExpiresAt: Date?
-  /// Every clone remembers what it was cloned from (R33); `provenance(of:)` tells.
+  /// Whether each clone records its source, which `provenance(of:)` returns (R33). The default is false.
   public var recordsProvenance = false
-  /// What becomes of links to outside objects, in a clone into another store (R35).
+  /// How links to objects outside the clone are resolved in a clone into another store (R35). The default is `match`.
   public var outsideObjects = OutsideObjects.match
-  /// Asked for every edge that the rules do not exclude, while the clone set is found (R30).
+  /// Decides about single edges: called for every edge that the rules do not exclude, while the plan is created (R30).
   ///
-  /// Its answer counts as a rule of the call for this one edge: `follow` it, `reference` to stop as where the inverse is
-  /// to-many (R6), `skip` to leave it out; ``CloneEdge/rule`` changes nothing. It is asked in the order of the traversal
-  /// (R3), on the thread that clones, and may read the state that is cloned. What it throws ends the clone, with nothing
-  /// written. When others commit before the clone has the write lock, the plan is made again, and it is asked again. Answers
-  /// that differ from the rule are remembered until the clone ends, in about 64 bytes each.
+  /// The returned rule applies to this edge only and overrides all other rules: `follow` clones the target, `reference`
+  /// shares it as if its inverse were to-many (R6), `skip` leaves the link out. Returning ``CloneEdge/rule`` changes
+  /// nothing. The closure runs on the cloning thread, in the order of the traversal (R3), and may read the state that
+  /// is cloned.
+  ///
+  /// An error that it throws ends the clone, and nothing is written. If another transaction commits before the clone
+  /// has the write lock, the plan is created again and the closure is called again. Results that differ from the rule
+  /// use about 64 bytes of memory each until the clone ends.
   public var willClone: (@Sendable (CloneEdge, borrowing CloneSource) throws -> RelationshipCloneRule.Override)?
-  /// Called for every source and its clone when all clones are written, in the clone's own transaction (R30).
+  /// Called for every source and its clone when all clones are written, in the clone's transaction (R30).
   ///
-  /// All changes are allowed, deleting included; the commit checks what comes of them. Sources come in ascending order of
-  /// their ids, with their copies in the order these were made. What it throws gives the whole transaction up. A dry run
-  /// does not call it. A clone that met the map's end is given up and made again, and so it is called again.
+  /// The closure may insert, change and delete any object. The commit validates the result. Sources come in ascending
+  /// order of their ids, and the copies of a source in the order of their creation. An error that it throws rolls the
+  /// whole transaction back. A dry run does not call it. A clone that fails because the map is full is rolled back and
+  /// repeated, and the closure is called again.
   public var didClone: (@Sendable (inout WriteTransaction, _ source: ObjectID, _ clone: ObjectID) throws -> Void)?
-  /// Hears how far the clone has come, on the thread that clones, some times a second at most.
+  /// Receives progress on the cloning thread, at most a few times per second.
   public var progress: (@Sendable (CloneProgress) -> Void)?
 
   /// How many objects a small clone has at most, which is cloned by a path of its own; tests force either path.
   var smallLimit = CloneSet.smallLimit
 
-  /// What becomes of a link from a clone to an object that is not cloned, where the clone is of another store (R35).
+  /// How a link to an object that is not cloned is resolved in a clone into another store (R35).
   public enum OutsideObjects: Sendable {
-    /// The link leads to the object with the same values under a uniqueness constraint; where none has them, it is an
-    /// error.
+    /// Links to the object with the same values under a uniqueness constraint. If no object matches, the clone fails.
     case match
-    /// As `match`, but the link is left empty where no object has the values.
+    /// Links to the matching object as `match` does. If no object matches, the link stays empty.
     case matchOrLeaveEmpty
-    /// The link is left empty.
+    /// Leaves the link empty.
     case leaveEmpty
-    /// Any outside object is an error.
+    /// Fails the clone.
     case refuse
   }
 
-  /// The model's rules and nothing else.
+  /// Creates options that apply the rules of the model only.
   public init() {}
 }
 
-/// What a deep clone did.
+/// The result of a deep clone.
 public struct CloneResult: Sendable {
-  /// The clone of each root, in the order of the roots; with several copies, copy after copy.
+  /// The clone of each root, in the order of the roots. With several copies, copy after copy.
   public let roots: [ObjectID]
-  /// How many objects were made.
+  /// The number of objects created.
   public let objectCount: Int
-  /// Objects made, by concrete entity; entities without any are left out.
+  /// The number of objects created, by concrete entity. Entities without clones are absent.
   public let counts: [String: Int]
-  /// How many objects outside the clones were changed (R13).
+  /// The number of objects outside the clones that changed (R13).
   public let affectedObjectCount: Int
-  /// The first 100 of them, by id.
+  /// The first 100 affected objects, in ascending order of their ids.
   public let affectedObjectIDs: [ObjectID]
-  /// How many large binary values the clones share with their sources.
+  /// The number of blobs that the clones share with their sources.
   public let blobsShared: Int
-  /// Bytes of the values that are shared.
+  /// The size of the shared blobs in bytes.
   public let bytesShared: UInt64
-  /// Bytes of large binary values that were written again.
+  /// The size of the blobs that were written again, in bytes.
   public let bytesCopied: UInt64
-  /// Bytes of records, lists and index entries that were written, with their keys.
+  /// The size of the records, lists and index entries that were written, in bytes with their keys.
   public let bytesWritten: UInt64
-  /// From the plan to the durable commit, or to the end of the stream inside a caller's transaction.
+  /// The time from planning to the durable commit. Inside a caller's transaction, the time to the last write.
   public internal(set) var duration: Duration
-  /// The idempotency key was known: this is the first call's result, and nothing was cloned now (R31).
+  /// Whether the idempotency key was known: this is the result of the first call, and this call cloned nothing (R31).
   public internal(set) var isRepeated = false
-  /// Of a repeated result: the ``roots`` that no longer exist.
+  /// The ``roots`` that no longer exist. Empty unless the result is repeated.
   public internal(set) var deletedRoots: [ObjectID] = []
 
   /// The clone of the first root.
   public var root: ObjectID { roots[0] }
 }
 
-/// What a deep clone would do (R36). Nothing was written.
+/// The result of a dry run: what a deep clone would do (R36). Nothing is written.
 public struct ClonePlan: Sendable {
-  /// How many objects would be made.
+  /// The number of objects that would be created.
   public let objectCount: Int
-  /// Objects by concrete entity.
+  /// The number of objects that would be created, by concrete entity.
   public let counts: [String: Int]
-  /// How many objects outside the clones would change.
+  /// The number of objects outside the clones that would change.
   public let affectedObjectCount: Int
-  /// The first 100 of them, by id.
+  /// The first 100 objects outside the clones that would change, in ascending order of their ids.
   public let affectedObjectIDs: [ObjectID]
-  /// How many large binary values would be shared.
+  /// The number of blobs that would be shared.
   public let blobsShared: Int
-  /// Bytes that would be shared.
+  /// The size of the blobs that would be shared, in bytes.
   public let bytesShared: UInt64
-  /// Bytes of large binary values that would be written again.
+  /// The size of the blobs that would be written again, in bytes.
   public let bytesCopied: UInt64
-  /// Bytes of records, lists and index entries that would be written, with their keys: what the clone then reports.
+  /// The size of the records, lists and index entries that would be written, in bytes with their keys.
+  /// ``CloneResult/bytesWritten`` of the clone reports the same number.
   public let bytesWritten: UInt64
-  /// How long the planning took.
+  /// The duration of the planning.
   public let duration: Duration
-  /// How long the clone would hold the write lock, its commit included: an estimate, from how long this process's clones in
-  /// this store have taken lately, or from an ordinary disk before there was any.
+  /// The estimated time for which the clone would hold the write lock, including its commit.
+  ///
+  /// The estimate uses the recent clones of this process in this store. Before the first one, it assumes an ordinary
+  /// disk.
   public internal(set) var estimatedLockDuration = Duration.zero
-  /// Which rule decided about each property that is not simply copied or that links objects.
+  /// The rules that decided about properties that are not simply copied or that link objects.
   public let rules: [AppliedRule]
-  /// Where the plan goes on from each entity that has objects in the clone, and where it does not: the relationships of each in
-  /// the model's order.
+  /// The relationships of each entity in the clone, with the decision of the plan for each, in the order of the model.
   public internal(set) var branches: [CloneBranch] = []
-  /// Everything that stands in the way; empty when the clone would succeed. The first 100.
+  /// The first 100 errors that would fail the clone; empty if the clone would succeed.
   public let errors: [CloneError]
-  /// How many reasons there are.
+  /// The total number of errors.
   public let errorCount: Int
-  /// The idempotency key is known: the call would clone nothing, and answer the first call's result (R31).
+  /// Whether the idempotency key is known: the call would clone nothing and return the result of the first call (R31).
   public internal(set) var isRepeated = false
 
   /// The plan of a call that has been made already.
@@ -169,42 +177,42 @@ public struct ClonePlan: Sendable {
   }
 }
 
-/// What a plan does with one relationship of an entity that has objects in the clone.
+/// The decision of a plan about one relationship of an entity in the clone.
 public struct CloneBranch: Sendable, Hashable {
-  /// What becomes of the objects that it leads to.
+  /// The treatment of the objects that a relationship leads to.
   public enum Action: String, Sendable, Hashable {
-    /// They are cloned.
+    /// The objects are cloned.
     case follow
-    /// The clone shares them with its source, or links to their clones where they have some (R6, R9).
+    /// The clone links to the same objects as its source, or to their clones if they are cloned too (R6, R9).
     case share
-    /// The clone has none of them.
+    /// The clone has no link to the objects.
     case skip
   }
 
   /// The concrete entity.
   public let entity: String
-  /// The relationship.
+  /// The name of the relationship.
   public let relationship: String
-  /// Whether it is to-many.
+  /// Whether the relationship is to-many.
   public let isToMany: Bool
-  /// What is done for objects that were come upon.
+  /// The action for objects that the traversal reaches.
   public let action: Action
-  /// Which rule says so, with the userInfo key where it is one that does.
+  /// The rule that decides the action, with the userInfo key if one decides.
   public let rule: String
-  /// What is done for the objects that were named, the roots.
+  /// The action for the roots.
   public let rootAction: Action
-  /// Which rule says that.
+  /// The rule that decides the action for the roots.
   public let rootRule: String
-  /// The concrete entities that it can lead to, by name.
+  /// The concrete entities that the relationship can lead to, sorted by name.
   public let destinations: [String]
 }
 
-/// A rule and the property that it decided about.
+/// A clone rule and the property that it applies to.
 public struct AppliedRule: Sendable, Hashable {
   /// The concrete entity.
   public let entity: String
-  /// The attribute or relationship.
+  /// The name of the attribute or relationship.
   public let property: String
-  /// What happens and why, as `follow (R7)`, `share (R6)`, `rebuild uuid (R16)`.
+  /// The action and its rule, such as `follow (R7)`, `share (R6)` or `rebuild uuid (R16)`.
   public let rule: String
 }

@@ -213,7 +213,7 @@ struct ClonePlanner {
         report(
           CloneError(
             .inverseTaken,
-            "\(inverse?.name ?? "the inverse") of \(targetName) would be taken from \(name) by its clone, because "
+            "the clone of \(name) would replace \(name) as the \(inverse?.name ?? "inverse") of \(targetName), because "
               + "\(relationship.name) is not followed (R13); follow or exclude it", entity: holder.name,
             property: inverse?.name, object: targetName))
         return !isFull
@@ -234,7 +234,7 @@ struct ClonePlanner {
       let decision = context.mark.rootSet.contains(id) ? step.rootDecision : step.decision
       let reason =
         context.mark.answers.isEmpty || decision.disposition == .exclude
-        ? decision.reason : "\(decision.reason), or what willClone answered (R30)"
+        ? decision.reason : "\(decision.reason), or the result of willClone (R30)"
       report(
         CloneError(
           .requiredRelationshipExcluded,
@@ -299,7 +299,7 @@ struct ClonePlanner {
         report(
           CloneError(
             .uniquenessConflict,
-            "all copies of \(name) would have the same \(constraint.name), which has to be unique (R24, R32); exclude or "
+            "all copies of \(name) would have the same \(constraint.name), which must be unique (R24, R32); exclude or "
               + "rebuild an attribute of the constraint", entity: plan.entity.name, property: constraint.name,
             object: name))
         return
@@ -316,8 +316,8 @@ struct ClonePlanner {
     report(
       CloneError(
         .uniquenessConflict,
-        "a clone of \(name) would have the same \(constraint.name) as \(isInStore ? "" : "the clone of ")\(holder), which "
-          + "has to be unique (R24); exclude or rebuild an attribute of the constraint", entity: plan.entity.name,
+        "a clone of \(name) would have the same \(constraint.name) as \(isInStore ? "" : "the clone of ")\(holder), "
+          + "which must be unique (R24); exclude or rebuild an attribute of the constraint", entity: plan.entity.name,
         property: constraint.name, object: name))
   }
 

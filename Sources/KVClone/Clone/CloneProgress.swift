@@ -1,6 +1,7 @@
-/// How far a clone has come.
+/// The progress of a clone.
 public struct CloneProgress: Sendable, Hashable {
-  /// What a clone does, one after the other. A plan that is overtaken by somebody else's commit is made again.
+  /// A phase of a clone, in the order of their declaration. If another transaction commits after the plan, the plan is
+  /// created again.
   public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the phase, as in JSON.
     public let rawValue: String
@@ -11,24 +12,24 @@ public struct CloneProgress: Sendable, Hashable {
     /// The stable text of the phase.
     public var description: String { rawValue }
 
-    /// Finding what belongs to the clone.
+    /// Traversing the graph to find the objects to clone.
     public static let mark = Phase(rawValue: "mark")
     /// Checking every object against the rules.
     public static let check = Phase(rawValue: "check")
     /// Waiting for the write lock.
     public static let wait = Phase(rawValue: "wait")
-    /// Writing clones.
+    /// Writing the clones.
     public static let copy = Phase(rawValue: "copy")
-    /// Telling outside objects and shared values of the clones.
+    /// Updating outside objects that gain clones, and the reference counts of shared blobs.
     public static let publish = Phase(rawValue: "publish")
-    /// Making all of it durable.
+    /// Committing durably.
     public static let commit = Phase(rawValue: "commit")
   }
 
-  /// What is being done.
+  /// The current phase.
   public let phase: Phase
-  /// Objects that are done in this phase, of all copies.
+  /// The number of objects completed in this phase, over all copies.
   public let completed: Int
-  /// Objects in all; nil while that is not known, as in `mark`.
+  /// The total number of objects; nil if it is unknown, as in `mark`.
   public let total: Int?
 }

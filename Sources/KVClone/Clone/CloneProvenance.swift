@@ -5,14 +5,14 @@
 #endif
 public import KVCloneModel
 
-/// What an object was cloned from (R33).
+/// The source of a clone, with the commits of source and clone (R33).
 public struct CloneProvenance: Sendable, Hashable {
-  /// The object that was cloned; it may be gone by now.
+  /// The source object. It may no longer exist.
   public let source: ObjectID
-  /// The commit whose state of the source was cloned.
+  /// The number of the commit that defines the cloned state of the source.
   public let sourceCommit: UInt64
-  /// The commit that made the clone.
+  /// The number of the commit that created the clone.
   public let cloneCommit: UInt64
-  /// The store of the source; nil for this one.
+  /// The UUID of the store that contains the source; nil for this store.
   public let sourceStore: UUID?
 }

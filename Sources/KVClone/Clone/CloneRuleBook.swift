@@ -165,7 +165,8 @@ final class CloneRuleBook: @unchecked Sendable {
     ruleErrors = parser.errors
     if let key = options.userInfoKeys.duplicate {
       ruleErrors.append(
-        CloneError(.invalidConfiguration, "two roles of the userInfo keys are called \(key); give each its own name"))
+        CloneError(
+          .invalidConfiguration, "two roles of the userInfo keys have the name \(key); use a distinct name for each"))
     }
     for entity in reachable.sorted(by: { $0.code < $1.code }) where !entity.isAbstract {
       plans[Int(entity.code)] = plan(entity)

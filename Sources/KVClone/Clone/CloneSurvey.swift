@@ -150,8 +150,8 @@ extension ObjectStore {
   private static var untried: CloneError {
     CloneError(
       .limitExceeded,
-      "the clone comes near a limit of the file or the end of the disk, and a store that was opened read-only cannot try "
-        + "whether it fits; plan it with the store open for writing")
+      "the clone is near a limit of the file or the end of the disk, and a read-only store cannot test whether it fits"
+        + "; plan it with the store open for writing")
   }
 
   /// The session that a clone, or its dry run, writes in.

@@ -7,22 +7,29 @@ public import KVCloneModel
 import KVCloneRecords
 
 extension ObjectStore {
-  /// Deep clone: copies objects and everything below them, by the rules of the model, in a write transaction of its own.
+  /// Clones objects and their subgraphs by the rules of the model, in a separate write transaction.
   ///
-  /// What belongs to the clone is found without the write lock. Everything that can be wrong is found before the first
-  /// byte is written (R1). A map that is too small grows before the clone, or after a first try, which is then repeated.
+  /// The plan is created without the write lock. All rules are checked before the first byte is written (R1). If the
+  /// map is too small, it grows before the clone, or after a first attempt, which is then repeated.
   ///
-  /// - Returns: the clones of the roots, and what it took.
-  /// - Throws: ``CloneError`` for what the plan refuses; ``ValidationError``; `busy`; `diskFull` and `mapFull`, before the
-  ///   first byte where the plan shows it; and what else the file system has to say. Nothing was written then.
+  /// - Parameters:
+  ///   - roots: the objects to clone; at least one.
+  ///   - options: rules, limits and hooks of this call.
+  /// - Returns: the clones of the roots, with counts, bytes and duration.
+  /// - Throws: ``CloneError`` if the plan finds an error; ``ValidationError``; `busy`; `diskFull` and `mapFull`, before
+  ///   the first byte if the plan detects it; other file system errors as `io`. Nothing is written if it throws.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> CloneResult {
     try runClone(roots, options, CloneCancellation(progress: options.progress))
   }
 
-  /// Deep clone from asynchronous code, on a thread of the store's own. Cancelling the task ends it with `cancelled` and
-  /// nothing written.
+  /// Clones objects and their subgraphs from asynchronous code, on a thread of the store.
+  ///
+  /// Cancelling the task ends the clone with `cancelled`, and nothing is written.
+  ///
+  /// - Returns: the clones of the roots, with counts, bytes and duration.
+  /// - Throws: ``CloneError``, ``ValidationError`` and ``StoreError``, as the synchronous form does.
   @discardableResult
   public func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) async throws -> CloneResult {
     let cancellation = CloneCancellation(progress: options.progress)
@@ -37,8 +44,12 @@ extension ObjectStore {
     }
   }
 
-  /// MOCloner's call (R27): clones one object and answers the clone. `saveBeforeReturn` has to be true here, where the
-  /// clone is a transaction of its own; inside `write` use the transaction's `clone`.
+  /// Clones one object with the parameters of MOCloner, and returns the clone (R27).
+  ///
+  /// The clone runs in a separate write transaction, so `saveBeforeReturn` must be true. Inside `write`, use
+  /// ``WriteTransaction/clone(object:excludedRelationshipNames:passingExclusionList:saveBeforeReturn:config:)``.
+  ///
+  /// - Throws: `invalidConfiguration` if `saveBeforeReturn` is false; the errors of `clone(_:options:)`.
   @available(*, noasync, message: "use the asynchronous form of clone(_:options:)")
   @discardableResult
   public func clone(
@@ -47,7 +58,7 @@ extension ObjectStore {
   ) throws -> ObjectID {
     guard saveBeforeReturn else {
       throw CloneError(
-        .invalidConfiguration, "a clone that is not saved needs a write transaction to be part of; call it inside write"
+        .invalidConfiguration, "a clone without saving needs a surrounding write transaction; call it inside write"
       )
     }
     return try clone(
@@ -58,12 +69,14 @@ extension ObjectStore {
     ).root
   }
 
-  /// The dry run (R36): what a clone would make, share and touch, which rule decides where, and everything that stands in
-  /// the way. Writes nothing.
+  /// Returns what a clone would create, share and change, which rules apply, and all errors, without writing (R36).
   ///
-  /// The plan reads, and waits for no writer. Only a clone that comes near a limit of the file, or the end of the disk,
-  /// is run in a write transaction that is rolled back, because nothing else tells whether it fits; it holds the write
-  /// lock as long as the clone would. Hooks of the store are not called, so what they refuse is not planned.
+  /// The plan reads one snapshot and waits for no writer. Only a clone near a limit of the file or the end of the disk
+  /// runs in a write transaction that is rolled back, because no other test shows whether it fits. That transaction
+  /// holds the write lock as long as the clone would. Hooks of the store are not called, so the plan does not contain
+  /// their rejections.
+  ///
+  /// - Throws: ``StoreError`` if the store cannot be read. Errors of the clone itself are in ``ClonePlan/errors``.
   public func planClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> ClonePlan {
     let survey = try survey(roots, options)
     return try plan(survey) { reasons in
@@ -105,7 +118,7 @@ extension ObjectStore {
         }
         if let result = try write(planned, roots, options, key, cancellation, start, reasons) { return result }
       }
-      throw CloneError(.cancelled, "the clone found no quiet moment")
+      throw CloneError(.cancelled, "the clone gave up after repeated write conflicts; retry")
     }
   }
 
@@ -169,7 +182,10 @@ extension CloneOptions {
 }
 
 extension ObjectReading where Self: ~Copyable {
-  /// The objects that a clone of `roots` would copy, by root entity and then serial.
+  /// Returns the objects that a clone of `roots` would copy, ordered by root entity and then serial number.
+  ///
+  /// - Throws: ``CloneError`` if a root does not exist or a rule is invalid; ``StoreError`` if the store cannot be
+  ///   read.
   public borrowing func cloneSet(of roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> [ObjectID] {
     try _withSession { session in
       let book = session.schema.cloneRules.book(

@@ -5,15 +5,17 @@
 #endif
 
 extension ObjectStore {
-  /// Forgets idempotency keys (R31), so that they can be used anew: those that fit every argument that is given; all of
-  /// them without any.
+  /// Purges idempotency keys, so that they can be used again (R31). Without arguments, purges all keys.
+  ///
+  /// A key is purged if it matches every argument that is given.
   ///
   /// - Parameters:
-  ///   - keys: only these.
-  ///   - before: only keys of operations that were done before this time.
-  ///   - expiredOnly: only keys that have expired. They count as unknown already, but take up room until they are used again
-  ///     or purged.
-  /// - Returns: how many keys were forgotten.
+  ///   - keys: restricts the purge to these keys.
+  ///   - before: restricts the purge to keys of operations before this time.
+  ///   - expiredOnly: restricts the purge to expired keys. Expired keys are already treated as unknown, but use space
+  ///     until they are reused or purged.
+  /// - Returns: the number of purged keys.
+  /// - Throws: `busy`, and other ``StoreError`` of a write transaction. Nothing is changed if it throws.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func purgeIdempotencyKeys(keys: [String]? = nil, before: Date? = nil, expiredOnly: Bool = false) throws -> Int {
@@ -22,7 +24,7 @@ extension ObjectStore {
     }
   }
 
-  /// Forgets idempotency keys, from asynchronous code.
+  /// Purges idempotency keys, from asynchronous code.
   @discardableResult
   public func purgeIdempotencyKeys(
     keys: [String]? = nil, before: Date? = nil, expiredOnly: Bool = false

@@ -10,13 +10,13 @@ extension Session {
   /// The concrete entities of the roots.
   borrowing func rootEntities(_ roots: [ObjectID]) throws -> [CompiledEntity] {
     guard !roots.isEmpty else {
-      throw CloneError(.objectNotFound, "there is nothing to clone; give at least one object")
+      throw CloneError(.objectNotFound, "no objects to clone; pass at least one object id")
     }
     var entities: [CompiledEntity] = []
     for root in roots {
       guard let view = try record(root) else {
         throw CloneError(
-          .objectNotFound, "there is no object \(schema.rootName(of: root)) to clone",
+          .objectNotFound, "the object \(schema.rootName(of: root)) to clone does not exist",
           entity: schema.entity(code: root.rootCode)?.name, object: schema.rootName(of: root))
       }
       entities.append(try schema.entity(of: view, id: root))
@@ -60,7 +60,7 @@ extension Session {
       let (count, overflows) = set.count.multipliedReportingOverflow(by: book.options.count)
       guard !overflows else {
         throw CloneError(
-          .limitExceeded, "\(book.options.count) copies are more than ids can name; ask for fewer",
+          .limitExceeded, "\(book.options.count) copies exceed the range of object ids; request fewer copies",
           entity: schema.entity(code: code)?.name)
       }
       bases[code] = try nextSerial(rootCode: code, count: UInt64(count))
@@ -99,7 +99,7 @@ extension Session {
       let count = UInt64(set.count * context.book.options.count)
       let first = context.base(rootCode: set.rootCode)
       guard takeSerials(rootCode: set.rootCode, from: first, count: count) else {
-        throw StoreError(.busy, "ids were given out while the clone was planned; clone again")
+        throw StoreError(.busy, "another transaction allocated ids while the clone was planned; retry the clone")
       }
       changes.history?.noteInserts(from: ObjectID(rootCode: set.rootCode, serial: first), count: count)
     }
@@ -185,8 +185,8 @@ extension CloneRuleBook.Disposition {
 extension CompiledAttribute {
   /// What a rule does to the attribute, in words; nil for a plain copy.
   func ruleText(_ rule: AttributeCloneRule) -> String? {
-    if description.isDerived { return "computed afresh (R19)" }
-    if field == nil { return "transient, handed on by a live source only (R20)" }
+    if description.isDerived { return "recomputed (R19)" }
+    if field == nil { return "transient, copied from a source in the transaction only (R20)" }
     if rule.isExcluded { return description.defaultValue == nil ? "excluded, nil (R15)" : "excluded, default (R15)" }
     if let name = rule.followParent {
       let otherwise =

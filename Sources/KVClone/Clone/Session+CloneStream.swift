@@ -104,7 +104,7 @@ extension Session {
       throw StoreError(
         .corrupted,
         "\(set.count - state.tally.objects + before) objects of "
-          + "\(schema.entity(code: rootCode)?.name ?? "") that others link to are missing; run `check`")
+          + "\(schema.entity(code: rootCode)?.name ?? "") are missing, but other objects link to them; run `check`")
     }
   }
 

@@ -7,9 +7,10 @@ public import KVCloneModel
 import KVCloneRecords
 
 extension ObjectReading where Self: ~Copyable {
-  /// What an object was cloned from, where its clone was asked to remember (R33); else nil.
+  /// Returns the source of a clone that was created with ``CloneOptions/recordsProvenance`` (R33); nil for other
+  /// objects.
   ///
-  /// - Throws: `objectNotFound`, `damaged`.
+  /// - Throws: `objectNotFound` if the object does not exist; `corrupted` if the entry is unreadable.
   public borrowing func provenance(of id: ObjectID) throws(StoreError) -> CloneProvenance? {
     try _withSession { (session) throws(StoreError) in try session.provenance(of: id) }
   }
@@ -28,7 +29,8 @@ extension Session {
     } catch {
       let name = try name(of: id)
       throw StoreError(
-        .corrupted, "what \(name) was cloned from is damaged: \(error) Run `check` to see the extent", object: name)
+        .corrupted, "the provenance entry of \(name) is corrupted: \(error) Run `check` to see the extent",
+        object: name)
     }
   }
 

@@ -7,9 +7,11 @@ public import KVCloneModel
 import KVCloneRecords
 
 extension WriteTransaction {
-  /// Deep clone as part of this transaction. Objects that were inserted or changed in it are cloned as they are now.
+  /// Clones objects and their subgraphs in this transaction. Objects that the transaction inserted or changed are
+  /// cloned in their current state.
   ///
-  /// - Throws: ``CloneError``; the transaction can only be given up then (R1).
+  /// - Returns: the clones of the roots, with counts, bytes and duration.
+  /// - Throws: ``CloneError``. After an error, the transaction is abort-only (R1).
   @discardableResult
   public mutating func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> CloneResult {
     if let failure = session.changes.failure { throw failure }
@@ -32,7 +34,11 @@ extension WriteTransaction {
     }
   }
 
-  /// MOCloner's call (R27), as part of this transaction; `saveBeforeReturn` is then the transaction's own commit.
+  /// Clones one object with the parameters of MOCloner in this transaction, and returns the clone (R27).
+  ///
+  /// `saveBeforeReturn` has no effect: the transaction itself commits.
+  ///
+  /// - Throws: ``CloneError``. After an error, the transaction is abort-only (R1).
   @discardableResult
   public mutating func clone(
     object: ObjectID, excludedRelationshipNames: [String] = [], passingExclusionList: Bool = false,

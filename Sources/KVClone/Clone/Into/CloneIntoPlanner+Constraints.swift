@@ -19,7 +19,7 @@ extension CloneIntoPlanner {
     func conflict(_ with: String) -> CloneError {
       CloneError(
         .uniquenessConflict,
-        "a clone of \(name) would have the same \(constraint.name) as \(with), which has to be unique (R24); exclude "
+        "a clone of \(name) would have the same \(constraint.name) as \(with), which must be unique (R24); exclude "
           + "or rebuild an attribute of the constraint", entity: plan.entity.name, property: constraint.name,
         object: name)
     }

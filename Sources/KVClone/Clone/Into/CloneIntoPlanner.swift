@@ -214,8 +214,8 @@ struct CloneIntoPlanner {
       report(
         CloneError(
           .incompatibleModel,
-          "\(relationship.name) of a clone of \(name)\(self.bridge.elsewhere) \(text), and this store has no relationship of "
-            + "that name (R35)",
+          "\(relationship.name) of a clone of \(name)\(self.bridge.elsewhere) \(text), and the source store has no "
+            + "relationship with that name (R35)",
           entity: bridge.source.name, property: relationship.name, object: name))
     }
   }
@@ -259,7 +259,7 @@ struct CloneIntoPlanner {
       case .clone: links += 1
       case .none:
         let decision = context.mark.rootSet.contains(id) ? step.rootDecision : step.decision
-        let hook = context.book.options.willClone == nil ? "" : ", or what willClone answered (R30)"
+        let hook = context.book.options.willClone == nil ? "" : ", or the result of willClone (R30)"
         lost = decision.reason + hook
       case .outside:
         guard let match = try matcher.match(target, relationship, source, destination) else {

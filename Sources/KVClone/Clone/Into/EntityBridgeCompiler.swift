@@ -35,7 +35,7 @@ struct EntityBridgeCompiler {
     for code in source.lineage.sorted() {
       guard let name = sourceSchema.entity(code: code)?.name else { continue }
       if let above = schema.entitiesByName[name], entity.isKind(of: above.code) { continue }
-      refuse(nil, "\(source.name) is no sub-entity of \(name)")
+      refuse(nil, "\(source.name) is not a subentity of \(name)")
     }
     attributes = Array(repeating: nil, count: entity.attributes.count)
     for (index, attribute) in source.attributes.enumerated() where attribute.field != nil {
@@ -53,8 +53,8 @@ struct EntityBridgeCompiler {
     errors.append(
       CloneError(
         .incompatibleModel,
-        "in the model of the other store \(what), so \(source.name) cannot be cloned into it (R35); clone into a store "
-          + "whose model has the same entities, attributes and relationships", entity: source.name, property: property))
+        "\(source.name) cannot be cloned into the other store, because in its model \(what) (R35); clone into a store "
+          + "with the same entities, attributes and relationships", entity: source.name, property: property))
   }
 
   private mutating func take(_ attribute: CompiledAttribute, _ index: Int, _ entity: CompiledEntity) {
@@ -62,7 +62,7 @@ struct EntityBridgeCompiler {
     if attribute.description.isDerived, !takesDerived { return }
     let type = attribute.description.type
     guard let other = entity.attributeIndex[attribute.path], let field = entity.attributes[other].field else {
-      return refuse(attribute.path, "\(source.name) does not store an attribute \(attribute.path)")
+      return refuse(attribute.path, "\(source.name) has no stored attribute \(attribute.path)")
     }
     guard entity.attributes[other].description.type == type else {
       let found = entity.attributes[other].description.type.rawValue
@@ -88,7 +88,7 @@ struct EntityBridgeCompiler {
     if let composite, taken.isEmpty, entity.composites[composite]?.isOptional ?? false { return }
     refuse(
       attribute.path,
-      "\(source.name).\(attribute.path), which this store does not have, is required and has no default")
+      "\(source.name).\(attribute.path), which the source model lacks, is required and has no default")
   }
 
   private mutating func take(_ relationship: CompiledRelationship, _ entity: CompiledEntity) {
@@ -110,7 +110,7 @@ struct EntityBridgeCompiler {
       || other.hasInverse
         && (its.inverseName != mine.inverseName || other.inverseIsToMany != relationship.inverseIsToMany)
     {
-      refuse(relationship.name, "\(name) has another inverse")
+      refuse(relationship.name, "\(name) has a different inverse")
     } else if let field = source.layout.fieldIndex(ofProperty: relationship.code) {
       fields[field] = other.field
     }

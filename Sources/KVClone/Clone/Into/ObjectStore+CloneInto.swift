@@ -2,19 +2,20 @@ public import KVCloneModel
 import KVCloneRecords
 
 extension ObjectStore {
-  /// Deep clone into another store (R35): the same rules, on this store's model and state; the clones are written into
-  /// `destination`, in a write transaction of its own there. This store is only read.
+  /// Clones objects and their subgraphs into another store, in a separate write transaction of `destination` (R35).
   ///
-  /// For every entity of the clones, the destination's model has an entity of the same name, with this one's attributes
-  /// and relationships under the same names and types. Links never cross stores: a link to an object that is not cloned
-  /// leads to the object of the destination that has the same values under a uniqueness constraint, or what
-  /// ``CloneOptions/outsideObjects-swift.property`` says. Large values are written once, however many sources share
-  /// them.
+  /// The rules, the model and the state are those of this store. This store is only read.
   ///
-  /// - Returns: the destination's clones of the roots, and what it took; touched objects are the destination's too.
-  /// - Throws: ``CloneError`` for what the plan refuses, as `incompatibleModel` and `outsideObjectUnmatched`, and
-  ///   `invalidConfiguration` where both stores are one; ``ValidationError`` for the destination's model; `busy`,
-  ///   `diskFull`, `mapFull` of the destination. Nothing was written then.
+  /// For every entity of the clones, the model of the destination must have an entity of the same name, with the
+  /// attributes and relationships of this one under the same names and types. Links never cross stores. A link to an
+  /// object that is not cloned leads to the object of the destination that has the same values under a uniqueness
+  /// constraint; ``CloneOptions/outsideObjects-swift.property`` selects another treatment. Each blob is written once,
+  /// even if several clones reference it.
+  ///
+  /// - Returns: the clones of the roots, as objects of the destination. Affected objects belong to the destination too.
+  /// - Throws: ``CloneError`` if the plan finds an error, such as `incompatibleModel` and `outsideObjectUnmatched`, and
+  ///   `invalidConfiguration` if both stores are the same; ``ValidationError`` for the model of the destination;
+  ///   `busy`, `diskFull`, `mapFull` of the destination. Nothing is written if it throws.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone(
@@ -23,8 +24,10 @@ extension ObjectStore {
     try runClone(roots, into: destination, options, CloneCancellation(progress: options.progress))
   }
 
-  /// Deep clone into another store from asynchronous code, on the thread that the destination writes on. Cancelling the
-  /// task ends it with `cancelled` and nothing written.
+  /// Clones objects and their subgraphs into another store from asynchronous code, on the writer thread of the
+  /// destination.
+  ///
+  /// Cancelling the task ends the clone with `cancelled`, and nothing is written.
   @discardableResult
   public func clone(
     _ roots: [ObjectID], into destination: ObjectStore, options: CloneOptions = CloneOptions()
@@ -42,8 +45,10 @@ extension ObjectStore {
     }
   }
 
-  /// The dry run of a clone into another store (R35, R36): what it would make there, and everything that stands in the
-  /// way. Writes nothing; touched objects are the destination's.
+  /// Returns what a clone into another store would create there, and all errors, without writing (R35, R36). Affected
+  /// objects belong to the destination.
+  ///
+  /// - Throws: ``StoreError`` if a store cannot be read. Errors of the clone itself are in ``ClonePlan/errors``.
   public func planClone(
     _ roots: [ObjectID], into destination: ObjectStore, options: CloneOptions = CloneOptions()
   ) throws -> ClonePlan {
@@ -82,7 +87,7 @@ extension ObjectStore {
     guard self === destination || path == destination.path else { return }
     throw CloneError(
       .invalidConfiguration,
-      "the store to clone into is the one that is cloned from; use clone(_:options:) within one store (R35)")
+      "the source store and the destination are the same; use clone(_:options:) within one store (R35)")
   }
 
   private func runClone(
@@ -112,7 +117,7 @@ extension ObjectStore {
           return result
         }
       }
-      throw CloneError(.cancelled, "the clone found no quiet moment")
+      throw CloneError(.cancelled, "the clone gave up after repeated write conflicts; retry")
     }
   }
 

@@ -128,10 +128,10 @@ final class OutsideMatcher {
   /// Why a link is left out, where that is no error by itself, to follow "because it is".
   func reason(for id: ObjectID, _ source: borrowing Session) throws(StoreError) -> String {
     guard context.bridge.isWithinStore else {
-      let advice = policy == .leaveEmpty ? "; --outside match-or-empty links to equal ones" : ""
+      let advice = policy == .leaveEmpty ? "; --outside match-or-empty links to matching objects" : ""
       return "left without outside objects (R35\(advice))"
     }
-    return "left without \(try source.name(of: id)), which does not exist any more"
+    return "left without \(try source.name(of: id)), which no longer exists"
   }
 
   /// Why a clone may not leave out a link to an outside object that nothing stands for; nil where it may.
@@ -144,16 +144,16 @@ final class OutsideMatcher {
     let constraints = pairs(of: entity).map(\.source.name)
     let reason =
       if policy == .refuse {
-        "and outside objects are refused"
+        "and outside objects are not allowed"
       } else if constraints.isEmpty {
-        "and the two models share no uniqueness constraint to find it by"
+        "and the two models share no uniqueness constraint to match it by"
       } else {
-        "and no object there that it can lead to has the same \(constraints.joined(separator: ", or "))"
+        "and no object of the destination entity there has the same \(constraints.joined(separator: ", or "))"
       }
     return CloneError(
       .outsideObjectUnmatched,
       "\(relationship.name) of \(name) leads to \(target), which is not cloned into the other store, \(reason) (R35); "
-        + "make such an object there, exclude the relationship, or leave such links empty "
+        + "insert a matching object there, exclude the relationship, or leave outside links empty "
         + "(CloneOptions.outsideObjects, --outside match-or-empty or empty)", entity: entity.name,
       property: relationship.name, object: target)
   }

@@ -9,7 +9,7 @@ extension Session {
     try makeRoom(for: context.byteCount)
     for (code, range) in context.serials {
       guard try reserveSerials(rootCode: code, count: range.count) == range.first else {
-        throw StoreError(.busy, "ids were given out while the clone was planned; clone again")
+        throw StoreError(.busy, "another transaction allocated ids while the clone was planned; retry the clone")
       }
       changes.history?.noteInserts(from: ObjectID(rootCode: code, serial: range.first), count: range.count)
     }

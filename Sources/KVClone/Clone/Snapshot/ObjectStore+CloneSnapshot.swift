@@ -6,21 +6,21 @@ import KVCloneRecords
 /// They go the way of clones into another store, from one session to another one. What is different there, the `CloneBridge` says:
 /// an object that is not cloned stands for itself, and large values are shared.
 extension ObjectStore {
-  /// Deep clone from a snapshot: brings back, under new ids, objects and everything below them as the snapshot shows them, in
-  /// a write transaction of its own. They may have been changed or deleted since.
+  /// Clones objects and their subgraphs from a snapshot, in a separate write transaction.
   ///
-  /// The rules are those of a clone of what the store has now, by the store's present model. Which objects belong to the clone, and their
-  /// values, lists and order, the snapshot says; everything outside is what the store has now:
+  /// The clones restore, under new ids, the objects that the snapshot shows. The store may have changed or deleted the
+  /// objects since. The clone rules are those of the store's current model. The snapshot decides which objects belong
+  /// to the clone, and their values, lists and order. Everything outside the clone is the current state of the store:
   ///
-  /// - A link to an object that is not cloned leads to the same object, whose other side gains the clone. If it does not exist any
-  ///   more, the link is left out; that is a `requiredRelationshipExcluded` where the model requires it.
-  /// - Maximum counts, to-one inverses that are taken, and uniqueness constraints are looked at in the store as it is now.
-  /// - Large values are shared, also with nobody: of one that only snapshots show, the bytes are there still, and stay when the
-  ///   snapshot is deleted.
+  /// - A link to an object that is not cloned leads to the same object, and its inverse gains the clone. If that object
+  ///   no longer exists, the link is left out. If the model requires the link, the clone fails with
+  ///   `requiredRelationshipExcluded`.
+  /// - Maximum counts, occupied to-one inverses and uniqueness constraints are checked against the current state.
+  /// - Blobs are shared, including blobs that only snapshots reference. Their bytes stay when the snapshot is deleted.
   ///
-  /// - Returns: the clones of the roots, and what it took.
-  /// - Throws: ``CloneError`` for what the plan refuses, as `objectNotFound` for what the snapshot does not show;
-  ///   `snapshotNotFound`; ``ValidationError``; `busy`, `diskFull`, `mapFull`. Nothing was written then.
+  /// - Returns: the clones of the roots, with counts, bytes and duration.
+  /// - Throws: ``CloneError`` if the plan finds an error, `objectNotFound` if the snapshot does not show a root;
+  ///   `snapshotNotFound`; ``ValidationError``; `busy`, `diskFull`, `mapFull`. Nothing is written if it throws.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone(_ roots: [ObjectID], from snapshot: Snapshot, options: CloneOptions = CloneOptions()) throws
@@ -29,8 +29,9 @@ extension ObjectStore {
     try runClone(roots, from: snapshot, options, CloneCancellation(progress: options.progress))
   }
 
-  /// Deep clone from a snapshot from asynchronous code, on a thread of the store's own. Cancelling the task ends it with
-  /// `cancelled` and nothing written.
+  /// Clones objects and their subgraphs from a snapshot, from asynchronous code, on a thread of the store.
+  ///
+  /// Cancelling the task ends the clone with `cancelled`, and nothing is written.
   @discardableResult
   public func clone(_ roots: [ObjectID], from snapshot: Snapshot, options: CloneOptions = CloneOptions()) async throws
     -> CloneResult
@@ -47,8 +48,11 @@ extension ObjectStore {
     }
   }
 
-  /// The dry run of a clone from a snapshot (R36): what it would make, share and touch in the store as it is now, and everything
-  /// that stands in the way. Writes nothing.
+  /// Returns what a clone from a snapshot would create, share and change in the current state, and all errors, without
+  /// writing (R36).
+  ///
+  /// - Throws: `snapshotNotFound`; ``StoreError`` if the store cannot be read. Errors of the clone itself are in
+  ///   ``ClonePlan/errors``.
   public func planClone(_ roots: [ObjectID], from snapshot: Snapshot, options: CloneOptions = CloneOptions()) throws
     -> ClonePlan
   {
@@ -89,7 +93,7 @@ extension ObjectStore {
   static func foreignSnapshot(_ snapshot: Snapshot) -> CloneError {
     CloneError(
       .invalidConfiguration,
-      "the snapshot \(snapshot.name) is one of another store; clone within the store that it was asked of")
+      "the snapshot \(snapshot.name) belongs to another store; clone within the store that created it")
   }
 
   /// A transaction that sees what the snapshot shows, by the store's present model: its rules are those that count.
@@ -115,7 +119,7 @@ extension ObjectStore {
           return result
         }
       }
-      throw CloneError(.cancelled, "the clone found no quiet moment")
+      throw CloneError(.cancelled, "the clone gave up after repeated write conflicts; retry")
     }
   }
 
@@ -208,9 +212,9 @@ extension Session {
         throw CloneError(
           .unknownEntity,
           """
-          \(entity.name)/\(root.serial) of the snapshot \(snapshot.name) is of an entity that its own model has, version \
-          “\(own.schema.model.versionIdentifier)”, and the store's model, version “\(schema.model.versionIdentifier)”, has not; \
-          dump it from the snapshot
+          the entity of \(entity.name)/\(root.serial) of the snapshot \(snapshot.name) exists only in the snapshot's \
+          model, version “\(own.schema.model.versionIdentifier)”, not in the store's model, version \
+          “\(schema.model.versionIdentifier)”; dump the object from the snapshot
           """, entity: entity.name, object: "\(entity.name)/\(root.serial)")
       }
     }

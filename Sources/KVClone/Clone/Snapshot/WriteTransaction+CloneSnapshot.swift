@@ -7,12 +7,13 @@ public import KVCloneModel
 import KVCloneRecords
 
 extension WriteTransaction {
-  /// Deep clone from a snapshot as part of this transaction; see <doc:DeepClone>. Objects outside the clone are as this
-  /// transaction has left them.
+  /// Clones objects and their subgraphs from a snapshot in this transaction; see <doc:DeepClone>.
   ///
-  /// The snapshot is one that was there when the transaction began, and that it has not deleted.
+  /// Objects outside the clone are in the state of this transaction. The snapshot must exist since before the
+  /// transaction began, and the transaction must not have deleted it.
   ///
-  /// - Throws: ``CloneError``, `snapshotNotFound`; the transaction can only be given up then (R1).
+  /// - Returns: the clones of the roots, with counts, bytes and duration.
+  /// - Throws: ``CloneError``, `snapshotNotFound`. After an error, the transaction is abort-only (R1).
   @discardableResult
   public mutating func clone(
     _ roots: [ObjectID], from snapshot: Snapshot, options: CloneOptions = CloneOptions()
