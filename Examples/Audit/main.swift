@@ -23,8 +23,8 @@ func book(_ amount: Decimal, to account: ObjectID, as author: String) throws {
   try store.write { tx in
     tx.author = author
     let balance: Decimal = try tx.object(account).decode("balance")
-    try tx.insert("Entry", ["amount": .decimal(amount)], relationships: ["account": [account]])
-    try tx.set(account, "balance", .decimal(balance + amount))
+    try tx.insert("Entry", ["amount": amount], relationships: ["account": [account]])
+    try tx.set(account, "balance", balance + amount)
   }
 }
 
@@ -37,7 +37,7 @@ options.tracksHistory = true
 let store = try ObjectStore.open(
   at: CommandLine.arguments.dropFirst().first ?? "ledger.kvclone", model: model, options: options)
 
-let ada = try store.write { tx in try tx.insert("Account", ["owner": .string("Ada \(UUID())")]) }
+let ada = try store.write { tx in try tx.insert("Account", ["owner": "Ada \(UUID())"]) }
 try book(100, to: ada, as: "import")
 
 let closing = try store.createSnapshot(named: "closing-\(ada.serial)")

@@ -35,7 +35,7 @@ let coding = CustomMigrationStage(
   migratingFrom: "Shop 1", to: "Shop 2",
   didMigrate: { manager in
     try manager.forEachObject(of: "Product", where: try QueryPredicate(format: "code == nil")) { tx, id in
-      try tx.set(id, "code", .string("P-\(id.serial)"))
+      try tx.set(id, "code", "P-\(id.serial)")
     }
   })
 
@@ -50,7 +50,7 @@ if !FileManager.default.fileExists(atPath: path) {
   let old = try ObjectStore.create(at: path, model: versions[0])
   try old.write { tx in
     for (name, price) in [("Tea", 4.5), ("Coffee", 7.25)] {
-      try tx.insert("Product", ["name": .string(name), "price": .double(price)])
+      try tx.insert("Product", ["name": name, "price": price])
     }
   }
   // Without migration options, a newer model is an error that says what differs.

@@ -13,8 +13,8 @@ struct NotesService: Sendable {
     try await store.write { tx in
       var ids: [Tag.ID] = []
       for name in tags {
-        let existing = try tx.fetch(Tag.self, where: #Predicate { $0.name == name }, limit: 1).first
-        ids.append(try existing?.objectID ?? tx.insert(Tag(name: name)).objectID)
+        let tag = try tx.fetchOne(Tag.self, where: #Predicate { $0.name == name }) ?? tx.insert(Tag(name: name))
+        ids.append(tag.objectID)
       }
       return try tx.insert(Note(created: Date(), text: text, title: title, tags: ToMany(ids)))
     }
@@ -37,7 +37,7 @@ struct NotesService: Sendable {
   }
 
   func delete(_ id: Note.ID) async throws {
-    _ = try await store.write { tx in try tx.delete(id) }
+    try await store.write { tx in try tx.delete(id) }
   }
 
   /// Returns the names of a note's tags in alphabetical order.

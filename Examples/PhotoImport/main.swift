@@ -27,8 +27,7 @@ func sampleFiles() throws -> [URL] {
 /// Imports the files of one album in one transaction, and returns how many were new.
 func importAlbum(_ name: String, _ files: [URL], into store: ObjectStore) throws -> Int {
   try store.write { tx in
-    let existing = try tx.fetch(Album.self, where: #Predicate { $0.name == name }, limit: 1).first
-    let album = try existing ?? tx.insert(Album(name: name))
+    let album = try tx.fetchOne(Album.self, where: #Predicate { $0.name == name }) ?? tx.insert(Album(name: name))
     var count = 0
     for file in files {
       let path = file.path
@@ -36,7 +35,7 @@ func importAlbum(_ name: String, _ files: [URL], into store: ObjectStore) throws
       let data = try Data(contentsOf: file)
       try tx.insert(
         Photo(
-          image: .data(data), path: path, size: Int64(data.count), thumbnail: .data(data.prefix(256)),
+          image: BinaryValue(data), path: path, size: Int64(data.count), thumbnail: BinaryValue(data.prefix(256)),
           album: album.objectID))
       count += 1
     }
@@ -53,8 +52,7 @@ for (name, files) in albums.sorted(by: { $0.key < $1.key }) {
 
 let (photos, bytes) = try store.read { tx in
   let photos = try tx.fetch(Photo.self, sortedBy: [SortDescriptor(\.size, order: .reverse)], limit: 3)
-  // A typed id wraps the untyped one, which `data` takes.
-  return (photos, try photos.first.flatMap { try tx.data($0.objectID.objectID, "image")?.count })
+  return (photos, try photos.first.flatMap { try tx.data(ObjectID($0.objectID), "image")?.count })
 }
 for photo in photos {
   print("\(photo.path.split(separator: "/").suffix(2).joined(separator: "/")): \(photo.image.count) bytes")

@@ -16,29 +16,25 @@ let template = try store.write { tx in
   return list.objectID
 }
 
-// Cloning takes untyped ids: `objectID` of a typed id.
-let plan = try store.planClone([template.objectID])
+let plan = try store.planClone(template)
 print("plan: \(plan.objectCount) objects, \(plan.errors.count) errors")
 
 var options = CloneOptions()
 options.count = 2
-options.idempotencyKey = "first copies of list \(template.objectID.serial)"
-options.didClone = { tx, _, clone in
-  guard try tx.entityName(of: clone) == "TodoList" else { return }
-  var list = try tx.object(TodoList.ID(clone))
-  list.title += " (copy)"
-  try tx.save(list)
+options.idempotencyKey = "first copies of \(template)"
+options.didClone(TodoList.self) { tx, _, clone in
+  try tx.update(clone) { $0.title += " (copy)" }
 }
-let result = try store.clone([template.objectID], options: options)
+let result = try store.clone([template], options: options)
 print("cloned \(result.objectCount) objects into \(result.roots.count) lists")
 
 // The same key again clones nothing and returns the first call's clones.
-let repeated = try store.clone([template.objectID], options: options)
+let repeated = try store.clone([template], options: options)
 print("repeated: \(repeated.isRepeated), same lists: \(repeated.roots == result.roots)")
 
 try store.read { tx in
   for root in result.roots {
-    let list = try tx.object(TodoList.ID(root))
+    let list = try tx.object(root)
     let items = try tx.members(list.items)
     let people = try tx.members(items[0].people).map(\.name)
     print("\(list.title): \(items.map(\.text)), done: \(items.contains(where: \.isDone)), people: \(people)")
@@ -49,8 +45,8 @@ try store.read { tx in
 // A clone inside a larger transaction. It is rolled back together with everything else.
 do {
   try store.write { tx in
-    let copy = TodoList.ID(try tx.clone(object: template.objectID))
-    _ = try tx.delete(template)
+    let copy = try tx.clone(template)
+    try tx.delete(template)
     print("inside:", try tx.object(copy).title, try tx.count(TodoList.self))
     throw CancellationError()
   }

@@ -141,7 +141,7 @@ struct CompiledModelTests {
     let file = folder.path + "/M.mom"
     try Data(ModelArchiveWriter.bytes(model, Options(isXML: isXML))).write(to: URL(fileURLWithPath: file))
     let error = #expect(throws: ModelFileError.self) { try ManagedObjectModel.load(contentsOf: file) }
-    #expect(error?.kind == "unsupportedArchive" && error?.entity == "Place" && error?.property == "at")
+    #expect(error?.kind == .unsupportedArchive && error?.entity == .Place && error?.property == .at)
     #expect(error?.description.contains("composite") == true && error?.description.contains(".xcdatamodeld") == true)
   }
 
@@ -193,7 +193,7 @@ struct CompiledModelTests {
     let error = #expect(throws: ModelFileError.self) {
       try ManagedObjectModel.load(contentsOf: folder.path + "/M.momd", version: "M 3")
     }
-    #expect(error?.kind == "unknownVersion" && !path.isEmpty)
+    #expect(error?.kind == .unknownVersion && !path.isEmpty)
     #expect(
       error?.description.hasSuffix("(--model-version, for a migration --to):\n  M 2\n  M") == true, "\(error as Any)")
   }

@@ -246,27 +246,27 @@ struct MappingReaderTests {
       error(mappingFile(model, entity, object("MAPPINGMODEL", "n")))
         == .brokenMapping(path: "xcmapping.xml", line: 11, reason: "there are two mapping models"))
     #expect(
-      error(mappingFile(object("MAPPINGMODEL", "m", [:], ["entitymappings": "e e"]), entity))?.kind == "brokenMapping")
-    #expect(error(mappingFile(object("MAPPINGMODEL", "m", [:], ["entitymappings": "m"])))?.kind == "brokenMapping")
+      error(mappingFile(object("MAPPINGMODEL", "m", [:], ["entitymappings": "e e"]), entity))?.kind == .brokenMapping)
+    #expect(error(mappingFile(object("MAPPINGMODEL", "m", [:], ["entitymappings": "m"])))?.kind == .brokenMapping)
     #expect(
       error(mappingOfNotes(object("ATTRIBUTEMAPPING", "p"), attributes: "p"))
         == .missingAttribute(path: "xcmapping.xml", line: 16, element: "object", attribute: "name"))
-    #expect(error(mappingFile("<object id=\"x\"/>"))?.kind == "missingAttribute")
-    #expect(error(mappingFile("<object type=\"XDDEVMAPPINGMODEL\"/>"))?.kind == "missingAttribute")
+    #expect(error(mappingFile("<object id=\"x\"/>"))?.kind == .missingAttribute)
+    #expect(error(mappingFile("<object type=\"XDDEVMAPPINGMODEL\"/>"))?.kind == .missingAttribute)
     let text = ModelFileError.brokenMapping(path: "p", line: 3, reason: "r").description
     #expect(text == "p: line 3: r; make the mapping model anew with Xcode")
   }
 
   @Test func onlyTheOneDocumentTypeIsOverlooked() {
     let known = "<!DOCTYPE database SYSTEM \"file:///System/Library/DTDs/CoreData.dtd\">"
-    #expect(error("\(known)<database/>")?.kind == "notAMapping")
+    #expect(error("\(known)<database/>")?.kind == .notAMapping)
     for text in [
       "\(known)\(known)<database/>", "<!DOCTYPE database SYSTEM \"file:///etc/passwd\"><database/>",
       "<!DOCTYPE database [<!ENTITY a \"b\">]><database>&a;</database>", "<!DOCTYPE x><database/>",
       "<?x?>\(known)<database/>", "\(String(repeating: " ", count: 2_000))\(known)<database/>",
       "<!DOCTYPE database SYSTEM \"\(known)\"><database/>", "<!DOC\(known)TYPE database><database/>",
     ] {
-      #expect(["forbiddenDeclaration", "malformed"].contains(error(text)?.kind), "\(text)")
+      #expect([.forbiddenDeclaration, .malformed].contains(error(text)?.kind), "\(text)")
     }
     // A model has none at all.
     #expect(throws: ModelFileError.forbiddenDeclaration(path: "contents")) { try read("\(known)<model/>") }
@@ -275,14 +275,14 @@ struct MappingReaderTests {
   @Test func sizesAreLimited() {
     let archive = String(repeating: "A", count: MappingLimits.archiveBytes / 2 + 1)
     let properties = ["p", "q"].map { object("ATTRIBUTEMAPPING", $0, ["name": $0, "valueexpressiondata": archive]) }
-    #expect(error(mappingOfNotes(properties.joined(), attributes: "p q"))?.kind == "limitExceeded")
+    #expect(error(mappingOfNotes(properties.joined(), attributes: "p q"))?.kind == .limitExceeded)
     let many = (0...MappingLimits.entityMappings).map {
       "<object type=\"XDDEVENTITYMAPPING\" id=\"e\($0)\"><attribute name=\"sourcename\">A</attribute></object>"
     }
     let ids = (0...MappingLimits.entityMappings).map { "e\($0)" }.joined(separator: " ")
     #expect(
       error(mappingFile(object("MAPPINGMODEL", "m", [:], ["entitymappings": ids]), many.joined()))?.kind
-        == "limitExceeded")
+        == .limitExceeded)
   }
 
   @Test func mutationsNeverTrap() {

@@ -162,7 +162,7 @@ struct ModelWriterTests {
         try model.write(to: folder.path + "/M.xcdatamodeld")
         Issue.record("was written", sourceLocation: location)
       } catch {
-        #expect(error.kind == "inexpressible" && error.entity == entity, "\(error)", sourceLocation: location)
+        #expect(error.kind == .inexpressible && error.entity == entity, "\(error)", sourceLocation: location)
         #expect(error.property == property, "\(error)", sourceLocation: location)
         #expect(!"\(error)".contains("\u{1}"), sourceLocation: location)
       }

@@ -15,23 +15,6 @@ private func overview() throws {
   _ = copy
 }
 
-private func readme() throws {
-  let model = ManagedObjectModel("Notes") {
-    EntityDescription("Note") { RelationshipDescription("items", toMany: "Item", inverse: "note", ordered: true) }
-    EntityDescription("Item") {
-      AttributeDescription("text", .string)
-      RelationshipDescription("note", toOne: "Note", inverse: "items")
-    }
-  }
-  let store = try ObjectStore.open(at: "notes.kvclone", model: model)
-  let copy = try store.write { tx in
-    let note = try tx.insert("Note")
-    for text in ["Milk", "Bread"] { try tx.insert("Item", ["text": .string(text)], relationships: ["note": [note]]) }
-    return try tx.clone(object: note)
-  }
-  try store.read { tx in for item in try tx.members(copy, "items") { print(try tx.object(item)["text"] ?? "nil") } }
-}
-
 private func backups(_ store: ObjectStore) throws {
   let result = try store.backup(to: "/backups/notes-2026-03-01")
   try ObjectStore.restore(from: "/backups/notes-2026-03-01", to: "/stores/notes")
