@@ -230,10 +230,10 @@ struct IncrementTests {
     refused(["full", "i2"], "snapshot b", "no such snapshot")
     refused(["full", "i2", "i1"], "snapshot b")
     refused(["full", "i1", "i2", "i1"], "twice")
-    refused(["full", "i3"], "snapshot a", "another one")
+    refused(["full", "i3"], "snapshot a", "another snapshot")
     refused(["later", "i1"], "order")
-    refused(["full", "later"], "whole store")
-    refused(["full", "i1", "later"], "whole store")
+    refused(["full", "later"], "full backup")
+    refused(["full", "i1", "later"], "full backup")
     refused(["full", stranger.path("s")], fixture.store.uuid.uuidString, stranger.store.uuid.uuidString)
     expectError(.storeNotFound) { _ = try ObjectStore.restore(from: [], to: fixture.path("r")) }
     expectError(.storeNotFound) {

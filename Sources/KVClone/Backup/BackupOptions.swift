@@ -1,27 +1,32 @@
-/// How a backup is made.
+/// Options of a backup.
 public struct BackupOptions: Sendable, Hashable {
-  /// What is read again, from the disk, before the backup gets its name.
+  /// How much of a new backup is read from the disk and verified before it is published.
   public enum Verification: String, Sendable, Hashable, CaseIterable {
     /// The format and the commit only.
     case none
-    /// Every page, and every value by its checksum, large values included: that all bytes are there as they were stored.
+    /// Every page, and every value and blob by its checksum: all bytes are present and unchanged.
     case values
-    /// All that ``ObjectStore/check(_:)`` looks at, every byte of large values included: also both sides of each
-    /// relationship, the lists, the counts and the indexes. A store with a damage of that kind is then not backed up.
+    /// Everything that ``ObjectStore/check(_:)`` checks with all bytes of blobs: also both sides of each relationship,
+    /// lists, counts and indexes. A store with an inconsistency of this kind is then not backed up.
     case everything
   }
 
-  /// What is verified. In an increment, all that is not ``Verification/none`` reads every page and value of the increment.
+  /// The verification of the new file. The default is ``Verification/values``.
+  ///
+  /// For an incremental backup, every setting except ``Verification/none`` reads all its pages and values.
   public var verification: Verification
-  /// The name of a snapshot: the backup is an increment then, which has only what changed since, see <doc:Backups>. Nil: it is the whole
-  /// store.
+  /// The name of the snapshot that an incremental backup starts from; nil for a full backup.
+  ///
+  /// An incremental backup contains only the changes since that snapshot; see <doc:Backups>.
   public var since: String?
-  /// Whether the copy finishes what a migration left: records that no one has written since are in layouts of earlier versions of the
-  /// model, and are written in the present one. Those that a snapshot of an earlier version shows stay as they are. It is done in a
-  /// first copy, so it takes room for two. An increment cannot have it.
+  /// Whether the backup converts records that a migration left in layouts of earlier model versions. The default is
+  /// false.
+  ///
+  /// Records that a snapshot of an earlier version shows keep their layout. The conversion works on a first copy, so it
+  /// needs disk space for two copies. It is not available for incremental backups.
   public var finishesMigration: Bool
 
-  /// The defaults, changed where an argument says so.
+  /// Creates options. Each argument has its default value.
   public init(verification: Verification = .values, since: String? = nil, finishesMigration: Bool = false) {
     self.verification = verification
     self.since = since
@@ -29,53 +34,55 @@ public struct BackupOptions: Sendable, Hashable {
   }
 }
 
-/// What a backup or a restoration made.
+/// The result of a backup or a restore.
 public struct BackupResult: Sendable, Hashable {
-  /// Bytes of the new data file.
+  /// The size of the new data file in bytes.
   public let byteCount: UInt64
-  /// Pages of the new data file, of 4,096 bytes each: all in use, but where increments were restored.
+  /// The number of pages of the new data file, each of 4,096 bytes. All are in use, except after a restore of
+  /// incremental backups.
   public let pageCount: Int
-  /// The commit whose state it is.
+  /// The number of the commit that the file contains.
   public let commit: UInt64
-  /// How long it took, with syncs and verification.
+  /// The duration, including fsync and verification.
   public let duration: Duration
-  /// The snapshot since which an increment has what changed; nil for a whole store.
+  /// The snapshot that an incremental backup starts from; nil for a full backup.
   public var since: String?
-  /// How many entries of tables an increment puts or deletes, or the increments of a restoration did; nil where there were none.
+  /// The number of table entries that incremental backups put or delete; nil for a full backup.
   public var entryCount: UInt64?
-  /// How many records were brought to the layout of the present model (``BackupOptions/finishesMigration``).
+  /// The number of records that were converted to the layout of the current model
+  /// (``BackupOptions/finishesMigration``).
   public var renewedCount: UInt64 = 0
-  /// How many of them stay in an earlier one, because snapshots of earlier versions show them.
+  /// The number of records that keep an earlier layout because snapshots of earlier versions show them.
   public var keptCount: UInt64 = 0
 }
 
-/// What ``ObjectStore/reflinkCopy(to:progress:cancellation:)-(_,_,Cancellation?)`` made.
+/// The result of ``ObjectStore/reflinkCopy(to:progress:cancellation:)-(_,_,Cancellation?)``.
 public struct ReflinkResult: Sendable, Hashable {
-  /// Why the file was copied, and does not share its blocks with the store's.
+  /// The reason why the file was copied instead of sharing its blocks with the store.
   public enum CopyReason: String, Sendable, Hashable {
-    /// The file system cannot share blocks, or not with where the snapshot is.
+    /// The file system cannot share blocks, or the copy is on another file system.
     case fileSystem
-    /// The store was opened read-only, so the write lock cannot be had.
+    /// The store was opened read-only, so the write lock is not available.
     case readOnlyStore
   }
 
-  /// Whether the snapshot shares the blocks of the store's data file, until one of them changes.
+  /// Whether the copy shares the blocks of the store's data file. A block is copied when one of the files changes it.
   public var isReflink: Bool { copyReason == nil }
-  /// Why it does not.
+  /// The reason for a full copy; nil for a reflink.
   public let copyReason: CopyReason?
-  /// Bytes of the new data file.
+  /// The size of the new data file in bytes.
   public let byteCount: UInt64
-  /// The commit whose state it is.
+  /// The number of the commit that the file contains.
   public let commit: UInt64
-  /// How long it took, with syncs.
+  /// The duration, including fsync.
   public let duration: Duration
-  /// How long writers were kept waiting; zero for a copy.
+  /// The time for which the write lock was held; zero for a full copy.
   public let lockDuration: Duration
 }
 
-/// How far a backup, a restoration or a file snapshot has come.
+/// The progress of a backup, a restore or a reflink copy.
 public struct BackupProgress: Sendable, Hashable {
-  /// What is done, one after the other.
+  /// A phase, in the order of execution.
   public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the phase, as in JSON.
     public let rawValue: String
@@ -86,28 +93,28 @@ public struct BackupProgress: Sendable, Hashable {
     /// The stable text of the phase.
     public var description: String { rawValue }
 
-    /// Looking for damage in what is restored.
+    /// Checking the source of a restore for corruption.
     public static let check = Phase(rawValue: "check")
-    /// Looking for what changed since a snapshot, for an increment.
+    /// Collecting the changes since a snapshot, for an incremental backup.
     public static let gather = Phase(rawValue: "gather")
     /// Writing the new file.
     public static let copy = Phase(rawValue: "copy")
-    /// Bringing records to the layouts of the present model.
+    /// Converting records to the layouts of the current model.
     public static let rebuild = Phase(rawValue: "renew")
-    /// Putting an increment into what was restored before it.
+    /// Applying an incremental backup to the restored state.
     public static let apply = Phase(rawValue: "apply")
-    /// Bringing together what was salvaged, and making anew what follows from it.
+    /// Repairing salvaged objects and rebuilding derived data.
     public static let repair = Phase(rawValue: "mend")
-    /// Waiting for the disk.
+    /// Waiting for fsync.
     public static let sync = Phase(rawValue: "sync")
-    /// Reading the new file.
+    /// Reading and verifying the new file.
     public static let verify = Phase(rawValue: "verify")
   }
 
-  /// What is being done.
+  /// The current phase.
   public let phase: Phase
-  /// Bytes that were read in this phase.
+  /// The number of bytes processed in this phase.
   public let completed: UInt64
-  /// About how many it will be; nil while that is not known.
+  /// The approximate number of bytes in this phase; nil if it is unknown.
   public let total: UInt64?
 }

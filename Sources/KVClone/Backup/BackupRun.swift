@@ -57,7 +57,7 @@ final class BackupRun: Sendable {
 
   func check() throws(StoreError) {
     if cancellation?.isCancelled == true {
-      throw StoreError(.cancelled, "it was cancelled; nothing is left of it")
+      throw StoreError(.cancelled, "the operation was cancelled; its partial output was removed")
     }
   }
 
@@ -85,7 +85,7 @@ final class BackupRun: Sendable {
       switch error {
       case .system(let error): throw StoreError(error)
       case .corrupted(let error): throw StoreError(error)
-      case .stopped: throw StoreError(.cancelled, "it was cancelled; nothing is left of it")
+      case .stopped: throw StoreError(.cancelled, "the operation was cancelled; its partial output was removed")
       }
     }
     try check()
@@ -95,7 +95,7 @@ final class BackupRun: Sendable {
   func requireCurrent(_ file: PageFile, _ path: String) throws(StoreError) {
     if file.isStillCurrent { return }
     throw StoreError(
-      .busy, "the store at \(path) is being written while it is read; make a backup of it, and use that")
+      .busy, "the store at \(path) changed while it was read; back it up, and use the backup as the source")
   }
 
   func sync(_ copy: borrowing StoreCopy, isForgotten: Bool = true) throws(StoreError) {
@@ -150,10 +150,11 @@ final class BackupRun: Sendable {
   func refuse(_ damages: [IntegrityIssue], _ path: String) throws(StoreError) {
     guard let first = damages.first else { return }
     let place = first.object.map { "\($0): " } ?? ""
-    let more = damages.count > 1 ? ", and more is wrong" : ""
+    let more = damages.count > 1 ? ", and \(damages.count - 1) more" : ""
     throw StoreError(
       .corrupted,
-      "the store at \(path) is damaged: \(place)\(first.message)\(more); run `check` to see the extent; nothing was copied",
+      "the store at \(path) is corrupted: \(place)\(first.message)\(more); run `check` to see the extent; nothing was "
+        + "copied",
       property: first.property, object: first.object)
   }
 

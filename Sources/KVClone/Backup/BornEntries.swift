@@ -152,6 +152,6 @@ struct BornEntries {
   }
 
   private static func corrupted(_ error: RecordError) -> StoreError {
-    StoreError(.corrupted, "a list is damaged: \(error) Run `check` to see the extent")
+    StoreError(.corrupted, "a list is corrupted: \(error) Run `check` to see the extent")
   }
 }

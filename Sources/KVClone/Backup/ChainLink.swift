@@ -43,12 +43,13 @@ struct ChainLink {
     let (value, other) = (increment.value, increment.path)
     if increment.format.storeUUID != uuid {
       throw Self.broken(
-        "\(other) is of the store \(increment.format.storeUUID), and \(path) of the store \(uuid)")
+        "\(other) belongs to the store \(increment.format.storeUUID), \(path) to the store \(uuid)")
     }
     if version > FormatLimits.formatVersion {
       throw StoreError(
         .newerFormat,
-        "\(path) has format \(version), which this library does not know all of, so it cannot put an increment into it")
+        "\(path) has the newer format \(version), so this library cannot apply an incremental backup to it; use the "
+          + "library version that wrote it")
     }
     let found = snapshots.first { $0.value.epoch == value.sinceEpoch && $0.name == value.sinceName }
     guard let since = found?.value, since.commit == value.sinceCommit,
@@ -56,14 +57,14 @@ struct ChainLink {
     else {
       let isOther = snapshots.contains { $0.name == value.sinceName }
       throw Self.broken(
-        "\(other) has what changed since the snapshot \(value.sinceName) of commit \(value.sinceCommit), and \(path) has "
-          + (isOther ? "another one of that name" : "no such snapshot")
-          + ": a backup that was made while there was that snapshot has to come before it")
+        "\(other) starts from the snapshot \(value.sinceName) of commit \(value.sinceCommit), and \(path) has "
+          + (isOther ? "another snapshot with that name" : "no such snapshot")
+          + "; restore a backup with that snapshot before it")
     }
     if commit > value.commit {
       throw Self.broken(
-        "\(path) is of commit \(commit), and \(other) of commit \(value.commit): increments come in the order in which they "
-          + "were made")
+        "\(path) contains commit \(commit), and \(other) the earlier commit \(value.commit); give incremental "
+          + "backups in the order of their creation")
     }
     // Older snapshots need what only older backups have.
     for (name, snapshot) in try Snapshots.all(reader, SchemaTables(rootCodes: [])) where snapshot.epoch < since.epoch {
@@ -72,13 +73,13 @@ struct ChainLink {
       }
       if !isThere {
         throw Self.broken(
-          "\(other) has the snapshot \(name), which is older than \(value.sinceName), and \(path) has not")
+          "\(other) contains the snapshot \(name), which is older than \(value.sinceName), but \(path) does not")
       }
     }
     return since
   }
 
   static func broken(_ what: String) -> StoreError {
-    StoreError(.brokenChain, "these backups do not belong together: \(what); nothing was made")
+    StoreError(.brokenChain, "the backups do not form a chain: \(what); nothing was restored")
   }
 }

@@ -37,10 +37,10 @@ struct ChainStep: ~Copyable {
       opened = try engine.openTables(codes, create: false)
     } catch {
       if error.kind != .invalidStore { throw error }
-      throw ChainLink.broken("\(increment.path) is of a store with other tables than \(path) has: \(error.message)")
+      throw ChainLink.broken("\(increment.path) and \(path) have different tables: \(error.message)")
     }
     guard let metadata = opened.first(where: { $0.code == .metadata }) else {
-      throw IncrementFile.corrupted(increment.path, "it has no table of metadata")
+      throw IncrementFile.corrupted(increment.path, "the metadata table is missing")
     }
     let storage = StorageTransaction(try engine.beginRead())
     let catalog = try StoreCatalog(storage, metadata)
@@ -51,7 +51,7 @@ struct ChainStep: ~Copyable {
       throw Metadata.corrupted(MetadataKey.format, .badKey)
     }
     guard Set(catalog.tableCodes) == Set(codes), Set(new.rootCodes) == Set(old.rootCodes) else {
-      throw ChainLink.broken("\(increment.path) is of a store with other tables than \(path) has")
+      throw ChainLink.broken("\(increment.path) and \(path) have different tables")
     }
     let reader = StorageTransaction(try increment.engine.beginReading())
     let before = Session(
@@ -324,7 +324,7 @@ struct ChainStep: ~Copyable {
       let seed = ValueEnvelope.seed(tableCode: .blobInfo, key: key)
       return try BlobInfo(stored: RawSpan(_unsafeBytes: value), seed: seed)
     } catch {
-      throw StoreError(.corrupted, "the description of a large value is damaged: \(error)")
+      throw StoreError(.corrupted, "the entry of a blob is corrupted: \(error)")
     }
   }
 
@@ -348,8 +348,8 @@ struct ChainStep: ~Copyable {
       let found = try sink.backend.entryCount(try sink.table(count.table))
       if found != count.entries {
         throw ChainLink.broken(
-          "the table \(count.table.name ?? "") would have \(found) entries, and the store had \(count.entries) when "
-            + "\(increment.path) was made: the backups before it are of another past of the store")
+          "the table \(count.table.name ?? "") would have \(found) entries instead of the \(count.entries) of "
+            + "\(increment.path); the earlier backups belong to another history of the store")
       }
     }
     try session.storage.commit()
@@ -400,7 +400,7 @@ struct BlobCounts {
       info.referenceCount &+= 1
     } else {
       guard info.referenceCount > 0 else {
-        throw StoreError(.corrupted, "blob \(blob) has more referrers than were counted")
+        throw StoreError(.corrupted, "blob \(blob) has more referrers than its reference count")
       }
       info.referenceCount -= 1
     }

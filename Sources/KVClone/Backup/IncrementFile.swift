@@ -43,19 +43,19 @@ struct IncrementFile {
     guard format.isIncrement else {
       throw StoreError(
         .brokenChain,
-        "\(path) is a whole store, and no increment: the first path is that of a full backup, and all others are those of increments, "
-          + "in the order in which they were made")
+        "\(path) is a full backup, not an incremental one; give the full backup first, and then incremental "
+          + "backups in the order of their creation")
     }
     try self.format.requireReadable(at: path)
     let storage = StorageTransaction(try engine.beginReading())
     let metadata = StorageTable(code: .metadata, handle: 0)
     guard let value = try Metadata.get(storage, metadata, MetadataKey.increment, as: IncrementValue.self) else {
-      throw Self.corrupted(path, "it does not say what it is")
+      throw Self.corrupted(path, "its header is missing")
     }
     self.value = value
     tables = value.counts.map { StorageTable(code: $0.table, handle: 0) }
     let expected = Set(tables.map { $0.code.name ?? "" } + [TableCode.deletions.name ?? ""])
-    if Set(map.tables.map(\.name)) != expected { throw Self.corrupted(path, "it has other tables than it should") }
+    if Set(map.tables.map(\.name)) != expected { throw Self.corrupted(path, "its tables differ from its header") }
     let all = tables + [StorageTable(code: .deletions, handle: 0)]
     try run.reading(file, path) { () throws(StoreError) in try Self.verify(storage, all, path, run) }
   }
@@ -87,7 +87,8 @@ struct IncrementFile {
         if !ValueEnvelope.isIntact(copy value, seed: seed) {
           // One value has a checksum of its own, which was looked at.
           let isFormat = table.code == .metadata && key.withUnsafeBytes { $0.elementsEqual(format) }
-          if !isFormat { throw corrupted(path, "an entry of the table \(table.code.name ?? "") has a wrong checksum") }
+          if !isFormat { throw corrupted(path, "an entry of the table \(table.code.name ?? "") has an invalid "
+            + "checksum") }
         }
         return true
       }
@@ -96,7 +97,7 @@ struct IncrementFile {
   }
 
   static func corrupted(_ path: String, _ what: String) -> StoreError {
-    StoreError(.corrupted, "the incremental backup of \(path) is damaged: \(what); nothing was made")
+    StoreError(.corrupted, "the incremental backup at \(path) is corrupted: \(what); nothing was restored")
   }
 
   /// The model that the increment leads to.

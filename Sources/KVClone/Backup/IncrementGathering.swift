@@ -32,8 +32,8 @@ struct IncrementGathering: ~Copyable {
     if format.version > FormatLimits.formatVersion {
       throw StoreError(
         .newerFormat,
-        "\(path) has format \(format.version), and this library does not know what all of it means, so it cannot tell what was "
-          + "changed; make a full backup, or take the library that wrote it")
+        "\(path) has the newer format \(format.version), so this library cannot determine its changes; make a full "
+          + "backup, or use the library version that wrote it")
     }
     since = try session.existingSnapshot(name)
     horizon = SnapshotHorizon(since, session.schema.orderedLists)

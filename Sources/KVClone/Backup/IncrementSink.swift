@@ -22,7 +22,7 @@ final class IncrementSink {
 
   func table(_ code: TableCode) throws(StoreError) -> StorageTable {
     guard let table = tables[code] else {
-      throw StoreError(.corrupted, "there is no table \(code.name ?? String(code.rawValue)); run `check`")
+      throw StoreError(.corrupted, "the table \(code.name ?? String(code.rawValue)) is missing; run `check`")
     }
     return table
   }

@@ -1,25 +1,27 @@
 import KVCloneLMDB
 
 extension ObjectStore {
-  /// Makes a backup: a complete store in a directory of its own, of the state that is committed when the call begins.
+  /// Backs up the latest committed state to a complete store in a new directory.
   ///
-  /// Readers and writers go on meanwhile; what is committed while the backup is made is not in it. It is compact: it
-  /// has what is in use, in full pages, and no byte of what was deleted. It is verified and on the disk when it gets its name,
-  /// so there is either a whole one or none. It is the same store, with the same UUID: see <doc:Backups>.
+  /// Readers and writers continue during the backup. Commits during the backup are not part of it. The backup is
+  /// compact: it contains full pages of live data, and no bytes of deleted data. It appears at `path` only after
+  /// verification and fsync, so the path holds a complete backup or nothing. The backup is the same store with the same
+  /// UUID; see <doc:Backups>.
   ///
-  /// Memory stays flat. Pages that writers free are not used again while the pages are copied.
+  /// Memory use is constant. Pages that writers free are not reused while pages are copied.
   ///
-  /// With ``BackupOptions/since`` it is an increment, and no store: ``restore(from:to:progress:cancellation:)-(String,_,_,Cancellation?)`` puts it into a
-  /// backup that has the snapshot.
+  /// With ``BackupOptions/since``, the result is an incremental backup, which cannot be opened as a store.
+  /// ``restore(from:to:progress:cancellation:)-(String,_,_,Cancellation?)`` applies it to a backup that contains the
+  /// snapshot.
   ///
   /// - Parameters:
-  ///   - path: the directory to make; its parent is there, and nothing else at the path.
-  ///   - options: what is backed up, and verified.
-  ///   - progress: is told how far the backup has come, on the thread that makes it.
-  ///   - cancellation: ends it from another thread.
-  /// - Throws: `storeExists`, `diskFull`, `damaged` (a page or value of the store is, so that there is nothing
-  ///   to rely on; salvage it), `cancelled`, `readersFull`, `closed`,
-  ///   `snapshotNotFound` (an increment's), and what the file system has to say.
+  ///   - path: the directory to create. Its parent must exist, and nothing may exist at the path.
+  ///   - options: the content and the verification of the backup.
+  ///   - progress: receives progress on the thread that runs the backup.
+  ///   - cancellation: cancels the backup from another thread.
+  /// - Throws: `storeExists`, `diskFull`, `corrupted` (a page or value of the store is corrupted; salvage the store),
+  ///   `cancelled`, `readersFull`, `closed`, `snapshotNotFound` (incremental backups), `io`. Nothing remains at the
+  ///   path if it throws.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func backup(
@@ -29,8 +31,9 @@ extension ObjectStore {
     try makeBackup(path, options, BackupRun(progress, cancellation))
   }
 
-  /// Makes a backup from asynchronous code, on a thread of its own. Cancelling the task ends it with `cancelled` and nothing
-  /// left of it.
+  /// Backs up the store from asynchronous code, on a separate thread.
+  ///
+  /// Cancelling the task ends the backup with `cancelled` and removes partial output.
   @discardableResult
   public func backup(
     to path: String, options: BackupOptions = BackupOptions(), progress: (@Sendable (BackupProgress) -> Void)? = nil,
@@ -48,7 +51,8 @@ extension ObjectStore {
     if let since = options.since {
       if options.finishesMigration {
         throw StoreError(
-          .incrementalBackup, "an increment has records as they are stored; finish the migration in a whole backup")
+          .incrementalBackup,
+          "an incremental backup cannot finish a migration, because it copies records unchanged; use a full backup")
       }
       return try makeIncrement(path, since, options, run)
     }
@@ -99,7 +103,7 @@ extension ObjectStore {
   /// The open file, which the engines of tests have not.
   func fileEnvironment() throws(StoreError) -> LMDBEnvironment {
     guard let environment = (engine as? LMDBEngine)?.environment else {
-      throw StoreError(.io, "this store has no file that could be copied")
+      throw StoreError(.io, "the store has no data file to copy")
     }
     return environment
   }

@@ -16,7 +16,7 @@ extension ObjectStore {
   func makeIncrement(
     _ path: String, _ since: String, _ options: BackupOptions, _ run: BackupRun
   ) throws(StoreError) -> BackupResult {
-    guard engine is LMDBEngine else { throw StoreError(.io, "this store has no file that could be copied") }
+    guard engine is LMDBEngine else { throw StoreError(.io, "the store has no data file to copy") }
     let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path) }
     let increment: (commit: UInt64, entryCount: UInt64)
     do {
@@ -41,7 +41,7 @@ extension ObjectStore {
   ) throws(StoreError) -> (commit: UInt64, entryCount: UInt64) {
     // Before the reader begins, which would not see it.
     guard let redirects = try engine.openTables([.redirects], create: false).first else {
-      throw StoreError(.corrupted, "the store at \(path) lacks the table redirects; run `check`")
+      throw StoreError(.corrupted, "the table redirects is missing in the store at \(path); run `check`")
     }
     let session = try pinnedSession(owner: "backup")
     try requireNoMigration(since, session)
@@ -78,8 +78,8 @@ extension ObjectStore {
     }
     throw StoreError(
       .incompatibleModel,
-      "the store was migrated to another version of its model after the snapshot \(since) was made; make a full backup, and go on from a "
-        + "snapshot that you make now")
+      "the store was migrated to another model version after the snapshot \(since); make a full backup, and a new "
+        + "snapshot for later incremental backups")
   }
 
   /// A session for a long reading, by the model that the state has: another process may have given the store other indexes.

@@ -1,20 +1,22 @@
 import KVCloneLMDB
 
 extension ObjectStore {
-  /// Makes a store of a backup, or of any store that nobody writes meanwhile: checks it, copies it, and verifies the copy.
+  /// Restores a store from a full backup, or from any store without a writer: checks it, copies it, and verifies the
+  /// copy.
   ///
-  /// No byte of the source is trusted: all of it is checked first, without mapping the file. The source stays as it is (only a
-  /// commit log that a killed process left is written back, as by every opening). The new store is the same one, with the same
-  /// UUID.
+  /// The source is untrusted: all of it is checked first, without mapping the file. The source stays unchanged, except
+  /// that a write-ahead log left by a killed process is checkpointed, as at every opening. The new store is the same
+  /// store with the same UUID.
   ///
   /// - Parameters:
-  ///   - source: the backup's directory.
-  ///   - path: the directory to make; its parent is there, and nothing else at the path.
-  ///   - progress: is told how far the restoration has come, on the thread that does it.
-  ///   - cancellation: ends it from another thread.
-  /// - Throws: `noStore`, `notAStore`, `damaged` (the source is), `newerFormat`, `olderFormat`, `busy` (the source is
-  ///   written), `alreadyOpen` (in this process: ``backup(to:options:progress:cancellation:)-(_,_,_,Cancellation?)`` is for that), `storeExists`,
-  ///   `diskFull`, `cancelled`, and what the file system has to say.
+  ///   - source: the directory of the backup.
+  ///   - path: the directory to create. Its parent must exist, and nothing may exist at the path.
+  ///   - progress: receives progress on the thread that runs the restore.
+  ///   - cancellation: cancels the restore from another thread.
+  /// - Throws: `storeNotFound`, `invalidStore`, `corrupted` (the source), `newerFormat`, `olderFormat`, `busy` (the
+  ///   source is being written), `alreadyOpen` (in this process; use
+  ///   ``backup(to:options:progress:cancellation:)-(_,_,_,Cancellation?)``), `storeExists`, `diskFull`, `cancelled`,
+  ///   `io`. Nothing remains at the path if it throws.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public static func restore(
@@ -24,8 +26,9 @@ extension ObjectStore {
     try runRestore([source], path, BackupRun(progress, cancellation))
   }
 
-  /// Restores from asynchronous code, on a thread of its own. Cancelling the task ends it with `cancelled` and nothing left
-  /// of it.
+  /// Restores a store from asynchronous code, on a separate thread.
+  ///
+  /// Cancelling the task ends the restore with `cancelled` and removes partial output.
   @discardableResult
   public static func restore(
     from source: String, to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
@@ -36,18 +39,18 @@ extension ObjectStore {
     }
   }
 
-  /// Makes a store of a backup and the increments after it, in the order in which they were made.
+  /// Restores a store from a full backup and the incremental backups after it, in the order of their creation.
   ///
-  /// Each is looked at before anything is made. The result has all snapshots of the store, and is checked as a whole, before it gets its
-  /// name.
+  /// All sources are validated before anything is written. The result contains all snapshots of the store. It is
+  /// checked as a whole before it appears at the path.
   ///
   /// - Parameters:
-  ///   - sources: the directories: of a backup first, then of increments (``BackupOptions/since``).
-  ///   - path: the directory to make; its parent is there, and nothing else at the path.
-  ///   - progress: is told how far the restoration has come, on the thread that does it.
-  ///   - cancellation: ends it from another thread.
-  /// - Throws: `brokenChain` (they do not belong together, or not in this order; the message says what is missing), `damaged`, and what
-  ///   the restoration of one backup throws.
+  ///   - sources: the directories: a full backup, then incremental backups (``BackupOptions/since``).
+  ///   - path: the directory to create. Its parent must exist, and nothing may exist at the path.
+  ///   - progress: receives progress on the thread that runs the restore.
+  ///   - cancellation: cancels the restore from another thread.
+  /// - Throws: `brokenChain` (the sources do not belong together, or have another order; the message names the missing
+  ///   one), `corrupted`, and the errors of the restore of a full backup.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public static func restore(
@@ -57,8 +60,9 @@ extension ObjectStore {
     try runRestore(sources, path, BackupRun(progress, cancellation))
   }
 
-  /// Restores a chain from asynchronous code, on a thread of its own. Cancelling the task ends it with `cancelled` and nothing left
-  /// of it.
+  /// Restores a chain of backups from asynchronous code, on a separate thread.
+  ///
+  /// Cancelling the task ends the restore with `cancelled` and removes partial output.
   @discardableResult
   public static func restore(
     from sources: [String], to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
@@ -72,18 +76,18 @@ extension ObjectStore {
     _ sources: [String], _ path: String, _ run: BackupRun
   ) throws(StoreError) -> BackupResult {
     guard let source = sources.first else {
-      throw StoreError(.storeNotFound, "there is nothing to restore from; give the path of a backup")
+      throw StoreError(.storeNotFound, "no source to restore from; give the path of a backup")
     }
     if Set(sources).count < sources.count {
-      throw ChainLink.broken("one of the paths is given twice")
+      throw ChainLink.broken("a path is given twice")
     }
     try run.check()
     let file = try storeErrors { () throws(LMDBError) in try PageFile(at: source, watch: run.watch()) }
     if IncrementFile.isOne(file) {
       let increment = try IncrementFile(file, path: source, run)
       throw ChainLink.broken(
-        "\(source) is an increment, and has only what changed since the snapshot \(increment.value.sinceName) of commit "
-          + "\(increment.value.sinceCommit): a backup that has that snapshot has to come before it")
+        "\(source) is an incremental backup that starts from the snapshot \(increment.value.sinceName) of commit "
+          + "\(increment.value.sinceCommit); restore a backup with that snapshot before it")
     }
     // Before the long reading, and again when it is over.
     let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: .offUnlessMirrored) }
@@ -125,13 +129,14 @@ extension ObjectStore {
       throw StoreError(
         .corrupted,
         """
-        the store at \(source) is damaged: page \(page) is in use, and on the free list, so what it has may be older than the \
-        store's state; salvage what is readable; nothing was copied
+        the store at \(source) is corrupted: page \(page) is both in use and on the free list, so its content may be \
+        older than the store's state; salvage the readable objects; nothing was copied
         """)
     }
     if map.isTruncated {
       throw StoreError(
-        .corrupted, "the store at \(source) is damaged: its free list; run `check` to see the extent; nothing was copied")
+        .corrupted,
+        "the free list of the store at \(source) is corrupted; run `check` to see the extent; nothing was copied")
     }
     try run.copy(file, to: copy, of: source)
   }

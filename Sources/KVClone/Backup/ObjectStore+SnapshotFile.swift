@@ -1,19 +1,23 @@
 import KVCloneLMDB
 
 extension ObjectStore {
-  /// Makes a snapshot of the whole store as a store of its own, in a time that does not depend on its size: on XFS and btrfs
-  /// the new file shares all blocks with the store's until one of the two changes (a reflink).
+  /// Copies the whole store to a new directory. On XFS and btrfs, the duration does not depend on the size of the
+  /// store.
   ///
-  /// The write lock is held meanwhile, so the snapshot is the state of one commit. Elsewhere, or where the snapshot is to
-  /// be on another file system, the state is copied as for a backup, which keeps no writer waiting; the result says so.
-  /// Neither is verified: that takes time. Free pages are in a reflink as they are, with what was deleted.
+  /// On these file systems, the new file shares all blocks with the store until one of the files changes (a reflink).
+  /// The write lock is held during the call, so the copy contains the state of one commit. Free pages are part of a
+  /// reflink, including deleted data.
+  ///
+  /// On other file systems, and across file systems, the state is copied as by
+  /// ``backup(to:options:progress:cancellation:)-(_,_,_,Cancellation?)``, without blocking writers.
+  /// ``ReflinkResult/isReflink`` reports the method. The copy is not verified.
   ///
   /// - Parameters:
-  ///   - path: the directory to make; its parent is there, and nothing else at the path.
-  ///   - progress: is told how far a copy has come.
-  ///   - cancellation: ends it from another thread.
-  /// - Throws: `storeExists`, `busy` (another writer holds the lock), `nestedWrite`, `diskFull`, `damaged`, `cancelled`, `closed`,
-  ///   and what the file system has to say.
+  ///   - path: the directory to create. Its parent must exist, and nothing may exist at the path.
+  ///   - progress: receives the progress of a full copy.
+  ///   - cancellation: cancels the call from another thread.
+  /// - Throws: `storeExists`, `busy` (another writer holds the lock), `nestedWrite`, `diskFull`, `corrupted`,
+  ///   `cancelled`, `closed`, `io`. Nothing remains at the path if it throws.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func reflinkCopy(
@@ -22,7 +26,9 @@ extension ObjectStore {
     try makeFileSnapshot(path, BackupRun(progress, cancellation))
   }
 
-  /// Makes a snapshot of the whole store from asynchronous code, on a thread of its own.
+  /// Copies the whole store from asynchronous code, on a separate thread.
+  ///
+  /// Cancelling the task ends the copy with `cancelled` and removes partial output.
   @discardableResult
   public func reflinkCopy(
     to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
