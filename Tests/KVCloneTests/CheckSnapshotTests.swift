@@ -53,7 +53,7 @@ struct CheckSnapshotTests {
       try save(kind.0, kind.1, epoch: 1, in: fixture)
       let damages = try fixture.store.check().issues
       #expect(damages.map(\.kind) == Array(repeating: .snapshot, count: count + 1))
-      #expect(damages.allSatisfy { $0.message.contains("no snapshot sees") && !$0.isDerived })
+      #expect(damages.allSatisfy { $0.message.contains("no snapshot shows") && !$0.isDerived })
     }
     // Nobody who looks up what a snapshot shows meets them.
     let snapshot = try fixture.store.snapshot(named: "first")

@@ -309,7 +309,7 @@ import Testing
       try session.storage.put(table, part.bytes, value.span.bytes)
       _ = try session.storage.delete(table, header.bytes)
     }
-    #expect(try damages().count == 1 && damages()[0].contains("lacks its header"))
+    #expect(try damages().count == 1 && damages()[0].contains("header is missing"))
     expectError(.corrupted) { _ = try store.history() }
     // What a purge has passed may be in pieces.
     try store.purgeHistory(before: try store.currentToken())

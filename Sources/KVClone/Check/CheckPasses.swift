@@ -72,14 +72,15 @@ struct CheckPasses {
     guard findings.allSatisfy(\.problem.isUnreadable), let page = pages.min() else {
       return StoreError(
         .busy,
-        "the store at \(path) is being written while it is checked, and its pages do not fit together; stop who writes it, and try again"
+        "the store at \(path) changes during the check, and its pages are inconsistent; stop the writers and check "
+          + "again"
       )
     }
     let more = pages.count > 1 ? " and \(pages.count - 1) more" : ""
     return StoreError(
       .io,
-      "the system refused to read page \(page)\(more) of the store at \(path), which is being written while it is checked; "
-        + "see to the disk, stop who writes, and check again")
+      "page \(page)\(more) of the store at \(path) cannot be read, and the store changes during the check; check the "
+        + "disk, stop the writers, and check again")
   }
 }
 
@@ -88,11 +89,11 @@ extension IntegrityIssue {
   fileprivate init(refused page: UInt64, code: Int32) {
     self.init(
       kind: .page, object: nil, property: nil, page: Int(page),
-      message: "\(PageProblem.unreadable(code).message), when it was asked for first: the disk may be failing")
+      message: "\(PageProblem.unreadable(code).message) at the first attempt; the disk may be failing")
   }
 
   /// What the last pass could not read though the walk before it could.
   fileprivate static let refusedAgain = IntegrityIssue(
     kind: .unreadableTable, object: nil, property: nil, page: nil,
-    message: "pages that could be read at first could not be afterwards, each time: not everything was checked")
+    message: "pages that were readable at first failed in every later attempt; the check is incomplete")
 }

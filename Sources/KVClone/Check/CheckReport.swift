@@ -1,39 +1,39 @@
-/// How a store is checked.
+/// Options of an integrity check.
 public struct CheckOptions: Sendable, Hashable {
-  /// Whether every byte of large binary values is read and verified too, not only which pieces of them there are.
+  /// Whether every byte of blobs is read and verified. By default, the check only verifies that all chunks exist.
   public var readData = false
-  /// After so many damages the check ends: a store that is beyond help need not be described to the end.
+  /// The number of issues after which the check stops. The default is 1,000.
   public var maximumIssues = 1000
 
-  /// The defaults, changed where an argument says so.
+  /// Creates options. Each argument has its default value.
   public init(readData: Bool = false, maximumIssues: Int = 1000) {
     self.readData = readData
     self.maximumIssues = maximumIssues
   }
 }
 
-/// What a check found.
+/// The result of an integrity check.
 public struct CheckReport: Sendable, Hashable {
-  /// How many objects were looked at, those that cannot be read included: all that could be reached, unless the check
-  /// ended early.
+  /// The number of objects that were checked, including unreadable ones. It covers all reachable objects unless the
+  /// check stopped early.
   public let objectCount: Int
-  /// Pages of the file, in use or free.
+  /// The number of pages of the file, in use or free.
   public let pageCount: Int
-  /// Everything that is wrong, in the order it was found; empty for a sound store.
+  /// The issues in the order of their discovery; empty for an intact store.
   public let issues: [IntegrityIssue]
-  /// Whether ``CheckOptions/maximumIssues`` ended the check before it had seen everything, or more pages were refused by the system than
-  /// are remembered.
+  /// Whether the report is incomplete, because the check reached ``CheckOptions/maximumIssues``, or because more pages
+  /// were unreadable than it records.
   public let isTruncated: Bool
-  /// Whether nothing is wrong.
+  /// Whether the check found no issue.
   public var isClean: Bool { issues.isEmpty }
 }
 
-/// One thing that is wrong with a store.
+/// A single inconsistency or corruption in a store.
 ///
-/// What one fault breaks is told once, where it is: of a page that is damaged, the objects that it had are not told one by
-/// one; of a record that cannot be read, neither its partners' links nor its index entries are told as well.
+/// Each fault is reported once, at its origin. For a corrupted page, the lost objects are not reported separately. For
+/// an unreadable record, links of its partners and index entries are not reported.
 public struct IntegrityIssue: Sendable, Hashable {
-  /// The kinds of damage.
+  /// The kind of an issue.
   public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the kind, as in JSON.
     public let rawValue: String
@@ -50,79 +50,81 @@ public struct IntegrityIssue: Sendable, Hashable {
     ]
 
     // The file
-    /// A page is damaged, and what it leads to cannot be read; or a meta page, and the other one is used.
+    /// A page is corrupted, and its content cannot be read; or one meta page is corrupted, and the other one is used.
     public static let page = Kind(rawValue: "page")
-    /// Pages of the file are neither in use nor free, or both.
+    /// Pages are neither in use nor free, or both.
     public static let pageLeak = Kind(rawValue: "pageLeak")
-    /// The file has a table that no store of this format has, or lacks one.
+    /// The file has a table that the format does not define, or lacks one.
     public static let table = Kind(rawValue: "table")
     // The store itself
-    /// A value of the store's description of itself cannot be read.
+    /// A metadata entry cannot be read.
     public static let metadata = Kind(rawValue: "metadata")
-    /// A counter is behind what was given out already.
+    /// A counter is lower than a number that is already in use.
     public static let counter = Kind(rawValue: "counter")
-    /// A record layout is not one of the entity it is for.
+    /// A record layout does not match its entity.
     public static let layout = Kind(rawValue: "layout")
-    /// A key has not the form of its table's keys.
+    /// A key does not have the format of the keys of its table.
     public static let malformedKey = Kind(rawValue: "malformedKey")
     /// A table could not be read to its end.
     public static let unreadableTable = Kind(rawValue: "unreadableTable")
-    /// A value of the history of changes, or of operations that were done, cannot be read.
+    /// An entry of the change history or of the completed operations cannot be read.
     public static let history = Kind(rawValue: "history")
-    /// A snapshot, or what is saved for snapshots, cannot be read, or is not what it should be.
+    /// A snapshot or a preimage cannot be read, or is inconsistent.
     public static let snapshot = Kind(rawValue: "snapshot")
     // Objects
-    /// An object's record cannot be read.
+    /// A record cannot be read.
     public static let record = Kind(rawValue: "record")
-    /// An object is of an entity that cannot have objects.
+    /// An object belongs to an abstract entity.
     public static let abstractEntity = Kind(rawValue: "abstractEntity")
-    /// A value in a record has not the form of its type.
+    /// A value in a record does not have the format of its type.
     public static let value = Kind(rawValue: "value")
-    /// A derived attribute is not what its sources give.
+    /// A derived attribute differs from the value that its sources yield.
     public static let derivedMismatch = Kind(rawValue: "derivedMismatch")
     // Relationships
-    /// A relationship has a member that does not exist.
+    /// A relationship contains an object that does not exist.
     public static let danglingLink = Kind(rawValue: "danglingLink")
-    /// A relationship has a member of another entity than its destination.
+    /// A relationship contains an object of another entity than its destination.
     public static let wrongDestination = Kind(rawValue: "wrongDestination")
-    /// One object has the other as a member, and not the other way round.
+    /// A link exists on one side of a relationship only.
     public static let oneSidedLink = Kind(rawValue: "oneSidedLink")
-    /// The list of a relationship breaks a rule of lists.
+    /// The list of a relationship is inconsistent.
     public static let list = Kind(rawValue: "list")
-    /// There are pieces of a list that no object has.
+    /// Chunks of a list exist that no object references.
     public static let orphanList = Kind(rawValue: "orphanList")
     // Large binary values
-    /// A record names a large value that does not exist, or is of another length.
+    /// A record references a blob that does not exist or has another length.
     public static let missingBlob = Kind(rawValue: "missingBlob")
-    /// A large value is incomplete, or its bytes are not what was stored.
+    /// A blob is incomplete, or its bytes differ from the stored checksum.
     public static let blob = Kind(rawValue: "blob")
-    /// A large value has more or fewer referrers than are counted.
+    /// The reference count of a blob differs from the number of its referrers.
     public static let blobCount = Kind(rawValue: "blobCount")
-    /// There are pieces of a large value that no object has.
+    /// Chunks of a blob exist that no object references.
     public static let orphanBlob = Kind(rawValue: "orphanBlob")
     // Indexes
-    /// An object lacks its entry in a fetch index or in the index of a uniqueness constraint.
+    /// An object lacks its entry in a fetch index or in a uniqueness index.
     public static let missingIndexEntry = Kind(rawValue: "missingIndexEntry")
-    /// An index entry cannot be trusted.
+    /// An index entry is corrupted.
     public static let indexEntry = Kind(rawValue: "indexEntry")
-    /// An index has an entry for values that the object has not, or for no object.
+    /// An index has an entry for values that the object does not have, or for a missing object.
     public static let staleIndexEntry = Kind(rawValue: "staleIndexEntry")
     /// Two objects have the same values under a uniqueness constraint.
     public static let duplicateValues = Kind(rawValue: "duplicateValues")
   }
 
-  /// What kind of damage it is.
+  /// The kind of the issue.
   public let kind: Kind
-  /// The object concerned, as `Item/3`; nil where it is not one object's.
+  /// The affected object, such as `Item/3`; nil if the issue does not belong to one object.
   public let object: String?
-  /// The property concerned, a constraint's attributes with commas between, or a fetch index's name.
+  /// The affected property, the attributes of a constraint separated by commas, or the name of a fetch index.
   public let property: String?
-  /// The page of the file in which it is, where that is known: of 4,096 bytes each, from 0 on.
+  /// The number of the affected page, from 0, with 4,096 bytes per page; nil if it is unknown.
   public let page: Int?
-  /// What is wrong. It never contains stored values.
+  /// A description of the issue. It never contains stored values.
   public let message: String
-  /// Whether only data is concerned that follows from the objects, which are intact: ``ObjectStore/repair(isDryRun:)`` makes it anew. All other
-  /// damage needs a backup, or ``ObjectStore/salvage(from:to:options:progress:cancellation:)-(_,_,_,_,Cancellation?)``.
+  /// Whether the issue affects only data derived from intact objects, which ``ObjectStore/repair(isDryRun:)`` rebuilds.
+  ///
+  /// All other issues need a backup, or
+  /// ``ObjectStore/salvage(from:to:options:progress:cancellation:)-(_,_,_,_,Cancellation?)``.
   public var isDerived: Bool = false
 }
 

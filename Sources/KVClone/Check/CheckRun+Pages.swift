@@ -9,7 +9,7 @@ extension CheckRun {
     // A newer format may add tables that older libraries need not know.
     if isNewerFormat { return }
     for table in map.tables where !isKnown(table.name) {
-      report(.table, "the file has a table that no store of this format has; it takes room, and nothing else")
+      report(.table, "the file has an unknown table, which uses disk space and has no other effect")
     }
   }
 
@@ -27,7 +27,8 @@ extension CheckRun {
     case .leaked(let count):
       return report(
         .pageLeak, page: page,
-        "\(count == 1 ? "it is" : "this page and \(count - 1) more are") neither in use nor free; compact the store")
+        "\(count == 1 ? "this page is" : "this page and \(count - 1) more are") neither in use nor free; compact the "
+          + "store")
     case .usedAndFree, .freedTwice, .badFreeRecord: return report(.pageLeak, page: page, finding.problem.message)
     case .meta: return report(.page, page: page, "meta page: \(finding.problem.message)")
     default: break
@@ -41,7 +42,7 @@ extension CheckRun {
   /// Whether a single lost value is told as what it is.
   private func take(_ key: [UInt8], _ code: TableCode, _ finding: PageFinding) -> Bool {
     let page = Int(clamping: finding.page)
-    let message = "its bytes cannot be read: \(finding.problem.message)"
+    let message = "unreadable bytes: \(finding.problem.message)"
     if code.rootCode != nil, let id = Session.objectID(key.span.bytes) {
       reportUnreadable(id, page: page, message)
     } else if code == .blobs, let serial = try? NumberKey.numberAndPart(key.span.bytes).number {
@@ -54,7 +55,7 @@ extension CheckRun {
 
   private func place(_ finding: PageFinding) -> String {
     guard let name = finding.table else {
-      return finding.page < 2 ? "meta page" : "a page of the file's own"
+      return finding.page < 2 ? "meta page" : "an internal page of the file"
     }
     guard let root = TableCode(name: name)?.rootCode else { return "a page of the table \(name)" }
     return "a page of the objects of \(schema.entity(code: root)?.name ?? String(root))"

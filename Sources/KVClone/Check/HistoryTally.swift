@@ -31,12 +31,12 @@ struct HistoryTally {
     /// What does not agree; nil where all does.
     var problem: String? {
       guard let header else { return nil }
-      if parts != header.partCount { return "it has \(parts) parts, and its header says \(header.partCount)" }
+      if parts != header.partCount { return "it has \(parts) parts instead of the \(header.partCount) in its header" }
       for (what, found, told) in [
         ("inserted", inserted, header.insertedCount), ("updated", updated, header.updatedCount),
         ("deleted", deleted, header.deletedCount),
       ] where found != told {
-        return "\(found) objects are told as \(what), and its header says \(told)"
+        return "it lists \(found) \(what) objects instead of the \(told) in its header"
       }
       return nil
     }
@@ -58,8 +58,8 @@ struct HistoryTally {
       finish(run)
       current = Transaction(commit: place.number)
       current?.header = place.part == 0 ? try? ChangeHeader(stored: copy value, seed: seed) : nil
-      if place.part != 0 { Self.report(run, place.number, "it lacks its header") }
-      if let last, place.number > last { Self.report(run, place.number, "there were only \(last) commits") }
+      if place.part != 0 { Self.report(run, place.number, "its header is missing") }
+      if let last, place.number > last { Self.report(run, place.number, "the last commit is \(last)") }
     } else if let part = try? ChangePart(stored: copy value, seed: seed) {
       if place.part == (current?.parts ?? 0) + 1 { current?.add(part) }
     }
@@ -79,6 +79,6 @@ struct HistoryTally {
   }
 
   private static func report(_ run: CheckRun, _ commit: UInt64, _ problem: String) {
-    run.report(.history, "what the history tells of commit \(commit) is not whole: \(problem)")
+    run.report(.history, "the history of commit \(commit) is incomplete: \(problem)")
   }
 }

@@ -8,18 +8,21 @@ import KVCloneModel
 import KVCloneRecords
 
 extension ObjectStore {
-  /// Looks for damage everywhere: every page of the file, every record, both sides of every relationship, every list, the
-  /// counts of large values, every index entry, the counters, the history and the model.
+  /// Checks the integrity of the open store: all pages, records, links, lists, counts, index entries, counters, the
+  /// history and the model.
   ///
-  /// It reads one consistent state; writers go on meanwhile, of this process and others. It takes time linear in the store's
-  /// size. Memory: 8 MiB of pages, two bits a page of the file, 12 bytes a large value (24 where snapshots need it too), and what the damages
-  /// need. It reads the file without mapping it, so no damage can make it crash, and does not stop at any, but tells all of it, up to
-  /// ``CheckOptions/maximumIssues``. A read that the system refused is told too, also where the next one
-  /// succeeded.
+  /// The check reads one snapshot. Readers and writers of this and other processes continue. The duration is linear in
+  /// the size of the store. Memory use is 8 MiB of pages, 2 bits per page of the file, 12 bytes per blob (24 if
+  /// snapshots need it too), and the issues. The file is read without mapping it, so corruption cannot crash the
+  /// process. The check continues after an issue and reports up to ``CheckOptions/maximumIssues``. A failed read is
+  /// reported even if a later read succeeds.
   ///
-  /// What breaks a rule of the model (a required value that is nil) is no damage: commits look after that.
+  /// A violation of a model rule, such as a nil value of a required attribute, is not an issue. Commits check these
+  /// rules.
   ///
-  /// - Throws: what keeps the file from being read at all: `closed`, `forked`, `readersFull`, `io`. Never `damaged`.
+  /// - Parameter options: what is read, and when the check stops.
+  /// - Returns: the issues and the number of objects and pages.
+  /// - Throws: errors that prevent reading the file: `closed`, `forked`, `readersFull`, `io`. Never `corrupted`.
   public func check(_ options: CheckOptions = CheckOptions()) throws(StoreError) -> CheckReport {
     try check(options, PageRefusals())
   }
@@ -39,18 +42,18 @@ extension ObjectStore {
     return run
   }
 
-  /// Looks for damage in a store that is not open, and perhaps cannot be opened any more: see
-  /// ``check(_:)``.
+  /// Checks the integrity of a store that is not open, even if it can no longer be opened; see ``check(_:)``.
   ///
-  /// Where no other process writes the store, its file is only read. Where one does so all the while, the check either opens the
-  /// store, or, if that is not safe, keeps writers out.
+  /// Without a writer in another process, the file is only read. With a permanent writer, the check opens the store,
+  /// or, if that is unsafe, blocks writers.
   ///
   /// - Parameters:
-  ///   - path: the store's directory.
-  ///   - options: how to check.
-  /// - Throws: `noStore`, `notAStore` (a sound file of LMDB, but none of ours; a link, or files of other owners or modes),
-  ///   `newerFormat`, `olderFormat`, `alreadyOpen` (in this process: use the open store's own method), `busy`, `io`. Never
-  ///   `damaged`.
+  ///   - path: the directory of the store.
+  ///   - options: what is read, and when the check stops.
+  /// - Returns: the issues and the number of objects and pages.
+  /// - Throws: `storeNotFound`; `invalidStore` (an intact LMDB file of another program, a link, or files with other
+  ///   owners or modes); `newerFormat`; `olderFormat`; `alreadyOpen` (in this process; use ``check(_:)`` of the open
+  ///   store); `busy`; `io`. Never `corrupted`.
   public static func check(at path: String, options: CheckOptions = CheckOptions()) throws(StoreError) -> CheckReport {
     // What one attempt was refused, the next one's report tells as well.
     let refusals = PageRefusals()
@@ -141,14 +144,14 @@ extension ObjectStore {
   /// What a file says of itself.
   static func readFormat(_ engine: PageFileEngine, _ path: String) throws(StoreError) -> FormatRecord {
     guard let metadata = try engine.openTables([.metadata], create: false).first else {
-      throw StoreError(.invalidStore, "\(path) is no store of this library")
+      throw StoreError(.invalidStore, "\(path) is not a store of this library")
     }
     let storage = StorageTransaction(try engine.beginReading())
     guard let format = try Metadata.format(storage, metadata) else {
       // Lost from a store of ours, if there is anything else that only such a store has.
       let kind: StoreError.Kind =
         try Metadata.counter(storage, metadata, MetadataKey.catalog) == 0 ? .invalidStore : .corrupted
-      throw StoreError(kind, "\(path) is an LMDB file, but no store of this library")
+      throw StoreError(kind, "\(path) is an LMDB file, but not a store of this library")
     }
     try format.requireReadable(at: path)
     return format

@@ -12,7 +12,7 @@ extension ObjectStore {
       guard file.isStillCurrent else { continue }
       return try refuseDamage(map, path)
     }
-    throw StoreError(.busy, "the store at \(path) is being written while its pages are to be verified; try again")
+    throw StoreError(.busy, "the pages of the store at \(path) cannot be verified while it is being written; try again")
   }
 
   private static func file(at path: String, _ timeout: Duration) throws(LMDBError) -> PageFile? {
@@ -35,10 +35,11 @@ extension ObjectStore {
   private static func refuseDamage(_ map: PageMap, _ path: String) throws(StoreError) {
     let findings = map.findings.filter { !$0.problem.isHarmless }
     guard let first = findings.first else { return }
-    let more = findings.count > 1 ? ", and \(findings.count - 1) more are" : ""
+    let more = findings.count > 1 ? " (and \(findings.count - 1) more)" : ""
     throw StoreError(
       .corrupted,
-      "page \(first.page) of the store at \(path) is damaged\(more): \(first.problem.message); run `check` to see the "
-        + "extent, then restore a backup or salvage what is readable")
+      "page \(first.page)\(more) of the store at \(path) is corrupted: \(first.problem.message); run `check` to see "
+        + "the "
+        + "extent, then restore a backup or salvage the readable objects")
   }
 }

@@ -5,12 +5,12 @@ import KVCloneRecords
 extension Session {
   borrowing func checkBlobs(_ run: CheckRun) throws(StoreError) {
     var last: UInt64 = 0
-    try run.reading("the large values' descriptions") { () throws(StoreError) in
+    try run.reading("the blob entries") { () throws(StoreError) in
       try forEachEntry(schema.tables.blobinfo) { (key, _) throws(StoreError) in
         guard let serial = try? NumberKey.blobSerial(copy key), serial > 0 else {
           run.report(
             .malformedKey, page: run.page(schema.tables.blobinfo, key),
-            "the table of large values has a key that is no serial")
+            "the table of blob entries has a malformed key")
           return !run.isFull
         }
         last = serial
@@ -20,12 +20,12 @@ extension Session {
     }
     if !run.lost.any(schema.tables.blobinfo) {
       for serial in run.staged.keys.sorted() {
-        run.report(.metadata, "an upload of large value \(serial) is noted, which is not pending")
+        run.report(.metadata, "a staged upload of blob \(serial) is recorded, but the blob is not pending")
       }
     }
-    try run.reading("the large values") { () throws(StoreError) in
+    try run.reading("the blobs") { () throws(StoreError) in
       last = max(last, try checkChunks(run))
-      try checkCounter(MetadataKey.blobSerial, above: last, "large values", run)
+      try checkCounter(MetadataKey.blobSerial, above: last, "blobs", run)
     }
   }
 
@@ -54,9 +54,9 @@ extension Session {
       if info.state == .pending {
         let stager = run.staged.removeValue(forKey: serial)
         if found > 0 {
-          run.report(.blobCount, "\(found) objects have large value \(serial), which is pending")
+          run.report(.blobCount, "\(found) objects reference blob \(serial), which is still pending")
         } else if stager != UInt64(info.stager), stager != nil || !run.lost.any(schema.tables.metadata) {
-          run.report(.orphanBlob, "large value \(serial) is pending, and no upload has it under way")
+          run.report(.orphanBlob, "blob \(serial) is pending without a staged upload")
         }
         return
       } else {
@@ -66,8 +66,8 @@ extension Session {
           run.report(
             found == 0 ? .orphanBlob : .blobCount, isDerived: true,
             found == 0
-              ? "no object has large value \(serial)"
-              : "\(found) objects have large value \(serial), and \(counted) are counted")
+              ? "no object references blob \(serial)"
+              : "\(found) objects reference blob \(serial), and its reference count is \(counted)")
         }
       }
     } catch {
@@ -84,7 +84,7 @@ extension Session {
       guard let serial = try? NumberKey.blobSerial(copy key), serial > 0 else {
         run.report(
           .malformedKey, page: run.page(schema.tables.blobinfo, key),
-          "the table of large values has a key that is no serial")
+          "the table of blob entries has a malformed key")
         return !run.isFull
       }
       try checkBytes(of: serial, run)
@@ -110,7 +110,7 @@ extension Session {
       guard let serial = try? NumberKey.numberAndPart(copy key).number, serial > 0 else {
         run.report(
           .malformedKey, page: run.page(schema.tables.blobs, key),
-          "the table of large values' pieces has a key of a wrong form")
+          "the table of blob chunks has a malformed key")
         return !run.isFull
       }
       if serial == last { return true }
@@ -118,7 +118,7 @@ extension Session {
       let info = ShortKey.blobInfo(serial).array
       let isKnown = run.lost.contains(schema.tables.blobinfo, info) || run.lost.any(schema.tables.preimages)
       if !isKnown, run.retained.count(serial) == 0, try !has(schema.tables.blobinfo, info) {
-        run.report(.orphanBlob, isDerived: true, "there are pieces of large value \(serial), and no description of it")
+        run.report(.orphanBlob, isDerived: true, "chunks of blob \(serial) exist without an entry of the blob")
       }
       return !run.isFull
     }

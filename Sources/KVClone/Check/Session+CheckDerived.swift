@@ -20,7 +20,7 @@ extension Session {
         if isExact, try storedValue(attribute, id, view) != value {
           run.report(
             .derivedMismatch, id, entity, property: attribute.path, page: run.page(id),
-            "\(attribute.path) is not what it is derived from")
+            "\(attribute.path) differs from the value that its sources yield")
         }
       } catch {
         // What it is derived from is missing or damaged: told there.

@@ -39,7 +39,7 @@ extension Session {
     else { return }
     run.report(
       .history, object: schema.rootName(of: id), page: run.page(table, key),
-      "the store remembers what \(schema.rootName(of: id)) was cloned from, but there is no such object")
+      "the provenance entry of \(schema.rootName(of: id)) has no object")
   }
 
   /// Whether a table has an object. One of a removed entity is there for as long as a snapshot shows it, though the model has
@@ -59,11 +59,11 @@ extension Session {
     if !operation.hasReadableResult {
       run.report(
         .history, page: run.page(table, key),
-        "an entry of the table operations: the result of an operation, which is JSON, cannot be read")
+        "an entry of the table operations: the JSON of its result cannot be read")
     } else if let commit = run.commit, operation.commit > commit {
       run.report(
         .history, page: run.page(table, key),
-        "an entry of the table operations: commit \(operation.commit) is to have done it, and there were only \(commit)"
+        "an entry of the table operations: its commit is \(operation.commit), but the last commit is \(commit)"
       )
     }
   }
@@ -92,7 +92,7 @@ extension Session {
 
   /// All that can be said of objects whose model cannot be read: whether their bytes are those that were stored.
   borrowing func checkSums(_ run: CheckRun) throws(StoreError) {
-    try run.reading("the large values") { () throws(StoreError) in try checkUnowned(run) }
+    try run.reading("the blobs") { () throws(StoreError) in try checkUnowned(run) }
     let fixed: [TableCode] = [.links, .indexes] + (run.options.readData ? [.blobs] : [])
     for code in run.storedTables where code.rootCode != nil || fixed.contains(code) {
       let table = StorageTable(code: code, handle: 0)

@@ -54,7 +54,7 @@ extension Session {
             switch index {
             case .constraint(let name):
               run.report(
-                .missingIndexEntry, id, entity, property: name, "it has no entry in the index of its constraint")
+                .missingIndexEntry, id, entity, property: name, "it has no entry in the index of the constraint")
             case .fetchIndex(let name):
               run.report(.missingIndexEntry, id, entity, property: name, "it has no entry in the fetch index \(name)")
             }
@@ -88,13 +88,13 @@ extension Session {
     guard let id = try? IndexKey.objectID(of: copy key), let indexID = try? IndexKey.indexID(of: copy key) else {
       return run.report(
         .malformedKey, page: run.page(schema.tables.indexes, key), isDerived: true,
-        "an index has a key of a wrong form")
+        "an index has a malformed key")
     }
     if run.isUnreadable(id) { return }
     guard let view = try record(id) else {
       return run.report(
         .staleIndexEntry, object: schema.rootName(of: id), page: run.page(schema.tables.indexes, key),
-        "an index has an entry of it, and there is no such object")
+        "an index has an entry for it, but the object does not exist")
     }
     let entity = try schema.entity(of: view, id: id)
     if let index = entity.fetchIndexes.first(where: { $0.indexID == indexID }) {
@@ -103,7 +103,7 @@ extension Session {
     guard let constraint = entity.constraints.first(where: { $0.indexID == indexID }) else {
       return run.report(
         .staleIndexEntry, id, entity, page: run.page(schema.tables.indexes, key),
-        "index \(indexID) has an entry of it, and it has no such index")
+        "index \(indexID) has an entry for it, but its entity does not have this index")
     }
     if !Self.isIntact(key, value) {
       return run.report(
@@ -120,7 +120,7 @@ extension Session {
     guard let builder = constraint.builder(for: values), Self.values(of: key, are: builder.bytes) else {
       return run.report(
         .staleIndexEntry, id, entity, property: constraint.name, page: run.page(schema.tables.indexes, key),
-        "an index has an entry of it for values that it has not")
+        "an index has an entry for values that it does not have")
     }
     guard let other = walk.earlier(builder, values, id) else { return }
     // Long texts are cut in keys, so the values themselves decide.
@@ -132,7 +132,7 @@ extension Session {
     let name = run.isUnreadable(other) ? schema.rootName(of: other) : try name(of: other)
     run.report(
       .duplicateValues, id, entity, property: constraint.name,
-      "\(name) has the same values, which have to be unique")
+      "\(name) has the same values, which must be unique")
   }
 
   /// An entry of a fetch index, in which any number of objects may have the same values.
@@ -155,7 +155,7 @@ extension Session {
     if !Self.values(of: key, are: expected) {
       run.report(
         .staleIndexEntry, id, entity, property: index.name, page: run.page(schema.tables.indexes, key),
-        "the fetch index \(index.name) has an entry of it for values that it has not")
+        "the fetch index \(index.name) has an entry for values that it does not have")
     }
   }
 

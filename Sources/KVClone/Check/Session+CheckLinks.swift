@@ -87,19 +87,20 @@ extension Session {
     guard other.isKind(of: relationship.destinationCode) else {
       return run.report(
         .wrongDestination, id, entity, property: relationship.name,
-        "its member \(other.name)/\(member.serial) is no \(relationship.description.destinationEntityName)")
+        "its member \(other.name)/\(member.serial) is not of the entity "
+          + "\(relationship.description.destinationEntityName)")
     }
     if relationship.hasInverse {
       guard let inverse = other.inverse(of: relationship) else { return }
       if try has(id, member, inverse, view, other, run) { return }
       run.report(
         .oneSidedLink, id, entity, property: relationship.name,
-        "\(other.name)/\(member.serial) is a member, and does not have it in \(inverse.name)")
+        "\(other.name)/\(member.serial) is a member, but its \(inverse.name) does not contain it")
     } else {
       if try contains(id, address(member, relationship.inverseCode), run) { return }
       run.report(
         .oneSidedLink, id, entity, property: relationship.name, isDerived: true,
-        "\(other.name)/\(member.serial) is a member, and is not noted to be referred to by it")
+        "\(other.name)/\(member.serial) is a member, but has no back reference to it")
     }
   }
 

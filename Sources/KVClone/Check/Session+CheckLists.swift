@@ -6,7 +6,7 @@ extension Session {
   borrowing func checkLists(_ run: CheckRun) throws(StoreError) {
     try forEachStoredList(malformed: { (key) throws(StoreError) in
       run.report(
-        .malformedKey, page: run.page(schema.tables.links, key), "the table of lists has a key of a wrong form")
+        .malformedKey, page: run.page(schema.tables.links, key), "the table of lists has a malformed key")
     }) { (list) throws(StoreError) in
       try checkStoredList(list, run)
       return !run.isFull
@@ -41,7 +41,7 @@ extension Session {
     guard let view = try record(owner) else {
       return run.report(
         .orphanList, object: schema.rootName(of: owner), property: run.propertyNames[list.relationship],
-        isDerived: run.isReferrers(list.relationship), "there is a list of it, and no such object")
+        isDerived: run.isReferrers(list.relationship), "a list of it exists, but the object does not")
     }
     let entity = try schema.entity(of: view, id: owner)
     if let index = entity.relationshipIndexByCode[list.relationship] {
@@ -54,7 +54,7 @@ extension Session {
     }
     run.report(
       .orphanList, owner, entity, property: run.propertyNames[list.relationship],
-      isDerived: run.isReferrers(list.relationship), "there are pieces of a list that its record does not have")
+      isDerived: run.isReferrers(list.relationship), "chunks of a list exist that its record does not reference")
   }
 
   /// A list of a relationship that the model has no more, of an object that only snapshots show. What its head says stands in a record
@@ -106,7 +106,7 @@ extension Session {
     guard let view = try record(referrer) else {
       return run.report(
         .danglingLink, list.owner, entity, property: property, isDerived: true,
-        "it is noted that \(schema.rootName(of: referrer)) refers to it, and there is no such object")
+        "it has a back reference to \(schema.rootName(of: referrer)), which does not exist")
     }
     let other = try schema.entity(of: view, id: referrer)
     if let relationship = other.relationship(referrerCode: list.relationship),
@@ -116,6 +116,6 @@ extension Session {
     }
     run.report(
       .oneSidedLink, list.owner, entity, property: property, isDerived: true,
-      "it is noted that \(other.name)/\(referrer.serial) refers to it, which it does not")
+      "it has a back reference to \(other.name)/\(referrer.serial), which does not reference it")
   }
 }

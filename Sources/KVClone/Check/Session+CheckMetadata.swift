@@ -19,7 +19,7 @@ extension Session {
       if run.damages.count == before { run.report(.metadata, error.message) }
     }
     for name in [MetadataKey.format, MetadataKey.commitCounter] {
-      if try !has(table, MetadataKey.bytes(name)) { run.report(.metadata, "the metadata lacks \(name)") }
+      if try !has(table, MetadataKey.bytes(name)) { run.report(.metadata, "the metadata entry \(name) is missing") }
     }
     run.commit = try? Metadata.get(storage, table, MetadataKey.commitCounter, as: CounterValue.self)?.value
     run.checksDerived = hasDerivedValues()
@@ -37,7 +37,7 @@ extension Session {
       case MetadataKey.format:
         let format = try FormatRecord(stored: copy value)
         if let expected = run.expectedUUID, format.storeUUID != expected {
-          run.report(.metadata, "the store's UUID is not the one it was opened with")
+          run.report(.metadata, "the UUID of the store differs from its UUID at opening")
         }
       case MetadataKey.commitCounter, MetadataKey.epoch, MetadataKey.blobSerial, MetadataKey.catalog,
         MetadataKey.history:
@@ -47,16 +47,16 @@ extension Session {
       case _ where name.hasPrefix(StagingKey.prefix):
         let stager = try CounterValue(stored: copy value, seed: seed).value
         guard let serial = StagingKey.blobSerial(key), 1...UInt64(UInt16.max) ~= stager else {
-          return run.report(.metadata, page: page(), "\(name) is no upload's")
+          return run.report(.metadata, page: page(), "\(name) does not belong to a staged upload")
         }
         run.staged[serial] = stager
       case _ where name.hasPrefix("layout-"):
         let layout = try RecordLayout(stored: copy value, seed: seed)
         if MetadataKey.layout(layout.id) != name {
-          run.report(.layout, page: page(), "\(name) describes another layout")
+          run.report(.layout, page: page(), "\(name) describes a different layout")
         } else if let known = schema.layout(id: layout.id), known != layout {
           run.report(
-            .layout, page: page(), "\(name) is not what it was when the store was opened, and layouts never change")
+            .layout, page: page(), "\(name) changed since the store was opened, but layouts are immutable")
         }
       default:
         _ = try ValueEnvelope.payload(of: copy value, seed: seed)
@@ -72,7 +72,8 @@ extension Session {
     for attribute in entity.attributes where attribute.code != 0 {
       kinds[attribute.code] = FieldKind(storing: attribute.description.type)
       if attribute.field == nil, !entity.isAbstract {
-        run.report(.layout, property: attribute.path, "the record layout of \(entity.name) lacks \(attribute.path)")
+        run.report(.layout, property: attribute.path, "\(attribute.path) is missing in the record layout of "
+          + "\(entity.name)")
       }
     }
     for relationship in entity.relationships { kinds[relationship.code] = relationship.isToMany ? .toMany : .toOne }
@@ -81,11 +82,11 @@ extension Session {
       let isSound = layout.fields.allSatisfy { (kinds[$0.propertyCode] ?? $0.kind) == $0.kind }
       if isSound { continue }
       run.badLayouts.insert(id)
-      run.report(.layout, "record layout \(id) of \(entity.name) has fields of other types than the model")
+      run.report(.layout, "the field types of record layout \(id) of \(entity.name) differ from the model")
     }
     guard !entity.isAbstract else { return }
     if entity.layout.entityCode != entity.code || entity.layout.id != schema.codes.layouts[entity.name] {
-      run.report(.layout, "the record layout of \(entity.name) is another entity's")
+      run.report(.layout, "the record layout of \(entity.name) belongs to another entity")
     }
   }
 
@@ -101,7 +102,7 @@ extension Session {
       return
     }
     if next <= last {
-      run.report(.counter, "the next serial of \(what) is \(next), and serial \(last) exists already")
+      run.report(.counter, "the next serial number of \(what) is \(next), but \(last) already exists")
     }
   }
 }

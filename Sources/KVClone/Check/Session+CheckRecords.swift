@@ -12,7 +12,7 @@ extension Session {
         try forEachEntry(table) { (key, value) throws(StoreError) in
           guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
             run.report(
-              .malformedKey, page: run.page(table, key), "the table of \(name) has a key that is no id of it")
+              .malformedKey, page: run.page(table, key), "the table of \(name) has a malformed key")
             return !run.isFull
           }
           run.objectCount += 1
@@ -33,7 +33,7 @@ extension Session {
         try forEachEntry(table) { (key, value) throws(StoreError) in
           guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
             run.report(
-              .malformedKey, page: run.page(table, key), "the table of a removed entity has a key that is no id of it")
+              .malformedKey, page: run.page(table, key), "the table of a removed entity has a malformed key")
             return !run.isFull
           }
           do throws(StoreError) {
@@ -73,10 +73,10 @@ extension Session {
     _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
   ) throws(StoreError) {
     if entity.isAbstract {
-      run.report(.abstractEntity, id, entity, "it is of \(entity.name) itself, which is abstract")
+      run.report(.abstractEntity, id, entity, "its entity \(entity.name) is abstract")
     }
     if let commit = run.commit, view.commit > commit {
-      run.report(.counter, id, entity, "commit \(view.commit) wrote it, and the last commit was \(commit)")
+      run.report(.counter, id, entity, "it was written by commit \(view.commit), but the last commit is \(commit)")
     }
     for field in 0..<view.layout.fieldCount {
       switch view.layout.kind(field) {
@@ -101,7 +101,7 @@ extension Session {
       }
       let view = try RecordView(copy value, layout: layout, seed: ValueEnvelope.seed(object: id))
       guard let entity = schema.entity(code: view.layout.entityCode), entity.rootCode == id.rootCode else {
-        return "it is of an entity that the model does not have, or that lives elsewhere"
+        return "its entity is not in the model, or has another table"
       }
       return nil
     } catch {
@@ -121,13 +121,13 @@ extension Session {
         kind.isVariable
         ? view.variableBytes(field).byteCount == 0 && !view.isBlob(field)
         : (0..<kind.width).allSatisfy { bytes.unsafeLoad(fromByteOffset: offset + $0, as: UInt8.self) == 0 }
-      if !isEmpty { run.report(.value, id, entity, property: name, "it is nil, and has a value nevertheless") }
+      if !isEmpty { run.report(.value, id, entity, property: name, "it is nil, but has a value") }
       return
     }
     switch kind {
     case .boolean:
       if bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self) > 1 {
-        run.report(.value, id, entity, property: name, "it is a Boolean that is neither true nor false")
+        run.report(.value, id, entity, property: name, "its Boolean is neither true nor false")
       }
     case .string, .uri:
       if (try? view.string(field)) == nil {
@@ -145,12 +145,12 @@ extension Session {
   ) throws(StoreError) {
     do throws(StoreError) {
       guard let info = try storage.blobInfo(blobTables, blob.id) else {
-        return run.report(.missingBlob, id, entity, property: property, "its large value \(blob.id) does not exist")
+        return run.report(.missingBlob, id, entity, property: property, "its blob \(blob.id) does not exist")
       }
       if info.byteCount != blob.byteCount || info.state != .complete {
         run.report(
           .missingBlob, id, entity, property: property,
-          "its large value \(blob.id) is another one, or was never completed")
+          "its blob \(blob.id) differs in length, or was never completed")
       }
     } catch {
       // Told with the blobs.
@@ -179,11 +179,11 @@ extension Session {
     let ids = view.inlineIDs(field)
     if isOrdered {
       for position in 1..<max(1, ids.count) where (ids.firstIndex(of: ids[position]) ?? position) < position {
-        run.reportList(list, entity, ListProblem("a member is in it twice"))
+        run.reportList(list, entity, ListProblem("a member occurs twice"))
       }
     } else if !ids.isStrictlyAscending {
       run.reportList(
-        list, entity, ListProblem("its members are not in the order of their ids, or one is in it twice"))
+        list, entity, ListProblem("its members are not sorted by id, or one occurs twice"))
     }
   }
 

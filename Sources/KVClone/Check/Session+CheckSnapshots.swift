@@ -26,7 +26,7 @@ extension Session {
       }
     }
     shown.sort()
-    if shown.hasSameEpochs { run.report(.snapshot, "two snapshots are of the same epoch") }
+    if shown.hasSameEpochs { run.report(.snapshot, "two snapshots have the same epoch") }
     let tellsAll = !run.lost.any(snapshots) && !run.lost.any(schema.tables.metadata)
     if tellsAll { checkYoungest(youngest?.name, run) }
     // Which previous states are needed, only all snapshots together tell.
@@ -39,19 +39,19 @@ extension Session {
   private borrowing func checkSnapshot(_ name: String, _ snapshot: SnapshotValue, _ run: CheckRun, page: Int?) {
     func report(_ what: String) { run.report(.snapshot, page: page, "the snapshot \(name) \(what)") }
     if let commit = run.commit, snapshot.commit > commit {
-      report("shows commit \(snapshot.commit), and there were only \(commit)")
+      report("shows commit \(snapshot.commit), but the last commit is \(commit)")
     }
     if let epoch = try? counter(MetadataKey.epoch), snapshot.epoch == 0 || snapshot.epoch > epoch {
-      report("is of epoch \(snapshot.epoch), and there were only \(epoch)")
+      report("has epoch \(snapshot.epoch), but the last epoch is \(epoch)")
     }
     for watermark in snapshot.watermarks {
       let stored = try? Metadata.serial(storage, schema.tables.metadata, rootCode: watermark.rootCode)
       if let stored, watermark.nextSerial > max(1, stored) {
-        report("shows serials that no object was given yet")
+        report("shows serial numbers that are not allocated yet")
       }
     }
     if let blobs = try? counter(MetadataKey.blobSerial), snapshot.nextBlobSerial > max(1, blobs) {
-      report("shows serials that no large value was given yet")
+      report("shows blob serial numbers that are not allocated yet")
     }
   }
 
@@ -67,7 +67,7 @@ extension Session {
     }
     if named != name {
       run.report(
-        .snapshot, "the metadata does not name the youngest snapshot, so that writers do not save what it shows")
+        .snapshot, "the metadata does not name the latest snapshot, so writers do not record its preimages")
     }
   }
 
@@ -109,11 +109,11 @@ extension Session {
         if let shown {
           let need = shown.need(code, unsafePointers(copy saved), after: earlier, upTo: epoch)
           if need == .none {
-            run.report(.snapshot, page: run.page(table, key), "a previous state is saved that no snapshot needs")
+            run.report(.snapshot, page: run.page(table, key), "a preimage exists that no snapshot needs")
           } else if need == .unseen, knowsLists || code != .links {
             run.report(
               .snapshot, page: run.page(table, key),
-              "a previous state is saved of a key that no snapshot sees; it takes room until the snapshots are deleted")
+              "a preimage exists for a key that no snapshot shows; it uses disk space until the snapshots are deleted")
           }
         }
         if code == .blobInfo, view.isPresent {
@@ -130,8 +130,8 @@ extension Session {
     if isReadable, !run.isFull, !run.lost.any(table), listed != found {
       run.report(
         .snapshot,
-        "\(found.count) previous states are saved, and \(listed.count) or others are listed; deleting snapshots "
-          + "would leave some, or take what is needed")
+        "\(found.count) preimages are stored, but the list has \(listed.count) or different ones; deleting snapshots "
+          + "would keep some of them, or delete preimages that are still needed")
     }
   }
 
