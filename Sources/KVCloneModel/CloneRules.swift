@@ -1,7 +1,19 @@
+/// What a deep clone does with a relationship.
+///
+/// The rule overrides what follows from the inverse: an owned object is cloned, a shared one is referenced (R5 to R7).
+public enum CloneRule: String, Sendable, Hashable, Codable, CaseIterable {
+  /// Clones the targets too.
+  case follow
+  /// Links the clone to the same targets.
+  case reference
+  /// Leaves the relationship empty on the clone.
+  case skip
+}
+
 /// What a deep clone does with an attribute, strongest rule first: exclude, follow, rebuild, copy (R15 to R18).
-public struct AttributeCloneRule: Sendable, Hashable {
+package struct AttributeCloneRule: Sendable, Hashable {
   /// A fresh value.
-  public enum Rebuild: String, Sendable, Hashable {
+  package enum Rebuild: String, Sendable, Hashable {
     /// A new UUID for each clone.
     case uuid
     /// The time of the clone operation.
@@ -9,7 +21,7 @@ public struct AttributeCloneRule: Sendable, Hashable {
   }
 
   /// What to do without a parent to follow.
-  public enum WithoutParent: Sendable, Hashable {
+  package enum WithoutParent: Sendable, Hashable {
     /// The value is copied, or rebuilt where that is asked for too.
     case keep
     /// The default value, else nil.
@@ -21,19 +33,19 @@ public struct AttributeCloneRule: Sendable, Hashable {
   }
 
   /// Whether the clone gets the default value, else nil.
-  public var isExcluded: Bool
+  package var isExcluded: Bool
   /// The fresh value that is asked for, where the attribute's type can have it.
-  public var rebuild: Rebuild?
+  package var rebuild: Rebuild?
   /// The name of the attribute whose value is taken from the discovery parent's clone.
-  public var followParent: String?
+  package var followParent: String?
   /// What to do without a parent to follow.
-  public var withoutParent: WithoutParent
+  package var withoutParent: WithoutParent
 
   /// Whether the value is simply copied.
-  public var isCopied: Bool { !isExcluded && rebuild == nil && followParent == nil }
+  package var isCopied: Bool { !isExcluded && rebuild == nil && followParent == nil }
 
   /// Makes a rule.
-  public init(
+  package init(
     isExcluded: Bool = false, rebuild: Rebuild? = nil, followParent: String? = nil,
     withoutParent: WithoutParent = .absent
   ) {
@@ -45,24 +57,14 @@ public struct AttributeCloneRule: Sendable, Hashable {
 }
 
 /// What a deep clone does with a relationship before its inverse is asked (R5, R7).
-public struct RelationshipCloneRule: Sendable, Hashable {
-  /// An answer that wins over what the inverse says.
-  public enum Override: String, Sendable, Hashable, Codable, CaseIterable {
-    /// The targets are cloned too.
-    case follow
-    /// The targets are shared.
-    case reference
-    /// The relationship is left empty.
-    case skip
-  }
-
+package struct RelationshipCloneRule: Sendable, Hashable {
   /// Whether the clone's relationship is left empty, which is stronger than ``override``.
-  public var isExcluded: Bool
+  package var isExcluded: Bool
   /// The answer that the model gives instead of the inverse.
-  public var override: Override?
+  package var override: CloneRule?
 
   /// Makes a rule.
-  public init(isExcluded: Bool = false, override: Override? = nil) {
+  package init(isExcluded: Bool = false, override: CloneRule? = nil) {
     self.isExcluded = isExcluded
     self.override = override
   }
@@ -71,7 +73,7 @@ public struct RelationshipCloneRule: Sendable, Hashable {
 extension AttributeDescription {
   /// The attribute's rule by its `userInfo`. On an inherited attribute, ask the one that
   /// ``ManagedObjectModel/attributes(of:)`` gives, whose annotations are merged (R22).
-  public func cloneRule(_ keys: CloneUserInfoKeys = .standard) -> AttributeCloneRule {
+  package func cloneRule(_ keys: CloneUserInfoKeys = .standard) -> AttributeCloneRule {
     let withoutParent: AttributeCloneRule.WithoutParent =
       switch userInfo[keys.withoutParent] {
       case "keep": .keep
@@ -97,9 +99,9 @@ extension AttributeDescription {
 
 extension RelationshipDescription {
   /// The relationship's rule by its `userInfo`; an override that does not exist is none, and an error at validation.
-  public func cloneRule(_ keys: CloneUserInfoKeys = .standard) -> RelationshipCloneRule {
+  package func cloneRule(_ keys: CloneUserInfoKeys = .standard) -> RelationshipCloneRule {
     RelationshipCloneRule(
       isExcluded: userInfo[keys.exclude] != nil,
-      override: userInfo[keys.clone].flatMap(RelationshipCloneRule.Override.init(rawValue:)))
+      override: userInfo[keys.clone].flatMap(RelationshipCloneRule.init(rawValue:)))
   }
 }

@@ -27,7 +27,7 @@ public struct CloneUserInfoKeys: Sendable, Hashable, Codable {
   }
 
   /// The first key that has two roles, which makes the keys unusable.
-  public var duplicate: String? {
+  package var duplicate: String? {
     var seen: Set<String> = []
     return [exclude, rebuild, followParent, withoutParent, clone].first { !seen.insert($0).inserted }
   }

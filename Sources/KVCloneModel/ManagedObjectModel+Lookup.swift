@@ -29,7 +29,7 @@ extension ManagedObjectModel {
   }
 
   /// The name of the entity at the top of an entity's chain, its own for a root; nil for an unknown entity.
-  public func rootEntity(of name: String) -> String? {
+  package func rootEntity(of name: String) -> String? {
     guard let position = index.positions[name] else { return nil }
     return entities[index.superentities[position].last ?? position].name
   }

@@ -141,7 +141,7 @@ struct CompiledModelTests {
     let file = folder.path + "/M.mom"
     try Data(ModelArchiveWriter.bytes(model, Options(isXML: isXML))).write(to: URL(fileURLWithPath: file))
     let error = #expect(throws: ModelFileError.self) { try ManagedObjectModel.load(contentsOf: file) }
-    #expect(error?.kind == .unsupportedArchive && error?.entity == .Place && error?.property == .at)
+    #expect(error?.kind == .unsupportedArchive && error?.entity == "Place" && error?.property == "at")
     #expect(error?.description.contains("composite") == true && error?.description.contains(".xcdatamodeld") == true)
   }
 

@@ -75,8 +75,8 @@ struct TypedCloneTests {
     options.setRule(nil, for: \Item.Fields.tags)
     #expect(options.rules.isEmpty)
     try notebook.store.read { tx in
-      #expect(try tx.object(bare).items.count == 0)
-      #expect(try tx.members(tx.object(untagged).items).allSatisfy { $0.tags.count == 0 })
+      let (note, items) = (try tx.object(bare), try tx.members(tx.object(untagged).items))
+      #expect(note.items.count == 0 && items.count == 2 && items.allSatisfy { $0.tags.count == 0 })
     }
     try checked(notebook.store)
   }
@@ -128,8 +128,8 @@ struct TypedCloneTests {
     let now = try notebook.store.clone(note)
     let then = try notebook.store.clone(note.objectID, from: snapshot)
     try notebook.store.read { tx in
-      #expect(try tx.object(now).items.count == 1)
-      #expect(try tx.object(then).items.count == 2)
+      let (now, then) = (try tx.object(now), try tx.object(then))
+      #expect(now.items.count == 1 && then.items.count == 2)
     }
     let error = #expect(throws: CloneError.self) { try notebook.store.clone(Note(title: "new")) }
     #expect(error?.kind == .objectNotFound)

@@ -108,11 +108,11 @@ enum FlippedBitFaults: FaultClass {
     _ found: Examination, _ sound: Examination, _ names: [String], _ kind: Kind, isRead: Bool, mayMiss: Bool
   ) -> String? {
     guard case .found = found.checking else { return "check did not come to its end: \(found.checking)" }
-    guard let damage = found.issues.first else { return "check found nothing" }
+    guard let damage = found.damages.first else { return "check found nothing" }
     func isNamed(_ object: String?) -> Bool { names.contains { object?.hasSuffix($0) == true } }
     // With another key, a page is out of order, and all that it had is lost with it.
     let isPageLost = kind.isOfKeys && damage.kind == "page"
-    if !names.isEmpty, !isPageLost, !found.issues.contains(where: { isNamed($0.object) }) {
+    if !names.isEmpty, !isPageLost, !found.damages.contains(where: { isNamed($0.object) }) {
       return "check named \(damage.object ?? "no object") instead of \(names[0]): \(damage.kind), \(damage.message)"
     }
     if let message = found.untypedError { return "an error without a type: \(message)" }

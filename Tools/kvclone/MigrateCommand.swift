@@ -128,7 +128,7 @@ struct MigrateCommand: ToolCommand {
         for note in step.notes { try output.paragraph("  \(note)") }
       }
       if !plan.steps.isEmpty, plan.isPossible {
-        try output.paragraph("writes \(Text.bytes(plan.byteCount)), in about \(Text.seconds(plan.seconds))")
+        try output.paragraph("writes \(Text.bytes(plan.byteCount)), in about \(Text.seconds(plan.estimatedDuration.inSeconds))")
       }
       try output.reasons(plan.errors, count: plan.errorCount)
       try output.flush()
@@ -278,7 +278,7 @@ extension JSONWriter {
     }
     endArray()
     member("bytes", plan.byteCount)
-    member("seconds", plan.seconds)
+    member("seconds", plan.estimatedDuration.inSeconds)
     if let report = plan.report {
       member("rewritten", report.rewrittenCount)
       member("moved", report.movedCount)

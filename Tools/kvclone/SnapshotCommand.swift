@@ -81,8 +81,8 @@ struct SnapshotCommand: ParsableCommand {
       }
       let rows = found.map { info, retained in
         [
-          info.name, Self.time(info.created), "\(info.objectCount)", Text.bytes(retained),
-          info.holds.joined(separator: ","), info.expires.map(Self.time) ?? "",
+          info.name, Self.time(info.createdAt), "\(info.objectCount)", Text.bytes(retained),
+          info.holds.joined(separator: ","), info.expiresAt.map(Self.time) ?? "",
         ]
       }
       if !rows.isEmpty {
@@ -227,7 +227,7 @@ extension JSONWriter {
     beginObject()
     member("name", info.name)
     key("created")
-    AttributeJSON.write(.date(info.created), to: &self)
+    AttributeJSON.write(.date(info.createdAt), to: &self)
     member("commit", info.commit)
     member("objects", info.objectCount)
     member("retainedBytes", retainedBytes)
@@ -236,7 +236,7 @@ extension JSONWriter {
     for hold in info.holds { string(hold) }
     endArray()
     key("expires")
-    if let expires = info.expires { AttributeJSON.write(.date(expires), to: &self) } else { null() }
+    if let expires = info.expiresAt { AttributeJSON.write(.date(expires), to: &self) } else { null() }
     member("automatic", info.isAutomatic)
     nullable("modelVersion", info.modelVersion)
     key("userInfo")

@@ -18,7 +18,7 @@ extension ObjectStore {
   /// - Throws: `busy`, and other ``StoreError`` of a write transaction. Nothing is changed if it throws.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
-  public func purgeIdempotencyKeys(keys: [String]? = nil, before: Date? = nil, expiredOnly: Bool = false) throws -> Int {
+  public func purgeIdempotencyKeys(_ keys: [String]? = nil, before: Date? = nil, expiredOnly: Bool = false) throws -> Int {
     try runWrite(label: "purge operations", timeout: nil) { transaction in
       try transaction.purgeIdempotencyKeys(keys, before, expiredOnly)
     }
@@ -27,7 +27,7 @@ extension ObjectStore {
   /// Purges idempotency keys, from asynchronous code.
   @discardableResult
   public func purgeIdempotencyKeys(
-    keys: [String]? = nil, before: Date? = nil, expiredOnly: Bool = false
+    _ keys: [String]? = nil, before: Date? = nil, expiredOnly: Bool = false
   ) async throws -> Int {
     try await write(label: "purge operations") { transaction in
       try transaction.purgeIdempotencyKeys(keys, before, expiredOnly)

@@ -4,7 +4,7 @@ public import KVCloneModel
 /// `NSFetchedResultsController` tells it.
 public struct FetchedResultsChange: Sendable, Hashable {
   /// An object that came or went, with its index.
-  public struct Place: Sendable, Hashable {
+  public struct Position: Sendable, Hashable {
     /// The object.
     public let id: ObjectID
     /// Where it is or was.
@@ -28,13 +28,13 @@ public struct FetchedResultsChange: Sendable, Hashable {
   /// Whether these are the first results: everything is inserted then.
   public let isInitial: Bool
   /// Objects that are results no more, with their indices of before, ascending.
-  public let deleted: [Place]
+  public let deleted: [Position]
   /// Objects that are results now and were not, with their indices of now, ascending.
-  public let inserted: [Place]
+  public let inserted: [Position]
   /// The fewest objects whose move explains the order of those that stayed, by their indices of now, ascending.
   public let moved: [Move]
   /// Objects that stayed and were written to, with their indices of now, ascending; those that moved too.
-  public let updated: [Place]
+  public let updated: [Position]
 
   /// Whether nothing differs.
   public var isEmpty: Bool { deleted.isEmpty && inserted.isEmpty && moved.isEmpty && updated.isEmpty }
@@ -51,19 +51,19 @@ public struct FetchedResultsChange: Sendable, Hashable {
     self.isInitial = isInitial
     let places = Dictionary(zip(old, old.indices), uniquingKeysWith: { first, _ in first })
     var stayed: [Move] = []
-    var inserted: [Place] = []
-    var updated: [Place] = []
+    var inserted: [Position] = []
+    var updated: [Position] = []
     for (index, id) in ids.enumerated() {
       guard let from = places[id] else {
-        inserted.append(Place(id: id, index: index))
+        inserted.append(Position(id: id, index: index))
         continue
       }
       stayed.append(Move(id: id, from: from, to: index))
-      if isUpdated(id) { updated.append(Place(id: id, index: index)) }
+      if isUpdated(id) { updated.append(Position(id: id, index: index)) }
     }
     var isGone = Array(repeating: true, count: old.count)
     for move in stayed { isGone[move.from] = false }
-    deleted = old.indices.filter { isGone[$0] }.map { Place(id: old[$0], index: $0) }
+    deleted = old.indices.filter { isGone[$0] }.map { Position(id: old[$0], index: $0) }
     self.inserted = inserted
     self.updated = updated
     moved = Self.moves(stayed)

@@ -142,13 +142,14 @@ public struct MigrationPlan: Sendable {
   public var isPossible: Bool { errorCount == 0 && steps.allSatisfy { $0.refusals.isEmpty } }
   /// Bytes that the migration would write, as its report counts them; an estimate where it would fail.
   public var byteCount: UInt64 { report?.byteCount ?? steps.reduce(0) { $0 + $1.byteCount } }
-  /// Seconds that it takes, about: as on the machine that it was measured on, where the commit took some milliseconds
-  /// and an object 1.6 µs, or 2.5 with a snapshot.
-  public var seconds: Double {
-    if steps.isEmpty { return 0 }
-    return steps.reduce(0.005) {
+  /// The estimated duration. It assumes a commit of 5 ms and 2 µs per changed object, as measured on a machine where an
+  /// object took 1.6 µs, and 2.5 µs with a snapshot.
+  public var estimatedDuration: Duration {
+    if steps.isEmpty { return .zero }
+    let seconds = steps.reduce(0.005) {
       $0 + Double($1.rewrittenCount - $1.joinedCount + 2 * $1.movedCount + 2 * $1.deletedCount) * 2e-6
     }
+    return .seconds(seconds)
   }
 }
 

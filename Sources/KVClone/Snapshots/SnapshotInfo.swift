@@ -10,9 +10,9 @@ public struct SnapshotInfo: Sendable, Hashable {
   /// Its name, see `ObjectStore.createSnapshot(named:expiresAt:userInfo:)`.
   public let name: String
   /// When it was made.
-  public let created: Date
+  public let createdAt: Date
   /// When it may go; nil: it stays until it is deleted.
-  public let expires: Date?
+  public let expiresAt: Date?
   /// The last commit of which it shows anything.
   public let commit: UInt64
   /// How many objects it shows.
@@ -31,8 +31,8 @@ public struct SnapshotInfo: Sendable, Hashable {
 
   init(_ name: String, _ value: SnapshotValue, modelVersion: String?) {
     self.name = name
-    created = Date(timeIntervalSinceReferenceDate: value.created)
-    expires = value.expires.map { Date(timeIntervalSinceReferenceDate: $0) }
+    createdAt = Date(timeIntervalSinceReferenceDate: value.created)
+    expiresAt = value.expires.map { Date(timeIntervalSinceReferenceDate: $0) }
     commit = value.commit
     objectCount = Int(clamping: value.objectCount)
     holds = value.holds.sorted()
@@ -43,7 +43,7 @@ public struct SnapshotInfo: Sendable, Hashable {
   }
 
   /// Whether its time is over, so that `ObjectStore.deleteExpiredSnapshots()` deletes it, unless somebody holds it.
-  public func isExpired(at date: Date = Date()) -> Bool { expires.map { $0 <= date } ?? false }
+  public func isExpired(at date: Date = Date()) -> Bool { expiresAt.map { $0 <= date } ?? false }
 }
 
 /// The names that snapshots and holds may have.

@@ -48,7 +48,7 @@ extension BinaryValue: AttributeConvertible {
   }
 
   /// The bytes as the archive of a transformable attribute.
-  public var transformableValue: AttributeValue {
+  var transformableValue: AttributeValue {
     if case .data(let data) = self { return .transformable(data) }
     return attributeValue
   }

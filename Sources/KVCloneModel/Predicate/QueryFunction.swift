@@ -74,7 +74,7 @@ public enum QueryFunction: String, Hashable, Sendable, CaseIterable {
   case onesComplement = "onesComplement:"
 
   /// How many arguments it takes.
-  public var argumentCount: Int { rawValue.utf8.count { $0 == UInt8(ascii: ":") } }
+  package var argumentCount: Int { rawValue.utf8.count { $0 == UInt8(ascii: ":") } }
 
   /// Finds a function by its name, with or without the last colon, in any letter case.
   public init?(name: String) {

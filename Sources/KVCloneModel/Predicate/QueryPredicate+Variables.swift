@@ -1,6 +1,6 @@
 extension QueryPredicate {
   /// The names of the variables that are to be filled in: all but those that a subquery binds.
-  public var freeVariables: Set<String> { QueryTree.freeVariables(of: .predicate(self)) }
+  package var freeVariables: Set<String> { QueryTree.freeVariables(of: .predicate(self)) }
 
   /// The predicate with variables filled in; those that nothing is given for stay, and those that a subquery binds.
   ///
@@ -12,7 +12,7 @@ extension QueryPredicate {
 
 extension QueryExpression {
   /// The names of the variables that are to be filled in: all but those that a subquery binds.
-  public var freeVariables: Set<String> { QueryTree.freeVariables(of: .expression(self)) }
+  package var freeVariables: Set<String> { QueryTree.freeVariables(of: .expression(self)) }
 
   /// The expression with variables filled in; see ``QueryPredicate/substituting(_:)``.
   public func substituting(_ variables: [String: QueryArgument]) throws(QueryFormatError) -> QueryExpression {
