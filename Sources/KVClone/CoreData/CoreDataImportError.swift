@@ -1,8 +1,8 @@
 import KVCloneCoreData
 
-/// Why a store of Core Data's cannot be imported. Nothing is made then.
+/// An error of a Core Data import. If an import throws, no store is created.
 public struct CoreDataImportError: KVCloneError, Hashable {
-  /// The kinds of failure.
+  /// The kind of an import error.
   public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the kind, as in JSON.
     public let rawValue: String
@@ -14,63 +14,63 @@ public struct CoreDataImportError: KVCloneError, Hashable {
     public var description: String { rawValue }
 
     // The database
-    /// The file is something else, or encrypted.
+    /// The file is not an SQLite database, or is encrypted.
     public static let notADatabase = Kind(rawValue: "notADatabase")
-    /// The file uses something of SQLite's that no store of Core Data's does.
+    /// The file uses an SQLite feature that Core Data stores never use.
     public static let unsupportedDatabase = Kind(rawValue: "unsupportedDatabase")
-    /// The file contradicts itself, or ends too early.
+    /// The file is inconsistent or truncated.
     public static let corruptedDatabase = Kind(rawValue: "damagedDatabase")
-    /// Its writer was cut off; SQLite has to roll back first.
+    /// The last writer was interrupted. SQLite must roll back first.
     public static let hotJournal = Kind(rawValue: "hotJournal")
-    /// The operating system refused to read the file.
+    /// The operating system cannot read the file.
     public static let unreadableDatabase = Kind(rawValue: "unreadableDatabase")
-    /// Somebody wrote the database while it was read.
+    /// Another process wrote the database during the import.
     public static let changedDatabase = Kind(rawValue: "changedDatabase")
     // The model
-    /// The database is none of Core Data's.
+    /// The database is not a Core Data store.
     public static let notACoreDataStore = Kind(rawValue: "notACoreDataStore")
-    /// The store does not hold its model, and none was given.
+    /// The store does not contain its model, and no model was given.
     public static let modelMissing = Kind(rawValue: "modelMissing")
-    /// The model that the store holds cannot be read.
+    /// The model in the store cannot be read.
     public static let unreadableModel = Kind(rawValue: "unreadableModel")
-    /// The model has something that the tables have not, or the other way round.
+    /// The model and the tables of the store do not match.
     public static let modelMismatch = Kind(rawValue: "modelMismatch")
     // A row
-    /// A row's Z_ENT is no entity of its table, or an abstract one.
+    /// The Z_ENT of a row is not an entity of its table, or is an abstract entity.
     public static let unknownEntity = Kind(rawValue: "unknownEntity")
-    /// A row's key is none that an object can have.
+    /// The key of a row is outside the range of object ids.
     public static let invalidKey = Kind(rawValue: "invalidKey")
-    /// A value is not of the attribute's type.
+    /// A value does not have the type of the attribute.
     public static let wrongType = Kind(rawValue: "wrongType")
-    /// A value does not fit into the attribute's type.
+    /// A value is outside the range of the attribute's type.
     public static let outOfRange = Kind(rawValue: "outOfRange")
-    /// A required attribute is NULL. Objects stay with it: Core Data reads them.
+    /// A required attribute is NULL. Such objects are readable in Core Data.
     public static let requiredValueMissing = Kind(rawValue: "requiredValueMissing")
-    /// Two columns that could both be the property's have a value.
+    /// Two columns that match the property both have a value.
     public static let ambiguousColumn = Kind(rawValue: "ambiguousColumn")
-    /// A relationship leads to a row that is not there, or was left out.
+    /// A relationship leads to a row that does not exist or was skipped.
     public static let danglingReference = Kind(rawValue: "danglingReference")
     /// A relationship leads to an object of another entity than its destination.
     public static let wrongDestination = Kind(rawValue: "wrongDestination")
-    /// The two sides of a one-to-one relationship do not agree.
+    /// The two sides of a one-to-one relationship do not match.
     public static let inverseMismatch = Kind(rawValue: "disagreement")
-    /// A file with an attribute's bytes is missing, or no plain file in the store's own folder.
+    /// A file with the bytes of an attribute is missing, or is not a regular file in the folder of the store.
     public static let invalidFile = Kind(rawValue: "invalidFile")
-    /// A rule of the model is broken; ``CoreDataImportError/kindName`` tells which.
+    /// An object violates a rule of the model; ``CoreDataImportError/kindName`` names the rule.
     public static let rejected = Kind(rawValue: "refused")
   }
 
-  /// What failed.
+  /// The kind of the error.
   public let kind: Kind
-  /// The error's case name; for ``Kind/refused`` that of the rule, such as `uniquenessConflict`.
+  /// The stable text of the kind; for ``Kind/rejected``, the violated rule, such as `uniquenessConflict`.
   public let kindName: String
-  /// The entity concerned.
+  /// The affected entity.
   public let entity: String?
-  /// The property concerned.
+  /// The affected property.
   public let property: String?
-  /// The object concerned, `Entity/Z_PK`.
+  /// The affected object, as `Entity/Z_PK`.
   public let object: String?
-  /// What failed and what to do.
+  /// What failed, and the remedy.
   public let message: String
 
   init(
@@ -104,7 +104,7 @@ public struct CoreDataImportError: KVCloneError, Hashable {
   }
 
   /// The end of an import that nobody wants any more.
-  static let cancelled = StoreError(.cancelled, "the import was cancelled; nothing is left of it")
+  static let cancelled = StoreError(.cancelled, "the import was cancelled; its partial output was removed")
 
   /// Errors of the layers below as this one; others stay what they are.
   static func translated(_ error: any Error) -> any Error {

@@ -1,90 +1,93 @@
 public import KVCloneModel
 
-/// How a store of Core Data's is imported.
+/// Options of a Core Data import.
 public struct CoreDataImportOptions: Sendable {
-  /// The model that the store was written with; nil takes the one that the store holds.
+  /// The model that wrote the store; nil to use the model in the store.
   public var model: ManagedObjectModel?
-  /// Imports what can be taken over, and reports the rest, instead of refusing the whole store.
+  /// Whether the import skips broken data and reports it, instead of failing. The default is false.
   ///
-  /// A row that is no object of the model is left out. An object stays, whatever is wrong with one of its values or
-  /// links: a value that cannot be read becomes nil, or the default value where the attribute is required; a link that
-  /// leads nowhere is left out; and a value or a list that breaks a rule of the model stays as it is, because Core Data
-  /// checks its rules when it saves only. Of two objects with the same unique values, the one with the greater key
-  /// loses the first of them.
+  /// A row that is not an object of the model is skipped. An object is always imported, even if its values or links are
+  /// broken:
+  ///
+  /// - An unreadable value becomes nil, or the default value if the attribute is required.
+  /// - A link without a target is left out.
+  /// - A value or list that violates a rule of the model stays unchanged, because Core Data validates only on save.
+  /// - Of two objects with the same unique values, the one with the greater key loses the first of these values.
   public var skipsBroken = false
-  /// How many of the things that were skipped, and of the values that were converted, are reported one by one.
+  /// The maximum number of skipped items, and of conversions, that the report describes. The default is 1,000.
   public var skippedLimit = 1_000
 
-  /// The store's own model, and nothing is skipped.
+  /// Creates options that use the model in the store and skip nothing.
   public init() {}
 }
 
-/// A value that Core Data reads as another one than what is stored, because the column has a value of another type: a
-/// number in text, cut off where the number ends.
+/// A value that is read differently from its stored form, because the column contains another type.
+///
+/// Core Data reads a number from text up to the first character that is not part of the number.
 public struct CoreDataConversion: Sendable, Hashable {
-  /// The object's entity.
+  /// The entity of the object.
   public let entity: String
-  /// The attribute, with a point between a composite one and its element.
+  /// The name of the attribute; for an element of a composite attribute, the path with a dot.
   public let property: String
-  /// The object, `Entity/Z_PK`.
+  /// The object, as `Entity/Z_PK`.
   public let object: String
 }
 
-/// Something that was not taken over, or breaks a rule of the model.
+/// An item that was skipped, or that violates a rule of the model.
 public struct CoreDataSkipped: Sendable, Hashable {
-  /// What is wrong, as the error would have said it that an import without ``CoreDataImportOptions/skipsBroken`` throws.
+  /// The error that an import without ``CoreDataImportOptions/skipsBroken`` throws for it.
   public let error: CoreDataImportError
-  /// Whether the whole object was left out. Otherwise it is there, without the value or the link, or with what breaks
-  /// the rule.
+  /// Whether the whole object was skipped. If false, the object exists without the value or link, or with the
+  /// violation.
   public let isWholeObject: Bool
 }
 
-/// Something of the store that has no place in the model.
+/// Data of the Core Data store that the import leaves out because it is not in the model.
 public struct CoreDataOmission: Sendable, Hashable {
-  /// Core Data's name of the entity.
+  /// The name of the entity in Core Data.
   public let name: String
-  /// What it belongs to.
+  /// The feature that the data belongs to.
   public let reason: String
 }
 
-/// What an import of a store of Core Data's did, or would do.
+/// The result of a Core Data import or of its plan.
 public struct CoreDataImportReport: Sendable {
-  /// The model's name.
+  /// The name of the model.
   public internal(set) var modelName = ""
-  /// The version's name.
+  /// The name of the model version.
   public internal(set) var modelVersion: String?
-  /// Whether the model came out of the store.
+  /// Whether the model comes from the store.
   public internal(set) var isStoredModel = false
-  /// What the model out of the store lacks: `fetch indexes`.
+  /// Model features that the model in the store does not contain, such as `fetch indexes`.
   public internal(set) var modelOmissions: [String] = []
-  /// Attributes whose values may be files of their own, as the model out of the store has it: `Photo.image`. Empty with a model of one's
-  /// own.
+  /// Attributes with external storage according to the model in the store, such as `Photo.image`. Empty if a model was
+  /// given.
   public internal(set) var externalAttributes: [String] = []
-  /// Objects taken over.
+  /// The number of imported objects.
   public internal(set) var objectCount = 0
-  /// Objects by concrete entity; entities without any are absent.
+  /// The number of imported objects by concrete entity. Entities without objects are absent.
   public internal(set) var counts: [String: Int] = [:]
-  /// Links between objects, counted once; those of a relationship that is its own inverse, from both sides.
+  /// The number of links, each counted once. Links of a relationship that is its own inverse count on both sides.
   public internal(set) var linkCount = 0
-  /// Bytes of binary and transformable values.
+  /// The size of binary and transformable values, in bytes.
   public internal(set) var binaryByteCount: UInt64 = 0
-  /// Values that are files of their own.
+  /// The number of values stored in external files.
   public internal(set) var externalFileCount = 0
-  /// Their bytes.
+  /// The size of the external files, in bytes.
   public internal(set) var externalByteCount: UInt64 = 0
-  /// The first of what was skipped.
+  /// The first skipped items, up to ``CoreDataImportOptions/skippedLimit``.
   public internal(set) var skipped: [CoreDataSkipped] = []
-  /// How much was skipped.
+  /// The total number of skipped items.
   public internal(set) var skippedCount = 0
-  /// The first of the values that are read as other ones than what is stored, as Core Data reads them.
+  /// The first conversions, up to ``CoreDataImportOptions/skippedLimit``.
   public internal(set) var conversions: [CoreDataConversion] = []
-  /// How many values are.
+  /// The total number of conversions.
   public internal(set) var conversionCount = 0
-  /// What has no place in the model: the history of changes, CloudKit's mirror.
+  /// Data that is not in the model: the change history and the CloudKit mirror.
   public internal(set) var omissions: [CoreDataOmission] = []
-  /// Bytes of the new store's file.
+  /// The size of the new data file, in bytes.
   public internal(set) var byteCount: UInt64 = 0
-  /// How long it took.
+  /// The duration of the import.
   public internal(set) var duration: Duration = .zero
 
   mutating func noteObject(_ entity: String) {
@@ -103,9 +106,9 @@ public struct CoreDataImportReport: Sendable {
   }
 }
 
-/// How far an import has come.
+/// The progress of a Core Data import.
 public struct CoreDataImportProgress: Sendable, Hashable {
-  /// What is done, one after the other.
+  /// A phase, in the order of execution.
   public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the phase, as in JSON.
     public let rawValue: String
@@ -116,22 +119,22 @@ public struct CoreDataImportProgress: Sendable, Hashable {
     /// The stable text of the phase.
     public var description: String { rawValue }
 
-    /// Reading the write-ahead log, the model, and what tables there are.
+    /// Reading the write-ahead log, the model and the list of tables.
     public static let opening = Phase(rawValue: "opening")
-    /// Reading rows, and writing objects.
+    /// Reading rows and writing objects.
     public static let objects = Phase(rawValue: "objects")
     /// Linking objects.
     public static let links = Phase(rawValue: "links")
-    /// Checking the model's rules, and writing what is left.
+    /// Validating the rules of the model, and committing.
     public static let commit = Phase(rawValue: "commit")
-    /// Waiting for the disk.
+    /// Waiting for fsync.
     public static let sync = Phase(rawValue: "sync")
   }
 
-  /// What is being done.
+  /// The current phase.
   public let phase: Phase
-  /// Objects or links so far.
+  /// The number of objects or links completed in this phase.
   public let completed: Int
-  /// About how many it will be; nil while that is not known.
+  /// The approximate number of objects or links in this phase; nil if it is unknown.
   public let total: Int?
 }

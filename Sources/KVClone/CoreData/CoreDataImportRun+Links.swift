@@ -29,8 +29,8 @@ extension CoreDataImportRun {
         try broken(
           CoreDataImportError(
             .invalidKey,
-            "\(join.entity).\(join.description.name): row \(scan.rowID) of \(join.table.name) links no keys of objects: "
-              + "\(CoreDataRows.keyLimit); --skip-broken imports the rest without this link",
+            "\(join.entity).\(join.description.name): row \(scan.rowID) of \(join.table.name) contains invalid object "
+              + "keys: \(CoreDataRows.keyLimit); --skip-broken imports the rest without this link",
             entity: join.entity, property: join.description.name), false)
         continue
       }
@@ -85,8 +85,8 @@ extension CoreDataImportRun {
     try broken(
       CoreDataImportError(
         .inverseMismatch,
-        "\(name) \(table.relationship.name): leads to \(target), which does not lead back; make both sides agree in the app, or import "
-          + "them without the link: --skip-broken",
+        "\(name) \(table.relationship.name): leads to \(target), which does not lead back; make both sides match in "
+          + "the app, or import the objects without the link: --skip-broken",
         entity: table.entity, property: table.relationship.name, object: name), false)
   }
 
@@ -140,8 +140,8 @@ extension CoreDataImportRun {
     try broken(
       CoreDataImportError(
         .wrongDestination,
-        "\(object) \(property): leads to \(target), which is of another entity than the relationship's; give the model that wrote the "
-          + "store (--model), or import the object without the link: --skip-broken",
+        "\(object) \(property): leads to \(target), which is not of the relationship's destination entity; give the "
+          + "model that wrote the store (--model), or import the object without the link: --skip-broken",
         entity: entity, property: property, object: object), false)
   }
 

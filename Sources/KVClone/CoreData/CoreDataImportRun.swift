@@ -115,16 +115,16 @@ final class CoreDataImportRun {
   func dangling(_ object: String, _ entity: String, _ property: String, _ target: String) -> CoreDataImportError {
     CoreDataImportError(
       .danglingReference,
-      "\(object) \(property): leads to the row \(target), which is not there or was left out; --skip-broken imports the object without "
-        + "the link", entity: entity, property: property, object: object)
+      "\(object) \(property): leads to the row \(target), which does not exist or was skipped; --skip-broken imports "
+        + "the object without the link", entity: entity, property: property, object: object)
   }
 
   /// A row with that key may well be there: it is its key that an import cannot take.
   private func oversized(_ object: String, _ entity: String, _ property: String, _ key: Int64) -> CoreDataImportError {
     CoreDataImportError(
       .invalidKey,
-      "\(object) \(property): leads to a row with the key \(key), and \(CoreDataRows.keyLimit); --skip-broken imports the object without "
-        + "the link", entity: entity, property: property, object: object)
+      "\(object) \(property): leads to a row with the key \(key), but \(CoreDataRows.keyLimit); --skip-broken imports "
+        + "the object without the link", entity: entity, property: property, object: object)
   }
 
   // MARK: Rules of the model
@@ -143,7 +143,7 @@ final class CoreDataImportRun {
   static func refusal(_ issue: ValidationIssue) -> CoreDataImportError {
     let remedy =
       issue.kind == .uniquenessConflict
-      ? "--skip-broken imports the object without the value" : "--skip-broken imports the object as it is"
+      ? "--skip-broken imports the object without the value" : "--skip-broken imports the object unchanged"
     return CoreDataImportError(.rejected, "\(issue.message); \(remedy)", entity: issue.entity, property: issue.property, object: issue.object,
       kindName: issue.kind.rawValue)
   }

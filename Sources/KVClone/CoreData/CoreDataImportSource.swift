@@ -39,7 +39,7 @@ struct CoreDataImportSource {
     stamps = Stamp.all(path)
     do {
       guard let main = try Self.open(path) else {
-        throw CoreDataImportError(.unreadableDatabase, "\(given) does not exist; check its name")
+        throw CoreDataImportError(.unreadableDatabase, "\(given) does not exist; check the path")
       }
       file = try SQLiteFile(
         main, log: try Self.open(path + "-wal"), journal: try Self.open(path + "-journal"), isCancelled: isCancelled)
@@ -71,7 +71,7 @@ struct CoreDataImportSource {
 
   private static let changed = CoreDataImportError(
     .changedDatabase,
-    "the database was written while it was read; quit the app, or copy the file with its -wal, and read the copy")
+    "the database changed during the import; quit the app, or copy the file with its -wal and import the copy")
 
   /// An error of reading as the import's. What looks like damage may be somebody writing.
   func translated(_ error: any Error) -> any Error {
@@ -85,7 +85,7 @@ struct CoreDataImportSource {
       _ = try model.validate()
     } catch {
       throw CoreDataImportError(
-        .unreadableModel, "the model cannot be used: \(error)", entity: error.entity, property: error.property)
+        .unreadableModel, "the model is unusable: \(error)", entity: error.entity, property: error.property)
     }
   }
 
@@ -97,7 +97,7 @@ struct CoreDataImportSource {
       // A log that was there would be left out, and the transactions in it.
       throw CoreDataImportError(
         .unreadableDatabase,
-        "whether there is a \(path) cannot be found out (\(error.message)); try again, or import a copy")
+        "the existence of \(path) cannot be determined (\(error.message)); try again, or import a copy")
     }
     let url = URL(fileURLWithPath: path)
     do {
@@ -105,7 +105,7 @@ struct CoreDataImportSource {
       return SQLiteHandle(try folder.open(url.lastPathComponent).handle)
     } catch {
       throw CoreDataImportError(
-        .unreadableDatabase, "\(path) cannot be read (\(error.reason)); give the .sqlite file itself")
+        .unreadableDatabase, "\(path) cannot be read (\(error.reason)); give the path of the .sqlite file")
     }
   }
 

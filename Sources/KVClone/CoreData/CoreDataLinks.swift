@@ -40,7 +40,7 @@ final class CoreDataLinks {
     guard pairs.count < Self.maximumCount else {
       throw StoreError(
         .limitExceeded,
-        "\(ownerRoot).\(relationship.name) has more than \(Self.maximumCount) links; import a part of the store",
+        "\(ownerRoot).\(relationship.name) has more than \(Self.maximumCount) links; import a smaller store",
         entity: ownerRoot, property: relationship.name)
     }
     try pairs.append(UInt64(owner) << 32 | UInt64(member))

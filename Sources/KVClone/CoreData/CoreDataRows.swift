@@ -35,7 +35,7 @@ struct CoreDataRows {
 
   /// Keys above have no place in the tables of links.
   static let maximumKey = Int64(UInt32.max)
-  static let keyLimit = "objects keep their Z_PK, and an import takes those from 1 to \(maximumKey)"
+  static let keyLimit = "ids keep the Z_PK, which must be from 1 to \(maximumKey)"
 
   /// The object of the scan's row; nil where there is none that can be taken over.
   func object(_ scan: SQLiteScan) throws -> CoreDataRow? {
@@ -44,8 +44,8 @@ struct CoreDataRows {
       try broken(
         CoreDataImportError(
           .invalidKey,
-          "row \(scan.rowID) of \(hierarchy.table.name): \(Self.keyLimit); --skip-broken imports the others, without this row and "
-            + "the links to it", entity: root, object: "\(root)/\(scan.rowID)"),
+          "row \(scan.rowID) of \(hierarchy.table.name): \(Self.keyLimit); --skip-broken imports the other rows, "
+            + "without links to this one", entity: root, object: "\(root)/\(scan.rowID)"),
         true)
       return nil
     }
@@ -55,8 +55,9 @@ struct CoreDataRows {
       try broken(
         CoreDataImportError(
           .unknownEntity,
-          "\(root)/\(key): its Z_ENT is no entity of \(root)'s table that has objects; give the model that wrote the store (--model), or "
-            + "import the other rows with --skip-broken", entity: root, object: "\(root)/\(key)"), true)
+          "\(root)/\(key): its Z_ENT is not an entity with objects in the table of \(root); give the model that wrote "
+            + "the store (--model), or import the other rows with --skip-broken", entity: root,
+          object: "\(root)/\(key)"), true)
       return nil
     }
     var row = CoreDataRow(entity: entity, key: key)
@@ -91,7 +92,7 @@ struct CoreDataRows {
       if found != nil {
         try broken(
           failure(
-            .ambiguousColumn, "two columns that could both be meant have a value; \(Self.withoutValue)", row, property),
+            .ambiguousColumn, "two columns that match the property have a value; \(Self.withoutValue)", row, property),
           false)
         return nil
       }
@@ -120,7 +121,7 @@ struct CoreDataRows {
         let remedy = description.defaultValue == nil ? "leaves it nil" : "gives it the model's default value"
         try broken(
           failure(
-            .requiredValueMissing, "is required, and NULL, which Core Data reads as nil; --skip-broken \(remedy)", row,
+            .requiredValueMissing, "is required but NULL, which Core Data reads as nil; --skip-broken \(remedy)", row,
             name),
           false)
       }
@@ -233,7 +234,8 @@ struct CoreDataRows {
         try broken(
           failure(
             .wrongType,
-            "a reference to its bytes of a kind that is not known here; let the app write the value again, or \(Self.withoutValue)",
+            "the reference to its bytes has an unknown format; save the value again in the app, or "
+              + "\(Self.withoutValue)",
             row, name), false)
         return false
       default: break
@@ -243,8 +245,8 @@ struct CoreDataRows {
       try broken(
         failure(
           .wrongType,
-          "the name of a file that is there, and the model does not store the attribute externally; give the model that wrote the store "
-            + "(--model), or \(Self.withoutValue)", row, name), false)
+          "the value names an existing file, but the attribute has no external storage in the model; give the model "
+            + "that wrote the store (--model), or \(Self.withoutValue)", row, name), false)
       return false
     }
     let bytes: Data
@@ -313,7 +315,7 @@ struct CoreDataRows {
     default:
       try broken(
         failure(
-          .wrongType, "something else than the key of a row; --skip-broken imports the object without the link", row,
+          .wrongType, "the value is not the key of a row; --skip-broken imports the object without the link", row,
           name), false)
     }
   }
@@ -345,7 +347,7 @@ struct CoreDataExternalFiles {
   func read(_ name: String, _ byteCount: UInt64, _ body: (Data) throws -> Void) throws {
     let file = try files.open("\(folder)/\(name)")
     guard file.byteCount == byteCount else {
-      throw TransferError(.invalidFile, "the file was written while it was read; try again when nobody writes it")
+      throw TransferError(.invalidFile, "the file changed while it was read; try again when no process writes it")
     }
     try TransferFiles.read(file, body)
   }
@@ -354,7 +356,7 @@ struct CoreDataExternalFiles {
   func has(_ name: String) -> Bool { (try? byteCount(of: name)) != nil }
 
   func advice(_ reason: String) -> String {
-    "the file with its bytes cannot be read (\(reason)); copy the folder \(folder.split(separator: "/")[0]) along with the database, or "
-      + "import the object without the value: --skip-broken"
+    "the file with its bytes cannot be read (\(reason)); copy the folder \(folder.split(separator: "/")[0]) along with "
+      + "the database, or import the object without the value: --skip-broken"
   }
 }

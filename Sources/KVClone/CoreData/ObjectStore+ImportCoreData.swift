@@ -5,30 +5,31 @@ import KVCloneLMDB
 import KVCloneModel
 
 extension ObjectStore {
-  /// Makes a new store of an SQLite store of Core Data's: its model, its objects with their attributes and relationships, and the
-  /// values that are kept in files beside it.
+  /// Imports a Core Data SQLite store into a new store: its model, objects, attributes and relationships, and external
+  /// binary files.
   ///
-  /// The database is only read: nothing of it is locked, changed or run, and none of its bytes is trusted. Quit the app first, or copy
-  /// the file with its `-wal`; a database that is written meanwhile is refused. The new store appears when it is complete, or not at
-  /// all.
+  /// The database is only read. It is not locked, changed or executed, and its bytes are untrusted. Quit the app first,
+  /// or copy the file with its `-wal`. If the database changes during the import, the import fails. The new store
+  /// appears at `path` only when it is complete.
   ///
-  /// **Ids.** An object keeps its key: the row of `ZNOTE` with `Z_PK` 12 becomes `Note/12`, so that `x-coredata://…/Note/p12` is found
-  /// again as `x-kvclone://…/Note/p12`.
+  /// **Ids.** An object keeps its key: the row of `ZNOTE` with `Z_PK` 12 becomes `Note/12`. Replace `x-coredata` by
+  /// `x-kvclone` in a URI to find the object: `x-coredata://…/Note/p12` becomes `x-kvclone://…/Note/p12`.
   ///
-  /// **What is left out.** The history of changes and CloudKit's mirror (``CoreDataImportReport/leftOut``). Derived attributes are
-  /// computed anew.
+  /// **Omissions.** The change history and the CloudKit mirror are not imported (``CoreDataImportReport/omissions``).
+  /// Derived attributes are recomputed.
   ///
-  /// Memory is flat: a bit per object, a page cache of 2 MiB, and scratch space in a file for the links.
+  /// Memory use is constant except for 1 bit per object: a page cache of 2 MiB, and a temporary file for the links.
   ///
   /// - Parameters:
-  ///   - source: the path of the `.sqlite` file; its `-wal` and its `.NAME_SUPPORT` folder are looked for beside it.
-  ///   - path: the directory to make; its parent is there, and nothing else at the path.
-  ///   - options: the model, and what is to be done with broken rows.
-  ///   - progress: is told how far the import has come, on the thread that does it.
-  ///   - cancellation: ends it from another thread.
-  /// - Returns: what was taken over, skipped and left out.
-  /// - Throws: ``CoreDataImportError``; ``StoreError``: `storeExists`, `invalidModel`, `diskFull`, `cancelled`, and what the file system
-  ///   has to say.
+  ///   - source: the path of the `.sqlite` file. Its `-wal` and its `.NAME_SUPPORT` folder are expected in the same
+  ///     directory.
+  ///   - path: the directory to create. Its parent must exist, and nothing may exist at the path.
+  ///   - options: the model, and the treatment of broken rows.
+  ///   - progress: receives progress on the thread that runs the import.
+  ///   - cancellation: cancels the import from another thread.
+  /// - Returns: the numbers of imported, skipped and omitted items.
+  /// - Throws: ``CoreDataImportError``; ``StoreError``: `storeExists`, `invalidModel`, `diskFull`, `cancelled`, `io`.
+  ///   Nothing remains at the path if it throws.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public static func importCoreData(
@@ -38,7 +39,9 @@ extension ObjectStore {
     try runImport(source, path, options, progress, cancellation)
   }
 
-  /// Imports from asynchronous code, on a thread of its own. Cancelling the task ends it with `cancelled` and nothing left of it.
+  /// Imports a Core Data SQLite store from asynchronous code, on a separate thread.
+  ///
+  /// Cancelling the task ends the import with `cancelled` and removes partial output.
   @discardableResult
   public static func importCoreData(
     from source: String, to path: String, options: CoreDataImportOptions = CoreDataImportOptions(),
@@ -56,21 +59,22 @@ extension ObjectStore {
     }
   }
 
-  /// Finds out what an import would take over, skip and leave out, and everything that would be refused.
+  /// Returns what an import would import, skip and omit, and all errors.
   ///
-  /// The plan runs the import itself, into a store that is removed again: a plan that skips nothing is an import that
-  /// succeeds. It needs the import's disk space. Where the store's path is known, that store is made beside it, so that
-  /// what stands at the path, its parent and the space on its disk are checked too; otherwise it is made in the
-  /// directory for temporary files.
+  /// The plan runs the import into a temporary store, which is then removed. If the plan skips nothing, the import
+  /// succeeds. It needs the disk space of the import. With a `path`, the temporary store is in the same directory, so
+  /// the plan also checks the path, its parent and the disk space. Without a path, it is in the directory for temporary
+  /// files.
   ///
   /// - Parameters:
   ///   - source: the path of the SQLite database.
-  ///   - path: the directory that the import is to make; nil for none.
-  ///   - options: as for the import.
-  ///   - progress: called with the phase and the number of rows done.
-  ///   - cancellation: ends the plan with `cancelled`.
-  /// - Throws: what the import would throw for the first broken row or object; with
-  ///   ``CoreDataImportOptions/skipsBroken`` they are listed in the report instead.
+  ///   - path: the directory that the import would create; nil if it is unknown.
+  ///   - options: the options of the import.
+  ///   - progress: receives the phase and the number of completed rows.
+  ///   - cancellation: cancels the plan from another thread.
+  /// - Returns: the report that the import would return.
+  /// - Throws: the error that the import would throw for the first broken row or object. With
+  ///   ``CoreDataImportOptions/skipsBroken``, the report lists these errors instead.
   @available(*, noasync, message: "run it on a thread of its own")
   public static func planCoreDataImport(
     from source: String, to path: String? = nil, options: CoreDataImportOptions = CoreDataImportOptions(),

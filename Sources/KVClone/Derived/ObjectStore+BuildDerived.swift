@@ -14,7 +14,8 @@ extension ObjectStore {
     let isTrue = try readSession().hasDerivedValues()
     if isTrue { return }
     if options.isReadOnly {
-      options.logger?.warning("derived attributes were not computed by this model yet; open the store for writing once")
+      options.logger?.warning(
+        "derived attributes were not computed for this model version; open the store for writing once")
       return
     }
     do throws(StoreError) {
@@ -32,7 +33,7 @@ extension ObjectStore {
       // Nothing that keeps a store from being opened, if only to make room in it, or to save what is left of it.
       guard [.corrupted, .busy, .diskFull, .mapFull].contains(error.kind) else { throw error }
       options.logger?.warning(
-        "derived attributes could not be computed, and will be at the next opening: \(error.kindName)")
+        "derived attributes could not be computed; the next opening retries: \(error.kindName)")
     }
   }
 }
