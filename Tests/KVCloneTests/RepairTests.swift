@@ -191,6 +191,6 @@ import Testing
     for loss in report.losses { print(loss.kind, loss.object ?? "", loss.property ?? "", loss.message) }
     try fixture.files.reopen()
     let item = "Item/\(fixture.items[0].serial)"
-    #expect(printed == ["1 repaired, 0 left", "value \(item) photo its 5000 bytes are lost, or a part of them"])
+    #expect(printed == ["1 repaired, 0 left", "value \(item) photo some or all of its 5000 bytes are lost"])
   }
 }

@@ -1,32 +1,36 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// What a repair found, and made anew.
+/// The result of a repair.
 public struct RepairReport: Sendable, Hashable {
-  /// What was wrong before.
+  /// The issues before the repair.
   public let before: CheckReport
-  /// What a check found afterwards; the same as before where there was nothing to do.
+  /// The issues after the repair; equal to ``before`` if nothing was changed.
   public let after: CheckReport
-  /// Index entries that were removed or made.
+  /// The number of index entries that were removed or created.
   public let indexEntryCount: Int
-  /// The commit that did it; nil where there was nothing to do.
+  /// The number of the commit that repaired the store; nil if nothing was changed.
   public let commit: UInt64?
 }
 
 extension ObjectStore {
-  /// Makes anew what follows from the objects, where it is damaged: index entries, hidden lists of referrers, counts of large values,
-  /// derived attributes. Objects are read, and stay what they are.
+  /// Rebuilds corrupted derived data: index entries, back references, reference counts of blobs and derived attributes.
   ///
-  /// First everything is checked, every byte of large values too. If anything else is damaged, nothing is changed: see
-  /// ``IntegrityIssue/isDerived``. The repair is one write transaction, and is checked afterwards.
+  /// Objects are read and stay unchanged. The repair first checks the store with all bytes of blobs. If it finds any
+  /// other issue, nothing is changed; see ``IntegrityIssue/isDerived``. The repair is one write transaction, followed
+  /// by another check.
   ///
-  /// - Parameter isDryRun: finds out whether it could be done, and changes nothing.
-  /// - Throws: `damaged` (the damage is not of that kind: restore a backup, or use
-  ///   ``salvage(from:to:options:progress:cancellation:)-(_,_,_,_,Cancellation?)``), `readOnly`, and what a write transaction throws.
+  /// - Parameter isDryRun: whether to report only if the repair would succeed, without changes.
+  /// - Returns: the issues before and after the repair.
+  /// - Throws: `corrupted` if other data is corrupted (restore a backup, or use
+  ///   ``salvage(from:to:options:progress:cancellation:)-(_,_,_,_,Cancellation?)``); `readOnly`; the errors of a write
+  ///   transaction. Nothing is changed if it throws.
   @available(*, noasync, message: "run it on a thread of its own")
   @discardableResult
   public func repair(isDryRun: Bool = false) throws(StoreError) -> RepairReport {
-    if options.isReadOnly, !isDryRun { throw StoreError(.readOnly, "the store at \(path) was opened read-only") }
+    if options.isReadOnly, !isDryRun {
+      throw StoreError(.readOnly, "the store at \(path) was opened read-only; open it for writing")
+    }
     let before = try check(CheckOptions(readData: true, maximumIssues: .max))
     guard !before.isClean else {
       return RepairReport(before: before, after: before, indexEntryCount: 0, commit: nil)
@@ -51,10 +55,11 @@ extension ObjectStore {
     let advice =
       primary.allSatisfy { $0.kind == .pageLeak }
       ? "compact the store, and repair the copy"
-      : "restore a backup, or salvage what is readable (kvclone salvage -o NEW)"
+      : "restore a backup, or salvage the readable objects (kvclone salvage -o NEW)"
     throw StoreError(
       .corrupted,
-      "the store at \(path) has damage that cannot be repaired: \(place)\(first.message)\(more); nothing was changed; \(advice)",
+      "the store at \(path) has issues that cannot be repaired: \(place)\(first.message)\(more); nothing was changed; "
+        + "\(advice)",
       property: first.property, object: first.object)
   }
 
@@ -63,7 +68,7 @@ extension ObjectStore {
     let storage = StorageTransaction(try engine.beginWrite(label: "repair", timeout: options.busyTimeout))
     guard try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata) else {
       throw StoreError(
-        .incompatibleModel, "another process gave the store at \(path) another version of its model; open it again")
+        .incompatibleModel, "another process migrated the store at \(path) to another model version; open it again")
     }
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter) + 1
     var session = Session(
@@ -105,8 +110,8 @@ private struct RepairParts {
     guard referrers || orphanBlobs, try session.countEntries(session.schema.tables.snapshots) > 0 else { return }
     throw StoreError(
       .corrupted,
-      "hidden lists, or large values that nobody has, cannot be repaired in \(path) as long as there are snapshots, which show what they "
-        + "were; delete the snapshots first, or salvage the store")
+      "back references or unreferenced blobs of \(path) cannot be repaired while snapshots exist, because the "
+        + "snapshots show their previous content; delete the snapshots first, or salvage the store")
   }
 
   init(_ report: CheckReport) {

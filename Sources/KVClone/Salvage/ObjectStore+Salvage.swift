@@ -8,25 +8,27 @@ import KVCloneModel
 import KVCloneRecords
 
 extension ObjectStore {
-  /// Makes a new store of what is readable in a damaged one: every object whose record has the right checksum, with its id, its values and
-  /// its links, and says what was lost.
+  /// Salvages a corrupted store into a new store, and reports the losses. Recovers every object with a valid checksum,
+  /// with its id, values and links.
   ///
-  /// The damaged store is only read, not mapped, and no byte of it is trusted. What cannot be reached any more is looked for on all pages
-  /// of the file. Indexes, derived attributes and counts are made anew, snapshots and the history of changes stay behind. The new store is
-  /// the same one, with the same UUID, so ids and URIs that others keep are valid. It appears when it is complete, and has passed
-  /// ``check(_:)``.
+  /// The corrupted store is only read, without mapping it, and its bytes are untrusted. Unreachable data is searched
+  /// for on all pages of the file. Indexes, derived attributes and counts are rebuilt. Snapshots and the change history
+  /// are not salvaged. The new store is the same store with the same UUID, so existing ids and URIs stay valid. It
+  /// appears at `path` only when it is complete and has passed ``check(_:)``.
   ///
-  /// Memory is flat: a few bits a page and an object, 12 bytes a large value, and what the losses need.
+  /// Memory use: a few bits per page and per object, 12 bytes per blob, and the losses.
   ///
   /// - Parameters:
-  ///   - source: the damaged store's directory. Nobody writes it meanwhile.
-  ///   - path: the directory to make; its parent is there, and nothing else at the path.
-  ///   - options: a model, where the store's own is lost.
-  ///   - progress: is told how far it has come, on the thread that does it.
-  ///   - cancellation: ends it from another thread.
-  /// - Throws: `noStore`, `notAStore` (nothing of a store is left), `damaged` (its model cannot be read, and none was given),
-  ///   `incompatibleModel` (the one that was given is not the store's), `newerFormat`, `olderFormat`, `busy` (the store is written),
-  ///   `alreadyOpen` (in this process), `storeExists`, `diskFull`, `cancelled`, and what the file system has to say.
+  ///   - source: the directory of the corrupted store. No process may write it during the salvage.
+  ///   - path: the directory to create. Its parent must exist, and nothing may exist at the path.
+  ///   - options: a model for a store with an unreadable model, and the size of the report.
+  ///   - progress: receives progress on the thread that runs the salvage.
+  ///   - cancellation: cancels the salvage from another thread.
+  /// - Returns: the recovered objects and the losses.
+  /// - Throws: `storeNotFound`; `invalidStore` (no data of a store is left); `corrupted` (the model is unreadable, and
+  ///   none was given); `incompatibleModel` (the given model does not match); `newerFormat`; `olderFormat`; `busy` (the
+  ///   store is being written); `alreadyOpen` (in this process); `storeExists`; `diskFull`; `cancelled`; `io`. Nothing
+  ///   remains at the path if it throws.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public static func salvage(
@@ -36,7 +38,9 @@ extension ObjectStore {
     try runSalvage(source, path, options, BackupRun(progress, cancellation))
   }
 
-  /// Salvages from asynchronous code, on a thread of its own. Cancelling the task ends it with `cancelled` and nothing left of it.
+  /// Salvages a corrupted store from asynchronous code, on a separate thread.
+  ///
+  /// Cancelling the task ends the salvage with `cancelled` and removes partial output.
   @discardableResult
   public static func salvage(
     from source: String, to path: String, options: SalvageOptions = SalvageOptions(),

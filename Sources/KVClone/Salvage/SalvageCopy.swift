@@ -65,7 +65,7 @@ struct SalvageCopy {
         run.report.lostObjectCount += 1
         run.lose(
           .object, page: page(table, key),
-          "the table of \(schema.entity(code: rootCode)?.name ?? "") has a key that is no id")
+          "the table of \(schema.entity(code: rootCode)?.name ?? "") has a malformed key")
         return true
       }
       steps.advance(value.byteCount)
@@ -87,10 +87,10 @@ struct SalvageCopy {
   func problem(of value: borrowing RawSpan, _ id: ObjectID) -> String? {
     do throws(StoreError) {
       let entity = try schema.entity(of: try schema.view(of: copy value, id: id), id: id)
-      return entity.isAbstract ? "it is of \(entity.name) itself, which is abstract" : nil
+      return entity.isAbstract ? "its entity \(entity.name) is abstract" : nil
     } catch {
       let isIntact = ValueEnvelope.isIntact(copy value, seed: ValueEnvelope.seed(object: id))
-      return isIntact ? "its record has a form that its entity has not" : RecordError.checksumMismatch.description
+      return isIntact ? "the format of its record does not match its entity" : RecordError.checksumMismatch.description
     }
   }
 

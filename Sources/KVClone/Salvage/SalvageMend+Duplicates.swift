@@ -71,7 +71,7 @@ extension Session {
     guard try exists(id) else { return }
     let entity = try load(id)
     let name = "\(entity.name)/\(id.serial)"
-    let reason = "another object has the same values under \(constraint.name), which have to be unique"
+    let reason = "another object has the same values under \(constraint.name), which must be unique"
     switch try surrender(id, entity, constraint) {
     case .value(let attribute):
       try write([(attribute, nil)], to: id, entity)
@@ -165,6 +165,6 @@ extension Session {
     run.lose(
       .link, object: "\(entity.name)/\(id.serial)", property: relationship.name,
       breaksRule: relationship.isToMany ? left < description.minCount : !description.isOptional,
-      "\(lost), which it named, is lost")
+      "its target \(lost) is lost")
   }
 }

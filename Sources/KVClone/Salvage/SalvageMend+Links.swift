@@ -81,11 +81,11 @@ extension Session {
 
   private borrowing func reason(_ fault: LinkFault, _ member: ObjectID) throws(StoreError) -> String {
     switch fault {
-    case .lost: "\(schema.rootName(of: member)), which it named, is lost"
-    case .otherEntity: "\(try name(of: member)), which it named, is of another entity"
-    case .oneSided: "\(try name(of: member)), which it named, does not name it"
+    case .lost: "its target \(schema.rootName(of: member)) is lost"
+    case .otherEntity: "its target \(try name(of: member)) has another entity"
+    case .oneSided: "its target \(try name(of: member)) has no link back"
     case .taken(let other):
-      "\(try name(of: member)), which it named, names \(try name(of: other)) and can have one only"
+      "its target \(try name(of: member)) links to \(try name(of: other)) and can have one link only"
     }
   }
 
@@ -121,14 +121,15 @@ extension Session {
       // A to-one may name an object that is lost.
       if !inverse.isToMany, let gone = try toOne(member, inverse) {
         _ = try detach(member, inverse.code, gone)
-        try loseLink(member, inverse, "\(schema.rootName(of: gone)), which it named, is lost", run)
+        try loseLink(member, inverse, "its target \(schema.rootName(of: gone)) is lost", run)
       }
       if try attach(member, inverse.code, id) { run.noteFound(address(member, inverse.code)) }
     case .replace(let member, let inverse, let former):
       _ = try detach(member, inverse.code, former)
       _ = try detach(former, relationship.code, member)
       try loseLink(
-        member, inverse, "it named \(try name(of: former)), and \(try name(of: id)) is more sure", run)
+        member, inverse,
+        "its link to \(try name(of: former)) was replaced by the more reliable one to \(try name(of: id))", run)
       _ = try attach(member, inverse.code, id)
     }
   }

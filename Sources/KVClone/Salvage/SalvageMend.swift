@@ -64,12 +64,12 @@ struct SalvageMend {
         run.lose(
           .list, object: broken.object, property: relationship.name,
           breaksRule: count < relationship.description.minCount,
-          "\(broken.expected - count) of its \(broken.expected) members are lost, with a piece of the list")
+          "\(broken.expected - count) of its \(broken.expected) members are lost with a chunk of the list")
       }
       if relationship.isOrdered, broken.foundCount > 0 {
         run.lose(
           .order, object: broken.object, property: relationship.name,
-          "the order of \(broken.foundCount) members is lost; they stand at the end")
+          "the order of \(broken.foundCount) members is lost; they were appended")
       }
     }
   }
@@ -172,17 +172,17 @@ extension Session {
         kind.isVariable
         ? view.variableBytes(field).byteCount == 0 && !view.isBlob(field)
         : (0..<kind.width).allSatisfy { bytes.unsafeLoad(fromByteOffset: offset + $0, as: UInt8.self) == 0 }
-      return isEmpty ? nil : "it is nil, and had a value nevertheless"
+      return isEmpty ? nil : "it is nil, but had a value"
     }
     switch kind {
     case .boolean where bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self) > 1:
-      return "it is a Boolean that is neither true nor false"
+      return "its Boolean is neither true nor false"
     case .string, .uri:
       return (try? view.string(field)) == nil ? RecordError.invalidUTF8.description : nil
     case .binary, .transformable:
       guard let blob = view.blobReference(field) else { return nil }
       guard let info = try storage.blobInfo(blobTables, blob.id), info.byteCount == blob.byteCount else {
-        return "its \(blob.byteCount) bytes are lost, or a part of them"
+        return "some or all of its \(blob.byteCount) bytes are lost"
       }
       return nil
     default: return nil

@@ -47,8 +47,8 @@ struct SalvageMetadata {
     run.lose(
       .metadata,
       names.isEmpty
-        ? "the store's description of itself cannot be read"
-        : "part of the store's description of itself was lost, and taken from older pages: \(names.joined(separator: ", "))"
+        ? "the metadata is unreadable"
+        : "part of the metadata was lost and restored from older pages: \(names.joined(separator: ", "))"
     )
   }
 
@@ -107,7 +107,7 @@ struct SalvageMetadata {
     if catalog.codes.fetchIndexes != nil { record.raise(to: FormatLimits.fetchIndexFormatVersion) }
     if catalog.codes.former != nil { record.raise(to: FormatLimits.migrationFormatVersion) }
     try writer.put(table, MetadataKey.bytes(MetadataKey.format), record.encoded())
-    run.lose(.metadata, "the store's identity cannot be read; the new store has one of its own")
+    run.lose(.metadata, "the UUID of the store is unreadable; the new store has a new UUID")
   }
 
   /// The catalog of the model that was given.
@@ -116,18 +116,18 @@ struct SalvageMetadata {
   ) throws(StoreError) -> StoreCatalog {
     let path = source.path
     if values.isEmpty, run.options.model == nil, !source.hasTables {
-      throw StoreError(.invalidStore, "nothing in \(path) can be recognised as a store of this library")
+      throw StoreError(.invalidStore, "\(path) contains no data of a store of this library")
     }
     guard let model = run.options.model else {
       throw StoreError(
         .corrupted,
-        "the model of the store at \(path) cannot be read; give the version that it was made with (kvclone salvage --model)"
+        "the model of the store at \(path) is unreadable; give its model version (kvclone salvage --model)"
       )
     }
     if let format, format.version >= FormatLimits.migrationFormatVersion {
       throw StoreError(
         .incompatibleModel,
-        "the store at \(path) was migrated, and how its model keeps objects cannot be read any more; restore a backup")
+        "the store at \(path) was migrated, and its stored record layouts are unreadable; restore a backup")
     }
     do { _ = try model.validate() } catch { throw StoreError(.invalidModel, "\(error)") }
     let catalog = try StoreCatalog(new: model)
@@ -138,14 +138,14 @@ struct SalvageMetadata {
       if (try? RecordLayout(stored: stored.span.bytes, seed: seed)) == layout { continue }
       throw StoreError(
         .incompatibleModel,
-        "the objects of \(path) are not of the model that was given; give the version that it was made with")
+        "the given model does not match the objects of \(path); give the model version of the store")
     }
     for (key, value) in try catalog.entries(uuid: UUID(), created: Date()) {
       let name = String(decoding: key, as: UTF8.self)
       if [MetadataKey.format, MetadataKey.derivations, MetadataKey.commitCounter].contains(name) { continue }
       try writer.put(table, key, value)
     }
-    run.lose(.metadata, "the store's model cannot be read; the one that was given stands in for it")
+    run.lose(.metadata, "the model of the store is unreadable; the given model was used")
     if var format {
       if catalog.codes.fetchIndexes != nil { format.raise(to: FormatLimits.fetchIndexFormatVersion) }
       try writer.put(table, MetadataKey.bytes(MetadataKey.format), format.encoded())

@@ -123,7 +123,7 @@ struct SalvageObjects {
       if try writer.get(table, unsafePointers(range.low.span.bytes)) == nil {
         run.lose(
           .object, object: schema.rootName(of: id), page: Int(clamping: range.page),
-          "the pages that its record has of its own are damaged")
+          "the overflow pages of its record are corrupted")
       }
       return
     }
@@ -138,7 +138,7 @@ struct SalvageObjects {
     let found = try count(table, first, next)
     run.lose(
       .objects, page: range.page == 0 ? nil : Int(clamping: range.page),
-      "a page of the objects of \(name) is lost, \(extent); \(found) of them were found on it or on other pages")
+      "a page of the objects of \(name) is lost, \(extent); \(found) of them were recovered from it or other pages")
   }
 
   /// How many objects the new store has between two ids.
@@ -162,14 +162,14 @@ struct SalvageObjects {
         let id = ObjectID(rootCode: UInt16(rootCode), serial: serial)
         run.lose(
           .doubtfulObject, object: schema.rootName(of: id),
-          "it was found on a page that nothing leads to: it may be older than the store's state, or have been deleted")
+          "it was found on an unreferenced page: it may be outdated or deleted")
         next = serials.next(from: serial + 1)
       }
     }
     for finding in copied.source.pages.map.findings where finding.problem == .usedAndFree {
       run.lose(
         .doubtfulObject, page: Int(clamping: finding.page),
-        "the page is in use, and on the free list: what it has may be older than the store's state")
+        "the page is both in use and on the free list: its content may be outdated")
     }
   }
 }

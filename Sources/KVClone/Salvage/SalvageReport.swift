@@ -1,56 +1,60 @@
 public import KVCloneModel
 
-/// How a damaged store is salvaged.
+/// Options of a salvage.
 public struct SalvageOptions: Sendable, Hashable {
-  /// The model of the store's objects, which is used only where the store's own cannot be read any more. It has to be the version that
-  /// the store was made with; one that has been migrated needs its own.
+  /// The model of the objects; nil to use the model in the store. It is used only if the store's own model is
+  /// unreadable.
+  ///
+  /// It must be the model version of the store. A store that was migrated needs its own model.
   public var model: ManagedObjectModel?
-  /// How many losses the report describes; the others are counted.
+  /// The maximum number of losses that the report describes. Further losses are only counted. The default is 1,000.
   public var maximumLosses = 1000
 
-  /// The defaults, changed where an argument says so.
+  /// Creates options. Each argument has its default value.
   public init(model: ManagedObjectModel? = nil, maximumLosses: Int = 1000) {
     self.model = model
     self.maximumLosses = maximumLosses
   }
 }
 
-/// What a salvage brought over, and what it could not.
+/// The result of a salvage: the recovered objects and the losses.
 public struct SalvageReport: Sendable, Hashable {
-  /// Objects in the new store.
+  /// The number of objects in the new store.
   public internal(set) var objectCount = 0
-  /// The same by concrete entity.
+  /// The number of objects in the new store, by concrete entity.
   public internal(set) var counts: [String: Int] = [:]
-  /// What was lost, in the order it was found: the first ones, up to ``SalvageOptions/maximumLosses``.
+  /// The first losses in the order of their discovery, up to ``SalvageOptions/maximumLosses``.
   public internal(set) var losses: [SalvageLoss] = []
-  /// How many losses there are, by kind.
+  /// The number of losses by kind.
   public internal(set) var lossCounts: [SalvageLoss.Kind: Int] = [:]
-  /// Objects that are known to be lost: those whose records are damaged, and, as far as the store's own counts tell, those that lost pages had.
+  /// The number of objects known to be lost: objects with corrupted records, and objects on lost pages as far as the
+  /// store's counts show.
   public internal(set) var lostObjectCount = 0
-  /// Named snapshots of the damaged store, which stay behind, as far as they can be counted; automatic ones included.
+  /// The number of snapshots of the corrupted store, including automatic ones, as far as they can be counted. They are
+  /// not salvaged.
   public internal(set) var snapshotCount = 0
-  /// Whether a history of changes was kept, which stays behind.
+  /// Whether the corrupted store kept a change history. It is not salvaged.
   public internal(set) var hadHistory = false
-  /// Damaged pages of the file that belong to a tree, or lead to one.
+  /// The number of corrupted pages that belong to a B+tree or lead to one.
   public internal(set) var corruptedPageCount = 0
-  /// The commit of the new store.
+  /// The number of the commit in the new store.
   public internal(set) var commit: UInt64 = 0
-  /// Bytes of the new data file.
+  /// The size of the new data file, in bytes.
   public internal(set) var byteCount: UInt64 = 0
-  /// How long it took, with syncs and the check of what was made.
+  /// The duration, including fsync and the check of the new store.
   public internal(set) var duration: Duration = .zero
 
-  /// How many losses there are.
+  /// The total number of losses.
   public var lossCount: Int { lossCounts.values.reduce(0, +) }
-  /// Whether every object of the damaged store is in the new one as it was.
+  /// Whether the new store contains every object of the corrupted store unchanged.
   public var isComplete: Bool { lossCounts.isEmpty }
-  /// Whether there are more losses than are described.
+  /// Whether the report describes only some of the losses.
   public var isTruncated: Bool { losses.count < lossCount }
 }
 
-/// Something that a salvage could not bring over as it was.
+/// Data that a salvage could not recover unchanged.
 public struct SalvageLoss: Sendable, Hashable {
-  /// The kinds of loss.
+  /// The kind of a loss.
   public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the kind, as in JSON.
     public let rawValue: String
@@ -66,37 +70,38 @@ public struct SalvageLoss: Sendable, Hashable {
       .state, .metadata, .object, .objects, .doubtfulObject, .value, .link, .list, .order,
     ]
 
-    /// The state that was salvaged is not the last one, or nobody knows whether it is.
+    /// The salvaged state is not, or may not be, the last commit.
     public static let state = Kind(rawValue: "state")
-    /// What the store says of itself could not be read in part, and was replaced.
+    /// Part of the metadata was unreadable and was replaced.
     public static let metadata = Kind(rawValue: "metadata")
-    /// An object whose record cannot be read.
+    /// An object with an unreadable record.
     public static let object = Kind(rawValue: "object")
-    /// Objects of a page that is lost, whose serials are not known.
+    /// Objects on a lost page; their serial numbers are unknown.
     public static let objects = Kind(rawValue: "objects")
-    /// An object that was found beside the trees: it may be older than the store's state, or have been deleted.
+    /// An object on a page outside the B+trees. It may be outdated or deleted.
     public static let doubtfulObject = Kind(rawValue: "doubtfulObject")
-    /// An attribute whose value cannot be read, and is nil now.
+    /// An attribute with an unreadable value, which is now nil.
     public static let value = Kind(rawValue: "value")
-    /// A link to an object that is lost, or that the other side does not have.
+    /// A link to a lost object, or a link that exists on one side only.
     public static let link = Kind(rawValue: "link")
-    /// Members of a to-many relationship are missing, and which they were is not known.
+    /// Missing members of a to-many relationship. Their ids are unknown.
     public static let list = Kind(rawValue: "list")
-    /// The order of some members of an ordered relationship is not known; they stand at its end.
+    /// The unknown order of members of an ordered relationship. They are at the end of the list.
     public static let order = Kind(rawValue: "order")
   }
 
-  /// What kind of loss it is.
+  /// The kind of the loss.
   public let kind: Kind
-  /// The object concerned, as `Item/3`; nil where it is not one object's.
+  /// The affected object, such as `Item/3`; nil if the loss does not belong to one object.
   public let object: String?
-  /// The property concerned.
+  /// The affected property; nil if the loss does not belong to one property.
   public let property: String?
-  /// The damaged page of the file, where that is known: of 4,096 bytes each, from 0 on.
+  /// The number of the corrupted page, from 0, with 4,096 bytes per page; nil if it is unknown.
   public let page: Int?
-  /// Whether a rule of the model is broken by it: a mandatory value or relationship is empty now, or has too few members. The next change
-  /// of the object has to mend that.
+  /// Whether the loss violates a rule of the model: a required value or relationship is empty, or has too few members.
+  ///
+  /// The next change of the object must correct it.
   public let breaksRule: Bool
-  /// What is lost. It never contains stored values.
+  /// A description of the loss. It never contains stored values.
   public let message: String
 }

@@ -54,7 +54,8 @@ final class SalvageSource {
       guard cutOff.insert(code).inserted else { return }
       run.lose(
         code.rootCode == nil ? .metadata : .objects,
-        "the table \(code.name ?? "of tables") could not be read to its end, though its pages were sound before; try again: \(error.message)"
+        "the end of the table \(code.name ?? "of tables") is unreadable, although its pages were intact before; try "
+          + "again: \(error.message)"
       )
     }
   }

@@ -20,7 +20,7 @@ enum SalvageState {
     if file.lacksLog {
       run.lose(
         .state, page: nil,
-        "commit.log may be in use, and cannot be read to its end: the last commits may be missing")
+        "commit.log may be in use, and its end is unreadable: the last commits may be missing")
     }
     let chosen = try chooseByTrees(file, run)
     return try storeErrors { () throws(LMDBError) in try chosen.readingValues() }
@@ -38,7 +38,7 @@ enum SalvageState {
       // There may have been a later commit, of which nothing tells; or there is no telling which is later.
       run.lose(
         .state, page: page,
-        "a meta page is damaged, and whether it was that of a later commit is not known; the state is that of the other"
+        "a meta page is corrupted and may have belonged to a later commit; the other meta page was used"
       )
       return known
     }
@@ -47,40 +47,40 @@ enum SalvageState {
       if file.meta == nil {
         run.lose(
           .state, page: page,
-          "both meta pages are damaged; commit \(whole.commit) is the last one that was found")
+          "both meta pages are corrupted; the last commit found is \(whole.commit)")
         return whole.pages
       }
       if whole.isOnePage { return whole.pages }
       if try newestRecord(file, whole.pages) > newestRecord(file, known) {
         run.lose(
           .state, page: page,
-          "the meta page of commit \(whole.commit) is damaged; its list of tables was found, on several pages, and whether all of them are of "
-            + "that commit is not known")
+          "the meta page of commit \(whole.commit) is corrupted; its list of tables was found on several pages, which "
+            + "may belong to different commits")
         return whole.pages
       }
     }
     if let first = candidates.newer.first, file.meta != nil {
       run.lose(
         .state, page: page,
-        "the meta page of commit \(first.commit) is damaged, and so is what it led to; the state is the one before")
+        "the meta page of commit \(first.commit) and its pages are corrupted; the previous commit was used")
       return known
     }
     guard file.meta == nil else {
       if let commit, let sign = try sign(of: file, known, laterThan: commit, run) {
-        run.lose(.state, page: page, "a meta page is damaged, and \(sign); the state is that of commit \(commit)")
+        run.lose(.state, page: page, "a meta page is corrupted, and \(sign); commit \(commit) was used")
       }
       return known
     }
     guard let best else {
       run.lose(
         .state, page: page,
-        "both meta pages and the list of tables are lost: what is found on single pages may be older than the last commit"
+        "both meta pages and the list of tables are lost; data found on single pages may be older than the last commit"
       )
       return known
     }
     run.lose(
       .state, page: page,
-      "both meta pages are damaged: the newest state was searched for, and whether it was the last is not known")
+      "both meta pages are corrupted; the newest state found was used, but may not be the last commit")
     return best
   }
 
@@ -93,7 +93,7 @@ enum SalvageState {
     guard let whole = try walk(inUse, file, run).whole else { return nil }
     run.lose(
       .state, page: nil,
-      "the meta page does not lead to the tables; the list of them of commit \(whole.commit) was found, which nothing led to"
+      "the meta page does not lead to the tables; an unreferenced table list of commit \(whole.commit) was used"
     )
     return whole.pages
   }
@@ -129,7 +129,7 @@ enum SalvageState {
       }
     } catch {
       // A write that was killed or given up leaves them as well, once it was large enough to be written early.
-      return "there are records of a later commit, which is lost or did not come to its end"
+      return "records of a later commit exist, which is lost or was never completed"
     }
     try run.steps.check()
     // One that only deleted left no record.
@@ -137,7 +137,7 @@ enum SalvageState {
     let isClaimed = file.metaFindings.contains { $0.page < 2 && file.claimedCommit($0.page) == next }
     if isClaimed { return "it has the number of a later commit" }
     let isRefused = file.refusals.isTruncated || file.refusals.pages.keys.contains { $0 > 1 && !known.isUsed($0) }
-    return isRefused ? "pages cannot be read that a later commit may have had" : nil
+    return isRefused ? "unreadable pages may have belonged to a later commit" : nil
   }
 
   /// Whether an entry is the commit counter, or an object's record, of a later commit.
