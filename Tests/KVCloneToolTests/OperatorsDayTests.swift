@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// The scripts that show the tool at work: a day of `Tools/operators-day`, and the README's part about the command
-/// line, which has to be what the program says.
+/// The scripts that show the tool at work: a day of `Tools/operators-day`, and the session of the command line in
+/// the article Features, which must equal the output of the program.
 @Suite("kvclone: scripts that show it")
 struct OperatorsDayTests {
   private static let corpus =
@@ -26,9 +26,9 @@ struct OperatorsDayTests {
   }
 
   @Test(.enabled(if: Programs.has("bash"), "needs bash"))
-  func theReadmeShowsWhatTheProgramSays() throws {
+  func theArticleShowsWhatTheProgramPrints() throws {
     let run = try Scratch().runProgram(
-      Programs.root + "/Tools/readme", ["--check", "--build-dir", Programs.buildDirectory])
+      Programs.root + "/Tools/captures", ["--check", "--build-dir", Programs.buildDirectory])
     #expect(run.code == 0, "\(run.text) \(run.errors)")
   }
 
@@ -36,7 +36,8 @@ struct OperatorsDayTests {
   func wrongUsageIsRefused() throws {
     let scratch = try Scratch()
     for (script, arguments) in [
-      ("operators-day", ["--objects", "some"]), ("operators-day", ["--nonsense"]), ("readme", ["--nonsense"]),
+      ("operators-day", ["--objects", "some"]), ("operators-day", ["--nonsense"]), ("captures", ["--nonsense"]),
+      ("picture", ["--nonsense"]),
       ("manual", ["--nonsense"]), ("documentation", ["--nonsense"]), ("documentation", ["--output"]),
     ] {
       #expect(try scratch.runProgram(Programs.root + "/Tools/\(script)", arguments).code == 64, "\(script)")
