@@ -1,16 +1,18 @@
 import Synchronization
 
-/// Ends a long call from another thread: a backup or restoration, an export, an import, a migration, a salvage, a walk for statistics.
-/// Where the call is asynchronous, cancelling its task does so, too.
+/// A cancellation flag for long calls: backup, restore, export, import, migration, salvage and deep statistics.
+///
+/// Pass it to the call and cancel it from another thread. Asynchronous calls also observe the cancellation of their
+/// task.
 public final class Cancellation: Sendable {
   private let flag = Atomic<Bool>(false)
 
-  /// Nothing is cancelled yet.
+  /// Creates a flag that is not cancelled.
   public init() {}
 
-  /// Has the call throw `cancelled` soon, if it has not finished by then, with nothing of it done and nothing left of it.
+  /// Cancels the call: it throws `cancelled` at its next check, unless it has finished by then. All its work is undone.
   public func cancel() { flag.store(true, ordering: .relaxed) }
 
-  /// Whether `cancel` was called.
+  /// Whether `cancel()` was called.
   public var isCancelled: Bool { flag.load(ordering: .relaxed) }
 }

@@ -213,7 +213,8 @@ final class CompiledEntity: Sendable {
   func relationship(_ name: String) throws(StoreError) -> CompiledRelationship {
     guard let index = relationshipPlaces[name] ?? relationshipIndex[name] else {
       throw StoreError(
-        .unknownProperty, "\(self.name) has no stored relationship \(name)", entity: self.name, property: name)
+        .unknownProperty, "\(self.name) has no stored relationship \(name); check the spelling", entity: self.name,
+        property: name)
     }
     return relationships[index]
   }

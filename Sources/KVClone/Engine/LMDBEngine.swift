@@ -329,7 +329,7 @@ private final class LMDBBackend: StorageBackend, TableMaker {
   @inline(never)
   private func changeError() -> StoreError {
     guard let writer else {
-      return StoreError(.readOnly, "a read transaction cannot change anything; use write")
+      return StoreError(.readOnly, "a read transaction cannot write; use ObjectStore.write")
     }
     defer { hasFailed = true }
     if !hasFailed, let failure = writer.pointee.failure { return StoreError(failure) }

@@ -5,59 +5,65 @@
 #endif
 public import KVCloneModel
 
-/// What both kinds of transaction can read.
+/// Read operations of transactions and snapshots.
 ///
-/// Names of entities and properties are the model's. A name that the model does not have is an error, `unknownEntity` or
-/// `unknownProperty`; an id without an object is `objectNotFound`; bytes that cannot be trusted are `damaged`.
+/// Entity and property names are those of the model. Unless documented otherwise, operations throw `unknownEntity` or
+/// `unknownProperty` for names that the model does not define, `objectNotFound` for ids without an object, and
+/// `corrupted` for bytes that fail verification.
 public protocol ObjectReading: ~Copyable {
-  /// Lends the transaction's insides to the library's own extensions.
+  /// Passes the session to extensions of the library.
   @_documentation(visibility: private)
   borrowing func _withSession<R, E: Error>(_ body: (borrowing Session) throws(E) -> R) throws(E) -> R
 }
 
 extension ObjectReading where Self: ~Copyable {
-  /// The object as it is now, as a value that may leave the transaction.
+  /// Returns the object in its current state, as a value that may leave the transaction.
+  ///
+  /// - Throws: `objectNotFound`, `corrupted`.
   public borrowing func object(_ id: ObjectID) throws(StoreError) -> ManagedObject {
     try _withSession { (session) throws(StoreError) in try session.object(id) }
   }
 
-  /// Whether there is such an object.
+  /// Returns whether the object exists.
   public borrowing func exists(_ id: ObjectID) throws(StoreError) -> Bool {
     try _withSession { (session) throws(StoreError) in try session.exists(id) }
   }
 
-  /// The id of an object written `Note/12`, or as a URI `x-kvclone://STORE-UUID/Note/p12`. The entity is the object's own
-  /// or one above it.
+  /// Returns the id of an object from its name `Note/12` or its URI `x-kvclone://STORE-UUID/Note/p12`.
+  ///
+  /// The entity in the name may be the object's concrete entity or one of its super-entities.
   ///
   /// - Throws: `invalidObjectName`, `unknownEntity`, `objectNotFound`.
   public borrowing func objectID(named name: String) throws(StoreError) -> ObjectID {
     try _withSession { (session) throws(StoreError) in try session.objectID(named: name) }
   }
 
-  /// `Note/12`: the object's concrete entity and its serial.
+  /// Returns the name of an object: its concrete entity and its serial, such as `Note/12`.
   public borrowing func name(of id: ObjectID) throws(StoreError) -> String {
     try _withSession { (session) throws(StoreError) in try session.name(of: id) }
   }
 
-  /// `x-kvclone://STORE-UUID/Note/p12`, which names the object among those of all stores.
+  /// Returns the URI of an object, `x-kvclone://STORE-UUID/Note/p12`, which is unique across stores.
   public borrowing func uri(of id: ObjectID) throws(StoreError) -> String {
     try _withSession { (session) throws(StoreError) in
       "x-kvclone://\(session.storeUUID.uuidString)/\(try session.entity(of: id).name)/p\(id.serial)"
     }
   }
 
-  /// The name of the object's concrete entity.
+  /// Returns the name of the object's concrete entity.
   public borrowing func entityName(of id: ObjectID) throws(StoreError) -> String {
     try _withSession { (session) throws(StoreError) in try session.entity(of: id).name }
   }
 
-  /// An attribute's value. A binary value above the inline size comes as `AttributeValue.blob`, see
-  /// ``data(_:_:)`` and ``readData(_:_:_:)``.
+  /// Returns the value of an attribute, or nil.
+  ///
+  /// A binary value above the inline size is returned as `AttributeValue.blob`. Read its bytes with ``data(_:_:)`` or
+  /// ``readData(_:_:_:)``.
   public borrowing func value(_ id: ObjectID, _ attribute: String) throws(StoreError) -> AttributeValue? {
     try _withSession { (session) throws(StoreError) in try session.value(id, attribute) }
   }
 
-  /// The bytes of a binary or transformable attribute, all of them in memory; nil where it is nil.
+  /// Returns all bytes of a binary or transformable attribute in memory, or nil if the attribute is nil.
   ///
   /// - Throws: `wrongType` for attributes of other types.
   public borrowing func data(_ id: ObjectID, _ attribute: String) throws(StoreError) -> Data? {
@@ -70,9 +76,14 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// Reads a binary or transformable attribute piece by piece, at most 1 MiB each, in memory that does not grow with it.
+  /// Reads a binary or transformable attribute in chunks of at most 1 MiB, with constant memory use.
   ///
-  /// - Returns: how many bytes there are; nil where the attribute is nil.
+  /// - Parameters:
+  ///   - id: the object.
+  ///   - attribute: the name of the attribute.
+  ///   - body: receives the chunks in order. Throwing ends the read.
+  /// - Returns: the number of bytes, or nil if the attribute is nil.
+  /// - Throws: the error of `body`; `wrongType` for attributes of other types.
   public borrowing func readData(
     _ id: ObjectID, _ attribute: String, _ body: (borrowing RawSpan) throws -> Void
   ) throws -> UInt64? {
@@ -84,7 +95,7 @@ extension ObjectReading where Self: ~Copyable {
             try body(bytes)
           } catch {
             failure = error
-            throw StoreError(.io, "the reader of a binary value stopped")
+            throw StoreError(.io, "the closure that reads a binary value threw an error")
           }
         }
       }
@@ -93,37 +104,41 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// The target of a to-one relationship, or nil. ``toOne(_:_:)`` is the short form.
+  /// Returns the target of a to-one relationship, or nil if it is empty. ``toOne(_:_:)`` is the short form.
   public borrowing func objectID(forRelationshipNamed relationship: String, of id: ObjectID) throws(StoreError)
     -> ObjectID?
   {
     try toOne(id, relationship)
   }
 
-  /// The members of a relationship. ``members(_:_:)-(ObjectID,_)`` is the short form.
+  /// Returns the members of a relationship. ``members(_:_:)-(ObjectID,_)`` is the short form.
   ///
-  /// - Returns: the members of an ordered relationship in its order, those of an unordered one by ascending id, and none
-  ///   or one for a to-one relationship.
+  /// - Returns: the members of an ordered relationship in its order, those of an unordered one in ascending order of
+  ///   their ids; at most one member for a to-one relationship.
   public borrowing func objectIDs(forRelationshipNamed relationship: String, of id: ObjectID) throws(StoreError)
     -> [ObjectID]
   {
     try members(id, relationship)
   }
 
-  /// The target of a to-one relationship.
+  /// Returns the target of a to-one relationship, or nil if it is empty.
   public borrowing func toOne(_ id: ObjectID, _ relationship: String) throws(StoreError) -> ObjectID? {
     try members(id, relationship).first
   }
 
-  /// The members of a relationship: an ordered one in its order, an unordered one by ascending id, a to-one as none or
-  /// one.
+  /// Returns the members of a relationship.
+  ///
+  /// - Returns: the members of an ordered relationship in its order, those of an unordered one in ascending order of
+  ///   their ids; at most one member for a to-one relationship.
   public borrowing func members(_ id: ObjectID, _ relationship: String) throws(StoreError) -> [ObjectID] {
     try _withSession { (session) throws(StoreError) in
       try session.members(id, try session.entity(of: id).relationship(relationship))
     }
   }
 
-  /// The members of a relationship one by one, without holding them all, until `body` answers false.
+  /// Calls `body` with each member of a relationship until `body` returns false, without loading all members.
+  ///
+  /// Members come in the same order as from ``members(_:_:)-(ObjectID,_)``.
   public borrowing func forEachMember(
     _ id: ObjectID, _ relationship: String, _ body: (ObjectID) throws -> Bool
   ) throws {
@@ -140,19 +155,19 @@ extension ObjectReading where Self: ~Copyable {
     if let failure { throw failure }
   }
 
-  /// How many members a relationship has, at the same cost for any number.
+  /// Returns the number of members of a relationship. The cost does not depend on the number.
   public borrowing func count(_ id: ObjectID, _ relationship: String) throws(StoreError) -> Int {
     try _withSession { (session) throws(StoreError) in try session.count(id, relationship) }
   }
 
-  /// How many objects an entity has.
+  /// Returns the number of objects of an entity, by default including its sub-entities.
   public borrowing func count(entity: String, includesSubentities: Bool = true) throws(StoreError) -> Int {
     try _withSession { (session) throws(StoreError) in
       try session.count(of: try session.schema.entity(entity), includesSubentities: includesSubentities)
     }
   }
 
-  /// An entity's objects by ascending serial, one by one, until `body` answers false.
+  /// Calls `body` with each object of an entity in ascending order of serials, until `body` returns false.
   public borrowing func forEachObject(
     of entity: String, includesSubentities: Bool = true, _ body: (ManagedObject) throws -> Bool
   ) throws {

@@ -25,7 +25,7 @@ extension ObjectStore {
         return successor
       } catch {
         guard error.kind == .corrupted, addsIndexes else { throw error }
-        options.logger?.error("new fetch indexes could not be built, and are left out: \(error.message)")
+        options.logger?.error("new fetch indexes could not be built and are not used: \(error.message)")
       }
     }
     return stored
@@ -40,10 +40,12 @@ extension ObjectStore {
     var storage = StorageTransaction(try engine.beginWrite(label: "adopt model", timeout: options.busyTimeout))
     let present = try StoreCatalog(storage, tables.metadata)
     guard present.number == stored.number else {
-      throw StoreError(.busy, "another process gave the store another version of its model just now; open it again")
+      throw StoreError(.busy, "another process changed the model of the store during opening; open it again")
     }
     guard let code = UInt16(exactly: catalog.number) else {
-      throw StoreError(.limitExceeded, "a store remembers at most 65,535 versions of its model")
+      throw StoreError(
+        .limitExceeded,
+        "the store has stored 65,535 model versions, the maximum; dump it, and load the dump into a new store")
     }
     let schema = try Schema(catalog, tables: tables)
     let commit = try Metadata.counter(storage, tables.metadata, MetadataKey.commitCounter)

@@ -8,12 +8,20 @@ public import KVCloneModel
 import KVCloneRecords
 
 extension ObjectStore {
-  /// Makes the first opening of a store quicker, in a program that has no second thread yet.
+  /// Prepares the process for a faster first opening of a store. Call it before the program has a second thread.
   package static func prepareProcess() { LMDBLibrary.prepareProcess() }
 
-  /// Makes a store: a directory with mode 0700, complete and synced before it gets its name, or not there at all.
+  /// Creates a store: a directory with mode 0700.
   ///
-  /// - Throws: `storeExists`, `invalidModel` (with what is wrong with it), and what the file system has to say.
+  /// The directory is complete and synced before it gets its name. If creation fails, no directory is left at `path`.
+  ///
+  /// - Parameters:
+  ///   - path: the directory of the new store. Its parent directory must exist.
+  ///   - model: the model. It is stored in the file.
+  ///   - options: the options to open the new store with.
+  /// - Returns: the new store, open.
+  /// - Throws: `storeExists`; `invalidModel` with the rules that the model breaks; `invalidDestination`, and errors of
+  ///   the file system.
   public static func create(at path: String, model: ManagedObjectModel, options: StoreOptions = StoreOptions())
     throws(StoreError) -> ObjectStore
   {
@@ -38,22 +46,24 @@ extension ObjectStore {
     } catch let error as LMDBError {
       throw StoreError(error)
     } catch {
-      throw StoreError(.io, "the store at \(path) could not be made: \(error)")
+      throw StoreError(.io, "the store at \(path) could not be created: \(error)")
     }
     return try adopt(environment, path: path, model: nil, options: options)
   }
 
-  /// Opens a store.
+  /// Opens a store, or creates it if it does not exist and a model is given.
   ///
   /// - Parameters:
-  ///   - path: the store's directory.
-  ///   - model: nil opens what is there with the model it holds. With a model, a store that is not there is made,
-  ///     and one that is there has to hold objects of this model: one with the same hash. What the hash leaves out (userInfo,
-  ///     defaults, bounds, the order of declarations) is taken from the model given, and kept. A store of another version is
-  ///     migrated if ``StoreOptions/automaticMigration`` says so.
-  ///   - options: how to open it.
-  /// - Throws: `noStore`, `incompatibleModel`, `newerFormat`, `olderFormat`, `notAStore`, `alreadyOpen`, `damaged`, and
-  ///   what the file system has to say.
+  ///   - path: the directory of the store.
+  ///   - model: the expected model. With nil, the store is opened with the model that it contains, and a missing store
+  ///     is an error. With a model, a missing store is created, and an existing one must contain a model with the same
+  ///     hash. Parts that the hash excludes (userInfo, defaults, bounds, the order of declarations) are taken from this
+  ///     model and stored. A store with another model version is migrated if ``StoreOptions/automaticMigration`` is
+  ///     set.
+  ///   - options: the options to open the store with.
+  /// - Returns: the open store.
+  /// - Throws: `storeNotFound`, `incompatibleModel`, `newerFormat`, `olderFormat`, `invalidStore`, `alreadyOpen`,
+  ///   `corrupted`, `busy` if a writer blocks a model change or migration, and errors of the file system.
   public static func open(at path: String, model: ManagedObjectModel? = nil, options: StoreOptions = StoreOptions())
     throws(StoreError) -> ObjectStore
   {
@@ -68,7 +78,7 @@ extension ObjectStore {
     return try adopt(environment, path: path, model: model, options: options)
   }
 
-  /// Makes a store of an open environment, which is closed again where it turns out to be none.
+  /// Assembles a store from an open environment, and closes the environment if that fails.
   private static func adopt(
     _ environment: LMDBEnvironment, path: String, model: ManagedObjectModel?, options: StoreOptions
   ) throws(StoreError) -> ObjectStore {
@@ -91,16 +101,16 @@ extension ObjectStore {
     return try assemble(LMDBEngine(environment), path: path, model: model, options: options)
   }
 
-  /// Makes a store of an engine that holds one, whatever engine it is.
+  /// Assembles a store from an engine of any kind.
   static func assemble(
     _ engine: any StorageEngine, path: String, model: ManagedObjectModel?, options: StoreOptions
   ) throws(StoreError) -> ObjectStore {
     guard let metadata = try engine.openTables([.metadata], create: false).first else {
-      throw StoreError(.invalidStore, "\(path) is no store of this library")
+      throw StoreError(.invalidStore, "\(path) is not a KVClone store; check the path")
     }
     let storage = StorageTransaction(try engine.beginRead())
     guard let format = try Metadata.format(storage, metadata) else {
-      throw StoreError(.invalidStore, "\(path) is an LMDB file, but no store of this library")
+      throw StoreError(.invalidStore, "\(path) is an LMDB file, but not a KVClone store; check the path")
     }
     try format.requireReadable(at: path)
     var catalog = try StoreCatalog(storage, metadata)
@@ -128,7 +138,7 @@ extension ObjectStore {
     return store
   }
 
-  /// The error for a store that holds another version of a model, with what differs.
+  /// Returns the error for a store with another model version, with the differences.
   private static func incompatible(_ held: ManagedObjectModel, _ given: ManagedObjectModel, _ path: String)
     -> StoreError
   {
@@ -139,15 +149,15 @@ extension ObjectStore {
     let advice =
       difference.refusals.isEmpty
       ? "migrate it (StoreOptions.automaticMigration, or kvclone migrate)"
-      : "no migration can be inferred for all of them (kvclone migrate --plan tells why)"
+      : "a migration cannot be inferred for all of them (kvclone migrate --plan shows why)"
     return StoreError(
       .incompatibleModel,
-      "the store at \(path) holds another version of the model, \(held.versionIdentifier) and not "
-        + "\(given.versionIdentifier): \(told)\(more); \(advice), or open it with the version that it holds",
+      "the store at \(path) has model version \(held.versionIdentifier), not "
+        + "\(given.versionIdentifier): \(told)\(more); \(advice), or open it with the model version that it has",
       entity: real.first?.entity, property: real.first?.property)
   }
 
-  /// Tells the operator what is odd about the library or the file, and yet no reason to refuse it.
+  /// Logs unusual properties of the library or the file that are no reason to refuse the store.
   private static func logFindings(_ environment: LMDBEnvironment, _ options: StoreOptions) {
     guard let logger = options.logger else { return }
     if LMDBLibrary.destroysMutexes {
@@ -155,16 +165,17 @@ extension ObjectStore {
       logger.notice(
         """
         LMDB \(LMDBLibrary.version) destroys the mutexes of lock.mdb when mdb_stat or another plain LMDB program \
-        closes the store (ITS#10095): run these only while no process opens the store, or install another release than 0.9.26 \
-        to 0.9.31
+        closes the store (ITS#10095); run such programs only while no process opens the store, or install an LMDB \
+        release other than 0.9.26 to 0.9.31
         """)
     }
     if !options.isReadOnly, options.spillBudget > 0, !environment.isSpillSupported {
-      logger.warning("this LMDB cannot spill on demand: a large write transaction will hold its pages in memory")
+      logger.warning(
+        "this LMDB cannot spill dirty pages on demand; large write transactions keep all dirty pages in memory")
     }
     if environment.readsWithoutLock {
       logger.warning(
-        "opened read-only without a lock file: safe only while nobody writes the file through another mount")
+        "opened read-only without a lock file; safe only while no process writes the file through another mount")
     }
   }
 
@@ -183,7 +194,11 @@ extension ObjectStore {
         catalog.allRootCodes.map { ($0, table(.objects(rootCode: $0))) }, uniquingKeysWith: { first, _ in first }))
   }
 
-  /// Cheap facts. Objects are counted by their headers.
+  /// Returns basic facts about the store in one read transaction.
+  ///
+  /// The call counts objects by their record headers, so its cost grows with the number of objects.
+  ///
+  /// - Throws: `corrupted`, `readersFull`, `closed`.
   public func info() throws(StoreError) -> StoreInfo {
     let session = try readSession()
     var counts: [String: Int] = [:]

@@ -9,8 +9,8 @@ public import KVCloneModel
 import KVCloneRecords
 import Synchronization
 
-/// A store of objects: a directory with one memory-mapped file, for many readers and one writer at a time, in this
-/// process and others.
+/// An embedded object store: a directory with one memory-mapped file, with any number of concurrent readers and one
+/// writer at a time, across processes.
 ///
 /// ```swift
 /// let store = try ObjectStore.open(at: "notes.kvclone", model: model)
@@ -20,35 +20,36 @@ import Synchronization
 /// }
 /// ```
 ///
-/// A write transaction that was acknowledged survives a crash and a power loss: the commit returns after fdatasync.
+/// Reads have snapshot isolation (MVCC). Commits are durable: a write transaction that has returned survives a crash
+/// and a power loss, because the commit returns after `fdatasync`. A store is safe to use from any thread.
 public final class ObjectStore: Sendable {
-  /// The store's directory: its absolute path when it was opened.
+  /// The absolute path of the store's directory at the time of opening.
   public let path: String
-  /// The store's identity, for its whole life.
+  /// The identifier of the store, which never changes.
   public let uuid: UUID
-  /// The model that the objects follow.
+  /// The model of the store's objects.
   public var model: ManagedObjectModel { schema.model }
-  /// How the store was opened.
+  /// The options that the store was opened with.
   public let options: StoreOptions
 
   let engine: any StorageEngine
   let schema: Schema
-  /// The file format's version when the store was opened; `info` tells what it is now.
+  /// The format version of the file at the time of opening; `info` returns the current one.
   let formatVersion: UInt32
   let serialFloor = SerialHighWaterMark()
-  /// Hooks, once some are registered.
+  /// Lifecycle hooks, or nil if none are registered.
   let lifecycle = Mutex<LifecycleTable?>(nil)
   /// Model versions by which snapshots are read, compiled.
   let snapshotSchemas = SnapshotSchemas()
   /// How fast clones have been written lately.
   let clonePace = ClonePace()
-  /// How large it may become; nil where nobody limits it.
+  /// The size limits, or nil if none are set.
   let limits: StoreLimits?
-  /// Wakes those who wait for commits.
+  /// Wakes tasks that wait for commits.
   let commitSignal = CommitSignal()
-  /// Uploads of this process that are under way.
+  /// The uploads of this process that are in progress.
   let stagers: Stagers
-  /// Snapshots that are pinned.
+  /// The pinned snapshots that are open.
   let pinned: PinnedSnapshots
   /// Asynchronous writes wait and sync here, one after the other, and never on the cooperative pool.
   let writerQueue = DispatchQueue(label: "KVClone.writer")
@@ -68,8 +69,9 @@ public final class ObjectStore: Sendable {
     stagers = Stagers(directory: environment?.directory, beside: environment?.identity, isReadOnly: options.isReadOnly)
   }
 
-  /// Lets go of the file, as soon as the last transaction has ended. Every later call throws `closed`. Pinned snapshots end
-  /// with their store.
+  /// Closes the file as soon as the last open transaction has ended.
+  ///
+  /// Closing also ends all pinned snapshots. Every later call throws `closed`.
   public func close() {
     pinned.close()
     commitSignal.close()
@@ -77,34 +79,47 @@ public final class ObjectStore: Sendable {
     engine.close()
   }
 
-  /// Reads: `body` sees one consistent state, whatever is written meanwhile.
+  /// Runs `body` in a read transaction on the calling thread.
   ///
-  /// Readers never wait for anybody. `body` runs on this thread.
+  /// `body` sees the last committed state. Concurrent commits do not change what it sees (snapshot isolation), and
+  /// readers never wait for writers. Pages that the transaction can see are not reused until it ends, so keep it short.
+  ///
+  /// - Returns: the result of `body`.
+  /// - Throws: the error of `body`; `readersFull`, `closed`, `forked`; `incompatibleModel` if another process has
+  ///   migrated the store.
   @available(*, noasync, message: "use the asynchronous form")
   public func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
     try runRead(body)
   }
 
-  /// Reads, from asynchronous code: the same, on the caller's own executor, because a read never waits.
+  /// Runs `body` in a read transaction, from asynchronous code.
+  ///
+  /// `body` runs on the caller's executor, because a read never waits for other transactions.
+  ///
+  /// - Returns: the result of `body`.
+  /// - Throws: the same errors as the synchronous form.
   public func read<R: Sendable>(_ body: @Sendable (borrowing ReadTransaction) throws -> R) async throws -> R {
     try runRead(body)
   }
 
-  /// Changes: what `body` does is committed when it returns, durable before this call does; when it throws, nothing
-  /// happened.
+  /// Runs `body` in a write transaction on the calling thread. Returning commits durably before `write` returns;
+  /// throwing rolls back.
   ///
-  /// `body` runs once, whatever happens. When it met the map's end, or a full disk, which ends it in `mapFull` or
-  /// `diskFull` with nothing written, it is the caller's to run it again: the map grows as soon as no transaction of this
-  /// process is open. A clone of its own, a piece of an upload, and the adoption of a model are run once more for a full
-  /// map: their transactions are the store's.
+  /// `body` runs exactly once. If the map or the disk is full, the transaction rolls back with `mapFull` or `diskFull`,
+  /// and nothing is written. After `mapFull`, run the transaction again: the map grows as soon as no transaction of
+  /// this process is open. Clones, upload chunks and model changes that run in transactions of their own are retried
+  /// once after `mapFull` without action by the caller.
   ///
   /// - Parameters:
-  ///   - label: what others who wait are told is holding the lock.
-  ///   - timeout: how long to wait for another writer; the store's ``StoreOptions/busyTimeout`` where it is nil.
-  ///   - mergePolicy: what becomes of two objects with the same values under a uniqueness constraint.
+  ///   - label: a text that describes the transaction. Other processes see it in `busy` errors and in the list of
+  ///     readers.
+  ///   - timeout: the maximum wait for another writer; nil for ``StoreOptions/busyTimeout``.
+  ///   - mergePolicy: the resolution of conflicts over uniqueness constraints.
   ///   - body: the changes.
-  /// - Throws: what `body` throws; ``ValidationError`` with every broken rule of the model; `busy`, `nestedWrite`,
-  ///   `mapFull`, `diskFull`, and what else the file system has to say.
+  /// - Returns: the result of `body`.
+  /// - Throws: the error of `body`; ``ValidationError`` with every rule of the model that the changes break; `busy`,
+  ///   `nestedWrite`, `readOnly`, `mapFull`, `diskFull`, `limitExceeded`, `commitOutcomeUnknown`, and errors of the
+  ///   file system.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func write<R>(
@@ -114,7 +129,9 @@ public final class ObjectStore: Sendable {
     try runWrite(label: label, timeout: timeout, mergePolicy: mergePolicy, body)
   }
 
-  /// Changes, from asynchronous code: `body` runs on a thread of the store's own.
+  /// Runs `body` in a write transaction, from asynchronous code. `body` runs on a thread of the store.
+  ///
+  /// Parameters and errors are those of the synchronous form.
   @discardableResult
   public func write<R: Sendable>(
     label: String = "write", timeout: Duration? = nil, mergePolicy: MergePolicy = .error,
@@ -128,7 +145,7 @@ public final class ObjectStore: Sendable {
     }
   }
 
-  /// Runs what writes on a thread of the store's own, from asynchronous code.
+  /// Runs `body` on the writer thread of the store, from asynchronous code.
   package func onWriterQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
     try await withCheckedThrowingContinuation { continuation in
       writerQueue.async { continuation.resume(with: Result { try body() }) }
@@ -163,7 +180,7 @@ public final class ObjectStore: Sendable {
     guard try schema.catalogWatch.isReadable(schema, storage, schema.tables.metadata) else {
       throw StoreError(
         .incompatibleModel,
-        "another process has migrated the store at \(path) to another version of its model; close the store and open it again"
+        "another process has migrated the store at \(path) to another model version; close the store and open it again"
       )
     }
     var session = Session(
@@ -172,9 +189,11 @@ public final class ObjectStore: Sendable {
     return session
   }
 
-  /// Throws `readOnly` where every write would.
+  /// Throws `readOnly` if the store was opened read-only.
   func requireWritable() throws(StoreError) {
-    if options.isReadOnly { throw StoreError(.readOnly, "the store at \(path) was opened read-only") }
+    if options.isReadOnly {
+      throw StoreError(.readOnly, "the store at \(path) was opened read-only; open it without isReadOnly to write")
+    }
   }
 
   func writeSession(label: String, timeout: Duration? = nil) throws(StoreError) -> Session {
@@ -183,8 +202,8 @@ public final class ObjectStore: Sendable {
     guard try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata) else {
       throw StoreError(
         .incompatibleModel,
-        "another process gave the store at \(path) another version of its model, or other fetch indexes or derived attributes, "
-          + "which this one does not keep in step; close the store and open it again")
+        "another process has changed the model, fetch indexes or derived attributes of the store at \(path), and this "
+          + "process cannot maintain them; close the store and open it again")
     }
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
     try storage.record(schema, commit: commit + 1)

@@ -30,7 +30,8 @@ final class PageFileEngine: StorageEngine {
     var opened: [StorageTable] = []
     for code in codes {
       guard tables[code] != nil || map.isTableListDamaged else {
-        throw StoreError(.invalidStore, "the file has no table \(code.name ?? "")")
+        throw StoreError(
+          .invalidStore, "the file has no table \(code.name ?? ""); it is incomplete, or not a KVClone store")
       }
       opened.append(StorageTable(code: code, handle: 0))
     }
@@ -155,14 +156,14 @@ final class PageFileBackend: StorageBackend {
 
 extension StoreError {
   fileprivate static var checkedOnly: StoreError {
-    StoreError(.readOnly, "a store that is being checked is not changed")
+    StoreError(.readOnly, "a store cannot be changed while it is checked")
   }
 
   /// The store's word for a damaged page.
   init(_ error: PageError) {
     self.init(
       .corrupted,
-      "page \(error.page) of the file is damaged: \(error.problem.message). Run `check` to see the extent, and restore "
-        + "from a backup or salvage")
+      "page \(error.page) of the file is corrupted: \(error.problem.message). Run `check` to see the extent, then "
+        + "restore a backup or run `salvage`")
   }
 }

@@ -60,8 +60,8 @@ struct PendingChanges {
   /// Notes that something failed half way: from now on the transaction can only be given up.
   mutating func fail(_ error: any Error) {
     if failure != nil { return }
-    let reason = (error as? any KVCloneError)?.message ?? "an operation failed half way"
-    failure = StoreError(.transactionAborted, "this transaction can only be given up, because \(reason)")
+    let reason = (error as? any KVCloneError)?.message ?? "an operation failed after its first change"
+    failure = StoreError(.transactionAborted, "the transaction was aborted: \(reason)")
   }
 
   /// Notes a new object.

@@ -173,7 +173,9 @@ struct SchemaCodes: Codable, Hashable, Sendable {
 
   private func next(_ last: UInt16, limit: UInt16, what: String) throws(StoreError) -> UInt16 {
     guard last < limit else {
-      throw StoreError(.limitExceeded, "a store numbers at most \(limit) \(what) in its life, and these are used up")
+      throw StoreError(
+        .limitExceeded,
+        "a store assigns at most \(limit) codes to \(what), and all are used; dump it, and load the dump into a new store")
     }
     return last + 1
   }

@@ -28,7 +28,7 @@ struct SchemaCompiler {
     guard fields.count <= FormatLimits.maximumFieldCount else {
       throw StoreError(
         .invalidModel,
-        "\(entity.name) has \(fields.count) stored properties, composites' leaves included; a record has at most "
+        "\(entity.name) has \(fields.count) stored properties, including the leaves of composites; the maximum is "
           + "\(FormatLimits.maximumFieldCount)", entity: entity.name)
     }
     let id = codes.layouts[entity.name] ?? 0
@@ -48,8 +48,8 @@ struct SchemaCompiler {
     if !entity.isAbstract, Int(id) >= layouts.count || layouts[Int(id)]?.fields != layout.fields {
       throw StoreError(
         .corrupted,
-        "the store's metadata describes the records of \(entity.name) otherwise than its model; restore it from "
-          + "a backup", entity: entity.name)
+        "the store's metadata and model disagree about the records of \(entity.name); restore it from a backup",
+        entity: entity.name)
     }
     let relationships = try relationships(of: entity, layout: layout)
     let attributes = try attributes(of: entity, layout: layout)

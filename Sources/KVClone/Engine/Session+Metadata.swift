@@ -109,7 +109,7 @@ enum Metadata {
   }
 
   static func corrupted(_ name: String, _ error: RecordError) -> StoreError {
-    StoreError(.corrupted, "the store's metadata (\(name)) is damaged: \(error)")
+    StoreError(.corrupted, "the store's metadata (\(name)) is corrupted: \(error) Restore the store from a backup")
   }
 }
 
@@ -121,20 +121,20 @@ extension FormatRecord {
     if isIncrement {
       throw StoreError(
         .incrementalBackup,
-        "\(path) is an incremental backup, which has only what changed since a snapshot; restore it with the backup that has "
-          + "that snapshot before it (kvclone restore BACKUP \(path) --to STORE)")
+        "\(path) is an incremental backup, which contains only the changes since a snapshot; restore it after the "
+          + "backup with that snapshot (kvclone restore BACKUP \(path) --to STORE)")
     }
     if isTooNew {
       throw StoreError(
         .newerFormat,
-        "\(path) has format \(version), which needs a library that reads format \(minimumReaderVersion); "
-          + "this one reads up to \(FormatLimits.formatVersion)")
+        "\(path) has format \(version) and requires a library that reads format \(minimumReaderVersion); this library "
+          + "reads up to \(FormatLimits.formatVersion); upgrade the library")
     }
     if isTooOld {
       throw StoreError(
         .olderFormat,
-        "\(path) has format \(version), and this library reads from \(FormatLimits.oldestFormatVersion) on; dump it with "
-          + "the build that wrote it (kvclone dump), and load that into a new store (kvclone load)")
+        "\(path) has format \(version), and this library reads format \(FormatLimits.oldestFormatVersion) and later; "
+          + "dump it with the build that wrote it (kvclone dump), and load the dump into a new store (kvclone load)")
     }
   }
 }

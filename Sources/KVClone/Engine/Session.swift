@@ -6,10 +6,9 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// One transaction's access to objects: what `ReadTransaction` and `WriteTransaction` are made of.
+/// The access of one transaction to objects, shared by ``ReadTransaction`` and ``WriteTransaction``.
 ///
-/// Values that point into the map are borrowed from the session, so a change of the session ends them, by the compiler's
-/// own rules. The type is public because ``ObjectReading`` names it; nothing in it is.
+/// The type is public because ``ObjectReading`` names it. It has no public members.
 public struct Session: ~Copyable {
   var storage: StorageTransaction
   let schema: Schema
@@ -21,7 +20,7 @@ public struct Session: ~Copyable {
   private let pending = Box(PendingChanges())
   /// The commit counter: of the last commit in a read transaction, of the coming one in a write transaction.
   let commit: UInt64
-  /// The last commit all of which a named snapshot shows; nil in other transactions.
+  /// The last commit fully visible to this snapshot; nil outside snapshot reads.
   var shownCommit: UInt64?
   /// The store's identity, for URIs.
   let storeUUID: UUID
@@ -29,9 +28,9 @@ public struct Session: ~Copyable {
   let serialFloor: SerialHighWaterMark
   /// Whom to ask for room; nil for a session that never writes.
   var engine: (any StorageEngine)?
-  /// Whom to ask about objects that are inserted, saved and deleted; nil where nobody wants to know.
+  /// Lifecycle hooks, or nil if none are registered.
   var lifecycle: LifecycleTable?
-  /// How large the store may become by this transaction; nil where nobody limits it.
+  /// The size limits, or nil if none are set.
   var limits: StoreLimits?
   /// What new objects still owe others, once there are any.
   var waiting: WaitingInserts?
@@ -129,7 +128,7 @@ public struct Session: ~Copyable {
       }
     } catch {
       throw StoreError(
-        .corrupted, "the record of \(entity.name)/\(id.serial) is damaged: \(error)", entity: entity.name,
+        .corrupted, "the record of \(entity.name)/\(id.serial) is corrupted: \(error)", entity: entity.name,
         object: "\(entity.name)/\(id.serial)")
     }
   }
@@ -216,8 +215,8 @@ extension Schema {
     }
     return StoreError(
       .incompatibleModel,
-      "\(rootName(of: id)) was written by a newer version of the model: another process has migrated the store; close it and open it "
-        + "again", object: rootName(of: id))
+      "\(rootName(of: id)) has a newer model version, because another process has migrated the store; close the store "
+        + "and open it again", object: rootName(of: id))
   }
 
   /// The same by a layout that the caller has looked up.
@@ -255,7 +254,7 @@ extension Schema {
   func notFound(_ id: ObjectID, _ entity: CompiledEntity? = nil) -> StoreError {
     let name = entity.map { "\($0.name)/\(id.serial)" } ?? rootName(of: id)
     return StoreError(
-      .objectNotFound, "there is no object \(name); it was deleted, or is of another store", entity: entity?.name,
+      .objectNotFound, "there is no object \(name); it was deleted, or belongs to another store", entity: entity?.name,
       object: name)
   }
 
@@ -267,7 +266,7 @@ extension Schema {
     let named = own?.rootCode == id.rootCode ? own : entity(code: id.rootCode)
     let name = named.map { "\($0.name)/\(id.serial)" } ?? rootName(of: id)
     return StoreError(
-      .corrupted, "the record of \(name) is damaged: \(error) Run `check` to see the extent", entity: named?.name,
+      .corrupted, "the record of \(name) is corrupted: \(error) Run `check` to see the extent", entity: named?.name,
       object: name)
   }
 

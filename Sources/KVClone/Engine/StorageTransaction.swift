@@ -143,7 +143,7 @@ package struct StorageTransaction: ~Copyable {
   /// Makes tables that are missing, and opens them: for others, if the transaction is committed.
   package mutating func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] {
     guard let maker = backend as? any TableMaker else {
-      throw StoreError(.readOnly, "tables are made by write transactions")
+      throw StoreError(.readOnly, "tables can only be created in a write transaction")
     }
     return try maker.makeTables(tables)
   }

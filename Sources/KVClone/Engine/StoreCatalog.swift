@@ -37,7 +37,7 @@ struct StoreCatalog {
     if let earlier { number = earlier } else { number = try Metadata.counter(storage, metadata, MetadataKey.catalog) }
     let name = MetadataKey.model(UInt16(truncatingIfNeeded: number))
     guard let stored = try Metadata.get(storage, metadata, name, as: BytesValue.self) else {
-      throw StoreError(.corrupted, "the store's metadata has no model; restore it from a backup")
+      throw StoreError(.corrupted, "the store's metadata has no model; restore the store from a backup")
     }
     do {
       let document = try JSONDecoder().decode(Document.self, from: Data(stored.bytes))
@@ -49,12 +49,12 @@ struct StoreCatalog {
     } catch let error as StoreError {
       throw error
     } catch {
-      throw StoreError(.corrupted, "the store's model cannot be read; restore it from a backup")
+      throw StoreError(.corrupted, "the store's model cannot be decoded; restore the store from a backup")
     }
     var layouts: [RecordLayout] = []
     for id in 1...max(1, codes.lastLayout) where id <= codes.lastLayout {
       guard let layout = try Metadata.get(storage, metadata, MetadataKey.layout(id), as: RecordLayout.self) else {
-        throw StoreError(.corrupted, "the store's metadata lacks record layout \(id); restore it from a backup")
+        throw StoreError(.corrupted, "the store's metadata has no record layout \(id); restore the store from a backup")
       }
       layouts.append(layout)
     }
@@ -89,7 +89,7 @@ struct StoreCatalog {
     do {
       return BytesValue(Array(try encoder.encode(Document(codes: codes, modelJSON: try model.encodedJSON()))))
     } catch {
-      throw StoreError(.invalidModel, "the model cannot be written down: \(error)")
+      throw StoreError(.invalidModel, "the model cannot be encoded: \(error)")
     }
   }
 

@@ -16,13 +16,13 @@ final class StoreLimits: Sendable {
   }
 
   func tooManyObjects(_ count: Int) -> String {
-    "the store would have \(count) objects, and may have \(objectCount ?? 0) (StoreOptions.maximumObjectCount); delete some, "
-      + "or raise the limit; nothing was saved"
+    "the store would have \(count) objects, and its limit is \(objectCount ?? 0) (StoreOptions.maximumObjectCount); "
+      + "delete objects, or raise the limit; nothing was saved"
   }
 
   func tooManyBytes(_ count: UInt64) -> String {
-    "the store's file would have \(count) bytes, and may have \(fileBytes ?? 0) (StoreOptions.maximumFileBytes); delete "
-      + "something, or raise the limit; nothing was saved"
+    "the data file of the store would have \(count) bytes, and its limit is \(fileBytes ?? 0) "
+      + "(StoreOptions.maximumFileBytes); delete objects, or raise the limit; nothing was saved"
   }
 }
 

@@ -5,95 +5,122 @@
 #endif
 public import Logging
 
-/// How a store is opened.
+/// Options for opening a store. They apply to this process and are not stored in the file, except for
+/// ``tracksHistory``.
 public struct StoreOptions: Sendable {
-  /// How long a write waits for another writer, in this process or another, before it ends in `busy`.
+  /// The maximum wait for another writer, in this process or another, before a write throws `busy`. The default is 5
+  /// seconds.
   public var busyTimeout: Duration = .seconds(5)
-  /// Refuses every write.
+  /// Whether the store is opened read-only. Every write then throws `readOnly`. The default is false.
   public var isReadOnly = false
-  /// Where warnings go; keys and values never do.
+  /// The logger for warnings; nil for none. Log messages never contain keys or values.
   public var logger: Logger?
-  /// Bytes of changed pages that a write transaction keeps in memory before it makes LMDB write them out.
+  /// The size of the dirty pages that a write transaction keeps in memory before LMDB spills them to the file, in
+  /// bytes. The default is 16 MiB.
   public var spillBudget = 16 << 20
-  /// Turns off the kernel's read-ahead, for stores of large values that are much larger than memory.
+  /// Whether the kernel reads ahead in the data file. The default is true.
   ///
-  /// Measured on files that were not in memory, on a disk with 8 MiB of read-ahead: a clone of 5,000 photos with images of
-  /// 100 kB had 1.3 MiB read instead of 466 MiB, in 25 ms instead of 403 ms; without images it took 17 ms instead of 6 ms.
+  /// Turn it off for stores that are much larger than memory and consist mostly of blobs.
+  ///
+  /// Measured with files that were not in the page cache, on a disk with 8 MiB of read-ahead: without read-ahead, a
+  /// clone of 5,000 photos with images of 100 kB read 1.3 MiB instead of 466 MiB, in 25 ms instead of 403 ms. For the
+  /// same clone without images, turning read-ahead off raised the time from 6 ms to 17 ms.
   public var usesReadAhead = true
-  /// Makes commits durable by a log beside the data file, `commit.log`, which takes a third of the time for small ones; see
-  /// <doc:CommitLog>. Each process decides for its own commits.
+  /// How commits of this process become durable. The default is ``JournalMode/copyOnWrite``.
+  ///
+  /// With ``JournalMode/writeAheadLog``, small commits take about a third of the time; see <doc:WriteAheadLog>. Each
+  /// process chooses for its own commits.
   public var journalMode = JournalMode.copyOnWrite
-  /// Bytes that the commit log may have before the data file is synced and the log begins anew; at least about a million.
+  /// The size of the write-ahead log at which a checkpoint starts, in bytes. The minimum is about one million; the
+  /// default is 64 MiB.
   public var walSizeLimit = 64 << 20
-  /// How many read transactions all processes together may have open.
+  /// The number of reader slots: the maximum number of open read transactions in all processes together. The default is
+  /// 126.
   public var maximumReaders = 126
-  /// How many ``PinnedSnapshot``s of this store may be alive at once; one more is refused with `tooManySnapshots`. About half
-  /// of ``maximumReaders``, so that a leak of snapshots leaves places for others who read.
+  /// The maximum number of open ``PinnedSnapshot``s of this store in this process. One more throws `tooManySnapshots`.
+  ///
+  /// The default is 64, about half of ``maximumReaders``. A leak of snapshots therefore leaves slots for other readers.
   public var pinnedSnapshotLimit = 64
-  /// How long a ``PinnedSnapshot`` lives at most; nil for as long as it is kept. An hour is more than exports and reports of
-  /// large stores take, and little enough that a snapshot that was forgotten does not let the file grow overnight.
+  /// The maximum age of a ``PinnedSnapshot``; nil for no limit. The default is 1 hour.
+  ///
+  /// An hour is more than exports and reports of large stores take. It also prevents a forgotten snapshot from growing
+  /// the file overnight.
   public var pinnedSnapshotMaximumAge: Duration? = .seconds(3600)
-  /// How many objects the store may have; nil: as many as fit. Who would make one more is refused with `limitExceeded`, and
-  /// nothing of the transaction happens; deletions and changes go on above the limit. It holds for what this opening of the store
-  /// writes, and is not kept in the store: see <doc:Operating>.
+  /// The maximum number of objects in the store; nil, the default, for no limit.
+  ///
+  /// An insert beyond the limit throws `limitExceeded`, and its transaction rolls back. Deletes and changes still
+  /// commit above the limit. The limit applies to writes of this process and is not stored in the file; see
+  /// <doc:Operating>.
   public var maximumObjectCount: Int?
-  /// How many bytes the data file may have; nil: as many as the disk takes. A commit that makes the file longer than that is refused
-  /// with `limitExceeded`, unless it leaves fewer pages in use, or fewer objects on no more pages. What is free within the file is
-  /// used first. See <doc:Operating>.
+  /// The maximum size of the data file in bytes; nil, the default, for no limit.
+  ///
+  /// A commit that grows the file beyond the limit throws `limitExceeded`, unless it leaves fewer pages in use, or
+  /// fewer objects on no more pages. Free pages within the file are used first. The limit applies to writes of this
+  /// process and is not stored in the file; see <doc:Operating>.
   public var maximumFileBytes: UInt64?
-  /// Leaves the places of dead readers as they are when the store opens, for who wants to see them.
+  /// Whether opening the store leaves stale reader slots in place, for tools that show them. The default is false.
   package var keepsStaleReaders = false
-  /// Walks over every page of the file before it is opened, for files that were restored, or come from elsewhere: a file
-  /// with a damaged page is refused with `damaged`. Of a large value's pages only the first is looked at, because LMDB believes nothing
-  /// on the others: ``ObjectStore/check(_:)`` with ``CheckOptions/readData`` reads those. Without it, only a file that ends too early is walked
-  /// over.
+  /// Whether opening verifies every page of the file first. The default is false.
+  ///
+  /// Use it for files that were restored or come from an untrusted source: a file with a corrupted page is refused with
+  /// `corrupted`. Only the first page of a blob is verified, because LMDB interprets none of the others. To verify
+  /// those, use ``ObjectStore/check(_:)`` with ``CheckOptions/readData``. With false, only a file that is shorter than
+  /// its meta page states is verified.
   public var verifiesPagesAtOpen = false
-  /// How a store that holds another version of the model than the one it is opened with is migrated; nil: it is not, and opening it
-  /// throws `incompatibleModel`. Such a migration rewrites what has to be rewritten before the store is open: look at
-  /// ``ObjectStore/planMigration(at:to:migration:options:progress:cancellation:)`` before you leave it to a service
-  /// that starts.
+  /// The options for migrating a store with another model version at opening; nil, the default, for no migration.
+  ///
+  /// With nil, opening a store with another model version throws `incompatibleModel`. A migration rewrites all affected
+  /// records before the store is open. Check
+  /// ``ObjectStore/planMigration(at:to:migration:options:progress:cancellation:)`` before enabling this in a service.
   public var automaticMigration: MigrationOptions?
-  /// On btrfs: leaves copy-on-write, and with it the file system's checksums, on for a store that is made. Otherwise it is off for
-  /// the store's files, as `chattr +C` turns it off: the store writes no page in place that could be needed and has checksums
-  /// of its own, and its file would get an extent for each page, which makes reflinks slow. Where btrfs keeps its data twice, copy-on-write
-  /// stays on by itself. See <doc:Operating>.
+  /// Whether a new store on btrfs keeps copy-on-write, and therefore the checksums of btrfs, for its files. The default
+  /// is false.
+  ///
+  /// With false, the store turns copy-on-write off for its files, as `chattr +C` does. The store never overwrites a
+  /// page that is still needed and has its own checksums. With btrfs copy-on-write, its file would get one extent per
+  /// page, which makes reflinks slow. If btrfs stores its data twice (RAID 1, DUP), copy-on-write always stays on. See
+  /// <doc:Operating>.
   public var usesBtrfsCopyOnWrite = false
-  /// What values of transformable attributes are in Swift.
+  /// The value transformers for transformable attributes.
   public var transformers = ValueTransformerRegistry()
 
-  /// Whether every commit writes down what it changed, see <doc:Changes>: true turns this on and false off, for the store and
-  /// whoever opens it later; nil leaves it as it is, and off in a new store. A store that is opened read-only stays as it is.
+  /// Whether commits record their changes in the history, see <doc:Changes>; nil, the default, leaves the setting
+  /// unchanged.
+  ///
+  /// True and false turn the history on and off for this and all later openings, in all processes. In a new store, the
+  /// history is off. The option has no effect if the store is opened read-only.
   public var tracksHistory: Bool?
-  /// Who the history says has written, unless the transaction says otherwise.
+  /// The author that the history records for a transaction without an author of its own. The default is an empty
+  /// string.
   public var author = ""
 
-  /// Which of the snapshots that the store makes itself are kept when it makes another one.
+  /// The retention of the snapshots that the store creates automatically, applied when it creates another one.
   public var snapshotRetention = SnapshotRetention()
 
-  /// The defaults.
+  /// Creates options with default values.
   public init() {}
 }
 
-/// Cheap facts about a store.
+/// Basic facts about a store.
 public struct StoreInfo: Sendable {
-  /// The store's identity, for its whole life.
+  /// The identifier of the store, which never changes.
   public let uuid: UUID
-  /// The version of the file's format, as the state that was read says it: what a store begins to use may raise it.
+  /// The format version of the file in the state that was read. The first use of some features raises it.
   public let formatVersion: Int
-  /// The model's name.
+  /// The name of the model.
   public let modelName: String
-  /// The model version's name, where it has one.
+  /// The version identifier of the model, or nil if it has none.
   public let modelVersion: String?
-  /// The model's hash in hexadecimal.
+  /// The hash of the model in hexadecimal.
   public let modelHash: String
-  /// How many objects there are.
+  /// The number of objects.
   public let objectCount: Int
-  /// Objects by concrete entity, those without objects included.
+  /// The number of objects by concrete entity. Entities without objects are included with 0.
   public let counts: [String: Int]
-  /// Bytes of the data file.
+  /// The size of the data file in bytes.
   public let fileBytes: UInt64
-  /// How many write transactions have committed.
+  /// The number of committed write transactions.
   public let commit: UInt64
-  /// How many named snapshots there are.
+  /// The number of named snapshots.
   public let snapshotCount: Int
 }

@@ -1,8 +1,8 @@
 public import KVCloneModel
 
-/// A consistent view of the store: what was committed when it began, whatever is written meanwhile.
+/// A read transaction: a consistent view of the store at the last commit before it began.
 ///
-/// It lives as long as the closure of `ObjectStore.read`; ids and ``ManagedObject``s may leave it.
+/// It lives as long as the closure of `ObjectStore.read`. Object ids and ``ManagedObject``s may leave the closure.
 public struct ReadTransaction: ~Copyable, ObjectReading {
   /// In memory of its own: a session has some hundred bytes, which would be copied wherever the transaction is lent.
   private let place: Box<Session>
@@ -13,18 +13,18 @@ public struct ReadTransaction: ~Copyable, ObjectReading {
     place = Box(session)
   }
 
-  /// Lends the transaction's insides to the library's own extensions.
+  /// Passes the session to extensions of the library.
   @_documentation(visibility: private)
   public borrowing func _withSession<R, E: Error>(_ body: (borrowing Session) throws(E) -> R) throws(E) -> R {
     try body(place.value)
   }
 }
 
-/// The one write transaction: all of its changes, or none.
+/// A write transaction: all of its changes are committed, or none.
 ///
-/// Returning from the closure of `ObjectStore.write` commits, throwing gives everything up. An
-/// operation that fails before it has changed anything (an unknown name, a value of the wrong type) leaves the
-/// transaction as it was; one that fails half way leaves it good for nothing but being given up, and a commit then throws
+/// Returning from the closure of `ObjectStore.write` commits; throwing rolls back. An operation that fails before its
+/// first change, such as one with an unknown name or a value of the wrong type, leaves the transaction usable. An
+/// operation that fails after a change makes the transaction abort-only: later changes and the commit throw
 /// `transactionAborted`.
 public struct WriteTransaction: ~Copyable, ObjectReading {
   /// In memory of its own, because reading settles what waits, though to whoever reads nothing changes. Nobody borrows
@@ -40,7 +40,7 @@ public struct WriteTransaction: ~Copyable, ObjectReading {
     place = Box(session)
   }
 
-  /// Lends the transaction's insides to the library's own extensions.
+  /// Passes the session to extensions of the library.
   @_documentation(visibility: private)
   public borrowing func _withSession<R, E: Error>(_ body: (borrowing Session) throws(E) -> R) throws(E) -> R {
     if !place.value.isSettled {
@@ -54,14 +54,15 @@ public struct WriteTransaction: ~Copyable, ObjectReading {
     return try body(place.value)
   }
 
-  /// Hands on what is to be committed.
+  /// Moves the session out for the commit.
   consuming func takeSession() -> Session { place.take() }
 
-  /// Writes what new objects owe others, for those who use the session itself.
+  /// Writes the deferred inverse links and index entries of inserted objects, for callers that use the session
+  /// directly.
   mutating func settle() throws(StoreError) { try session.settle() }
 
-  /// Runs a change. What it throws before the first byte is written is the caller's to handle; afterwards the
-  /// transaction can only be given up.
+  /// Runs a change. An error before the first written byte leaves the transaction usable; a later one makes it
+  /// abort-only.
   mutating func change<R, E: Error>(_ body: (inout Session) throws(E) -> R) throws -> R {
     if let failure = session.changes.failure { throw failure }
     try session.settle()
@@ -74,9 +75,10 @@ public struct WriteTransaction: ~Copyable, ObjectReading {
     }
   }
 
-  /// As `change`, for changes that fail with a `StoreError` only.
+  /// Like `change`, for changes that only throw `StoreError`.
   ///
-  /// - Parameter settles: whether new objects' links and index entries are written before; only inserts can do without.
+  /// - Parameter settles: whether deferred links and index entries of inserted objects are written first; only inserts
+  ///   may pass false.
   mutating func changeObjects<R>(settles: Bool = true, _ body: (inout Session) throws(StoreError) -> R)
     throws(StoreError) -> R
   {
@@ -93,10 +95,15 @@ public struct WriteTransaction: ~Copyable, ObjectReading {
 }
 
 extension WriteTransaction {
-  /// Makes an object. Attributes that are not named have their defaults; relationships are linked on both sides.
+  /// Inserts an object.
   ///
+  /// - Parameters:
+  ///   - entity: the name of a concrete entity.
+  ///   - attributes: the attribute values by name. Attributes without a value here get their defaults.
+  ///   - relationships: the targets by relationship name; at most one for a to-one relationship. Both sides are linked.
+  /// - Returns: the id of the object.
   /// - Throws: `unknownEntity`, `abstractEntity`, `unknownProperty`, `wrongType`, `outOfRange`, `wrongDestination`,
-  ///   `objectNotFound`.
+  ///   `objectNotFound`, `limitExceeded`.
   @discardableResult
   public mutating func insert(
     _ entity: String, _ attributes: [String: AttributeValue?] = [:], relationships: [String: [ObjectID]] = [:]
@@ -106,7 +113,7 @@ extension WriteTransaction {
     return id
   }
 
-  /// Makes an object that is not new to the app: no hook is called.
+  /// Inserts an object without calling hooks, because the object is not new to the app.
   mutating func restore(
     _ entity: String, _ attributes: [String: AttributeValue?], relationships: [String: [ObjectID]] = [:]
   ) throws(StoreError) -> ObjectID {
@@ -115,43 +122,61 @@ extension WriteTransaction {
     }
   }
 
-  /// Sets an attribute; nil makes it nil.
+  /// Sets an attribute; nil clears it.
+  ///
+  /// - Throws: `objectNotFound`, `unknownProperty`, `wrongType`, `outOfRange`.
   public mutating func set(_ id: ObjectID, _ attribute: String, _ value: AttributeValue?) throws(StoreError) {
     try setAttributes(id, [attribute: value])
   }
 
-  /// Sets several attributes of an object at once.
+  /// Sets several attributes of an object; nil clears an attribute.
+  ///
+  /// - Throws: `objectNotFound`, `unknownProperty`, `wrongType`, `outOfRange`.
   public mutating func setAttributes(_ id: ObjectID, _ values: [String: AttributeValue?]) throws(StoreError) {
     try changeObjects { (session) throws(StoreError) in try session.set(id, values) }
   }
 
-  /// Sets a to-one relationship. The previous target, and the target's previous partner, let go.
+  /// Sets a to-one relationship; nil clears it. The links of the previous target, and of the previous partner of
+  /// `target`, are removed.
+  ///
+  /// - Throws: `objectNotFound`, `unknownProperty`, `wrongDestination`.
   public mutating func setToOne(_ id: ObjectID, _ relationship: String, _ target: ObjectID?) throws(StoreError) {
     try setMembers(id, relationship, target.map { [$0] } ?? [])
   }
 
-  /// Replaces the members of a relationship; an ordered one gets them in this order.
+  /// Replaces the members of a relationship. An ordered relationship stores them in this order.
+  ///
+  /// - Throws: `objectNotFound`, `unknownProperty`, `wrongDestination`.
   public mutating func setMembers(_ id: ObjectID, _ relationship: String, _ targets: [ObjectID]) throws(StoreError) {
     try changeObjects { (session) throws(StoreError) in try session.setMembers(id, relationship, targets) }
   }
 
-  /// Links objects: a to-one relationship takes the one given instead of what it has; a to-many one takes those that are
-  /// not members yet, an ordered one at `index`, where members given move to.
+  /// Adds links to `targets`.
+  ///
+  /// A to-one relationship replaces its target. A to-many relationship adds the targets that are not members yet. An
+  /// ordered relationship inserts them at `index`, or at the end if it is nil, and moves targets that are members
+  /// already.
+  ///
+  /// - Throws: `objectNotFound`, `unknownProperty`, `wrongDestination`, `invalidIndex`.
   public mutating func link(_ id: ObjectID, _ relationship: String, _ targets: [ObjectID], at index: Int? = nil)
     throws(StoreError)
   {
     try changeObjects { (session) throws(StoreError) in try session.link(id, relationship, targets, at: index) }
   }
 
-  /// Cuts the links to `targets`, or all of them.
+  /// Removes the links to `targets`, or all links of the relationship if `targets` is nil.
+  ///
+  /// - Throws: `objectNotFound`, `unknownProperty`.
   public mutating func unlink(_ id: ObjectID, _ relationship: String, _ targets: [ObjectID]? = nil) throws(StoreError) {
     try changeObjects { (session) throws(StoreError) in try session.unlink(id, relationship, targets) }
   }
 
-  /// Deletes objects by the delete rules of the model: cascade takes members along, deny refuses while there are any,
-  /// nullify and no action let them go.
+  /// Deletes objects and applies the delete rules of the model.
   ///
-  /// - Throws: `deleteDenied` with nothing deleted.
+  /// Cascade also deletes the members of the relationship. Deny refuses the delete while there are members. Nullify and
+  /// no action remove the links.
+  ///
+  /// - Throws: `objectNotFound`; `deleteDenied`, with nothing deleted.
   @discardableResult
   public mutating func delete(_ ids: [ObjectID]) throws(StoreError) -> DeleteResult {
     let ids = ObjectSet(ids)
@@ -159,11 +184,13 @@ extension WriteTransaction {
     return try changeObjects { (session) throws(StoreError) in DeleteResult(deletedCount: try session.delete(ids)) }
   }
 
-  /// Writes what was set on an object since it was read.
+  /// Writes the values that were set on an object after it was read.
   ///
   /// - Parameters:
-  ///   - object: what was read, with the values that were set on it.
-  ///   - ifUnchanged: refuses with `changedSince` when the object has changed since it was read (optimistic locking).
+  ///   - object: the object that was read, with the changed values.
+  ///   - ifUnchanged: whether to refuse the save with `staleObject` if the stored object has changed since it was read
+  ///     (optimistic locking). The default is false.
+  /// - Throws: `staleObject`, `objectNotFound`, `wrongType`, `outOfRange`.
   public mutating func save(_ object: ManagedObject, ifUnchanged: Bool = false) throws(StoreError) {
     try changeObjects { (session) throws(StoreError) in
       if ifUnchanged {
@@ -171,7 +198,7 @@ extension WriteTransaction {
         guard commit == object.commit else {
           throw StoreError(
             .staleObject,
-            "\(object.name) has changed: it was read at commit \(object.commit), and commit \(commit) wrote it; read it "
+            "\(object.name) is stale: it was read at commit \(object.commit), and commit \(commit) changed it; read it "
               + "again", entity: object.entityName, object: object.name)
         }
       }
@@ -179,10 +206,12 @@ extension WriteTransaction {
     }
   }
 
-  /// Sets a binary or transformable attribute from a stream, in memory that does not grow with it.
+  /// Sets a binary or transformable attribute from a stream, with constant memory use.
   ///
-  /// `source` runs while the write lock is held: stage bytes that come from a network or a pipe, by
-  /// ``ObjectStore/stageBlob(timeout:_:)``.
+  /// `source` runs while the transaction holds the write lock. For bytes from a network or a pipe, use
+  /// ``ObjectStore/stageBlob(timeout:_:)`` instead.
+  ///
+  /// - Throws: the error of `source`; `objectNotFound`, `unknownProperty`, `wrongType`, `mapFull`, `diskFull`.
   public mutating func setData(
     _ id: ObjectID, _ attribute: String, from source: (inout BlobWriter) throws -> Void
   ) throws {
@@ -190,8 +219,8 @@ extension WriteTransaction {
   }
 }
 
-/// What a delete did.
+/// The result of a delete.
 public struct DeleteResult: Sendable, Hashable {
-  /// Objects that went, cascades included.
+  /// The number of deleted objects, including those that cascade rules deleted.
   public let deletedCount: Int
 }
