@@ -108,20 +108,20 @@ struct MigrationPathTests {
     refused(1, 5, [("1", "2"), ("3", "4")], says: "3to4", "one is allowed")
     refused(1, 5, [("1", "2"), ("3", "4"), ("5", "2")], says: "ends with '2'")
     refused(2, 4, [("1", "2")], says: "1to2", "leads to the store's version")
-    refused(2, 4, [("4", "5")], says: "4to5", "begins with the wanted version")
+    refused(2, 4, [("4", "5")], says: "4to5", "begins with the target version")
     refused(1, 4, [("1", "2"), ("1", "3")], says: "1to3", "begins with '1', too")
     refused(1, 4, [("1", "3"), ("2", "3")], says: "2to3", "ends with '3', too")
     refused(1, 4, [("1", "2"), ("1", "2")], says: "no version twice")
-    refused(1, 4, [("2", "3"), ("3", "2")], says: "circle")
+    refused(1, 4, [("2", "3"), ("3", "2")], says: "cycle")
     refused(1, 4, [("2", "2")], says: "same version")
-    refused(4, 4, [("3", "4")], says: "has the version '4' already")
+    refused(4, 4, [("3", "4")], says: "already has the version '4'")
     let other = MappingModel([EntityMapping(from: "Other", to: "Note")], name: "other")
     let error = expectError(.invalidMapping) {
       _ = try MigrationPath(
         from: Self.versions[0], to: Self.versions[1],
         MigrationOptions(versions: Self.versions, mappings: [other], requiresAllMappings: true))
     }
-    #expect(error?.message.contains("fits no two versions") == true)
+    #expect(error?.message.contains("matches no two available versions") == true)
     // One that may be for several steps, none of which begins at the store's version: the paths would be equally short.
     refused(1, 4, [("old", "1")], says: "has no version 'old'", "fits several steps", "same length")
   }

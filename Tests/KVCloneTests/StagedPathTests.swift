@@ -93,8 +93,8 @@ struct StagedPathTests {
       first, fourth, Self.stage("2", "3"), versions: [first, Shop.second, twin, Shop.third, fourth],
       says: "2 versions of different content")
     refused(first, fourth, Self.stage("1", "2"), Self.stage("1", "2"), says: "same step")
-    refused(first, fourth, LightweightMigrationStage(["1", "2", "3"]), Self.stage("2", "3"), says: "include")
-    refused(first, fourth, OwnStage(), says: "own")
+    refused(first, fourth, LightweightMigrationStage(["1", "2", "3"]), Self.stage("2", "3"), says: "contains the step")
+    refused(first, fourth, OwnStage(), says: "unsupported type")
   }
 
   @Test func aLightweightStageIsInferredOrRefused() throws {

@@ -1,31 +1,39 @@
 public import KVCloneModel
 
-/// How a store is migrated to another version of its model.
+/// Options of a migration to another version of the model.
 public struct MigrationOptions: Sendable {
-  /// The versions of the model. ``stages`` and ``mappings`` name them, and renaming identifiers are followed through
-  /// them (a → b → c). An inferred migration is one step and passes through none of them. Their order, from the
-  /// earliest to the latest, counts only where stages and mapping models lead to no path by themselves: see
-  /// <doc:Migration#Paths>.
+  /// The versions of the model, from the earliest to the latest.
+  ///
+  /// ``stages`` and ``mappings`` refer to them, and renaming identifiers are followed through them (a → b → c). An
+  /// inferred migration is one step and does not use intermediate versions. The order only matters if stages and
+  /// mapping models define no path; see <doc:Migration#Paths>.
   public var versions: [ManagedObjectModel] = []
-  /// Makes a snapshot of the store first, by which everything can be read as it was. It costs what is rewritten or
-  /// deleted once more, and nothing where no object has to be touched.
+  /// Whether a snapshot is created first, which keeps the earlier content readable. The default is true.
+  ///
+  /// The snapshot stores the preimages of everything that is rewritten or deleted. It costs nothing if no object
+  /// changes.
   public var takesSnapshot = true
 
-  /// Mapping models, in any order. Each does the step between the two versions that it names, where the path has this
-  /// step; one without names does the step that stages and other mapping models leave. Those that are not needed are
-  /// left out, and the plan lists them (``MigrationPlan/unused``).
+  /// The mapping models, in any order.
+  ///
+  /// Each mapping model covers the step between the two versions that it names, if the path has this step. A mapping
+  /// model without versions covers the step that stages and other mapping models leave. Unused ones are ignored and
+  /// listed in ``MigrationPlan/unused``.
   public var mappings: [MappingModel] = []
-  /// Requires that every mapping model is used, as `kvclone migrate --mapping` does: with one inferred step at most,
-  /// before, between or after them. Otherwise the migration is refused (``StoreError/Kind-swift.enum/invalidMapping``).
+  /// Whether every mapping model must be used, as with `kvclone migrate --mapping`. The default is false.
+  ///
+  /// The path may then have at most one inferred step, before, between or after the mapping models. Otherwise the
+  /// migration fails (``StoreError/Kind-swift.struct/invalidMapping``).
   public var requiresAllMappings = false
-  /// What mapping models name as their policies' classes.
+  /// The policies, by the class names that the mapping models use.
   public var policies: [String: any EntityMigrationPolicy] = [:]
-  /// ``CustomMigrationStage``s and ``LightweightMigrationStage``s, in any order: their versions, which are some of
-  /// ``versions`` or the wanted one, say where they belong. Those that are not needed are left out, and the plan lists
-  /// them (``MigrationPlan/unused``).
+  /// The ``CustomMigrationStage``s and ``LightweightMigrationStage``s, in any order.
+  ///
+  /// Their versions, which are in ``versions`` or equal to the target version, define their place. Unused stages are
+  /// ignored and listed in ``MigrationPlan/unused``.
   public var stages: [any MigrationStage] = []
 
-  /// The defaults.
+  /// Creates options. Each argument has its default value.
   public init(
     versions: [ManagedObjectModel] = [], mappings: [MappingModel] = [],
     policies: [String: any EntityMigrationPolicy] = [:], stages: [any MigrationStage] = [], takesSnapshot: Bool = true,
@@ -40,97 +48,99 @@ public struct MigrationOptions: Sendable {
   }
 }
 
-/// What a migration would do.
+/// The result of a dry run of a migration.
 public struct MigrationPlan: Sendable {
-  /// From one version to the next.
+  /// A step from one version to the next.
   public struct Step: Sendable {
-    /// What a step asks of a store.
+    /// The work that a step requires.
     public enum Kind: String, Sendable {
-      /// The model is written down, and no object is touched.
+      /// Updates the stored model only. No object changes.
       case metadata
-      /// Indexes are made or dropped.
+      /// Builds or drops indexes.
       case indexes
-      /// Objects are rewritten.
+      /// Rewrites objects.
       case objects
-      /// A mapping model makes all objects anew.
+      /// Creates all objects again by a mapping model.
       case mapping
-      /// It cannot be done without being told how; see ``refusals``.
+      /// Cannot be inferred; see ``refusals``.
       case refused
     }
 
-    /// The name of the version that it begins with.
+    /// The name of the version before the step.
     public let from: String
-    /// The name of the version that the store has afterwards.
+    /// The name of the version after the step.
     public let to: String
-    /// How much there is to be done, without what the handlers of a stage do.
+    /// The work of the step, without stage handlers.
     public let kind: Kind
-    /// The label of the custom stage that the step is; nil for a step without handlers.
+    /// The label of the custom stage of the step; nil for a step without handlers.
     public let stage: String?
-    /// What differs between them.
+    /// The differences between the two versions.
     public let changes: [ModelDifference.Change]
-    /// The differences that stand in the way: those of entities that have no objects do not.
+    /// The differences that cannot be inferred. Differences of entities without objects are not included.
     public let refusals: [ModelDifference.Change]
-    /// Objects that are rewritten: of a step that is done alone, and can be done, as many as the migration reports;
-    /// otherwise an estimate.
+    /// The number of rewritten objects.
+    ///
+    /// For a step that runs alone and succeeds, it equals the number that the migration reports. Otherwise it is an
+    /// estimate.
     public internal(set) var rewrittenCount: Int
-    /// How many of them a later step rewrites too, without anything that looks at objects in between: they are written
-    /// once, for all of these steps.
+    /// The number of objects that a later step also rewrites, without a handler between the steps. They are written
+    /// once for all of these steps.
     public let joinedCount: Int
-    /// Objects that get ids under another root entity.
+    /// The number of objects that receive ids under another root entity.
     public internal(set) var movedCount: Int
-    /// Objects that go with their entities.
+    /// The number of objects that are deleted with their entities.
     public internal(set) var deletedCount: Int
-    /// Bytes that are written, about: what is saved for the snapshot included, what handlers write not.
+    /// The approximate number of bytes written, including preimages for the snapshot, without the writes of handlers.
     public let byteCount: UInt64
-    /// Swift that makes a mapping model for a refused step, with what is to be filled in marked; nil for one that can
-    /// be done.
+    /// Swift source of a mapping model for a refused step, with marked gaps to fill in; nil for other steps.
     public let mappingSkeleton: String?
-    /// Renaming identifiers that match nothing in the version that the step begins with.
+    /// Renaming identifiers that match nothing in the version before the step.
     public internal(set) var warnings: [ModelWarning] = []
-    /// Entities that an inferred step removes, with their objects and the links to these.
+    /// The entities that an inferred step removes, with their objects and the links to them.
     public internal(set) var removals: [Removal] = []
-    /// For a refused step: versions that can be inferred one after the other instead, and what is lost along the way.
+    /// For a refused step, a chain of versions that can be inferred one after another, and its losses; nil otherwise.
     public internal(set) var chain: Chain?
   }
 
-  /// An entity that is removed.
+  /// An entity that a step removes.
   public struct Removal: Sendable, Hashable {
-    /// The entity's name in the earlier version.
+    /// The name of the entity in the earlier version.
     public let entity: String
-    /// Objects of it, which are deleted.
+    /// The number of its objects, which are deleted.
     public let objectCount: Int
-    /// Relationships of remaining entities, `Vehicle.events`, whose links to these objects are removed.
+    /// The relationships of remaining entities, such as `Vehicle.events`, that lose links to these objects.
     public let links: [String]
   }
 
-  /// Versions, each of which can be inferred from the one before, between two of which no step can be inferred.
+  /// A chain of versions, each inferable from the previous one, for two versions without an inferable step.
   public struct Chain: Sendable, Hashable {
-    /// What a version of the chain does not have any more.
+    /// An entity or property that a version of the chain does not have.
     public struct Loss: Sendable, Hashable {
       /// The name of the version that lacks it.
       public let version: String
-      /// The entity: by its name in that version, or of a removed one by its earlier name.
+      /// The name of the entity in that version; for a removed entity, its earlier name.
       public let entity: String
-      /// The property; nil for the entity itself with its objects.
+      /// The name of the property; nil for an entity with its objects.
       public let property: String?
     }
 
-    /// The names of the versions, from the store's to the wanted one.
+    /// The names of the versions, from the store's version to the target version.
     public let versions: [String]
-    /// What is lost along the way, also where the wanted version has it again.
+    /// The losses along the chain, even if the target version has the entity or property again.
     public let losses: [Loss]
   }
 
-  /// One after the other; empty where the store has the model already.
+  /// The steps in the order of execution; empty if the store already has the model.
   public internal(set) var steps: [Step]
-  /// Stages and mapping models that the path does not need.
+  /// Stages and mapping models that the path does not use.
   public let unused: [Unused]
-  /// The reasons for which the migration would fail, the first 100 of them: differences of the models that cannot be
-  /// inferred, and what the objects hold.
+  /// The first 100 errors that would fail the migration: differences that cannot be inferred, and conflicting content
+  /// of objects.
   public internal(set) var errors: [PlanIssue] = []
-  /// How many reasons there are.
+  /// The total number of errors.
   public internal(set) var errorCount = 0
-  /// What the migration would report, without the snapshot's name; nil where it would fail, or there is nothing to do.
+  /// The report that the migration would return, without the name of the snapshot; nil if it would fail or has nothing
+  /// to do.
   public internal(set) var report: MigrationReport?
 
   init(steps: [Step], unused: [Unused] = []) {
@@ -140,7 +150,7 @@ public struct MigrationPlan: Sendable {
 
   /// Whether the migration would succeed.
   public var isPossible: Bool { errorCount == 0 && steps.allSatisfy { $0.refusals.isEmpty } }
-  /// Bytes that the migration would write, as its report counts them; an estimate where it would fail.
+  /// The number of bytes that the migration would write, as in its report; an estimate if it would fail.
   public var byteCount: UInt64 { report?.byteCount ?? steps.reduce(0) { $0 + $1.byteCount } }
   /// The estimated duration. It assumes a commit of 5 ms and 2 µs per changed object, as measured on a machine where an
   /// object took 1.6 µs, and 2.5 µs with a snapshot.
@@ -153,26 +163,26 @@ public struct MigrationPlan: Sendable {
   }
 }
 
-/// What a migration did.
+/// The result of a migration.
 public struct MigrationReport: Sendable {
-  /// The versions that the store had, one after the other, and the one that it has now.
+  /// The versions that the store had, in order, and its current version.
   public let versions: [String]
-  /// The labels of the custom stages that were gone through, one after the other.
+  /// The labels of the custom stages, in the order of execution.
   public let stages: [String]
-  /// The snapshot that was made first, to be read as it was before; nil where none was asked for, and in a plan.
+  /// The name of the snapshot with the content before the migration; nil if none was requested, and in a plan.
   public internal(set) var snapshot: String?
-  /// Objects that were rewritten or looked at.
+  /// The number of objects that were rewritten or examined.
   public let rewrittenCount: Int
-  /// Objects that have ids under another root entity now.
+  /// The number of objects that received ids under another root entity.
   public let movedCount: Int
-  /// Objects that mapping models have made.
+  /// The number of objects that mapping models created.
   public let createdCount: Int
-  /// Objects that went with their entities.
+  /// The number of objects that were deleted with their entities.
   public let deletedCount: Int
-  /// Bytes of keys and values that were written, previous states for the snapshot included.
+  /// The size of the written keys and values, in bytes, including preimages for the snapshot.
   public let byteCount: UInt64
-  /// Renaming identifiers that matched nothing in the version that a step began with.
+  /// Renaming identifiers that matched nothing in the version before a step.
   public let warnings: [ModelWarning]
-  /// From the write lock to the durable commit.
+  /// The time from the write lock to the durable commit.
   public let duration: Duration
 }

@@ -125,13 +125,14 @@ struct MigrationPlanner {
     if let refusal = ModelDifference(from: source, to: destination, through: versions).refusals.first {
       throw StoreError(
         .invalidStage,
-        "\(place) cannot be inferred: \(refusal) (\(refusal.work.reason ?? "")); make it one of a custom stage, or give a version in "
-          + "between", entity: refusal.entity, property: refusal.property)
+        "\(place) cannot be inferred: \(refusal) (\(refusal.work.reason ?? "")); use a custom stage for it, or add an "
+          + "intermediate version", entity: refusal.entity, property: refusal.property)
     }
     if let mapping {
       throw StoreError(
         .invalidStage,
-        "\(place) would be done by the mapping model\(mapping.name.map { " \($0)" } ?? ""); leave out the mapping model, or the stage"
+        "\(place) is covered by the mapping model\(mapping.name.map { " \($0)" } ?? ""); remove the mapping model, or "
+          + "the stage"
       )
     }
   }
@@ -311,8 +312,9 @@ extension MigrationPlanner {
         else { continue }
         throw StoreError(
           .mappingRequired,
-          "\(former) of \(earlier)/\(id.serial) is nil or empty, and mandatory in the version \(version); set it in a handler before, "
-            + "or delete the object there", entity: entity.name, property: path, object: "\(earlier)/\(id.serial)")
+          "\(former) of \(earlier)/\(id.serial) is nil or empty, but required in the version \(version); set it in an "
+            + "earlier handler, or delete the object there", entity: entity.name, property: path,
+          object: "\(earlier)/\(id.serial)")
       }
     }
     throw StoreError(

@@ -1,6 +1,6 @@
-/// How far a migration has come.
+/// The progress of a migration.
 public struct MigrationProgress: Sendable, Hashable {
-  /// What is done, one after the other, in each step.
+  /// A phase of a migration step, in the order of execution.
   public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the phase, as in JSON.
     public let rawValue: String
@@ -11,29 +11,29 @@ public struct MigrationProgress: Sendable, Hashable {
     /// The stable text of the phase.
     public var description: String { rawValue }
 
-    /// A stage's handler, before the step.
+    /// Running the handler of a stage before the step.
     public static let willMigrate = Phase(rawValue: "willMigrate")
-    /// Deleting the objects of entities that are gone.
+    /// Deleting the objects of removed entities.
     public static let delete = Phase(rawValue: "delete")
-    /// Giving ids to objects that come under another root entity.
+    /// Assigning new ids to objects that move to another root entity.
     public static let move = Phase(rawValue: "move")
     /// Rewriting objects.
     public static let rewrite = Phase(rawValue: "rewrite")
-    /// Linking other sides of relationships.
+    /// Linking the inverse sides of relationships.
     public static let link = Phase(rawValue: "link")
-    /// Making indexes.
+    /// Building indexes.
     public static let index = Phase(rawValue: "index")
-    /// A stage's handler, after the step.
+    /// Running the handler of a stage after the step.
     public static let didMigrate = Phase(rawValue: "didMigrate")
   }
 
-  /// The step, from 0.
+  /// The index of the step, from 0.
   public let step: Int
-  /// How many steps there are.
+  /// The number of steps.
   public let stepCount: Int
-  /// What is being done.
+  /// The current phase.
   public let phase: Phase
-  /// Objects that were dealt with in this phase.
+  /// The number of objects completed in this phase.
   public let completed: Int
 }
 
@@ -81,7 +81,7 @@ final class MigrationRun {
     completed += count
     progress?(MigrationProgress(step: step, stepCount: stepCount, phase: phase, completed: completed))
     if cancellation?.isCancelled == true || Task.isCancelled {
-      throw StoreError(.cancelled, "the migration was cancelled; the store is as it was")
+      throw StoreError(.cancelled, "the migration was cancelled; the store is unchanged")
     }
   }
 }

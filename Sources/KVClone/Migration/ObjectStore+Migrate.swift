@@ -4,9 +4,9 @@ import KVCloneRecords
 
 /// Migrating stores: to another version of the model, in one write transaction.
 extension ObjectStore {
-  /// Whether a store holds objects of exactly this version of the model, so that it can be opened with it.
+  /// Returns whether a store has exactly this version of the model, so that it can be opened with it.
   ///
-  /// - Throws: `noStore`, `damaged`, and what opening throws.
+  /// - Throws: `storeNotFound`, `corrupted`, and the errors of opening the store.
   public static func isCompatible(at path: String, with model: ManagedObjectModel) throws(StoreError) -> Bool {
     var options = StoreOptions()
     options.isReadOnly = true
@@ -15,21 +15,22 @@ extension ObjectStore {
     return store.model.modelHash == model.modelHash
   }
 
-  /// Returns what a migration of a store would do, and every reason for which it would fail. Nothing is changed.
+  /// Returns what a migration of a store would do, and all errors, without changing the store.
   ///
-  /// The plan runs the migration itself, mapping policies and stage handlers included, in a write transaction that is
-  /// rolled back: a plan without errors is a migration that succeeds on the same state. It therefore takes as long as
-  /// the migration, holds the write lock for as long, and needs the disk space of the pages that it spills; those are cut
-  /// off again. Other processes read on. A step that is refused by the models alone is not run.
+  /// The plan runs the migration with its mapping policies and stage handlers, in a write transaction that is rolled
+  /// back. If the plan has no errors, the migration succeeds on the same state. The plan takes as long as the
+  /// migration, holds the write lock as long, and needs the disk space of the pages that it spills, which are truncated
+  /// afterwards. Other processes can continue to read. A step that the models alone rule out is not run.
   ///
   /// - Parameters:
-  ///   - path: the store's directory. It must not be open in this process.
-  ///   - model: the version to migrate to.
-  ///   - migration: how.
-  ///   - options: how the store is opened.
-  ///   - progress: receives the progress, on this thread.
-  ///   - cancellation: ends the plan from another thread.
-  /// - Throws: `invalidModel`, `invalidMapping`, `invalidStage`, `cancelled`, `busy`, and what opening throws.
+  ///   - path: the directory of the store. It must not be open in this process.
+  ///   - model: the target version of the model.
+  ///   - migration: options of the migration.
+  ///   - options: options for opening the store.
+  ///   - progress: receives progress on this thread.
+  ///   - cancellation: cancels the plan from another thread.
+  /// - Throws: `invalidModel`, `invalidMapping`, `invalidStage`, `cancelled`, `busy`, and the errors of opening the
+  ///   store. Errors of the migration itself are in ``MigrationPlan/errors``.
   public static func planMigration(
     at path: String, to model: ManagedObjectModel, migration: MigrationOptions = MigrationOptions(),
     options: StoreOptions = StoreOptions(), progress: (@Sendable (MigrationProgress) -> Void)? = nil,
@@ -42,20 +43,23 @@ extension ObjectStore {
     return dryRun.plan(report)
   }
 
-  /// Migrates a store: every object that the new version has a place for is there afterwards, and everything happens or nothing.
+  /// Migrates a store to another version of the model, in one write transaction. Keeps every object that the new
+  /// version can represent.
   ///
-  /// The store must not be open in this process. Other processes that have it open go on reading what they see; when they write, or
-  /// meet what the new version wrote, they are told to open it again.
+  /// The store must not be open in this process. Other processes with the store open can continue to read their
+  /// snapshots. When they write, or read data of the new version, they receive an error and must reopen the store.
   ///
   /// - Parameters:
-  ///   - path: the store's directory.
-  ///   - model: the version that the store is to have.
-  ///   - migration: how.
-  ///   - options: how the store is opened meanwhile.
-  ///   - progress: is told how far it has come, on this thread.
-  ///   - cancellation: ends it from another thread.
-  /// - Throws: `notInferable` (with every difference that stands in the way), `notConvertible`, `notUnique`, `invalidMapping`,
-  ///   `invalidStage`, `stageFailed`, `invalidObject`, `cancelled`, `busy`, `diskFull`, and what opening throws.
+  ///   - path: the directory of the store.
+  ///   - model: the target version of the model.
+  ///   - migration: options of the migration.
+  ///   - options: options for opening the store.
+  ///   - progress: receives progress on this thread.
+  ///   - cancellation: cancels the migration from another thread.
+  /// - Returns: the versions, the snapshot, and the number of objects and bytes.
+  /// - Throws: `mappingRequired` (with every difference that cannot be inferred), `notConvertible`, `notUnique`,
+  ///   `invalidMapping`, `invalidStage`, `stageFailed`, `invalidObject`, `cancelled`, `busy`, `diskFull`, and the
+  ///   errors of opening the store. The store is unchanged if it throws.
   @discardableResult
   public static func migrate(
     at path: String, to model: ManagedObjectModel, migration: MigrationOptions = MigrationOptions(),
@@ -92,7 +96,7 @@ extension ObjectStore {
         let run = MigrationRun(progress, cancellation, dryRun: dryRun)
         if let report = try runMigration(engine, path: path, to: model, migration, options, run) { return report }
       }
-      throw StoreError(.busy, "other processes give the store one version of its model after the other; try again")
+      throw StoreError(.busy, "other processes migrate the store repeatedly; try again")
     }
   }
 
@@ -105,11 +109,11 @@ extension ObjectStore {
     _ options: StoreOptions, _ run: MigrationRun
   ) throws(StoreError) -> MigrationReport? {
     guard let metadata = try engine.openTables([.metadata], create: false).first else {
-      throw StoreError(.invalidStore, "\(path) is no store of this library")
+      throw StoreError(.invalidStore, "\(path) is not a store of this library")
     }
     let storage = StorageTransaction(try engine.beginRead())
     guard let format = try Metadata.format(storage, metadata) else {
-      throw StoreError(.invalidStore, "\(path) is an LMDB file, but no store of this library")
+      throw StoreError(.invalidStore, "\(path) is an LMDB file, but not a store of this library")
     }
     try format.requireReadable(at: path)
     let catalog = try StoreCatalog(storage, metadata)

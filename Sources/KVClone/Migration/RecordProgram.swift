@@ -194,7 +194,7 @@ final class RecordProgram {
       try buffer.set(field, value)
     } catch {
       throw StoreError(
-        .limitExceeded, "\(schema.rootName(of: id)) cannot be stored by the new version of the model: \(error)",
+        .limitExceeded, "\(schema.rootName(of: id)) cannot be stored in the new version of the model: \(error)",
         object: schema.rootName(of: id))
     }
   }
@@ -250,7 +250,8 @@ extension Schema {
   ) -> StoreError {
     StoreError(
       .notConvertible,
-      "\(path) of \(entity.name)/\(id.serial) has a value that no \(conversion.destination.rawValue) is equal to; change it before, "
-        + "or migrate with a mapping model", entity: entity.name, property: path, object: "\(entity.name)/\(id.serial)")
+      "\(path) of \(entity.name)/\(id.serial) has a value without a \(conversion.destination.rawValue) equivalent; "
+        + "change the value first, or migrate with a mapping model", entity: entity.name, property: path,
+      object: "\(entity.name)/\(id.serial)")
   }
 }

@@ -11,15 +11,15 @@ extension Schema {
       try requireKnownNames(entity, past, matching, snapshot)
       guard let former = matching.entities[entity.name] else { continue }
       guard past.model.rootEntity(of: former).flatMap({ past.codes.entities[$0] }) == entity.rootCode else {
-        throw Self.storedOtherwise("objects of \(entity.name) have other ids", snapshot, entity.name, nil)
+        throw Self.storedOtherwise("changed the ids of \(entity.name) objects", snapshot, entity.name, nil)
       }
       for step in RecordMigration(entity, matching, old: past.codes).steps {
         switch step {
         case .convert(_, _, _, let path):
-          throw Self.storedOtherwise("\(entity.name).\(path) is stored otherwise", snapshot, entity.name, path)
+          throw Self.storedOtherwise("changed the storage of \(entity.name).\(path)", snapshot, entity.name, path)
         case .move(_, _, let relationship):
           let name = relationship.name
-          throw Self.storedOtherwise("\(entity.name).\(name) is stored otherwise", snapshot, entity.name, name)
+          throw Self.storedOtherwise("changed the storage of \(entity.name).\(name)", snapshot, entity.name, name)
         case .fill, .complete, .renew, .clear: continue
         }
       }
@@ -34,7 +34,7 @@ extension Schema {
     guard let former = past.entity(code: entity.code) else { return }
     let isRenamed = matching.entities[entity.name] == nil
     if isRenamed, former.rootCode != entity.rootCode {
-      throw Self.storedOtherwise("objects of \(entity.name) have other ids", snapshot, entity.name, nil)
+      throw Self.storedOtherwise("changed the ids of \(entity.name) objects", snapshot, entity.name, nil)
     }
     func isOpen(_ identifier: String?) -> Bool { isRenamed || identifier != nil }
     let known = Set(former.attributes.map(\.code) + former.relationships.map(\.code))
@@ -48,7 +48,7 @@ extension Schema {
         lostAttributes.contains(where: { AttributeConversion(from: $0.description.type, to: type) != nil })
       else { continue }
       throw Self.storedOtherwise(
-        "\(entity.name).\(attribute.path) may be stored otherwise", snapshot, entity.name, attribute.path)
+        "may have changed the storage of \(entity.name).\(attribute.path)", snapshot, entity.name, attribute.path)
     }
     let losesRelationship = former.relationships.contains { !current.contains($0.code) }
     for relationship in entity.relationships where losesRelationship && !known.contains(relationship.code) {
@@ -56,7 +56,7 @@ extension Schema {
         matching.relationship(relationship.name, of: entity.name) == nil
       else { continue }
       throw Self.storedOtherwise(
-        "\(entity.name).\(relationship.name) may be stored otherwise", snapshot, entity.name, relationship.name)
+        "may have changed the storage of \(entity.name).\(relationship.name)", snapshot, entity.name, relationship.name)
     }
   }
 
@@ -65,7 +65,7 @@ extension Schema {
   ) -> StoreError {
     StoreError(
       .incompatibleModel,
-      "the store was migrated since the snapshot \(snapshot) was made, and \(what) since; dump the snapshot and load that into a new "
-        + "store, migrate it, and clone from there", entity: entity, property: property)
+      "a migration after the snapshot \(snapshot) \(what); dump the snapshot, load the dump into a new store, migrate "
+        + "that store, and clone from it", entity: entity, property: property)
   }
 }

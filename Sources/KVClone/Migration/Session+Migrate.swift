@@ -148,7 +148,7 @@ extension Session {
   /// Goes on by the version that a step leads to: it is written down, and the indexes that it has not are dropped.
   private consuming func advanced(to step: MigrationStep) throws(StoreError) -> Session {
     guard let number = UInt16(exactly: step.new.number) else {
-      throw StoreError(.limitExceeded, "a store remembers at most 65,535 versions of its model")
+      throw StoreError(.limitExceeded, "a store can record at most 65,535 versions of its model")
     }
     var session = try reopened(by: step)
     try session.writeCatalog(step.new, number, after: step.old)
@@ -285,7 +285,7 @@ extension Session {
       StoreError(
         .notUnique,
         "\(constraint.name) of \(entity.name)/\(id.serial) must be unique in the new version of the model, and "
-          + "\(try name(of: other)) has the same values; change one of them before",
+          + "\(try name(of: other)) has the same values; change one of them first",
         entity: entity.name, property: constraint.name, object: "\(entity.name)/\(id.serial)"))
   }
 

@@ -231,8 +231,8 @@ extension Session {
         if other == id { return }
         throw StoreError(
           .mappingRequired,
-          "\(try name(of: member)) is in \(relationship.name) of \(try name(of: other)) and of \(try name(of: id)), and the new "
-            + "inverse \(inverse.name) leads to one only; make it to-many, or unlink one of them before",
+          "\(try name(of: member)) is in \(relationship.name) of \(try name(of: other)) and of \(try name(of: id)), "
+            + "but the new inverse \(inverse.name) is to-one; make it to-many, or unlink one of them first",
           entity: relationship.declaringEntity, property: relationship.name, object: try name(of: member))
       }
     }

@@ -1,10 +1,10 @@
 public import KVCloneModel
 
-/// What a mapping model leaves to code: Core Data's entity migration policy.
+/// Custom code for an entity mapping of a mapping model, like an entity migration policy of Core Data.
 ///
-/// Each method has an implementation, which does what the mapping says; a policy has those that do something else. They are called in the
-/// order in which they stand here: for one entity mapping after the other the first three, then for one after the other the
-/// next two, then the last two.
+/// Each method has a default implementation that applies the mapping; a policy implements only the methods that differ.
+/// The methods are called in the order of their declaration: the first three for one entity mapping after another, then
+/// the next two, then the last two.
 ///
 /// ```swift
 /// struct SplitNames: EntityMigrationPolicy {
@@ -18,37 +18,38 @@ public import KVCloneModel
 /// }
 /// ```
 ///
-/// What a method throws ends the migration, and the store is as it was.
+/// An error that a method throws ends the migration and leaves the store unchanged.
 public protocol EntityMigrationPolicy: Sendable {
-  /// Before the objects of an entity mapping are made.
+  /// Prepares an entity mapping, before its objects are created.
   func begin(_ mapping: EntityMapping, with manager: inout MigrationManager) throws
-  /// Makes what a source object becomes: no object, one or several. Relationships come later.
+  /// Creates no, one or several destination objects for a source object. Relationships are set later.
   func createDestinationInstances(
     for source: ObjectID, in mapping: EntityMapping, with manager: inout MigrationManager) throws
-  /// After the objects of an entity mapping were made.
+  /// Completes the creation, after all objects of the entity mapping were created.
   func endInstanceCreation(_ mapping: EntityMapping, with manager: inout MigrationManager) throws
-  /// Links an object that the mapping has made, when all objects are there.
+  /// Links an object that the mapping created, after all objects of all mappings were created.
   func createRelationships(
     for destination: ObjectID, in mapping: EntityMapping, with manager: inout MigrationManager) throws
-  /// After the objects of an entity mapping were linked.
+  /// Completes the linking, after all objects of the entity mapping were linked.
   func endRelationshipCreation(_ mapping: EntityMapping, with manager: inout MigrationManager) throws
-  /// Looks at what was made; the model's own rules are checked in any case.
+  /// Validates the created objects. The rules of the model are validated in any case.
   func performCustomValidation(_ mapping: EntityMapping, with manager: inout MigrationManager) throws
-  /// At the end of the entity mapping.
+  /// Finishes the entity mapping.
   func end(_ mapping: EntityMapping, with manager: inout MigrationManager) throws
-  /// What a method that the mapping's expressions name answers (`FUNCTION($entityPolicy, "method:", …)`).
+  /// Returns the result of a policy method that an expression of the mapping calls (`FUNCTION($entityPolicy, "method:",
+  /// …)`).
   func value(
     of method: String, _ arguments: [MigrationValue], in mapping: EntityMapping, with manager: inout MigrationManager
   ) throws -> MigrationValue
 }
 
-/// What a mapping model's expression gives.
+/// The result of an expression of a mapping model.
 public enum MigrationValue: Sendable, Hashable {
-  /// Nothing.
+  /// No value.
   case null
-  /// An attribute's value.
+  /// The value of an attribute.
   case value(AttributeValue)
-  /// Objects, of the source or of the destination.
+  /// Objects of the source or of the destination.
   case objects([ObjectID])
 }
 
@@ -56,7 +57,7 @@ extension EntityMigrationPolicy {
   /// Does nothing.
   public func begin(_ mapping: EntityMapping, with manager: inout MigrationManager) throws {}
 
-  /// Makes one object, with the attributes that the mapping says.
+  /// Creates one object with the attributes of the mapping.
   public func createDestinationInstances(
     for source: ObjectID, in mapping: EntityMapping, with manager: inout MigrationManager
   ) throws {
@@ -67,7 +68,7 @@ extension EntityMigrationPolicy {
   /// Does nothing.
   public func endInstanceCreation(_ mapping: EntityMapping, with manager: inout MigrationManager) throws {}
 
-  /// Links the object as the mapping says.
+  /// Links the object as the mapping defines.
   public func createRelationships(
     for destination: ObjectID, in mapping: EntityMapping, with manager: inout MigrationManager
   ) throws {
@@ -83,12 +84,12 @@ extension EntityMigrationPolicy {
   /// Does nothing.
   public func end(_ mapping: EntityMapping, with manager: inout MigrationManager) throws {}
 
-  /// Knows no method.
+  /// Throws `invalidMapping`, because the policy has no methods for expressions.
   public func value(
     of method: String, _ arguments: [MigrationValue], in mapping: EntityMapping, with manager: inout MigrationManager
   ) throws -> MigrationValue {
     throw StoreError(
-      .invalidMapping, "entity mapping \(mapping.name) calls \(method), which its policy does not have",
+      .invalidMapping, "entity mapping \(mapping.name) calls \(method), which its policy does not implement",
       entity: mapping.destinationEntityName)
   }
 }

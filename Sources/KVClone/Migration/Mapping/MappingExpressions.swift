@@ -76,8 +76,9 @@ final class MappingExpressions {
     }
     throw StoreError(
       .notConvertible,
-      "\(name) of entity mapping \(mapping.name) gives for \(source.rootName(of: id)) what no \(type.rawValue) is equal to; use another "
-        + "expression, or a policy", entity: entity.name, property: name, object: source.rootName(of: id))
+      "\(name) of entity mapping \(mapping.name) yields a value for \(source.rootName(of: id)) that has no "
+        + "\(type.rawValue) equivalent; use another expression, or a policy", entity: entity.name, property: name,
+      object: source.rootName(of: id))
   }
 
   func relationship(_ name: String, _ mapping: EntityMapping) throws(StoreError) -> CompiledRelationship {

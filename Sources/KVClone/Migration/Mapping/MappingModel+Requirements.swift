@@ -26,7 +26,7 @@ extension MappingModel {
     for mapping in entityMappings {
       guard let source = mapping.sourceEntityName, hasObjects(source) else { continue }
       if case .unsupported(let text) = mapping.sourceObjects {
-        problems.append((source, nil, "\(mapping.name) reads its objects by \(text)"))
+        problems.append((source, nil, "\(mapping.name) fetches its objects with \(text)"))
       }
       // A policy may do without the expressions.
       guard mapping.entityMigrationPolicyClassName == nil, mapping.destinationEntityName != nil else { continue }
@@ -40,8 +40,8 @@ extension MappingModel {
     let more = problems.count > 20 ? "; and \(problems.count - 20) more" : ""
     throw StoreError(
       .invalidMapping,
-      "the mapping model\(name.map { " \($0)" } ?? "") has expressions that cannot be computed: \(shown)\(more); use other expressions, "
-        + "or a policy", entity: first.entity, property: first.property)
+      "the mapping model\(name.map { " \($0)" } ?? "") has unsupported expressions: \(shown)\(more); use other "
+        + "expressions, or a policy", entity: first.entity, property: first.property)
   }
 }
 

@@ -1,11 +1,12 @@
 public import KVCloneModel
 import KVCloneRecords
 
-/// A migration by a mapping model, at work: the objects of both versions, and which became which.
+/// A running migration by a mapping model: the objects of both versions, and the mapping of source to destination
+/// objects.
 public struct MigrationManager: ~Copyable {
   let reader: ReadTransaction
   private var writer: WriteTransaction
-  /// For policies, to hand something on to each other.
+  /// Values that policies pass to each other.
   public var userInfo: [String: MigrationValue] = [:]
 
   /// By the name of the entity mapping.
@@ -29,19 +30,21 @@ public struct MigrationManager: ~Copyable {
   /// Gives the transaction back.
   consuming func finish() -> WriteTransaction { writer }
 
-  /// Looks at the objects as they were, by the earlier version of the model.
+  /// Reads the source objects, in the earlier version of the model.
   public borrowing func source<R>(_ body: (borrowing ReadTransaction) throws -> R) rethrows -> R { try body(reader) }
 
-  /// Changes the objects of the later version, as far as they were made.
+  /// Reads and changes the destination objects that exist so far, in the later version of the model.
   public mutating func destination<R>(_ body: (inout WriteTransaction) throws -> R) rethrows -> R { try body(&writer) }
 
-  /// The objects that an entity mapping has made of source objects, in their order; of all that it has read where none are given.
+  /// Returns the objects that an entity mapping created for source objects, in the order of `sources`.
+  ///
+  /// If `sources` is empty, returns the objects of all source objects of the mapping.
   public func destinationInstances(forMapping name: String, of sources: [ObjectID]) -> [ObjectID] {
     guard let associations = associations[name] else { return [] }
     return sources.flatMap { associations.destinations(of: $0) }
   }
 
-  /// The objects that all entity mappings have made of source objects.
+  /// Returns the objects that all entity mappings created for source objects.
   public func destinationInstances(of sources: [ObjectID]) -> [ObjectID] {
     var seen: Set<ObjectID> = []
     return sources.flatMap { source in
@@ -54,18 +57,20 @@ public struct MigrationManager: ~Copyable {
     associations.values.contains { !$0.destinations(of: source).isEmpty }
   }
 
-  /// The source objects of which an entity mapping has made an object.
+  /// Returns the source objects of a destination object under an entity mapping.
   public func sourceInstances(forMapping name: String, of destination: ObjectID) -> [ObjectID] {
     associations[name]?.sources(of: destination) ?? []
   }
 
-  /// Says that an object of the destination is what a source object has become.
+  /// Records a destination object as the result of a source object.
   public func associate(source: ObjectID, with destination: ObjectID, in mapping: EntityMapping) {
     associations[mapping.name]?.add(source, destination)
   }
 
-  /// Makes an object of the mapping's destination entity with the attributes that the mapping says, and notes that the source
-  /// object has become it.
+  /// Creates an object of the mapping's destination entity, sets the attributes of the mapping, and records it as the
+  /// result of the source object.
+  ///
+  /// - Throws: `invalidMapping` if the mapping has no destination entity or its expressions fail.
   public mutating func createDestinationInstance(for source: ObjectID, in mapping: EntityMapping) throws -> ObjectID {
     guard let name = mapping.destinationEntityName else {
       throw StoreError(.invalidMapping, "entity mapping \(mapping.name) has no destination entity")
@@ -81,7 +86,7 @@ public struct MigrationManager: ~Copyable {
     return id
   }
 
-  /// Links an object that the mapping has made, as the mapping says.
+  /// Links an object that the mapping created, as the mapping defines.
   public mutating func link(_ id: ObjectID, in mapping: EntityMapping) throws {
     guard let source = sourceInstances(forMapping: mapping.name, of: id).first else { return }
     for property in mapping.relationshipMappings {
@@ -109,7 +114,7 @@ public struct MigrationManager: ~Copyable {
       } catch let error as StoreError where error.kind == .unknownProperty {
         throw StoreError(
           .invalidMapping,
-          "\(property) of entity mapping \(mapping.name) is \(query.expressionFormat), and \(error.message)",
+          "\(property) of entity mapping \(mapping.name), \(query.expressionFormat), failed: \(error.message)",
           entity: mapping.destinationEntityName, property: property)
       }
     case .destinationInstances(let name, let inner):
@@ -123,7 +128,7 @@ public struct MigrationManager: ~Copyable {
     case .unsupported(let text):
       throw StoreError(
         .invalidMapping,
-        "\(property) of entity mapping \(mapping.name) has an expression that cannot be computed here: \(text)",
+        "\(property) of entity mapping \(mapping.name) has an unsupported expression: \(text)",
         entity: mapping.destinationEntityName, property: property)
     }
   }

@@ -45,7 +45,7 @@ extension Session {
     if let issue = issues.first {
       let more = issues.count > 1 ? " (and \(issues.count - 1) more)" : ""
       throw StoreError(
-        .invalidObject, "an object that the mapping has made is not valid: \(issue.message)\(more)",
+        .invalidObject, "an object that the mapping created is invalid: \(issue.message)\(more)",
         entity: issue.entity, property: issue.property, object: issue.object)
     }
     return session
@@ -96,7 +96,7 @@ extension Session {
     case .matching(let predicate): condition = predicate
     case .unsupported(let text):
       throw StoreError(
-        .invalidMapping, "entity mapping \(mapping.name) asks for its objects in a way that is not known here: \(text)",
+        .invalidMapping, "entity mapping \(mapping.name) fetches its objects with an unsupported expression: \(text)",
         entity: entity.name)
     }
     guard mapping.destinationEntityName != nil || mapping.entityMigrationPolicyClassName != nil else { return }

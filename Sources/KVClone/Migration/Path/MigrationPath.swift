@@ -75,16 +75,17 @@ struct MigrationPath {
       return try mapping.resolved(from: source, to: destination)
     } catch {
       throw StoreError(
-        .invalidMapping, "the mapping model\(mapping.name.map { " \($0)" } ?? "") does not fit: \(error)",
+        .invalidMapping, "the mapping model\(mapping.name.map { " \($0)" } ?? "") does not match its versions: "
+          + "\(error)",
         entity: error.entity, property: error.property)
     }
   }
 }
 
 extension MigrationPlan {
-  /// A stage or mapping model that a migration does not need.
+  /// A stage or mapping model that the migration does not use.
   public struct Unused: Sendable, Hashable, CustomStringConvertible {
-    /// What is not needed.
+    /// The type of an unused item.
     public enum Kind: String, Sendable, Hashable {
       /// A custom or lightweight stage.
       case stage
@@ -92,18 +93,18 @@ extension MigrationPlan {
       case mapping
     }
 
-    /// What is not needed.
+    /// The type of the item.
     public let kind: Kind
-    /// The stage's label, or the mapping model's name; empty for a mapping model without a name.
+    /// The label of the stage, or the name of the mapping model; empty for a mapping model without a name.
     public let label: String
-    /// The name of the version that it begins with; nil where it does not say.
+    /// The name of the first version; nil if the item does not name one.
     public let from: String?
-    /// The name of the version that it ends with; nil where it does not say.
+    /// The name of the last version; nil if the item does not name one.
     public let to: String?
-    /// Why it is not needed.
+    /// The reason why the item is not used.
     public let reason: String
 
-    /// `mapping Shop2to3 ('Shop 2' → 'Shop 3') is not needed: …`.
+    /// A line such as `mapping Shop2to3 ('Shop 2' → 'Shop 3') is not needed: …`.
     public var description: String {
       let ends = [from, to].compactMap { $0.map { "'\($0)'" } }.joined(separator: " → ")
       let name = [label, ends.isEmpty ? "" : "(\(ends))"].filter { !$0.isEmpty }.joined(separator: " ")

@@ -11,14 +11,15 @@ extension MigrationPool {
     for index in options.mappings.indices { wanted.append(try edge(of: index)) }
     guard let first = wanted.first else { return versions.source == versions.destination ? [] : path() }
     if versions.start == versions.end {
-      throw unusable(first, "the store has the version '\(versions.name(versions.end))' already; leave it out")
+      throw unusable(first, "the store already has the version '\(versions.name(versions.end))'; remove the mapping "
+        + "model")
     }
     for (index, edge) in wanted.enumerated() {
       for other in wanted[..<index] where other.from == edge.from || other.to == edge.to {
         let end =
           other.from == edge.from
           ? "begins with '\(versions.name(edge.from))'" : "ends with '\(versions.name(edge.to))'"
-        throw unusable(edge, "\(label(other)) \(end), too, and a path visits no version twice; leave one of them out")
+        throw unusable(edge, "\(label(other)) \(end), too, and a path visits no version twice; remove one of them")
       }
     }
     return try order(of: try runs(of: wanted), first)
@@ -36,7 +37,7 @@ extension MigrationPool {
     let to = mapping.destinationVersionName.flatMap { versions.position(named: $0, prefersEnd: true) }
     if let from, let to {
       if from != to { return edge(from, to) }
-      throw unusable(edge(from, to), "it begins and ends with the same version; leave it out")
+      throw unusable(edge(from, to), "it begins and ends with the same version; remove it")
     }
     var fitting: [Edge] = []
     for source in versions.models.indices where from == nil || from == source {
@@ -51,17 +52,17 @@ extension MigrationPool {
     if fitting.count == 1, let found = fitting.first { return found }
     let names = [mapping.sourceVersionName, mapping.destinationVersionName].compactMap { $0 }
       .filter { !versions.knows($0) }.map { "'\($0)'" }.joined(separator: " and ")
-    let problem = names.isEmpty ? "it names no versions" : "the model has no version \(names)"
+    let problem = names.isEmpty ? "it does not name its versions" : "the model has no version \(names)"
     if fitting.isEmpty {
       throw unusable(
         edge(from ?? versions.start, to ?? versions.end),
-        "\(problem), and it fits no two versions that it may be for; give the model that it was made for")
+        "\(problem), and it matches no two available versions; add the version that it was created for")
     }
     let choices = fitting.prefix(4).map { "\(versions.name($0.from)) → \(versions.name($0.to))" }
     throw unusable(
       edge(from ?? versions.start, to ?? versions.end),
-      "\(problem), and it fits several steps (\(choices.joined(separator: "; "))), which give paths of the same length; name its "
-        + "versions")
+      "\(problem), and it fits several steps (\(choices.joined(separator: "; "))) of paths with the same length; name "
+        + "its versions")
   }
 
   /// Edges that follow each other, as runs.
@@ -74,7 +75,7 @@ extension MigrationPool {
     }
     let placed = runs.joined().compactMap(\.mapping)
     if let edge = wanted.first(where: { edge in !placed.contains { $0 == edge.mapping } }) {
-      throw unusable(edge, "it is part of a circle, and a path visits no version twice; leave it out")
+      throw unusable(edge, "it is part of a cycle, and a path visits no version twice; remove it")
     }
     return runs
   }
@@ -85,10 +86,10 @@ extension MigrationPool {
   private func order(of runs: [[Edge]], _ first: Edge) throws(StoreError) -> [Edge] {
     for edge in runs.joined() {
       if edge.to == versions.start {
-        throw unusable(edge, "it leads to the store's version, and a path visits no version twice; leave it out")
+        throw unusable(edge, "it leads to the store's version, and a path visits no version twice; remove it")
       }
       if edge.from == versions.end {
-        throw unusable(edge, "it begins with the wanted version, and a path visits no version twice; leave it out")
+        throw unusable(edge, "it begins with the target version, and a path visits no version twice; remove it")
       }
     }
     /// Inferred steps before, between and after the runs.
@@ -108,8 +109,9 @@ extension MigrationPool {
     let edge = runs.first { $0.first?.from != versions.start }?.first ?? first
     throw unusable(
       edge,
-      "the path from '\(versions.name(versions.start))' to '\(versions.name(versions.end))' would have several inferred steps, and one "
-        + "is allowed; migrate to '\(versions.name(edge.from))' or '\(versions.name(edge.to))' first, or leave it out")
+      "the path from '\(versions.name(versions.start))' to '\(versions.name(versions.end))' would have several "
+        + "inferred steps, but only one is allowed; migrate to '\(versions.name(edge.from))' or "
+        + "'\(versions.name(edge.to))' first, or remove the mapping model")
   }
 
   private func label(_ edge: Edge) -> String {

@@ -29,7 +29,7 @@ struct MigrationPool {
       } else if !(stage is LightweightMigrationStage) {
         throw StoreError(
           .invalidStage,
-          "stage \(stage.label) is of a type of its own; use CustomMigrationStage or LightweightMigrationStage")
+          "stage \(stage.label) has an unsupported type; use CustomMigrationStage or LightweightMigrationStage")
       }
     }
     for (index, stage) in options.stages.enumerated() {
@@ -59,7 +59,8 @@ struct MigrationPool {
     if from == to {
       throw StoreError(
         .invalidStage,
-        "stage \(stage.label) begins and ends with the same version: the two have the same content; give one of them a hash modifier"
+        "stage \(stage.label) begins and ends with the same version, because both have the same content; give one "
+          + "version a hash modifier"
       )
     }
     if let other = edges.first(where: { $0.from == from && $0.to == to })?.custom {
@@ -79,8 +80,8 @@ struct MigrationPool {
       if let custom = edges.first(where: { $0.from == from && $0.to == position })?.custom {
         throw StoreError(
           .invalidStage,
-          "the steps of the lightweight stage \(stage.label) include that of the custom stage \(options.stages[custom].label); end "
-            + "it where that one begins")
+          "the lightweight stage \(stage.label) contains the step of the custom stage "
+            + "\(options.stages[custom].label); end the lightweight stage where the custom stage begins")
       }
       update(from, position) { $0.lightweight = $0.lightweight ?? index }
     }
@@ -143,7 +144,7 @@ struct MigrationPool {
   func unused(_ taken: [Edge], mappings: Set<Int>, path: [String]) -> [MigrationPlan.Unused] {
     let way =
       path.count > 1
-      ? "the path is \(path.joined(separator: " → "))" : "the store has the version \(path.first ?? "") already"
+      ? "the path is \(path.joined(separator: " → "))" : "the store already has the version \(path.first ?? "")"
     let used = Set(taken.flatMap { [$0.custom, $0.lightweight].compactMap { $0 } })
     let stages = options.stages.indices.filter { !used.contains($0) }.map { index in
       MigrationPlan.Unused(kind: .stage, label: options.stages[index].label, from: nil, to: nil, reason: way)
@@ -153,7 +154,7 @@ struct MigrationPool {
       let isDouble = !open.contains(index) && taken.contains { mapping.mayLead(from: $0.from, to: $0.to, versions) }
       return MigrationPlan.Unused(
         kind: .mapping, label: mapping.name ?? "", from: mapping.sourceVersionName, to: mapping.destinationVersionName,
-        reason: isDouble ? "another mapping model does this step" : way)
+        reason: isDouble ? "another mapping model covers this step" : way)
     }
     return stages + rest
   }

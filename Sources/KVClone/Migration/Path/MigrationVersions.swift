@@ -70,15 +70,15 @@ struct MigrationVersions {
     if found.count > 1 {
       throw StoreError(
         .invalidStage,
-        "stage \(stage.label) names the version \(version), and \(found.count) versions of different content have this name; name it "
-          + "by its hash")
+        "stage \(stage.label) names the version \(version), but \(found.count) versions of different content have "
+          + "this name; name the version by its hash")
     }
     guard let position = found.first else {
       let known = models.map { "'\($0.versionIdentifier)'" }.joined(separator: ", ")
       throw StoreError(
         .invalidStage,
-        "stage \(stage.label) names the version \(version), which is none of MigrationOptions.versions (\(known)); correct it, or "
-          + "add the version")
+        "stage \(stage.label) names the version \(version), which is not in MigrationOptions.versions (\(known)); "
+          + "correct the name, or add the version")
     }
     return position
   }

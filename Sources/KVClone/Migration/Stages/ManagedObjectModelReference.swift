@@ -1,9 +1,9 @@
 public import KVCloneModel
 
-/// Names a version of the model: Core Data's managed object model reference.
+/// A reference to a model version, like a managed object model reference of Core Data.
 ///
-/// A literal is a version's identifier, `"Notes 2"`; two versions of different content with one identifier cannot be told apart by
-/// it, and need their hashes.
+/// A string literal is the identifier of a version, such as `"Notes 2"`. Two versions with different content and the
+/// same identifier need references by hash.
 public struct ManagedObjectModelReference: Hashable, Sendable {
   private enum Name: Hashable, Sendable {
     case identifier(String)
@@ -12,13 +12,13 @@ public struct ManagedObjectModelReference: Hashable, Sendable {
 
   private let name: Name
 
-  /// The version with this `ManagedObjectModel.versionIdentifier`.
+  /// Creates a reference to the version with this `ManagedObjectModel.versionIdentifier`.
   public init(versionIdentifier: String) { name = .identifier(versionIdentifier) }
 
-  /// The version with this `ManagedObjectModel.modelHash`.
+  /// Creates a reference to the version with this `ManagedObjectModel.modelHash`.
   public init(versionChecksum: ModelHash) { name = .checksum(versionChecksum) }
 
-  /// The version with the same hash as a model.
+  /// Creates a reference to the version with the hash of the model.
   public init(_ model: ManagedObjectModel) { name = .checksum(model.modelHash) }
 
   func isReference(to model: ManagedObjectModel, _ hash: ModelHash) -> Bool {
@@ -30,12 +30,12 @@ public struct ManagedObjectModelReference: Hashable, Sendable {
 }
 
 extension ManagedObjectModelReference: ExpressibleByStringLiteral {
-  /// The version with this identifier.
+  /// Creates a reference to the version with this identifier.
   public init(stringLiteral value: String) { self.init(versionIdentifier: value) }
 }
 
 extension ManagedObjectModelReference: CustomStringConvertible {
-  /// The identifier, or the hash's first digits.
+  /// The identifier, or the first digits of the hash.
   public var description: String {
     switch name {
     case .identifier(let identifier): "'\(identifier)'"

@@ -1,16 +1,19 @@
 import KVCloneModel
 
-/// A part of the way from a store's version of the model to a later one: ``CustomMigrationStage`` or
-/// ``LightweightMigrationStage``. Stages of any other type are refused (``StoreError/Kind-swift.enum/invalidStage``).
+/// A part of the path from a store's model version to a later one: ``CustomMigrationStage`` or
+/// ``LightweightMigrationStage``.
+///
+/// A stage of another type fails the migration (``StoreError/Kind-swift.struct/invalidStage``).
 public protocol MigrationStage: Sendable {
-  /// What plans, reports and errors call it.
+  /// The name of the stage in plans, reports and errors.
   var label: String { get }
 }
 
-/// A step with code before and after it, in the migration's own transaction: Core Data's custom migration stage.
+/// A migration step with code before and after it, in the transaction of the migration, like a custom migration stage
+/// of Core Data.
 ///
-/// What cannot be inferred, because only the app knows it, becomes possible by a version in between. Here, version 2 has the new
-/// attribute as an optional one, and version 3 as a mandatory one without a default:
+/// An intermediate version enables changes that cannot be inferred, because only the app knows the new values. In this
+/// example, version 2 has the new attribute as an optional one, and version 3 as a required one without a default:
 ///
 /// ```swift
 /// let stage = CustomMigrationStage(
@@ -23,37 +26,39 @@ public protocol MigrationStage: Sendable {
 /// let options = MigrationOptions(versions: [shop1, shop2, shop3], stages: [stage])
 /// ```
 ///
-/// What a handler throws ends the migration, and the store is as it was
-/// (``StoreError/Kind-swift.enum/stageFailed``, with the error as ``StoreError/underlyingError``). What it has changed is validated when it
-/// returns, by the version that it worked with (``StoreError/Kind-swift.enum/invalidObject``). No hooks are called.
+/// An error that a handler throws ends the migration and leaves the store unchanged
+/// (``StoreError/Kind-swift.struct/stageFailed``, with the error as ``StoreError/underlyingError``). When a handler
+/// returns, its changes are validated by the model version of the handler
+/// (``StoreError/Kind-swift.struct/invalidObject``). No lifecycle hooks are called.
 ///
-/// The step itself is inferred, or done by a mapping model for its two versions. An attribute or relationship that becomes
-/// mandatory in it, or in a later step, is no reason to refuse the plan: handlers come before. Objects in which it is still nil
-/// when the step is reached are (``StoreError/Kind-swift.enum/notInferable``).
+/// The step itself is inferred, or uses a mapping model for its two versions. A plan accepts an attribute or
+/// relationship that becomes required in this step or a later one, because handlers run first. If the value is still
+/// nil in an object when the step is reached, the migration fails (``StoreError/Kind-swift.struct/mappingRequired``).
 public struct CustomMigrationStage: MigrationStage {
-  /// Code of a stage. It runs on the thread that migrates; twice if the map had to grow, and then from the beginning, with nothing
-  /// left of the first time.
+  /// The code of a stage. It runs on the migrating thread.
+  ///
+  /// If the map must grow, the migration is rolled back and restarted, and the handler runs again from the beginning.
   public typealias Handler = @Sendable (inout StagedMigrationManager) throws -> Void
 
-  /// What plans, reports and errors call it.
+  /// The name of the stage in plans, reports and errors.
   public let label: String
-  /// The version that it begins with.
+  /// The version before the step.
   public let currentModel: ManagedObjectModelReference
-  /// The version that it ends with. Versions between the two are passed over: the step goes there at once.
+  /// The version after the step. Versions between the two are skipped: the step leads there directly.
   public let nextModel: ManagedObjectModelReference
-  /// What is done before the step, by the earlier version of the model.
+  /// The code that runs before the step, with the earlier version of the model.
   public let willMigrateHandler: Handler?
-  /// What is done after the step, by the later version of the model.
+  /// The code that runs after the step, with the later version of the model.
   public let didMigrateHandler: Handler?
 
-  /// Describes a stage.
+  /// Creates a stage.
   ///
   /// - Parameters:
-  ///   - current: the version that it begins with.
-  ///   - next: the version that it ends with.
-  ///   - label: what plans, reports and errors call it; nil is a label of the two versions.
-  ///   - willMigrate: what is done before, by the earlier version of the model.
-  ///   - didMigrate: what is done after, by the later one.
+  ///   - current: the version before the step.
+  ///   - next: the version after the step.
+  ///   - label: the name of the stage in plans, reports and errors; nil for a label of the two versions.
+  ///   - willMigrate: the code that runs before the step, with the earlier version of the model.
+  ///   - didMigrate: the code that runs after the step, with the later version of the model.
   public init(
     migratingFrom current: ManagedObjectModelReference, to next: ManagedObjectModelReference, label: String? = nil,
     willMigrate: Handler? = nil, didMigrate: Handler? = nil
@@ -66,21 +71,23 @@ public struct CustomMigrationStage: MigrationStage {
   }
 }
 
-/// Versions that follow each other by steps that are inferred, whatever a store holds: Core Data's lightweight migration stage.
+/// Consecutive versions with inferred steps, independent of the content of the store, like a lightweight migration
+/// stage of Core Data.
 ///
-/// Steps without a stage are inferred, too. A stage says that they have to be, always: one that cannot be, even for entities without
-/// objects, is refused before anything is written (``StoreError/Kind-swift.enum/invalidStage``), in the developer's store as in the customer's.
+/// Steps without a stage are inferred too. With this stage, every step must be inferable, even for entities without
+/// objects. Otherwise the migration fails before anything is written (``StoreError/Kind-swift.struct/invalidStage``),
+/// in the developer's store as in the customer's.
 public struct LightweightMigrationStage: MigrationStage {
-  /// What plans and errors call it.
+  /// The name of the stage in plans and errors.
   public let label: String
   /// The versions, from the earliest to the latest.
   public let versions: [ManagedObjectModelReference]
 
-  /// Describes a stage.
+  /// Creates a stage.
   ///
   /// - Parameters:
-  ///   - versions: versions that follow each other in `MigrationOptions.versions`, from the earliest to the latest.
-  ///   - label: what plans and errors call it; nil is a label of the first and the last version.
+  ///   - versions: consecutive versions of `MigrationOptions.versions`, from the earliest to the latest.
+  ///   - label: the name of the stage in plans and errors; nil for a label of the first and the last version.
   public init(_ versions: [ManagedObjectModelReference], label: String? = nil) {
     self.versions = versions
     let ends = [versions.first, versions.last].compactMap { $0.map { "\($0)" } }
@@ -99,14 +106,14 @@ extension CustomMigrationStage {
     if let error = error as? StoreError, Self.passed.contains(error.kind) { return error }
     if error is CancellationError {
       return StoreError(
-        .cancelled, "stage \(label) gave up in its \(phase.rawValue) handler; the store is as it was",
+        .cancelled, "stage \(label) was cancelled in its \(phase.rawValue) handler; the store is unchanged",
         underlyingError: error)
     }
     let known = error as? any KVCloneError
     let reason = known?.message ?? "\(type(of: error))"
     return StoreError(
       .stageFailed,
-      "the \(phase.rawValue) handler of stage \(label) failed: \(reason); the store is as it was",
+      "the \(phase.rawValue) handler of stage \(label) failed: \(reason); the store is unchanged",
       entity: known?.entity,
       property: known?.property, object: known?.object, underlyingError: error)
   }
@@ -116,7 +123,8 @@ extension CustomMigrationStage {
     let more = issues.count > 1 ? " (and \(issues.count - 1) more)" : ""
     return StoreError(
       .invalidObject,
-      "an object is not valid after the \(phase.rawValue) handler of stage \(label): \(issues.first?.message ?? "")\(more)",
+      "an object is invalid after the \(phase.rawValue) handler of stage \(label): "
+        + "\(issues.first?.message ?? "")\(more)",
       entity: issues.first?.entity, property: issues.first?.property, object: issues.first?.object,
       underlyingError: ValidationError(issues: issues))
   }

@@ -1,14 +1,14 @@
 public import KVCloneModel
 import KVCloneRecords
 
-/// A migration in the middle of a stage: what handlers read and write with.
+/// The interface of a stage handler to the objects of a running migration.
 ///
-/// Everything is in the migration's one transaction, with the steps before and after.
+/// All reads and writes belong to the one transaction of the migration, with the steps before and after.
 public struct StagedMigrationManager: ~Copyable {
   /// Objects that are looked for at a time.
   private static var batchCount: Int { 1024 }
 
-  /// The stage whose handler is running.
+  /// The stage of the running handler.
   public let stage: CustomMigrationStage
   private var writer: WriteTransaction
   private let run: MigrationRun
@@ -22,25 +22,27 @@ public struct StagedMigrationManager: ~Copyable {
   /// Gives the transaction back.
   consuming func finish() -> WriteTransaction { writer }
 
-  /// Reads objects, by the version of the model that the handler is for.
+  /// Reads objects, with the model version of the handler.
   public borrowing func read<R>(_ body: (borrowing WriteTransaction) throws -> R) rethrows -> R { try body(writer) }
 
-  /// Changes objects, by the version of the model that the handler is for.
+  /// Changes objects, with the model version of the handler.
   ///
-  /// What `body` throws need not end the migration: a change that failed half way does, when the handler returns.
+  /// A handler can catch an error that `body` throws. After a change that failed halfway, the migration still fails
+  /// when the handler returns.
   public mutating func write<R>(_ body: (inout WriteTransaction) throws -> R) rethrows -> R { try body(&writer) }
 
-  /// Calls `body` with each object of an entity, by ascending serial, in memory that does not grow with them. It may change
-  /// everything; objects that it makes are not among those that it is called with, nor are those that it has deleted before.
+  /// Calls `body` with each object of an entity, in ascending order of serial numbers, with constant memory.
   ///
-  /// Progress is told, and the migration ends here if it is cancelled.
+  /// `body` may change, insert and delete any object. It is not called with objects that it inserted, or deleted before
+  /// their turn. The call reports progress, and throws if the migration is cancelled.
   ///
   /// - Parameters:
-  ///   - entity: the entity's name.
-  ///   - predicate: which objects; nil is all of them. It is looked at for some objects at a time, a little ahead of `body`.
-  ///   - includesSubentities: whether objects of sub-entities are among them.
-  ///   - body: what is done with each.
-  /// - Throws: what `body` throws, `unknownEntity`, `invalidPredicate`, `cancelled`.
+  ///   - entity: the name of the entity.
+  ///   - predicate: restricts the objects; nil for all. It is evaluated for batches of objects, slightly ahead of
+  ///     `body`.
+  ///   - includesSubentities: whether objects of subentities are included.
+  ///   - body: the code to run for each object.
+  /// - Throws: errors of `body`; `unknownEntity`; `invalidPredicate`; `cancelled`.
   public mutating func forEachObject(
     of entity: String, where predicate: QueryPredicate? = nil, includesSubentities: Bool = true,
     _ body: (inout WriteTransaction, ObjectID) throws -> Void
