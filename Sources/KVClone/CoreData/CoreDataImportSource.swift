@@ -89,7 +89,8 @@ struct CoreDataImportSource {
     }
   }
 
-  /// Nil where there is no such file. No link is followed: that of the given path was, and a log is beside its database.
+  /// Returns nil if the file does not exist. Follows no links: the link of the given path is already resolved, and the
+  /// log is in the same directory.
   private static func open(_ path: String) throws(CoreDataImportError) -> SQLiteHandle? {
     do throws(LMDBError) {
       if try !FileSystem.exists(path) { return nil }

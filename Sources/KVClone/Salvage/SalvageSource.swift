@@ -12,7 +12,8 @@ final class SalvageSource {
   /// Tables that could not be read to their ends.
   private(set) var cutOff: Set<TableCode> = []
 
-  /// Opens the file alone. Writers are not kept out, because their lock would have to be written: `isStillCurrent` tells in the end.
+  /// Opens the file without keeping writers out, because that would need a write to the lock. `isStillCurrent` detects
+  /// writers at the end.
   static func open(_ path: String, _ run: SalvageRun) throws(StoreError) -> PageFile {
     let watch = run.steps.watch()
     return try storeErrors { () throws(LMDBError) in try PageFile(at: path, isUntouched: true, watch: watch) }
