@@ -1,52 +1,55 @@
-/// One attribute of an entity, or one element of a composite attribute.
+/// An attribute of an entity, or an element of a composite attribute.
 public struct AttributeDescription: PropertyDescription, Hashable {
   /// The attribute's name, unique among all properties of its entity.
   public var name: String
-  /// The type of every value that is not nil.
+  /// The type of all values except nil.
   public var type: AttributeType
-  /// Whether nil is valid when an object is saved.
+  /// Whether nil is a valid value when an object is saved.
   public var isOptional: Bool
-  /// What a new object starts with, already of the attribute's type.
+  /// The initial value of a new object, converted to the attribute's type.
   public var defaultValue: AttributeValue?
-  /// Whether the attribute lives in memory only.
+  /// Whether the attribute exists only in memory.
   public var isTransient: Bool
-  /// The least valid value; for strings the least valid length in characters, as an integer.
+  /// The minimum valid value; for strings, the minimum length in characters, as an integer.
   public var minValue: AttributeValue?
-  /// The greatest valid value; for strings the greatest valid length in characters, as an integer.
+  /// The maximum valid value; for strings, the maximum length in characters, as an integer.
   public var maxValue: AttributeValue?
-  /// A regular expression in ICU's syntax that a string value matches as a whole.
+  /// A regular expression in ICU syntax that must match the whole string value.
   ///
-  /// With one that ICU cannot read, no value but nil can be saved, as in Core Data; validating the model warns of it.
+  /// If ICU cannot parse the expression, only nil can be saved, as in Core Data. Validating the model reports a
+  /// warning.
   public var regularExpression: String?
-  /// Core Data's wish to keep large values in files; this store decides by size alone, and keeps the flag for exports.
+  /// Core Data's flag for storing large values in files. This store decides by size alone and keeps the flag for
+  /// exports.
   public var allowsExternalBinaryDataStorage: Bool
-  /// Whether the app's code uses a scalar instead of a boxed number; counts for generated source only.
+  /// Whether generated source uses a scalar type instead of a boxed number.
   public var usesScalarValueType: Bool
-  /// The name of a transformable's transformer; nil is Core Data's default, a secure keyed archive.
+  /// The name of the transformer of a transformable attribute; nil means Core Data's default, a secure keyed archive.
   public var valueTransformerName: String?
-  /// The Swift or Objective-C class of a transformable's values.
+  /// The Swift or Objective-C class of a transformable attribute's values.
   public var attributeValueClassName: String?
-  /// The expression that a derived attribute is computed by, such as `items.@count`; nil for a stored attribute.
+  /// The expression that computes a derived attribute, such as `items.@count`; nil for a stored attribute.
   public var derivationExpression: String?
-  /// The name of the ``CompositeAttributeDescription`` that says what a composite is made of.
+  /// The name of the ``CompositeAttributeDescription`` that defines the elements of a composite attribute.
   public var compositeName: String?
-  /// The elements of a composite; filled in by ``ManagedObjectModel/attributes(of:)`` where only the name is given.
+  /// The elements of a composite attribute. If only the composite's name is set, ``ManagedObjectModel/attributes(of:)``
+  /// fills them in.
   public var elements: [AttributeDescription]
-  /// The annotations of the model's author.
+  /// The model author's annotations.
   public var userInfo: [String: String]
-  /// The name that the attribute had in an earlier version of the model.
+  /// The attribute's name in an earlier version of the model.
   public var renamingIdentifier: String?
-  /// Text that changes the version hash although nothing else changed.
+  /// A text that changes the version hash even if nothing else changes.
   public var versionHashModifier: String?
-  /// Whether the model editor's "Index in Spotlight" is set; kept for exports.
+  /// The model editor's "Index in Spotlight" setting; kept for exports.
   public var isIndexedBySpotlight: Bool
-  /// Whether the value outlives its object in a deletion's history record.
+  /// Whether the history entry of a deleted object keeps the value.
   public var preservesValueInHistoryOnDeletion: Bool
   /// Whether Core Data encrypts the value in CloudKit; kept for exports.
   public var allowsCloudEncryption: Bool
 
-  /// Describes an attribute. A default or bound that the type can take is converted to it (see ``AttributeType``);
-  /// one that it cannot take is an error when the model is validated.
+  /// Creates an attribute description. A default or bound is converted to the type if possible (see ``AttributeType``).
+  /// Otherwise, validating the model fails.
   public init(
     _ name: String, _ type: AttributeType, optional: Bool = true, default defaultValue: AttributeValue? = nil,
     transient: Bool = false, min: AttributeValue? = nil, max: AttributeValue? = nil,
@@ -79,17 +82,17 @@ public struct AttributeDescription: PropertyDescription, Hashable {
     self.maxValue = max.map { boundType.coerce($0) ?? $0 }
   }
 
-  /// Whether the value is computed from other values instead of being set.
+  /// Whether the value is computed from other values.
   public var isDerived: Bool { derivationExpression != nil }
 
-  /// Whether a value of the attribute is part of an object's record.
+  /// Whether an object's record contains a value of the attribute.
   public var isStored: Bool { !isTransient }
 
-  /// The type of the bounds: a length for strings, else the attribute's own.
+  /// The type of the bounds: an integer length for strings, otherwise the attribute's own type.
   public var boundType: AttributeType { type == .string || type == .uri ? .integer64 : type }
 
-  /// The given value as a value of this attribute, or nil where it has none without loss; unlike
-  /// ``AttributeType/coerce(_:)`` it looks at the elements of a composite, and refuses elements that do not exist.
+  /// Returns the given value as a value of this attribute, or nil if the conversion would lose information. Unlike
+  /// ``AttributeType/coerce(_:)``, it also converts the elements of a composite and rejects unknown elements.
   public func coerce(_ value: AttributeValue) -> AttributeValue? {
     guard type == .composite, !elements.isEmpty else { return type.coerce(value) }
     guard case .composite(let given) = value else { return nil }

@@ -5,12 +5,12 @@
 #endif
 
 extension AttributeType {
-  /// The given value as a value of this type, or nil where it has none without loss.
+  /// Returns the given value as a value of this type, or nil if the conversion would lose information.
   ///
-  /// Integers are checked against the type's range; numbers change type only if they come back equal. A Double becomes
-  /// a Float or a Decimal also when both print the same text, so that the literal 0.1 serves all three. Strings become
-  /// URIs and UUIDs; 0 and 1 become booleans. The elements of a composite are not looked at, because they belong to the
-  /// attribute: see ``AttributeDescription/coerce(_:)``.
+  /// Integers are checked against the type's range. Numbers change their type only if converting them back gives an
+  /// equal number. A Double is also converted to a Float or Decimal if both print the same text, so the literal 0.1 is
+  /// valid for all three types. Strings are converted to URIs and UUIDs; 0 and 1 are converted to booleans. Elements of
+  /// a composite are not converted, because they belong to the attribute: see ``AttributeDescription/coerce(_:)``.
   public func coerce(_ value: AttributeValue) -> AttributeValue? {
     switch self {
     case .integer16: integer(value, Int64(Int16.min)...Int64(Int16.max))

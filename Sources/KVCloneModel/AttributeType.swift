@@ -1,12 +1,12 @@
-/// The type of an attribute, named as Core Data's model editor names it.
+/// The type of an attribute, with the names of Core Data's model editor.
 public enum AttributeType: String, Sendable, Hashable, Codable, CaseIterable {
-  /// A signed integer of 16 bits.
+  /// A signed 16-bit integer.
   case integer16 = "Integer 16"
-  /// A signed integer of 32 bits.
+  /// A signed 32-bit integer.
   case integer32 = "Integer 32"
-  /// A signed integer of 64 bits.
+  /// A signed 64-bit integer.
   case integer64 = "Integer 64"
-  /// A base-10 number of up to 38 digits.
+  /// A decimal number with up to 38 digits.
   case decimal = "Decimal"
   /// A 64-bit floating-point number.
   case double = "Double"
@@ -14,7 +14,7 @@ public enum AttributeType: String, Sendable, Hashable, Codable, CaseIterable {
   case float = "Float"
   /// Text.
   case string = "String"
-  /// A truth value.
+  /// A Boolean value.
   case boolean = "Boolean"
   /// A point in time.
   case date = "Date"
@@ -24,11 +24,11 @@ public enum AttributeType: String, Sendable, Hashable, Codable, CaseIterable {
   case uuid = "UUID"
   /// A URI.
   case uri = "URI"
-  /// A value that a named transformer turns into bytes.
+  /// A value that a named transformer converts to bytes.
   case transformable = "Transformable"
-  /// A group of named elements, each an attribute of its own.
+  /// A group of named elements, each with its own attribute description.
   case composite = "Composite"
-  /// No type: only a transient attribute may have none, because nothing of it is stored.
+  /// No type. Only a transient attribute may have none, because its value is not stored.
   case undefined = "Undefined"
 
   /// Whether the type is one of the three integer types.

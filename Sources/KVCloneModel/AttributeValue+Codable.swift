@@ -11,7 +11,7 @@ extension AttributeValue: Codable {
     case integer, decimal, double, float, string, boolean, date, binary, uuid, uri, transformable, composite, blob
   }
 
-  /// Reads what ``encode(to:)`` writes.
+  /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     guard container.allKeys.count == 1, let key = container.allKeys.first else {
@@ -42,7 +42,7 @@ extension AttributeValue: Codable {
     }
   }
 
-  /// Writes one key, the kind, and the value.
+  /// Encodes the value under a single key, which names its kind.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     switch self {

@@ -6,12 +6,13 @@
 
 /// The value of one attribute of one object; nil is `Optional<AttributeValue>.none`.
 ///
-/// Two values are equal when a store would keep the same thing for both: numbers of type Double, Float and Date are
-/// compared by bit pattern, so that NaN equals itself and −0 differs from 0, and Decimals by number, NaN equal to NaN.
+/// Two values are equal if a store would save the same data for both. Numbers of type Double, Float and Date are
+/// compared by bit pattern: NaN equals itself, and −0 differs from 0. Decimals are compared by number, and NaN equals
+/// NaN.
 public enum AttributeValue: Sendable {
-  /// Integer 16, Integer 32 and Integer 64.
+  /// An Integer 16, Integer 32 or Integer 64.
   case integer(Int64)
-  /// A base-10 number of up to 38 digits.
+  /// A decimal number with up to 38 digits.
   case decimal(Decimal)
   /// A 64-bit floating-point number.
   case double(Double)
@@ -19,26 +20,26 @@ public enum AttributeValue: Sendable {
   case float(Float)
   /// Text.
   case string(String)
-  /// A truth value.
+  /// A Boolean value.
   case boolean(Bool)
   /// A point in time, as seconds since 2001-01-01 00:00 UTC.
   case date(Date)
-  /// Bytes that are at hand; see ``blob(_:)`` for those that are only stored.
+  /// Bytes in memory; see ``blob(_:)`` for values that are only stored.
   case binary(Data)
   /// A UUID.
   case uuid(UUID)
-  /// A URI as it is written; nothing checks that it is well formed.
+  /// A URI as written, without validation.
   case uri(String)
-  /// A value as its transformer archived it.
+  /// The archive that a transformer created from a value.
   case transformable(Data)
-  /// The elements of a composite attribute by name; an element that is nil is absent.
+  /// The elements of a composite attribute by name, without those that are nil.
   case composite([String: AttributeValue])
   /// A stored binary or transformable value above the inline size.
   case blob(BlobReference)
 }
 
 extension AttributeValue: Hashable {
-  /// Whether a store would keep the same thing for both.
+  /// Returns whether a store would save the same data for both values.
   public static func == (left: AttributeValue, right: AttributeValue) -> Bool {
     switch (left, right) {
     case (.integer(let a), .integer(let b)): a == b
@@ -59,7 +60,7 @@ extension AttributeValue: Hashable {
     }
   }
 
-  /// Feeds the case and the value, so that equal values hash alike.
+  /// Hashes the case and the value, so that equal values have equal hashes.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(kindCode)
     switch self {
@@ -119,20 +120,20 @@ extension AttributeValue: ExpressibleByStringLiteral, ExpressibleByIntegerLitera
 {
   /// Text.
   public init(stringLiteral value: String) { self = .string(value) }
-  /// An integer; ``AttributeType/coerce(_:)`` makes it what the attribute needs.
+  /// An integer; ``AttributeType/coerce(_:)`` converts it to the attribute's type.
   public init(integerLiteral value: Int64) { self = .integer(value) }
-  /// A Double; ``AttributeType/coerce(_:)`` makes it what the attribute needs.
+  /// A Double; ``AttributeType/coerce(_:)`` converts it to the attribute's type.
   public init(floatLiteral value: Double) { self = .double(value) }
-  /// A truth value.
+  /// A Boolean value.
   public init(booleanLiteral value: Bool) { self = .boolean(value) }
-  /// A composite; where a name is given twice, the last one counts.
+  /// A composite. If a name occurs more than once, the last element is used.
   public init(dictionaryLiteral elements: (String, AttributeValue)...) {
     self = .composite(Dictionary(elements) { _, last in last })
   }
 }
 
 extension AttributeValue: CustomStringConvertible {
-  /// The value as a person would write it: `Milk`, `3`, `2026-11-21 10:00:00 +0000`; of bytes only how many there are.
+  /// The value as readable text: `Milk`, `3`, `2026-11-21 10:00:00 +0000`; for bytes, only their count.
   public var description: String {
     switch self {
     case .integer(let value): "\(value)"

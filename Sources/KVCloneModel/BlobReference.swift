@@ -1,16 +1,16 @@
-/// Points at a stored binary value above the inline size; a transaction of the same store reads its bytes.
+/// A reference to a blob: a stored binary value above the inline size. A transaction of the same store reads its bytes.
 ///
-/// Several objects may hold the same reference: blobs are immutable and counted.
+/// Several objects may contain the same reference, because blobs are immutable and reference-counted.
 @frozen
 public struct BlobReference: Hashable, Sendable, Codable {
-  /// The blob's serial in its store, from 1.
+  /// The blob's serial in its store, starting at 1.
   public let id: UInt64
   /// The length of the value in bytes.
   public let byteCount: UInt64
-  /// Whether the bytes are a transformable's archive, rather than a plain binary value.
+  /// Whether the bytes are the archive of a transformable attribute instead of a plain binary value.
   public let isTransformable: Bool
 
-  /// Makes a reference; it is the caller's part that such a blob exists.
+  /// Creates a reference. The caller ensures that the blob exists.
   @inlinable
   public init(id: UInt64, byteCount: UInt64, isTransformable: Bool = false) {
     self.id = id

@@ -1,12 +1,13 @@
-/// What a deep clone does with a relationship.
+/// A deep clone's treatment of a relationship.
 ///
-/// The rule overrides what follows from the inverse: an owned object is cloned, a shared one is referenced (R5 to R7).
+/// The rule overrides the default, which depends on the inverse: an owned object is cloned, a shared object is
+/// referenced (R5 to R7).
 public enum CloneRule: String, Sendable, Hashable, Codable, CaseIterable {
-  /// Clones the targets too.
+  /// Clones the targets.
   case follow
-  /// Links the clone to the same targets.
+  /// Links the clone to the original targets.
   case reference
-  /// Leaves the relationship empty on the clone.
+  /// Leaves the clone's relationship empty.
   case skip
 }
 
@@ -102,6 +103,6 @@ extension RelationshipDescription {
   package func cloneRule(_ keys: CloneUserInfoKeys = .standard) -> RelationshipCloneRule {
     RelationshipCloneRule(
       isExcluded: userInfo[keys.exclude] != nil,
-      override: userInfo[keys.clone].flatMap(RelationshipCloneRule.init(rawValue:)))
+      override: userInfo[keys.clone].flatMap(CloneRule.init(rawValue:)))
   }
 }

@@ -1,20 +1,20 @@
-/// The `userInfo` keys that the rules of a deep clone are written with; each can be renamed (R28).
+/// The `userInfo` keys that define the rules of a deep clone; each key can be renamed (R28).
 public struct CloneUserInfoKeys: Sendable, Hashable, Codable {
-  /// Leaves a property out of the clone, whatever the value (R5, R15).
+  /// Excludes a property from the clone (R5, R15), regardless of the key's value.
   public var exclude: String
-  /// Gives an attribute a fresh value: `uuid` or `now` (R16).
+  /// Generates a new value for an attribute: `uuid` or `now` (R16).
   public var rebuild: String
-  /// Takes an attribute's value from the parent's clone: the name of the parent's attribute (R17).
+  /// Copies an attribute's value from the parent's clone; the key's value names the parent's attribute (R17).
   public var followParent: String
-  /// What happens if there is no such parent: `keep` or `blank` (R18).
+  /// The treatment of objects without a parent: `keep` or `blank` (R18).
   public var withoutParent: String
-  /// Overrides what the inverse decides on a relationship: `follow`, `reference` or `skip` (R7).
+  /// Overrides the rule that the inverse implies for a relationship: `follow`, `reference` or `skip` (R7).
   public var clone: String
 
-  /// The keys as models usually write them.
+  /// The default keys.
   public static let standard = CloneUserInfoKeys()
 
-  /// Renames some of the keys.
+  /// Creates a set of keys, with the defaults for those omitted.
   public init(
     exclude: String = "exclude", rebuild: String = "rebuild", followParent: String = "followParent",
     withoutParent: String = "withoutParent", clone: String = "clone"

@@ -16,7 +16,7 @@ extension EntityDescription: Codable {
     case coreSpotlightDisplayNameExpression = "spotlightDisplayName"
   }
 
-  /// Reads what ``encode(to:)`` writes.
+  /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(name: try container.decode(String.self, forKey: .name))
@@ -35,7 +35,7 @@ extension EntityDescription: Codable {
     coreSpotlightDisplayNameExpression = try container.decodeIfPresent(forKey: .coreSpotlightDisplayNameExpression)
   }
 
-  /// Writes everything that does not have its default value.
+  /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(name, forKey: .name)
@@ -62,7 +62,7 @@ extension CompositeAttributeDescription: Codable {
     case userInfo
   }
 
-  /// Reads what ``encode(to:)`` writes.
+  /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(try container.decode(String.self, forKey: .name), elements: [])
@@ -70,7 +70,7 @@ extension CompositeAttributeDescription: Codable {
     userInfo = try container.decode(or: [:], forKey: .userInfo)
   }
 
-  /// Writes everything that does not have its default value.
+  /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(name, forKey: .name)
@@ -94,7 +94,7 @@ extension FetchRequestTemplate: Codable {
     case returnsDistinctResults
   }
 
-  /// Reads what ``encode(to:)`` writes.
+  /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
@@ -110,7 +110,7 @@ extension FetchRequestTemplate: Codable {
     returnsDistinctResults = try container.decode(or: false, forKey: .returnsDistinctResults)
   }
 
-  /// Writes everything that does not have its default value.
+  /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(name, forKey: .name)
@@ -135,7 +135,7 @@ extension FetchIndexDescription: Codable {
     case origin
   }
 
-  /// Reads what ``encode(to:)`` writes.
+  /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(try container.decode(String.self, forKey: .name), [])
@@ -144,7 +144,7 @@ extension FetchIndexDescription: Codable {
     origin = try container.decode(or: .fetchIndex, forKey: .origin)
   }
 
-  /// Writes everything that does not have its default value.
+  /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(name, forKey: .name)
@@ -162,7 +162,7 @@ extension FetchIndexDescription.Element: Codable {
     case isAscending = "ascending"
   }
 
-  /// Reads what ``encode(to:)`` writes.
+  /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init("")
@@ -172,7 +172,7 @@ extension FetchIndexDescription.Element: Codable {
     isAscending = try container.decode(or: true, forKey: .isAscending)
   }
 
-  /// Writes everything that does not have its default value.
+  /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encodeIfPresent(propertyName, forKey: .propertyName)

@@ -1,12 +1,13 @@
-/// One entity with what it declares itself; ``ManagedObjectModel`` adds what it inherits.
+/// An entity with the properties that it declares; ``ManagedObjectModel`` adds inherited ones.
 public struct EntityDescription: Sendable, Hashable {
   /// The entity's name, unique in the model.
   public var name: String
-  /// The class of the entity's objects as the model writes it (`Note`, `.Note`, `Module.Note`); nil where it says none.
+  /// The class of the entity's objects as written in the model (`Note`, `.Note`, `Module.Note`); nil if the model has
+  /// none.
   public var managedObjectClassName: String?
-  /// The entity that this one inherits from.
+  /// The parent entity's name; nil for a root entity.
   public var superentityName: String?
-  /// Whether only its sub-entities have objects.
+  /// Whether only sub-entities of the entity have objects.
   public var isAbstract: Bool
   /// The attributes declared here, in declaration order.
   public var attributes: [AttributeDescription]
@@ -14,22 +15,23 @@ public struct EntityDescription: Sendable, Hashable {
   public var relationships: [RelationshipDescription]
   /// The fetched properties declared here, in declaration order.
   public var fetchedProperties: [FetchedPropertyDescription]
-  /// Groups of attributes and to-one relationships whose values, taken together, no two objects share.
+  /// Groups of attributes and to-one relationships. No two objects may have equal values for all properties of a group.
   public var uniquenessConstraints: [[String]]
-  /// The indexes declared here, those of old models included.
+  /// The indexes declared here, including the index forms of old models.
   public var indexes: [FetchIndexDescription]
-  /// The annotations of the model's author.
+  /// The model author's annotations.
   public var userInfo: [String: String]
-  /// The name that the entity had in an earlier version of the model.
+  /// The entity's name in an earlier version of the model.
   public var renamingIdentifier: String?
-  /// Text that changes the version hash although nothing else changed.
+  /// A text that changes the version hash even if nothing else changes.
   public var versionHashModifier: String?
-  /// What the model editor generates for the entity (`class`, `category`); nil is nothing.
+  /// The source that the model editor generates for the entity (`class`, `category`); nil means none.
   public var codeGenerationType: String?
   /// The expression for an object's display name in Spotlight; kept for exports.
   public var coreSpotlightDisplayNameExpression: String?
 
-  /// Describes an entity by lists of properties; see the form with a builder for models written in Swift.
+  /// Creates an entity description from lists of properties. For models written in Swift, use the initializer with a
+  /// builder.
   public init(
     name: String, managedObjectClassName: String? = nil, superentityName: String? = nil, isAbstract: Bool = false,
     attributes: [AttributeDescription] = [], relationships: [RelationshipDescription] = [],

@@ -1,42 +1,42 @@
 /// An index over objects of an entity and its sub-entities.
 public struct FetchIndexDescription: Sendable, Hashable {
-  /// Which of the three ways to ask for an index the model used.
+  /// The form in which the model declares an index.
   public enum Origin: String, Sendable, Hashable, Codable {
     /// A named fetch index.
     case fetchIndex
-    /// A compound index of a model written before fetch indexes existed.
+    /// A compound index of a model that predates fetch indexes.
     case compoundIndex
-    /// An attribute marked as indexed, in a model written before fetch indexes existed.
+    /// An attribute marked as indexed, in a model that predates fetch indexes.
     case indexedAttribute
   }
 
-  /// One part of an index's key.
+  /// A part of an index's key.
   public struct Element: Sendable, Hashable {
     /// Core Data's kind of index.
     public enum Kind: String, Sendable, Hashable, Codable {
       /// Sorted by value.
       case binary = "Binary"
-      /// By position in space; kept, and served as a sorted index.
+      /// Sorted by spatial position; kept, and treated as a sorted index.
       case rTree = "RTree"
     }
 
-    /// The attribute's or to-one relationship's name; nil where the element is an expression.
+    /// The name of the attribute or to-one relationship; nil if the element is an expression.
     public var propertyName: String?
-    /// The expression, where the element is one.
+    /// The expression; nil if the element is a property.
     public var expression: String?
     /// Core Data's kind of index.
     public var kind: Kind
-    /// Whether values ascend.
+    /// Whether values are in ascending order.
     public var isAscending: Bool
 
-    /// Describes an element over a property.
+    /// Creates an element over a property.
     public init(_ propertyName: String, ascending: Bool = true, kind: Kind = .binary) {
       self.propertyName = propertyName
       self.isAscending = ascending
       self.kind = kind
     }
 
-    /// Describes an element over an expression.
+    /// Creates an element over an expression.
     public init(expression: String, ascending: Bool = true, kind: Kind = .binary) {
       self.expression = expression
       self.isAscending = ascending
@@ -48,12 +48,12 @@ public struct FetchIndexDescription: Sendable, Hashable {
   public var name: String
   /// The parts of the key, most significant first.
   public var elements: [Element]
-  /// The predicate that limits the index to some objects, in NSPredicate's format language.
+  /// The predicate that limits the index to some objects, in the NSPredicate format language.
   public var partialPredicate: String?
-  /// Which way to ask for an index the model used.
+  /// The form in which the model declares the index.
   public var origin: Origin
 
-  /// Describes an index.
+  /// Creates an index description.
   public init(
     _ name: String, _ elements: [Element], partialPredicate: String? = nil, origin: Origin = .fetchIndex
   ) {

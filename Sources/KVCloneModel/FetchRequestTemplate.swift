@@ -1,29 +1,30 @@
-/// A fetch request that is part of the model.
+/// A fetch request defined in the model.
 public struct FetchRequestTemplate: Sendable, Hashable {
   /// The template's name, unique in the model.
   public var name: String
-  /// The entity that is asked for.
+  /// The name of the entity to fetch.
   public var entityName: String
-  /// The predicate in NSPredicate's format language, with `$NAME` for what the caller fills in; nil is all objects.
+  /// The predicate in the NSPredicate format language, with `$NAME` for substitution variables; nil matches all
+  /// objects.
   public var predicateString: String?
-  /// The greatest number of results; 0 is no limit.
+  /// The maximum number of results; 0 means no limit.
   public var fetchLimit: Int
-  /// How many objects Core Data reads at a time; kept for exports.
+  /// The number of objects that Core Data reads at a time; kept for exports.
   public var fetchBatchSize: Int
-  /// What a result is, as Core Data numbers it: 0 objects, 1 ids, 2 dictionaries, 4 the count.
+  /// The result type as numbered by Core Data: 0 objects, 1 ids, 2 dictionaries, 4 count.
   public var resultType: Int
-  /// Whether objects of sub-entities are results too.
+  /// Whether the results include objects of sub-entities.
   public var includesSubentities: Bool
-  /// Whether Core Data reads property values along; kept for exports.
+  /// Whether Core Data also reads property values; kept for exports.
   public var includesPropertyValues: Bool
-  /// Whether changes of an open transaction count.
+  /// Whether the results include uncommitted changes of the transaction.
   public var includesPendingChanges: Bool
-  /// Whether Core Data hands out faults; kept for exports.
+  /// Whether Core Data returns faults; kept for exports.
   public var returnsObjectsAsFaults: Bool
-  /// Whether equal dictionaries are one result.
+  /// Whether equal dictionaries are returned only once.
   public var returnsDistinctResults: Bool
 
-  /// Describes a fetch request, with Core Data's defaults for what is not given.
+  /// Creates a fetch request template, with Core Data's defaults for omitted values.
   public init(
     _ name: String, entity: String, predicate: String? = nil, limit: Int = 0, batchSize: Int = 0, resultType: Int = 0,
     includesSubentities: Bool = true, includesPropertyValues: Bool = true, includesPendingChanges: Bool = true,
@@ -43,25 +44,25 @@ public struct FetchRequestTemplate: Sendable, Hashable {
   }
 }
 
-/// A weak one-way link: the results of a fetch request. Deep clones ignore it (R23), and nothing of it is stored.
+/// A weak one-way relationship: the results of a fetch request. It is not stored, and deep clones ignore it (R23).
 public struct FetchedPropertyDescription: PropertyDescription, Hashable {
   /// The property's name, unique among all properties of its entity.
   public var name: String
-  /// The request, with `$FETCH_SOURCE` for the object that has the property.
+  /// The fetch request, with `$FETCH_SOURCE` for the object that has the property.
   public var fetchRequest: FetchRequestTemplate
-  /// Kept for exports.
+  /// Whether the property is optional; kept for exports.
   public var isOptional: Bool
-  /// The annotations of the model's author.
+  /// The model author's annotations.
   public var userInfo: [String: String]
-  /// The name that the property had in an earlier version of the model.
+  /// The property's name in an earlier version of the model.
   public var renamingIdentifier: String?
-  /// Text that changes the version hash although nothing else changed.
+  /// A text that changes the version hash even if nothing else changes.
   public var versionHashModifier: String?
 
-  /// True: a fetched property has no stored value.
+  /// Always true: a fetched property has no stored value.
   public var isTransient: Bool { true }
 
-  /// Describes a fetched property.
+  /// Creates a fetched property description.
   public init(
     _ name: String, _ fetchRequest: FetchRequestTemplate, optional: Bool = true, userInfo: [String: String] = [:]
   ) {

@@ -9,7 +9,7 @@ extension ManagedObjectModel: Codable {
     case name, version, entities, composites, configurations, fetchRequests
   }
 
-  /// Reads what ``encode(to:)`` writes; the model may still be nonsense, see ``validate(userInfoKeys:)``.
+  /// Decodes the output of ``encode(to:)``. The decoded model may be invalid; see ``validate(userInfoKeys:)``.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
@@ -21,7 +21,7 @@ extension ManagedObjectModel: Codable {
       fetchRequestTemplates: try container.decode(or: [], forKey: .fetchRequests))
   }
 
-  /// Writes everything that does not have its default value.
+  /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(name, forKey: .name)

@@ -1,12 +1,12 @@
 extension ManagedObjectModel {
-  /// The request that a template of the model describes, with its variables filled in; nil where the model has no template
-  /// of this name. Core Data's call of the same name.
+  /// Returns the request that a template of the model describes, with its variables substituted; nil if the model has
+  /// no template with this name. Core Data has a method with the same name.
   ///
   /// - Parameters:
   ///   - name: The template's name.
-  ///   - substitutionVariables: The values of `$NAME`, by name without the `$`. Those that are not given stay, and a fetch with
-  ///     them is an error.
-  /// - Throws: `QueryFormatError` where the template's predicate cannot be read.
+  ///   - substitutionVariables: The values of `$NAME`, by name without the `$`. Variables without a value remain in the
+  ///     request, and fetching with them is an error.
+  /// - Throws: `QueryFormatError` if the template's predicate cannot be parsed.
   public func fetchRequestFromTemplate(
     withName name: String, substitutionVariables: [String: QueryArgument] = [:]
   ) throws(QueryFormatError) -> FetchRequest? {
@@ -16,7 +16,8 @@ extension ManagedObjectModel {
 }
 
 extension FetchRequest {
-  /// The request that a template describes; see ``ManagedObjectModel/fetchRequestFromTemplate(withName:substitutionVariables:)``.
+  /// Creates the request that a template describes; see
+  /// ``ManagedObjectModel/fetchRequestFromTemplate(withName:substitutionVariables:)``.
   public init(
     _ template: FetchRequestTemplate, substitutionVariables: [String: QueryArgument] = [:]
   ) throws(QueryFormatError) {

@@ -16,7 +16,8 @@
 // count.
 
 extension ManagedObjectModel {
-  /// Equal for two models exactly if they describe the same stored data, whatever the order of their declarations.
+  /// A hash of the stored data that the model describes. It is independent of the order of declarations: two models
+  /// have equal hashes only if they describe the same stored data.
   public var modelHash: ModelHash {
     var form = CanonicalForm("KVClone model 1")
     let hashes = versionHashes
@@ -28,13 +29,13 @@ extension ManagedObjectModel {
     return form.hash()
   }
 
-  /// The hash of one entity, which changes with whatever changes how its objects are stored; nil if there is none of
-  /// that name.
+  /// Returns the hash of an entity, which changes with every change to the stored form of its objects; nil if the
+  /// entity does not exist.
   public func versionHash(of name: String) -> ModelHash? {
     index.positions[name] == nil ? nil : lineage(of: name).reduce(nil) { hash(of: $1, below: $0) }
   }
 
-  /// The hashes of all entities by name.
+  /// The hashes of all entities, by name.
   public var versionHashes: [String: ModelHash] {
     var result: [String: ModelHash] = [:]
     for entity in entities where result[entity.name] == nil {

@@ -1,20 +1,20 @@
 extension ManagedObjectModel {
-  /// The entity of that name.
+  /// Returns the entity with the given name.
   public func entity(named name: String) -> EntityDescription? { index.positions[name].map { entities[$0] } }
 
-  /// The names of the entities above one, its parent first; empty for a root or unknown entity.
+  /// Returns the names of an entity's ancestors, the parent first; empty for a root or unknown entity.
   public func superentities(of name: String) -> [String] {
     guard let position = index.positions[name] else { return [] }
     return index.superentities[position].map { entities[$0].name }
   }
 
-  /// The names of the entities directly below one, in declaration order.
+  /// Returns the names of an entity's direct sub-entities, in declaration order.
   public func directSubentities(of name: String) -> [String] {
     guard let position = index.positions[name] else { return [] }
     return index.directSubentities[position].map { entities[$0].name }
   }
 
-  /// The names of all entities below one, each before those below it.
+  /// Returns the names of all descendants of an entity, each before its own sub-entities.
   public func subentities(of name: String) -> [String] {
     guard let start = index.positions[name] else { return [] }
     var result: [String] = []
@@ -34,25 +34,27 @@ extension ManagedObjectModel {
     return entities[index.superentities[position].last ?? position].name
   }
 
-  /// Whether `name` is `other` or below it.
+  /// Returns whether the entity `name` is `other` or one of its descendants.
   public func entity(_ name: String, isKindOf other: String) -> Bool {
     guard let position = index.positions[name], let wanted = index.positions[other] else { return false }
     return position == wanted || index.superentities[position].contains(wanted)
   }
 
-  /// All attributes of an entity: inherited ones first, in their order, then its own. One that is declared again keeps
-  /// the inherited place, takes the new declaration, and merges both declarations' `userInfo`, the lower one winning
-  /// (R22). Composites have their `elements` filled in. Empty for an unknown entity.
+  /// Returns all attributes of an entity: inherited ones first, in their order, then its own; empty for an unknown
+  /// entity.
+  ///
+  /// A redeclared attribute keeps the inherited position, uses the new declaration, and merges the `userInfo` of both
+  /// declarations; values of the lower one take precedence (R22). The `elements` of composites are filled in.
   public func attributes(of name: String) -> [AttributeDescription] {
     index.positions[name].map { index.attributes[$0] } ?? []
   }
 
-  /// All relationships of an entity, in the order and with the merging of ``attributes(of:)``.
+  /// Returns all relationships of an entity, ordered and merged as in ``attributes(of:)``.
   public func relationships(of name: String) -> [RelationshipDescription] {
     index.positions[name].map { index.relationships[$0] } ?? []
   }
 
-  /// One attribute of an entity, inherited or its own.
+  /// Returns an attribute of an entity, either inherited or its own.
   public func attribute(_ name: String, of entity: String) -> AttributeDescription? {
     guard let position = index.positions[entity], let place = index.attributePositions[position][name] else {
       return nil
@@ -60,7 +62,7 @@ extension ManagedObjectModel {
     return index.attributes[position][place]
   }
 
-  /// One relationship of an entity, inherited or its own.
+  /// Returns a relationship of an entity, either inherited or its own.
   public func relationship(_ name: String, of entity: String) -> RelationshipDescription? {
     guard let position = index.positions[entity], let place = index.relationshipPositions[position][name] else {
       return nil
@@ -68,13 +70,13 @@ extension ManagedObjectModel {
     return index.relationships[position][place]
   }
 
-  /// An entity's annotations: inherited ones, over which its own win (R22).
+  /// Returns an entity's annotations. Its own values override inherited ones (R22).
   public func userInfo(of name: String) -> [String: String] { index.positions[name].map { index.userInfo[$0] } ?? [:] }
 
-  /// The relationship that leads back, and the entity that the model names as having it.
+  /// Returns the inverse relationship, and the entity that the model names as its owner.
   ///
-  /// Only if the two name each other: a one-sided inverse is none. The inverse's entity may lie above or below the
-  /// destination; an object of the destination that does not have the relationship has nothing to keep in step.
+  /// The two relationships must name each other; a one-sided inverse does not count. The inverse's entity may be an
+  /// ancestor or descendant of the destination. A destination object without the inverse relationship needs no update.
   public func inverse(
     of name: String, in entity: String
   ) -> (entityName: String, relationship: RelationshipDescription)? {
@@ -96,8 +98,8 @@ extension ManagedObjectModel {
     entity(one, isKindOf: other) || entity(other, isKindOf: one)
   }
 
-  /// The uniqueness constraints that objects of an entity keep, inherited ones first. Constraints that name something
-  /// other than attributes and to-one relationships are left out; validation warns of them.
+  /// Returns the uniqueness constraints for objects of an entity, inherited ones first. Constraints over anything
+  /// except attributes and to-one relationships are omitted; validation reports a warning.
   public func uniquenessConstraints(of name: String) -> [[String]] {
     var result: [[String]] = []
     for entity in lineage(of: name) {
@@ -117,14 +119,14 @@ extension ManagedObjectModel {
       }
   }
 
-  /// The indexes that serve objects of an entity, inherited ones first.
+  /// Returns the indexes for objects of an entity, inherited ones first.
   public func indexes(of name: String) -> [FetchIndexDescription] {
     var result: [FetchIndexDescription] = []
     for index in lineage(of: name).flatMap(\.indexes) where !result.contains(index) { result.append(index) }
     return result
   }
 
-  /// All fetched properties of an entity, inherited ones first; one that is declared again keeps its place.
+  /// Returns all fetched properties of an entity, inherited ones first; a redeclared property keeps its position.
   public func fetchedProperties(of name: String) -> [FetchedPropertyDescription] {
     var result: [FetchedPropertyDescription] = []
     for property in lineage(of: name).flatMap(\.fetchedProperties) {

@@ -1,8 +1,8 @@
 extension ManagedObjectModel {
   /// Checks whether a store can use the model.
   ///
-  /// - Returns: what is odd but can be lived with, in declaration order.
-  /// - Throws: the first thing that cannot; its description says what to do.
+  /// - Returns: Warnings about problems that do not prevent its use, in declaration order.
+  /// - Throws: The first error that prevents its use. The description says how to fix it.
   public func validate(userInfoKeys: CloneUserInfoKeys = .standard) throws(ModelError) -> [ModelWarning] {
     let derivations = try checked(userInfoKeys)
     var warnings: [ModelWarning] = []

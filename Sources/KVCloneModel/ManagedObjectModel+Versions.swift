@@ -1,10 +1,10 @@
 extension ManagedObjectModel {
-  /// Returns warnings for shipping this version after another one: objects that would be lost
-  /// because nothing says what was renamed, and what no migration can be inferred for.
+  /// Returns warnings about shipping this version after another one: data that would be lost because a renaming
+  /// identifier is missing, and changes for which no migration can be inferred.
   ///
   /// - Parameters:
-  ///   - previous: the version that stores have.
-  ///   - versions: other versions of the model, through which renaming identifiers are followed.
+  ///   - previous: The version that existing stores have.
+  ///   - versions: Other versions of the model, used to resolve renaming identifiers.
   public func versionWarnings(
     since previous: ManagedObjectModel, through versions: [ManagedObjectModel] = []
   ) -> [ModelWarning] {

@@ -1,25 +1,25 @@
-/// A version of a model: its entities and all that belongs to them.
+/// A version of a model: entities, composites, configurations and fetch request templates.
 ///
-/// A model never changes; everything that is inherited is worked out once, when it is made, so the lookups in this
-/// module cost a dictionary access each. A model may hold any nonsense until ``validate(userInfoKeys:)`` has accepted
-/// it: lookups answer sensibly even then, and never loop.
+/// A model is immutable. Inherited properties are resolved once, at initialization, and each lookup in this module
+/// costs one dictionary access. A model may be invalid until ``validate(userInfoKeys:)`` has accepted it. Even then,
+/// lookups terminate and return usable results.
 public struct ManagedObjectModel: Sendable {
-  /// The model's name, as its bundle is called.
+  /// The model's name: the name of its bundle.
   public let name: String
-  /// The version's name, such as `Model 2`; the model's own name where there is only one version.
+  /// The version's name, such as `Model 2`; equal to the model's name if there is only one version.
   public let versionIdentifier: String
   /// The entities in declaration order.
   public let entities: [EntityDescription]
-  /// The named groups that composite attributes are made of.
+  /// The named groups of elements that composite attributes use.
   public let composites: [CompositeAttributeDescription]
-  /// Named sets of entities: the names of each set's members.
+  /// Named sets of entities: the entity names of each set.
   public let configurations: [String: [String]]
-  /// The fetch requests that are part of the model, in declaration order.
+  /// The fetch request templates in declaration order.
   public let fetchRequestTemplates: [FetchRequestTemplate]
   /// What is inherited, worked out from the rest.
   let index: ModelIndex
 
-  /// Makes a model; see the form with a builder for models written in Swift.
+  /// Creates a model. For models written in Swift, use the initializer with a builder.
   public init(
     name: String, versionIdentifier: String? = nil, entities: [EntityDescription],
     composites: [CompositeAttributeDescription] = [], configurations: [String: [String]] = [:],
@@ -36,14 +36,15 @@ public struct ManagedObjectModel: Sendable {
 }
 
 extension ManagedObjectModel: Hashable {
-  /// Whether both say the same in the same order; see ``modelHash`` for whether they mean the same to stored data.
+  /// Returns whether both models have the same declarations in the same order. To compare the stored data that models
+  /// describe, use ``modelHash``.
   public static func == (left: ManagedObjectModel, right: ManagedObjectModel) -> Bool {
     left.name == right.name && left.versionIdentifier == right.versionIdentifier && left.entities == right.entities
       && left.composites == right.composites && left.configurations == right.configurations
       && left.fetchRequestTemplates == right.fetchRequestTemplates
   }
 
-  /// Feeds what equality compares.
+  /// Hashes the properties that equality compares.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(name)
     hasher.combine(versionIdentifier)

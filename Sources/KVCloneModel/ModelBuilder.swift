@@ -1,4 +1,4 @@
-/// Something that stands in a model written in Swift: an entity, a composite or a fetch request.
+/// A component of a model written in Swift: an entity, a composite or a fetch request.
 public enum ModelComponent: Sendable {
   /// An entity.
   case entity(EntityDescription)
@@ -8,52 +8,52 @@ public enum ModelComponent: Sendable {
   case fetchRequest(FetchRequestTemplate)
 }
 
-/// Collects what stands between the braces of a model.
+/// The result builder for models.
 @resultBuilder
 public enum ModelBuilder {
-  /// An entity stands alone on its line.
+  /// Adds an entity.
   public static func buildExpression(_ entity: EntityDescription) -> [ModelComponent] { [.entity(entity)] }
-  /// A composite stands alone on its line.
+  /// Adds a composite.
   public static func buildExpression(_ composite: CompositeAttributeDescription) -> [ModelComponent] {
     [.composite(composite)]
   }
-  /// A fetch request stands alone on its line.
+  /// Adds a fetch request.
   public static func buildExpression(_ request: FetchRequestTemplate) -> [ModelComponent] { [.fetchRequest(request)] }
-  /// Lines become one list.
+  /// Combines the components into one list.
   public static func buildBlock(_ parts: [ModelComponent]...) -> [ModelComponent] { parts.flatMap { $0 } }
-  /// The turns of a loop become one list.
+  /// Combines the components of all loop iterations into one list.
   public static func buildArray(_ parts: [[ModelComponent]]) -> [ModelComponent] { parts.flatMap { $0 } }
-  /// A condition that does not hold adds nothing.
+  /// Adds nothing if the condition is false.
   public static func buildOptional(_ part: [ModelComponent]?) -> [ModelComponent] { part ?? [] }
-  /// The branch that is taken counts.
+  /// Adds the components of the branch taken.
   public static func buildEither(first part: [ModelComponent]) -> [ModelComponent] { part }
-  /// The branch that is taken counts.
+  /// Adds the components of the branch taken.
   public static func buildEither(second part: [ModelComponent]) -> [ModelComponent] { part }
 }
 
-/// Collects what stands between the braces of an entity or a composite.
+/// The result builder for entities and composites.
 @resultBuilder
 public enum PropertyBuilder {
-  /// A property stands alone on its line.
+  /// Adds a property.
   public static func buildExpression(_ property: any PropertyDescription) -> [any PropertyDescription] { [property] }
-  /// Lines become one list.
+  /// Combines the properties into one list.
   public static func buildBlock(_ parts: [any PropertyDescription]...) -> [any PropertyDescription] {
     parts.flatMap { $0 }
   }
-  /// The turns of a loop become one list.
+  /// Combines the properties of all loop iterations into one list.
   public static func buildArray(_ parts: [[any PropertyDescription]]) -> [any PropertyDescription] {
     parts.flatMap { $0 }
   }
-  /// A condition that does not hold adds nothing.
+  /// Adds nothing if the condition is false.
   public static func buildOptional(_ part: [any PropertyDescription]?) -> [any PropertyDescription] { part ?? [] }
-  /// The branch that is taken counts.
+  /// Adds the properties of the branch taken.
   public static func buildEither(first part: [any PropertyDescription]) -> [any PropertyDescription] { part }
-  /// The branch that is taken counts.
+  /// Adds the properties of the branch taken.
   public static func buildEither(second part: [any PropertyDescription]) -> [any PropertyDescription] { part }
 }
 
 extension ManagedObjectModel {
-  /// Makes a model of what stands between the braces, in that order.
+  /// Creates a model from the components in the braces, in that order.
   public init(
     _ name: String, version: String? = nil, configurations: [String: [String]] = [:],
     @ModelBuilder _ components: () -> [ModelComponent]
@@ -75,7 +75,7 @@ extension ManagedObjectModel {
 }
 
 extension EntityDescription {
-  /// Makes an entity of the properties between the braces, in that order.
+  /// Creates an entity from the properties in the braces, in that order.
   public init(
     _ name: String, parent: String? = nil, abstract: Bool = false, unique: [[String]] = [],
     indexes: [FetchIndexDescription] = [], userInfo: [String: String] = [:], className: String? = nil,
@@ -92,7 +92,7 @@ extension EntityDescription {
 }
 
 extension CompositeAttributeDescription {
-  /// Makes a composite of the attributes between the braces, in that order; other properties are left out.
+  /// Creates a composite from the attributes in the braces, in that order; other properties are ignored.
   public init(
     _ name: String, userInfo: [String: String] = [:], @PropertyBuilder _ elements: () -> [any PropertyDescription]
   ) {

@@ -1,51 +1,51 @@
-/// What differs between two versions of a model, and what each difference means for objects that are stored.
+/// The differences between two versions of a model, and the effect of each difference on stored objects.
 ///
-/// Entities and properties are matched by their renaming identifiers, then by their names. Properties are compared
-/// where they are declared; one that moved in the hierarchy is compared where it is now.
+/// Entities and properties are matched by renaming identifier, then by name. Properties are compared where they are
+/// declared. A property that moved in the hierarchy is compared at its new position.
 public struct ModelDifference: Sendable, Hashable {
-  /// One difference.
+  /// A difference.
   public struct Change: Sendable, Hashable {
-    /// What became of it.
+    /// The kind of a difference.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
-      /// Only the later version has it.
+      /// Only the later version has the entity or property.
       case added
-      /// Only the earlier version has it.
+      /// Only the earlier version has the entity or property.
       case removed
-      /// It has another name.
+      /// The name differs.
       case renamed
-      /// Something else about it is different; see ``Change/aspect``.
+      /// Another aspect differs; see ``Change/aspect``.
       case changed
     }
 
-    /// What happened.
+    /// The kind of the difference.
     public let kind: Kind
-    /// The entity: by its later name, or of a removed one by its earlier name.
+    /// The entity's later name, or the earlier name of a removed entity.
     public let entity: String
-    /// The property; nil where it is the entity itself. Named as the entity is.
+    /// The property's later name, or the earlier name of a removed property; nil if the entity itself differs.
     public let property: String?
-    /// The earlier name of what was renamed.
+    /// The earlier name of a renamed entity or property.
     public let formerName: String?
-    /// What of it changed, such as `type` or `optional`; nil unless the kind is ``Kind/changed``.
+    /// The changed aspect, such as `type` or `optional`; nil unless the kind is ``Kind/changed``.
     public let aspect: String?
-    /// How it was; nil where it was nothing.
+    /// The earlier value, or nil.
     public let old: String?
-    /// How it is; nil where it is nothing.
+    /// The later value, or nil.
     public let new: String?
-    /// What has to be done with stored objects.
+    /// The migration work for stored objects.
     public let work: MigrationWork
   }
 
-  /// All differences: by entity, in the order of the later version's entities, the removed ones last.
+  /// All differences by entity, in the order of the later version's entities, removed ones last.
   public let changes: [Change]
-  /// Renaming identifiers of the later version that match nothing in the earlier one.
+  /// Renaming identifiers of the later version that match nothing in the earlier version.
   public let warnings: [ModelWarning]
 
   /// Compares two versions.
   ///
   /// - Parameters:
-  ///   - source: the earlier version.
-  ///   - destination: the later version.
-  ///   - versions: other versions of the model, in any order, through which renaming identifiers are followed.
+  ///   - source: The earlier version.
+  ///   - destination: The later version.
+  ///   - versions: Other versions of the model, in any order, used to resolve renaming identifiers.
   public init(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, through versions: [ManagedObjectModel] = []
   ) {
@@ -55,32 +55,32 @@ public struct ModelDifference: Sendable, Hashable {
     warnings = matching.renamingWarnings()
   }
 
-  /// Whether nothing differs.
+  /// Whether there are no differences.
   public var isEmpty: Bool { changes.isEmpty }
 
-  /// The differences that cannot be bridged without being told how.
+  /// The differences that require a mapping model.
   public var refusals: [Change] { changes.filter { $0.work.reason != nil } }
 }
 
-/// What a difference between two versions of a model asks of a store.
+/// The work that a difference between two model versions requires in a store.
 public enum MigrationWork: Sendable, Hashable {
-  /// Nothing: it concerns how objects are used, not what is stored of them.
+  /// None: the change concerns the use of objects, not their stored form.
   case none
-  /// The new model is written down; no object is touched.
+  /// The new model is stored; no object is rewritten.
   case metadata
-  /// An index is made or dropped.
+  /// An index is created or dropped.
   case index
   /// Objects of the entity are rewritten.
   case objects
-  /// Objects are deleted with their entity.
+  /// Objects are deleted together with their entity.
   case deletion
-  /// Nobody can know what is meant: a mapping has to say it. The text tells why.
+  /// The change is ambiguous and requires a mapping model. The associated text states the reason.
   case refused(String)
 
-  /// Why it is refused; nil where it is not.
+  /// The reason for a refusal; nil for other cases.
   public var reason: String? { if case .refused(let reason) = self { reason } else { nil } }
 
-  /// The case's name.
+  /// The name of the case.
   public var name: String {
     switch self {
     case .none: "none"
@@ -94,7 +94,7 @@ public enum MigrationWork: Sendable, Hashable {
 }
 
 extension ModelDifference.Change: CustomStringConvertible {
-  /// `Note.title: type String → Integer 64`.
+  /// The difference as text, such as `Note.title: type String → Integer 64`.
   public var description: String {
     let place = property.map { "\(entity).\($0)" } ?? entity
     switch kind {

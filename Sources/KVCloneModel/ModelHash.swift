@@ -1,4 +1,4 @@
-/// 32 bytes that are equal for two models, or two entities, exactly if they mean the same to stored data.
+/// A 32-byte hash of the stored data that a model or an entity describes. Equal hashes mean equal stored data.
 public struct ModelHash: Hashable, Sendable {
   /// The 32 bytes.
   public let bytes: [UInt8]
@@ -7,14 +7,14 @@ public struct ModelHash: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// Reads 64 hexadecimal digits; nil for any other text.
+  /// Parses 64 hexadecimal digits; nil for any other text.
   public init?(hex: String) {
     let digits = hex.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
     guard hex.utf8.count == 64, digits.count == 64 else { return nil }
     bytes = (0..<32).map { UInt8(digits[2 * $0] << 4 | digits[2 * $0 + 1]) }
   }
 
-  /// The bytes as 64 lower-case hexadecimal digits.
+  /// The hash as 64 lowercase hexadecimal digits.
   public var hex: String {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
@@ -22,12 +22,12 @@ public struct ModelHash: Hashable, Sendable {
 }
 
 extension ModelHash: CustomStringConvertible {
-  /// The hexadecimal form.
+  /// The hash as hexadecimal digits.
   public var description: String { hex }
 }
 
 extension ModelHash: Codable {
-  /// Reads the hexadecimal form.
+  /// Decodes the hexadecimal form.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     guard let hash = ModelHash(hex: try container.decode(String.self)) else {
@@ -36,7 +36,7 @@ extension ModelHash: Codable {
     self = hash
   }
 
-  /// Writes the hexadecimal form.
+  /// Encodes the hexadecimal form.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(hex)

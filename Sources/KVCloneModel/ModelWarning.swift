@@ -1,6 +1,6 @@
-/// Something odd in a model that can be lived with: what it is, where, and how it is understood.
+/// A problem in a model that does not prevent its use: what it is, where it is, and how it is interpreted.
 public struct ModelWarning: Hashable, Sendable {
-  /// What is odd.
+  /// The kind of a warning. The text of a kind is stable.
   public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the kind, as in JSON.
     public let rawValue: String
@@ -18,61 +18,61 @@ public struct ModelWarning: Hashable, Sendable {
 
     /// A relationship has no inverse; deep clones follow it.
     public static let missingInverse = Kind(rawValue: "missingInverse")
-    /// The two sides of a relationship do not name each other; they are treated as two without an inverse.
+    /// The two sides of a relationship do not name each other; they are treated as two relationships without an
+    /// inverse.
     public static let oneSidedInverse = Kind(rawValue: "oneSidedInverse")
-    /// A default value or bound cannot be read as the attribute's type, or only by guessing.
+    /// A default value or bound cannot be parsed as the attribute's type, or only ambiguously.
     public static let unreadableValue = Kind(rawValue: "unreadableValue")
-    /// A to-one relationship is marked as ordered, or with counts that only a to-many one can have.
+    /// A to-one relationship is marked as ordered, or has counts that only a to-many relationship can have.
     public static let meaninglessFlag = Kind(rawValue: "meaninglessFlag")
-    /// The least count is above the greatest.
+    /// The minimum count is greater than the maximum count.
     public static let impossibleCount = Kind(rawValue: "impossibleCount")
-    /// ICU cannot read an attribute's regular expression; no value but nil can be saved.
+    /// ICU cannot parse an attribute's regular expression; only nil can be saved.
     public static let unreadablePattern = Kind(rawValue: "unreadablePattern")
-    /// An attribute's minimum is above its maximum; no value but nil can be saved.
+    /// An attribute's minimum is greater than its maximum; only nil can be saved.
     public static let impossibleBounds = Kind(rawValue: "impossibleBounds")
-    /// A default value breaks the attribute's own bounds or regular expression; objects that keep it cannot be saved.
+    /// A default value violates the attribute's bounds or regular expression; objects that keep it cannot be saved.
     public static let contradictoryDefault = Kind(rawValue: "contradictoryDefault")
-    /// A uniqueness constraint names something that cannot be constrained; it is ignored.
+    /// A uniqueness constraint names an invalid property; the constraint is ignored.
     public static let unusableConstraint = Kind(rawValue: "unusableConstraint")
     /// An index or fetch request names something that does not exist; it is ignored.
     public static let unusableReference = Kind(rawValue: "unusableReference")
-    /// A derived attribute's expression cannot be computed; its value is always nil.
+    /// A derived attribute's expression is not supported; its value is always nil.
     public static let unusableDerivation = Kind(rawValue: "unusableDerivation")
-    /// An attribute without a type is not transient; nothing of it is stored.
+    /// An attribute without a type is not transient; its value is not stored.
     public static let untypedAttribute = Kind(rawValue: "untypedAttribute")
-    /// A `withoutParent` rule is neither `keep` nor `blank`; cloning without a parent will fail (R18).
+    /// A `withoutParent` rule is neither `keep` nor `blank`; cloning without a parent fails (R18).
     public static let unknownWithoutParentRule = Kind(rawValue: "unknownWithoutParentRule")
-    /// A file, element, attribute or value that this reader does not know; it is ignored.
+    /// A file, element, attribute or value is unknown; it is ignored.
     public static let unknownContent = Kind(rawValue: "unknownContent")
-    /// A file that is no part of the model, such as the debris of a merge; it is ignored.
+    /// A file does not belong to the model, such as a leftover of a merge; it is ignored.
     public static let strayFile = Kind(rawValue: "strayFile")
-    /// The bundle's current version is missing or not named; another one was chosen.
+    /// The bundle's current version is missing or not named; another version was chosen.
     public static let currentVersion = Kind(rawValue: "currentVersion")
-    /// A fetch index is of a form that stores do not keep; it is ignored.
+    /// A fetch index has a form that stores do not support; it is ignored.
     public static let unusableIndex = Kind(rawValue: "unusableIndex")
-    /// Something in a mapping model cannot be computed or read; a migration that needs it is refused.
+    /// Part of a mapping model is not supported; a migration that needs it is refused.
     public static let unusableMapping = Kind(rawValue: "unusableMapping")
-    /// Something new in a version looks like something that the version before had by another name, and no renaming identifier says
-    /// so: what is stored of that one will be lost.
+    /// An entity or property appears to be renamed but has no renaming identifier; its stored data would be lost.
     public static let unidentifiedRename = Kind(rawValue: "unidentifiedRename")
-    /// A renaming identifier matches nothing in the version before.
+    /// A renaming identifier matches nothing in the previous version.
     public static let unmatchedRenamingIdentifier = Kind(rawValue: "unmatchedRenamingIdentifier")
-    /// A migration from the version before cannot be inferred for stores with objects that a change concerns.
+    /// No migration from the previous version can be inferred for stores with affected objects.
     public static let mappingRequired = Kind(rawValue: "notInferable")
   }
 
-  /// What is odd.
+  /// The kind of the warning.
   public var kind: Kind
-  /// The file, where there is one.
+  /// The file; nil if the warning concerns no file.
   public var file: String?
-  /// The entity, where one is concerned.
+  /// The entity; nil if the warning concerns no single entity.
   public var entity: String?
-  /// The property, where one is concerned.
+  /// The property; nil if the warning concerns no single property.
   public var property: String?
-  /// What is odd, how it is understood, and what to do, in one sentence.
+  /// The problem, how it is interpreted, and how to fix it.
   public var message: String
 
-  /// Makes a warning.
+  /// Creates a warning.
   public init(_ kind: Kind, file: String? = nil, entity: String? = nil, property: String? = nil, message: String) {
     self.kind = kind
     self.file = file
@@ -93,7 +93,7 @@ extension ModelWarning.Kind {
 }
 
 extension ModelWarning: CustomStringConvertible {
-  /// `file: entity.property: message`, without what is not known.
+  /// The warning as `file: entity.property: message`, without the parts that are nil.
   public var description: String {
     let place = [entity, property].compactMap { $0 }.joined(separator: ".")
     return [file ?? "", place, message].filter { !$0.isEmpty }.joined(separator: ": ")

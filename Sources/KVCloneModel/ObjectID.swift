@@ -1,23 +1,23 @@
-/// Names one object of a store for the store's whole life: 16 bits of root-entity code and a serial of 48 bits.
+/// Identifies an object for the lifetime of its store: a 16-bit root-entity code and a 48-bit serial.
 ///
-/// Sorting ids sorts by root entity first and then by age, because serials are counted upwards per root entity and are
-/// never reused. The value 0 names no object: root codes and serials both start at 1.
+/// Ids are ordered by root entity, then by age, because serials increase per root entity and are never reused. The
+/// value 0 identifies no object: root codes and serials both start at 1.
 @frozen
 public struct ObjectID: RawRepresentable, Hashable, Comparable, Sendable, Codable {
-  /// The root-entity code in the high 16 bits, the serial in the low 48.
+  /// The root-entity code in the high 16 bits, the serial in the low 48 bits.
   public let rawValue: UInt64
 
-  /// The largest serial that fits: 2^48 − 1.
+  /// The maximum serial: 2^48 − 1.
   @inlinable
   public static var maximumSerial: UInt64 { 0xFFFF_FFFF_FFFF }
 
-  /// Makes an id from its 64-bit form; every value is accepted, whether or not such an object exists.
+  /// Creates an id from its 64-bit form. Every value is accepted, even if the object does not exist.
   @inlinable
   public init(rawValue: UInt64) {
     self.rawValue = rawValue
   }
 
-  /// Makes an id from its two parts.
+  /// Creates an id from its two parts.
   ///
   /// - Precondition: `serial` is at most ``maximumSerial``.
   @inlinable
@@ -26,24 +26,24 @@ public struct ObjectID: RawRepresentable, Hashable, Comparable, Sendable, Codabl
     rawValue = UInt64(rootCode) << 48 | serial
   }
 
-  /// The code of the entity at the top of the object's inheritance chain.
+  /// The code of the topmost entity in the object's inheritance hierarchy.
   @inlinable
   public var rootCode: UInt16 { UInt16(truncatingIfNeeded: rawValue >> 48) }
 
-  /// The number of the object among all that its root entity ever had, from 1.
+  /// The object's number among all objects that its root entity ever had, starting at 1.
   @inlinable
   public var serial: UInt64 { rawValue & ObjectID.maximumSerial }
 
-  /// Root entity first, then age.
+  /// Orders ids by root entity, then by age.
   @inlinable
   public static func < (left: ObjectID, right: ObjectID) -> Bool { left.rawValue < right.rawValue }
 
-  /// Reads the 64-bit form.
+  /// Decodes the 64-bit form.
   public init(from decoder: any Decoder) throws {
     rawValue = try decoder.singleValueContainer().decode(UInt64.self)
   }
 
-  /// Writes the 64-bit form.
+  /// Encodes the 64-bit form.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(rawValue)
@@ -51,6 +51,6 @@ public struct ObjectID: RawRepresentable, Hashable, Comparable, Sendable, Codabl
 }
 
 extension ObjectID: CustomStringConvertible {
-  /// `rootCode/serial`; the store prints the entity's name instead, which an id alone does not know.
+  /// The id as `rootCode/serial`. An id does not contain the entity's name; the store can print it with the name.
   public var description: String { "\(rootCode)/\(serial)" }
 }

@@ -1,5 +1,5 @@
 extension PropertyDescription {
-  /// A copy with changes, for what the initializer does not take: `AttributeDescription("photo", .binary).with {
+  /// Returns a modified copy, for properties that the initializer lacks: `AttributeDescription("photo", .binary).with {
   /// $0.allowsExternalBinaryDataStorage = true }`.
   public func with(_ change: (inout Self) -> Void) -> Self {
     var copy = self
@@ -9,7 +9,7 @@ extension PropertyDescription {
 }
 
 extension EntityDescription {
-  /// A copy with changes, for what the initializer does not take.
+  /// Returns a modified copy, for properties that the initializer lacks.
   public func with(_ change: (inout Self) -> Void) -> Self {
     var copy = self
     change(&copy)

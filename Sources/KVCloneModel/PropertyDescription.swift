@@ -1,4 +1,4 @@
-/// What attributes, relationships and fetched properties have in common.
+/// The common properties of attributes, relationships and fetched properties.
 public protocol PropertyDescription: Sendable {
   /// The property's name, unique among all properties of its entity, inherited ones included.
   var name: String { get }

@@ -23,7 +23,7 @@ extension AttributeDescription: Codable {
     case allowsCloudEncryption = "cloudEncryption"
   }
 
-  /// Reads what ``encode(to:)`` writes.
+  /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
@@ -49,7 +49,7 @@ extension AttributeDescription: Codable {
     allowsCloudEncryption = try container.decode(or: false, forKey: .allowsCloudEncryption)
   }
 
-  /// Writes everything that does not have its default value.
+  /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(name, forKey: .name)
@@ -94,7 +94,7 @@ extension RelationshipDescription: Codable {
     case versionHashModifier
   }
 
-  /// Reads what ``encode(to:)`` writes.
+  /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
@@ -114,7 +114,7 @@ extension RelationshipDescription: Codable {
     versionHashModifier = try container.decodeIfPresent(forKey: .versionHashModifier)
   }
 
-  /// Writes everything that does not have its default value.
+  /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(name, forKey: .name)
@@ -144,7 +144,7 @@ extension FetchedPropertyDescription: Codable {
     case versionHashModifier
   }
 
-  /// Reads what ``encode(to:)`` writes.
+  /// Decodes the output of ``encode(to:)``.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
@@ -156,7 +156,7 @@ extension FetchedPropertyDescription: Codable {
     versionHashModifier = try container.decodeIfPresent(forKey: .versionHashModifier)
   }
 
-  /// Writes everything that does not have its default value.
+  /// Encodes all properties that differ from their default values.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(name, forKey: .name)

@@ -1,45 +1,46 @@
-/// What happens to the objects at the other end of a relationship when an object is deleted.
+/// The effect of deleting an object on its related objects.
 public enum DeleteRule: String, Sendable, Hashable, Codable, CaseIterable {
-  /// Nothing, not even to their inverse: the app's code takes care.
+  /// No effect in Core Data. This store removes the link, like ``nullify``, but does not validate the related objects.
   case noAction = "No Action"
-  /// Their inverse is emptied.
+  /// Related objects lose their link to the deleted object.
   case nullify = "Nullify"
-  /// They are deleted too.
+  /// Related objects are deleted, too.
   case cascade = "Cascade"
-  /// As long as there are any, the object cannot be deleted.
+  /// The object cannot be deleted while it has related objects.
   case deny = "Deny"
 }
 
-/// One relationship of an entity.
+/// A relationship of an entity.
 public struct RelationshipDescription: PropertyDescription, Hashable {
   /// The relationship's name, unique among all properties of its entity.
   public var name: String
-  /// The entity whose objects, or whose sub-entities' objects, it leads to.
+  /// The destination entity; targets may also belong to its sub-entities.
   public var destinationEntityName: String
-  /// The name of the relationship that leads back; it counts only if that one names this one in turn, see
+  /// The name of the inverse relationship. It counts only if the inverse names this relationship; see
   /// ``ManagedObjectModel/inverse(of:in:)``.
   public var inverseName: String?
-  /// The entity that declares the inverse: the destination, or an entity above or below it. Nil is the destination.
+  /// The entity that declares the inverse: the destination, or one of its ancestors or descendants; nil means the
+  /// destination.
   public var inverseEntityName: String?
-  /// Whether it leads to any number of objects instead of at most one.
+  /// Whether the relationship is to-many instead of to-one.
   public var isToMany: Bool
-  /// Whether a to-many relationship keeps the order of its members.
+  /// Whether a to-many relationship preserves the order of its members.
   public var isOrdered: Bool
-  /// Whether it may lead nowhere when an object is saved, whatever ``minCount`` says (R14).
+  /// Whether the relationship may be empty when an object is saved, regardless of ``minCount`` (R14).
   public var isOptional: Bool
-  /// The least number of members, unless it is empty and optional.
+  /// The minimum number of members, unless the relationship is empty and optional.
   public var minCount: Int
-  /// The greatest number of members; 0 is no limit, and a to-one relationship has 1.
+  /// The maximum number of members; 0 means no limit. A to-one relationship has 1.
   public var maxCount: Int
-  /// What deleting an object does to the objects that it leads to.
+  /// The effect of deleting an object on the relationship's targets.
   public var deleteRule: DeleteRule
-  /// Whether the relationship lives in memory only.
+  /// Whether the relationship exists only in memory.
   public var isTransient: Bool
-  /// The annotations of the model's author.
+  /// The model author's annotations.
   public var userInfo: [String: String]
-  /// The name that the relationship had in an earlier version of the model.
+  /// The relationship's name in an earlier version of the model.
   public var renamingIdentifier: String?
-  /// Text that changes the version hash although nothing else changed.
+  /// A text that changes the version hash even if nothing else changes.
   public var versionHashModifier: String?
 
   private init(
@@ -62,7 +63,7 @@ public struct RelationshipDescription: PropertyDescription, Hashable {
     self.renamingIdentifier = renamingIdentifier
   }
 
-  /// Describes a relationship to at most one object.
+  /// Creates a to-one relationship description.
   public init(
     _ name: String, toOne destination: String, inverse: String? = nil, inverseEntity: String? = nil,
     optional: Bool = true, deleteRule: DeleteRule = .nullify, transient: Bool = false,
@@ -74,7 +75,7 @@ public struct RelationshipDescription: PropertyDescription, Hashable {
       userInfo: userInfo, renamingIdentifier: renamingIdentifier)
   }
 
-  /// Describes a relationship to any number of objects, `max` 0 being no limit.
+  /// Creates a to-many relationship description; a `max` of 0 means no limit.
   public init(
     _ name: String, toMany destination: String, inverse: String? = nil, inverseEntity: String? = nil,
     ordered: Bool = false, optional: Bool = true, min: Int = 0, max: Int = 0, deleteRule: DeleteRule = .nullify,

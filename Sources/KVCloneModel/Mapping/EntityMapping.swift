@@ -1,51 +1,52 @@
-/// What becomes of the objects of a source entity: objects of a destination entity, and how.
+/// A mapping from the objects of a source entity to objects of a destination entity.
 ///
-/// Several mappings of one source entity split it; several mappings to one destination entity merge others into it.
+/// Several mappings with the same source entity split it. Several mappings with the same destination entity merge their
+/// source entities.
 public struct EntityMapping: Hashable, Sendable {
-  /// The mapping's name, unique in the mapping model; expressions and policies ask for mappings by it.
+  /// The mapping's name, unique in the mapping model. Expressions and policies refer to mappings by name.
   public var name: String
-  /// What is done; ``EntityMappingType/undefined`` is what the two entities make likely.
+  /// The kind of mapping; ``EntityMappingType/undefined`` infers it from the two entities.
   public var mappingType: EntityMappingType
-  /// The entity whose objects are read; nil where destination objects come from nowhere but a policy.
+  /// The source entity; nil if only a policy creates destination objects.
   public var sourceEntityName: String?
-  /// The entity whose objects are made; nil where source objects are left behind.
+  /// The destination entity; nil if source objects are not migrated.
   public var destinationEntityName: String?
-  /// Which source objects are read.
+  /// The source objects to read.
   public var sourceObjects: SourceObjects
-  /// How the destination objects' attributes get their values.
+  /// Mappings of the destination objects' attributes.
   public var attributeMappings: [PropertyMapping]
-  /// How the destination objects' relationships get theirs, when all objects are made.
+  /// Mappings of the destination objects' relationships, applied after all objects are created.
   public var relationshipMappings: [PropertyMapping]
-  /// Whether destination properties without a mapping get their values from source properties of the same name; if not,
-  /// their defaults stay. Xcode's mapping models list every property.
+  /// Whether unlisted destination properties get their values from source properties of the same name. Otherwise, they
+  /// keep their defaults. Xcode's mapping models list every property.
   public var mapsUnlistedProperties: Bool
-  /// The name under which the policy is registered that does more than the expressions can; nil is none.
+  /// The registered name of the migration policy, or nil. A policy performs work that expressions cannot express.
   public var entityMigrationPolicyClassName: String?
-  /// The annotations of the mapping's author, which policies can read.
+  /// The mapping author's annotations, which policies can read.
   public var userInfo: [String: String]
 
-  /// Which objects of the source entity a mapping reads. Objects of its sub-entities have mappings of their own.
+  /// The objects of the source entity that a mapping reads. Objects of sub-entities have their own mappings.
   public enum SourceObjects: Hashable, Sendable {
-    /// All of them.
+    /// All objects.
     case all
-    /// Those for which a predicate is true.
+    /// Objects that match a predicate.
     case matching(QueryPredicate)
-    /// Something that exists in Core Data and cannot be asked for here, as text. A migration that needs it is refused.
+    /// A Core Data expression that is not supported, as text. A migration that needs it is refused.
     case unsupported(String)
   }
 
-  /// Describes what becomes of objects.
+  /// Creates an entity mapping.
   ///
   /// - Parameters:
-  ///   - source: The entity whose objects are read.
-  ///   - destination: The entity whose objects are made.
-  ///   - name: The mapping's name; nil is one made of the entities' names, such as `NoteToMemo`.
-  ///   - type: What is done, where it is not what the two entities make likely.
-  ///   - sourceObjects: Which of the source entity's objects are read.
-  ///   - attributes: How the destination objects' attributes get their values.
-  ///   - relationships: How their relationships get theirs, when all objects are made.
-  ///   - mapsUnlistedProperties: Whether properties that are not listed get their values from those of the same name.
-  ///   - policy: The name under which the policy is registered.
+  ///   - source: The source entity.
+  ///   - destination: The destination entity.
+  ///   - name: The mapping's name; nil derives it from the entities' names, such as `NoteToMemo`.
+  ///   - type: The kind of mapping, if it differs from the inferred one.
+  ///   - sourceObjects: The source objects to read.
+  ///   - attributes: Mappings of the destination objects' attributes.
+  ///   - relationships: Mappings of their relationships, applied after all objects are created.
+  ///   - mapsUnlistedProperties: Whether unlisted properties get their values from source properties of the same name.
+  ///   - policy: The registered name of the migration policy.
   ///   - userInfo: Annotations, which policies can read.
   public init(
     from source: String?, to destination: String?, name: String? = nil, type: EntityMappingType = .undefined,
@@ -72,17 +73,17 @@ public struct EntityMapping: Hashable, Sendable {
   }
 }
 
-/// What an entity mapping does, with Core Data's numbers.
+/// The kind of an entity mapping, with Core Data's numbers.
 public enum EntityMappingType: Int, Hashable, Sendable, CaseIterable {
-  /// Not said: see ``MappingModel/resolved(from:to:)``.
+  /// Inferred; see ``MappingModel/resolved(from:to:)``.
   case undefined = 0
-  /// A policy decides.
+  /// A policy performs the mapping.
   case custom = 1
-  /// The entity is new: objects of it are made only by a policy.
+  /// The entity is new; only a policy creates objects of it.
   case add = 2
-  /// The entity is gone: its objects are left behind.
+  /// The entity was removed; its objects are not migrated.
   case remove = 3
-  /// The entity is the same in both models.
+  /// The entity is equal in both models.
   case copy = 4
   /// The entity differs.
   case transform = 5

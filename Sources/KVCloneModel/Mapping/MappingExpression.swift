@@ -1,57 +1,57 @@
-/// What a property of a destination object becomes: a value of the language of predicates, or what the migration has
-/// made of other objects.
+/// The value of a destination object's property: an expression of the predicate language, or objects that the migration
+/// has created from other objects.
 ///
-/// Values are computed with these variables, which Core Data's mapping models have too: `$source` (also `SELF`) is the
-/// source object, `$destination` the destination object, `$manager` the migration, `$entityMapping` and
-/// `$propertyMapping` are the mappings at work, and `$entityPolicy` is the policy.
+/// Expressions can use the variables of Core Data's mapping models: `$source` (also `SELF`) is the source object,
+/// `$destination` the destination object, `$manager` the migration, `$entityMapping` and `$propertyMapping` the current
+/// mappings, and `$entityPolicy` the policy.
 public indirect enum MappingExpression: Hashable, Sendable {
-  /// The source object's property of the same name, or of the renaming identifier: an attribute's value, or what has
-  /// become of the objects of a relationship. Where the source entity has no such property, the default stays.
+  /// The source object's property with the same name or renaming identifier: the value of an attribute, or the migrated
+  /// objects of a relationship. If the source entity has no such property, the default remains.
   ///
-  /// ``MappingModel/resolved(from:to:)`` writes it out.
+  /// ``MappingModel/resolved(from:to:)`` replaces it with an explicit expression.
   case automatic
-  /// A value: a constant, a key path such as `$source.author.name`, or functions of them.
+  /// A value: a constant, a key path such as `$source.author.name`, or a function of them.
   case value(QueryExpression)
-  /// The objects that one entity mapping has made of the source objects that the expression leads to: Core Data's
+  /// The objects that an entity mapping has created from the source objects of the inner expression. In Core Data:
   /// `FUNCTION($manager, "destinationInstancesForEntityMappingNamed:sourceInstances:", mapping, sources)`.
   case destinationInstances(mapping: String, of: MappingExpression)
-  /// The objects that all entity mappings together have made of the source objects that the expression leads to, which are
-  /// those of a relationship of the source entity: Core Data's
-  /// `FUNCTION($manager, "destinationInstancesForSourceRelationshipNamed:sourceInstances:", relationship, sources)`.
+  /// The objects that all entity mappings together have created from the source objects of the inner expression, which
+  /// belong to a relationship of the source entity. In Core Data: `FUNCTION($manager,
+  /// "destinationInstancesForSourceRelationshipNamed:sourceInstances:", relationship, sources)`.
   case destinationInstancesForRelationship(String, of: MappingExpression)
-  /// What a method of the entity mapping's policy answers, with arguments: Core Data's
-  /// `FUNCTION($entityPolicy, "method:with:", a, b)`. The name has one colon for each argument.
+  /// The result of a method of the entity mapping's policy, with arguments. In Core Data: `FUNCTION($entityPolicy,
+  /// "method:with:", a, b)`. The name has one colon per argument.
   case policy(String, [MappingExpression])
-  /// Something that exists in Core Data and cannot be computed here, as text. A migration that needs it is refused.
+  /// A Core Data expression that is not supported, as text. A migration that needs it is refused.
   case unsupported(String)
 
   /// The source object.
   public static let sourceObject = MappingExpression.value(.variable("source"))
 
-  /// The value at a key path of the source object, such as `name` or `author.name`.
+  /// Returns the value at a key path of the source object, such as `name` or `author.name`.
   public static func source(_ keyPath: String) -> MappingExpression {
     .value(
       .keyPath(
         .variable("source"), keyPath.split(separator: ".", omittingEmptySubsequences: false).map(String.init)))
   }
 
-  /// A value that is known; nil is no value.
+  /// Returns a constant value; nil means no value.
   public static func constant(_ value: AttributeValue?) -> MappingExpression {
     .value(.constant(value.map { .value($0) } ?? .null))
   }
 
-  /// A value in the language of predicates, such as `"$source.price * 100"`.
+  /// Creates a value in the predicate language, such as `"$source.price * 100"`.
   ///
   /// - Parameters:
-  ///   - format: The expression. Places such as `%@` and `%K` outside of quotation marks are filled in.
-  ///   - arguments: One for each place, in their order.
+  ///   - format: The expression. Placeholders such as `%@` and `%K` outside of quotation marks are replaced.
+  ///   - arguments: One argument per placeholder, in order.
   public init(format: String, _ arguments: QueryArgument...) throws(QueryFormatError) {
     self = .value(try QueryExpression(format: format, arguments: arguments))
   }
 }
 
 extension MappingExpression: CustomStringConvertible {
-  /// The expression as Xcode shows it.
+  /// The expression as Xcode displays it.
   public var description: String {
     switch self {
     case .automatic: "automatic"

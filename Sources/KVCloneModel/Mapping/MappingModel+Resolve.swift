@@ -1,11 +1,11 @@
 extension MappingModel {
-  /// The mapping model held against its two models, with everything written out: no type is undefined, no expression is
+  /// Returns the mapping model resolved against its two models: no type is undefined, no expression is
   /// ``MappingExpression/automatic``, and every property that gets a value is listed.
   ///
-  /// A type that is not said is `custom` where there is a policy, `add` without a source entity, `remove` without a
-  /// destination entity, `copy` where the entities have the same hash and nothing but same names is mapped, and else
-  /// `transform`. Stored properties of the same name belong together, and so do those whose renaming identifier is the
-  /// other's name or renaming identifier.
+  /// An undefined type becomes the first of these that applies: `custom` with a policy; `add` without a source entity;
+  /// `remove` without a destination entity; `copy` if the entities have the same hash and only equal names are mapped;
+  /// `transform` otherwise. Stored properties match if they have the same name, or if one has the other's name or
+  /// renaming identifier as its renaming identifier.
   public func resolved(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) throws(MappingModelError) -> MappingModel {

@@ -1,8 +1,9 @@
 extension MappingModel {
-  /// Swift that makes a mapping model from one version of a model to another: what can be known is there, and what nobody but the
-  /// app's author can know is marked with FILL IN and the reason.
+  /// Returns Swift source for a mapping model between two model versions. Mappings that can be inferred are complete;
+  /// decisions left to the app's author are marked with FILL IN and the reason.
   ///
-  /// It can be compiled as it is. A migration by it is refused, for the property that is named, until everything is filled in.
+  /// The source compiles unchanged. Until every mark is replaced, a migration with it is refused with the name of the
+  /// property.
   ///
   /// ```swift
   /// let mapping = MappingModel(
@@ -18,9 +19,9 @@ extension MappingModel {
   /// ```
   ///
   /// - Parameters:
-  ///   - source: the version that a store has.
-  ///   - destination: the version that it is to have.
-  ///   - versions: other versions of the model, through which renaming identifiers are followed.
+  ///   - source: The store's version.
+  ///   - destination: The target version.
+  ///   - versions: Other versions of the model, used to resolve renaming identifiers.
   public static func skeleton(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, through versions: [ManagedObjectModel] = []
   ) -> String {

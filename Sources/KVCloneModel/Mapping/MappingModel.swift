@@ -1,11 +1,11 @@
-/// How the objects of one version of a model become objects of another one: Core Data's mapping model, as Xcode's files
-/// hold it, or written in Swift:
+/// A mapping from the objects of one model version to those of another, like Core Data's mapping model. It is loaded
+/// from an Xcode file or written in Swift:
 ///
 /// ```swift
 /// let mapping = MappingModel([
-///   // Same names are mapped without a word.
+///   // Properties of the same name are mapped automatically.
 ///   EntityMapping(from: "Author", to: "Author"),
-///   // A rename, a constant, a key path, and a relationship through a mapping.
+///   // A rename, a constant, a key path, and a relationship through an entity mapping.
 ///   EntityMapping(
 ///     from: "Book", to: "Volume",
 ///     attributes: [
@@ -17,7 +17,7 @@
 ///     relationships: [
 ///       PropertyMapping("writer", .destinationInstances(mapping: "AuthorToAuthor", of: .source("author")))
 ///     ]),
-///   // An entity that is split, and one that is left behind.
+///   // An entity that is split, and one that is dropped.
 ///   EntityMapping(
 ///     from: "Note", to: "Task", name: "Tasks", where: .matching(try QueryPredicate(format: "isTask == YES"))),
 ///   EntityMapping(
@@ -26,16 +26,16 @@
 /// ])
 /// ```
 public struct MappingModel: Hashable, Sendable {
-  /// What becomes of the entities; objects are made in this order.
+  /// The entity mappings; objects are created in this order.
   public var entityMappings: [EntityMapping]
-  /// The mapping's name, as its file is called; nil where there is no file.
+  /// The mapping's name, which is its file name; nil if there is no file.
   public var name: String?
-  /// Where the source version lies, as the file says it, which is mostly relative to the Xcode project's folder.
+  /// The path of the source version as stored in the file, usually relative to the Xcode project's folder.
   public var sourceModelPath: String?
-  /// Where the destination version lies, as the file says it.
+  /// The path of the destination version as stored in the file.
   public var destinationModelPath: String?
 
-  /// Makes a mapping model.
+  /// Creates a mapping model.
   public init(
     _ entityMappings: [EntityMapping], name: String? = nil, sourceModelPath: String? = nil,
     destinationModelPath: String? = nil
@@ -46,16 +46,16 @@ public struct MappingModel: Hashable, Sendable {
     self.destinationModelPath = destinationModelPath
   }
 
-  /// The source version's name, such as `Model 2`; nil where the file does not say.
+  /// The source version's name, such as `Model 2`; nil if the file does not contain it.
   public var sourceVersionName: String? { Self.versionName(sourceModelPath) }
 
-  /// The destination version's name; nil where the file does not say.
+  /// The destination version's name; nil if the file does not contain it.
   public var destinationVersionName: String? { Self.versionName(destinationModelPath) }
 
-  /// The mapping of that name; nil where there is none.
+  /// Returns the entity mapping with the given name, or nil.
   public func entityMapping(named name: String) -> EntityMapping? { entityMappings.first { $0.name == name } }
 
-  /// The source model's entities, abstract ones left out, whose objects no mapping reads: what is stored of them will be
+  /// Returns the source model's entities that no mapping reads, except abstract ones. Their stored objects would be
   /// lost.
   public func unmappedEntities(of source: ManagedObjectModel) -> [String] {
     let mapped = Set(entityMappings.compactMap(\.sourceEntityName))

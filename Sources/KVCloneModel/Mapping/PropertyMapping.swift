@@ -1,13 +1,13 @@
-/// How one attribute or relationship of a destination object gets its value.
+/// The mapping of an attribute or relationship of a destination object.
 public struct PropertyMapping: Hashable, Sendable {
   /// The name of the destination entity's property.
   public var name: String
-  /// What the property becomes; nil leaves the default.
+  /// The property's value; nil keeps the default.
   public var valueExpression: MappingExpression?
-  /// The annotations of the mapping's author, which policies can read.
+  /// The mapping author's annotations, which policies can read.
   public var userInfo: [String: String]
 
-  /// Describes how a property gets its value; without an expression, from the source's property of the same name.
+  /// Creates a property mapping. Without an expression, the value comes from the source property of the same name.
   public init(
     _ name: String, _ valueExpression: MappingExpression? = .automatic, userInfo: [String: String] = [:]
   ) {
@@ -16,8 +16,7 @@ public struct PropertyMapping: Hashable, Sendable {
     self.userInfo = userInfo
   }
 
-  /// Describes how a property gets its value by an expression in the language of predicates, such as
-  /// `"$source.price * 100"`.
+  /// Creates a property mapping from an expression in the predicate language, such as `"$source.price * 100"`.
   public init(
     _ name: String, format: String, _ arguments: [QueryArgument] = [], userInfo: [String: String] = [:]
   ) throws(QueryFormatError) {

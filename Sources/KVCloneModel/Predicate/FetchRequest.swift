@@ -1,38 +1,39 @@
-/// What is looked for: an entity, a condition, an order, and how many of the results.
+/// A query for objects of an entity: predicate, sort order and limits.
 ///
-/// Names are Core Data's. A request is a value; `fetch`, `count` and `forEachObject` of a transaction answer it.
+/// Names are those of Core Data. A request is a value; the methods `fetch`, `count` and `forEachObject` of a
+/// transaction execute it.
 public struct FetchRequest: Sendable, Hashable {
-  /// The entity whose objects are looked for.
+  /// The entity to fetch.
   public var entityName: String
-  /// The condition; nil is every object.
+  /// The predicate; nil matches every object.
   public var predicate: QueryPredicate?
-  /// The order: the first that tells two objects apart counts. Objects that none tells apart come by ascending id, which is
-  /// also the order without any.
+  /// The sort keys, most significant first. Objects that compare equal, and results without sort keys, are in ascending
+  /// order of their ids.
   public var sortDescriptors: [QuerySortDescriptor]
-  /// The greatest number of results; 0 is no limit.
+  /// The maximum number of results; 0 means no limit.
   public var fetchLimit: Int
-  /// How many results are left out at the beginning.
+  /// The number of results to skip.
   public var fetchOffset: Int
-  /// Whether objects of sub-entities are results too.
+  /// Whether the results include objects of sub-entities.
   public var includesSubentities: Bool
-  /// What `execute(_:)` answers with.
+  /// The type of the results of `execute(_:)`.
   public var resultType = FetchRequestResultType.managedObject
-  /// How many objects `forEachBatch(matching:)` hands over at a time; 0 leaves it to the store.
+  /// The number of objects per batch of `forEachBatch(matching:)`; 0 uses the store's default.
   public var fetchBatchSize = 0
-  /// Key paths of relationships whose objects `fetchPrefetching(_:)` reads along.
+  /// Key paths of relationships for which `fetchPrefetching(_:)` also reads the related objects.
   public var relationshipKeyPathsForPrefetching: [String] = []
-  /// The values of dictionaries; none is every stored attribute and to-one relationship.
+  /// The values of result dictionaries; if empty, all stored attributes and to-one relationships.
   public var propertiesToFetch: [ExpressionDescription] = []
-  /// What the objects of one dictionary have in common. Every other value has to be a function of the group then, such as
-  /// `count:(SELF)` or `sum:(price)`.
+  /// The expressions by which dictionary results are grouped. With groups, every other value must be a function of the
+  /// group, such as `count:(SELF)` or `sum:(price)`.
   public var propertiesToGroupBy: [ExpressionDescription] = []
-  /// Which groups are left, by functions of the group, by what groups have in common, or by the names of values as
+  /// The predicate on groups. It can use functions of the group, grouping expressions, and result values by name as
   /// variables: `$total > 100`.
   public var havingPredicate: QueryPredicate?
-  /// Whether equal dictionaries are one result.
+  /// Whether equal dictionaries are returned only once.
   public var returnsDistinctResults = false
 
-  /// Asks for objects of an entity, with Core Data's defaults for what is not given.
+  /// Creates a request for objects of an entity, with Core Data's defaults for omitted values.
   public init(
     _ entityName: String, predicate: QueryPredicate? = nil, sortDescriptors: [QuerySortDescriptor] = [],
     fetchLimit: Int = 0, fetchOffset: Int = 0, includesSubentities: Bool = true
@@ -46,23 +47,23 @@ public struct FetchRequest: Sendable, Hashable {
   }
 }
 
-/// One step of an order: by what, and in which direction.
+/// A sort key and its direction.
 public struct QuerySortDescriptor: Sendable, Hashable {
-  /// The value that is compared: a key path such as `album.title`, or `tags.@count`.
+  /// The expression to sort by: a key path such as `album.title`, or `tags.@count`.
   public var key: QueryExpression
-  /// Whether smaller values come first. nil is smaller than every value, as in SQLite and Core Data.
+  /// Whether the order is ascending. nil sorts before all other values, as in SQLite and Core Data.
   public var ascending: Bool
-  /// Whether letter case and diacritics tell texts apart, and whether digits in them count as numbers.
+  /// Whether the comparison of texts ignores case and diacritics, and whether it compares runs of digits as numbers.
   public var options: QueryComparison.Options
 
-  /// Orders by an expression.
+  /// Creates a sort key from an expression.
   public init(_ key: QueryExpression, ascending: Bool = true, options: QueryComparison.Options = []) {
     self.key = key
     self.ascending = ascending
     self.options = options
   }
 
-  /// Orders by a key path, such as `album.title` or `tags.@count`.
+  /// Creates a sort key from a key path, such as `album.title` or `tags.@count`.
   public init(key: String, ascending: Bool = true, options: QueryComparison.Options = []) {
     // A name may be a word of the language; a key path with an operator in it is never only names.
     let path = key.split(separator: ".", omittingEmptySubsequences: false).map(String.init)

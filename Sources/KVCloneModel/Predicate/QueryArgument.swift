@@ -4,35 +4,35 @@
   public import Foundation
 #endif
 
-/// What fills a place such as `%@` or `%K` of a format, or a variable.
+/// The value of a placeholder such as `%@` or `%K`, or of a variable.
 public enum QueryArgument: Hashable, Sendable {
-  /// No value.
+  /// No value (nil).
   case null
-  /// The value of an attribute.
+  /// An attribute value.
   case value(AttributeValue)
   /// An object of a store.
   case object(ObjectID)
-  /// Several arguments; a list of constants is a constant, and one with expressions in it an aggregate.
+  /// A list of arguments. A list of constants is a constant; a list that contains expressions is an aggregate.
   case list([QueryArgument])
   /// An expression.
   case expression(QueryExpression)
-  /// A predicate, where a format has one.
+  /// A predicate, for a placeholder in the position of a predicate.
   case predicate(QueryPredicate)
 
-  /// Text; for `%K` a key path.
+  /// Creates a text argument; for `%K`, a key path.
   public static func string(_ text: String) -> QueryArgument { .value(.string(text)) }
-  /// A whole number; one beyond 64 bits is a decimal, and one of more than 38 digits the nearest double.
+  /// Creates an integer argument. Integers beyond 64 bits become decimals; above 38 digits, the nearest double is used.
   public static func integer(_ number: some BinaryInteger) -> QueryArgument {
     if let integer = Int64(exactly: number) { return .value(.integer(integer)) }
     return .value(DecimalText("\(number)")?.value.map { .decimal($0) } ?? .double(Double(number)))
   }
-  /// A floating-point number.
+  /// Creates a floating-point argument.
   public static func double(_ number: Double) -> QueryArgument { .value(.double(number)) }
-  /// A truth value.
+  /// Creates a Boolean argument.
   public static func boolean(_ flag: Bool) -> QueryArgument { .value(.boolean(flag)) }
-  /// A point in time.
+  /// Creates a date argument.
   public static func date(_ date: Date) -> QueryArgument { .value(.date(date)) }
-  /// A UUID.
+  /// Creates a UUID argument.
   public static func uuid(_ uuid: UUID) -> QueryArgument { .value(.uuid(uuid)) }
 
   /// The argument as a constant: a value, or a list of values; nil for everything else.
@@ -87,16 +87,16 @@ public enum QueryArgument: Hashable, Sendable {
 extension QueryArgument: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
   ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral
 {
-  /// Text; for `%K` a key path.
+  /// A text; for `%K`, a key path.
   public init(stringLiteral value: String) { self = .value(.string(value)) }
-  /// A whole number.
+  /// An integer.
   public init(integerLiteral value: Int64) { self = .value(.integer(value)) }
   /// A floating-point number.
   public init(floatLiteral value: Double) { self = .value(.double(value)) }
-  /// A truth value.
+  /// A Boolean value.
   public init(booleanLiteral value: Bool) { self = .value(.boolean(value)) }
-  /// No value.
+  /// No value (nil).
   public init(nilLiteral: ()) { self = .null }
-  /// Several arguments.
+  /// A list of arguments.
   public init(arrayLiteral elements: QueryArgument...) { self = .list(elements) }
 }

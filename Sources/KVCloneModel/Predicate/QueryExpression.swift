@@ -1,58 +1,59 @@
-/// A value that a predicate computes, or finds by a key path.
+/// An expression of a predicate: a constant, a key path, a function or a subquery.
 public indirect enum QueryExpression: Hashable, Sendable {
-  /// A value that is known.
+  /// A constant value.
   case constant(QueryConstant)
-  /// `{a, b}`: a list of values that are computed.
+  /// `{a, b}`: a list of computed values.
   case aggregate([QueryExpression])
-  /// `SELF`: the object that the predicate is asked about.
+  /// `SELF`: the object that the predicate is evaluated on.
   case `self`
-  /// `$name`: a value that is filled in later, or that a subquery binds; the name is without the `$`.
+  /// `$name`: a variable that is substituted later, or that a subquery binds. The name does not contain the `$`.
   case variable(String)
-  /// `a.b`: the names of properties, followed from a base, which is ``self`` where none is written.
+  /// `a.b`: property names, followed from a base expression. The base defaults to ``self``.
   case keyPath(QueryExpression, [String])
-  /// `tags.@count`, `items.@sum.price`: an operator on all that the base leads to, and the names behind it.
+  /// `tags.@count`, `items.@sum.price`: an operator on all values of the base expression, and the property names after
+  /// it.
   case collection(QueryExpression, QueryCollectionOperator, [String])
-  /// A function of its arguments; `a + b` is one too.
+  /// A function call; `a + b` is also one.
   case function(QueryFunction, [QueryExpression])
-  /// `TERNARY(p, a, b)`: `a` where the predicate is true, else `b`.
+  /// `TERNARY(p, a, b)`: `a` if the predicate is true, otherwise `b`.
   case conditional(QueryPredicate, QueryExpression, QueryExpression)
-  /// `CAST(a, 'NSDate')`: the value as one of another type.
+  /// `CAST(a, 'NSDate')`: the value converted to another type.
   case cast(QueryExpression, AttributeType)
-  /// `SUBQUERY(tags, $tag, p)`: the members of a collection for which a predicate is true, which calls each by a name.
+  /// `SUBQUERY(tags, $tag, p)`: the members of a collection that match a predicate. The variable names the member.
   case subquery(QueryExpression, variable: String, QueryPredicate)
-  /// `a UNION b`: a set made of two.
+  /// `a UNION b`: a set operation on two collections.
   case setOperation(QueryExpression, QuerySetOperator, QueryExpression)
-  /// `a[0]`: one member of a list.
+  /// `a[0]`: a member of a list.
   case index(QueryExpression, QueryIndex)
 }
 
-/// A value that is known before a predicate is asked.
+/// A constant in a predicate.
 public enum QueryConstant: Hashable, Sendable {
-  /// No value.
+  /// No value (nil).
   case null
-  /// The value of an attribute.
+  /// An attribute value.
   case value(AttributeValue)
   /// An object of a store.
   case object(ObjectID)
-  /// Several of them.
+  /// A list of constants.
   case list([QueryConstant])
 }
 
-/// What is made of all values that a key path leads to.
+/// An operator that combines all values of a key path.
 public enum QueryCollectionOperator: String, Hashable, Sendable, CaseIterable {
-  /// How many there are.
+  /// The number of values.
   case count
-  /// Their sum.
+  /// The sum of the values.
   case sum
-  /// Their average.
+  /// The average of the values.
   case avg
-  /// The least of them.
+  /// The minimum of the values.
   case min
-  /// The greatest of them.
+  /// The maximum of the values.
   case max
-  /// All of them, each once.
+  /// All distinct values.
   case distinctUnionOfObjects
-  /// All of them.
+  /// All values, including duplicates.
   case unionOfObjects
 
   /// Finds an operator by its name in any letter case, without the `@`.
@@ -62,24 +63,24 @@ public enum QueryCollectionOperator: String, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// How a set is made of two.
+/// A set operation on two collections.
 public enum QuerySetOperator: String, Hashable, Sendable, CaseIterable {
-  /// What is in one of them.
+  /// The members of either collection.
   case union = "UNION"
-  /// What is in both.
+  /// The members of both collections.
   case intersect = "INTERSECT"
-  /// What is in the first and not in the second.
+  /// The members of the first collection that are not in the second.
   case minus = "MINUS"
 }
 
-/// Which member of a list is meant.
+/// The index of a list member.
 public enum QueryIndex: Hashable, Sendable {
-  /// The member at a place, from 0; or the one of a key, for a dictionary.
+  /// The member at a position, counted from 0; for a dictionary, the value of a key.
   case expression(QueryExpression)
   /// The first member.
   case first
   /// The last member.
   case last
-  /// None of them: how many there are.
+  /// The number of members instead of a member.
   case size
 }

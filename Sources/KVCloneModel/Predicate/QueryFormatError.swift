@@ -1,9 +1,10 @@
-/// Why a format is no predicate or expression, or a variable cannot be filled in; its description says what to do.
+/// Describes why a format cannot be parsed, or why a variable cannot be substituted. The description says how to fix
+/// it.
 ///
-/// Nothing of the format's text is in it but names of functions, of types and of operators, because a format may hold
-/// values that have no place in a log.
+/// The error contains no text of the format except names of functions, types and operators, because a format can
+/// contain values that must not be logged.
 public struct QueryFormatError: Error, Hashable, Sendable {
-  /// What is wrong.
+  /// The kind of the error. The text of a kind is stable.
   public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the kind, as in JSON.
     public let rawValue: String
@@ -19,62 +20,62 @@ public struct QueryFormatError: Error, Hashable, Sendable {
       .emptyFormat, .unexpectedToken, .unexpectedEnd, .unclosedString, .unclosedParenthesis, .invalidEscape, .invalidNumber, .invalidOption, .invalidOperand, .invalidKeyPath, .unknownCollectionOperator, .unknownFunction, .wrongArgumentCount, .invalidCast, .invalidValue, .unsupported, .invalidSpecifier, .tooFewArguments, .tooManyArguments, .wrongArgumentType, .nestingTooDeep, .capturedVariable,
     ]
 
-    /// There is nothing in the format.
+    /// The format is empty.
     public static let emptyFormat = Kind(rawValue: "emptyFormat")
-    /// Something stands where it cannot.
+    /// A token is not allowed in its position.
     public static let unexpectedToken = Kind(rawValue: "unexpectedToken")
     /// The format ends too early.
     public static let unexpectedEnd = Kind(rawValue: "unexpectedEnd")
-    /// A text has no closing quotation mark; the column is that of the opening one.
+    /// A text has no closing quotation mark; the column is that of the opening mark.
     public static let unclosedString = Kind(rawValue: "unclosedString")
-    /// A parenthesis, bracket or brace is not closed; the column is that of the opening one.
+    /// A parenthesis, bracket or brace is not closed; the column is that of the opening character.
     public static let unclosedParenthesis = Kind(rawValue: "unclosedParenthesis")
-    /// A backslash in a text is followed by something that has no meaning there.
+    /// A text contains an undefined escape sequence.
     public static let invalidEscape = Kind(rawValue: "invalidEscape")
-    /// A number is written wrongly, is too large, or has more digits than the 38 of a decimal.
+    /// A number has an invalid form, is too large, or has more than the 38 digits of a decimal.
     public static let invalidNumber = Kind(rawValue: "invalidNumber")
-    /// The letters in brackets behind an operator are not all options.
+    /// The brackets after an operator contain an unknown option.
     public static let invalidOption = Kind(rawValue: "invalidOption")
-    /// The right side of BETWEEN or IN is nothing that they can work with.
+    /// The right side of BETWEEN or IN is not a supported collection.
     public static let invalidOperand = Kind(rawValue: "invalidOperand")
-    /// A key path that was given for `%K` has an empty name in it.
+    /// A key path for `%K` contains an empty name.
     public static let invalidKeyPath = Kind(rawValue: "invalidKeyPath")
-    /// There is no such operator on collections.
+    /// The collection operator does not exist.
     public static let unknownCollectionOperator = Kind(rawValue: "unknownCollectionOperator")
-    /// There is no such function.
+    /// The function does not exist.
     public static let unknownFunction = Kind(rawValue: "unknownFunction")
     /// A function has too few or too many arguments.
     public static let wrongArgumentCount = Kind(rawValue: "wrongArgumentCount")
-    /// CAST names a type that does not exist.
+    /// CAST names an unknown type.
     public static let invalidCast = Kind(rawValue: "invalidCast")
-    /// The constant that CAST converts has no value of the type: a text that is no date, a number out of range.
+    /// CAST cannot convert the constant to the type: for example, a text that is not a date, or a number out of range.
     public static let invalidValue = Kind(rawValue: "invalidValue")
-    /// Something that exists in Core Data and not here; the message names it.
+    /// Core Data supports the construct, but this library does not; the message names it.
     public static let unsupported = Kind(rawValue: "unsupported")
-    /// A place such as `%@` is written wrongly.
+    /// A placeholder such as `%@` has an invalid form.
     public static let invalidSpecifier = Kind(rawValue: "invalidSpecifier")
-    /// There are fewer arguments than places.
+    /// The format has more placeholders than arguments.
     public static let tooFewArguments = Kind(rawValue: "tooFewArguments")
-    /// There are more arguments than places; the column is that behind the format.
+    /// The format has fewer placeholders than arguments; the column is the one after the end of the format.
     public static let tooManyArguments = Kind(rawValue: "tooManyArguments")
-    /// An argument is nothing that its place can take.
+    /// The type of an argument does not fit its placeholder.
     public static let wrongArgumentType = Kind(rawValue: "wrongArgumentType")
-    /// There are too many levels.
+    /// The format is nested too deeply.
     public static let nestingTooDeep = Kind(rawValue: "nestingTooDeep")
-    /// A variable would be filled in with an expression whose own variable a subquery takes for its own.
+    /// The substituted expression contains a variable that a subquery would bind.
     public static let capturedVariable = Kind(rawValue: "capturedVariable")
   }
 
-  /// What is wrong.
+  /// The kind of the error.
   public let kind: Kind
-  /// What is wrong and what to do, in one sentence.
+  /// The problem and how to fix it.
   public let message: String
-  /// Where in the format, in characters from 1; 0 where there is no format, as in
+  /// The column in the format, counted in characters from 1; 0 if there is no format, as in
   /// ``QueryPredicate/substituting(_:)``.
   public let column: Int
 }
 
 extension QueryFormatError: CustomStringConvertible {
-  /// Where, what is wrong, and what to do.
+  /// The column, the problem, and how to fix it.
   public var description: String { column == 0 ? message : "column \(column): \(message)" }
 }

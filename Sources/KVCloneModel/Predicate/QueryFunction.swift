@@ -1,16 +1,16 @@
-/// The functions of predicates, with the names that they have there: one colon for each argument.
+/// A function of the predicate language. Its name has one colon per argument.
 public enum QueryFunction: String, Hashable, Sendable, CaseIterable {
   /// The sum of a collection.
   case sum = "sum:"
-  /// How many members a collection has.
+  /// The number of members of a collection.
   case count = "count:"
-  /// The least member of a collection.
+  /// The minimum of a collection.
   case min = "min:"
-  /// The greatest member of a collection.
+  /// The maximum of a collection.
   case max = "max:"
   /// The average of a collection.
   case average = "average:"
-  /// The value in the middle of a collection.
+  /// The median of a collection.
   case median = "median:"
   /// The most frequent members of a collection.
   case mode = "mode:"
@@ -24,7 +24,7 @@ public enum QueryFunction: String, Hashable, Sendable, CaseIterable {
   case multiply = "multiply:by:"
   /// `a / b`.
   case divide = "divide:by:"
-  /// What is left when the first is divided by the second, as whole numbers.
+  /// The remainder of an integer division.
   case modulus = "modulus:by:"
   /// The square root.
   case sqrt = "sqrt:"
@@ -32,51 +32,51 @@ public enum QueryFunction: String, Hashable, Sendable, CaseIterable {
   case log = "log:"
   /// The natural logarithm.
   case ln = "ln:"
-  /// `a ** b`, the first to the power of the second.
+  /// `a ** b`: the first argument to the power of the second.
   case raise = "raise:toPower:"
   /// The exponential function.
   case exp = "exp:"
-  /// The greatest whole number that is not greater.
+  /// The greatest integer not greater than the argument.
   case floor = "floor:"
-  /// The least whole number that is not less.
+  /// The least integer not less than the argument.
   case ceiling = "ceiling:"
-  /// The number without its sign.
+  /// The absolute value.
   case abs = "abs:"
-  /// The number without its fraction.
+  /// The integer part of a number.
   case trunc = "trunc:"
-  /// `-a`; "change sign".
+  /// `-a`, the negated value ("change sign").
   case negate = "chs:"
-  /// A text in upper case.
+  /// The text in upper case.
   case uppercase = "uppercase:"
-  /// A text in lower case.
+  /// The text in lower case.
   case lowercase = "lowercase:"
-  /// The length of a text.
+  /// The length of the text in UTF-16 code units.
   case length = "length:"
-  /// A text without case and accents, for searching.
+  /// The text without case and diacritics, for searching.
   case canonical = "canonical:"
-  /// The present time.
+  /// The current time.
   case now
-  /// A random number from 0 up to, but not, 1.
+  /// A random number from 0 up to, but not including, 1.
   case random
-  /// A random whole number from 0 up to, but not, the argument.
+  /// A random integer from 0 up to, but not including, the argument.
   case randomn = "randomn:"
-  /// The bits that both have.
+  /// Bitwise AND.
   case bitwiseAnd = "bitwiseAnd:with:"
-  /// The bits that one of them has.
+  /// Bitwise OR.
   case bitwiseOr = "bitwiseOr:with:"
-  /// The bits that only one of them has.
+  /// Bitwise exclusive OR.
   case bitwiseXor = "bitwiseXor:with:"
-  /// The first, its bits moved up by the second.
+  /// The first argument, shifted left by the second.
   case leftShift = "leftshift:by:"
-  /// The first, its bits moved down by the second.
+  /// The first argument, shifted right by the second.
   case rightShift = "rightshift:by:"
-  /// All bits turned over.
+  /// The bitwise complement.
   case onesComplement = "onesComplement:"
 
   /// How many arguments it takes.
   package var argumentCount: Int { rawValue.utf8.count { $0 == UInt8(ascii: ":") } }
 
-  /// Finds a function by its name, with or without the last colon, in any letter case.
+  /// Returns the function with the given name, with or without the last colon, regardless of letter case.
   public init?(name: String) {
     guard let function = Self.byName[Self.plain(name)] else { return nil }
     self = function

@@ -1,25 +1,25 @@
 extension QueryPredicate {
-  /// Reads a predicate in the language of Core Data's predicates, such as `"name LIKE[cd] %@ AND items.@count > 3"`.
+  /// Parses a predicate in Core Data's format language, such as `"name LIKE[cd] %@ AND items.@count > 3"`.
   ///
-  /// Formats may have 200 levels of nesting.
+  /// Formats may have up to 200 levels of nesting.
   ///
   /// - Parameters:
-  ///   - format: The predicate. Places such as `%@`, `%K` and `%d` outside of quotation marks are filled in.
-  ///   - arguments: One for each place, in their order.
+  ///   - format: The predicate. Placeholders such as `%@`, `%K` and `%d` outside of quotation marks are replaced.
+  ///   - arguments: One argument per placeholder, in order.
   public init(format: String, arguments: [QueryArgument]) throws(QueryFormatError) {
     var parser = try QueryParser(format: format, arguments: arguments)
     self = try parser.wholePredicate()
   }
 
-  /// Reads a predicate in the language of Core Data's predicates; see ``init(format:arguments:)``.
+  /// Parses a predicate in Core Data's format language; see ``init(format:arguments:)``.
   public init(format: String, _ arguments: QueryArgument...) throws(QueryFormatError) {
     try self.init(format: format, arguments: arguments)
   }
 
-  /// A format without places that gives an equal predicate.
+  /// A format without placeholders that parses to an equal predicate.
   ///
-  /// Constants that formats have no literal for are written as a CAST of one: `CAST("3/17", "NSManagedObjectID")`. A
-  /// compound of less than two is written as what it means.
+  /// Constants without a literal are written as a CAST: `CAST("3/17", "NSManagedObjectID")`. A compound with fewer than
+  /// two members is written in its simplified form.
   public var predicateFormat: String {
     var printer = QueryPrinter()
     printer.write(self)
@@ -28,22 +28,22 @@ extension QueryPredicate {
 }
 
 extension QueryExpression {
-  /// Reads an expression, such as `"price * %d"`, in the language of Core Data's predicates.
+  /// Parses an expression in Core Data's format language, such as `"price * %d"`.
   ///
   /// - Parameters:
-  ///   - format: The expression. Places such as `%@`, `%K` and `%d` outside of quotation marks are filled in.
-  ///   - arguments: One for each place, in their order.
+  ///   - format: The expression. Placeholders such as `%@`, `%K` and `%d` outside of quotation marks are replaced.
+  ///   - arguments: One argument per placeholder, in order.
   public init(format: String, arguments: [QueryArgument]) throws(QueryFormatError) {
     var parser = try QueryParser(format: format, arguments: arguments)
     self = try parser.wholeExpression()
   }
 
-  /// Reads an expression in the language of Core Data's predicates; see ``init(format:arguments:)``.
+  /// Parses an expression in Core Data's format language; see ``init(format:arguments:)``.
   public init(format: String, _ arguments: QueryArgument...) throws(QueryFormatError) {
     try self.init(format: format, arguments: arguments)
   }
 
-  /// A format without places that gives an equal expression.
+  /// A format without placeholders that parses to an equal expression.
   public var expressionFormat: String {
     var printer = QueryPrinter()
     printer.write(self)

@@ -2,9 +2,10 @@ extension QueryPredicate {
   /// The names of the variables that are to be filled in: all but those that a subquery binds.
   package var freeVariables: Set<String> { QueryTree.freeVariables(of: .predicate(self)) }
 
-  /// The predicate with variables filled in; those that nothing is given for stay, and those that a subquery binds.
+  /// Returns the predicate with variables replaced by values. Variables without a value, and those that a subquery
+  /// binds, are unchanged.
   ///
-  /// - Parameter variables: What to fill in, by name, without the `$`.
+  /// - Parameter variables: The values by variable name, without the `$`.
   public func substituting(_ variables: [String: QueryArgument]) throws(QueryFormatError) -> QueryPredicate {
     try QuerySubstitution(variables).applied(to: self, bound: [], level: 1)
   }
@@ -14,7 +15,7 @@ extension QueryExpression {
   /// The names of the variables that are to be filled in: all but those that a subquery binds.
   package var freeVariables: Set<String> { QueryTree.freeVariables(of: .expression(self)) }
 
-  /// The expression with variables filled in; see ``QueryPredicate/substituting(_:)``.
+  /// Returns the expression with variables replaced by values; see ``QueryPredicate/substituting(_:)``.
   public func substituting(_ variables: [String: QueryArgument]) throws(QueryFormatError) -> QueryExpression {
     try QuerySubstitution(variables).applied(to: self, bound: [], level: 1)
   }

@@ -1,23 +1,23 @@
-/// A condition on an object, as Core Data's predicates are: made from a format, see ``init(format:_:)``, or as a tree.
+/// A condition on an object, as in Core Data. It is parsed from a format, see ``init(format:_:)``, or built as a tree.
 ///
-/// A tree that a format gave is at most 200 levels high. One that is built by hand should keep to what a format can
-/// say: compounds of two or more, key paths of one name or more, and as many arguments as a function takes.
+/// A parsed tree has at most 200 levels. A tree built in code should use only what a format can express: compounds with
+/// two or more members, key paths with at least one name, and the number of arguments that each function requires.
 public indirect enum QueryPredicate: Hashable, Sendable {
-  /// Always true, or never.
+  /// Always true or always false.
   case constant(Bool)
-  /// Compares two values.
+  /// A comparison of two values.
   case comparison(QueryComparison)
-  /// All of them are true; with nothing in it, true.
+  /// True if all members are true; an empty list is true.
   case and([QueryPredicate])
-  /// One of them at least is true; with nothing in it, false.
+  /// True if at least one member is true; an empty list is false.
   case or([QueryPredicate])
-  /// The opposite.
+  /// The negation of a predicate.
   case not(QueryPredicate)
 }
 
 /// A comparison of two expressions.
 public struct QueryComparison: Hashable, Sendable {
-  /// How two values are compared, with the sign or word that stands for it.
+  /// A comparison operator, with its symbol or keyword.
   public enum Operator: String, Hashable, Sendable, CaseIterable {
     /// The values are equal.
     case equal = "=="
@@ -25,58 +25,59 @@ public struct QueryComparison: Hashable, Sendable {
     case notEqual = "!="
     /// The left value is less.
     case lessThan = "<"
-    /// The left value is less, or equal.
+    /// The left value is less than or equal to the right value.
     case lessThanOrEqual = "<="
     /// The left value is greater.
     case greaterThan = ">"
-    /// The left value is greater, or equal.
+    /// The left value is greater than or equal to the right value.
     case greaterThanOrEqual = ">="
-    /// The left value lies between the two of the right, or is one of them.
+    /// The left value is between the two right values, inclusive.
     case between = "BETWEEN"
-    /// The left value is a member of the right collection, or a part of the right text.
+    /// The left value is a member of the right collection, or a substring of the right text.
     case `in` = "IN"
-    /// The right value is a member of the left collection, or a part of the left text.
+    /// The right value is a member of the left collection, or a substring of the left text.
     case contains = "CONTAINS"
-    /// The left text begins with the right one.
+    /// The left text begins with the right text.
     case beginsWith = "BEGINSWITH"
-    /// The left text ends with the right one.
+    /// The left text ends with the right text.
     case endsWith = "ENDSWITH"
-    /// The left text fits the right pattern of `?` (one character) and `*` (any number of them).
+    /// The left text matches the right pattern, where `?` matches one character and `*` matches any number of
+    /// characters.
     case like = "LIKE"
-    /// The whole left text matches the right regular expression.
+    /// The right regular expression matches the whole left text.
     case matches = "MATCHES"
   }
 
-  /// Which members of the left collection have to fulfil the comparison.
+  /// The quantifier over the members of the left collection.
   public enum Modifier: Hashable, Sendable, CaseIterable {
-    /// The left side is compared as it is.
+    /// The left value itself is compared.
     case direct
-    /// One member at least: `ANY` or `SOME`.
+    /// At least one member matches: `ANY` or `SOME`.
     case any
-    /// Every member.
+    /// Every member matches.
     case all
-    /// No member.
+    /// No member matches.
     case none
   }
 
-  /// How texts are compared: the letters in brackets behind an operator, `CONTAINS[cd]`.
+  /// The options of a text comparison: the letters in brackets after an operator, as in `CONTAINS[cd]`.
   public struct Options: OptionSet, Hashable, Sendable {
-    /// The options as bits.
+    /// The options as a bit mask.
     public let rawValue: UInt8
 
-    /// Makes options from bits.
+    /// Creates options from a bit mask.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// `c`: upper and lower case are the same.
+    /// `c`: ignores case.
     public static let caseInsensitive = Options(rawValue: 1)
-    /// `d`: letters with and without accents are the same.
+    /// `d`: ignores diacritics.
     public static let diacriticInsensitive = Options(rawValue: 2)
-    /// `n`: the texts are compared by their bytes, as they are already in one form.
+    /// `n`: compares texts bytewise, because they are already normalized.
     public static let normalized = Options(rawValue: 4)
-    /// `l`: by the rules of the user's language.
+    /// `l`: compares by the rules of the user's locale.
     public static let localeSensitive = Options(rawValue: 8)
-    /// `[numeric]`, in sort keys only: runs of the digits 0 to 9 count as the numbers they write, so that `file2` comes
-    /// before `file10`. Numbers of any length count; those that differ in leading zeros only do not differ.
+    /// `[numeric]`, in sort keys only: runs of the digits 0 to 9 are compared as numbers of any length, so that `file2`
+    /// sorts before `file10`. Numbers that differ only in leading zeros are equal.
     public static let numeric = Options(rawValue: 16)
 
     /// All options of comparisons with their letters, in the order in which they are written.
@@ -85,21 +86,21 @@ public struct QueryComparison: Hashable, Sendable {
     ]
   }
 
-  /// What stands before the operator.
+  /// The left side of the comparison.
   public var left: QueryExpression
-  /// How the two are compared.
+  /// The operator.
   public var `operator`: Operator
-  /// What stands behind the operator.
+  /// The right side of the comparison.
   public var right: QueryExpression
-  /// Which members of the left collection count.
+  /// The quantifier over the members of the left collection.
   public var modifier: Modifier
-  /// How texts are compared.
+  /// The options of a text comparison.
   public var options: Options
   /// Where its sides begin in the format that it was read from, for errors; comparisons that differ in them alone are
   /// equal.
   package var columns = FormatColumns()
 
-  /// Describes a comparison.
+  /// Creates a comparison.
   public init(
     _ left: QueryExpression, _ operator: Operator, _ right: QueryExpression, modifier: Modifier = .direct,
     options: Options = []
