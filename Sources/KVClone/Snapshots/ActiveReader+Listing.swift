@@ -7,21 +7,24 @@ import KVCloneLMDB
 import KVCloneRecords
 
 extension ObjectStore {
-  /// The readers that are open on the store's file, in this process and others, those of the oldest state first.
+  /// Returns the open readers of the store in all processes, ordered from the oldest state to the latest.
   ///
-  /// What this call reads itself is not among them. Each may have ended when the answer arrives.
+  /// The read of this call itself is not included. Each reader may have ended when the call returns.
   ///
-  /// - Throws: `closed`, `forked`, `damaged`, `io`.
+  /// - Throws: `closed`, `forked`, `corrupted`, `io`.
   public func activeReaders() throws(StoreError) -> [ActiveReader] {
     if !pinned.isForked { pinned.endExpired() }
     guard let readers = try engine.readers() else { return try pinnedReaders() }
     return try describe(readers)
   }
 
-  /// Clears the places of readers whose process is gone, which keep pages from being used again. The store does so by
-  /// itself when it is opened, every so many commits, and when there is no place or no room left.
+  /// Frees the reader slots of ended processes, which keep pages from being reused.
   ///
-  /// - Returns: how many places there were. A process can have several, of which some were idle, and so in no list.
+  /// The store does this automatically when it is opened, at regular commits, and when it runs out of reader slots or
+  /// space.
+  ///
+  /// - Returns: the number of freed slots. A process can have several slots, including idle ones that are not listed as
+  ///   readers.
   /// - Throws: `closed`, `forked`, `io`.
   @discardableResult
   public func clearStaleReaders() throws(StoreError) -> Int { try engine.clearStaleReaders() }

@@ -1,38 +1,42 @@
-/// A read transaction that is open, of this process or another: what keeps pages of the file from being used again.
+/// An open read transaction of this or another process, which keeps pages of the file from being reused.
 public struct ActiveReader: Sendable, Hashable {
-  /// The kinds of readers.
+  /// The kind of a reader.
   public enum Kind: String, Sendable, Hashable {
     /// A ``PinnedSnapshot`` of this process.
     case pinned
-    /// A read of this process.
+    /// A read transaction of this process.
     case transaction
-    /// One of another process, which does not tell.
+    /// A reader of another process, of unknown kind.
     case unknown
   }
 
-  /// The process, as it is numbered in its own PID namespace.
+  /// The process id, in the PID namespace of the process.
   public let processID: Int32
-  /// The thread that took the reader's place in the lock file, as the C library of its process numbers it; nil for reads of
-  /// this process, which use places in turns. Other processes that use this library do so too, so that another thread
-  /// of theirs may be reading.
+  /// The thread that took the reader slot, as numbered by the C library of its process; nil for reads of this process.
+  ///
+  /// This process uses reader slots in turn. Other processes that use this library do the same, so another thread of
+  /// theirs may be reading.
   public let thread: UInt?
-  /// Who reads: the owner of a pinned snapshot of this process where one was given, else the name of the process. Empty where
-  /// that is not to be seen.
+  /// The owner of a pinned snapshot of this process, if one was given; otherwise the name of the process. Empty if it
+  /// is unknown.
   public let owner: String
-  /// Whether the reader is of this process.
+  /// Whether the reader belongs to this process.
   public let isThisProcess: Bool
-  /// What it is.
+  /// The kind of the reader.
   public let kind: Kind
-  /// How long it has been open. That of a read of this process is exact to some milliseconds. Of other processes nobody knows:
-  /// where the store keeps a history (see <doc:Changes>) it is how long ago the first commit was that the reader does not see, so
-  /// that it is at least so old; else nil.
+  /// The time since the reader was opened, with a precision of some milliseconds for readers of this process.
+  ///
+  /// For other processes, it is a lower bound: the time since the first commit that the reader does not see. That needs
+  /// a change history (see <doc:Changes>); without one, it is nil.
   public let age: Duration?
-  /// How many commits there were since the one that it sees.
+  /// The number of commits since the commit that the reader sees.
   public let lag: UInt64
-  /// Bytes of pages that were let go of since, and would be free for use if this reader, and all that see the same or older
-  /// states, ended. Those of several readers are the same pages in part: they are not to be added up. Nil where no place
-  /// was left for the reader that looks at it.
+  /// The size of the pages that were freed since, in bytes. They become reusable when this reader and all readers of
+  /// the same or older states end.
+  ///
+  /// The pages of several readers overlap, so the numbers cannot be added. It is nil if no reader slot was left for the
+  /// query.
   public let retainedBytes: UInt64?
-  /// Whether the process is gone; ``ObjectStore/clearStaleReaders()`` clears its place.
+  /// Whether the process has ended. ``ObjectStore/clearStaleReaders()`` frees its reader slot.
   public let isStale: Bool
 }

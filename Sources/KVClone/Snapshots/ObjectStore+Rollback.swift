@@ -1,19 +1,19 @@
 public import KVCloneModel
 import KVCloneRecords
 
-/// What a rollback would do.
+/// The result of a dry run of a rollback.
 public struct RollbackPlan: Sendable, Hashable {
-  /// Objects that would be changed back.
+  /// The number of objects that would be restored to their earlier content.
   public let updatedCount: Int
-  /// Objects that were deleted, and would be there again, under their ids.
+  /// The number of deleted objects that would be restored, under their ids.
   public let recreatedCount: Int
-  /// Objects that came later, and would be deleted.
+  /// The number of later objects that would be deleted.
   public let deletedCount: Int
-  /// Bytes of previous states that would be saved for the automatic snapshot, as ``RollbackResult/replacedByteCount``.
+  /// The size of the preimages for the automatic snapshot, in bytes, as in ``RollbackResult/replacedByteCount``.
   public let replacedByteCount: UInt64
-  /// The reasons for which the rollback would fail, the first 100 of them.
+  /// The first 100 errors that would fail the rollback; empty if it would succeed.
   public let errors: [PlanIssue]
-  /// How many reasons there are.
+  /// The total number of errors.
   public let errorCount: Int
 
   /// Whether the rollback would succeed.
@@ -29,49 +29,53 @@ public struct RollbackPlan: Sendable, Hashable {
   }
 }
 
-/// What a rollback did.
+/// The result of a rollback.
 public struct RollbackResult: Sendable, Hashable {
-  /// Objects that were changed, and are again what they were.
+  /// The number of objects that were restored to their earlier content.
   public let updatedCount: Int
-  /// Objects that were deleted, and are there again, under their ids.
+  /// The number of deleted objects that were restored, under their ids.
   public let recreatedCount: Int
-  /// Objects that came later, and are gone.
+  /// The number of later objects that were deleted.
   public let deletedCount: Int
-  /// Bytes of what is replaced or deleted, as they are in the store. As much is saved for the automatic snapshot, in the same
-  /// transaction, so the rollback writes at least that, and about twice as much.
+  /// The size of the replaced or deleted data, in bytes.
+  ///
+  /// The transaction also writes the same amount as preimages for the automatic snapshot, so the rollback writes about
+  /// twice as much.
   public let replacedByteCount: UInt64
-  /// The snapshot of what the store showed before.
+  /// The snapshot of the state before the rollback; nil if none was created.
   public let automaticSnapshot: SnapshotInfo?
 }
 
 /// Bringing back what a snapshot shows.
 extension ObjectStore {
-  /// Brings the whole store, or some objects with all that belongs to them, back to what a snapshot shows, in one write
-  /// transaction. First an automatic snapshot is made, to which the store can be rolled back in turn.
+  /// Rolls the whole store, or some objects with their subgraphs, back to a snapshot, in one write transaction. An
+  /// automatic snapshot is created first, so that the rollback can be undone.
   ///
-  /// The whole store: what was changed or deleted since is again what it was, under its ids, and what came since is deleted,
-  /// whatever the delete rules say. Neither hooks nor validation are asked: all was so before. Only a snapshot that was made
-  /// within a transaction, of what that had changed so far, is validated. The history tells of it.
+  /// **Whole store** (`objects` is nil). Objects that were changed or deleted since the snapshot are restored under
+  /// their ids, and later objects are deleted regardless of delete rules. Hooks and validation are skipped, because the
+  /// earlier state was valid. Only a snapshot that was created inside a write transaction is validated. The rollback is
+  /// recorded in the history.
   ///
-  /// Some objects: what a clone of them would have copied then (``ObjectReading/cloneSet(of:options:)``) is brought back, with its
-  /// links, as far as the objects outside are there. What a clone would copy now, and came since, is deleted. The
-  /// transaction is validated like any other.
+  /// **Some objects.** The subgraph that a clone would have copied then (``ObjectReading/cloneSet(of:options:)``) is
+  /// restored, with its links to outside objects that still exist. Later objects that a clone would copy now are
+  /// deleted. The transaction is validated like any other.
   ///
-  /// Ids are never given again, nor is anything else that is counted.
+  /// Ids and other counters are never reused.
   ///
   /// - Parameters:
-  ///   - snapshot: where to go back to.
-  ///   - objects: the objects; nil is the whole store.
-  /// - Throws: `snapshotNotFound`; `incompatibleModel` where the store has another version of its model by now;
-  ///   `objectNotFound` for objects that the snapshot does not show; ``ValidationError`` (some objects, or a snapshot made
-  ///   within a transaction); `busy`, `diskFull` …
+  ///   - snapshot: the target state.
+  ///   - objects: the objects to roll back; nil for the whole store.
+  /// - Returns: the numbers of changed objects, and the automatic snapshot.
+  /// - Throws: `snapshotNotFound`; `incompatibleModel` if the store has another model version; `objectNotFound` for
+  ///   objects that the snapshot does not show; ``ValidationError`` (for some objects, or for a snapshot created inside
+  ///   a transaction); `busy`, `diskFull` and other errors of a write transaction. The store is unchanged if it throws.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func rollback(to snapshot: Snapshot, objects: [ObjectID]? = nil) throws -> RollbackResult {
     try runRollback(snapshot, objects)
   }
 
-  /// Brings back what a snapshot shows, from asynchronous code.
+  /// Rolls the store back to a snapshot from asynchronous code.
   @discardableResult
   public func rollback(to snapshot: Snapshot, objects: [ObjectID]? = nil) async throws -> RollbackResult {
     try await onWriterQueue { try self.runRollback(snapshot, objects) }
@@ -79,7 +83,7 @@ extension ObjectStore {
 
   /// Rolls the store back to the snapshot with a name; see ``rollback(to:objects:)``.
   ///
-  /// - Throws: `snapshotNotFound` if no snapshot has the name; what ``rollback(to:objects:)`` throws.
+  /// - Throws: `snapshotNotFound` if no snapshot has the name; the errors of ``rollback(to:objects:)``.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func rollback(toSnapshotNamed name: String, objects: [ObjectID]? = nil) throws -> RollbackResult {
@@ -92,15 +96,14 @@ extension ObjectStore {
     try await onWriterQueue { try self.runRollback(try self.snapshot(named: name), objects) }
   }
 
-  /// Returns what `rollback(to:objects:)` would do and cost, and every reason for which it would fail. Nothing is
-  /// changed.
+  /// Returns what `rollback(to:objects:)` would change and cost, and all errors, without changing the store.
   ///
-  /// The plan runs the rollback itself, in a write transaction that is rolled back: a plan without errors is a rollback
-  /// that succeeds on the same state. It waits for the write lock and holds it as long as the rollback would, without
-  /// the commit. Hooks are called where the rollback calls them.
+  /// The plan runs the rollback in a write transaction that is rolled back. If the plan has no errors, the rollback
+  /// succeeds on the same state. The plan waits for the write lock and holds it as long as the rollback would, without
+  /// the commit. Hooks are called as in the rollback.
   ///
-  /// - Throws: what the rollback throws whatever the objects hold: `snapshotNotFound`, `incompatibleModel`,
-  ///   `objectNotFound`, `readOnly`, `busy` …
+  /// - Throws: errors that do not depend on the content of objects: `snapshotNotFound`, `incompatibleModel`,
+  ///   `objectNotFound`, `readOnly`, `busy` and other errors of a write transaction.
   public func planRollback(to snapshot: Snapshot, objects: [ObjectID]? = nil) throws -> RollbackPlan {
     let dryRun = RollbackDryRun()
     do {
@@ -183,7 +186,7 @@ extension ObjectStore {
   func requireOwn(_ snapshot: Snapshot) throws(StoreError) {
     if snapshot.store.uuid == uuid { return }
     throw StoreError(
-      .snapshotNotFound, "the snapshot \(snapshot.name) is one of another store; ask this one for its own")
+      .snapshotNotFound, "the snapshot \(snapshot.name) belongs to another store; use a snapshot of this store")
   }
 }
 

@@ -7,14 +7,17 @@ import KVCloneRecords
 
 /// Named snapshots: what the store showed at a time, for as long as they are not deleted, across restarts and crashes.
 extension ObjectStore {
-  /// Makes a snapshot of what the store shows now: one small record, however large the store is. From then on, what is changed
-  /// is saved before it changes for the first time; what is new costs nothing.
+  /// Creates a named snapshot of the current state. It writes one small record, regardless of the size of the store.
+  ///
+  /// Afterwards, the first change of each existing entry also writes its preimage. New entries have no extra cost.
   ///
   /// - Parameters:
-  ///   - name: 1 to 128 characters out of A-Z, a-z, 0-9, point, underscore and hyphen; not beginning with `auto-`.
-  ///   - expires: when it may go, see `deleteExpiredSnapshots()`; nil: it stays until it is deleted.
-  ///   - userInfo: whatever is to be known of it.
-  /// - Throws: `invalidSnapshotName`, `snapshotExists`, `busy`, `diskFull` …
+  ///   - name: 1 to 128 characters from `A-Z`, `a-z`, `0-9`, `.`, `_` and `-`, without the prefix `auto-`.
+  ///   - expires: the time after which `deleteExpiredSnapshots()` deletes it; nil if it stays until it is deleted by
+  ///     name.
+  ///   - userInfo: key-value pairs for the description of the snapshot.
+  /// - Returns: the snapshot.
+  /// - Throws: `invalidSnapshotName`, `snapshotExists`, `busy`, `diskFull` and other errors of a write transaction.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func createSnapshot(named name: String, expiresAt expires: Date? = nil, userInfo: [String: String] = [:])
@@ -24,7 +27,7 @@ extension ObjectStore {
     try makeSnapshot(name, expires, userInfo)
   }
 
-  /// Makes a snapshot, from asynchronous code.
+  /// Creates a named snapshot from asynchronous code.
   @discardableResult
   public func createSnapshot(named name: String, expiresAt expires: Date? = nil, userInfo: [String: String] = [:])
     async throws -> Snapshot
@@ -41,15 +44,17 @@ extension ObjectStore {
     return Snapshot(info, self)
   }
 
-  /// Makes a snapshot that the store names itself, and deletes those of this kind that
-  /// ``StoreOptions/snapshotRetention`` does not want any more, in the same transaction.
+  /// Creates an automatic snapshot with a generated name, and deletes automatic snapshots that
+  /// ``StoreOptions/snapshotRetention`` no longer keeps, in the same transaction.
+  ///
+  /// - Throws: `busy`, `diskFull` and other errors of a write transaction.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func createAutomaticSnapshot(userInfo: [String: String] = [:]) throws -> Snapshot {
     try makeAutomaticSnapshot(userInfo)
   }
 
-  /// Makes a snapshot that the store names itself, from asynchronous code.
+  /// Creates an automatic snapshot from asynchronous code.
   @discardableResult
   public func createAutomaticSnapshot(userInfo: [String: String] = [:]) async throws -> Snapshot {
     try await onWriterQueue { try self.makeAutomaticSnapshot(userInfo) }
@@ -69,7 +74,7 @@ extension ObjectStore {
     return Snapshot(info, self)
   }
 
-  /// All named snapshots, in the order in which they were made.
+  /// Returns the descriptions of all named snapshots, in the order of creation.
   public func snapshots() throws(StoreError) -> [SnapshotInfo] {
     let session = try readSession()
     var infos: [SnapshotInfo] = []
@@ -79,7 +84,7 @@ extension ObjectStore {
     return infos
   }
 
-  /// The snapshot with a name.
+  /// Returns the snapshot with a name.
   ///
   /// - Throws: `snapshotNotFound`.
   public func snapshot(named name: String) throws(StoreError) -> Snapshot {
@@ -92,21 +97,23 @@ extension ObjectStore {
     try snapshotSchemas.schema(of: value, session.storage, schema).model.versionIdentifier
   }
 
-  /// Deletes snapshots, all or none, with the previous states that they alone need. Time and room follow what those are, and
-  /// not the store's size. A name that is given twice is one snapshot.
+  /// Deletes named snapshots, and the preimages that only they need. Deletes either all of them or none.
   ///
-  /// - Throws: `snapshotNotFound`, `snapshotHeld`, `busy`, `diskFull` …
+  /// Time and space depend on the number of these preimages, not on the size of the store. A name that occurs twice
+  /// counts once.
+  ///
+  /// - Throws: `snapshotNotFound`, `snapshotHeld`, `busy`, `diskFull` and other errors of a write transaction.
   @available(*, noasync, message: "use the asynchronous form")
   public func deleteSnapshots(named names: [String]) throws { try drop(names) }
 
-  /// Deletes snapshots, from asynchronous code.
+  /// Deletes named snapshots from asynchronous code.
   public func deleteSnapshots(named names: [String]) async throws { try await onWriterQueue { try self.drop(names) } }
 
-  /// Deletes a snapshot; see `deleteSnapshots(named:)`.
+  /// Deletes a named snapshot; see `deleteSnapshots(named:)`.
   @available(*, noasync, message: "use the asynchronous form")
   public func deleteSnapshot(named name: String) throws { try drop([name]) }
 
-  /// Deletes a snapshot, from asynchronous code.
+  /// Deletes a named snapshot from asynchronous code.
   public func deleteSnapshot(named name: String) async throws { try await onWriterQueue { try self.drop([name]) } }
 
   private func drop(_ names: [String]) throws {
@@ -120,12 +127,12 @@ extension ObjectStore {
     }
   }
 
-  /// Deletes the snapshots whose time is over and that nobody holds; their names. A store does not do so by itself.
+  /// Deletes the expired snapshots without holds, and returns their names. A store never does this automatically.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func deleteExpiredSnapshots() throws -> [String] { try dropExpired() }
 
-  /// Deletes the snapshots whose time is over, from asynchronous code.
+  /// Deletes the expired snapshots without holds, from asynchronous code.
   @discardableResult
   public func deleteExpiredSnapshots() async throws -> [String] { try await onWriterQueue { try self.dropExpired() } }
 
@@ -148,9 +155,13 @@ extension ObjectStore {
 }
 
 extension WriteTransaction {
-  /// Makes a snapshot of what this transaction sees now; see `ObjectStore.createSnapshot(named:expiresAt:userInfo:)`. What the
-  /// transaction has changed before is in it, what it changes afterwards is not. The rules of the model are checked when
-  /// the transaction commits, and so for its end alone.
+  /// Creates a named snapshot of the current state of this transaction; see
+  /// `ObjectStore.createSnapshot(named:expiresAt:userInfo:)`.
+  ///
+  /// It contains the earlier changes of the transaction, but not the later ones. The rules of the model are validated
+  /// at the commit, and only for the final state.
+  ///
+  /// - Throws: `invalidSnapshotName`, `snapshotExists` and other ``StoreError``.
   @discardableResult
   public mutating func createSnapshot(
     named name: String, expiresAt expires: Date? = nil, userInfo: [String: String] = [:]

@@ -88,9 +88,9 @@ final class PinnedReader: Sendable {
       let limit = deadline.map { Duration.nanoseconds(Int64(clamping: $0 &- began)) } ?? .zero
       return StoreError(
         .snapshotExpired,
-        "the pinned snapshot\(name) of commit \(commit) was kept for longer than its \(limit.inWords), and was let go so that "
-          + "the file need not grow; pin a new one, and close it sooner, or give it and the store's options a longer "
-          + "maximum age")
+        "the pinned snapshot\(name) of commit \(commit) exceeded its maximum age of \(limit.inWords) and was closed, "
+          + "to limit the growth of the file; pin a new one, close it sooner, or increase its maximum age and that of "
+          + "the store's options")
     }
   }
 }

@@ -1,7 +1,7 @@
 import KVCloneLMDB
 import KVCloneRecords
 
-/// A consistent view of the store that lives as long as it is kept, for any number of reads, by any tasks and threads.
+/// A consistent, long-lived view of the store for any number of reads by any tasks and threads.
 ///
 /// ```swift
 /// let snapshot = try store.pinnedSnapshot(owner: "export")
@@ -10,10 +10,15 @@ import KVCloneRecords
 /// let again = try await snapshot.read { tx in try tx.count("Note") }
 /// ```
 ///
-/// It costs no copy and no write. What it shows stays in the file meanwhile: pages that writers let go of cannot be used again,
-/// and the file grows, until it is closed. So it has a maximum age (``StoreOptions/pinnedSnapshotMaximumAge``), after which it is
-/// let go and reads throw `snapshotExpired`; a store has a maximum number of them (``StoreOptions/pinnedSnapshotLimit``); and
-/// ``ObjectStore/activeReaders()`` tells what each one costs. It ends with its process, too. See <doc:PinnedSnapshots>.
+/// A pinned snapshot is an open read transaction. It needs no copy and no write. Pages that it shows cannot be reused
+/// while it is open, so the file grows with later writes until it is closed. Three limits apply:
+///
+/// - Its maximum age (``StoreOptions/pinnedSnapshotMaximumAge``). After that, it is closed, and reads throw
+///   `snapshotExpired`.
+/// - The number of pinned snapshots of a store (``StoreOptions/pinnedSnapshotLimit``).
+/// - The lifetime of its process.
+///
+/// ``ObjectStore/activeReaders()`` reports the space that each one retains. See <doc:PinnedSnapshots>.
 public final class PinnedSnapshot: Sendable {
   private let reader: PinnedReader
   private let number: UInt64
@@ -27,16 +32,16 @@ public final class PinnedSnapshot: Sendable {
 
   deinit { close() }
 
-  /// Who pinned it, for those who look at the store's readers.
+  /// The name of the owner, as shown in the list of readers.
   public var owner: String { reader.owner }
 
-  /// The last commit that it shows, as ``HistoryTransaction/commit`` counts them.
+  /// The number of the last commit that the snapshot shows, as in ``HistoryTransaction/commit``.
   public var commit: UInt64 { reader.commit }
 
-  /// How long ago it was pinned.
+  /// The time since the snapshot was pinned.
   public var age: Duration { reader.age }
 
-  /// Whether it is older than it may be. Its reads throw `snapshotExpired` then.
+  /// Whether the snapshot exceeds its maximum age. Its reads then throw `snapshotExpired`.
   public var isExpired: Bool {
     if siblings.isForked { return false }
     return switch reader.end {
@@ -46,18 +51,19 @@ public final class PinnedSnapshot: Sendable {
     }
   }
 
-  /// Reads. `body` runs on this thread, when it is its turn: one thread reads a snapshot at a time, while others wait.
+  /// Runs `body` in the snapshot, on this thread. One thread at a time reads a snapshot; others wait.
   ///
-  /// A read within a read of the same snapshot is fine. What ends the snapshot meanwhile (its age, ``close()``, the store's
-  /// end) waits for the read that is under way, and the next one throws.
+  /// A read may be nested in a read of the same snapshot. If the snapshot ends during a read (by its age, ``close()``
+  /// or closing the store), that read completes, and the next one throws.
   ///
-  /// - Throws: what `body` throws; `snapshotExpired`; `closed`, also where the store was closed; `forked`.
+  /// - Returns: the result of `body`.
+  /// - Throws: errors of `body`; `snapshotExpired`; `closed`, if the snapshot or the store is closed; `forked`.
   @available(*, noasync, message: "use the asynchronous form")
   public func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
     try runRead(body)
   }
 
-  /// Reads, from asynchronous code: the same, on the caller's own executor.
+  /// Runs `body` in the snapshot from asynchronous code, on the executor of the caller.
   public func read<R: Sendable>(_ body: @Sendable (borrowing ReadTransaction) throws -> R) async throws -> R {
     try runRead(body)
   }
@@ -67,7 +73,7 @@ public final class PinnedSnapshot: Sendable {
     return try reader.read(body)
   }
 
-  /// Lets go of what it shows, now or when the read ends that is under way. Every later read throws `closed`.
+  /// Closes the snapshot, immediately or at the end of the running read. Every later read throws `closed`.
   public func close() {
     // The parent's snapshot is not the child's to close.
     if siblings.isForked { return }
@@ -76,13 +82,13 @@ public final class PinnedSnapshot: Sendable {
 }
 
 extension ObjectStore {
-  /// Pins what is committed now: a consistent view for any number of reads, until it is closed.
+  /// Pins the latest committed state, as a consistent view for any number of reads until it is closed.
   ///
   /// - Parameters:
-  ///   - owner: what the list of readers calls it; not empty if you want to know later whose it is.
-  ///   - maximumAge: how long it lives at most; the store's ``StoreOptions/pinnedSnapshotMaximumAge`` where it is nil, which it
-  ///     cannot exceed.
-  /// - Throws: `tooManySnapshots`, with the oldest one's owner; `readersFull`, `closed`, `forked`.
+  ///   - owner: a name for the list of readers, which identifies the snapshot there.
+  ///   - maximumAge: the maximum age; nil for ``StoreOptions/pinnedSnapshotMaximumAge``, which it cannot exceed.
+  /// - Returns: the pinned snapshot.
+  /// - Throws: `tooManySnapshots`, with the owner of the oldest one; `readersFull`, `closed`, `forked`.
   public func pinnedSnapshot(owner: String = "", maximumAge: Duration? = nil) throws(StoreError) -> PinnedSnapshot {
     let age = [maximumAge, options.pinnedSnapshotMaximumAge].compactMap { $0 }.min()
     let pinned = try pinned.add { () throws(StoreError) in

@@ -119,11 +119,11 @@ final class PinnedSnapshots: Sendable {
       var oldest = ""
       if let reader = state.readers.values.min(by: { $0.began < $1.began }) {
         let name = reader.owner.isEmpty ? "without an owner's name" : "“\(reader.owner)”"
-        oldest = ", the oldest \(name), \(reader.age.inWords) old"
+        oldest = " (the oldest \(name), \(reader.age.inWords) old)"
       }
       return StoreError(
         .tooManySnapshots,
-        "\(state.readers.count) snapshots are pinned\(oldest), and the store allows \(limit); close some, or raise "
+        "\(state.readers.count) snapshots are pinned\(oldest), but the limit is \(limit); close some, or raise "
           + "pinnedSnapshotLimit")
     }
   }

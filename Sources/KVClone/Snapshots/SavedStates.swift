@@ -161,7 +161,7 @@ struct SavedStates {
   }
 
   static func corrupted(_ error: RecordError) -> StoreError {
-    StoreError(.corrupted, "a previous state that a snapshot needs is damaged: \(error) Run `check` to see the extent")
+    StoreError(.corrupted, "a preimage of a snapshot is corrupted: \(error) Run `check` to see the extent")
   }
 }
 

@@ -17,8 +17,8 @@ extension Session {
     }
     throw StoreError(
       .incompatibleModel,
-      "the store was migrated since the snapshot was made (by version \(past.model.versionIdentifier), "
-        + "\(past.model.modelHash.hex.prefix(12))…); clone from it, or dump it and load that into a new store")
+      "the store was migrated after the snapshot was created (by version \(past.model.versionIdentifier), "
+        + "\(past.model.modelHash.hex.prefix(12))…); clone from the snapshot, or load a dump of it into a new store")
   }
 
   /// The objects of a root entity that came after a snapshot.

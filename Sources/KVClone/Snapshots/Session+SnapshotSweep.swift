@@ -14,7 +14,7 @@ extension Session {
       if !found.value.holds.isEmpty {
         throw StoreError(
           .snapshotHeld,
-          "the snapshot \(name) is held by \(found.value.holds.joined(separator: ", ")); release it first")
+          "the snapshot \(name) has the holds \(found.value.holds.joined(separator: ", ")); release them first")
       }
       doomed.insert(found.value.epoch)
     }
@@ -136,7 +136,7 @@ extension Session {
       return SavedKeyList(place: place, byteCount: view.byteCount, keys: keys)
     } catch {
       throw StoreError(
-        .corrupted, "a list of what was changed since a snapshot is damaged: \(error) Run `check` to see the extent")
+        .corrupted, "a list of the keys changed since a snapshot is corrupted: \(error) Run `check` to see the extent")
     }
   }
 

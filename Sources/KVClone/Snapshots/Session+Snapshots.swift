@@ -25,7 +25,7 @@ enum Snapshots {
     } catch {
       throw StoreError(
         .corrupted,
-        "the snapshot \(String(decoding: key, as: UTF8.self)) is damaged: \(error) Run `check` to see the extent")
+        "the snapshot \(String(decoding: key, as: UTF8.self)) is corrupted: \(error) Run `check` to see the extent")
     }
   }
 
@@ -38,7 +38,7 @@ enum Snapshots {
     try storage.scan(tables.snapshots, from: first.span.bytes) { (key, value) throws(StoreError) in
       let key = key.withUnsafeBytes { Array($0) }
       guard let name = String(validating: key, as: UTF8.self) else {
-        throw StoreError(.corrupted, "a snapshot has a damaged name; run `check` to see the extent")
+        throw StoreError(.corrupted, "the name of a snapshot is corrupted; run `check` to see the extent")
       }
       found.append((name, try decode(key, copy value)))
       return true
@@ -65,7 +65,7 @@ enum Snapshots {
   }
 
   static func notFound(_ name: String) -> StoreError {
-    StoreError(.snapshotNotFound, "there is no snapshot \(name); `snapshot list` tells which there are")
+    StoreError(.snapshotNotFound, "the snapshot \(name) does not exist; `snapshot list` shows all snapshots")
   }
 }
 
@@ -92,7 +92,7 @@ extension Session {
     try SnapshotName.check(name, isAutomatic: isAutomatic)
     guard try Snapshots.find(storage, schema.tables, name) == nil else {
       throw StoreError(
-        .snapshotExists, "there is a snapshot \(name) already; delete it, or choose another name")
+        .snapshotExists, "the snapshot \(name) already exists; delete it, or choose another name")
     }
     let hasChanges = !changes.isEmpty
     try refreshDerived()
@@ -144,7 +144,7 @@ extension Session {
     do {
       return Array(try encoder.encode(userInfo))
     } catch {
-      throw StoreError(.io, "the snapshot's userInfo cannot be written down: \(error)")
+      throw StoreError(.io, "the userInfo of the snapshot cannot be encoded: \(error)")
     }
   }
 
@@ -182,7 +182,7 @@ extension Session {
     guard let index = value.holds.firstIndex(of: tag) else {
       throw StoreError(
         .snapshotNotHeld,
-        "nobody holds the snapshot \(name) by the name \(tag); `snapshot list` tells who does")
+        "the snapshot \(name) has no hold \(tag); `snapshot list` shows its holds")
     }
     value.holds.remove(at: index)
     try put(value, name)

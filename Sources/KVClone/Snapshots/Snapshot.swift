@@ -1,6 +1,6 @@
 import KVCloneRecords
 
-/// A named snapshot, to be read like the store: fetch requests with their indexes, relationships, large values.
+/// A read-only view of a named snapshot, with fetch requests, indexes, relationships and blobs.
 ///
 /// ```swift
 /// try store.createSnapshot(named: "before-import")
@@ -9,12 +9,12 @@ import KVCloneRecords
 /// let notes = try before.read { tx in try tx.fetch(FetchRequest("Note")) }
 /// ```
 ///
-/// Each read is a transaction of its own. They all see the same, until the snapshot is deleted: then they throw
-/// `snapshotNotFound`, even if another one has its name by then. A read that has begun goes on.
+/// Each read is a separate read transaction, and all reads show the same content. After the snapshot is deleted, new
+/// reads throw `snapshotNotFound`, even if another snapshot has its name. A running read completes.
 public final class Snapshot: Sendable {
-  /// What the store knew of it when it was asked for.
+  /// The description of the snapshot at the time of the lookup.
   public let info: SnapshotInfo
-  /// Its name.
+  /// The name of the snapshot.
   public var name: String { info.name }
   let store: ObjectStore
 
@@ -23,13 +23,14 @@ public final class Snapshot: Sendable {
     self.store = store
   }
 
-  /// Reads what the snapshot shows. `body` runs on this thread.
+  /// Runs `body` in a read transaction of the snapshot, on this thread.
   ///
-  /// - Throws: `snapshotNotFound`; what `body` throws.
+  /// - Returns: the result of `body`.
+  /// - Throws: `snapshotNotFound`; errors of `body`.
   @available(*, noasync, message: "use the asynchronous form")
   public func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R { try run(body) }
 
-  /// Reads what the snapshot shows, on the caller's own executor, because a read never waits.
+  /// Runs `body` in a read transaction of the snapshot, on the executor of the caller. Reads never wait for writers.
   public func read<R: Sendable>(_ body: @Sendable (borrowing ReadTransaction) throws -> R) async throws -> R {
     try run(body)
   }
@@ -45,8 +46,12 @@ public final class Snapshot: Sendable {
     }
   }
 
-  /// Bytes that deleting it would give back for new data: previous states that no other snapshot needs, and large values that no
-  /// object has any more. Takes time linear in what was changed until the next snapshot; of the oldest one, hardly any.
+  /// Returns the number of bytes that deleting the snapshot would free: preimages and blobs that only it needs.
+  ///
+  /// The duration is linear in the changes between the snapshot and the next one. For the oldest snapshot, it is nearly
+  /// constant.
+  ///
+  /// - Throws: `snapshotNotFound`, `corrupted`.
   public func retainedBytes() throws(StoreError) -> UInt64 {
     let session = try store.readSession()
     let value = try session.existingSnapshot(info.name, epoch: info.epoch)
@@ -54,23 +59,24 @@ public final class Snapshot: Sendable {
     return try session.retainedByteCount(of: value, among: all.map(\.value))
   }
 
-  /// Forbids its deletion, by anybody, until it is released. Who holds it already may do so again.
+  /// Adds a hold, which prevents the deletion of the snapshot until it is released. Repeating a hold with the same tag
+  /// has no effect.
   ///
-  /// - Parameter tag: in whose name: 1 to 128 characters out of A-Z, a-z, 0-9, point, underscore and hyphen.
-  /// - Throws: `invalidSnapshotName`, `snapshotNotFound`, `busy` …
+  /// - Parameter tag: the name of the hold: 1 to 128 characters from `A-Z`, `a-z`, `0-9`, `.`, `_` and `-`.
+  /// - Throws: `invalidSnapshotName`, `snapshotNotFound`, `busy` and other errors of a write transaction.
   @available(*, noasync, message: "use the asynchronous form")
   public func hold(tag: String) throws { try setHold(tag) }
 
-  /// Forbids its deletion, from asynchronous code.
+  /// Adds a hold from asynchronous code.
   public func hold(tag: String) async throws { try await store.onWriterQueue { try self.setHold(tag) } }
 
-  /// Ends a hold.
+  /// Releases a hold.
   ///
-  /// - Throws: `snapshotNotHeld`, `snapshotNotFound`, `busy` …
+  /// - Throws: `snapshotNotHeld`, `snapshotNotFound`, `busy` and other errors of a write transaction.
   @available(*, noasync, message: "use the asynchronous form")
   public func release(tag: String) throws { try endHold(tag) }
 
-  /// Ends a hold, from asynchronous code.
+  /// Releases a hold from asynchronous code.
   public func release(tag: String) async throws { try await store.onWriterQueue { try self.endHold(tag) } }
 
   private func setHold(_ tag: String) throws {

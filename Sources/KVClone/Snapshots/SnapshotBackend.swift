@@ -184,7 +184,7 @@ final class SnapshotBackend: StorageBackend {
   // MARK: Nothing is changed
 
   private static var readOnly: StoreError {
-    StoreError(.readOnly, "a snapshot cannot be changed; roll the store back to it, or clone from it")
+    StoreError(.readOnly, "snapshots are read-only; roll the store back to it, or clone from it")
   }
 
   func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {

@@ -1,51 +1,51 @@
 public import KVCloneModel
 
-/// What has become of one object between two states of a store.
+/// The difference of one object between two states of a store.
 public struct SnapshotDifference: Sendable, Hashable {
-  /// What has happened to an object.
+  /// The kind of a difference.
   public enum Kind: Sendable, Hashable {
-    /// It was not there in the first state.
+    /// The object exists only in the second state.
     case inserted
-    /// It is there in both, and differs.
+    /// The object exists in both states with different content.
     case updated
-    /// It is not there in the second state.
+    /// The object exists only in the first state.
     case deleted
   }
 
-  /// An attribute, or a composite's leaf as `composite.leaf`, that differs.
+  /// An attribute that differs, or an element of a composite attribute as `composite.element`.
   public struct Attribute: Sendable, Hashable {
-    /// Its name.
+    /// The name of the attribute.
     public let name: String
-    /// What it was; nil for nil. A large value stands as a reference, whose bytes the first state has.
+    /// The value in the first state; nil for nil. A blob is a reference, and the first state contains its bytes.
     public let old: AttributeValue?
-    /// What it is.
+    /// The value in the second state; nil for nil.
     public let new: AttributeValue?
   }
 
   /// A relationship that differs.
   public struct Relationship: Sendable, Hashable {
-    /// Its name.
+    /// The name of the relationship.
     public let name: String
-    /// Members that came, ascending.
+    /// The added members, in ascending order.
     public let added: [ObjectID]
-    /// Members that went, ascending; some of them may be gone.
+    /// The removed members, in ascending order. They may no longer exist.
     public let removed: [ObjectID]
-    /// Whether members that stayed stand in another order.
+    /// Whether the order of the remaining members differs.
     public let isReordered: Bool
   }
 
-  /// The object.
+  /// The id of the object.
   public let id: ObjectID
-  /// Its concrete entity.
+  /// The name of the concrete entity.
   public let entityName: String
-  /// What has happened to it.
+  /// The kind of the difference.
   public let kind: Kind
-  /// Attributes that differ, of an object that is in both states.
+  /// The attributes that differ. Empty unless the object is in both states.
   public let attributes: [Attribute]
-  /// Relationships that differ, of an object that is in both states.
+  /// The relationships that differ. Empty unless the object is in both states.
   public let relationships: [Relationship]
 
-  /// The object as `Note/7`.
+  /// The name of the object, such as `Note/7`.
   public var name: String { "\(entityName)/\(id.serial)" }
 
   /// The names of all properties that differ, sorted.
@@ -64,16 +64,17 @@ public struct SnapshotDifference: Sendable, Hashable {
 }
 
 extension ObjectStore {
-  /// Calls `body` with every object that differs between a snapshot and another one, or what the store shows now, until it answers
-  /// false: by root entity, and each one's objects in the order of their serials.
+  /// Calls `body` with every object that differs between a snapshot and another snapshot or the current state, until
+  /// `body` returns false.
   ///
-  /// Time and memory follow what was changed between the two, not the store's size.
+  /// Objects are ordered by root entity, and then by serial number. Time and memory depend on the number of changes
+  /// between the states, not on the size of the store.
   ///
   /// - Parameters:
-  ///   - from: the first state. It may be the later one: then the differences lead back.
-  ///   - to: the second state; nil is what the store shows now.
-  ///   - body: takes a difference. It must not write to the store.
-  /// - Throws: `snapshotNotFound`, `damaged`; what `body` throws.
+  ///   - from: the first state. It may be later than the second one; the differences then lead backwards.
+  ///   - to: the second state; nil for the current state of the store.
+  ///   - body: receives a difference and returns whether to continue. It must not write to the store.
+  /// - Throws: `snapshotNotFound`, `corrupted`; errors of `body`.
   public func diff(
     from: Snapshot, to: Snapshot? = nil, _ body: (SnapshotDifference) throws -> Bool
   ) throws {
@@ -86,7 +87,8 @@ extension ObjectStore {
     try SnapshotComparison(self, to, from).forEach { try body($0.inverted) }
   }
 
-  /// All objects that differ between a snapshot and another one, or what the store shows now; see ``diff(from:to:_:)``.
+  /// Returns all objects that differ between a snapshot and another snapshot or the current state; see
+  /// ``diff(from:to:_:)``.
   public func diff(from: Snapshot, to: Snapshot? = nil) throws -> [SnapshotDifference] {
     var differences: [SnapshotDifference] = []
     try diff(from: from, to: to) {

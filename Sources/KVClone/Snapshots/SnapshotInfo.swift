@@ -5,25 +5,25 @@
 #endif
 import KVCloneRecords
 
-/// What a store knows of a named snapshot.
+/// The description of a named snapshot.
 public struct SnapshotInfo: Sendable, Hashable {
-  /// Its name, see `ObjectStore.createSnapshot(named:expiresAt:userInfo:)`.
+  /// The name of the snapshot; see `ObjectStore.createSnapshot(named:expiresAt:userInfo:)`.
   public let name: String
-  /// When it was made.
+  /// The time of creation.
   public let createdAt: Date
-  /// When it may go; nil: it stays until it is deleted.
+  /// The time after which the snapshot may be deleted; nil if it has no expiry.
   public let expiresAt: Date?
-  /// The last commit of which it shows anything.
+  /// The number of the last commit that the snapshot shows in full or in part.
   public let commit: UInt64
-  /// How many objects it shows.
+  /// The number of objects that the snapshot shows.
   public let objectCount: Int
-  /// Who forbids its deletion, sorted.
+  /// The tags of the holds that prevent deletion, sorted.
   public let holds: [String]
-  /// What whoever made it said of it.
+  /// The key-value pairs given at creation.
   public let userInfo: [String: String]
-  /// Made by the store itself: before a rollback, or by `ObjectStore.createAutomaticSnapshot(userInfo:)`.
+  /// Whether the store created the snapshot: before a rollback, or by `ObjectStore.createAutomaticSnapshot(userInfo:)`.
   public let isAutomatic: Bool
-  /// The name of the model version by which it is read, where that has one.
+  /// The name of the model version for reading the snapshot; nil if that version has no name.
   public let modelVersion: String?
 
   /// Its place among all snapshots that the store ever had: each has a greater one than those before, and none has one twice.
@@ -42,7 +42,8 @@ public struct SnapshotInfo: Sendable, Hashable {
     epoch = value.epoch
   }
 
-  /// Whether its time is over, so that `ObjectStore.deleteExpiredSnapshots()` deletes it, unless somebody holds it.
+  /// Returns whether the snapshot is expired at a time. `ObjectStore.deleteExpiredSnapshots()` deletes expired
+  /// snapshots without holds.
   public func isExpired(at date: Date = Date()) -> Bool { expiresAt.map { $0 <= date } ?? false }
 }
 
@@ -54,12 +55,11 @@ enum SnapshotName {
 
   /// - Throws: `invalidSnapshotName`.
   static func check(_ name: String, isAutomatic: Bool = false) throws(StoreError) {
-    try checkForm(name, "a snapshot's name")
+    try checkForm(name, "the name of a snapshot")
     guard isAutomatic || !name.hasPrefix(automaticPrefix) else {
       throw StoreError(
         .invalidSnapshotName,
-        "names that begin with \(automaticPrefix) are those of snapshots that the store makes itself; "
-          + "choose another one")
+        "the prefix \(automaticPrefix) is reserved for automatic snapshots; choose another name")
     }
   }
 
@@ -80,7 +80,7 @@ enum SnapshotName {
     guard isGood else {
       throw StoreError(
         .invalidSnapshotName,
-        "\(what) has 1 to \(maximumLength) characters out of A-Z, a-z, 0-9, point, underscore and hyphen")
+        "\(what) must have 1 to \(maximumLength) characters from A-Z, a-z, 0-9, dot, underscore and hyphen")
     }
   }
 }

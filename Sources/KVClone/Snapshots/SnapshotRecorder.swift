@@ -186,7 +186,7 @@ final class SnapshotRecorder: StorageBackend, TableMaker {
 
   func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] {
     guard let maker = inner as? any TableMaker else {
-      throw StoreError(.readOnly, "tables are made by write transactions")
+      throw StoreError(.readOnly, "tables can only be created in write transactions")
     }
     return try maker.makeTables(tables)
   }

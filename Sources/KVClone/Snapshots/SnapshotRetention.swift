@@ -1,17 +1,18 @@
-/// Which automatic snapshots stay when another one is made. Those that users made, and those that somebody holds, always do.
+/// The rules for keeping automatic snapshots when another one is created.
 ///
-/// A snapshot stays if any of the rules wants it. Hours, days and weeks are those of UTC; a week begins on Monday.
+/// A snapshot is kept if any rule selects it. Snapshots created by users, and held snapshots, are always kept. Hours,
+/// days and weeks are in UTC, and weeks begin on Monday.
 public struct SnapshotRetention: Sendable, Hashable {
-  /// The youngest ones, so many.
+  /// The number of latest snapshots to keep.
   public var last: Int
-  /// The youngest of each hour, for so many hours of which there is one.
+  /// The number of hours with snapshots for which the latest one is kept.
   public var hourly: Int
-  /// The youngest of each day, for so many days of which there is one.
+  /// The number of days with snapshots for which the latest one is kept.
   public var daily: Int
-  /// The youngest of each week, for so many weeks of which there is one.
+  /// The number of weeks with snapshots for which the latest one is kept.
   public var weekly: Int
 
-  /// Ten, and one a day for a week; or as the arguments say.
+  /// Creates retention rules. The default keeps the 10 latest snapshots, and one per day for 7 days.
   public init(last: Int = 10, hourly: Int = 0, daily: Int = 7, weekly: Int = 0) {
     self.last = last
     self.hourly = hourly
