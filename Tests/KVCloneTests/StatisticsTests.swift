@@ -79,7 +79,7 @@ import Testing
     #expect(deep.summary.snapshotCount == 1 && deep.summary.tables.contains { $0.name == "Thing" && $0.hasObjects })
     try store.deleteSnapshot(named: "before")
     let after = try adds(store)
-    #expect(!after.preimages.contains { $0.name == "large values" || $0.name == "Thing" })
+    #expect(!after.preimages.contains { $0.name == "blobs" || $0.name == "Thing" })
   }
 
   @Test func numbersAreWhatTheObjectsSay() throws {
@@ -134,10 +134,10 @@ import Testing
     let deep = try adds(store)
     photos = try #require(deep.blobs.first)
     #expect(photos.count == 1 && photos.savedBytes == 10_000)
-    let previous = try #require(deep.preimages.first { $0.name == "large values" })
+    let previous = try #require(deep.preimages.first { $0.name == "blobs" })
     #expect(previous.byteCount == 9000 + 20)
     try store.deleteSnapshot(named: "a")
-    #expect(try !adds(store).preimages.contains { $0.name == "large values" })
+    #expect(try !adds(store).preimages.contains { $0.name == "blobs" })
   }
 
   @Test func uploadsAreMetadata() throws {

@@ -1,100 +1,102 @@
-/// Where a store's bytes are: see ``ObjectStore/deepStatistics(progress:cancellation:)-(_,Cancellation?)``.
+/// The distribution of all bytes of a store; see
+/// ``ObjectStore/deepStatistics(progress:cancellation:)-(_,Cancellation?)``.
 ///
-/// Bytes of entities, relationships, large values, indexes and previous states are those of keys and values, checksums
-/// included. ``areas`` has every byte of every page once.
+/// Bytes of entities, relationships, blobs, indexes and preimages are those of keys and values, including checksums.
+/// ``spaceUsage`` contains every byte of every page once.
 public struct DeepStatistics: Sendable {
-  /// The cheap facts, of the same state.
+  /// The cheap statistics of the same state.
   public let summary: StoreStatistics
-  /// By name: every entity that can have objects.
+  /// The entities that can have objects, by name.
   public let entities: [EntityStatistics]
-  /// By entity and name: every relationship that is stored.
+  /// The stored relationships, by entity and name.
   public let relationships: [RelationshipStatistics]
-  /// By entity and name: every attribute that has large values.
+  /// The attributes with blobs, by entity and name.
   public let blobs: [BlobStatistics]
-  /// By entity and name.
+  /// The indexes, by entity and name.
   public let indexes: [IndexStatistics]
-  /// Of what there are previous states, which snapshots show, with their bytes.
+  /// The preimages for snapshots, by the kind of data.
   public let preimages: [SpaceUsage]
-  /// How full the pages of each table are.
+  /// The page utilization of each table.
   public let pageUtilization: [PageUtilization]
-  /// Every byte of every page of the file, once: their sum is the number of pages times their size.
+  /// The space usage by purpose. Every byte of every page counts once, and the sum is the number of pages times their
+  /// size.
   public let spaceUsage: [SpaceUsage]
 
-  /// About how many pages a compact copy of the store has. An estimate: leaves are counted as a copy fills them, branches are taken to
-  /// become fewer as these do.
+  /// The estimated number of pages of a compact copy. It assumes leaves as full as in a copy, and fewer branch pages in
+  /// the same proportion.
   public var compactedPageCount: Int { 2 + pageUtilization.reduce(0) { $0 + $1.compactedPageCount } }
-  /// About how many bytes a compact copy saves.
+  /// The estimated number of bytes that a compact copy saves.
   public var compactionSavings: UInt64 {
     UInt64(max(0, summary.pageCount - compactedPageCount)) * UInt64(summary.pageSize)
   }
-  /// Bytes of the pages in use that nothing is in, as a part of all bytes of these pages; 0 for a store without pages.
+  /// The fraction of unused bytes in the pages in use, from 0 to 1; 0 for a store without pages.
   public var fragmentation: Double {
     let pages = pageUtilization.reduce(0) { $0 + $1.pageCount } * summary.pageSize
     return pages == 0 ? 0 : Double(pageUtilization.reduce(0) { $0 + $1.unusedBytes }) / Double(pages)
   }
 }
 
-/// Objects of one concrete entity.
+/// The statistics of the objects of one concrete entity.
 public struct EntityStatistics: Sendable, Hashable {
-  /// The entity's name.
+  /// The name of the entity.
   public let name: String
-  /// How many objects it has, those of sub-entities not included.
+  /// The number of objects, without objects of subentities.
   public internal(set) var objectCount = 0
-  /// Bytes of their records and keys, members of short lists included.
+  /// The size of the records and keys in bytes, including members of short lists.
   public internal(set) var byteCount: UInt64 = 0
-  /// How many large values they name.
+  /// The number of references to blobs.
   public internal(set) var blobCount = 0
 
-  /// Bytes of an object's record and key on average.
+  /// The mean size of a record with its key, in bytes; 0 without objects.
   public var meanByteCount: Double { objectCount == 0 ? 0 : Double(byteCount) / Double(objectCount) }
 }
 
-/// The lists of one relationship.
+/// The statistics of the lists of one relationship.
 public struct RelationshipStatistics: Sendable, Hashable {
-  /// The entity that declares it.
+  /// The entity that declares the relationship.
   public let entity: String
-  /// Its name.
+  /// The name of the relationship.
   public let name: String
-  /// Whether these are the hidden lists of who refers to an object by a relationship without an inverse.
+  /// Whether the lists are hidden back references of a relationship without an inverse.
   public let isHidden: Bool
-  /// How many links there are from this side.
+  /// The number of links from this side.
   public internal(set) var memberCount: UInt64 = 0
-  /// Bytes within records: they are part of the entities' bytes.
+  /// The size of lists within records, in bytes. The bytes of the entities include it.
   public internal(set) var inlineBytes: UInt64 = 0
-  /// How many objects have a list outside of their record; of hidden lists none is counted.
+  /// The number of objects with a list outside of their record; 0 for hidden lists.
   public internal(set) var chunkedListCount: UInt64 = 0
-  /// Bytes of the lists outside of records.
+  /// The size of the lists outside of records, in bytes.
   public internal(set) var chunkBytes: UInt64 = 0
 }
 
-/// Large binary values of one attribute.
+/// The statistics of the blobs of one attribute.
 ///
-/// A value that objects of several attributes share counts for the first of them, in the order of entities and objects.
+/// A blob that objects share across attributes counts for the first attribute, in the order of entities and objects.
 public struct BlobStatistics: Sendable, Hashable {
-  /// The objects' entity.
+  /// The entity of the objects.
   public let entity: String
-  /// The attribute.
+  /// The name of the attribute.
   public let attribute: String
-  /// How many values there are, each once however many objects have it.
+  /// The number of blobs. A shared blob counts once.
   public internal(set) var count: UInt64 = 0
-  /// Their bytes.
+  /// The size of the blobs in bytes.
   public internal(set) var byteCount: UInt64 = 0
-  /// Bytes that they take in the file, with checksums, keys and descriptions.
+  /// The size of the blobs in the file, in bytes with checksums, keys and entries.
   public internal(set) var storedBytes: UInt64 = 0
-  /// How many objects have one of them.
+  /// The number of references from objects.
   public internal(set) var referenceCount: UInt64 = 0
-  /// How many of them more than one object has.
+  /// The number of blobs with more than one reference.
   public internal(set) var sharedCount: UInt64 = 0
-  /// Bytes that there would be more if each object had its own.
+  /// The number of bytes saved by sharing: the additional size if each object had its own copy.
   public internal(set) var savedBytes: UInt64 = 0
-  /// How many are how large, smallest first.
+  /// The number of blobs by size class, from the smallest to the largest.
   public internal(set) var histogram: [SizeClass] = SizeClass.all
 
-  /// Values of up to so many bytes, and more than those of the class before.
+  /// A size class: blobs larger than those of the previous class, up to a maximum size.
   public struct SizeClass: Sendable, Hashable {
-    /// The size of the largest; nil: there is no limit.
+    /// The maximum size in bytes; nil for no maximum.
     public let upTo: UInt64?
-    /// How many there are.
+    /// The number of blobs in the class.
     public internal(set) var count: UInt64 = 0
 
     /// Powers of four, from 4 KiB to 1 GiB.
@@ -112,39 +114,39 @@ public struct BlobStatistics: Sendable, Hashable {
   }
 }
 
-/// An index.
+/// The statistics of an index.
 public struct IndexStatistics: Sendable, Hashable {
-  /// The entity that declares it.
+  /// The entity that declares the index.
   public let entity: String
-  /// Its columns, with commas between.
+  /// The columns, separated by commas.
   public let name: String
-  /// Whether it is that of a uniqueness constraint, and not a fetch index.
+  /// Whether the index belongs to a uniqueness constraint. Otherwise it is a fetch index.
   public let isUnique: Bool
-  /// How many entries it has.
+  /// The number of entries.
   public internal(set) var entryCount: UInt64 = 0
-  /// Their bytes.
+  /// The size of the entries in bytes.
   public internal(set) var byteCount: UInt64 = 0
 }
 
-/// How full the pages of a table are: the three sums of bytes are those of all its pages.
+/// The page utilization of a table. The three byte counts add up to all its pages.
 public struct PageUtilization: Sendable, Hashable {
-  /// As in ``TableStatistics/name``.
+  /// The name of the table, as in ``TableStatistics/name``.
   public let name: String
-  /// Pages of the table.
+  /// The number of pages.
   public let pageCount: Int
-  /// Keys and values.
+  /// The size of keys and values, in bytes.
   public let contentBytes: UInt64
-  /// Headers of pages and entries, and pages that lead to others.
+  /// The size of page headers, entry headers and branch pages, in bytes.
   public let overheadBytes: UInt64
-  /// Nothing.
+  /// The size of unused space, in bytes.
   public let unusedBytes: UInt64
-  /// About how many pages a compact copy has of it.
+  /// The estimated number of pages in a compact copy.
   public let compactedPageCount: Int
 }
 
-/// Bytes of the file that serve one purpose.
+/// The space used for one purpose.
 public struct SpaceUsage: Sendable, Hashable {
-  /// The purposes.
+  /// The purpose of the space.
   public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the kind, as in JSON.
     public let rawValue: String
@@ -164,44 +166,44 @@ public struct SpaceUsage: Sendable, Hashable {
     public static let objects = Kind(rawValue: "objects")
     /// Lists outside of records, by relationship.
     public static let lists = Kind(rawValue: "lists")
-    /// Large values, by attribute.
+    /// Blobs, by attribute.
     public static let blobs = Kind(rawValue: "largeValues")
-    /// Entries of indexes, by index.
+    /// Index entries, by index.
     public static let indexes = Kind(rawValue: "indexes")
-    /// What the commits changed, where the store keeps a history.
+    /// The change history.
     public static let history = Kind(rawValue: "history")
-    /// Previous states, for snapshots; large values that only snapshots show, too.
+    /// Preimages for snapshots, and blobs that only snapshots show.
     public static let preimages = Kind(rawValue: "previousStates")
     /// Descriptions of snapshots.
     public static let snapshots = Kind(rawValue: "snapshots")
-    /// What clones were cloned from, idempotency keys, ids that a migration moved.
+    /// Provenance of clones, idempotency keys, and ids that a migration moved.
     public static let provenance = Kind(rawValue: "provenance")
-    /// The model, counters, and uploads that are under way.
+    /// The model, counters and staged uploads.
     public static let metadata = Kind(rawValue: "metadata")
-    /// Headers of pages and entries, pages that lead to others, the list of tables, the list of free pages.
+    /// Page headers, entry headers, branch pages, the list of tables and the free list.
     public static let overhead = Kind(rawValue: "overhead")
-    /// What lies between the entries of pages in use.
+    /// Unused space in pages in use.
     public static let unused = Kind(rawValue: "unused")
     /// Free pages.
     public static let free = Kind(rawValue: "free")
-    /// What this version of the library cannot tell, and pages that are neither in use nor free.
+    /// Data unknown to this library version, and pages that are neither in use nor free.
     public static let unknown = Kind(rawValue: "unknown")
   }
 
-  /// What they serve.
+  /// The purpose of the space.
   public let kind: Kind
-  /// Of what kind exactly: an entity, a relationship, a table …
+  /// The item of that purpose: an entity, a relationship, a table or another name.
   public let name: String
-  /// How many entries or pages there are; of lists their pieces.
+  /// The number of entries or pages; for lists, the number of chunks.
   public internal(set) var count: UInt64 = 0
-  /// How many bytes.
+  /// The size in bytes.
   public internal(set) var byteCount: UInt64 = 0
 }
 
-/// How far a walk for statistics has come.
+/// The progress of deep statistics.
 public struct StatisticsProgress: Sendable, Hashable {
-  /// Bytes that were read.
+  /// The number of bytes read so far.
   public let completed: UInt64
-  /// How many there are at most: large values need not be read.
+  /// The maximum number of bytes to read. Blobs need not be read.
   public let total: UInt64
 }

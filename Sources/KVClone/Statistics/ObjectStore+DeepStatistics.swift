@@ -4,17 +4,17 @@ import KVCloneRecords
 import Synchronization
 
 extension ObjectStore {
-  /// Walks over every page of the file and tells where all bytes are: by entity, relationship, large values, index, history,
-  /// previous states, and what is free or between entries.
+  /// Reads every page of the file and returns the distribution of all bytes: by entity, relationship, blob, index,
+  /// history, preimages, free pages and unused space.
   ///
-  /// It reads one consistent state, and keeps its pages; writers go on meanwhile. Large values are not read. Memory: two bits a
-  /// page of the file and two bytes a large value.
+  /// The call reads one snapshot and retains its pages; writers continue. Blobs are not read. Memory use is 2 bits per
+  /// page of the file and 2 bytes per blob.
   ///
   /// - Parameters:
-  ///   - progress: is told how far the walk has come, on the thread that walks.
-  ///   - cancellation: ends it from another thread.
-  /// - Throws: `damaged` where a page cannot be relied on (``check(_:)`` tells the extent), `cancelled`, `readersFull`, `closed`,
-  ///   `forked`, and what the file system has to say.
+  ///   - progress: receives progress on the thread that runs the call.
+  ///   - cancellation: cancels the call from another thread.
+  /// - Throws: `corrupted` if a page is corrupted (``check(_:)`` reports the extent), `cancelled`, `readersFull`,
+  ///   `closed`, `forked`, `io`.
   @available(*, noasync, message: "use the asynchronous form")
   public func deepStatistics(
     progress: (@Sendable (StatisticsProgress) -> Void)? = nil, cancellation: Cancellation? = nil
@@ -22,7 +22,8 @@ extension ObjectStore {
     try walkForStatistics(progress, cancellation)
   }
 
-  /// The same from asynchronous code, on a thread of its own. Cancelling the task ends it with `cancelled`.
+  /// Returns the distribution of all bytes from asynchronous code, on a separate thread. Cancelling the task ends the
+  /// call with `cancelled`.
   public func deepStatistics(
     progress: (@Sendable (StatisticsProgress) -> Void)? = nil,
     cancellation: Cancellation = Cancellation()
@@ -56,7 +57,7 @@ extension ObjectStore {
     let run = StatisticsRun(schema)
     let census = PageCensus(first: { $0.hasPrefix("objects-") }, visit: { run.visit($0, $1, $2) })
     let map = try storeErrors { () throws(LMDBError) in try file.walk(census) { run.begin($0) } }
-    if cancellation?.isCancelled == true { throw StoreError(.cancelled, "the walk for statistics was cancelled") }
+    if cancellation?.isCancelled == true { throw StoreError(.cancelled, "the statistics were cancelled") }
     if let finding = map.findings.first(where: { !$0.problem.isHarmless }) {
       throw StoreError(PageError(page: finding.page, problem: finding.problem))
     }

@@ -3,14 +3,13 @@ import KVCloneModel
 import KVCloneRecords
 
 extension ObjectStore {
-  /// Cheap facts: how large the file and its tables are, what is free, who reads, and who writes.
+  /// Returns cheap statistics: the size of the file and its tables, free pages, readers, and the write lock holder.
   ///
-  /// What LMDB counts anyway is all that is looked at, so that a service may ask every few seconds, however large the store is:
-  /// the trees' sizes, and the records of the free list. One number is not counted anywhere: how many objects of which
-  /// entity there are where several share a root entity. Their records' headers are looked at, as ``info()`` does, some
-  /// millions a second.
+  /// The call reads only counters that LMDB maintains: the sizes of the B+trees and the free list. A service can
+  /// therefore call it every few seconds, regardless of the size of the store. One exception: if several entities share
+  /// a root entity, it counts their objects by reading record headers, as ``info()`` does, at some millions per second.
   ///
-  /// - Throws: `readersFull`, `closed`, `forked`, `damaged`, and what the file system has to say.
+  /// - Throws: `readersFull`, `closed`, `forked`, `corrupted`, `io`.
   public func statistics() throws(StoreError) -> StoreStatistics {
     // Before a reader of our own is one of them.
     let readers = try activeReaders()
@@ -51,7 +50,7 @@ extension ObjectStore {
   }
 
   static var noPages: StoreError {
-    StoreError(.io, "this store has no file whose pages could be counted")
+    StoreError(.io, "the store has no data file with pages to count")
   }
 }
 

@@ -14,7 +14,7 @@ final class StatisticsRun {
   /// By the code of the table; 0 for the lists of saved keys.
   private(set) var previousStates: [UInt16: SpaceUsage] = [:]
   /// Large values that no object has any more, and those that are being uploaded.
-  private(set) var retained = SpaceUsage(kind: .preimages, name: "large values")
+  private(set) var retained = SpaceUsage(kind: .preimages, name: "blobs")
   private(set) var uploads = SpaceUsage(kind: .metadata, name: "uploads")
   private var uploadSerials: Set<UInt64> = []
   private var owners = BlobOwners()
@@ -90,7 +90,8 @@ final class StatisticsRun {
       failure = error
     } catch {
       failure = StoreError(
-        .corrupted, "an entry of the table \(schema.tableName(code)) is damaged: \(error) Run `check` to see the extent")
+        .corrupted, "an entry of the table \(schema.tableName(code)) is corrupted: \(error) Run `check` to see the "
+          + "extent")
     }
   }
 
@@ -146,7 +147,7 @@ final class StatisticsRun {
     if let known = outlines[layoutID] { return known }
     guard let layout = schema.layout(id: layoutID) else {
       throw StoreError(
-        .corrupted, "a record has layout \(layoutID), which the store's metadata lack; run `check` to see the extent")
+        .corrupted, "a record has layout \(layoutID), which is missing in the metadata; run `check` to see the extent")
     }
     let outline = RecordOutline(layout)
     outlines[layoutID] = outline

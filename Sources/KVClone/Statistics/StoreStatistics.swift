@@ -4,81 +4,85 @@
   public import Foundation
 #endif
 
-/// What a store is made of, as far as that can be told without walking through it: see ``ObjectStore/statistics()``.
+/// Statistics of a store that are available without reading all of it; see ``ObjectStore/statistics()``.
 ///
-/// All numbers but ``fileBytes``, ``mapBytes``, ``readerCount``, ``oldestReader`` and ``writer`` are of one committed state.
+/// All numbers belong to one committed state, except ``fileBytes``, ``mapBytes``, ``readerCount``, ``oldestReader`` and
+/// ``writer``.
 public struct StoreStatistics: Sendable, Hashable {
-  /// The store's identity.
+  /// The UUID of the store.
   public let uuid: UUID
-  /// How many write transactions have committed.
+  /// The number of committed write transactions.
   public let commit: UInt64
-  /// Bytes of the data file.
+  /// The size of the data file in bytes.
   public let fileBytes: UInt64
-  /// Bytes of address space that the file is mapped into.
+  /// The size of the memory map in bytes of address space.
   public let mapBytes: UInt64
-  /// Bytes of a page.
+  /// The page size in bytes.
   public let pageSize: Int
-  /// Pages of the file, in use or free. The file can be longer (``tailBytes``), or, where its last pages are free, shorter.
+  /// The number of pages, in use or free. The file can be longer (``tailBytes``), or shorter if its last pages are
+  /// free.
   public let pageCount: Int
-  /// Pages that are free.
+  /// The free pages.
   public let freePages: FreePages
-  /// How many objects there are.
+  /// The number of objects.
   public let objectCount: Int
-  /// Objects by concrete entity, those without objects included.
+  /// The number of objects by concrete entity, including entities without objects.
   public let counts: [String: Int]
-  /// The tables of the file, in the order of the format's description, and what the file needs for itself.
+  /// The tables in the order of the format description, and the internal tables of the file.
   public let tables: [TableStatistics]
-  /// How many named snapshots there are.
+  /// The number of named snapshots.
   public let snapshotCount: Int
-  /// How many readers are open, of all processes; what asks is none of them.
+  /// The number of open readers in all processes, without this call.
   public let readerCount: Int
-  /// The one of them that sees the oldest state.
+  /// The reader of the oldest state; nil without readers.
   public let oldestReader: ActiveReader?
-  /// Who writes.
+  /// The holder of the write lock; nil if it is free.
   public let writer: WriteLockHolder?
 
-  /// Bytes of the file behind its last page: a transaction that was given up has written them, and the next pages come to lie
-  /// there. A compact copy has none.
+  /// The number of bytes in the file after its last page.
+  ///
+  /// An aborted transaction wrote them, and later pages overwrite them. A compact copy has none.
   public var tailBytes: UInt64 {
     let pages = UInt64(pageCount) * UInt64(pageSize)
     return fileBytes > pages ? fileBytes - pages : 0
   }
 
-  /// Pages in use: those of the tables, and two that say where everything is.
+  /// The number of pages in use: those of the tables, and two meta pages.
   public var usedPages: Int { pageCount - freePages.count }
 
-  /// Pages of the file that nothing is in.
+  /// The numbers of free pages.
   public struct FreePages: Sendable, Hashable {
-    /// Pages that the next write can use.
+    /// The number of pages that the next write can use.
     public let reusable: Int
-    /// Pages that cannot be used as long as the oldest reader is open.
+    /// The number of pages that cannot be used while the oldest reader is open.
     public let held: Int
-    /// Pages that the last commit freed: the next write cannot use them, and the one after it can.
+    /// The number of pages freed by the last commit. The next write cannot use them, and the one after it can.
     public let recent: Int
 
-    /// All of them.
+    /// The total number of free pages.
     public var count: Int { reusable + held + recent }
   }
 }
 
-/// A table of the file.
+/// The statistics of a table.
 public struct TableStatistics: Sendable, Hashable {
-  /// The name of the root entity where it has objects, else the table's own, as `links`, `blobs`, `indexes`.
+  /// The name of the root entity for a table of objects; otherwise the name of the table, such as `links`, `blobs` or
+  /// `indexes`.
   public let name: String
-  /// Whether it has objects.
+  /// Whether the table contains objects.
   public let hasObjects: Bool
-  /// How many entries it has.
+  /// The number of entries.
   public let entryCount: UInt64
-  /// How many pages have to be looked at to find an entry.
+  /// The depth of the B+tree: the number of pages to read to find an entry.
   public let depth: Int
-  /// Pages that lead to others.
+  /// The number of branch pages.
   public let branchPages: Int
-  /// Pages that have entries.
+  /// The number of leaf pages.
   public let leafPages: Int
-  /// Pages that large values have of their own.
+  /// The number of overflow pages, which hold values larger than a page.
   public let overflowPages: Int
 
-  /// All of them.
+  /// The total number of pages.
   public var pageCount: Int { branchPages + leafPages + overflowPages }
 
   init(_ name: String, hasObjects: Bool = false, _ sizes: TreeSizes) {

@@ -5,17 +5,18 @@
 #endif
 import KVCloneLMDB
 
-/// Who has the right to write a store, of which there is one among all processes.
+/// The holder of the write lock of a store, which one write transaction of all processes can have.
 public struct WriteLockHolder: Sendable, Hashable {
-  /// The process, as it is numbered in its own PID namespace.
+  /// The process id, in the PID namespace of the process.
   public let processID: Int32
-  /// The process's name; empty where that is not to be seen.
+  /// The name of the process; empty if it is unknown.
   public let processName: String
-  /// What it says it is doing, at most 64 bytes: the `label` of `ObjectStore.write`, or `clone`, `load` …
+  /// The label of the operation, at most 64 bytes: the `label` of `ObjectStore.write`, or a name such as `clone` or
+  /// `load`.
   public let label: String
-  /// When it got the right, by its own clock.
+  /// The time at which the process acquired the lock, by its own clock.
   public let since: Date
-  /// Whether it is this process.
+  /// Whether this process holds the lock.
   public let isThisProcess: Bool
 
   init(_ holder: WriterHolder) {
@@ -26,13 +27,14 @@ public struct WriteLockHolder: Sendable, Hashable {
     isThisProcess = holder.isThisProcess
   }
 
-  /// For how long it has it.
+  /// The time since the lock was acquired.
   public var age: Duration { .seconds(max(0, Date().timeIntervalSince(since))) }
 }
 
 extension ObjectStore {
-  /// Who writes the store now, in this process or another; nil where nobody does. It may have changed when the answer arrives.
+  /// The current holder of the write lock, in this or another process; nil if the lock is free.
   ///
-  /// Nobody is kept waiting by the question, and no transaction begins. What ends in `busy` says the same in its message.
+  /// Reading the property does not block and begins no transaction. The holder may have changed when it returns. The
+  /// message of a `busy` error contains the same information.
   public var writeLockHolder: WriteLockHolder? { engine.writer() }
 }
