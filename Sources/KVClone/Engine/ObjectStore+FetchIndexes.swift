@@ -52,7 +52,8 @@ extension ObjectStore {
     let (old, new) = (stored.codes.fetchIndexIDs, catalog.codes.fetchIndexIDs)
     try storage.record(schema, commit: commit + 1, droppedIndexes: old.subtracting(new))
     var session = Session(
-      storage: storage, schema: schema, commit: commit + 1, storeUUID: format.storeUUID, serialFloor: SerialHighWaterMark(),
+      storage: storage, schema: schema, commit: commit + 1, storeUUID: format.storeUUID,
+      serialFloor: SerialHighWaterMark(),
       engine: engine)
     try session.writeCatalog(catalog, code, after: stored)
     for id in old.subtracting(new).sorted() { try session.dropIndex(id) }

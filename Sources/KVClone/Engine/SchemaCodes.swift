@@ -175,7 +175,8 @@ struct SchemaCodes: Codable, Hashable, Sendable {
     guard last < limit else {
       throw StoreError(
         .limitExceeded,
-        "a store assigns at most \(limit) codes to \(what), and all are used; dump it, and load the dump into a new store")
+        "a store assigns at most \(limit) codes to \(what), and all are used; dump it, and load the dump into a new store"
+      )
     }
     return last + 1
   }

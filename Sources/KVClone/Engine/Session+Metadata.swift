@@ -21,7 +21,9 @@ extension Session {
   /// Says that only libraries that know a version of the format may open the file from now on. Nothing is lowered.
   mutating func raiseFormat(to version: UInt32) throws(StoreError) {
     let table = schema.tables.metadata
-    guard var format = try Metadata.format(storage, table) else { throw Metadata.corrupted(MetadataKey.format, .badKey) }
+    guard var format = try Metadata.format(storage, table) else {
+      throw Metadata.corrupted(MetadataKey.format, .badKey)
+    }
     if format.version >= version, format.minimumReaderVersion >= version { return }
     format.raise(to: version)
     let (key, value) = (MetadataKey.bytes(MetadataKey.format), format.encoded())

@@ -1,72 +1,77 @@
-/// Why an object graph cannot be cloned. Rule numbers are those of the article on deep clone.
+/// An error that prevents an object graph from being cloned. Rule numbers refer to <doc:DeepClone>.
 public struct CloneError: KVCloneError, Hashable {
-  /// The kinds of refusal.
+  /// The kinds of clone errors.
+  ///
+  /// Later versions may add kinds. A `switch` over kinds therefore needs a `default` case.
   public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the kind, as in JSON.
     public let rawValue: String
 
-    /// Creates a kind from its text. Later versions may add kinds, so a `switch` needs a `default`.
+    /// Creates a kind from its stable text.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// The stable text of the kind.
     public var description: String { rawValue }
 
-    /// No store (MOCloner: the object has no context).
+    /// There is no store (in MOCloner: the object has no context).
     public static let storeNotFound = Kind(rawValue: "noStore")
-    /// A root does not exist.
+    /// A root object does not exist.
     public static let objectNotFound = Kind(rawValue: "objectNotFound")
-    /// A rule names an entity that the model does not have.
+    /// A rule names an entity that the model does not define.
     public static let unknownEntity = Kind(rawValue: "unknownEntity")
-    /// A required attribute without a default is excluded (R15).
+    /// A rule excludes a required attribute without a default (R15).
     public static let excludedAttributeIsRequired = Kind(rawValue: "excludedAttributeIsRequired")
-    /// `rebuild` on an attribute of another type (R16).
+    /// A `rebuild` rule applies to an attribute of another type (R16).
     public static let rebuildTypeMismatch = Kind(rawValue: "rebuildTypeMismatch")
-    /// `followParent` without a parent that has a value for it, and no `withoutParent` that helps: absent, unreadable, or
-    /// `blank` where neither nil nor a default is possible (R17, R18).
+    /// A `followParent` rule finds no parent with a value, and `withoutParent` provides no fallback (R17, R18).
+    ///
+    /// `withoutParent` is absent or invalid, or is `blank` for an attribute that is required and has no default.
     public static let parentUnavailable = Kind(rawValue: "parentUnavailable")
-    /// A name that is no relationship reachable from the roots (R5, R7).
+    /// A name does not match a relationship that is reachable from the roots (R5, R7).
     public static let unknownRelationship = Kind(rawValue: "unknownRelationship")
-    /// A required relationship, or a minimum count, that exclusions leave unmet (R14), or objects that are gone since the
-    /// snapshot that is cloned from.
+    /// An exclusion leaves a required relationship empty or below its minimum count (R14), or an object that a required
+    /// relationship needs no longer exists since the source snapshot.
     public static let requiredRelationshipExcluded = Kind(rawValue: "requiredRelationshipExcluded")
-    /// A value that a clone has from a rule and not from its source breaks bounds or a pattern of the model (R36).
+    /// A value that a rule assigns to a clone violates the bounds or the pattern of its attribute (R36).
     public static let invalidValue = Kind(rawValue: "invalidValue")
-    /// A clone's values violate a uniqueness constraint (R24).
+    /// A value of a clone violates a uniqueness constraint (R24).
     public static let uniquenessConflict = Kind(rawValue: "uniquenessConflict")
-    /// An outside object's relationship would exceed its maximum count (R13).
+    /// The clone would push a relationship of an outside object above its maximum count (R13).
     public static let maxCountExceeded = Kind(rawValue: "maxCountExceeded")
-    /// An outside object's to-one inverse would be taken from another object (R13).
+    /// The clone would take the to-one inverse of an outside object away from another object (R13).
     public static let inverseTaken = Kind(rawValue: "inverseTaken")
-    /// A limit of the call: objects, depth or bytes (R29); or of the store, see <doc:Operating>.
+    /// The clone exceeds a limit of the call: objects, depth or bytes (R29); or a limit of the store, see
+    /// <doc:Operating>.
     public static let limitExceeded = Kind(rawValue: "limitExceeded")
-    /// The disk has no space for the clones: only in a plan, as the clone throws ``StoreError``.
+    /// The disk has no space for the clones. Only plans report this kind; the clone itself throws ``StoreError``.
     public static let diskFull = Kind(rawValue: "diskFull")
-    /// The clones exceed what a file can ever hold: only in a plan, as the clone throws ``StoreError``.
+    /// The clones exceed the maximum size of the file. Only plans report this kind; the clone itself throws
+    /// ``StoreError``.
     public static let mapFull = Kind(rawValue: "mapFull")
     /// The task was cancelled (R29).
     public static let cancelled = Kind(rawValue: "cancelled")
-    /// Two roles of the userInfo keys have one name (R28), or a rule cannot be read.
+    /// A clone rule or an option is invalid, or two roles of the userInfo keys share a name (R28).
     public static let invalidConfiguration = Kind(rawValue: "invalidConfiguration")
-    /// An idempotency key that another call with other arguments has used (R31).
+    /// Another call with other arguments has used the idempotency key (R31).
     public static let idempotencyKeyReused = Kind(rawValue: "idempotencyKeyReused")
-    /// An object outside the clones that no object of the other store stands for (R35).
+    /// The other store has no match for an object outside the clone (R35).
     public static let outsideObjectUnmatched = Kind(rawValue: "outsideObjectUnmatched")
-    /// The other store's model lacks what the clones need (R35).
+    /// The model of the other store lacks a part that the clones need (R35).
     public static let incompatibleModel = Kind(rawValue: "incompatibleModel")
   }
 
-  /// What is refused.
+  /// The kind of the error.
   public let kind: Kind
-  /// The entity concerned.
+  /// The affected entity.
   public let entity: String?
-  /// The property concerned.
+  /// The affected property.
   public let property: String?
-  /// The source object concerned, as `Item/3`.
+  /// The affected source object, such as `Item/3`.
   public let object: String?
-  /// What is wrong and what to do.
+  /// The failure and the remedy.
   public let message: String
 
-  /// The kind's name.
+  /// The stable text of the kind.
   public var kindName: String { kind.rawValue }
 
   package init(

@@ -1,22 +1,23 @@
-/// What every error of the library tells: what failed, on which entity, property and object, and what to do.
+/// The common interface of all errors of the library: the failure, the affected entity, property and object, and the
+/// remedy.
 ///
-/// The families are small and belong to a phase: ``StoreError`` (opening, transactions, reading and changing objects),
-/// ``ValidationError`` (what a commit refuses), ``CloneError`` (what a clone's plan refuses), ``TransferError`` (load and
-/// dump). None of them ever holds a stored value.
+/// Each phase has its own error type: ``StoreError`` for opening, transactions, and reading and changing objects;
+/// ``ValidationError`` for commits; ``CloneError`` for planning clones; ``TransferError`` for load and dump. Errors
+/// never contain stored values.
 public protocol KVCloneError: Error, Sendable, CustomStringConvertible {
-  /// The case's name, `requiredRelationshipExcluded`; stable, for programs.
+  /// The stable text of the error's kind, such as `requiredRelationshipExcluded`, for programs.
   var kindName: String { get }
-  /// The entity concerned.
+  /// The affected entity, or nil.
   var entity: String? { get }
-  /// The attribute or relationship concerned.
+  /// The affected attribute or relationship, or nil.
   var property: String? { get }
-  /// The object concerned, as `Item/3`.
+  /// The affected object, such as `Item/3`, or nil.
   var object: String? { get }
-  /// One line for people: what failed and what to do.
+  /// The failure and the remedy in one line of text.
   var message: String { get }
 }
 
 extension KVCloneError {
-  /// The message.
+  /// The ``message``.
   public var description: String { message }
 }

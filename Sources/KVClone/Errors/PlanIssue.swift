@@ -1,16 +1,16 @@
-/// A reason for which a planned operation would fail.
+/// An error that a planned operation would throw.
 ///
-/// Plans list every reason: the first 100 in full, then a count.
+/// A plan contains the first 100 errors in full, and the total number.
 public struct PlanIssue: KVCloneError, Hashable {
-  /// The kind of the error that the operation would throw: `notUnique`, `limitExceeded`, `uniquenessConflict` …
+  /// The stable text of the error's kind, such as `notUnique`, `limitExceeded` or `uniquenessConflict`.
   public let kindName: String
-  /// What fails, on which object, and what to do.
+  /// The failure, the affected object and the remedy.
   public internal(set) var message: String
-  /// The entity concerned.
+  /// The affected entity.
   public let entity: String?
-  /// The attribute, relationship or constraint concerned.
+  /// The affected attribute, relationship or constraint.
   public let property: String?
-  /// The object concerned, as `Item/3`.
+  /// The affected object, such as `Item/3`.
   public let object: String?
 
   init(_ error: any KVCloneError) {
@@ -30,7 +30,7 @@ public struct PlanIssue: KVCloneError, Hashable {
   }
 }
 
-/// Collects the reasons for which a dry run's operation would fail.
+/// Collects the errors that a dry run finds.
 final class PlanReasons {
   /// Reasons that are kept in full.
   static let limit = 100
@@ -49,8 +49,7 @@ final class PlanReasons {
     for issue in found { note(PlanIssue(issue)) }
   }
 
-  /// Notes an error that is a reason, and throws every other one: those tell nothing about the planned operation, or
-  /// end it whatever the store holds.
+  /// Records an error that is a reason for the plan, and throws every other error.
   func note(thrown error: any Error) throws {
     switch error {
     case let error as ValidationError: note(error.issues)

@@ -28,9 +28,10 @@ extension StoreError {
       case .destination: .io
       case .insideStore: .invalidDestination
       case .corrupted, .pageFull: .corrupted
-      // One that turned out to be there is told in the same way: whoever is told “io” repeats the write.
+      // A commit that turned out to exist has the same kind: after `io`, a caller repeats the write.
       case .commitFailed(.unknown, _), .commitFailed(.committed, _): .commitOutcomeUnknown
-      case .invalidStore, .emptyFile, .symlink, .notRegularFile, .wrongOwner, .wrongMode, .hardLinked, .networkFileSystem,
+      case .invalidStore, .emptyFile, .symlink, .notRegularFile, .wrongOwner, .wrongMode, .hardLinked,
+        .networkFileSystem,
         .unsupportedPageSize, .unsupportedSystemPageSize, .unsupportedLibrary, .replacedWhileOpening, .versionMismatch,
         .invalid, .noTable, .incompatible:
         .invalidStore

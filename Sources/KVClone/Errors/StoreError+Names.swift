@@ -27,8 +27,8 @@ extension StoreError {
     return StoreError(
       kind,
       """
-      the snapshot \(snapshot.name) is read by its own model, version “\(model.versionIdentifier)” (the store has \
-      “\(present.versionIdentifier)” by now): \(message)
+      the snapshot \(snapshot.name) uses its own model, version “\(model.versionIdentifier)” (the store now has \
+      “\(present.versionIdentifier)”): \(message)
       """, entity: entity, property: property, object: object, underlyingError: underlyingError)
   }
 }

@@ -1,11 +1,14 @@
-/// What can go wrong between a store and its file, and between a caller and an object.
+/// An error of a store: of opening, transactions, reading and changing objects, snapshots, backups, migration or the
+/// file.
 public struct StoreError: KVCloneError, Hashable {
-  /// The kinds of failure.
+  /// The kinds of store errors.
+  ///
+  /// Later versions may add kinds. A `switch` over kinds therefore needs a `default` case.
   public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the kind, as in JSON.
     public let rawValue: String
 
-    /// Creates a kind from its text. Later versions may add kinds, so a `switch` needs a `default`.
+    /// Creates a kind from its stable text.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// The stable text of the kind.
@@ -14,148 +17,155 @@ public struct StoreError: KVCloneError, Hashable {
     // Opening
     /// There is no store at the path.
     public static let storeNotFound = Kind(rawValue: "noStore")
-    /// There is a store at the path already.
+    /// A store already exists at the path.
     public static let storeExists = Kind(rawValue: "storeExists")
-    /// There is something already where a folder is to be made.
+    /// A file or directory already exists where a directory is to be created.
     public static let fileExists = Kind(rawValue: "fileExists")
-    /// A path where something is to be written cannot be used: the directory that it names, or the one above it, does
-    /// not exist or is something else, or it lies in a store's own directory.
+    /// A destination path cannot be used.
+    ///
+    /// The parent directory does not exist or is not a directory, or the path lies inside the directory of a store.
     public static let invalidDestination = Kind(rawValue: "invalidDestination")
-    /// What is at the path is no store of this library, or not one that may be opened (symlink, owner, mode).
+    /// The file at the path is not a KVClone store, or must not be opened because of a symlink, its owner or its mode.
     public static let invalidStore = Kind(rawValue: "notAStore")
-    /// The file was written by a newer library, and says that older ones must not read it.
+    /// The file has a format version that requires a newer library.
     public static let newerFormat = Kind(rawValue: "newerFormat")
-    /// The file has a format that this library does not read any more: dump it with the build that wrote it, and load that.
+    /// The file has an old format version that this library no longer reads. Dump it with the build that wrote it, and
+    /// load the dump.
     public static let olderFormat = Kind(rawValue: "olderFormat")
-    /// The model that was given is not the one the store holds.
+    /// The given model differs from the model of the store.
     public static let incompatibleModel = Kind(rawValue: "incompatibleModel")
-    /// The model breaks a rule of models.
+    /// The model violates a rule for models.
     public static let invalidModel = Kind(rawValue: "invalidModel")
-    /// This process has the file open already.
+    /// This process has already opened the file.
     public static let alreadyOpen = Kind(rawValue: "alreadyOpen")
     // Transactions
-    /// Another writer holds the lock, and the timeout ran out.
+    /// Another writer holds the write lock, and the timeout has expired.
     public static let busy = Kind(rawValue: "busy")
-    /// This thread holds the write transaction already; a second one would wait for itself.
+    /// This thread already has a write transaction; a second one would deadlock.
     public static let nestedWrite = Kind(rawValue: "nestedWrite")
-    /// An operation in this transaction failed half way, so it can only be given up.
+    /// An operation in this transaction failed after its first change, and the transaction is abort-only.
     public static let transactionAborted = Kind(rawValue: "transactionAborted")
     /// The store was opened read-only.
     public static let readOnly = Kind(rawValue: "readOnly")
     /// The store was closed.
     public static let closed = Kind(rawValue: "closed")
-    /// This process is a fork of the one that opened the store.
+    /// This process is a fork of the process that opened the store. Open the store again in the child process.
     public static let forked = Kind(rawValue: "forked")
-    /// All reader slots are taken.
+    /// All reader slots are in use.
     public static let readersFull = Kind(rawValue: "readersFull")
-    /// As many snapshots are pinned as the store allows.
+    /// The store already has its maximum number of pinned snapshots.
     public static let tooManySnapshots = Kind(rawValue: "tooManySnapshots")
-    /// A pinned snapshot was kept for longer than the store allows, and was let go.
+    /// The pinned snapshot exceeded its maximum age and was closed.
     public static let snapshotExpired = Kind(rawValue: "snapshotExpired")
-    /// The commit failed, and yet it may have happened: reopen the store and look at its commit counter before the
-    /// write is repeated. What it shows then is safe from a loss of power once a later commit has returned. After an error
-    /// of any other kind, nothing was changed.
+    /// The commit failed, and may or may not have taken effect.
+    ///
+    /// Reopen the store and check its commit counter before you repeat the write. The state that the store then shows
+    /// is durable once a later commit has returned. After an error of any other kind, nothing has changed.
     public static let commitOutcomeUnknown = Kind(rawValue: "commitUnknown")
     // Objects
-    /// There is no such object.
+    /// The object does not exist.
     public static let objectNotFound = Kind(rawValue: "objectNotFound")
-    /// A text is no object's name or URI.
+    /// The text is not the name or URI of an object.
     public static let invalidObjectName = Kind(rawValue: "invalidObjectName")
-    /// The model has no such entity.
+    /// The model does not define the entity.
     public static let unknownEntity = Kind(rawValue: "unknownEntity")
-    /// An abstract entity has no objects of its own.
+    /// The entity is abstract and cannot have objects of its own.
     public static let abstractEntity = Kind(rawValue: "abstractEntity")
-    /// The entity has no such property.
+    /// The entity does not have the property.
     public static let unknownProperty = Kind(rawValue: "unknownProperty")
-    /// A value is not of the attribute's type.
+    /// A value does not have the type of its attribute.
     public static let wrongType = Kind(rawValue: "wrongType")
-    /// A fetch request asks for something that cannot be asked.
+    /// A fetch request contains an expression that the store cannot evaluate.
     public static let invalidPredicate = Kind(rawValue: "invalidPredicate")
-    /// A value does not fit into the attribute's type.
+    /// A value is outside the range of its attribute's type.
     public static let outOfRange = Kind(rawValue: "outOfRange")
-    /// A relationship's target is of another entity than its destination.
+    /// The target of a relationship belongs to another entity than the relationship's destination.
     public static let wrongDestination = Kind(rawValue: "wrongDestination")
-    /// A position lies outside the list.
+    /// An index is outside the list.
     public static let invalidIndex = Kind(rawValue: "invalidIndex")
     /// The object has changed since it was read.
     public static let staleObject = Kind(rawValue: "changedSince")
-    /// A relationship with the delete rule deny still has members.
+    /// The object has members in a relationship with the delete rule deny.
     public static let deleteDenied = Kind(rawValue: "deleteDenied")
-    /// No transformer is registered for a transformable attribute and the type that is asked for.
+    /// No transformer is registered for a transformable attribute and the requested type.
     public static let unknownTransformer = Kind(rawValue: "unknownTransformer")
-    /// A transformer refused a value or its bytes.
+    /// A value transformer failed to encode a value or to decode its bytes.
     public static let transformFailed = Kind(rawValue: "transformFailed")
-    /// A hook failed, or does not come to an end.
+    /// A lifecycle hook threw an error, or hooks keep changing objects without end.
     public static let hookFailed = Kind(rawValue: "hookFailed")
-    /// A store limit is reached (size of a record, number of tables, ids, ``StoreOptions/maximumObjectCount``,
-    /// ``StoreOptions/maximumFileBytes``), or a regular expression takes too many steps.
+    /// A limit was reached, or a regular expression takes too many steps.
+    ///
+    /// Limits apply to the size of records, the number of tables and ids, ``StoreOptions/maximumObjectCount`` and
+    /// ``StoreOptions/maximumFileBytes``.
     public static let limitExceeded = Kind(rawValue: "limitExceeded")
     // History
-    /// The store keeps no history of changes.
+    /// The store does not record a history of changes.
     public static let historyDisabled = Kind(rawValue: "historyOff")
-    /// What comes after a token has been purged.
+    /// The history after a token has been purged.
     public static let historyExpired = Kind(rawValue: "historyExpired")
-    /// A token is of another store, or of a state that this one never was in.
+    /// The token belongs to another store, or to a state that this store never had.
     public static let invalidHistoryToken = Kind(rawValue: "invalidHistoryToken")
     // Snapshots
-    /// There is no such snapshot, or not any more.
+    /// The snapshot does not exist, or was deleted.
     public static let snapshotNotFound = Kind(rawValue: "snapshotNotFound")
-    /// There is a snapshot with that name already.
+    /// A snapshot with the name already exists.
     public static let snapshotExists = Kind(rawValue: "snapshotExists")
-    /// A name is not one that a snapshot, or who holds one, may have.
+    /// The name of a snapshot or of a hold is invalid.
     public static let invalidSnapshotName = Kind(rawValue: "invalidSnapshotName")
-    /// A snapshot cannot be deleted, because somebody holds it.
+    /// The snapshot has a hold and cannot be deleted.
     public static let snapshotHeld = Kind(rawValue: "snapshotHeld")
-    /// Nobody holds the snapshot by that name.
+    /// The snapshot has no hold with the name.
     public static let snapshotNotHeld = Kind(rawValue: "snapshotNotHeld")
     // Backups
-    /// What is at the path is an incremental backup, and no store by itself.
+    /// The file at the path is an incremental backup, which cannot be opened as a store.
     public static let incrementalBackup = Kind(rawValue: "incrementalBackup")
-    /// Backups that are to be restored one after the other do not belong together, or not in this order.
+    /// The backups to restore do not form a chain, or are in the wrong order.
     public static let brokenChain = Kind(rawValue: "brokenChain")
     // Migration
-    /// Nobody can know what becomes of the objects in the new version of the model: a mapping has to say it.
+    /// A migration cannot be inferred for a change of the model; provide a mapping model.
     public static let mappingRequired = Kind(rawValue: "notInferable")
-    /// A value has no equal in the type that its attribute has in the new version of the model.
+    /// A value cannot be converted to the type of its attribute in the new model version.
     public static let notConvertible = Kind(rawValue: "notConvertible")
-    /// Two objects have the same values under a uniqueness constraint that is new.
+    /// Two objects have the same values under a new uniqueness constraint.
     public static let notUnique = Kind(rawValue: "notUnique")
-    /// A mapping model does not fit its two versions, or asks for something that cannot be done here.
+    /// A mapping model does not match its two model versions, or uses an unsupported feature.
     public static let invalidMapping = Kind(rawValue: "invalidMapping")
-    /// An object that a mapping model or a stage's handler has made or changed breaks a rule of the model.
+    /// An object that a mapping model or a stage's handler has created or changed violates a rule of the model.
     public static let invalidObject = Kind(rawValue: "invalidObject")
-    /// A stage names a version that is not known, or does not fit into the way from the store's version to the wanted one.
+    /// A migration stage names an unknown version, or does not lie on the path to the target version.
     public static let invalidStage = Kind(rawValue: "invalidStage")
-    /// A handler of a stage failed; ``StoreError/underlyingError`` is what it threw.
+    /// The handler of a migration stage threw an error, which is in ``StoreError/underlyingError``.
     public static let stageFailed = Kind(rawValue: "stageFailed")
     // File
-    /// A record, list, index entry or blob on disk is damaged.
+    /// A record, list, index entry or blob in the file is corrupted.
     public static let corrupted = Kind(rawValue: "damaged")
-    /// The map has no room left.
+    /// The memory map of the file is full. It grows when no transaction of this process is open; run the write again
+    /// then.
     public static let mapFull = Kind(rawValue: "mapFull")
     /// The disk is full.
     public static let diskFull = Kind(rawValue: "diskFull")
-    /// The operating system refused.
+    /// A call of the operating system failed.
     public static let io = Kind(rawValue: "io")
-    /// A backup, a restoration, a file snapshot, an export or a migration was cancelled; nothing is left of it.
+    /// A backup, restore, reflink copy, export or migration was cancelled and left nothing behind.
     public static let cancelled = Kind(rawValue: "cancelled")
   }
 
-  /// What happened.
+  /// The kind of the error.
   public let kind: Kind
-  /// The entity concerned.
+  /// The affected entity.
   public let entity: String?
-  /// The property concerned.
+  /// The affected property.
   public let property: String?
-  /// The object concerned, as `Item/3`.
+  /// The affected object, such as `Item/3`.
   public let object: String?
-  /// What failed and what to do.
+  /// The failure and the remedy.
   public let message: String
-  /// What code of the app's own threw that was running when it failed, or all that a check found; nil where the message tells
-  /// everything. Two errors that differ in nothing else are equal.
+  /// The error that code of the app threw, or the full report of a check; nil in all other cases.
+  ///
+  /// Comparing two errors ignores this property.
   public let underlyingError: (any Error)?
 
-  /// The kind's name.
+  /// The stable text of the kind.
   public var kindName: String { kind.rawValue }
 
   package init(
@@ -170,13 +180,13 @@ public struct StoreError: KVCloneError, Hashable {
     self.underlyingError = underlyingError
   }
 
-  /// Whether they tell the same, whatever the app's own error is: that one need not be comparable.
+  /// Returns whether two errors are equal, except for ``underlyingError``, which need not be comparable.
   public static func == (left: StoreError, right: StoreError) -> Bool {
     left.kind == right.kind && left.entity == right.entity && left.property == right.property
       && left.object == right.object && left.message == right.message
   }
 
-  /// Hashes what is compared.
+  /// Hashes the compared properties.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(kind)
     hasher.combine(entity)

@@ -1,7 +1,7 @@
 import Foundation
 import KVCloneLMDB
 
-/// The operating system's error behind an error of Foundation, in words: what it is and what to do.
+/// The operating system's error behind a Foundation error, with a remedy.
 package struct SystemError {
   /// The `errno` value.
   package let code: Int32
@@ -19,15 +19,15 @@ package struct SystemError {
   /// - Parameter code: an `errno` value.
   package init(code: Int32) { self.code = code }
 
-  /// The system's own words.
+  /// The reason in the words of the operating system.
   package var reason: String { NamedFile.Refusal.system(errno: code).reason }
 
-  /// The remedy, a clause without its full stop.
+  /// The remedy, as a clause without a full stop.
   package var advice: String { SystemErrorAdvice.clause(code) }
 
-  /// The same as an error that names what failed.
+  /// Returns a store error for the system error.
   ///
-  /// - Parameter subject: what could not be read or written, and how: "FILE cannot be written".
+  /// - Parameter subject: the failed operation with its file, such as "FILE cannot be written".
   package func storeError(_ subject: String) -> StoreError {
     StoreError(LMDBError.isDiskFull(code) ? .diskFull : .io, "\(subject) (\(reason)); \(advice)")
   }

@@ -1,19 +1,19 @@
-/// What a commit refuses: every broken rule of the model that the transaction's objects show, not just the first.
+/// The error of a commit that violates rules of the model. It lists every violation, not only the first.
 public struct ValidationError: KVCloneError, Hashable {
-  /// The broken rules, by object.
+  /// The violations, grouped by object; at most 1,000.
   public let issues: [ValidationIssue]
 
-  /// The first issue's kind.
+  /// The stable text of the first issue's kind.
   public var kindName: String { issues.first?.kind.rawValue ?? "validationFailed" }
-  /// The first issue's entity.
+  /// The entity of the first issue.
   public var entity: String? { issues.first?.entity }
-  /// The first issue's property.
+  /// The property of the first issue.
   public var property: String? { issues.first?.property }
-  /// The first issue's object.
+  /// The object of the first issue.
   public var object: String? { issues.first?.object }
-  /// The first issue, and how many more there are.
+  /// The message of the first issue, and the number of further issues.
   public var message: String {
-    guard let first = issues.first else { return "the transaction breaks a rule of the model; nothing was saved" }
+    guard let first = issues.first else { return "the transaction violates a rule of the model; nothing was saved" }
     let rest = issues.count > 1 ? " (and \(issues.count - 1) more)" : ""
     return first.message + rest + "; nothing was saved"
   }
@@ -23,14 +23,16 @@ public struct ValidationError: KVCloneError, Hashable {
   }
 }
 
-/// One rule of the model that one object breaks.
+/// The violation of one model rule by one object.
 public struct ValidationIssue: Sendable, Hashable {
-  /// The kinds of rule.
+  /// The kinds of violations.
+  ///
+  /// Later versions may add kinds. A `switch` over kinds therefore needs a `default` case.
   public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the kind, as in JSON.
     public let rawValue: String
 
-    /// Creates a kind from its text. Later versions may add kinds, so a `switch` needs a `default`.
+    /// Creates a kind from its stable text.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// The stable text of the kind.
@@ -42,9 +44,9 @@ public struct ValidationIssue: Sendable, Hashable {
     public static let valueTooSmall = Kind(rawValue: "valueTooSmall")
     /// A number or date is above the attribute's maximum.
     public static let valueTooLarge = Kind(rawValue: "valueTooLarge")
-    /// A string has fewer characters than the minimum.
+    /// A string is shorter than the minimum, in UTF-16 code units.
     public static let stringTooShort = Kind(rawValue: "stringTooShort")
-    /// A string has more characters than the maximum.
+    /// A string is longer than the maximum, in UTF-16 code units.
     public static let stringTooLong = Kind(rawValue: "stringTooLong")
     /// A string does not match the attribute's regular expression.
     public static let patternMismatch = Kind(rawValue: "patternMismatch")
@@ -56,20 +58,20 @@ public struct ValidationIssue: Sendable, Hashable {
     public static let tooManyMembers = Kind(rawValue: "tooManyMembers")
     /// Another object has the same values under a uniqueness constraint.
     public static let uniquenessConflict = Kind(rawValue: "uniquenessConflict")
-    /// A validation hook of the app refuses the object.
+    /// A validation hook of the app rejected the object.
     public static let rejectedByHook = Kind(rawValue: "refusedByHook")
   }
 
-  /// Which rule.
+  /// The kind of the violated rule.
   public let kind: Kind
-  /// The object's concrete entity.
+  /// The concrete entity of the object.
   public let entity: String
-  /// The property, or the constraint's properties with commas between; empty where a hook names none.
+  /// The property, or the properties of the constraint separated by commas; empty if a hook names none.
   public let property: String
-  /// The object, as `Item/3`.
+  /// The object, such as `Item/3`.
   public let object: String
-  /// What is wrong and what would be right.
+  /// The violation and the valid values.
   public let message: String
-  /// The object that has the same values under the constraint, as `Item/2`; nil for other rules.
+  /// The object with the same values under the constraint, such as `Item/2`; nil for other rules.
   public let other: String?
 }
