@@ -41,7 +41,7 @@ struct TextPatternsTests {
     }
     let kinds = error?.issues.map(\.kind)
     #expect(kinds == [.patternMismatch])
-    #expect(error?.message.contains("without repeating what repeats") == true, "\(String(describing: error))")
+    #expect(error?.message.contains("avoid nested repetitions") == true, "\(String(describing: error))")
     let count = try test.store.objects("Note").count
     #expect(count == 0)
   }

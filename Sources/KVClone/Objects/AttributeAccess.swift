@@ -141,7 +141,8 @@ extension CompiledEntity {
     case .composite(let elements): given = elements
     default:
       throw StoreError(
-        .wrongType, "\(name).\(path) is a composite attribute; give its elements by name", entity: name, property: path)
+        .wrongType, "\(name).\(path) is a composite attribute; pass a composite value with its elements by name",
+        entity: name, property: path)
     }
     for key in given.keys.sorted() where !composite.elements.contains(where: { $0.name == key }) {
       throw unknownAttribute(path + "." + key)
@@ -171,16 +172,18 @@ extension CompiledEntity {
     let type = attribute.description.type
     if case .integer = value, type.isInteger {
       throw StoreError(
-        .outOfRange, "the value does not fit into \(name).\(attribute.path), which is \(type.rawValue)", entity: name,
-        property: attribute.path)
+        .outOfRange,
+        "the value is out of the range of \(name).\(attribute.path), which is \(type.rawValue); use a smaller number, or "
+          + "a wider type in the model", entity: name, property: attribute.path)
     }
     throw StoreError(
-      .wrongType, "\(name).\(attribute.path) is \(type.rawValue); give a value of that type", entity: name,
+      .wrongType, "\(name).\(attribute.path) is \(type.rawValue); pass a value of that type", entity: name,
       property: attribute.path)
   }
 
   /// The error for a name that is no attribute.
   func unknownAttribute(_ name: String) -> StoreError {
-    StoreError(.unknownProperty, "\(self.name) has no attribute \(name)", entity: self.name, property: name)
+    StoreError(
+      .unknownProperty, "\(self.name) has no attribute \(name); check the spelling", entity: self.name, property: name)
   }
 }

@@ -3,22 +3,22 @@ import KVCloneModel
 import KVCloneRecords
 import Synchronization
 
-/// An attribute that is looked up once, to be read of any number of objects: see ``ObjectView``.
+/// A resolved attribute for fast reads from any number of objects, see ``ObjectView``.
 ///
-/// A key may be kept as long as one likes, and be used by many threads. It stands for the attribute's name: in a store that
-/// was opened again, or another one, that name is looked up, which takes longer.
+/// A key can be kept and used from any thread. In another store, or after reopening the store, the key still works, but
+/// its attribute is looked up by name, which is slower.
 public struct AttributeKey<Value: AttributeConvertible>: Sendable {
   let place: AttributePlace
 }
 
 extension ObjectStore {
-  /// Looks up an attribute, or an element of a composite one, `place.latitude`.
+  /// Resolves an attribute, or an element of a composite attribute such as `place.latitude`.
   ///
   /// ```swift
   /// let title = try store.attribute("Note", "title", as: String.self)
   /// ```
   ///
-  /// - Throws: `unknownEntity`, `unknownProperty`; `wrongType` where the type is one that the attribute never has.
+  /// - Throws: `unknownEntity`, `unknownProperty`; `wrongType` if the attribute never has values of the type.
   public func attribute<Value>(_ entity: String, _ name: String, as type: Value.Type = Value.self) throws(StoreError)
     -> AttributeKey<Value>
   {
@@ -27,18 +27,18 @@ extension ObjectStore {
     return AttributeKey(place: place)
   }
 
-  /// Looks up an attribute by a key path of generated source, `\Note.Fields.title`.
+  /// Resolves an attribute by a key path of generated source, such as `\Note.Fields.title`.
   ///
-  /// - Throws: `unknownProperty` for a key path that is no attribute, or of an entity that the store does not have.
+  /// - Throws: `unknownProperty` if the key path is not an attribute, or the store does not have its entity.
   public func attribute<Fields: EntityFields, Value>(_ path: KeyPath<Fields, Value>) throws(StoreError)
     -> AttributeKey<Value>
   {
     try attribute(path as AnyKeyPath, of: Fields.self)
   }
 
-  /// Looks up an optional attribute by a key path of generated source.
+  /// Resolves an optional attribute by a key path of generated source.
   ///
-  /// - Throws: `unknownProperty` for a key path that is no attribute, or of an entity that the store does not have.
+  /// - Throws: `unknownProperty` if the key path is not an attribute, or the store does not have its entity.
   public func attribute<Fields: EntityFields, Value>(_ path: KeyPath<Fields, Value?>) throws(StoreError)
     -> AttributeKey<Value>
   {
@@ -50,7 +50,7 @@ extension ObjectStore {
   {
     let entity = Fields.Object.entity.name
     guard let name = Fields.name(of: path) else {
-      throw StoreError(.unknownProperty, "the key path is no attribute of \(entity)", entity: entity)
+      throw StoreError(.unknownProperty, "the key path is not an attribute of \(entity)", entity: entity)
     }
     return try attribute(entity, name)
   }
@@ -92,7 +92,7 @@ struct AttributePlace: @unchecked Sendable {
     guard stored != .undefined, let read = Self.typesRead(by: type), !read.contains(stored) else { return }
     throw StoreError(
       .wrongType,
-      "\(entity.name).\(path) is \(stored.rawValue), which is never read as \(type); name the type that it has",
+      "\(entity.name).\(path) is \(stored.rawValue), which cannot be read as \(type); use the attribute's type",
       entity: entity.name, property: path)
   }
 

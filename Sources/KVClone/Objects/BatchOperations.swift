@@ -1,19 +1,23 @@
 public import KVCloneModel
 
-/// What a batch operation answers, as Core Data's `NSBatchInsertRequestResultType` and its kin say.
+/// The result that a batch operation returns, like Core Data's `NSBatchInsertRequestResultType`.
 public enum BatchResultType: Sendable, Hashable {
-  /// How many objects it was.
+  /// The number of objects.
   case count
-  /// Their ids too, 8 bytes each.
+  /// The number of objects and their ids, with 8 bytes of memory each.
   case objectIDs
 }
 
-/// What a batch operation did.
+/// The result of a batch operation.
 public struct BatchResult: Sendable, Hashable {
-  /// How many objects were given, fit the request and were updated, or were deleted, cascades included.
+  /// The number of inserted, updated or deleted objects, including those that cascade rules deleted.
   public internal(set) var count = 0
-  /// The objects inserted, or merged into, in the order given, or that fit the request, ascending; empty unless asked for. All
-  /// of them are there when the batch ends; what the transaction does after it, and its commit, may still remove them.
+  /// The ids of the objects; empty unless requested with ``BatchResultType/objectIDs``.
+  ///
+  /// After an insert, these are the inserted objects and those that they were merged into, in the order of the input.
+  /// After an update or delete, these are the objects that matched the request, in ascending order. After an insert or
+  /// update, all of them exist when the batch ends. Later changes in the transaction, and its commit, may still delete
+  /// them.
   public internal(set) var objectIDs: [ObjectID] = []
 }
 
@@ -22,13 +26,20 @@ public struct BatchResult: Sendable, Hashable {
 /// Unlike in Core Data, batches keep every rule that single changes keep: delete rules, validation, derived attributes,
 /// hooks. They are part of the transaction, so that all of it happens, or nothing.
 extension WriteTransaction {
-  /// Inserts an object for each element: its attributes, the others having their defaults.
+  /// Inserts an object for each element of a sequence, with one object in memory at a time.
   ///
-  /// With a ``mergePolicy`` other than `error`, conflicts over uniqueness constraints are settled object by object: with
-  /// `mergeByPropertyObjectTrump`, objects that are there already are updated. Where ids are asked for, `willSave` hooks, which
-  /// may make such conflicts, are asked at the end, and all conflicts of the transaction settled, as its commit does again.
+  /// Attributes that an element does not set get their defaults. Unlike in Core Data, batches apply delete rules,
+  /// validation, derived attributes and hooks, and are part of the transaction.
   ///
-  /// - Throws: as ``insert(_:_:relationships:)``, and `hookFailed`.
+  /// With a ``mergePolicy`` other than `error`, conflicts over uniqueness constraints are resolved object by object.
+  /// With `mergeByPropertyObjectTrump`, objects that already exist are updated. If ids are requested, `willSave` hooks
+  /// run at the end of the batch, and all conflicts of the transaction are resolved then. The commit does both again.
+  ///
+  /// - Parameters:
+  ///   - entity: the name of a concrete entity.
+  ///   - objects: the attribute values of each object.
+  ///   - resultType: whether the result contains ids. The default is ``BatchResultType/count``.
+  /// - Throws: the errors of ``insert(_:_:relationships:)-(_,[String:AttributeValue?],_)``, and `hookFailed`.
   @discardableResult
   public mutating func batchInsert(
     _ entity: String, _ objects: some Sequence<[String: AttributeValue?]>, resultType: BatchResultType = .count
@@ -59,8 +70,9 @@ extension WriteTransaction {
     return result
   }
 
-  /// Sets the same attributes of every object that fits a request, its limit and offset included. What fits is found
-  /// before anything changes.
+  /// Sets the same attributes of every object that matches a request, including its limit and offset.
+  ///
+  /// The matching objects are determined before the first change.
   ///
   /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `outOfRange`, `invalidPredicate`.
   @discardableResult
@@ -77,10 +89,13 @@ extension WriteTransaction {
     }
   }
 
-  /// Deletes every object that fits a request, its limit and offset included, and what cascades from them, by the delete
-  /// rules of the model: members of a relationship with the rule deny stand in the way unless they go too.
+  /// Deletes every object that matches a request, including its limit and offset, and applies the delete rules of the
+  /// model.
   ///
-  /// - Throws: `deleteDenied` with nothing deleted; `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate`.
+  /// Members of a relationship with the rule deny block the delete unless the same call deletes them too.
+  ///
+  /// - Throws: `deleteDenied`, with nothing deleted; `unknownEntity`, `unknownProperty`, `wrongType`,
+  ///   `invalidPredicate`.
   @discardableResult
   public mutating func batchDelete(_ request: FetchRequest, resultType: BatchResultType = .count) throws(StoreError)
     -> BatchResult
@@ -123,7 +138,8 @@ extension CompiledEntity {
   ) throws(StoreError) {
     for (attribute, _) in assignments where attribute.description.isDerived {
       throw StoreError(
-        .wrongType, "\(name).\(attribute.path) is derived, and computed by the store alone", entity: name,
+        .wrongType, "\(name).\(attribute.path) is a derived attribute, which only the store computes; do not set it",
+        entity: name,
         property: attribute.path, object: object)
     }
   }

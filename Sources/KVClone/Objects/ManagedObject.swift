@@ -1,12 +1,12 @@
 public import KVCloneModel
 import KVCloneRecords
 
-/// An object as a transaction read it: a value that may leave the transaction, be kept, changed and saved later.
+/// A copy of an object as a transaction read it. It may leave the transaction, and can be changed and saved later.
 ///
-/// Reading an attribute needs no open transaction; following a to-many relationship does. Setting an attribute changes
-/// this value only; ``WriteTransaction/save(_:ifUnchanged:)->_`` writes what was set.
+/// Reading an attribute does not need an open transaction; following a to-many relationship does. Setting an attribute
+/// changes only this value. ``WriteTransaction/save(_:ifUnchanged:)->_`` writes the changes.
 public struct ManagedObject: Sendable {
-  /// The object's id.
+  /// The id of the object.
   public let id: ObjectID
   let entity: CompiledEntity
   let schema: Schema
@@ -32,9 +32,9 @@ public struct ManagedObject: Sendable {
     set { extras.change { $0.links = newValue } }
   }
 
-  /// The concrete entity's name.
+  /// The name of the concrete entity.
   public var entityName: String { entity.name }
-  /// `Note/12`: the concrete entity and the serial.
+  /// The name of the object: its concrete entity and its serial, such as `Note/12`.
   public var name: String { "\(entity.name)/\(id.serial)" }
   /// Whether the object is of an entity, or of one below it.
   func isKind(of other: String) -> Bool { entity.name == other || model.entity(entity.name, isKindOf: other) }
@@ -46,14 +46,15 @@ public struct ManagedObject: Sendable {
     copy.extras = extras.values.transients.isEmpty ? .none : .some(.init(transients: extras.values.transients))
     return copy
   }
-  /// The commit that last changed the object.
+  /// The number of the commit that last changed the object.
   public var commit: UInt64 { record.view.commit }
-  /// Whether attributes were set since it was read.
+  /// Whether attributes were set after the object was read.
   public var hasChanges: Bool { !pending.isEmpty }
 
-  /// An attribute's value; nil also for names that the entity does not have (``value(_:)`` tells them apart).
+  /// The value of an attribute.
   ///
-  /// A large binary value is a reference, `AttributeValue.blob`: read its bytes in a transaction.
+  /// The value is nil for unknown names; ``value(_:)`` throws for those. For a blob, the value is the reference
+  /// `AttributeValue.blob`; read its bytes in a transaction.
   public subscript(attribute: String) -> AttributeValue? {
     get { (try? value(attribute)) ?? nil }
     set {
@@ -68,9 +69,9 @@ public struct ManagedObject: Sendable {
     }
   }
 
-  /// An attribute's value.
+  /// Returns the value of an attribute.
   ///
-  /// - Throws: `unknownProperty`; `damaged` when the stored text is not UTF-8.
+  /// - Throws: `unknownProperty`; `corrupted` if stored text is not valid UTF-8.
   public func value(_ attribute: String) throws(StoreError) -> AttributeValue? {
     if case .some(let values) = extras {
       if let set = values.pending[attribute] { return set }
@@ -97,14 +98,14 @@ public struct ManagedObject: Sendable {
     return values.isEmpty ? nil : .composite(values)
   }
 
-  /// The target of a to-one relationship when the object was read; nil for an empty or unknown one.
+  /// Returns the target of a to-one relationship at the time of the read; nil if it is empty or the name is unknown.
   public func toOne(_ relationship: String) -> ObjectID? {
     if case .some(let values) = extras, let target = values.links.targets[relationship] { return target }
     let view = record.view
     return entity.toOne(relationship, view)
   }
 
-  /// How many members a relationship had when the object was read; 0 for an unknown one.
+  /// Returns the number of members of a relationship at the time of the read; 0 for an unknown name.
   public func count(_ relationship: String) -> Int {
     let view = record.view
     return entity.count(relationship, view)

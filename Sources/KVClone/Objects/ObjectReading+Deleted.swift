@@ -2,7 +2,7 @@ package import KVCloneModel
 
 /// Objects that may be gone, as what a repeated operation tells of (R31).
 extension ObjectReading where Self: ~Copyable {
-  /// The object's name; of one that is gone, with its root entity's name, as nobody knows its own any more.
+  /// Returns the name of an object. A deleted object is named after its root entity.
   package borrowing func nameOfAny(_ id: ObjectID) throws(StoreError) -> String {
     try _withSession { (session) throws(StoreError) in
       try session.exists(id) ? try session.name(of: id) : session.schema.rootName(of: id)

@@ -1,18 +1,19 @@
 public import KVCloneModel
 
 extension ObjectReading where Self: ~Copyable {
-  /// Looks at an object without copying it.
+  /// Calls `body` with a view of an object, without copying the object.
   ///
-  /// - Returns: what `body` does.
-  /// - Throws: `objectNotFound`, `damaged`, and what `body` throws.
+  /// - Returns: the result of `body`.
+  /// - Throws: `objectNotFound`, `corrupted`, and the error of `body`.
   public borrowing func withObject<Result>(_ id: ObjectID, _ body: (ObjectView) throws -> Result) throws -> Result {
     try _withSession { session in try session.withObject(id, body) }
   }
 
-  /// Looks at the objects that a request asks for, one by one in its order, without copying them, until `body` answers
-  /// false.
+  /// Calls `body` with a view of each object of an entity in ascending order of serials, until `body` returns false.
   ///
-  /// - Throws: see ``fetch(_:)``, and what `body` throws.
+  /// Objects are not copied.
+  ///
+  /// - Throws: `unknownEntity`, `corrupted`, and the error of `body`.
   public borrowing func forEachView(matching request: FetchRequest, _ body: (ObjectView) throws -> Bool) throws {
     try _withSession { session in try session.forEachView(try session.resolve(request), body) }
   }
@@ -38,11 +39,12 @@ extension ObjectReading where Self: ~Copyable {
 }
 
 extension ReadTransaction {
-  /// Looks at an object without copying it. The same as for every kind of transaction, but the compiler knows here which one
-  /// it is: this is what reads single objects most.
+  /// Calls `body` with a view of an object, without copying the object.
   ///
-  /// - Returns: what `body` does.
-  /// - Throws: `objectNotFound`, `damaged`, and what `body` throws.
+  /// This overload for read transactions is faster than the generic one.
+  ///
+  /// - Returns: the result of `body`.
+  /// - Throws: `objectNotFound`, `corrupted`, and the error of `body`.
   public borrowing func withObject<Result>(_ id: ObjectID, _ body: (ObjectView) throws -> Result) throws -> Result {
     try _withSession { session in try session.withObject(id, body) }
   }

@@ -2,10 +2,11 @@ public import Foundation
 public import KVCloneModel
 import KVCloneRecords
 
-/// An object where it is stored, for the length of a closure: nothing is copied, and only what is asked for is read.
+/// A view of an object in the store's memory map, valid within a closure. Nothing is copied, and only requested values
+/// are read.
 ///
-/// It is what to use where many objects are looked at and few of their values kept; a ``ManagedObject`` is a copy of all of
-/// an object, which may be kept, changed and saved.
+/// Use views to read few values of many objects. A ``ManagedObject`` is a full copy of an object, which can be kept,
+/// changed and saved.
 ///
 /// ```swift
 /// let price = try store.attribute("Item", "price", as: Double.self)
@@ -17,9 +18,9 @@ import KVCloneRecords
 /// }
 /// ```
 ///
-/// Its record was verified as a whole before, as for every other way to read.
+/// The checksum of the whole record is verified before the view is created, as for every other read.
 public struct ObjectView: ~Escapable {
-  /// The object's id.
+  /// The id of the object.
   public let id: ObjectID
   let record: RecordView
   /// The schema, which lives as long as the transaction: its references are not counted for every object.
@@ -50,26 +51,26 @@ public struct ObjectView: ~Escapable {
 
   private var entity: CompiledEntity {
     guard let entity = schema.entity(code: record.layout.entityCode) else {
-      preconditionFailure("a view is made of objects whose entity is known")
+      preconditionFailure("the entity of a viewed object must be known")
     }
     return entity
   }
 
-  /// The concrete entity's name.
+  /// The name of the concrete entity.
   public var entityName: String { entity.name }
-  /// `Note/12`: the concrete entity and the serial.
+  /// The name of the object: its concrete entity and its serial, such as `Note/12`.
   public var name: String { "\(entity.name)/\(id.serial)" }
-  /// The commit that last changed the object.
+  /// The number of the commit that last changed the object.
   public var commit: UInt64 { record.commit }
 
-  /// A copy of all of it, which may leave the transaction.
+  /// Returns a copy of the object, which may leave the transaction.
   public func managedObject() -> ManagedObject {
     ManagedObject(record, id: id, entity: entity, schema: schema, transients: transients ?? [:])
   }
 
-  /// An attribute's value by its name, as ``ManagedObject/value(_:)`` gives it.
+  /// Returns the value of an attribute by its name, like ``ManagedObject/value(_:)``.
   ///
-  /// - Throws: `unknownProperty`; `damaged`.
+  /// - Throws: `unknownProperty`, `corrupted`.
   public func value(_ attribute: String) throws(StoreError) -> AttributeValue? {
     let entity = entity
     if let transients {
@@ -79,10 +80,10 @@ public struct ObjectView: ~Escapable {
     return try entity.value(named: attribute, in: record, id: id, schema: schema)
   }
 
-  /// The target of a to-one relationship; nil for an empty or unknown one.
+  /// Returns the target of a to-one relationship; nil if it is empty or the name is unknown.
   public func toOne(_ relationship: String) -> ObjectID? { entity.toOne(relationship, record) }
 
-  /// How many members a relationship has; 0 for an unknown one.
+  /// Returns the number of members of a relationship; 0 for an unknown name.
   public func count(_ relationship: String) -> Int { entity.count(relationship, record) }
 
   // MARK: By key
@@ -118,10 +119,10 @@ public struct ObjectView: ~Escapable {
     StoreError.notConvertible(place.path, type, entity: entityName, object: name)
   }
 
-  /// An attribute's value.
+  /// Returns the value of an attribute.
   ///
-  /// - Throws: `unknownProperty` where the object is of an entity without the attribute; `wrongType` for a value that the type
-  ///   cannot have; `damaged` for a text that is not UTF-8.
+  /// - Throws: `unknownProperty` if the object's entity does not have the attribute; `wrongType` if the type cannot
+  ///   represent the value; `corrupted` if text is not valid UTF-8.
   public func value<Value>(_ key: AttributeKey<Value>) throws(StoreError) -> Value? { try found(key.place) }
 
   /// A whole number of any size that fits.
@@ -139,51 +140,69 @@ public struct ObjectView: ~Escapable {
     return value
   }
 
-  /// An integer attribute's value.
+  /// Returns the value of an integer attribute.
+  ///
+  /// - Throws: `unknownProperty`; `wrongType` if the value does not fit the type; `corrupted`.
   public func value(_ key: AttributeKey<Int>) throws(StoreError) -> Int? { try integer(key.place) }
 
-  /// An integer attribute's value.
+  /// Returns the value of an integer attribute.
+  ///
+  /// - Throws: `unknownProperty`; `wrongType` if the value does not fit the type; `corrupted`.
   public func value(_ key: AttributeKey<Int64>) throws(StoreError) -> Int64? { try integer(key.place) }
 
-  /// An integer attribute's value.
+  /// Returns the value of an integer attribute.
+  ///
+  /// - Throws: `unknownProperty`; `wrongType` if the value does not fit the type; `corrupted`.
   public func value(_ key: AttributeKey<Int32>) throws(StoreError) -> Int32? { try integer(key.place) }
 
-  /// An integer attribute's value.
+  /// Returns the value of an integer attribute.
+  ///
+  /// - Throws: `unknownProperty`; `wrongType` if the value does not fit the type; `corrupted`.
   public func value(_ key: AttributeKey<Int16>) throws(StoreError) -> Int16? { try integer(key.place) }
 
-  /// A boolean attribute's value.
+  /// Returns the value of a boolean attribute.
+  ///
+  /// - Throws: `unknownProperty`, `wrongType`, `corrupted`.
   public func value(_ key: AttributeKey<Bool>) throws(StoreError) -> Bool? {
     guard let field = field(key.place), field.kind == .boolean else { return try found(key.place) }
     return record.isNull(field) ? nil : record.integer(field) != 0
   }
 
-  /// A double attribute's value.
+  /// Returns the value of a double attribute.
+  ///
+  /// - Throws: `unknownProperty`, `wrongType`, `corrupted`.
   public func value(_ key: AttributeKey<Double>) throws(StoreError) -> Double? {
     guard let field = field(key.place), field.kind == .double else { return try found(key.place) }
     return record.isNull(field) ? nil : record.double(field)
   }
 
-  /// A date attribute's value.
+  /// Returns the value of a date attribute.
+  ///
+  /// - Throws: `unknownProperty`, `wrongType`, `corrupted`.
   public func value(_ key: AttributeKey<Date>) throws(StoreError) -> Date? {
     guard let field = field(key.place), field.kind == .date else { return try found(key.place) }
     return record.isNull(field) ? nil : Date(timeIntervalSinceReferenceDate: record.double(field))
   }
 
-  /// A text attribute's value.
+  /// Returns the value of a string attribute.
   ///
-  /// - Throws: `damaged` where it is not UTF-8.
+  /// - Throws: `unknownProperty`, `wrongType`; `corrupted` if the text is not valid UTF-8.
   public func value(_ key: AttributeKey<String>) throws(StoreError) -> String? {
     guard let field = field(key.place), field.kind == .string else { return try found(key.place) }
     if record.isNull(field) { return nil }
-    do throws(RecordError) { return try record.string(field) } catch { throw schema.corrupted(id, error, record.layout) }
+    do throws(RecordError) { return try record.string(field) } catch {
+      throw schema.corrupted(id, error, record.layout)
+    }
   }
 
-  /// Calls `body` with a text's bytes where they are stored, in UTF-8, which is not checked again: it was when the text was
-  /// written, and the record's checksum is right. Not for a default of an attribute that was added since the object was written,
-  /// nor for a transient attribute, which have no such place: their bytes are made.
+  /// Calls `body` with the UTF-8 bytes of a string attribute in the memory map.
   ///
-  /// - Returns: what `body` does; nil where the attribute is nil.
-  /// - Throws: see `value`, and what `body` throws.
+  /// The bytes are not validated again: they were valid when written, and the checksum of the record is verified. The
+  /// bytes are a temporary copy for transient attributes, and for defaults of attributes that were added after the
+  /// object was written.
+  ///
+  /// - Returns: the result of `body`, or nil if the attribute is nil.
+  /// - Throws: `unknownProperty`, `wrongType`, `corrupted`, and the error of `body`.
   public func withUTF8<Result>(_ key: AttributeKey<String>, _ body: (borrowing RawSpan) throws -> Result) throws
     -> Result?
   {
@@ -199,7 +218,8 @@ extension StoreError {
   /// The error for a value that a Swift type does not have.
   static func notConvertible(_ attribute: String, _ type: Any.Type, entity: String, object: String) -> StoreError {
     StoreError(
-      .wrongType, "\(object).\(attribute) holds a value that \(type) cannot have; set it to one that it can",
+      .wrongType,
+      "\(object).\(attribute) has a value that \(type) cannot represent; change the value, or use another type",
       entity: entity,
       property: attribute, object: object)
   }

@@ -67,7 +67,7 @@ extension Session {
       return moved
     }
     if try !exists(id) { throw schema.notFound(id, entity) }
-    throw StoreError(.objectNotFound, "there is no object \(text); it was deleted, or never was", object: text)
+    throw StoreError(.objectNotFound, "there is no object \(text); it was deleted, or never existed", object: text)
   }
 
   /// The object that had the name in an earlier version of the model, the latest one first.
@@ -231,7 +231,7 @@ extension Schema {
       rest = text.dropFirst(prefix.count)
       guard let slash = rest.firstIndex(of: "/"), rest[..<slash].lowercased() == storeUUID.uuidString.lowercased()
       else {
-        throw StoreError(.objectNotFound, "\(text) is an object of another store", object: text)
+        throw StoreError(.objectNotFound, "\(text) belongs to another store; open that store", object: text)
       }
       rest = rest[rest.index(after: slash)...]
       serialPrefix = "p"
@@ -255,7 +255,8 @@ extension Schema {
   }
 
   private func invalidName(_ text: String) -> StoreError {
-    StoreError(.invalidObjectName, "\(text) is no object's name; write Entity/serial, as in Note/12", object: text)
+    StoreError(
+      .invalidObjectName, "\(text) is not the name of an object; write Entity/serial, such as Note/12", object: text)
   }
 
   /// The layout of records whose headers say this (`RecordView.layoutAndEntity`); nil for those of entities that are not

@@ -54,7 +54,8 @@ extension Session {
     }
     for (name, composite) in entity.composites where !composite.isOptional {
       if try entity.value(named: name, in: view, id: id, schema: schema) == nil {
-        issues.append(entity.issue(.requiredValueMissing, name, id, "is required, and every element is nil"))
+        issues.append(
+          entity.issue(.requiredValueMissing, name, id, "is required, and all its elements are nil; set an element"))
       }
     }
     for relationship in entity.relationships where relationship.isValidated {
@@ -67,7 +68,7 @@ extension Session {
     for constraint in entity.constraints {
       if let other = try conflict(constraint, entity, view, id) {
         let other = try name(of: other)
-        let text = "must be unique, and \(other) has the same values"
+        let text = "must be unique, and \(other) has the same values; change one of them"
         issues.append(entity.issue(.uniquenessConflict, constraint.name, id, text, other: other))
       }
     }
@@ -91,16 +92,16 @@ extension CompiledRelationship {
   func brokenRule(_ count: Int) -> (ValidationIssue.Kind, String)? {
     if !isToMany {
       guard count == 0, !description.isOptional else { return nil }
-      return (.requiredRelationshipMissing, "is required, and empty; link an object")
+      return (.requiredRelationshipMissing, "is required and empty; link an object")
     }
     if count == 0, description.isOptional { return nil }
     if count < description.minCount {
       return count == 0
-        ? (.requiredRelationshipMissing, "is required, and empty; link at least \(description.minCount)")
-        : (.tooFewMembers, "has \(count) members, fewer than its minimum of \(description.minCount)")
+        ? (.requiredRelationshipMissing, "is required and empty; link at least \(description.minCount)")
+        : (.tooFewMembers, "has \(count) members, and its minimum is \(description.minCount)")
     }
     if description.maxCount > 0, count > description.maxCount {
-      return (.tooManyMembers, "has \(count) members, more than its maximum of \(description.maxCount)")
+      return (.tooManyMembers, "has \(count) members, and its maximum is \(description.maxCount)")
     }
     return nil
   }
@@ -110,15 +111,15 @@ extension CompiledAttribute {
   /// The rule that a value breaks. An element of a composite attribute is asked only where the composite is there.
   func brokenRule(_ value: AttributeValue?, _ patterns: inout TextPatterns) -> (ValidationIssue.Kind, String)? {
     guard let value else {
-      return description.isOptional ? nil : (.requiredValueMissing, "is required, and nil; set a value")
+      return description.isOptional ? nil : (.requiredValueMissing, "is required and nil; set a value")
     }
     if case .string(let text) = value { return brokenTextRule(text, &patterns) }
     if case .uri(let text) = value { return brokenTextRule(text, &patterns) }
     if let least = description.minValue, value.isLess(than: least) {
-      return (.valueTooSmall, "is below the minimum that the model sets")
+      return (.valueTooSmall, "is below the minimum in the model")
     }
     if let most = description.maxValue, most.isLess(than: value) {
-      return (.valueTooLarge, "is above the maximum that the model sets")
+      return (.valueTooLarge, "is above the maximum in the model")
     }
     return nil
   }
@@ -137,14 +138,14 @@ extension CompiledAttribute {
     case .unreadable:
       return (
         .patternMismatch,
-        "cannot be held against the model's regular expression, which ICU cannot read; correct the expression in the model"
+        "cannot be matched against the regular expression in the model, which ICU cannot parse; correct the expression"
       )
-    case .mismatch: return (.patternMismatch, "does not match the model's regular expression")
+    case .mismatch: return (.patternMismatch, "does not match the regular expression in the model")
     case .unknown:
       return (
         .patternMismatch,
-        "cannot be held against the model's regular expression: that takes \(TextPatterns.tooMuch); write the expression "
-          + "without repeating what repeats"
+        "cannot be matched against the regular expression in the model: that takes \(TextPatterns.tooMuch); avoid nested "
+          + "repetitions in the expression"
       )
     }
   }

@@ -142,7 +142,9 @@ extension Session {
     }
     guard count <= ObjectID.maximumSerial, next <= ObjectID.maximumSerial - count + 1 else {
       throw StoreError(
-        .limitExceeded, "entity \(schema.entity(code: rootCode)?.name ?? "") has used up its 2^48 serials",
+        .limitExceeded,
+        "entity \(schema.entity(code: rootCode)?.name ?? "") has used all of its 2^48 serials; dump the store, and load "
+          + "the dump into a new one",
         entity: schema.entity(code: rootCode)?.name)
     }
     return next

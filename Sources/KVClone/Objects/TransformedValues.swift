@@ -7,10 +7,10 @@ public import KVCloneModel
 
 /// Transformable attributes as values of Swift types, by the store's ``StoreOptions/transformers``.
 extension ObjectReading where Self: ~Copyable {
-  /// The value of a transformable attribute, whatever its size; nil where it is nil.
+  /// Returns the decoded value of a transformable attribute of any size; nil if the attribute is nil.
   ///
-  /// - Throws: `unknownProperty`, `wrongType` for attributes of other types, `unknownTransformer` where none is registered
-  ///   for the attribute and `type`, `transformFailed` where it refuses the bytes.
+  /// - Throws: `unknownProperty`; `wrongType` for attributes of other types; `unknownTransformer` if no transformer is
+  ///   registered for the attribute and `type`; `transformFailed` if the transformer cannot decode the bytes.
   public borrowing func transformed<Value: Sendable>(
     _ id: ObjectID, _ attribute: String, as type: Value.Type = Value.self
   ) throws(StoreError) -> Value? {
@@ -24,9 +24,10 @@ extension ObjectReading where Self: ~Copyable {
 }
 
 extension WriteTransaction {
-  /// Sets a transformable attribute from a value of a Swift type; nil makes it nil.
+  /// Encodes a value with the attribute's transformer and sets a transformable attribute; nil clears it.
   ///
-  /// - Throws: as ``ObjectReading/transformed(_:_:as:)``; `transformFailed` where the transformer refuses the value.
+  /// - Throws: the errors of ``ObjectReading/transformed(_:_:as:)``; `transformFailed` if the transformer cannot encode
+  ///   the value.
   public mutating func setTransformed<Value: Sendable>(_ id: ObjectID, _ attribute: String, _ value: Value?)
     throws(StoreError)
   {
@@ -41,8 +42,9 @@ extension WriteTransaction {
 }
 
 extension ManagedObject {
-  /// The value of a transformable attribute; nil where it is nil. One of more than 1,024 bytes is in the store alone: see
-  /// ``ObjectReading/transformed(_:_:as:)``.
+  /// Returns the decoded value of a transformable attribute; nil if the attribute is nil.
+  ///
+  /// Values above 1,024 bytes are not part of this copy: read them with ``ObjectReading/transformed(_:_:as:)``.
   ///
   /// - Throws: `unknownProperty`, `wrongType`, `unknownTransformer`, `transformFailed`.
   public func transformed<Value: Sendable>(_ attribute: String, as type: Value.Type = Value.self) throws(StoreError)
@@ -55,12 +57,12 @@ extension ManagedObject {
       return try schema.transformers.decode(data, as: type, entity.attributes[index], entity)
     default:
       throw StoreError(
-        .wrongType, "\(attribute) of \(name) is no transformable value at hand; read it in a transaction",
+        .wrongType, "\(attribute) of \(name) is not a transformable value in memory; read it in a transaction",
         entity: entity.name, property: attribute, object: name)
     }
   }
 
-  /// Sets a transformable attribute of this value; ``WriteTransaction/save(_:ifUnchanged:)->_`` writes it.
+  /// Sets a transformable attribute of this value. ``WriteTransaction/save(_:ifUnchanged:)->_`` writes it.
   ///
   /// - Throws: `unknownProperty`, `wrongType`, `unknownTransformer`, `transformFailed`.
   public mutating func setTransformed<Value: Sendable>(_ attribute: String, _ value: Value?) throws(StoreError) {

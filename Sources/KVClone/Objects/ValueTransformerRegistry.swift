@@ -5,17 +5,17 @@
 #endif
 import KVCloneModel
 
-/// How values of transformable attributes become bytes and come back: Core Data's value transformers, by the names that a
-/// model gives them.
+/// The value transformers of transformable attributes, by the transformer names in the model, like those of Core Data.
 ///
 /// ```swift
 /// var options = StoreOptions()
 /// options.transformers.registerJSON("ColorTransformer", for: Color.self)
 /// ```
 ///
-/// A transformer makes values of the one type that it was registered for, so that bytes never decide what is made of them.
+/// A transformer only creates values of the type that it was registered for. Stored bytes therefore never decide which
+/// type is created.
 public struct ValueTransformerRegistry: Sendable {
-  /// The name of attributes that give none: Core Data's default.
+  /// The transformer name of attributes that do not name one: Core Data's default.
   public static let defaultName = "NSSecureUnarchiveFromData"
 
   private struct Transformer<Value: Sendable>: Sendable {
@@ -26,16 +26,19 @@ public struct ValueTransformerRegistry: Sendable {
   /// By name, then by the type of the values.
   private var transformers: [String: [ObjectIdentifier: any Sendable]] = [:]
 
-  /// No transformers. A store that meets none of its model's opens nevertheless, and hands bytes out as they are.
+  /// Creates a registry without transformers.
+  ///
+  /// A store opens even if transformers of its model are missing. Transformable attributes are then available as bytes
+  /// only.
   public init() {}
 
-  /// Registers a transformer; one of the same name for the same type is replaced.
+  /// Registers a transformer. It replaces a transformer with the same name and type.
   ///
   /// - Parameters:
-  ///   - name: the name that attributes of the model give.
-  ///   - type: what values are in Swift; one name may serve several types.
-  ///   - encode: makes bytes of a value.
-  ///   - decode: makes the value of its bytes.
+  ///   - name: the transformer name that attributes of the model use.
+  ///   - type: the Swift type of the values. One name can have transformers for several types.
+  ///   - encode: converts a value to bytes.
+  ///   - decode: converts bytes to a value.
   public mutating func register<Value: Sendable>(
     _ name: String = defaultName, for type: Value.Type = Value.self,
     encode: @escaping @Sendable (Value) throws -> Data, decode: @escaping @Sendable (Data) throws -> Value
@@ -43,7 +46,7 @@ public struct ValueTransformerRegistry: Sendable {
     transformers[name, default: [:]][ObjectIdentifier(type)] = Transformer(encode: encode, decode: decode)
   }
 
-  /// Registers a transformer that keeps values as JSON, with sorted keys, so that equal values have equal bytes.
+  /// Registers a transformer that stores values as JSON with sorted keys. Equal values therefore have equal bytes.
   public mutating func registerJSON<Value: Codable & Sendable>(
     _ name: String = defaultName, for type: Value.Type = Value.self
   ) {
@@ -78,20 +81,22 @@ public struct ValueTransformerRegistry: Sendable {
     let place = "\(entity.name).\(attribute.path)"
     guard attribute.description.type == .transformable else {
       throw StoreError(
-        .wrongType, "\(place) is \(attribute.description.type.rawValue), and not transformable", entity: entity.name,
+        .wrongType,
+        "\(place) is \(attribute.description.type.rawValue), not transformable; set or read it as a plain value",
+        entity: entity.name,
         property: attribute.path)
     }
     let name = attribute.description.valueTransformerName ?? Self.defaultName
     guard let named = transformers[name] else {
       throw StoreError(
-        .unknownTransformer, "\(place) needs the transformer \(name); register it in the store's options",
+        .unknownTransformer, "\(place) needs the transformer \(name); register it in StoreOptions.transformers",
         entity: entity.name, property: attribute.path)
     }
     guard let transformer = named[ObjectIdentifier(Value.self)] as? Transformer<Value> else {
       throw StoreError(
         .unknownTransformer,
-        "the transformer \(name) of \(place) is not registered for \(Value.self); register it for that type, or ask for "
-          + "another", entity: entity.name, property: attribute.path)
+        "the transformer \(name) of \(place) is not registered for \(Value.self); register it for that type, or use "
+          + "another type", entity: entity.name, property: attribute.path)
     }
     return transformer
   }
@@ -100,7 +105,7 @@ public struct ValueTransformerRegistry: Sendable {
   private func failure(_ error: any Error, _ attribute: CompiledAttribute, _ entity: CompiledEntity) -> StoreError {
     StoreError(
       .transformFailed,
-      "the transformer of \(entity.name).\(attribute.path) cannot do with the value: \(type(of: error))",
+      "the transformer of \(entity.name).\(attribute.path) cannot convert the value: it threw \(type(of: error))",
       entity: entity.name, property: attribute.path)
   }
 }

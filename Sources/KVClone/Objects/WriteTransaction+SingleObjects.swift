@@ -33,17 +33,17 @@ extension WriteTransaction {
     try set(id, attribute, value)
   }
 
-  /// Links an object to one other object: sets a to-one relationship, and appends to a to-many one.
+  /// Links an object to one other object. Sets a to-one relationship; appends to a to-many relationship.
   ///
   /// - Throws: `unknownProperty`, `wrongDestination`, `objectNotFound`.
   public mutating func link(_ id: ObjectID, _ relationship: String, _ target: ObjectID) throws(StoreError) {
     try link(id, relationship, [target])
   }
 
-  /// Deletes an object by the delete rules of the model.
+  /// Deletes an object and applies the delete rules of the model.
   ///
-  /// - Returns: the number of deleted objects, including those deleted by the rule cascade.
-  /// - Throws: `objectNotFound`; `deleteDenied`. Nothing is deleted if it throws.
+  /// - Returns: the number of deleted objects, including those that cascade rules deleted.
+  /// - Throws: `objectNotFound`; `deleteDenied`, with nothing deleted.
   @discardableResult
   public mutating func delete(_ id: ObjectID) throws(StoreError) -> DeleteResult { try delete([id]) }
 }

@@ -3,18 +3,20 @@ import Synchronization
 
 /// How a write transaction settles conflicts over uniqueness constraints by its merge policy, before its commit validates.
 extension WriteTransaction {
-  /// What becomes of two objects that have the same values under a uniqueness constraint when the transaction commits; `error`
-  /// to begin with.
+  /// The resolution of conflicts over uniqueness constraints in this transaction. The default is ``MergePolicy/error``,
+  /// unless `ObjectStore.write` sets another one.
   public var mergePolicy: MergePolicy {
     get { session.changes.mergePolicy }
     set { session.changes.mergePolicy = newValue }
   }
 
-  /// Settles now what the commit would settle by ``mergePolicy``, Core Data's `resolve(constraintConflicts:)`. With the policy
-  /// `error` it does nothing.
+  /// Resolves conflicts over uniqueness constraints by ``mergePolicy`` now instead of at the commit, like Core Data's
+  /// `resolve(constraintConflicts:)`.
   ///
-  /// - Returns: the objects that have given way, each with the one that has its place now.
-  /// - Throws: `deleteDenied` where a stored object would have to go that its delete rules keep.
+  /// With the policy `error`, the call has no effect.
+  ///
+  /// - Returns: the deleted objects, each with the object that replaces it.
+  /// - Throws: `deleteDenied` if a stored object would have to be deleted and its delete rules deny that.
   @discardableResult
   public mutating func resolveConstraintConflicts() throws(StoreError) -> [ObjectID: ObjectID] {
     var resolved = ResolvedConflicts(notesReplaced: true)
