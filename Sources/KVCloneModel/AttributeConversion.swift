@@ -27,7 +27,7 @@ package struct AttributeConversion: Sendable, Hashable {
     switch (source, destination) {
     case (.date, _): "seconds since 2001-01-01 00:00 UTC"
     case (_, .date): "as seconds since 2001-01-01 00:00 UTC"
-    case (.string, _): "as the text says; a text that says no \(destination.rawValue) is an error"
+    case (.string, _): "by parsing the text; a text that is not a valid \(destination.rawValue) is an error"
     case (_, .string): "as text"
     default: "the same \(source == .boolean ? "as 0 or 1" : "value")"
     }

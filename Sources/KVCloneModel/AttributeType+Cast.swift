@@ -43,9 +43,9 @@ extension AttributeType {
     }
   }
 
-  private var mismatch: CastProblem { CastProblem("no such value is ever one of the type \(rawValue)") }
+  private var mismatch: CastProblem { CastProblem("a value of this type cannot be converted to \(rawValue)") }
 
-  private var outOfRange: CastProblem { CastProblem("the number is outside of \(rawValue)") }
+  private var outOfRange: CastProblem { CastProblem("the number is out of range for \(rawValue)") }
 
   private var tooLong: CastProblem {
     CastProblem("the number has \(DecimalText.range)")
@@ -64,7 +64,7 @@ extension AttributeType {
 
   private static func decimalText(_ text: String) throws(CastProblem) -> DecimalText {
     guard let parts = DecimalText(text, isLoose: true) else {
-      throw CastProblem("the text does not have a number's form")
+      throw CastProblem("the text is not a number")
     }
     return parts
   }
@@ -91,7 +91,7 @@ extension AttributeType {
       case "no", "false": return false
       default:
         guard let parts = DecimalText(text, isLoose: true) else {
-          throw CastProblem("the text is none of YES, NO, TRUE, FALSE and numbers")
+          throw CastProblem("the text is not YES, NO, TRUE, FALSE or a number")
         }
         return parts != DecimalText("0")
       }
@@ -198,7 +198,7 @@ extension AttributeType {
     case .uuid(let uuid): return uuid.uuidString
     case .date(let date):
       guard let text = CalendarText.text(secondsSince2001: date.timeIntervalSinceReferenceDate) else {
-        throw CastProblem("the date is outside of the years 0000 to 9999")
+        throw CastProblem("the date is outside the years 0000 to 9999")
       }
       return text
     default: throw mismatch

@@ -94,23 +94,23 @@ private struct CalendarReader {
     let day = try day()
     guard take("T") || take("t") else { throw problem("a T is missing between the day and the time") }
     let hour = try number(2, 0...23, "the hour is not 00 to 23")
-    try take(":", "a colon is missing behind the hour")
+    try take(":", "a colon is missing after the hour")
     let minute = try number(2, 0...59, "the minute is not 00 to 59")
     try take(":", "the seconds are missing")
-    let second = try number(2, 0...59, "the second is not 00 to 59; there are no leap seconds here")
+    let second = try number(2, 0...59, "the second is not 00 to 59; leap seconds are not supported")
     let fraction = try fraction()
     let offset = try offsetMinutes()
-    guard isAtEnd else { throw problem("something follows the date") }
+    guard isAtEnd else { throw problem("unexpected characters follow the date") }
     let whole = day * CalendarText.secondsPerDay + hour * 3600 + minute * 60 + second - offset * 60
     return CalendarText.seconds(whole: whole, fraction: fraction)
   }
 
   /// Days since 2001-01-01.
   mutating func day() throws(CalendarText.Problem) -> Int64 {
-    let year = try number(4, 0...9999, "the year has not four digits")
-    try take("-", "a hyphen is missing behind the year")
+    let year = try number(4, 0...9999, "the year does not have four digits")
+    try take("-", "a hyphen is missing after the year")
     let month = try number(2, 1...12, "the month is not 01 to 12")
-    try take("-", "a hyphen is missing behind the month")
+    try take("-", "a hyphen is missing after the month")
     let last = CalendarText.daysInMonth(month, year: year)
     let dayOfMonth = try number(2, 1...last, "the month has no such day")
     return CalendarText.day(year: year, month: month, dayOfMonth: dayOfMonth)
@@ -120,14 +120,14 @@ private struct CalendarReader {
     guard take(".") else { return bytes[position..<position] }
     let start = position
     while position < bytes.count, isDigit(bytes[position]) { position += 1 }
-    if position == start { throw problem("no digit follows the point") }
+    if position == start { throw problem("no digit follows the decimal point") }
     return bytes[start..<position]
   }
 
   private mutating func offsetMinutes() throws(CalendarText.Problem) -> Int64 {
     if take("Z") || take("z") { return 0 }
     let isNegative = take("-")
-    guard isNegative || take("+") else { throw problem("the offset is missing; write Z, or one such as +01:00") }
+    guard isNegative || take("+") else { throw problem("the offset is missing; write Z or an offset such as +01:00") }
     let hours = try number(2, 0...23, "the offset's hour is not 00 to 23")
     try take(":", "a colon is missing in the offset")
     let minutes = try number(2, 0...59, "the offset's minute is not 00 to 59")

@@ -51,7 +51,7 @@ package struct DecimalText: Hashable {
 
   /// What ``value`` can be, in an error's words.
   package static let range =
-    "more digits than the 38 of a Decimal, or a last digit outside of the places 10^-128 to 10^127"
+    "more digits than the 38 of a Decimal, or a last digit outside the range 10^-128 to 10^127"
 
   /// The number; nil where a Decimal would have to round it: beyond 38 digits, or its exponents.
   package var value: Decimal? {

@@ -34,12 +34,12 @@ package struct DerivedExpression: Hashable, Sendable {
 
   /// Reads the expression of a derived attribute, and holds it against the model.
   package init(of attribute: AttributeDescription, in entity: String, _ model: ManagedObjectModel) throws(Problem) {
-    if attribute.isTransient { throw Problem(reason: "is transient, and only stored attributes are derived") }
+    if attribute.isTransient { throw Problem(reason: "is transient, but only stored attributes can be derived") }
     let expression: QueryExpression
     do {
       expression = try QueryExpression(format: attribute.derivationExpression ?? "", arguments: [])
     } catch {
-      throw Problem(reason: "has a derivation expression that cannot be read: \(error)")
+      throw Problem(reason: "has a derivation expression that cannot be parsed: \(error)")
     }
     let (function, names) = try Self.form(of: expression)
     self.function = function
@@ -55,7 +55,7 @@ package struct DerivedExpression: Hashable, Sendable {
     sourceType = walk.type
     guard Self.fits(function, walk.type, attribute.type) else {
       let source = walk.type.map { " from \($0.rawValue)" } ?? ""
-      throw Problem(reason: "is \(attribute.type.rawValue), which its expression cannot give\(source)")
+      throw Problem(reason: "has the type \(attribute.type.rawValue), which its expression cannot produce\(source)")
     }
   }
 
@@ -84,7 +84,7 @@ package struct DerivedExpression: Hashable, Sendable {
     }
     throw Problem(
       reason:
-        "has a derivation expression of a form that is not maintained; write a key path, canonical:(…), now(), or "
+        "has a derivation expression of an unsupported form; write a key path, canonical:(…), now(), or "
         + "@count, @sum, @min, @max or @avg of a to-many relationship")
   }
 
@@ -114,7 +114,7 @@ private struct Walk {
     var rest = names[...]
     while let name = rest.first, let relationship = model.relationship(name, of: entity) {
       guard !relationship.isToMany, !relationship.isTransient else {
-        throw .init(reason: "follows \(name), which is not a stored to-one relationship, without an @ operator")
+        throw .init(reason: "follows \(name) without an @ operator, but \(name) is not a stored to-one relationship")
       }
       relationships.append(name)
       entity = relationship.destinationEntityName
@@ -127,24 +127,24 @@ private struct Walk {
   mutating func followMembers(_ names: [String], isCounted: Bool) throws(DerivedExpression.Problem) {
     guard let name = names.first, let relationship = model.relationship(name, of: entity), relationship.isToMany,
       !relationship.isTransient
-    else { throw .init(reason: "takes together what is not the members of a stored to-many relationship") }
+    else { throw .init(reason: "aggregates values other than the members of a stored to-many relationship") }
     relationships.append(name)
     entity = relationship.destinationEntityName
     let rest = names.dropFirst()
     if isCounted, rest.isEmpty { return }
-    if isCounted { throw .init(reason: "counts values; only the members of a relationship are counted") }
+    if isCounted { throw .init(reason: "counts attribute values; only members of a relationship can be counted") }
     try end(in: rest)
   }
 
   /// The attribute that the rest of the names is the path of.
   private mutating func end(in names: ArraySlice<String>) throws(DerivedExpression.Problem) {
     guard let first = names.first, var found = model.attribute(first, of: entity) else {
-      throw .init(reason: "names '\(names.first ?? "")', which is no attribute of \(entity)")
+      throw .init(reason: "names '\(names.first ?? "")', which is not an attribute of \(entity)")
     }
     if found.isTransient { throw .init(reason: "is derived from \(first), which is transient") }
     for name in names.dropFirst() {
       guard found.type == .composite, let element = found.elements.first(where: { $0.name == name }) else {
-        throw .init(reason: "names '\(name)', which is no element of \(first) of \(entity)")
+        throw .init(reason: "names '\(name)', which is not an element of \(first) of \(entity)")
       }
       found = element
     }

@@ -8,18 +8,18 @@ extension ManagedObjectModel {
     if let inverse = relationship.inverseName {
       if self.inverse(of: relationship.name, in: entity.name) == nil {
         let other = "\(relationship.inverseEntityName ?? relationship.destinationEntityName).\(inverse)"
-        warn(.oneSidedInverse, "\(other) does not name it as its inverse, so both are treated as having none")
+        warn(.oneSidedInverse, "\(other) does not name it as its inverse; both are treated as relationships without an inverse")
       }
     } else {
-      warn(.missingInverse, "has no inverse, so a clone always follows it (R7); give it one if its target is shared")
+      warn(.missingInverse, "has no inverse; a clone always follows it (R7), so add an inverse if its target is shared")
     }
     if relationship.isOrdered && !relationship.isToMany {
-      warn(.meaninglessFlag, "is marked as ordered, which means nothing on a to-one relationship")
+      warn(.meaninglessFlag, "is marked as ordered, which has no effect on a to-one relationship")
     }
     if relationship.minCount < 0 || relationship.maxCount < 0 {
-      warn(.impossibleCount, "has a count below 0, which is read as 0")
+      warn(.impossibleCount, "has a negative count, which is treated as 0")
     } else if relationship.maxCount > 0 && relationship.minCount > relationship.maxCount {
-      warn(.impossibleCount, "needs more members than it may have; correct the counts")
+      warn(.impossibleCount, "has a minimum count above its maximum count; correct the counts")
     }
     return result
   }
@@ -34,7 +34,7 @@ extension ManagedObjectModel {
       if case .invalid = attribute.cloneRule(keys).withoutParent {
         warn(
           .unknownWithoutParentRule, attribute.name,
-          "has a '\(keys.withoutParent)' rule other than 'keep' and 'blank': cloning it without a parent will fail")
+          "has a '\(keys.withoutParent)' rule other than 'keep' and 'blank'; cloning it without a parent fails")
       }
       for bound in [attribute.minValue, attribute.maxValue] {
         if let bound, attribute.boundType.coerce(bound) == nil {
@@ -54,7 +54,7 @@ extension ManagedObjectModel {
         warn(.unusableReference, nil, "index \(index.name) names '\(name)', which the entity does not have")
       }
       if unknown.isEmpty, let reason = reasonForIgnoring(index, in: entity.name) {
-        warn(.unusableIndex, nil, "index \(index.name) \(reason), and is ignored: requests find the same without it")
+        warn(.unusableIndex, nil, "index \(index.name) \(reason), and is ignored; query results do not change")
       }
     }
     for property in entity.fetchedProperties where self.entity(named: property.fetchRequest.entityName) == nil {
@@ -70,14 +70,14 @@ extension ManagedObjectModel {
       result.append(
         ModelWarning(
           .unusableReference, entity: request.entityName,
-          message: "fetch request \(request.name) asks for an entity that the model does not have"))
+          message: "fetch request \(request.name) fetches an entity that the model does not have"))
     }
     for (name, members) in configurations.sorted(by: { $0.key < $1.key }) {
       for member in members where entity(named: member) == nil {
         result.append(
           ModelWarning(
             .unusableReference, entity: member,
-            message: "configuration \(name) has a member that the model does not have"))
+            message: "configuration \(name) contains an entity that the model does not have"))
       }
     }
     return result

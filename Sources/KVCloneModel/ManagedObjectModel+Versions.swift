@@ -16,9 +16,9 @@ extension ManagedObjectModel {
       warnings.append(
         ModelWarning(
           .mappingRequired, entity: refusal.entity, property: refusal.property,
-          message: "a migration from \(previous.versionIdentifier) is refused for stores that it concerns: "
+          message: "no migration from \(previous.versionIdentifier) can be inferred for stores with affected objects: "
             + "\(refusal.aspect ?? refusal.kind.rawValue)\(refusal.old.map { " \($0)" } ?? "")\(refusal.new.map { " → \($0)" } ?? ""), "
-            + "\(refusal.work.reason ?? ""); or give a mapping model, or a stage with a version in between"))
+            + "\(refusal.work.reason ?? ""); alternatively, provide a mapping model, or a stage with an intermediate version"))
     }
     return warnings
   }
@@ -38,8 +38,8 @@ extension ManagedObjectModel {
         ModelWarning(
           .unidentifiedRename, entity: added.entity,
           message:
-            "is taken for a new entity, and the objects of \(former) in \(previous.versionIdentifier) are deleted; if it is what "
-            + "\(former) was, give it the renaming identifier '\(former)'"))
+            "is treated as a new entity, and the objects of \(former) in \(previous.versionIdentifier) are deleted; if \(former) was "
+            + "renamed, set the renaming identifier to '\(former)'"))
     }
     return warnings
   }
@@ -69,8 +69,8 @@ extension ManagedObjectModel {
           ModelWarning(
             .unidentifiedRename, entity: entity, property: name,
             message:
-              "is taken for a new one, and what objects have in \(former) is lost; if it is what \(former) was, give it the "
-              + "renaming identifier '\(former)'"))
+              "is treated as a new property, and the values of \(former) are lost; if \(former) was renamed, set the "
+              + "renaming identifier to '\(former)'"))
       }
     }
     return warnings

@@ -57,7 +57,7 @@ extension ModelComparison {
     if attribute.isTransient { return .none }
     if attribute.isDerived { return .objects }
     if attribute.isOptional || attribute.hasDefault { return .metadata }
-    return .refused("objects would have no value for a new attribute that is mandatory; give it a default value")
+    return .refused("objects would have no value for a new mandatory attribute; give it a default value")
   }
 
   private mutating func compare(
@@ -77,7 +77,7 @@ extension ModelComparison {
         let isConvertible = AttributeConversion(from: old.type, to: new.type) != nil
         work =
           isConvertible || new.isDerived
-          ? .objects : .refused("values of type \(old.type.rawValue) are not all values of type \(new.type.rawValue)")
+          ? .objects : .refused("not all values of type \(old.type.rawValue) can be converted to type \(new.type.rawValue)")
       }
       change(entity, path, "type", old.type.rawValue, new.type.rawValue, work)
     } else if new.type == .composite {
@@ -90,7 +90,7 @@ extension ModelComparison {
           new.hasDefault
           ? .objects
           : .refused(
-            "objects in which it is nil would have no value; give it a default value, or set it in them before")
+            "objects in which it is nil would have no value; give it a default value, or set it before the migration")
       }
       change(entity, path, "optional", "\(old.isOptional)", "\(new.isOptional)", isStored ? work : .none)
     }
@@ -158,7 +158,7 @@ extension ModelComparison {
   private func workOfAdding(_ relationship: RelationshipDescription) -> MigrationWork {
     if relationship.isTransient { return .none }
     if Self.isMandatory(relationship) {
-      return .refused("objects would have nobody in a new relationship that is mandatory; make it optional first")
+      return .refused("objects would have no target for a new mandatory relationship; make it optional first")
     }
     return .metadata
   }
@@ -177,7 +177,7 @@ extension ModelComparison {
     if old.isToMany != new.isToMany {
       change(
         entity, new.name, "to-many", "\(old.isToMany)", "\(new.isToMany)",
-        work(new.isToMany ? .objects : .refused("of several members nobody knows which one is to stay")))
+        work(new.isToMany ? .objects : .refused("it is ambiguous which of several members to keep")))
     } else if old.isOrdered != new.isOrdered {
       change(entity, new.name, "ordered", "\(old.isOrdered)", "\(new.isOrdered)", work(new.isToMany ? .objects : .none))
     }
@@ -187,7 +187,7 @@ extension ModelComparison {
       let isRefused = Self.isMandatory(new) && !Self.isMandatory(old)
       change(
         entity, new.name, "optional", "\(old.isOptional)", "\(new.isOptional)",
-        work(isRefused ? .refused("objects that have nobody in it would break the rule; link them before") : .metadata))
+        work(isRefused ? .refused("objects without a target would violate the rule; link them before the migration") : .metadata))
     }
     if old.versionHashModifier != new.versionHashModifier {
       change(entity, new.name, "hash modifier", old.versionHashModifier, new.versionHashModifier, .metadata)
@@ -219,7 +219,7 @@ extension ModelComparison {
       guard let stray else { return }
       change(
         entity, new.name, "destination", old.destinationEntityName, new.destinationEntityName,
-        work(.refused("it may lead to objects of \(stray.name), which is no \(new.destinationEntityName) any more")))
+        work(.refused("it may contain objects of \(stray.name), which is no longer a \(new.destinationEntityName)")))
       return
     }
     // Objects of an entity that is gone are deleted, and the links to them.
@@ -228,7 +228,7 @@ extension ModelComparison {
       work(
         stray == nil
           ? .metadata
-          : .refused("what it leads to is not always of the entity \(new.destinationEntityName)")))
+          : .refused("its targets are not always objects of \(new.destinationEntityName)")))
   }
 
   private mutating func compareInverses(
@@ -244,12 +244,12 @@ extension ModelComparison {
       change(entity, new.name, "inverse", before.relationship.name, nil, work(.objects))
     case (nil, let after?):
       let effect: MigrationWork =
-        former == nil ? .objects : .refused("both sides have members of their own, which need not agree")
+        former == nil ? .objects : .refused("both sides have their own members, which may differ")
       change(entity, new.name, "inverse", nil, after.relationship.name, work(effect))
     case (let before?, let after?):
       if let former, former.name == before.relationship.name { return }
       let effect: MigrationWork =
-        former == nil ? .objects : .refused("the new inverse has members of its own, which need not agree")
+        former == nil ? .objects : .refused("the new inverse has its own members, which may differ")
       change(entity, new.name, "inverse", before.relationship.name, after.relationship.name, work(effect))
     }
   }

@@ -22,13 +22,13 @@ struct ModelContradictions {
     var pattern: TextPattern?
     if let text = attribute.regularExpression {
       if attribute.boundType == attribute.type {
-        warn(.meaninglessFlag, "has a regular expression, which texts alone are held against; it is ignored")
+        warn(.meaninglessFlag, "has a regular expression, which applies only to texts; it is ignored")
       } else {
         pattern = TextPattern(text)
         if pattern == nil {
           warn(
             .unreadablePattern,
-            "has a regular expression that ICU cannot read, so that no value but nil can be saved; correct it")
+            "has a regular expression that ICU cannot parse; only nil can be saved until it is corrected")
         }
       }
     }
@@ -37,20 +37,20 @@ struct ModelContradictions {
       let subject = attribute.boundType == attribute.type ? "minimum" : "minimum length"
       warn(
         .impossibleBounds,
-        "has a \(subject) above its maximum, so that no value but nil can be saved; correct one of them")
+        "has a \(subject) above its maximum; only nil can be saved until one of them is corrected")
     }
     guard let value = attribute.defaultValue, !attribute.isDerived else { return }
     // Of bounds that nothing meets, that is all there is to say.
     if !bounds.areImpossible, let rule = bounds.brokenRule(value) {
       warn(
         .contradictoryDefault,
-        "has a default value that is \(rule), so that objects that keep it cannot be saved; correct one of them")
+        "has a default value that is \(rule); objects with this value cannot be saved until one of them is corrected")
     }
     if let pattern, isMismatch(value, pattern) {
       warn(
         .contradictoryDefault,
-        "has a default value that its regular expression does not match, so that objects that keep it cannot be saved; "
-          + "correct one of them")
+        "has a default value that its regular expression does not match; objects with this value cannot be saved until "
+          + "one of them is corrected")
     }
   }
 

@@ -35,7 +35,7 @@ package struct ModelDerivations: Sendable {
             warnings.append(
               ModelWarning(
                 .unusableDerivation, entity: entity.name, property: attribute.name,
-                message: error.reason + "; it is always nil"))
+                message: error.reason + "; its value is always nil"))
           }
           continue
         }

@@ -49,13 +49,13 @@ extension ModelMatching {
   private func warning(_ identifier: String, _ entity: String, _ property: String?, isNew: Bool) -> ModelWarning {
     let outcome =
       isNew
-      ? "so it is a new \(property == nil ? "entity without objects" : "property without values"); correct the identifier, or add the "
-        + "version that leads from '\(identifier)' to \(source.versionIdentifier)"
-      : "so it is matched by its name; correct or remove the identifier"
+      ? "and it is a new \(property == nil ? "entity without objects" : "property without values"); correct the identifier, or add the "
+        + "version that contains '\(identifier)'"
+      : "and it is matched by its name; correct or remove the identifier"
     return ModelWarning(
       .unmatchedRenamingIdentifier, entity: entity, property: property,
       message:
-        "the renaming identifier '\(identifier)' matches nothing in \(source.versionIdentifier), nor through other versions, "
+        "the renaming identifier '\(identifier)' matches nothing in \(source.versionIdentifier) or through other versions, "
         + outcome)
   }
 }

@@ -52,60 +52,60 @@ struct MappingSkeletonTests {
   }
 
   private static let skeleton = #"""
-    // Shop 1 → Shop 2: what becomes of the objects.
-    // What is marked FILL IN is yours to say. Properties that are not listed keep their values, or get their defaults.
+    // Shop 1 → Shop 2: the mapping of each entity.
+    // Complete the entries marked FILL IN. Unlisted properties keep their values, or get their defaults.
     let mapping = MappingModel(
       [
         EntityMapping(
           from: "Author", to: "Writer",
           attributes: [
-            // alias is new; what had this name is something else now, or gone.
+            // alias is new; the earlier property with this name was renamed or removed.
             PropertyMapping("alias", nil)
           ]),
         EntityMapping(
           from: "Book", to: "Book",
           attributes: [
-            // FILL IN. Product.price: type Double → Integer 64: values of type Double are not all values of type Integer 64.
-            // It was .source("price").
+            // FILL IN. Product.price: type Double → Integer 64: not all values of type Double can be converted to type Integer 64.
+            // The earlier value is .source("price").
             PropertyMapping("price", .unsupported("FILL IN Book.price")),
-            // FILL IN. Book.title: optional true → false: objects in which it is nil would have no value; give it a default value, or set it in them before.
-            // It was .source("title").
+            // FILL IN. Book.title: optional true → false: objects in which it is nil would have no value; give it a default value, or set it before the migration.
+            // The earlier value is .source("title").
             PropertyMapping("title", .unsupported("FILL IN Book.title")),
-            // FILL IN. Book.isbn: added, String: objects would have no value for a new attribute that is mandatory; give it a default value.
+            // FILL IN. Book.isbn: added, String: objects would have no value for a new mandatory attribute; give it a default value.
             PropertyMapping("isbn", .unsupported("FILL IN Book.isbn")),
-            // FILL IN. Book.size.weight: added, Float: objects would have no value for a new attribute that is mandatory; give it a default value.
-            // It was .source("size").
+            // FILL IN. Book.size.weight: added, Float: objects would have no value for a new mandatory attribute; give it a default value.
+            // The earlier value is .source("size").
             PropertyMapping("size", .unsupported("FILL IN Book.size")),
           ],
           relationships: [
-            // FILL IN. Book.shop: to-many true → false: of several members nobody knows which one is to stay.
-            // It was .destinationInstancesForRelationship("shops", of: .source("shops")).
+            // FILL IN. Book.shop: to-many true → false: it is ambiguous which of several members to keep.
+            // The earlier value is .destinationInstancesForRelationship("shops", of: .source("shops")).
             PropertyMapping("shop", .unsupported("FILL IN Book.shop"))
           ]),
         EntityMapping(
           from: "Comic", to: "Comic",
           attributes: [
-            // FILL IN. Product.price: type Double → Integer 64: values of type Double are not all values of type Integer 64.
-            // It was .source("price").
+            // FILL IN. Product.price: type Double → Integer 64: not all values of type Double can be converted to type Integer 64.
+            // The earlier value is .source("price").
             PropertyMapping("price", .unsupported("FILL IN Comic.price")),
-            // FILL IN. Book.title: optional true → false: objects in which it is nil would have no value; give it a default value, or set it in them before.
-            // It was .source("title").
+            // FILL IN. Book.title: optional true → false: objects in which it is nil would have no value; give it a default value, or set it before the migration.
+            // The earlier value is .source("title").
             PropertyMapping("title", .unsupported("FILL IN Comic.title")),
-            // FILL IN. Book.isbn: added, String: objects would have no value for a new attribute that is mandatory; give it a default value.
+            // FILL IN. Book.isbn: added, String: objects would have no value for a new mandatory attribute; give it a default value.
             PropertyMapping("isbn", .unsupported("FILL IN Comic.isbn")),
-            // FILL IN. Book.size.weight: added, Float: objects would have no value for a new attribute that is mandatory; give it a default value.
-            // It was .source("size").
+            // FILL IN. Book.size.weight: added, Float: objects would have no value for a new mandatory attribute; give it a default value.
+            // The earlier value is .source("size").
             PropertyMapping("size", .unsupported("FILL IN Comic.size")),
           ],
           relationships: [
-            // FILL IN. Book.shop: to-many true → false: of several members nobody knows which one is to stay.
-            // It was .destinationInstancesForRelationship("shops", of: .source("shops")).
+            // FILL IN. Book.shop: to-many true → false: it is ambiguous which of several members to keep.
+            // The earlier value is .destinationInstancesForRelationship("shops", of: .source("shops")).
             PropertyMapping("shop", .unsupported("FILL IN Comic.shop"))
           ]),
         EntityMapping(from: "Shop", to: "Shop"),
-        // FILL IN: Paper is abstract now; name an entity that is not, such as Daily.
+        // FILL IN: Paper is now abstract; name a concrete entity, such as Daily.
         EntityMapping(from: "Paper", to: "FILL IN: an entity for Paper"),
-        // Draft is gone, and its objects with it; name an entity to keep them.
+        // Draft was removed, and its objects are deleted; name an entity to keep them.
         EntityMapping(from: "Draft", to: nil),
       ], sourceModelPath: "Shop 1", destinationModelPath: "Shop 2")
     """#
@@ -188,60 +188,60 @@ struct MappingSkeletonTests {
 
   private static var pasted: MappingModel {
     // begin
-    // Shop 1 → Shop 2: what becomes of the objects.
-    // What is marked FILL IN is yours to say. Properties that are not listed keep their values, or get their defaults.
+    // Shop 1 → Shop 2: the mapping of each entity.
+    // Complete the entries marked FILL IN. Unlisted properties keep their values, or get their defaults.
     let mapping = MappingModel(
       [
         EntityMapping(
           from: "Author", to: "Writer",
           attributes: [
-            // alias is new; what had this name is something else now, or gone.
+            // alias is new; the earlier property with this name was renamed or removed.
             PropertyMapping("alias", nil)
           ]),
         EntityMapping(
           from: "Book", to: "Book",
           attributes: [
-            // FILL IN. Product.price: type Double → Integer 64: values of type Double are not all values of type Integer 64.
-            // It was .source("price").
+            // FILL IN. Product.price: type Double → Integer 64: not all values of type Double can be converted to type Integer 64.
+            // The earlier value is .source("price").
             PropertyMapping("price", .unsupported("FILL IN Book.price")),
-            // FILL IN. Book.title: optional true → false: objects in which it is nil would have no value; give it a default value, or set it in them before.
-            // It was .source("title").
+            // FILL IN. Book.title: optional true → false: objects in which it is nil would have no value; give it a default value, or set it before the migration.
+            // The earlier value is .source("title").
             PropertyMapping("title", .unsupported("FILL IN Book.title")),
-            // FILL IN. Book.isbn: added, String: objects would have no value for a new attribute that is mandatory; give it a default value.
+            // FILL IN. Book.isbn: added, String: objects would have no value for a new mandatory attribute; give it a default value.
             PropertyMapping("isbn", .unsupported("FILL IN Book.isbn")),
-            // FILL IN. Book.size.weight: added, Float: objects would have no value for a new attribute that is mandatory; give it a default value.
-            // It was .source("size").
+            // FILL IN. Book.size.weight: added, Float: objects would have no value for a new mandatory attribute; give it a default value.
+            // The earlier value is .source("size").
             PropertyMapping("size", .unsupported("FILL IN Book.size")),
           ],
           relationships: [
-            // FILL IN. Book.shop: to-many true → false: of several members nobody knows which one is to stay.
-            // It was .destinationInstancesForRelationship("shops", of: .source("shops")).
+            // FILL IN. Book.shop: to-many true → false: it is ambiguous which of several members to keep.
+            // The earlier value is .destinationInstancesForRelationship("shops", of: .source("shops")).
             PropertyMapping("shop", .unsupported("FILL IN Book.shop"))
           ]),
         EntityMapping(
           from: "Comic", to: "Comic",
           attributes: [
-            // FILL IN. Product.price: type Double → Integer 64: values of type Double are not all values of type Integer 64.
-            // It was .source("price").
+            // FILL IN. Product.price: type Double → Integer 64: not all values of type Double can be converted to type Integer 64.
+            // The earlier value is .source("price").
             PropertyMapping("price", .unsupported("FILL IN Comic.price")),
-            // FILL IN. Book.title: optional true → false: objects in which it is nil would have no value; give it a default value, or set it in them before.
-            // It was .source("title").
+            // FILL IN. Book.title: optional true → false: objects in which it is nil would have no value; give it a default value, or set it before the migration.
+            // The earlier value is .source("title").
             PropertyMapping("title", .unsupported("FILL IN Comic.title")),
-            // FILL IN. Book.isbn: added, String: objects would have no value for a new attribute that is mandatory; give it a default value.
+            // FILL IN. Book.isbn: added, String: objects would have no value for a new mandatory attribute; give it a default value.
             PropertyMapping("isbn", .unsupported("FILL IN Comic.isbn")),
-            // FILL IN. Book.size.weight: added, Float: objects would have no value for a new attribute that is mandatory; give it a default value.
-            // It was .source("size").
+            // FILL IN. Book.size.weight: added, Float: objects would have no value for a new mandatory attribute; give it a default value.
+            // The earlier value is .source("size").
             PropertyMapping("size", .unsupported("FILL IN Comic.size")),
           ],
           relationships: [
-            // FILL IN. Book.shop: to-many true → false: of several members nobody knows which one is to stay.
-            // It was .destinationInstancesForRelationship("shops", of: .source("shops")).
+            // FILL IN. Book.shop: to-many true → false: it is ambiguous which of several members to keep.
+            // The earlier value is .destinationInstancesForRelationship("shops", of: .source("shops")).
             PropertyMapping("shop", .unsupported("FILL IN Comic.shop"))
           ]),
         EntityMapping(from: "Shop", to: "Shop"),
-        // FILL IN: Paper is abstract now; name an entity that is not, such as Daily.
+        // FILL IN: Paper is now abstract; name a concrete entity, such as Daily.
         EntityMapping(from: "Paper", to: "FILL IN: an entity for Paper"),
-        // Draft is gone, and its objects with it; name an entity to keep them.
+        // Draft was removed, and its objects are deleted; name an entity to keep them.
         EntityMapping(from: "Draft", to: nil),
       ], sourceModelPath: "Shop 1", destinationModelPath: "Shop 2")
     // end

@@ -152,8 +152,8 @@ struct MigrateCommandTests {
     #expect(run.code == 0)
     #expect(told == ["notInferable Tag.rank", "unidentifiedRename Memo.", "unidentifiedRename Tag.name"])
     let messages = warnings.map { $0["message"] as? String ?? "" }
-    #expect(messages.contains { $0.contains("give it the renaming identifier 'Note'") })
-    #expect(messages.contains { $0.contains("give it the renaming identifier 'label'") })
+    #expect(messages.contains { $0.contains("set the renaming identifier to 'Note'") })
+    #expect(messages.contains { $0.contains("set the renaming identifier to 'label'") })
     #expect(warnings.allSatisfy { $0["file"] as? String == "Notes.xcdatamodeld/Notes 2.xcdatamodel" })
     // Of a version that is not looked at, nothing is said; nor of the first one.
     #expect(try scratch.run(["model", "lint", "Notes.xcdatamodeld", "--model-version", "Notes"]).text == "")

@@ -47,8 +47,8 @@ private struct MappingSkeleton {
 
   var text: String {
     var lines = [
-      "// \(Self.oneLine("\(source.versionIdentifier) → \(destination.versionIdentifier)")): what becomes of the objects.",
-      "// What is marked \(Self.mark) is yours to say. Properties that are not listed keep their values, or get their defaults.",
+      "// \(Self.oneLine("\(source.versionIdentifier) → \(destination.versionIdentifier)")): the mapping of each entity.",
+      "// Complete the entries marked \(Self.mark). Unlisted properties keep their values, or get their defaults.",
       "let mapping = MappingModel(", "  [",
     ]
     var names: Set<String> = []
@@ -74,7 +74,7 @@ private struct MappingSkeleton {
     let from = entity.name.swiftLiteral
     guard let later = matching.laterEntities[entity.name].flatMap({ destination.entity(named: $0) }) else {
       return [
-        comment("\(entity.name) is gone, and its objects with it; name an entity to keep them."),
+        comment("\(entity.name) was removed, and its objects are deleted; name an entity to keep them."),
         "    EntityMapping(from: \(from), to: nil\(name(entity.name, nil, &names))),",
       ]
     }
@@ -84,7 +84,7 @@ private struct MappingSkeleton {
       }
       let choice = choices.isEmpty ? "" : ", such as \(choices.joined(separator: " or "))"
       return [
-        comment("\(Self.mark): \(later.name) is abstract now; name an entity that is not\(choice)."),
+        comment("\(Self.mark): \(later.name) is now abstract; name a concrete entity\(choice)."),
         "    EntityMapping(from: \(from), to: \("\(Self.mark): an entity for \(entity.name)".swiftLiteral)),",
       ]
     }
@@ -149,13 +149,13 @@ private struct MappingSkeleton {
   ) -> [String] {
     let reasons = refusals.filter { concerns($0, name, entity) }
     if !reasons.isEmpty {
-      let former = text.map { [comment("It was \($0).", "        ")] } ?? []
+      let former = text.map { [comment("The earlier value is \($0).", "        ")] } ?? []
       return reasons.map { comment("\(Self.mark). \($0): \($0.work.reason ?? "").", "        ") } + former + [
         "        PropertyMapping(\(name.swiftLiteral), .unsupported(\("\(Self.mark) \(entity).\(name)".swiftLiteral))),"
       ]
     }
     if automatic.first(where: { $0.name == name })?.valueExpression == wanted { return [] }
-    let reason = "\(name) is new; what had this name is something else now, or gone."
+    let reason = "\(name) is new; the earlier property with this name was renamed or removed."
     let told = text == nil ? [comment(reason, "        ")] : []
     return told + ["        PropertyMapping(\(name.swiftLiteral), \(text ?? "nil")),"]
   }
