@@ -66,12 +66,12 @@ extension AttributeJSON {
     case .binary: return try bytes(json, path, &files).map { .binary($0) }
     case .transformable: return try bytes(json, path, &files).map { .transformable($0) }
     case .composite: return try composite(json, attribute, path, &files)
-    case .undefined: throw Refusal(kind: .wrongType, path: path, reason: "an attribute without a type holds no value")
+    case .undefined: throw Refusal(kind: .wrongType, path: path, reason: "an attribute without a type has no value")
     }
   }
 
   private static func wrongType(_ json: JSONValue, _ expected: String, _ path: String) -> Refusal {
-    Refusal(kind: .wrongType, path: path, reason: "\(json.kind) where \(expected) belongs")
+    Refusal(kind: .wrongType, path: path, reason: "\(json.kind) instead of \(expected)")
   }
 
   private static func outOfRange(_ path: String, _ reason: String) -> Refusal {

@@ -1,33 +1,37 @@
 public import KVCloneModel
 
-/// What a dump contains.
+/// Options of a dump.
 public struct DumpOptions: Sendable {
-  /// Only objects of these entities and their sub-entities; empty means all.
+  /// The entities to dump, including their subentities; empty for all.
   public var entities: [String] = []
-  /// Only what a clone of these objects would copy; empty means all. A link out of that set is then written as
-  /// `"@Tag/1"`, so that loading the dump into the same store links to the same objects.
+  /// The roots of the clone set to dump: only the objects that a clone of the roots would copy; empty for all.
+  ///
+  /// Links to objects outside this set are written as `"@Tag/1"`. Loading the dump into the same store then links to
+  /// the same objects.
   public var roots: [ObjectID] = []
-  /// The rules by which ``roots`` are followed.
+  /// The clone options for the traversal from ``roots``.
   public var cloneOptions = CloneOptions()
-  /// Where to write the bytes of blobs, one file each, which objects that share one share again when they are loaded; nil writes them
-  /// into the text as base64, for each object by itself. Made (0700) if it does not exist; the directory above it must
-  /// exist, and the store's own is refused (`invalidDestination`).
+  /// The directory for blobs, one file for each blob; nil to write blobs as base64 into the text.
+  ///
+  /// With a directory, objects that share a blob share it again after a load. As base64, each object has its own copy.
+  /// The directory is created with mode 0700 if it does not exist. Its parent must exist, and the directory of the
+  /// store fails with `invalidDestination`.
   public var blobsDirectory: String?
-  /// What stands before the file's name in the text: the path from the NDJSON file's directory to ``blobsDirectory``.
+  /// The prefix of file names in the text: the path from the directory of the NDJSON file to ``blobsDirectory``.
   public var blobsPath: String = ""
-  /// Called about every thousand objects with the number written so far.
+  /// Receives the number of written objects, about every thousand objects.
   public var progress: (@Sendable (Int) -> Void)?
   /// Called where a file for a blob begins, and with the number of bytes for each piece of it; what it throws ends the dump.
   var onBlobFile: (@Sendable (_ isNew: Bool, _ byteCount: Int) throws -> Void)?
 
-  /// Everything, blobs in the text.
+  /// Creates options that dump all objects, with blobs in the text.
   public init() {}
 }
 
-/// What was dumped.
+/// The result of a dump.
 public struct DumpResult: Sendable, Hashable {
-  /// Objects written.
+  /// The number of written objects.
   public var objectCount = 0
-  /// Objects written by concrete entity; entities without any are absent.
+  /// The number of written objects by concrete entity. Entities without objects are absent.
   public var counts: [String: Int] = [:]
 }

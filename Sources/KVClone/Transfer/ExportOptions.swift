@@ -1,6 +1,6 @@
-/// How far an export has come.
+/// The progress of an export.
 public struct ExportProgress: Sendable, Hashable {
-  /// What it is doing.
+  /// A phase of an export, in the order of execution.
   public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the phase, as in JSON.
     public let rawValue: String
@@ -11,38 +11,38 @@ public struct ExportProgress: Sendable, Hashable {
     /// The stable text of the phase.
     public var description: String { rawValue }
 
-    /// Objects are written as text, and large values to files.
+    /// Writing objects as text, and blobs as files.
     public static let objects = Phase(rawValue: "objects")
-    /// The disk is waited for.
+    /// Waiting for fsync.
     public static let sync = Phase(rawValue: "sync")
   }
 
-  /// What it is doing.
+  /// The current phase.
   public var phase: Phase
-  /// Objects written so far.
+  /// The number of objects written so far.
   public var objectCount: Int
-  /// Objects there are to write.
+  /// The total number of objects.
   public var totalCount: Int
 }
 
-/// What an export made.
+/// The result of an export.
 public struct ExportResult: Sendable, Hashable {
-  /// The name of the model's bundle in the folder: `Notes.xcdatamodeld`.
+  /// The name of the model bundle in the folder, such as `Notes.xcdatamodeld`.
   public let modelBundle: String
-  /// The version of the model whose objects they are.
+  /// The model version of the objects.
   public let modelVersion: String
-  /// Its `ManagedObjectModel.modelHash`, in hexadecimal digits.
+  /// The `ManagedObjectModel.modelHash` of the version, in hexadecimal digits.
   public let modelHash: String
-  /// Objects written.
+  /// The number of written objects.
   public let objectCount: Int
-  /// Objects written by concrete entity; entities without any are absent.
+  /// The number of written objects by concrete entity. Entities without objects are absent.
   public let counts: [String: Int]
-  /// Files with large values; a value that several objects share has one.
+  /// The number of blob files. A blob that several objects share has one file.
   public let blobCount: Int
-  /// Bytes of those.
+  /// The size of the blob files in bytes.
   public let blobByteCount: UInt64
-  /// Bytes of all files.
+  /// The size of all files in bytes.
   public let byteCount: UInt64
-  /// How long it took, with the wait for the disk.
+  /// The duration, including fsync.
   public let duration: Duration
 }

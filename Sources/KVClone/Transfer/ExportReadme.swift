@@ -20,37 +20,37 @@ enum ExportReadme {
       Model hash  \(model.modelHash.hex)
       Objects     \(dump.objectCount)
       \(list.isEmpty ? "" : list + "\n")
-      WHAT IS WHAT
+      CONTENTS
 
       \(bundle)
-          The model, as Xcode saves one: open it with Xcode, or read its XML.
+          The model as a bundle for Xcode. It contains XML.
       objects.ndjson
-          The objects, one JSON object a line (UTF-8). The first line says what model they are of. Then:
+          The objects, one JSON object per line (UTF-8). The first line is a header with the model. The other lines:
               {"id":"Entity/1","attributes":{...},"relationships":{"one":"Other/2","many":["Other/3","Other/4"]}}
-          An attribute that is absent is nil, and null says that it is nil although the model has a default value.
-          A relationship that is absent is empty. Ids connect the lines of this file, and mean nothing elsewhere.
+          An absent attribute is nil. A null means that the attribute is nil although the model has a default value.
+          An absent relationship is empty. Ids connect the lines of this file and have no meaning elsewhere.
       blobs/
-          \(blobCount) large values, a file each. A line names one as {"file":"blobs/blob-1","size":12345}.
+          \(blobCount) blobs, one file each. A line refers to one as {"file":"blobs/blob-1","size":12345}.
 
-      LOAD IT INTO A STORE
+      LOAD INTO A STORE
 
           kvclone init --store NEW.kvclone --model \(argument(bundle))
           kvclone load --store NEW.kvclone objects.ndjson
           kvclone check --store NEW.kvclone
 
-      The objects get new ids. Derived attributes are computed again.
+      The objects get new ids. Derived attributes are recomputed.
 
-      READ IT IN AN APP WITH CORE DATA
+      READ IN AN APP WITH CORE DATA
 
-      1. Add \(bundle) to the app. Core Data makes an empty store of it as of any model.
-      2. Read objects.ndjson line by line, skipping the first. For each line insert an object of the entity before the slash
-         of "id", and set its attributes. Every few thousand objects call obtainPermanentIDs(for:) of the context with those
-         that are new, remember the objectID of each under its line's id, then save, and reset the context. An objectID from
-         before that call is temporary: it finds nothing once the context has been reset.
-      3. When all objects are there, read the lines again, and set the relationships. An array of an ordered
-         relationship is in its order. Core Data sets the inverses itself. Save every few thousand objects, and reset.
+      1. Add \(bundle) to the app. Core Data creates an empty store from it.
+      2. Read objects.ndjson line by line, skipping the first. For each line, insert an object of the entity before the
+         slash of "id", and set its attributes. Every few thousand objects, call obtainPermanentIDs(for:) of the context
+         with the new objects, store the objectID of each under the id of its line, save, and reset the context. An
+         objectID from before that call is temporary and finds nothing after the reset.
+      3. After all objects are inserted, read the lines again and set the relationships. An array of an ordered
+         relationship is in order. Core Data sets the inverses itself. Save and reset every few thousand objects.
       \(mandatory(model))
-      How values are written, by the attribute's type:
+      Encoding of values by the type of the attribute:
           Integer 16, 32, 64   number
           Float, Double        number, or "NaN", "Infinity", "-Infinity"
           Decimal              string, for NSDecimalNumber(string:)
@@ -59,10 +59,10 @@ enum ExportReadme {
           UUID                 string, upper case
           Date                 string, RFC 3339 in UTC ("2021-11-15T08:10:00.25Z"), or {"secondsSince2001":number}
           Binary               {"base64":"..."} or {"file":"blobs/...","size":bytes}
-          Transformable        the same: the bytes that the attribute's value transformer made, or, where the model
-                               names none, NSKeyedArchiver; set what the transformer makes of them, not the bytes
+          Transformable        as Binary: the output of the attribute's value transformer, or of NSKeyedArchiver if the
+                               model names none; set the value that the transformer restores, not the bytes
           Composite            object with a member for each element
-          Derived              as any value of its type; Core Data computes it, so do not set it
+          Derived              as a value of its type; do not set it, because Core Data computes it
       Transient attributes and fetched properties are part of the model only.
 
       """
@@ -82,12 +82,12 @@ enum ExportReadme {
     if names.isEmpty { return "" }
     return """
 
-      Core Data refuses to save objects while these relationships have too few members:
+      Core Data does not save objects while these relationships have too few members:
 
       \(names.joined(separator: "\n"))
 
-      So they have to be set before the save of step 2: save all objects once, after step 3; or have a version of the model
-      in which they are optional and need no count, load into that, and migrate the app's store to this one.
+      Set them before the save of step 2: save all objects once, after step 3. Alternatively, load into a model version
+      in which they are optional without a minimum count, and migrate the app's store to this version.
 
       """
   }

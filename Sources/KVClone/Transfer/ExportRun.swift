@@ -144,7 +144,7 @@ final class ExportRun: Sendable {
 
   private func check() throws(StoreError) {
     if cancellation?.isCancelled == true {
-      throw StoreError(.cancelled, "the export was cancelled; nothing is left of it")
+      throw StoreError(.cancelled, "the export was cancelled; its partial output was removed")
     }
   }
 
@@ -157,7 +157,7 @@ final class ExportRun: Sendable {
   private static func storeError(_ error: LMDBError, _ path: String) -> StoreError {
     switch error {
     case .storeExists:
-      StoreError(.fileExists, "there is something at \(path) already; name a path where nothing is")
+      StoreError(.fileExists, "\(path) already exists; choose another path")
     default: StoreError(error)
     }
   }
@@ -173,7 +173,7 @@ final class ExportRun: Sendable {
     case let error as any KVCloneError:
       StoreError(.io, error.message, entity: error.entity, property: error.property, object: error.object)
     default:
-      SystemError(error)?.storeError("the export cannot be written; nothing is left of it")
+      SystemError(error)?.storeError("the export cannot be written; its partial output was removed")
         ?? StoreError(.io, "the export cannot be written (\(error.localizedDescription)); check the disk")
     }
   }

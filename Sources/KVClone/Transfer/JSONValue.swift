@@ -67,14 +67,14 @@ package struct JSONError: Error, Sendable, Equatable {
     case .unexpectedEnd: "the JSON ends too early"
     case .unexpectedByte: "not JSON at byte \(column)"
     case .invalidUTF8: "not UTF-8 in the string that ends at byte \(column)"
-    case .invalidEscape: "an escape that JSON does not have at byte \(column)"
-    case .controlCharacter: "a control character that is not escaped at byte \(column)"
+    case .invalidEscape: "an invalid escape sequence at byte \(column)"
+    case .controlCharacter: "an unescaped control character at byte \(column)"
     case .invalidNumber: "not a JSON number at byte \(column)"
     case .numberOutOfRange: "a number too large for 64 bits at byte \(column)"
-    case .duplicateKey: "a name that its object has already, at byte \(column)"
+    case .duplicateKey: "a duplicate member name at byte \(column)"
     case .tooDeep: "more than \(JSONParser.depthLimit) levels of nesting at byte \(column)"
-    case .tooManyValues: "more values than a line may have, up to byte \(column)"
-    case .trailingBytes: "something after the end of the JSON at byte \(column)"
+    case .tooManyValues: "too many values in a line, up to byte \(column)"
+    case .trailingBytes: "unexpected bytes after the JSON at byte \(column)"
     }
   }
 }

@@ -1,24 +1,23 @@
-/// How NDJSON is loaded.
+/// Options of an NDJSON load.
 public struct LoadOptions: Sendable {
-  /// Lines per transaction; nil loads everything in one, so that either all is loaded or nothing.
+  /// The number of lines per transaction; nil loads all lines in one transaction.
   ///
-  /// With a number, a line may refer to lines of its own batch and of earlier ones only.
+  /// With a number, a line may only refer to lines of its own batch and of earlier batches.
   public var batch: Int?
-  /// Whether the header must be there, and name a model with this store's hash.
+  /// Whether a header with the hash of the store's model is required. The default is false.
   public var isStrict = false
-  /// The directory below which `{"file":"…"}` values are found.
+  /// The directory that contains the files of `{"file":"…"}` values. The default is the working directory.
   public var baseDirectory = "."
-  /// How many of the file's ids ``LoadResult/ids`` tells.
+  /// The maximum number of ids in ``LoadResult/ids``. The default is 0.
   public var idLimit = 0
-  /// Called about every thousand lines with the lines and bytes read so far.
+  /// Receives the number of lines and bytes read so far, about every thousand lines.
   public var progress: (@Sendable (_ lines: Int, _ bytes: UInt64) -> Void)?
-  /// Called while input is spooled, before the write lock is taken, with the bytes received so far; see
-  /// ``ObjectStore/load(_:from:)``.
+  /// Receives the number of spooled bytes before the write lock is acquired; see ``ObjectStore/load(_:from:)``.
   public var spoolProgress: (@Sendable (_ bytes: UInt64) -> Void)?
   /// Told about each commit, so that whoever ends the process knows what is in the store.
   package var commitObserver: (@Sendable (LoadCommit) -> Void)?
 
-  /// One transaction, any header, files below the working directory.
+  /// Creates options with one transaction, an optional header, and files below the working directory.
   public init() {}
 }
 
@@ -32,12 +31,12 @@ package enum LoadCommit: Sendable {
   case failed
 }
 
-/// What was loaded.
+/// The result of an NDJSON load.
 public struct LoadResult: Sendable, Hashable {
-  /// Objects inserted.
+  /// The number of inserted objects.
   public var objectCount = 0
-  /// Objects inserted by concrete entity; entities without any are absent.
+  /// The number of inserted objects by concrete entity. Entities without objects are absent.
   public var counts: [String: Int] = [:]
-  /// The store's names (`Note/12`) of the file's ids, as many as ``LoadOptions/idLimit`` asked for.
+  /// The names of objects in the store (`Note/12`) by the ids in the text, up to ``LoadOptions/idLimit``.
   public var ids: [String: String] = [:]
 }

@@ -129,7 +129,8 @@ extension LoadSession {
     let inverse = pair.sides[pair.sides.count - 1 - (pair.sides.count == 2 ? side : 0)].description.name
     return TransferError(
       .inverseMismatch,
-      "\(name) names \(label(target)), but that one's \(inverse) does not name \(label(owner)); make both sides agree",
+      "\(name) contains \(label(target)), but \(inverse) of \(label(target)) does not contain \(label(owner)); make "
+        + "both sides match",
       line: statements[side].line(of: owner), entity: pair.sides[side].entity, property: name, object: label(owner))
   }
 
@@ -140,7 +141,7 @@ extension LoadSession {
       let link = sorted[index]
       let owner = isSwapped ? UInt32(truncatingIfNeeded: link) : UInt32(link >> 32)
       throw TransferError(
-        .inverseMismatch, "\(side.description.name) names the same object twice", line: statements.line(of: owner),
+        .inverseMismatch, "\(side.description.name) contains the same object twice", line: statements.line(of: owner),
         entity: side.entity, property: side.description.name, object: label(owner))
     }
   }
@@ -169,7 +170,7 @@ extension LoadSession {
       guard isTaken else { continue }
       let other = UInt32(truncatingIfNeeded: links[index])
       throw TransferError(
-        .inverseMismatch, "two objects claim \(label(owner)), whose \(description.name) is to-one",
+        .inverseMismatch, "two objects link to \(label(owner)), but its \(description.name) is to-one",
         line: statements[1 - side].line(of: other) ?? statements[side].line(of: owner), entity: pair.sides[side].entity,
         property: description.name, object: label(owner))
     }
@@ -196,7 +197,7 @@ extension LoadSession {
     for place in 1..<max(1, turned.count) where turned[place] >> 32 == turned[place - 1] >> 32 {
       let one = UInt32(turned[place] >> 32)
       throw TransferError(
-        .inverseMismatch, "two objects claim \(label(one)), whose \(side.description.name) is to-one",
+        .inverseMismatch, "two objects link to \(label(one)), but its \(side.description.name) is to-one",
         line: statements.line(of: one) ?? Int(labels.lines[Int(one)]), entity: side.entity,
         property: side.description.name, object: label(one))
     }

@@ -51,7 +51,8 @@ final class LoadSession {
   /// Reads and links the lines of one batch; false when that was the last one.
   func loadBatch(_ transaction: inout WriteTransaction, from source: LineReader.Source) throws -> Bool {
     if isInBatch {
-      throw TransferError(.rejected, "the transaction was begun again, and the lines it read are gone; load again")
+      throw TransferError(
+        .rejected, "the transaction was restarted, but the lines that it read are no longer available; load again")
     }
     isInBatch = true
     batchStart = UInt32(labels.count)
@@ -89,7 +90,9 @@ final class LoadSession {
   private func refuseDanglingLabels(hasMore: Bool) throws {
     for number in Int(batchStart)..<labels.count where !labels.isDefined(UInt32(number)) {
       let advice =
-        hasMore ? "no line up to the end of its batch has it; raise --batch, or put that line first" : "no line has it"
+        hasMore
+        ? "no line up to the end of its batch has this id; raise --batch, or move that line forward"
+        : "no line has this id"
       throw TransferError(
         .danglingID, "it refers to \(label(UInt32(number))), but \(advice)", line: Int(labels.lines[number]),
         object: label(UInt32(number)))
@@ -179,12 +182,14 @@ extension LoadSession {
     case .utf8(let length):
       if lineNumber == 1 { return length }
       throw failure(
-        .malformedLine, "the line begins with a byte order mark, which only the text may begin with; remove it")
+        .malformedLine, "the line begins with a byte order mark, which is only valid at the start of the text; remove "
+          + "it")
     case .wide:
       if lineNumber > 1 { return 0 }
       throw failure(
         .malformedLine,
-        "the text is UTF-16 or UTF-32 by its byte order mark or its zero bytes; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)"
+        "the text is UTF-16 or UTF-32, judging by its byte order mark or zero bytes; convert it to UTF-8 "
+          + "(iconv -f UTF-16 -t UTF-8)"
       )
     }
   }
@@ -196,7 +201,7 @@ extension LoadSession {
     } catch {
       throw failure(.malformedLine, error.reason)
     }
-    throw failure(.malformedLine, "\(other.kind) where an object belongs")
+    throw failure(.malformedLine, "\(other.kind) instead of an object")
   }
 
   private func isBlank(_ line: Span<UInt8>) -> Bool {
@@ -217,15 +222,16 @@ extension LoadSession {
   }
 
   private var missingHeader: TransferError {
-    failure(.incompatibleHeader, "the header is missing, which --strict asks for")
+    failure(.incompatibleHeader, "the header is missing, but --strict requires it")
   }
 
   private func checkHeader(_ header: JSONObject, _ version: JSONValue) throws {
     guard version == .integer(1) else {
-      throw failure(.incompatibleHeader, "the text is of a version that this library does not read; use a newer one")
+      throw failure(.incompatibleHeader, "the version of the text is unknown to this library; use a newer library")
     }
     if options.isStrict, header["modelHash"] != .string(modelHash) {
-      throw failure(.incompatibleHeader, "the text was written with another model; migrate, or load without --strict")
+      throw failure(.incompatibleHeader, "the text belongs to another model; migrate the store, or load without "
+        + "--strict")
     }
   }
 
@@ -238,7 +244,7 @@ extension LoadSession {
       case ("attributes", .object(let value)): attributes = value
       case ("relationships", _) where object.relationships != nil: break
       case ("attributes", let value), ("relationships", let value):
-        throw failure(.malformedLine, "\(value.kind) where the object of \(member.name) belongs")
+        throw failure(.malformedLine, "\(value.kind) instead of the object of \(member.name)")
       default: throw failure(.malformedLine, "a member other than id, attributes and relationships")
       }
     }
@@ -248,15 +254,15 @@ extension LoadSession {
     }
     currentObject = label
     guard let index = schema.entitiesByName[String(name.entity)] else {
-      throw failure(.unknownEntity, "the model has no entity of that id", entity: String(name.entity))
+      throw failure(.unknownEntity, "the model does not have the entity of this id", entity: String(name.entity))
     }
     let entity = schema.entities[index]
     if entity.isAbstract {
-      throw failure(.abstractEntity, "\(entity.name) is abstract; name one of its sub-entities", entity: entity.name)
+      throw failure(.abstractEntity, "\(entity.name) is abstract; use one of its subentities", entity: entity.name)
     }
     let number = try labels.number(entity: entity.index, serial: name.serial, line: lineNumber)
     if labels.isDefined(number) {
-      throw failure(.duplicateID, "line \(labels.lines[Int(number)]) has that id already", entity: entity.name)
+      throw failure(.duplicateID, "line \(labels.lines[Int(number)]) already has this id", entity: entity.name)
     }
     let inserted = try insert(entity, attributes, &transaction)
     labels.define(number, as: inserted, line: lineNumber)
@@ -345,7 +351,7 @@ extension LoadSession {
       default:
         let expected = relationship.description.isToMany ? "an array of ids" : "an id or null"
         throw failure(
-          .wrongType, "\(member.name): \(member.value.kind) where \(expected) belongs", entity: entity.name,
+          .wrongType, "\(member.name): \(member.value.kind) instead of \(expected)", entity: entity.name,
           property: member.name)
       }
       try links[relationship.pair][relationship.side].append(owner: owner, targets: targets, line: lineNumber)
@@ -357,7 +363,7 @@ extension LoadSession {
   ) throws -> UInt32 {
     let property = relationship.description.name
     guard case .string(let text) = value else {
-      throw failure(.wrongType, "\(property): \(value.kind) where an id belongs", property: property)
+      throw failure(.wrongType, "\(property): \(value.kind) instead of an id", property: property)
     }
     let isStored = text.hasPrefix("@")
     let plain = isStored ? text.dropFirst() : text[...]
@@ -371,12 +377,12 @@ extension LoadSession {
     guard let name = entityName, let index = schema.entitiesByName[String(name)], relationship.accepts[index] else {
       throw failure(
         .wrongDestination,
-        "\(property): an id that is not of the entity \(relationship.description.destinationEntityName)",
+        "\(property): the id does not belong to the entity \(relationship.description.destinationEntityName)",
         property: property)
     }
     if let id { return try labels.number(stored: id, line: lineNumber) }
     guard let serial = LoadName(plain)?.serial else {
-      throw failure(.wrongDestination, "\(property): an id that is not Entity/serial", property: property)
+      throw failure(.wrongDestination, "\(property): the id does not have the form Entity/serial", property: property)
     }
     return try labels.number(entity: UInt16(index), serial: serial, line: lineNumber)
   }

@@ -124,7 +124,7 @@ final class LoadSpool {
     guard error.isDiskFull else { return same }
     return StoreError(
       same.kind,
-      "the input is spooled in \(directory) before it is written, and does not fit there. \(same.message) Batches, or a file "
-        + "instead of a pipe, need less room.")
+      "the spooled input does not fit into \(directory). \(same.message) Batches, or a file instead of a pipe, need "
+        + "less space.")
   }
 }

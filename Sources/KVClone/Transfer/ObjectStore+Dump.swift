@@ -1,13 +1,18 @@
 import KVCloneModel
 
 extension ObjectStore {
-  /// Writes objects as NDJSON, in one read transaction: a header line, then one object a line, by concrete entity's
-  /// name, then by serial. Equal stores dump equal text apart from ids.
+  /// Writes objects as NDJSON in one read transaction: a header line, then one object per line, by entity name and
+  /// serial number.
   ///
-  /// Memory stays flat: large values pass through in pieces, so `sink` may see part of a line.
+  /// Stores with equal content produce equal text, apart from ids. Memory use is constant: blobs are written in chunks,
+  /// so `sink` can receive part of a line.
   ///
-  /// - Throws: ``StoreError``, ``CloneError`` for ``DumpOptions/roots``, ``TransferError`` for the files of blobs, and
-  ///   what `sink` throws.
+  /// - Parameters:
+  ///   - options: the objects to dump, and the treatment of blobs.
+  ///   - sink: receives the next bytes of the text.
+  /// - Returns: the number of written objects.
+  /// - Throws: ``StoreError``; ``CloneError`` for ``DumpOptions/roots``; ``TransferError`` for the files of blobs;
+  ///   errors of `sink`.
   @available(*, noasync)
   public func dump(_ options: DumpOptions = DumpOptions(), to sink: (RawSpan) throws -> Void) throws -> DumpResult {
     try Self.dump(ReadTransaction(try readSession()), options, to: sink)
@@ -68,9 +73,9 @@ extension ObjectStore {
 }
 
 extension Snapshot {
-  /// Writes the objects that the snapshot shows as NDJSON; see ``ObjectStore/dump(_:to:)``.
+  /// Writes the objects of the snapshot as NDJSON; see ``ObjectStore/dump(_:to:)``.
   ///
-  /// - Throws: `snapshotNotFound`, and what the store's own `dump` throws.
+  /// - Throws: `snapshotNotFound`, and the errors of ``ObjectStore/dump(_:to:)``.
   @available(*, noasync)
   public func dump(_ options: DumpOptions = DumpOptions(), to sink: (RawSpan) throws -> Void) throws -> DumpResult {
     try read { transaction in try ObjectStore.dump(transaction, options, to: sink) }

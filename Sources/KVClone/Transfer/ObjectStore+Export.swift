@@ -1,28 +1,36 @@
 import KVCloneModel
 
 extension ObjectStore {
-  /// Writes the store's model and objects into a folder that Core Data's own tools and ``load(contentsOf:options:)`` can read: the way back.
+  /// Exports the model and the objects to a folder for Core Data tools and ``load(contentsOf:options:)``.
   ///
-  /// The folder has the model as a bundle of Xcode's, named as the model is; `objects.ndjson`, which is what
-  /// ``dump(_:to:)`` writes; `blobs`, with a file for each large value; and `README.txt`, which says how to load all that again. It is
-  /// of the state that is committed when the call begins. It gets its name when it is complete and on the disk, so there is
-  /// either a whole one or none; files are for their owner alone (0600, folders 0700). Large values pass through in pieces;
-  /// a bit is remembered of each.
+  /// The folder contains:
+  ///
+  /// - the model as an Xcode bundle with the name of the model
+  /// - `objects.ndjson`, the output of ``dump(_:to:)``
+  /// - `blobs`, with one file for each blob
+  /// - `README.txt`, with instructions for loading
+  ///
+  /// The export contains the latest commit at the start of the call. The folder appears at `path` only when it is
+  /// complete and durable. Files are readable by their owner only (mode 0600, folders 0700). Blobs are copied in
+  /// chunks, and memory use is one bit per blob.
   ///
   /// ```swift
   /// let result = try store.export(to: "notes-export")
   /// print(result.objectCount, result.modelBundle)
   /// ```
   ///
-  /// Snapshots, the history of changes, ids and the store's UUID are not part of it: a backup has those. See <doc:Exporting>.
+  /// Snapshots, the change history, ids and the UUID of the store are not exported; use a backup for these. See
+  /// <doc:Exporting>.
   ///
   /// - Parameters:
-  ///   - path: the folder to make; its parent is there, and nothing else at the path.
-  ///   - progress: is told how far it has come, on the thread that exports.
-  ///   - cancellation: ends it from another thread.
-  /// - Throws: `fileExists`; `invalidModel`, with entity and property, where the model says something that Xcode's files cannot (see
-  ///   `ManagedObjectModel.contentsText()`); `diskFull`, `io`; `cancelled`; `damaged`, `readersFull`, `closed`. Nothing is left then.
-  @available(*, noasync, message: "it waits for the disk: call it on a thread of your own")
+  ///   - path: the folder to create. Its parent must exist, and nothing may exist at the path.
+  ///   - progress: receives progress on the thread that runs the export.
+  ///   - cancellation: cancels the export from another thread.
+  /// - Returns: the names of the model, and the number of objects, files and bytes.
+  /// - Throws: `fileExists`; `invalidModel`, with entity and property, if Xcode's file format cannot express the model
+  ///   (see `ManagedObjectModel.contentsText()`); `diskFull`, `io`; `cancelled`; `corrupted`, `readersFull`, `closed`.
+  ///   Nothing remains at the path if it throws.
+  @available(*, noasync, message: "it waits for fsync: call it on a separate thread")
   @discardableResult
   public func export(
     to path: String, progress: (@Sendable (ExportProgress) -> Void)? = nil, cancellation: Cancellation? = nil
@@ -33,11 +41,11 @@ extension ObjectStore {
 }
 
 extension Snapshot {
-  /// Writes what the snapshot shows into a folder, with the version of the model that it was made under; see
+  /// Exports the snapshot to a folder, with the model version of the snapshot; see
   /// ``ObjectStore/export(to:progress:cancellation:)``.
   ///
-  /// - Throws: `snapshotNotFound`, and what the store's own `export` throws.
-  @available(*, noasync, message: "it waits for the disk: call it on a thread of your own")
+  /// - Throws: `snapshotNotFound`, and the errors of the export of a store.
+  @available(*, noasync, message: "it waits for fsync: call it on a separate thread")
   @discardableResult
   public func export(
     to path: String, progress: (@Sendable (ExportProgress) -> Void)? = nil, cancellation: Cancellation? = nil

@@ -8,22 +8,23 @@ import KVCloneLMDB
 import KVCloneModel
 
 extension ObjectStore {
-  /// Inserts the objects of NDJSON text, and links them as it says. Ids in the text only connect its lines; the store
-  /// gives its own. `"@Note/12"` in a relationship is an object that the store has already.
+  /// Inserts and links the objects of an NDJSON text. Ids in the text connect its lines; the store allocates new ids.
   ///
-  /// Without ``LoadOptions/batch`` everything happens in one write transaction: all of it is loaded, or nothing.
+  /// An id `"@Note/12"` in a relationship refers to an object that is already in the store. Without
+  /// ``LoadOptions/batch``, the load is one write transaction, so it loads all lines or nothing.
   ///
-  /// The write lock is never held while `source` delivers. Its bytes are spooled first, to a file without a name in the
-  /// store's directory: everything, or with ``LoadOptions/batch`` the lines of one batch at a time. So the disk needs
-  /// room for the text beside the store. The file is gone when the load ends, however it ends, and does not count for
-  /// ``StoreOptions/maximumFileBytes``.
+  /// The write lock is never held while `source` is called. The text is first spooled to an unnamed temporary file in
+  /// the directory of the store: all of it, or with ``LoadOptions/batch`` one batch at a time. The disk therefore needs
+  /// space for the text in addition to the store. The file is removed when the load ends, with or without an error. It
+  /// does not count against ``StoreOptions/maximumFileBytes``.
   ///
   /// - Parameters:
-  ///   - options: how to load.
-  ///   - source: Appends the next bytes of the text to the array, and returns false at its end. It runs outside of any
-  ///     transaction.
-  /// - Throws: ``TransferError`` with the line; ``StoreError`` where the store itself is the obstacle, `diskFull` where
-  ///   the spooled text would leave less than a sixteenth of the disk, or 64 MiB; what `source` throws.
+  ///   - options: the batch size, the header check and the progress closures.
+  ///   - source: appends the next bytes of the text to the array, and returns false at its end. It runs outside of
+  ///     transactions.
+  /// - Returns: the number of inserted objects, and their ids.
+  /// - Throws: ``TransferError`` with the line; ``StoreError`` for errors of the store, including `diskFull` if the
+  ///   spooled text would leave less than a sixteenth of the disk, or 64 MiB, free; errors of `source`.
   @available(*, noasync)
   public func load(
     _ options: LoadOptions = LoadOptions(), from source: (inout [UInt8]) throws -> Bool
@@ -49,10 +50,13 @@ extension ObjectStore {
     }
   }
 
-  /// Loads a file; its directory is where `{"file":"…"}` values are looked for.
+  /// Loads the objects of an NDJSON file. `{"file":"…"}` values are relative to the directory of the file.
   ///
-  /// A regular file is read while the write lock is held. Anything else, a named pipe for example, is spooled first, as
-  /// by ``load(_:from:)``.
+  /// A regular file is read while the write lock is held. Anything else, such as a named pipe, is spooled first, as in
+  /// ``load(_:from:)``.
+  ///
+  /// - Returns: the number of inserted objects, and their ids.
+  /// - Throws: ``TransferError`` with the line; ``StoreError`` for errors of the store.
   @available(*, noasync)
   public func load(contentsOf path: String, options: LoadOptions = LoadOptions()) throws -> LoadResult {
     let file = try LoadFile(path, options)

@@ -1,6 +1,6 @@
-/// Why NDJSON cannot be loaded or dumped.
+/// An error of loading or dumping NDJSON.
 public struct TransferError: KVCloneError, Hashable {
-  /// The kinds of failure. An error of the store or of the model's rules keeps its own name in ``kindName``.
+  /// The kind of the error. For an error of the store or of the model's rules, ``kindName`` names the underlying kind.
   public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the kind, as in JSON.
     public let rawValue: String
@@ -13,47 +13,47 @@ public struct TransferError: KVCloneError, Hashable {
 
     /// A line is not JSON, or not an object line.
     public static let malformedLine = Kind(rawValue: "unreadableLine")
-    /// The header belongs to another model (`strict`), or to a newer version of the text format.
+    /// The header belongs to another model (``LoadOptions/isStrict``), or to a newer version of the text format.
     public static let incompatibleHeader = Kind(rawValue: "incompatibleHeader")
-    /// The model has no such entity.
+    /// The model does not have the entity.
     public static let unknownEntity = Kind(rawValue: "unknownEntity")
-    /// An abstract entity has no objects of its own.
+    /// The entity is abstract and cannot have objects.
     public static let abstractEntity = Kind(rawValue: "abstractEntity")
-    /// The entity has no such attribute or relationship.
+    /// The entity does not have the attribute or relationship.
     public static let unknownProperty = Kind(rawValue: "unknownProperty")
-    /// A value is not of the attribute's type.
+    /// A value does not have the type of the attribute.
     public static let wrongType = Kind(rawValue: "wrongType")
-    /// A value does not fit into the attribute's type.
+    /// A value is outside the range of the attribute's type.
     public static let outOfRange = Kind(rawValue: "outOfRange")
     /// Two lines have the same id.
     public static let duplicateID = Kind(rawValue: "duplicateID")
-    /// A relationship names an id that no line has.
+    /// A relationship refers to an id that no line has.
     public static let danglingID = Kind(rawValue: "danglingID")
-    /// An id is not `Entity/serial`, or belongs to another entity than the relationship's destination.
+    /// An id is not `Entity/serial`, or belongs to another entity than the destination of the relationship.
     public static let wrongDestination = Kind(rawValue: "wrongDestination")
-    /// Both sides of a relationship are given, and do not agree.
+    /// Both sides of a relationship are given, and do not match.
     public static let inverseMismatch = Kind(rawValue: "disagreement")
-    /// A file with an attribute's bytes is missing, has another size, or lies outside the directory.
+    /// A file with the bytes of an attribute is missing, has another size, or is outside the directory.
     public static let invalidFile = Kind(rawValue: "invalidFile")
-    /// Something that the store or the model refused; ``TransferError/kindName`` tells what.
+    /// The store or the model rejected the data; ``TransferError/kindName`` names the reason.
     public static let rejected = Kind(rawValue: "refused")
   }
 
-  /// What failed.
+  /// The kind of the error.
   public let kind: Kind
-  /// The error's case name; for ``Kind/refused`` that of the error underneath, such as `requiredValueMissing`.
+  /// The stable text of the kind; for ``Kind/rejected``, that of the underlying error, such as `requiredValueMissing`.
   public let kindName: String
-  /// The line concerned, from 1; nil when dumping.
+  /// The number of the affected line, from 1; nil for a dump.
   public let line: Int?
-  /// The entity concerned.
+  /// The affected entity.
   public let entity: String?
-  /// The property concerned.
+  /// The affected property.
   public let property: String?
-  /// The object concerned: a line's own id when loading.
+  /// The affected object; in a load, the id in the text.
   public let object: String?
-  /// What failed and what to do, beginning with the line.
+  /// What failed, and the remedy. A message about a line begins with its number.
   public let message: String
-  /// How many objects earlier batches have committed.
+  /// The number of objects that earlier batches committed.
   public let committedCount: Int
 
   init(

@@ -23,7 +23,8 @@ package struct TransferFiles {
     let components = relative.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     let isPlain = components.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && !$0.utf8.contains(0) }
     guard isPlain else {
-      throw TransferError(.invalidFile, "the file's path is not a plain relative one below the directory of the data")
+      throw TransferError(.invalidFile, "the path of the file must be relative, without “.” and “..”, below the "
+        + "directory of the data")
     }
     do {
       let file = try NamedFile.openToRead(components, below: directory.isEmpty ? "." : directory)
@@ -53,7 +54,7 @@ package struct TransferFiles {
       try body(data)
     }
     guard byteCount == file.byteCount else {
-      throw TransferError(.invalidFile, "the file was written while it was read; try again when nobody writes it")
+      throw TransferError(.invalidFile, "the file changed while it was read; try again when no process writes it")
     }
   }
 
@@ -64,7 +65,7 @@ package struct TransferFiles {
     } catch .belongsToStore {
       throw storeFile(name)
     } catch .system(errno: ENOENT) {
-      throw TransferError(.invalidFile, "\(name) does not exist; check its name")
+      throw TransferError(.invalidFile, "\(name) does not exist; check the path")
     } catch {
       throw TransferError(.invalidFile, "\(name) cannot be opened (\(error.reason)); \(error.advice)")
     }
@@ -81,7 +82,7 @@ package struct TransferFiles {
     } catch {
       throw TransferError(.invalidFile, "\(name) cannot be read (\(error.message))")
     }
-    if kind == .directory { throw TransferError(.invalidFile, "\(name) is a directory; name the file in it") }
+    if kind == .directory { throw TransferError(.invalidFile, "\(name) is a directory; give the path of a file") }
     return kind == .regularFile
   }
 
@@ -111,7 +112,7 @@ package struct TransferFiles {
       if try !NamedFile.belongsToStore(path) { return }
     } catch {
       throw TransferError(
-        .invalidFile, "whether \(path) belongs to the store cannot be found out (\(error.reason)); name another file")
+        .invalidFile, "cannot determine whether \(path) belongs to the store (\(error.reason)); choose another file")
     }
     throw storeFile(path)
   }
@@ -132,7 +133,7 @@ package struct TransferFiles {
 
   private static func storeFile(_ name: String) -> TransferError {
     TransferError(
-      .invalidFile, "\(name) belongs to a store that is open, and is not for reading or writing; name another one")
+      .invalidFile, "\(name) belongs to a store that is open, and cannot be read or written here; choose another file")
   }
 
   /// Creates the file `name` in the directory, readable by its owner only; an older file is replaced.
@@ -144,10 +145,11 @@ package struct TransferFiles {
     } catch {
       throw TransferError(
         .invalidFile,
-        "\(name) cannot be looked up in the directory for blobs (\(error.message)); name another directory")
+        "\(name) cannot be looked up in the directory for blobs (\(error.message)); choose another directory")
     }
     guard kind == nil || kind == .regularFile else {
-      throw TransferError(.invalidFile, "\(name) exists in the directory for blobs and is not a regular file")
+      throw TransferError(.invalidFile, "\(name) in the directory for blobs is not a regular file; choose another "
+        + "directory")
     }
     do {
       return FileHandle(fileDescriptor: try NamedFile.create(path), closeOnDealloc: true)
