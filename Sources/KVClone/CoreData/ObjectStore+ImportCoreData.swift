@@ -75,7 +75,7 @@ extension ObjectStore {
   /// - Returns: the report that the import would return.
   /// - Throws: the error that the import would throw for the first broken row or object. With
   ///   ``CoreDataImportOptions/skipsBroken``, the report lists these errors instead.
-  @available(*, noasync, message: "run it on a thread of its own")
+  @available(*, noasync, message: "call it on a separate thread")
   public static func planCoreDataImport(
     from source: String, to path: String? = nil, options: CoreDataImportOptions = CoreDataImportOptions(),
     progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil, cancellation: Cancellation? = nil

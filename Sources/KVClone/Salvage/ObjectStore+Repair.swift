@@ -25,7 +25,7 @@ extension ObjectStore {
   /// - Throws: `corrupted` if other data is corrupted (restore a backup, or use
   ///   ``salvage(from:to:options:progress:cancellation:)-(_,_,_,_,Cancellation?)``); `readOnly`; the errors of a write
   ///   transaction. Nothing is changed if it throws.
-  @available(*, noasync, message: "run it on a thread of its own")
+  @available(*, noasync, message: "call it on a separate thread")
   @discardableResult
   public func repair(isDryRun: Bool = false) throws(StoreError) -> RepairReport {
     if options.isReadOnly, !isDryRun {
