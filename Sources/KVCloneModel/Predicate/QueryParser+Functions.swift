@@ -9,9 +9,9 @@ extension QueryParser {
       case .cast: return QueryListForm(.cast, start: offset)
       case .ternary: return QueryListForm(.ternary, start: offset)
       case .function: return QueryListForm(.functionByName, start: offset)
-      case .fetch: throw unsupported("FETCH", "run the fetch first, and give its result as an argument", at: offset)
+      case .fetch: throw unsupported("FETCH", "run the fetch first, and pass its result as an argument", at: offset)
       case .block, .blockPredicate:
-        throw unsupported("BLOCK", "write what the block does as a predicate", at: offset)
+        throw unsupported("BLOCK", "express the block as a predicate", at: offset)
       default: break
       }
     }
@@ -20,11 +20,11 @@ extension QueryParser {
     case "castobject:totype": return QueryListForm(.castByName, start: offset)
     case "objectfrom:withindex": return QueryListForm(.indexByName, start: offset)
     case let plain where QueryFunction.unsupported.contains(plain):
-      throw unsupported(name, "compute the value first, and give it as an argument", at: offset)
+      throw unsupported(name, "compute the value first, and pass it as an argument", at: offset)
     default: break
     }
     guard let function = QueryFunction(name: name) else {
-      throw error(.unknownFunction, "there is no function \(name)(); correct the name", at: offset)
+      throw error(.unknownFunction, "function \(name)() does not exist; correct the name", at: offset)
     }
     return QueryListForm(.function(function), start: offset)
   }
@@ -51,7 +51,7 @@ extension QueryParser {
     _ function: QueryFunction, _ arguments: [QueryNode], at offset: Int
   ) throws(QueryFormatError) -> QueryNode {
     guard arguments.count == function.argumentCount else {
-      let message = "\(function.rawValue) takes \(function.argumentCount) arguments, and there are \(arguments.count)"
+      let message = "\(function.rawValue) requires \(function.argumentCount) arguments, but \(arguments.count) are given"
       throw error(.wrongArgumentCount, message + "; correct them", at: offset)
     }
     return try node(.expression(.function(function, expressions(arguments))), above: height(arguments), at: offset)
@@ -60,7 +60,7 @@ extension QueryParser {
   /// Makes a node of `FUNCTION(value, 'selector:', …)`: the value is the first argument of a known function.
   func calledByName(_ nodes: [QueryNode], at offset: Int) throws(QueryFormatError) -> QueryNode {
     guard nodes.count > 1, case .constant(.value(.string(let name))) = try expression(nodes[1]) else {
-      let message = "FUNCTION takes a value, the selector of a function, and arguments; write both"
+      let message = "FUNCTION requires a value and the selector of a function; write both, followed by the arguments"
       throw error(.wrongArgumentCount, message, at: offset)
     }
     guard let function = QueryFunction(name: name) else {
@@ -68,7 +68,7 @@ extension QueryParser {
       let parts = name.split(separator: ":")
       let isSelector = name.utf8.count <= 64 && parts.allSatisfy { QueryCharacters.isName(String($0)) }
       let shown = isSelector ? "the selector \(name) of FUNCTION" : "a selector of FUNCTION"
-      throw unsupported(shown, "only the functions of predicates can be called", at: nodes[1].start)
+      throw unsupported(shown, "call a function of the predicate language", at: nodes[1].start)
     }
     return try called(function, [nodes[0]] + nodes.dropFirst(2), at: offset)
   }
@@ -89,7 +89,7 @@ extension QueryParser {
       return node
     }
     guard let target = QueryTypeNames.type(named: name) else {
-      let message = "no value can be converted so; write 'NSDate', 'NSNumber', 'NSString' or another type of attributes"
+      let message = "the type is unknown; write 'NSDate', 'NSNumber', 'NSString' or another attribute type"
       throw error(.invalidCast, message, at: type.start)
     }
     if case .constant(.value(let constant)) = value {

@@ -94,7 +94,7 @@ extension QueryParser {
     case (.variable, _): throw unexpected("a variable such as $x")
     case (.text, .text(let text)), (.text, .argument(.value(.string(let text)))):
       node = try literal(.value(.string(text)), at: start)
-    case (.text, _): throw unexpected("a text that names a type or a function")
+    case (.text, _): throw unexpected("the name of a type or function in quotes")
     default: return nil
     }
     try advance()

@@ -159,7 +159,7 @@ extension QueryParser {
 
   private func invalidOption() -> QueryFormatError {
     if token == .end { return unexpected("an option") }
-    return error(.invalidOption, "the options behind an operator are the letters c, d, n and l; write [cd]", at: start)
+    return error(.invalidOption, "the options after an operator are the letters c, d, n and l; write [cd]", at: start)
   }
 
   @inline(never)

@@ -58,7 +58,7 @@ extension QueryParser {
   func collectionOperator(_ name: String, at offset: Int) throws(QueryFormatError) -> QueryPathComponent {
     guard let found = QueryCollectionOperator(anyCase: name) else {
       let names = QueryCollectionOperator.allCases.map { "@\($0.rawValue)" }.joined(separator: ", ")
-      let message = "there is no such operator on collections; there are \(names)"
+      let message = "the collection operator does not exist; use one of \(names)"
       throw error(.unknownCollectionOperator, message, at: offset)
     }
     return QueryPathComponent(kind: .collectionOperator(found), start: offset)
@@ -76,7 +76,7 @@ extension QueryParser {
       case .same: break
       case .name(let name):
         if pending?.found == .count {
-          let message = "a name stands behind @count, which is a number; end the path there"
+          let message = "the path continues after @count, which is a number; end the path there"
           throw error(.unexpectedToken, message, at: component.start)
         }
         names.append(name)

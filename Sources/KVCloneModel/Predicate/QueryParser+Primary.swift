@@ -123,7 +123,7 @@ extension QueryParser {
     } else {
       switch argument.expression() {
       case .failure(.predicate):
-        throw error(.wrongArgumentType, "a predicate lies in a list; give values only", at: start)
+        throw error(.wrongArgumentType, "a list contains a predicate; pass only values", at: start)
       case .failure(.depth): throw error(.nestingTooDeep, QueryTree.tooHigh, at: start)
       case .success(let expression):
         let height = QueryTree.height(of: .expression(expression))

@@ -37,7 +37,7 @@ struct QueryParser {
   private mutating func finish(_ expected: String) throws(QueryFormatError) {
     if token != .end { throw unexpected(expected) }
     if tokenizer.hasArguments {
-      throw error(.tooManyArguments, "there are more arguments than places; remove some, or write %@", at: start)
+      throw error(.tooManyArguments, "there are more arguments than placeholders; remove some, or add %@", at: start)
     }
   }
 
@@ -54,10 +54,10 @@ struct QueryParser {
   @inline(never)
   func unexpected(_ expected: String) -> QueryFormatError {
     switch token {
-    case .end: error(.unexpectedEnd, "the format ends where \(expected) is needed", at: start)
+    case .end: error(.unexpectedEnd, "expected \(expected), but the format ends", at: start)
     case .symbol(.assign):
-      error(.unsupported, "':=' assigns to a variable, which is not supported; fill variables in instead", at: start)
-    default: error(.unexpectedToken, "\(token.shown) stands where \(expected) is needed", at: start)
+      error(.unsupported, "':=' assigns to a variable, which is not supported; substitute variables instead", at: start)
+    default: error(.unexpectedToken, "expected \(expected), but found \(token.shown)", at: start)
     }
   }
 
@@ -79,7 +79,7 @@ struct QueryParser {
   @inline(never)
   mutating func close(_ symbol: QuerySymbol, openedAt offset: Int) throws(QueryFormatError) {
     if token == .end {
-      throw error(.unclosedParenthesis, "what opens here is not closed; write '\(symbol.rawValue)'", at: offset)
+      throw error(.unclosedParenthesis, "the bracket that opens here is not closed; add '\(symbol.rawValue)'", at: offset)
     }
     try expect(symbol)
     leave()
@@ -109,7 +109,7 @@ struct QueryParser {
   /// The node as an expression.
   func expression(_ node: QueryNode) throws(QueryFormatError) -> QueryExpression {
     guard case .expression(let expression) = node.content else {
-      let message = "a predicate stands where a value is needed; write TERNARY(p, a, b)"
+      let message = "expected a value, but found a predicate; write TERNARY(p, a, b)"
       throw error(.unexpectedToken, message, at: node.start)
     }
     return expression

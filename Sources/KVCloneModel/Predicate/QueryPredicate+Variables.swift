@@ -99,12 +99,12 @@ private struct QuerySubstitution {
     guard !bound.contains(name), let argument = arguments[name] else { return .variable(name) }
     switch argument.expression() {
     case .failure(.predicate):
-      throw error(.wrongArgumentType, "a variable stands for a value, and a predicate is given; give a value")
+      throw error(.wrongArgumentType, "a variable requires a value, but a predicate was given; pass a value")
     case .failure(.depth): throw error(.nestingTooDeep, QueryTree.tooHigh)
     case .success(let expression):
       try check(level + QueryTree.height(of: .expression(expression)) - 1)
       if !bound.isEmpty, !QueryTree.freeVariables(of: .expression(expression)).isDisjoint(with: bound) {
-        let message = "what is filled in has a variable that a subquery around it binds; rename one of them"
+        let message = "the substituted expression has a variable that an enclosing subquery binds; rename one of them"
         throw error(.capturedVariable, message)
       }
       return expression

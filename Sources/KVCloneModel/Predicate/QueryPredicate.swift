@@ -119,7 +119,7 @@ public struct QueryComparison: Hashable, Sendable {
     case (.between, .constant(.list(let items))): items.count == 2 ? nil : Self.betweenNeedsTwo
     case (.between, .constant): Self.betweenNeedsTwo
     case (.in, .constant(.list)), (.in, .constant(.value(.string))): nil
-    case (.in, .constant): "IN needs a collection or a text; write the value between braces, or use =="
+    case (.in, .constant): "IN requires a collection or a text; put the value in braces, or use =="
     default: nil
     }
   }
@@ -141,5 +141,5 @@ public struct QueryComparison: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) {}
   }
 
-  private static let betweenNeedsTwo = "BETWEEN needs a least and a greatest value; write {least, greatest}"
+  private static let betweenNeedsTwo = "BETWEEN requires a lower and an upper bound; write {lower, upper}"
 }

@@ -38,7 +38,7 @@ enum QueryToken: Equatable {
     case .word(_, let keyword?): keyword.rawValue
     case .word, .name: "a name"
     case .variable: "a variable"
-    case .collectionOperator: "an operator on collections"
+    case .collectionOperator: "a collection operator"
     case .text: "a text"
     case .integer, .real, .decimal: "a number"
     case .argument: "an argument"

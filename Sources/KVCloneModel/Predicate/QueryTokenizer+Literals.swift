@@ -18,7 +18,7 @@ extension QueryTokenizer {
         position += 1
       }
     }
-    throw error(.unclosedString, "the text that begins here is not closed; end it with its quotation mark", at: start)
+    throw error(.unclosedString, "the text that starts here has no closing quotation mark; add it", at: start)
   }
 
   /// Reads a backslash and what it stands for.
@@ -48,7 +48,7 @@ extension QueryTokenizer {
     case "u": return try unit(at: start)
     case "U": return try scalar(hexadecimal(8, at: start), at: start)
     default:
-      throw error(.invalidEscape, "a backslash stands before a character without meaning; write two for one", at: start)
+      throw error(.invalidEscape, "a backslash starts an unknown escape sequence; write two backslashes for one", at: start)
     }
   }
 
@@ -66,7 +66,7 @@ extension QueryTokenizer {
     var code: UInt32 = 0
     for _ in 0..<count {
       guard let scalar = peek(), scalar.isASCII, let digit = Character(scalar).hexDigitValue else {
-        let message = "an escape has too few digits; \\x takes 2, \\u takes 4, \\U takes 8 hexadecimal ones"
+        let message = "an escape sequence has too few digits; \\x requires 2, \\u 4 and \\U 8 hexadecimal digits"
         throw error(.invalidEscape, message, at: start)
       }
       // Eight digits fill 32 bits, so nothing is lost.
@@ -78,7 +78,7 @@ extension QueryTokenizer {
 
   private func scalar(_ code: UInt32, at start: Int) throws(QueryFormatError) -> Unicode.Scalar {
     guard let scalar = Unicode.Scalar(code) else {
-      throw error(.invalidEscape, "an escape stands for no character; write the character itself", at: start)
+      throw error(.invalidEscape, "an escape sequence is not a valid character; write the character itself", at: start)
     }
     return scalar
   }
@@ -98,8 +98,8 @@ extension QueryTokenizer {
     }
     guard let token, peek().map(QueryCharacters.continuesName) != true else {
       let message =
-        "a number is written wrongly, too large, or has more digits than the 38 of a decimal; put texts in quotes, and "
-        + "names behind #"
+        "a number has an invalid form, is too large, or has more than the 38 digits of a decimal; put texts in quotes, and "
+        + "# before names"
       throw error(.invalidNumber, message, at: start)
     }
     return token

@@ -14,7 +14,7 @@ extension QueryTokenizer {
     case "@" where !hasSize: return .argument(try takeArgument(at: start))
     case "K" where !hasSize:
       guard case .value(.string(let path)) = try takeArgument(at: start) else {
-        throw error(.wrongArgumentType, "%K takes a text, the name of a property or a key path", at: start)
+        throw error(.wrongArgumentType, "%K requires a text: the name of a property, or a key path", at: start)
       }
       return .path(path)
     case "%" where !hasSize: return .symbol(.percent)
@@ -23,7 +23,7 @@ extension QueryTokenizer {
   }
 
   private func invalidPlace(at start: Int) -> QueryFormatError {
-    let message = "a percent sign begins no known place; write %@, %K, %d or %f, or put texts in quotes"
+    let message = "a percent sign starts an unknown placeholder; write %@, %K, %d or %f, or put texts in quotes"
     return error(.invalidSpecifier, message, at: start)
   }
 
@@ -34,7 +34,7 @@ extension QueryTokenizer {
       if let number = AttributeType.integer64.coerce(value) { return .value(number) }
     default: break
     }
-    throw error(.wrongArgumentType, "this place takes a whole number; write %@ for other values", at: start)
+    throw error(.wrongArgumentType, "this placeholder requires an integer; write %@ for other values", at: start)
   }
 
   private mutating func realArgument(at start: Int) throws(QueryFormatError) -> QueryArgument {
@@ -46,6 +46,6 @@ extension QueryTokenizer {
       if let number = Double(number.description) { return .value(.double(number)) }
     default: break
     }
-    throw error(.wrongArgumentType, "this place takes a number; write %@ for other values", at: start)
+    throw error(.wrongArgumentType, "this placeholder requires a number; write %@ for other values", at: start)
   }
 }

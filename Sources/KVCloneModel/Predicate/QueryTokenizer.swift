@@ -61,13 +61,13 @@ struct QueryTokenizer {
     case "$":
       position += 1
       guard let first = peek(), QueryCharacters.beginsName(first) else {
-        throw error(.unexpectedToken, "'$' has no name behind it; write $NAME", at: start)
+        throw error(.unexpectedToken, "'$' is not followed by a name; write $NAME", at: start)
       }
       return (.variable(name()), start)
     case "@":
       position += 1
       guard let first = peek(), QueryCharacters.beginsName(first) else {
-        throw error(.unexpectedToken, "'@' has no name behind it; write @count, @sum and the like", at: start)
+        throw error(.unexpectedToken, "'@' is not followed by a name; write @count, @sum or another operator", at: start)
       }
       return (.collectionOperator(name()), start)
     case "#": return (.name(try escapedName()), start)
@@ -79,7 +79,7 @@ struct QueryTokenizer {
   /// Takes the argument of the place that begins at a scalar.
   mutating func takeArgument(at start: Int) throws(QueryFormatError) -> QueryArgument {
     guard usedCount < arguments.count else {
-      let message = "there are only \(arguments.count) arguments; give one for each place, or write text in quotes"
+      let message = "there are only \(arguments.count) arguments; pass one per placeholder, or put texts in quotes"
       throw error(.tooFewArguments, message, at: start)
     }
     usedCount += 1
@@ -98,7 +98,7 @@ struct QueryTokenizer {
     switch peek() {
     case "'", "\"": return try quoted()
     case let first? where QueryCharacters.beginsName(first): return name()
-    default: throw error(.unexpectedToken, "'#' has no name behind it; write #NAME", at: start)
+    default: throw error(.unexpectedToken, "'#' is not followed by a name; write #NAME", at: start)
     }
   }
 
@@ -112,7 +112,7 @@ struct QueryTokenizer {
       return .equal
     }
     guard let symbol = QuerySymbol(rawValue: String(first)) else {
-      let message = "a character has no meaning here; put texts in quotes, and names behind #"
+      let message = "a character is not valid here; put texts in quotes, and # before names"
       throw error(.unexpectedToken, message, at: position)
     }
     position += 1

@@ -4,7 +4,7 @@ enum QueryTree {
   /// itself for every level, and a thread of a service may have a small stack.
   static let maximumHeight = 200
 
-  static let tooHigh = "there are more than \(maximumHeight) levels of nesting; write the predicate flatter"
+  static let tooHigh = "the predicate has more than \(maximumHeight) levels of nesting; reduce the nesting"
 
   /// A part of a tree.
   enum Part {
