@@ -112,7 +112,7 @@ struct BackupFaultTests {
     let chunk = try #require(try fixture.entries(fixture.tables.blobs).last)
     try fixture.delete(fixture.tables.blobs, chunk.key)
     let error = expectError(.corrupted) { try fixture.store.backup(to: root + "/b") }
-    #expect(error?.message.contains("chunks are there") == true, "\(String(describing: error))")
+    #expect(error?.message.contains("chunks exist") == true, "\(String(describing: error))")
     #expect(try !FileSystem.exists(root + "/b"))
   }
 

@@ -15,7 +15,7 @@ extension StorageTransaction {
     do throws(StoreError) {
       if let expectedReferences, let info = try blobInfo(tables, serial), info.referenceCount != expectedReferences {
         problems.append(
-          "blob \(serial): it has \(expectedReferences) referrers, and \(info.referenceCount) are counted")
+          "blob \(serial): it has \(expectedReferences) referrers, and its reference count is \(info.referenceCount)")
       }
     } catch {
       guard error.kind == .corrupted else { throw error }
@@ -28,7 +28,7 @@ extension StorageTransaction {
     -> [BlobProblem]
   {
     do throws(StoreError) {
-      guard let info = try blobInfo(tables, serial) else { throw tables.corrupted(serial, "It is not there.") }
+      guard let info = try blobInfo(tables, serial) else { throw tables.corrupted(serial, "It is missing.") }
       return try findProblems(tables, serial, info, readData: readData)
     } catch {
       guard error.kind == .corrupted else { throw error }
@@ -65,28 +65,28 @@ extension StorageTransaction {
         problems.append(BlobProblem(message: "blob \(serial): chunk \(found.part) \(what)", chunk: found.part))
       }
       if found.part != expected || found.part >= info.chunkCount {
-        note("is there where chunk \(expected) of \(info.chunkCount) should be")
+        note("is in the place of chunk \(expected) of \(info.chunkCount)")
         return false
       }
       expected += 1
       if value.byteCount != FormatLimits.envelopeLength + BlobTables.length(of: found.part, in: info) {
-        note("has not the length that it should have")
+        note("has a wrong length")
       } else if readData {
         do throws(RecordError) {
           let seed = ValueEnvelope.seed(tableCode: tables.blobs.code, key: copy key)
           digest.update(try ValueEnvelope.payload(of: copy value, seed: seed))
         } catch {
-          note("is damaged: \(error.description)")
+          note("is corrupted: \(error.description)")
         }
       }
       return true
     }
     if problems.isEmpty, expected != info.chunkCount {
-      problems.append(BlobProblem(message: "blob \(serial): \(expected) of \(info.chunkCount) chunks are there"))
+      problems.append(BlobProblem(message: "blob \(serial): only \(expected) of \(info.chunkCount) chunks exist"))
     }
     if problems.isEmpty, readData, digest.finalize() != info.digest {
       problems.append(
-        BlobProblem(message: tables.corrupted(serial, "Its bytes are not those of its digest.").message))
+        BlobProblem(message: tables.corrupted(serial, "Its bytes do not match its digest.").message))
     }
     return problems
   }

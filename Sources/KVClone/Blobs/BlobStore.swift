@@ -9,11 +9,13 @@ struct BlobTables: Hashable, Sendable {
 
   func missing(_ serial: UInt64) -> StoreError {
     StoreError(
-      .objectNotFound, "there is no blob \(serial); it went with its last referrer, or is of another store")
+      .objectNotFound,
+      "there is no blob \(serial); it was deleted with its last referrer, or belongs to another store; read the object "
+        + "again")
   }
 
   func corrupted(_ serial: UInt64, _ what: String) -> StoreError {
-    StoreError(.corrupted, "blob \(serial) is damaged: \(what) Restore from a backup, or run `salvage`")
+    StoreError(.corrupted, "blob \(serial) is corrupted: \(what) Restore from a backup, or run `salvage`")
   }
 
   /// The length of one chunk of a blob.
@@ -56,7 +58,8 @@ extension StorageTransaction {
     let range = range ?? 0..<info.byteCount
     guard range.upperBound <= info.byteCount else {
       throw StoreError(
-        .invalidIndex, "bytes up to \(range.upperBound) were asked of blob \(serial), which has \(info.byteCount)")
+        .invalidIndex, "a read up to byte \(range.upperBound) exceeds blob \(serial), which has \(info.byteCount) bytes"
+      )
     }
     guard !range.isEmpty else { return }
     let full = UInt64(FormatLimits.blobChunkLength)
@@ -93,7 +96,7 @@ extension StorageTransaction {
     guard count > 0 else { return }
     var info = try existingBlobInfo(tables, serial)
     let (sum, overflow) = info.referenceCount.addingReportingOverflow(count)
-    guard !overflow else { throw tables.corrupted(serial, "Its count of referrers is out of range.") }
+    guard !overflow else { throw tables.corrupted(serial, "Its reference count is out of range.") }
     info.referenceCount = sum
     try store(tables, serial, info)
   }
@@ -110,10 +113,10 @@ extension StorageTransaction {
   @discardableResult
   mutating func releaseReference(_ tables: BlobTables, _ serial: UInt64, count: UInt64 = 1) throws(StoreError) -> Bool {
     guard var info = try blobInfo(tables, serial) else {
-      throw tables.corrupted(serial, "A referrer goes, but the blob is not there.")
+      throw tables.corrupted(serial, "A referrer was deleted, but the blob is missing.")
     }
     guard info.referenceCount >= count else {
-      throw tables.corrupted(serial, "It has more referrers than were counted.")
+      throw tables.corrupted(serial, "It has more referrers than its reference count.")
     }
     info.referenceCount -= count
     guard info.referenceCount == 0 else {
@@ -152,7 +155,7 @@ extension StorageTransaction {
     do throws(RecordError) {
       return try NumberKey.numberAndPart(entry.key)
     } catch {
-      throw StoreError(.corrupted, "a chunk of a blob is stored under a damaged key: \(error)")
+      throw StoreError(.corrupted, "the key of a blob chunk is corrupted: \(error) Run `check` to see the extent")
     }
   }
 

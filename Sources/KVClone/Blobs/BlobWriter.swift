@@ -6,9 +6,9 @@
 import KVCloneModel
 import KVCloneRecords
 
-/// Takes the bytes of a large binary value piece by piece, so that a value of any length passes through about 1 MiB of memory.
+/// A writer that receives the bytes of a blob in chunks, with about 1 MiB of memory for a value of any length.
 ///
-/// A writer belongs to the closure that it was handed to, and ends with it.
+/// A writer belongs to the closure that receives it and is invalid afterwards.
 public struct BlobWriter: ~Copyable {
   /// The transaction that is being written to; it outlives the writer, which exists only inside `writeBlob`.
   private let storage: UnsafeMutablePointer<StorageTransaction>
@@ -20,7 +20,7 @@ public struct BlobWriter: ~Copyable {
   /// The first failure; a caller that catches it cannot finish a value with a hole.
   private var failure: StoreError?
 
-  /// The bytes taken so far.
+  /// The number of bytes appended so far.
   public private(set) var byteCount: UInt64 = 0
 
   init(_ storage: UnsafeMutablePointer<StorageTransaction>, _ tables: BlobTables, _ serial: UInt64) {
@@ -32,8 +32,8 @@ public struct BlobWriter: ~Copyable {
 
   /// Appends bytes to the value.
   ///
-  /// - Throws: `diskFull`, `mapFull`, `io`, or `limitExceeded` for a value above about 4 PiB; the transaction can only be given
-  ///   up then.
+  /// - Throws: `diskFull`, `mapFull`, `io`, or `limitExceeded` for a value above about 4 PiB. The transaction is
+  ///   abort-only then.
   public mutating func append(_ bytes: RawSpan) throws(StoreError) {
     if let failure { throw failure }
     let limit = FormatLimits.envelopeLength + FormatLimits.blobChunkLength
@@ -50,7 +50,7 @@ public struct BlobWriter: ~Copyable {
 
   /// Appends bytes to the value.
   ///
-  /// - Throws: as ``append(_:)-(RawSpan)``.
+  /// - Throws: the errors of ``append(_:)-(RawSpan)``.
   public mutating func append(_ data: Data) throws(StoreError) {
     try append(data.bytes)
   }
@@ -58,7 +58,8 @@ public struct BlobWriter: ~Copyable {
   private mutating func flush() throws(StoreError) {
     do throws(StoreError) {
       guard chunkCount < .max else {
-        throw StoreError(.limitExceeded, "a binary value has at most 2^32 chunks of 1 MiB; store it in several objects")
+        throw StoreError(
+          .limitExceeded, "a blob has at most 2^32 chunks of 1 MiB; split the value over several objects")
       }
       let key = ShortKey.blobChunk(serial, chunk: chunkCount)
       let seed = ValueEnvelope.seed(tableCode: tables.blobs.code, key: key)

@@ -5,8 +5,10 @@
 #endif
 
 extension ObjectStore {
-  /// Takes bytes that come slowly, without keeping others from writing: they are written piece by piece, each in a
-  /// short transaction of its own, and become a value later, by ``WriteTransaction/setData(_:_:_:)``.
+  /// Uploads a blob from a slow source without holding the write lock, see ``StagedBlob``.
+  ///
+  /// The bytes are written in chunks, each in a short write transaction. ``WriteTransaction/setData(_:_:_:)`` later
+  /// makes them the value of an attribute.
   ///
   /// ```swift
   /// let image = try store.stageBlob { writer in
@@ -15,15 +17,15 @@ extension ObjectStore {
   /// try store.write { tx in try tx.setData(photo, "image", image) }
   /// ```
   ///
-  /// A few MiB are held in memory, whatever comes. Nobody sees the bytes before they are a value; what never becomes one
-  /// is swept, see ``StagedBlob``.
+  /// The call uses a few MiB of memory for any length. The bytes are invisible to readers until they are a value. Bytes
+  /// that never become a value are deleted later.
   ///
   /// - Parameters:
-  ///   - timeout: how long each of the short transactions waits for another writer; the store's
-  ///     ``StoreOptions/busyTimeout`` where it is nil.
-  ///   - source: appends the bytes. It runs outside of any transaction, and must not be called inside of one.
-  /// - Throws: what `source` throws; `busy`, `nestedWrite`, `closed`, and what the file system has to say. Nothing is left
-  ///   of the upload then.
+  ///   - timeout: the maximum wait of each short transaction for another writer; nil for ``StoreOptions/busyTimeout``.
+  ///   - source: appends the bytes. It runs outside any transaction. Do not call `stageBlob` inside a transaction.
+  /// - Returns: the staged upload.
+  /// - Throws: the error of `source`; `busy`, `nestedWrite`, `closed`, and errors of the file system. Nothing of the
+  ///   upload remains then.
   @available(*, noasync, message: "use stageBlob(from:)")
   public func stageBlob(timeout: Duration? = nil, _ source: (inout BlobUploader) throws -> Void) throws -> StagedBlob {
     let upload = StagingUpload()
@@ -37,12 +39,13 @@ extension ObjectStore {
     }
   }
 
-  /// Takes bytes from an asynchronous sequence: the same as the synchronous form.
+  /// Uploads a blob from an asynchronous sequence, like the synchronous form.
   ///
   /// - Parameters:
-  ///   - source: pieces of any length, `Data` or arrays of bytes.
-  ///   - timeout: how long each of the short transactions waits for another writer.
-  /// - Throws: what `source` throws; `CancellationError`; `busy`, `closed`, and what the file system has to say.
+  ///   - source: chunks of any length, as `Data` or arrays of bytes.
+  ///   - timeout: the maximum wait of each short transaction for another writer; nil for ``StoreOptions/busyTimeout``.
+  /// - Returns: the staged upload.
+  /// - Throws: the error of `source`; `CancellationError`; `busy`, `closed`, and errors of the file system.
   public func stageBlob<Source: AsyncSequence>(from source: Source, timeout: Duration? = nil) async throws -> StagedBlob
   where Source.Element: ContiguousBytes {
     let upload = StagingUpload()
@@ -100,7 +103,7 @@ extension ObjectStore {
   private func tryToWriteStaged(_ upload: StagingUpload, _ timeout: Duration?) throws {
     var begun: PendingBlob?
     do {
-      let blob = try runWrite(label: "stage data", timeout: timeout) { transaction in
+      let blob = try runWrite(label: "stage blob", timeout: timeout) { transaction in
         begun = try transaction.changeObjects { (session) throws(StoreError) in
           try session.writeStaged(upload, stagers)
         }
@@ -130,7 +133,7 @@ extension ObjectStore {
   private func abandon(_ upload: StagingUpload) {
     guard let blob = upload.blob else { return }
     defer { stagers.release(blob.stager) }
-    try? runWrite(label: "drop staged data", timeout: .zero) { transaction in
+    try? runWrite(label: "drop staged blob", timeout: .zero) { transaction in
       try transaction.changeObjects { (session) throws(StoreError) in
         var limit = Session.sweepLimit
         _ = try session.deleteStaged(blob.serial, &limit)
@@ -149,28 +152,31 @@ extension ObjectStore {
         return !isLeft
       }
       while isLeft {
-        isLeft = try runWrite(label: "sweep staged data", timeout: .zero) { transaction in
+        isLeft = try runWrite(label: "delete staged blobs", timeout: .zero) { transaction in
           try transaction.changeObjects { (session) throws(StoreError) in try session.sweepStaged(stagers) }
         }
       }
     } catch {
       let reason = (error as? StoreError)?.message ?? ""
-      options.logger?.notice("staged data that nobody will use was not swept", metadata: ["error": "\(reason)"])
+      options.logger?.notice("bytes of abandoned staged uploads could not be deleted", metadata: ["error": "\(reason)"])
     }
   }
 }
 
 extension WriteTransaction {
-  /// Sets a binary or transformable attribute to data that was staged. It becomes a value with this transaction, and stays
-  /// staged if the transaction is given up. Used again, the bytes are shared.
+  /// Sets a binary or transformable attribute to a staged upload.
   ///
-  /// - Throws: `objectNotFound` where the object is missing, or the staged data: its store was closed, or the last object
-  ///   that had it was deleted; `wrongType` for attributes that are not binary, and for data of another store.
+  /// The bytes become a value when this transaction commits, and stay staged if it rolls back. Using the upload again
+  /// shares its bytes.
+  ///
+  /// - Throws: `objectNotFound` if the object does not exist, or if the upload no longer exists because its store was
+  ///   closed or the last object with it was deleted; `wrongType` for attributes that are not binary, and for an upload
+  ///   of another store.
   public mutating func setData(_ id: ObjectID, _ attribute: String, _ staged: StagedBlob) throws(StoreError) {
     try changeObjects { (session) throws(StoreError) in
       guard staged.floor === session.serialFloor else {
         throw StoreError(
-          .wrongType, "the data was staged in another store, or before this one was opened; stage it in this one",
+          .wrongType, "the upload was staged in another store, or before this one was opened; stage it again",
           property: attribute)
       }
       try session.setData(id, attribute, staged)

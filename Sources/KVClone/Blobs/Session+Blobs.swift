@@ -22,7 +22,7 @@ extension Session {
     } catch let error as StoreError {
       throw error
     } catch {
-      throw StoreError(.io, "a binary value could not be written: \(error)")
+      throw StoreError(.io, "a blob could not be written: \(error)")
     }
   }
 
@@ -32,7 +32,8 @@ extension Session {
       info.byteCount == reference.byteCount
     else {
       throw StoreError(
-        .objectNotFound, "the binary value is gone, because the object it was read from has changed; read it again")
+        .objectNotFound,
+        "the blob no longer exists, because its object has changed since it was read; read the object again")
     }
     try storage.addReferences(blobTables, reference.id)
   }
@@ -68,7 +69,7 @@ extension Session {
     } catch let error as StoreError {
       throw error
     } catch {
-      throw StoreError(.io, "a binary value could not be read: \(error)")
+      throw StoreError(.io, "a blob could not be read: \(error)")
     }
     return blob.byteCount
   }
@@ -114,7 +115,8 @@ extension Session {
     let attribute = entity.attributes[index]
     guard attribute.description.type == .binary || attribute.description.type == .transformable else {
       throw StoreError(
-        .wrongType, "\(entity.name).\(name) is \(attribute.description.type.rawValue), and not binary",
+        .wrongType,
+        "\(entity.name).\(name) is \(attribute.description.type.rawValue), not binary; use a binary attribute",
         entity: entity.name,
         property: name)
     }

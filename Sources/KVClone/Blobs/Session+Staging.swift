@@ -27,7 +27,8 @@ extension Session {
     }
     do throws(StoreError) {
       guard upload.writtenCount <= UInt32.max - UInt32(upload.chunks.count) else {
-        throw StoreError(.limitExceeded, "a binary value has at most 2^32 chunks of 1 MiB; store it in several objects")
+        throw StoreError(
+          .limitExceeded, "a blob has at most 2^32 chunks of 1 MiB; split the value over several objects")
       }
       for (index, chunk) in upload.chunks.enumerated() {
         let key = ShortKey.blobChunk(blob.serial, chunk: upload.writtenCount + UInt32(index))
@@ -162,7 +163,7 @@ extension Session {
   static var gone: StoreError {
     StoreError(
       .objectNotFound,
-      "the staged data is gone: the last object that had it was deleted or got another value, or its store was closed; "
-        + "stage it again")
+      "the staged upload no longer exists: its last object was deleted or changed, or its store was closed; stage it "
+        + "again")
   }
 }

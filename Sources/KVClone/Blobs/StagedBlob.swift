@@ -5,15 +5,15 @@
 #endif
 import KVCloneRecords
 
-/// Bytes that are in the store already, and no object's value yet.
+/// A staged upload: bytes in the store that are not the value of an attribute yet.
 ///
-/// `ObjectStore.stageBlob` makes it; ``WriteTransaction/setData(_:_:_:)`` makes it the value of an attribute, with
-/// everything else of that transaction or not at all. It may be used several times, by several objects: the bytes are
-/// stored once, and counted. A transaction that is given up leaves it as it was.
+/// `ObjectStore.stageBlob` creates it. ``WriteTransaction/setData(_:_:_:)`` makes it the value of an attribute as part
+/// of a transaction. Several objects may use the same upload: the bytes are stored once and reference-counted. A
+/// rollback leaves the upload staged.
 ///
-/// Staged data belongs to the open store that it was made by. It ends when the last reference to this object goes, when
-/// the store is closed, and when the process ends; bytes that no object has then are swept by whoever stages data next, or
-/// opens the store.
+/// A staged upload belongs to the open store that created it. It ends when the last reference to this instance is
+/// released, when the store is closed, and when the process ends. Bytes without an object are then deleted by the next
+/// upload, or when the store is opened next.
 public final class StagedBlob: Sendable {
   /// Where the bytes are.
   enum Content: Sendable {
@@ -22,7 +22,7 @@ public final class StagedBlob: Sendable {
     case blob(PendingBlob)
   }
 
-  /// How many bytes there are.
+  /// The number of bytes.
   public let byteCount: UInt64
   let content: Content
   let stagers: Stagers
@@ -50,9 +50,9 @@ struct PendingBlob: Sendable {
   var info: BlobInfo
 }
 
-/// Takes bytes for `ObjectStore.stageBlob`, a few chunks in memory at a time.
+/// A writer that receives the bytes of a staged upload and keeps a few chunks in memory; see `ObjectStore.stageBlob`.
 ///
-/// A writer belongs to the closure that it was handed to, and ends with it.
+/// A writer belongs to the closure that receives it and is invalid afterwards.
 public struct BlobUploader: ~Copyable {
   private let upload: StagingUpload
   private let write: (StagingUpload) throws -> Void
@@ -62,13 +62,13 @@ public struct BlobUploader: ~Copyable {
     self.write = write
   }
 
-  /// The bytes taken so far.
+  /// The number of bytes appended so far.
   public var byteCount: UInt64 { upload.byteCount }
 
-  /// Appends bytes. About every four MiB they are written, in a short transaction of their own.
+  /// Appends bytes. About every 4 MiB, they are written in a short transaction.
   ///
-  /// - Throws: `busy` when another writer keeps the lock too long, and what the file system has to say. The upload can only
-  ///   be given up then.
+  /// - Throws: `busy` if another writer holds the write lock for too long, and errors of the file system. The upload
+  ///   cannot continue then.
   public mutating func append(_ bytes: RawSpan) throws {
     if let failure = upload.failure { throw failure }
     var offset = 0
@@ -80,7 +80,7 @@ public struct BlobUploader: ~Copyable {
 
   /// Appends bytes.
   ///
-  /// - Throws: as ``append(_:)-(RawSpan)``.
+  /// - Throws: the errors of ``append(_:)-(RawSpan)``.
   public mutating func append(_ data: Data) throws {
     try append(data.bytes)
   }

@@ -41,7 +41,8 @@ final class Stagers: Sendable {
         state.own.insert(byte)
         return byte
       }
-      throw StoreError(.limitExceeded, "65,535 uploads are under way already; wait until one of them has ended")
+      throw StoreError(
+        .limitExceeded, "65,535 staged uploads are already in progress; wait until one of them has ended")
     }
   }
 
@@ -80,7 +81,9 @@ final class Stagers: Sendable {
   private func withState<R>(_ body: (inout State) throws(StoreError) -> R) throws(StoreError) -> R {
     let result: Result<R, StoreError> = state.withLock { state in
       do throws(StoreError) {
-        if state.isClosed { throw StoreError(.closed, "the store was closed, and its uploads with it") }
+        if state.isClosed {
+          throw StoreError(.closed, "the store was closed, which ended its staged uploads; open it again")
+        }
         if state.file == nil, let place {
           state.file = try storeErrors { () throws(LMDBError) in
             try StagerLockFile(directory: place.directory, beside: place.data)
