@@ -108,7 +108,7 @@ struct ContextChanges: Sendable {
 
   private static func notInserted() -> StoreError {
     StoreError(
-      .objectNotFound, "a relationship leads to a new object that was not inserted; insert it into the context")
+      .objectNotFound, "a relationship refers to a new object that is not in the context; insert the object first")
   }
 
   /// Compares every object with the store, and leaves what is to be done by the policy.
@@ -165,21 +165,23 @@ struct ContextChanges: Sendable {
   }
 }
 
-/// What a save did.
+/// The result of a save.
 public struct SaveResult: Sendable {
   /// New objects' ids by their temporary ones.
   let ids: [ObjectID: ObjectID]
   /// What the commit has merged; hooks may make conflicts, so that this is known after it.
   var replaced: ReplacedObjects?
 
-  /// The id that an object has now: for a new one, instead of its temporary one; for one that the merge policy has merged
-  /// into another, the other's.
+  /// Returns the current id of an object.
+  ///
+  /// For a new object, this is its stored id instead of its temporary one. For an object that the merge policy has
+  /// merged into another one, it is the id of that object. All other ids are returned unchanged.
   public func id(of id: ObjectID) -> ObjectID {
     let saved = ids[id] ?? id
     return replaced?.last(from: saved) ?? saved
   }
 
-  /// The id that an object has now: for a new one, instead of its temporary one.
+  /// Returns the current id of an object: for a new object, its stored id instead of its temporary one.
   public func id<Object>(of id: TypedObjectID<Object>) -> TypedObjectID<Object> {
     TypedObjectID(self.id(of: id.objectID))
   }

@@ -1,6 +1,6 @@
 public import KVCloneModel
 
-/// A place for longer work: objects are read and changed away from any transaction, and saved all at once.
+/// A set of changes to objects outside any transaction, saved in one write transaction.
 ///
 /// ```swift
 /// var context = EditingContext(store)
@@ -10,43 +10,46 @@ public import KVCloneModel
 /// try context.save()
 /// ```
 ///
-/// A context holds no transaction and no lock, so it may live as long as a person needs. It is a value: a copy is a place to
-/// go back to, and dropping it, or ``rollback()``, undoes everything. Saving compares each changed object's commit
-/// with that at which it was read, and leaves conflicts to a ``MergePolicy``.
+/// A context holds no transaction and no lock between calls, so it may live as long as a user edits. It is a value: a
+/// copy is a restore point, and dropping it, or calling ``rollback()``, undoes everything. Saving compares the commit
+/// number of each changed object with the number at the time of the read, and resolves conflicts by a ``MergePolicy``.
 ///
-/// What was changed in a context shows in the objects that are read through it, and nowhere else: the other side of a
-/// relationship, derived attributes and the results of a fetch are what the store has until the context is saved.
+/// Changes are visible only in objects that are read through the context. The other side of a relationship, derived
+/// attributes and the results of a fetch reflect the stored state until the context is saved.
 public struct EditingContext: Sendable {
-  /// The store that is read and saved to.
+  /// The store that the context reads from and saves to.
   public let store: ObjectStore
   private var changes = ContextChanges()
   /// Temporary ids of objects that are stored by now.
   private var saved: Set<ObjectID> = []
 
-  /// A context without changes.
+  /// Creates a context without changes.
   public init(_ store: ObjectStore) {
     self.store = store
   }
 
-  /// Whether there is anything to save.
+  /// Whether the context has unsaved changes.
   public var hasChanges: Bool { !changes.isEmpty }
-  /// The temporary ids of new objects, in the order in which they were inserted.
+  /// The temporary ids of new objects, in the order of their insertion.
   public var insertedObjects: [ObjectID] { changes.inserted }
-  /// The stored objects that were changed, sorted.
+  /// The ids of changed stored objects, in ascending order.
   public var updatedObjects: [ObjectID] { changes.updated }
-  /// The stored objects that are to be deleted, sorted; what goes with them by the delete rules is not among them.
+  /// The ids of stored objects to delete, in ascending order, without the objects that delete rules will delete too.
   public var deletedObjects: [ObjectID] { changes.deleted.sorted() }
 
-  /// Undoes everything since the context was made, or last saved.
+  /// Discards all changes since the context was created or last saved.
   public mutating func rollback() { changes = ContextChanges() }
 
-  /// Undoes what was done to one object; a new one is forgotten.
+  /// Discards the changes of one object. A new object is removed from the context.
   public mutating func rollback(_ id: ObjectID) { changes.discard(id) }
 
-  /// Saves everything in one write transaction.
+  /// Saves all changes in one write transaction.
   ///
-  /// - Throws: ``MergeConflictError`` with nothing saved; ``ValidationError``; what a write transaction throws. The
-  ///   context is as it was then, and may be saved again.
+  /// - Parameter mergePolicy: the resolution of conflicts with changes that were committed after the read. The default
+  ///   is ``MergePolicy/error``.
+  /// - Returns: the ids of the new objects.
+  /// - Throws: ``MergeConflictError``, ``ValidationError``, and the errors of a write transaction. Nothing is saved
+  ///   then, and the context keeps its changes and may be saved again.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public mutating func save(mergePolicy: MergePolicy = .error) throws -> SaveResult {
@@ -59,7 +62,8 @@ public struct EditingContext: Sendable {
     return result
   }
 
-  /// Saves everything in one write transaction, from asynchronous code; see the other form.
+  /// Saves all changes in one write transaction, from asynchronous code. Parameters and errors are those of the
+  /// synchronous form.
   @discardableResult
   public mutating func save(mergePolicy: MergePolicy = .error) async throws -> SaveResult {
     guard hasChanges else { return SaveResult(ids: [:]) }
@@ -80,30 +84,34 @@ public struct EditingContext: Sendable {
 // MARK: - Reading
 
 extension EditingContext {
-  /// A stored object, with what was changed here.
+  /// Returns a stored object with the changes of this context.
   ///
-  /// - Throws: `objectNotFound`, for one that was deleted here, and for a new one, too.
+  /// - Throws: `objectNotFound`, also for objects that were deleted in this context and for new objects.
   public func object(_ id: ObjectID) throws -> ManagedObject {
     if id.isTemporary || changes.deleted.contains(id) {
       throw StoreError(
         .objectNotFound,
         id.isTemporary
-          ? "a new object has to be saved before it can be read"
-          : "the object was deleted in this context; discard that first")
+          ? "a new object cannot be read before it is saved; save the context first"
+          : "the object was deleted in this context; roll that back first")
     }
     if let base = changes.bases[id] { return changes.applied(to: base) }
     return try store.runRead { tx in try tx.object(id) }
   }
 
-  /// What a request finds in the store, with what was changed here, and without what was deleted here.
+  /// Returns the results of a request with the changes of this context, without objects that were deleted in it.
   ///
-  /// Which objects are found, and their order, goes by what is stored.
+  /// The stored state determines the results and their order. Objects inserted in the context are not among them.
+  ///
+  /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate`.
   public func fetch(_ request: FetchRequest) throws -> [ManagedObject] {
     try store.runRead { tx in try tx.fetch(request) }.filter { !changes.deleted.contains($0.id) }
       .map { changes.applied(to: $0) }
   }
 
-  /// The members of a relationship, with what was changed here. New objects have temporary ids.
+  /// Returns the members of a relationship with the changes of this context. New objects have temporary ids.
+  ///
+  /// - Throws: `objectNotFound`, `unknownProperty`.
   public func members(_ id: ObjectID, _ relationship: String) throws -> [ObjectID] {
     let stored = id.isTemporary ? [] : try store.runRead { tx in try tx.members(id, relationship) }
     let values = changes.edits[id]
@@ -112,16 +120,20 @@ extension EditingContext {
       .filter { !changes.deleted.contains($0) }
   }
 
-  /// A stored object, with what was changed here.
+  /// Returns a stored object with the changes of this context.
   ///
-  /// - Throws: `objectNotFound`; `wrongDestination` where it is of another entity.
+  /// - Throws: `objectNotFound`; `wrongDestination` if the object belongs to another entity.
   public func object<Object>(_ id: TypedObjectID<Object>) throws -> Object {
     try object(id.objectID).typed(as: Object.self)
   }
 
-  /// The stored objects for which a predicate holds, with what was changed here, and without what was deleted here.
+  /// Returns the results of a request with the changes of this context, without objects that were deleted in it.
   ///
-  /// - Throws: `invalidPredicate` for what the store cannot be asked.
+  /// - Parameters:
+  ///   - type: the Swift type of the objects.
+  ///   - request: a request for the type's entity or a sub-entity; nil for all objects of the entity.
+  /// - Throws: `invalidPredicate` for expressions that the store cannot evaluate; `wrongDestination` if an object
+  ///   belongs to another entity.
   public func fetch<Object: EntityObject>(_ type: Object.Type, _ request: FetchRequest? = nil) throws -> [Object] {
     try fetch(request ?? FetchRequest(Object.entity.name)).map { try $0.typed(as: Object.self) }
   }
@@ -130,24 +142,26 @@ extension EditingContext {
 // MARK: - Changing
 
 extension EditingContext {
-  /// Takes a new object; it has a temporary id until the context is saved, by which others may refer to it.
+  /// Adds a new object to the context.
+  ///
+  /// - Returns: the temporary id of the object. Other objects may refer to it before the context is saved.
+  /// - Throws: the errors of ``update(_:)``.
   @discardableResult
   public mutating func insert<Object: EntityObject>(_ object: Object) throws -> TypedObjectID<Object> {
     try update(object)
     return object.objectID
   }
 
-  /// Takes an object as it is now, in place of what was done here before to the properties that its type has; a new one is
-  /// inserted.
+  /// Replaces the context's changes of an object with the current values of `object`. A new object is inserted.
   ///
-  /// - Throws: `objectNotFound` for one that was deleted here, and for a new one that was saved: read it again.
-  ///   `wrongDestination` for a list of another object.
+  /// - Throws: `objectNotFound` if the object was deleted in this context, or is a new object that was already saved
+  ///   (read it again); `wrongDestination` for a list that belongs to another object.
   public mutating func update<Object: EntityObject>(_ object: Object) throws {
     let id = object.objectState.id
     guard let original = object.objectState.original else {
       if saved.contains(id) {
         throw StoreError(
-          .objectNotFound, "the new object is stored by now; read it by the id that the save answered",
+          .objectNotFound, "the new object was already saved; read it by the id in the result of the save",
           entity: Object.entity.name)
       }
       let entity = try store.schema.entity(Object.entity.name)
@@ -158,11 +172,14 @@ extension EditingContext {
     changes.replace(original, values.names, try object.changes(values, from: original))
   }
 
-  /// Deletes an object by the delete rules of the model, when the context is saved.
+  /// Deletes an object when the context is saved, and applies the delete rules of the model.
+  ///
+  /// - Throws: `objectNotFound`.
   public mutating func delete<Object>(_ id: TypedObjectID<Object>) throws { try delete(id.objectID) }
 
-  /// Makes an object, with a temporary id until the context is saved.
+  /// Adds a new object of an entity.
   ///
+  /// - Returns: the temporary id of the object, valid until the context is saved.
   /// - Throws: `unknownEntity`, `abstractEntity`, `unknownProperty`, `wrongType`, `outOfRange`.
   @discardableResult
   public mutating func insert(_ entity: String, _ attributes: [String: AttributeValue?] = [:]) throws(StoreError)
@@ -180,9 +197,9 @@ extension EditingContext {
     return id
   }
 
-  /// Sets an attribute.
+  /// Sets an attribute; nil clears it.
   ///
-  /// - Throws: `objectNotFound`, `unknownProperty`, `wrongType`, also for a derived attribute; `outOfRange`.
+  /// - Throws: `objectNotFound`, `unknownProperty`; `wrongType`, also for a derived attribute; `outOfRange`.
   public mutating func set(_ id: ObjectID, _ attribute: String, _ value: AttributeValue?) throws {
     let entity = try entity(of: id)
     let leaves = try entity.assignments(attribute, value)
@@ -192,7 +209,7 @@ extension EditingContext {
     }
   }
 
-  /// Sets a to-one relationship.
+  /// Sets a to-one relationship; nil clears it.
   ///
   /// - Throws: `objectNotFound`, `unknownProperty`; `wrongDestination` for a to-many relationship.
   public mutating func setToOne(_ id: ObjectID, _ relationship: String, _ target: ObjectID?) throws {
@@ -207,7 +224,10 @@ extension EditingContext {
     try add(.replace(members), to: id, relationship)
   }
 
-  /// Adds members to a to-many relationship; an ordered one gets them at `index`, where members given move to.
+  /// Adds members to a to-many relationship.
+  ///
+  /// An ordered relationship inserts them at `index`, or at the end if it is nil, and moves those that are members
+  /// already.
   ///
   /// - Throws: `objectNotFound`, `unknownProperty`; `wrongDestination` for a to-one relationship.
   public mutating func link(_ id: ObjectID, _ relationship: String, _ members: [ObjectID], at index: Int? = nil) throws
@@ -215,14 +235,15 @@ extension EditingContext {
     try add(.insert(members, at: index), to: id, relationship)
   }
 
-  /// Takes members out of a to-many relationship.
+  /// Removes members from a to-many relationship.
   ///
   /// - Throws: `objectNotFound`, `unknownProperty`; `wrongDestination` for a to-one relationship.
   public mutating func unlink(_ id: ObjectID, _ relationship: String, _ members: [ObjectID]) throws {
     try add(.remove(members), to: id, relationship)
   }
 
-  /// Deletes an object by the delete rules of the model, when the context is saved. A new one is forgotten.
+  /// Deletes an object when the context is saved, and applies the delete rules of the model. A new object is removed
+  /// from the context.
   ///
   /// - Throws: `objectNotFound`.
   public mutating func delete(_ id: ObjectID) throws {
@@ -241,7 +262,8 @@ extension EditingContext {
     let entity = try entity(of: id)
     guard try entity.relationship(relationship).isToMany == isToMany else {
       throw StoreError(
-        .wrongDestination, "\(entity.name).\(relationship) leads to \(isToMany ? "one object" : "many objects")",
+        .wrongDestination,
+        "\(entity.name).\(relationship) is \(isToMany ? "to-one; use setToOne" : "to-many; use setMembers or link")",
         entity: entity.name, property: relationship)
     }
   }
@@ -263,6 +285,6 @@ extension EditingContext {
 
   private func checkNotDeleted(_ id: ObjectID) throws(StoreError) {
     guard changes.deleted.contains(id) else { return }
-    throw StoreError(.objectNotFound, "the object was deleted in this context; discard that first")
+    throw StoreError(.objectNotFound, "the object was deleted in this context; roll that back first")
   }
 }

@@ -1,56 +1,60 @@
-/// What a commit does with two versions of one object, named as in Core Data: an ``EditingContext`` asks when it saves an
-/// object that somebody else has changed since it was read, and a write transaction when two objects have the same values
-/// under a uniqueness constraint.
+/// The resolution of conflicts between two versions of an object, with the policy names of Core Data.
+///
+/// An ``EditingContext`` applies it if a changed object was also changed in the store after the context read it. A
+/// write transaction applies it if two objects have the same values under a uniqueness constraint.
 public enum MergePolicy: Sendable, Hashable, CaseIterable {
-  /// Saves nothing, and throws ``MergeConflictError`` with every conflict, or ``ValidationError`` where it is about uniqueness.
+  /// Saves nothing and throws ``MergeConflictError`` with every conflict, or ``ValidationError`` for uniqueness
+  /// constraints.
   case error
-  /// Property by property: what only one side has changed is kept, and of what both have changed, the store's.
+  /// Merges property by property. If both sides have changed a property, the value of the store wins.
   case mergeByPropertyStoreTrump
-  /// Property by property: what only one side has changed is kept, and of what both have changed, the context's.
+  /// Merges property by property. If both sides have changed a property, the value of the context wins.
   case mergeByPropertyObjectTrump
-  /// The object becomes what the context has, in every attribute and to-one relationship.
+  /// Overwrites the stored object with the version of the context, in every attribute and to-one relationship.
   case overwrite
-  /// The object stays as the store has it; the context's changes of it are given up.
+  /// Keeps the stored object and discards the context's changes of it.
   case rollback
 }
 
-/// An object that was changed in a context, and by somebody else since it was read.
+/// An object that was changed in a context, and changed or deleted in the store after the context read it.
 public struct MergeConflict: Sendable {
-  /// The object's name, `Item/3`.
+  /// The name of the object, such as `Item/3`.
   public let object: String
-  /// The object as it was read.
+  /// The object at the time of the read.
   public let cached: ManagedObject
-  /// The object as it is stored now; nil where it was deleted.
+  /// The object as currently stored; nil if it was deleted.
   public let stored: ManagedObject?
-  /// The properties that the context has changed, sorted; none where it has deleted the object.
+  /// The names of the properties that the context has changed, sorted; empty if the context has deleted the object.
   public let changedProperties: [String]
-  /// The properties that are different in the store, sorted. Of a to-many relationship the number of members counts.
+  /// The names of the properties that have changed in the store, sorted. A to-many relationship counts as changed if
+  /// its number of members differs.
   public let storedProperties: [String]
 }
 
-/// A save met objects that somebody else has changed; nothing was saved, and the context is as it was.
+/// The error of a save that met conflicting changes. Nothing was saved, and the context keeps its changes.
 ///
-/// The conflicts hold values, the messages never do.
+/// The conflicts contain stored values; the messages do not.
 public struct MergeConflictError: KVCloneError {
-  /// The conflicts, by ascending id.
+  /// The conflicts, in ascending order of the ids.
   public let conflicts: [MergeConflict]
 
-  /// `mergeConflict`.
+  /// The text `mergeConflict`.
   public var kindName: String { "mergeConflict" }
-  /// The first conflict's entity.
+  /// The entity of the first conflict.
   public var entity: String? { conflicts.first?.cached.entityName }
-  /// The first property that both sides have changed.
+  /// The first property of the first conflict that both sides have changed.
   public var property: String? {
     conflicts.first.flatMap { conflict in conflict.changedProperties.first { conflict.storedProperties.contains($0) } }
   }
-  /// The first conflict's object.
+  /// The object of the first conflict.
   public var object: String? { conflicts.first?.object }
-  /// How many conflicts there are, and what to do.
+  /// The first conflict, the number of further conflicts, and the remedy.
   public var message: String {
     let first = conflicts.first
     let what = first?.stored == nil ? "was deleted" : "has changed"
-    let others = conflicts.count > 1 ? ", and \(conflicts.count - 1) more like it" : ""
-    return "\(first?.object ?? "an object") \(what) since it was read\(others); discard the changes and read again, or "
+    let others = conflicts.count > 1 ? " (and \(conflicts.count - 1) more)" : ""
+    return
+      "\(first?.object ?? "an object") \(what) since it was read\(others); roll back the changes and read again, or "
       + "save with another merge policy"
   }
 }
