@@ -1,42 +1,50 @@
 public import KVCloneModel
 
-/// What an app does when objects of an entity come into being and are saved, as the methods of the same names of Core
-/// Data's managed objects.
+/// Hooks that run when objects of an entity are inserted, saved or deleted, like the methods of the same names of
+/// `NSManagedObject`.
 ///
-/// Hooks are registered for an entity, and called for objects of its sub-entities too, the super-entity's first. They run
-/// on the writing thread, inside of the write transaction, all but ``didSave``.
+/// Hooks are registered for an entity and also run for objects of its sub-entities; those of the super-entity run
+/// first. They run on the writing thread, inside the write transaction, except ``didSave``.
 ///
-/// A clone is no new object: its values are what the rules of deep clone say, so ``awakeFromInsert`` is not called for it
-/// (touch clones up in ``CloneOptions/didClone``). Nor is it for objects that a dump is loaded from. All other hooks are.
+/// ``awakeFromInsert`` does not run for clones, because the clone rules determine their values; adjust clones in
+/// ``CloneOptions/didClone``. It does not run for objects that a load inserts, either. All other hooks run for both.
 public struct ObjectLifecycle: Sendable {
-  /// A new object, before the caller of ``WriteTransaction/insert(_:_:relationships:)`` gets its id. What it sets is the
-  /// object's value unless the caller gave one. What it throws leaves the transaction good for nothing but being given up.
+  /// Runs for a new object, before ``WriteTransaction/insert(_:_:relationships:)-(_,[String:AttributeValue?],_)``
+  /// returns.
+  ///
+  /// Values that it sets apply unless the caller of the insert passed a value. Throwing makes the transaction
+  /// abort-only.
   public var awakeFromInsert: (@Sendable (inout WriteTransaction, ObjectID) throws -> Void)?
-  /// An object that the transaction inserted or changed, before it is validated. It may change any object; objects that are
-  /// changed here are asked again, until nothing changes any more.
+  /// Runs for every object that the transaction inserted or changed, before validation.
+  ///
+  /// It may change any object. It runs again for objects that hooks have changed, until nothing changes; after 100
+  /// rounds, the commit throws `hookFailed`.
   public var willSave: (@Sendable (inout WriteTransaction, ObjectID) throws -> Void)?
-  /// An object that was inserted or changed by a commit that is durable. The transaction is over: another one may be begun.
+  /// Runs for every object that was inserted or changed, after its commit is durable. The transaction has ended, and
+  /// another one may begin.
   public var didSave: (@Sendable (ObjectStore, ObjectID) -> Void)?
-  /// Refuses a new object by throwing. Derived attributes have their values.
+  /// Validates a new object; throwing rejects it. Derived attributes are up to date.
   public var validateForInsert: (@Sendable (borrowing WriteTransaction, ObjectID) throws -> Void)?
-  /// Refuses a change of an object by throwing. Derived attributes have their values.
+  /// Validates a changed object; throwing rejects the change. Derived attributes are up to date.
   public var validateForUpdate: (@Sendable (borrowing WriteTransaction, ObjectID) throws -> Void)?
-  /// Refuses that an object is deleted by throwing. It is asked before the object goes, for those too that cascade, and what
-  /// it throws is told by the commit, as by the other two.
+  /// Validates the deletion of an object before it is deleted, also for cascades; throwing rejects it.
+  ///
+  /// The commit reports the error, as for the other two validation hooks.
   public var validateForDelete: (@Sendable (borrowing WriteTransaction, ObjectID) throws -> Void)?
 
-  /// No hooks; set those that are wanted.
+  /// Creates a value without hooks.
   public init() {}
 }
 
-/// Why a hook refuses an object, where it wants to name a property. Any other error is told by its description.
+/// An error for validation hooks that names the affected property. For other errors, the issue contains their
+/// description.
 public struct LifecycleRejection: Error, Sendable, Hashable {
-  /// The property concerned; nil where it is the object.
+  /// The affected property, or nil for the whole object.
   public let property: String?
-  /// What is wrong, in words that follow the object's name.
+  /// The violation, worded to follow the object's name.
   public let message: String
 
-  /// A refusal.
+  /// Creates a rejection.
   public init(property: String? = nil, _ message: String) {
     self.property = property
     self.message = message
@@ -44,8 +52,9 @@ public struct LifecycleRejection: Error, Sendable, Hashable {
 }
 
 extension ObjectStore {
-  /// Calls these hooks for objects of an entity and its sub-entities from now on, after those that were registered before.
-  /// Transactions that have begun go on without them.
+  /// Registers hooks for the objects of an entity and its sub-entities.
+  ///
+  /// They run after the hooks that were registered before. Transactions that have already begun do not call them.
   ///
   /// - Throws: `unknownEntity`.
   public func register(_ hooks: ObjectLifecycle, for entity: String) throws(StoreError) {

@@ -18,7 +18,7 @@ extension WriteTransaction {
       throw abandon(error, "awakeFromInsert", entity, id)
     }
     guard try exists(id) else {
-      throw abandon(LifecycleRejection("it was deleted"), "awakeFromInsert", entity, id)
+      throw abandon(LifecycleRejection("the hook deleted the new object"), "awakeFromInsert", entity, id)
     }
     var changed: [String: AttributeValue?] = [:]
     // What was given and not what was stored of it: bytes that a hook has put others in the place of are gone.
@@ -71,7 +71,7 @@ extension WriteTransaction {
   static func endlessSaving() -> StoreError {
     StoreError(
       .hookFailed,
-      "willSave changes objects again and again (\(saveRoundLimit) times); let it change what is not right yet only")
+      "willSave still changes objects after \(saveRoundLimit) rounds; set only values that differ from the stored ones")
   }
 
   private mutating func callWillSave(_ id: ObjectID, _ lifecycle: LifecycleTable) throws {
