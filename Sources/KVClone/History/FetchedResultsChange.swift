@@ -1,42 +1,42 @@
 public import KVCloneModel
 
-/// What has become of the results of a request: the results, and how they differ from those before, as Core Data's
-/// `NSFetchedResultsController` tells it.
+/// A change of the results of a request: the current results and the difference from the previous ones, like the
+/// callbacks of Core Data's `NSFetchedResultsController`.
 public struct FetchedResultsChange: Sendable, Hashable {
-  /// An object that came or went, with its index.
+  /// An inserted, deleted or updated object with its index.
   public struct Position: Sendable, Hashable {
-    /// The object.
+    /// The id of the object.
     public let id: ObjectID
-    /// Where it is or was.
+    /// The index of the object in the current results; for deleted objects, in the previous results.
     public let index: Int
   }
 
-  /// An object that stands elsewhere among those that stayed.
+  /// A remaining object with a new position relative to the other remaining objects.
   public struct Move: Sendable, Hashable {
-    /// The object.
+    /// The id of the object.
     public let id: ObjectID
-    /// Its index in the results of before.
+    /// The index in the previous results.
     public let from: Int
-    /// Its index in the results of now.
+    /// The index in the current results.
     public let to: Int
   }
 
-  /// The results of now, in the request's order.
+  /// The ids of the current results, in the order of the request.
   public let ids: [ObjectID]
-  /// The place in the store's history that they are of.
+  /// The position of the current results in the history of the store.
   public let token: HistoryToken
-  /// Whether these are the first results: everything is inserted then.
+  /// Whether these are the first results. All objects are then in ``inserted``.
   public let isInitial: Bool
-  /// Objects that are results no more, with their indices of before, ascending.
+  /// Objects that left the results, with their previous indices, ascending.
   public let deleted: [Position]
-  /// Objects that are results now and were not, with their indices of now, ascending.
+  /// Objects that entered the results, with their current indices, ascending.
   public let inserted: [Position]
-  /// The fewest objects whose move explains the order of those that stayed, by their indices of now, ascending.
+  /// The smallest set of moves that explains the new order of the remaining objects, ascending by current index.
   public let moved: [Move]
-  /// Objects that stayed and were written to, with their indices of now, ascending; those that moved too.
+  /// Remaining objects that were written, with their current indices, ascending. Moved objects may be among them.
   public let updated: [Position]
 
-  /// Whether nothing differs.
+  /// Whether the change contains no differences.
   public var isEmpty: Bool { deleted.isEmpty && inserted.isEmpty && moved.isEmpty && updated.isEmpty }
 
   /// The difference between two lists in which every object stands once.
@@ -93,12 +93,15 @@ public struct FetchedResultsChange: Sendable, Hashable {
     return stayed.indices.filter { !isInOrder[$0] }.map { stayed[$0] }
   }
 
-  /// Carries the difference out on the list of before: what goes and moves is taken out by its old index, from the end on,
-  /// then what comes and moves is put in by its new one, from the beginning on.
+  /// Applies the change to a list with one element per result.
+  ///
+  /// Deleted and moved elements are removed by their previous indices from the end. Inserted and moved elements are
+  /// then inserted by their current indices from the start.
   ///
   /// - Parameters:
-  ///   - list: has an element for each result of before, in their order.
-  ///   - insert: makes the element of an object that comes.
+  ///   - list: the elements of the previous results, in their order.
+  ///   - insert: creates the element of an inserted object.
+  /// - Throws: the error of `insert`; the list is unchanged then.
   public func apply<Element>(to list: inout [Element], insert: (ObjectID) throws -> Element) rethrows {
     var arriving = try inserted.map { (index: $0.index, element: try insert($0.id)) }
     for move in moved { arriving.append((move.to, list[move.from])) }

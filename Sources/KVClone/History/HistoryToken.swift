@@ -4,22 +4,22 @@
   public import Foundation
 #endif
 
-/// A place in a store's history: right after a commit. It is a value to be kept and used after a restart, by any process.
+/// A position in the history of a store, after a commit. It can be stored, and used by any process after a restart.
 ///
-/// As text it is `STORE-UUID:commit`.
+/// The text form is `STORE-UUID:commit`.
 public struct HistoryToken: Sendable, Hashable, Codable, LosslessStringConvertible {
-  /// The store that the token is of.
+  /// The identifier of the store.
   public let store: UUID
-  /// The commit that it stands behind; 0 is before the first.
+  /// The number of the commit before the position; 0 for the position before the first commit.
   public let commit: UInt64
 
-  /// Makes a token.
+  /// Creates a token.
   public init(store: UUID, commit: UInt64) {
     self.store = store
     self.commit = commit
   }
 
-  /// Reads `STORE-UUID:commit`; nil for other texts.
+  /// Parses `STORE-UUID:commit`; returns nil for other text.
   public init?(_ description: String) {
     let parts = description.split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count == 2, let store = UUID(uuidString: String(parts[0])),
@@ -28,6 +28,6 @@ public struct HistoryToken: Sendable, Hashable, Codable, LosslessStringConvertib
     self.init(store: store, commit: commit)
   }
 
-  /// `STORE-UUID:commit`.
+  /// The text form, `STORE-UUID:commit`.
   public var description: String { "\(store.uuidString):\(commit)" }
 }

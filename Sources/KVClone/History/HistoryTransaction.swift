@@ -6,22 +6,24 @@
 public import KVCloneModel
 import KVCloneRecords
 
-/// A committed transaction, as the history tells of it. What it changed is read when it is asked for, so that this is a
-/// small value however large the transaction was.
+/// A committed transaction in the history.
+///
+/// Its changes are read on demand. The value is therefore small, regardless of the size of the transaction.
 public struct HistoryTransaction: Sendable {
-  /// The place right after this transaction: what to go on from.
+  /// The position after this transaction, from which reading can continue.
   public let token: HistoryToken
-  /// When it committed, by the clock of the process that wrote.
+  /// The time of the commit, by the clock of the writing process.
   public let date: Date
-  /// Who wrote, as ``WriteTransaction/author`` and ``StoreOptions/author`` say; empty where they do not.
+  /// The author from ``WriteTransaction/author`` or ``StoreOptions/author``; empty if neither is set.
   public let author: String
-  /// What was done: `clone` or `load` for the store's own, ``WriteTransaction/operation`` for others.
+  /// The name of the operation: `clone`, `load` or `import` for those of the store, ``WriteTransaction/operation`` for
+  /// others.
   public let operation: String
-  /// How many objects were inserted, and are still there at its end.
+  /// The number of inserted objects that exist at the end of the transaction.
   public let insertedCount: Int
-  /// How many objects of before were changed.
+  /// The number of changed objects that existed before the transaction.
   public let updatedCount: Int
-  /// How many objects of before were deleted.
+  /// The number of deleted objects that existed before the transaction.
   public let deletedCount: Int
   private let source: HistorySource
 
@@ -36,13 +38,14 @@ public struct HistoryTransaction: Sendable {
     self.source = source
   }
 
-  /// The transaction's number: the store's commit counter after it.
+  /// The number of the transaction: the store's commit counter after it.
   public var commit: UInt64 { token.commit }
 
-  /// Calls `body` with each change until it answers false, in memory that does not grow with their number: deletions,
-  /// insertions, updates, each in the order of ids.
+  /// Calls `body` with each change until it returns false, with constant memory use.
   ///
-  /// - Throws: `historyExpired` where the transaction was purged since; `closed`, `damaged`; what `body` throws.
+  /// Deletions come first, then insertions, then updates, each in ascending order of ids.
+  ///
+  /// - Throws: `historyExpired` if the transaction was purged; `closed`, `corrupted`; the error of `body`.
   public func forEachChange(_ body: (HistoryChange) throws -> Bool) throws {
     let session = try source.session()
     var failure: (any Error)?
@@ -53,9 +56,9 @@ public struct HistoryTransaction: Sendable {
     if let failure { throw failure }
   }
 
-  /// All changes. For transactions of any size prefer ``forEachChange(_:)``.
+  /// Returns all changes in memory. For large transactions, use ``forEachChange(_:)``.
   ///
-  /// - Throws: see ``forEachChange(_:)``.
+  /// - Throws: `historyExpired`, `closed`, `corrupted`.
   public func changes() throws(StoreError) -> [HistoryChange] {
     var changes: [HistoryChange] = []
     try source.session().forEachChange(of: commit) { (change) throws(StoreError) in
@@ -65,42 +68,46 @@ public struct HistoryTransaction: Sendable {
     return changes
   }
 
-  /// The ids of the objects that were inserted.
+  /// Returns the ids of the inserted objects.
   ///
-  /// - Throws: see ``forEachChange(_:)``.
+  /// - Throws: `historyExpired`, `closed`, `corrupted`.
   public func insertedIDs() throws(StoreError) -> [ObjectID] {
     try changes().compactMap { if case .inserted(let id) = $0 { id } else { nil } }
   }
 
-  /// The ids of the objects that were updated, with the names of the properties that changed.
+  /// Returns the names of the changed properties by the id of the updated object.
   ///
-  /// - Throws: see ``forEachChange(_:)``.
+  /// - Throws: `historyExpired`, `closed`, `corrupted`.
   public func updatedProperties() throws(StoreError) -> [ObjectID: [String]] {
     var updated: [ObjectID: [String]] = [:]
     for case .updated(let id, let properties) in try changes() { updated[id] = properties }
     return updated
   }
 
-  /// The ids of the objects that were deleted.
+  /// Returns the ids of the deleted objects.
   ///
-  /// - Throws: see ``forEachChange(_:)``.
+  /// - Throws: `historyExpired`, `closed`, `corrupted`.
   public func deletedIDs() throws(StoreError) -> [ObjectID] {
     try changes().compactMap { if case .deleted(let id, _, _) = $0 { id } else { nil } }
   }
 }
 
-/// What a transaction did to one object.
+/// The change of one object in a transaction.
 public enum HistoryChange: Sendable, Hashable {
-  /// The object was inserted, and is still there at the transaction's end.
+  /// The object was inserted and exists at the end of the transaction.
   case inserted(ObjectID)
-  /// An object of before changed: the names of its properties that were written, relationships on both sides included,
-  /// elements of composite attributes as `composite.element`.
+  /// An existing object was changed.
+  ///
+  /// The value contains the names of the written properties: relationships on both sides, and elements of composite
+  /// attributes as `composite.element`.
   case updated(ObjectID, properties: [String])
-  /// An object of before was deleted: its concrete entity, and the values of the attributes that the model preserves
-  /// (`preservesValueInHistoryOnDeletion`), without binary values above 1,024 bytes.
+  /// An existing object was deleted.
+  ///
+  /// The value contains its concrete entity and its tombstone: the values of the attributes that the model preserves
+  /// (`preservesValueInHistoryOnDeletion`), except binary values above 1,024 bytes.
   case deleted(ObjectID, entity: String, tombstone: [String: AttributeValue])
 
-  /// The object.
+  /// The id of the object.
   public var id: ObjectID {
     switch self {
     case .inserted(let id), .updated(let id, _), .deleted(let id, _, _): id

@@ -2,23 +2,23 @@ public import KVCloneModel
 import KVCloneRecords
 
 extension ObjectStore {
-  /// The results of a request, and how they change with every commit that touches them, of this process or others. See
-  /// <doc:Changes>.
+  /// Returns the results of a request as an asynchronous sequence that follows every commit, of this process and
+  /// others. See <doc:Changes>.
   ///
-  /// With the history on, commits that cannot have changed the results cost a look at what they changed; without it, the
-  /// request is answered again after each.
+  /// With the history on, commits that cannot affect the results only cost a look at their changes. With the history
+  /// off, the request runs again after each commit.
   public func liveResults(for request: FetchRequest) -> LiveResults { LiveResults(self, request) }
 }
 
-/// Results of a request as they change: the first element has them all, every further one the difference; see
-/// ``ObjectStore/liveResults(for:)``.
+/// The changing results of a request; see ``ObjectStore/liveResults(for:)``.
 ///
-/// Commits that come faster than they are asked for make one difference. The ids of the results are kept in memory. It
-/// ends when its task is cancelled, or the store is closed.
+/// The first element contains all results, and each further one the difference from the previous element. If several
+/// commits arrive before the consumer requests the next element, they form one difference. The ids of the results are
+/// kept in memory. The sequence ends when its task is cancelled or the store is closed.
 public struct LiveResults: AsyncSequence, Sendable {
-  /// The results at first, then differences.
+  /// The first results, then differences.
   public typealias Element = FetchedResultsChange
-  /// What an iterator throws.
+  /// The error type of the iterators.
   public typealias Failure = StoreError
 
   private let store: ObjectStore
@@ -29,10 +29,10 @@ public struct LiveResults: AsyncSequence, Sendable {
     self.request = request
   }
 
-  /// Begins with the results of then.
+  /// Creates an iterator that starts with the current results.
   public func makeAsyncIterator() -> Iterator { Iterator(store, request) }
 
-  /// One consumer.
+  /// An iterator for one consumer.
   public struct Iterator: AsyncIteratorProtocol {
     private let store: ObjectStore
     private let request: FetchRequest
@@ -45,10 +45,10 @@ public struct LiveResults: AsyncSequence, Sendable {
       listener = CommitListener(store)
     }
 
-    /// The results at first, then the next difference, once there is one; nil when the task is cancelled, or the store
-    /// closed.
+    /// Returns the results at first, then waits for the next difference. Returns nil when the task is cancelled or the
+    /// store is closed.
     ///
-    /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate` for the request; `damaged`.
+    /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate` for the request; `corrupted`.
     public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(StoreError)
       -> FetchedResultsChange?
     {
@@ -65,7 +65,7 @@ public struct LiveResults: AsyncSequence, Sendable {
       return nil
     }
 
-    /// The results at first, then the next difference.
+    /// Returns the results at first, then waits for the next difference.
     public mutating func next() async throws(StoreError) -> FetchedResultsChange? { try await next(isolation: nil) }
 
     /// What has changed since the last look; nil where nothing has.

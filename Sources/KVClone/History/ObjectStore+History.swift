@@ -6,18 +6,21 @@
 import KVCloneRecords
 
 extension ObjectReading where Self: ~Copyable {
-  /// The place behind the last commit that this transaction sees; a write transaction's own is not committed yet. At a
-  /// named snapshot: behind the last one all of which it shows, so that the history after it leads on from the snapshot.
+  /// Returns the position after the last commit that this transaction sees.
+  ///
+  /// The changes of an open write transaction are not included. For a named snapshot, this is the position after the
+  /// last commit that is fully visible in it, so the history from there continues from the snapshot.
   public borrowing func currentToken() throws(StoreError) -> HistoryToken {
     try _withSession { (session) throws(StoreError) in try session.currentToken() }
   }
 
-  /// The transactions after a token, oldest first.
+  /// Returns the transactions after a token, oldest first.
   ///
   /// - Parameters:
-  ///   - token: what to go on from; nil is the oldest that is kept.
-  ///   - limit: the greatest number of transactions; nil is all.
-  /// - Throws: `historyOff`; `historyExpired` where some of them were purged; `invalidHistoryToken`; `damaged`.
+  ///   - token: the position to start from; nil for the start of the stored history.
+  ///   - limit: the maximum number of transactions; nil for all.
+  /// - Throws: `historyDisabled`; `historyExpired` if transactions after the token were purged; `invalidHistoryToken`;
+  ///   `corrupted`.
   public borrowing func history(after token: HistoryToken? = nil, limit: Int? = nil) throws(StoreError)
     -> [HistoryTransaction]
   {
@@ -26,9 +29,9 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// Calls `body` with each transaction after a token, oldest first, until it answers false.
+  /// Calls `body` with each transaction after a token, oldest first, until it returns false.
   ///
-  /// - Throws: see ``history(after:limit:)``, and what `body` throws.
+  /// - Throws: the errors of ``history(after:limit:)``, and the error of `body`.
   public borrowing func forEachTransaction(
     after token: HistoryToken? = nil, _ body: (HistoryTransaction) throws -> Bool
   ) throws {
@@ -46,8 +49,12 @@ extension ObjectReading where Self: ~Copyable {
 }
 
 extension ObjectReading where Self: ~Copyable {
-  /// Calls `body` with each change of a transaction until it answers false, as ``HistoryTransaction/forEachChange(_:)``
-  /// does, and as this transaction sees the history: what is purged meanwhile is there still.
+  /// Calls `body` with each change of a transaction until it returns false.
+  ///
+  /// Unlike ``HistoryTransaction/forEachChange(_:)``, the call reads the history as of this transaction, including
+  /// entries that are purged concurrently.
+  ///
+  /// - Throws: `historyDisabled`, `historyExpired`, `invalidHistoryToken`, `corrupted`, and the error of `body`.
   public borrowing func forEachChange(
     of transaction: HistoryTransaction, _ body: (HistoryChange) throws -> Bool
   ) throws {
@@ -64,13 +71,13 @@ extension ObjectReading where Self: ~Copyable {
 }
 
 extension WriteTransaction {
-  /// Who writes, for the history; ``StoreOptions/author`` to begin with.
+  /// The author that the history records for this transaction. The default is ``StoreOptions/author``.
   public var author: String {
     get { session.changes.author }
     set { session.changes.author = newValue }
   }
 
-  /// What is done, for the history; empty to begin with.
+  /// The name of the operation that the history records for this transaction. The default is an empty string.
   public var operation: String {
     get { session.changes.operation }
     set { session.changes.operation = newValue }
@@ -78,21 +85,23 @@ extension WriteTransaction {
 }
 
 extension ObjectStore {
-  /// The place behind the last commit.
+  /// Returns the position after the last commit.
   public func currentToken() throws(StoreError) -> HistoryToken { try readSession().currentToken() }
 
-  /// The transactions after a token, oldest first; see ``ObjectReading/history(after:limit:)``.
+  /// Returns the transactions after a token, oldest first; see ``ObjectReading/history(after:limit:)``.
   public func history(after token: HistoryToken? = nil, limit: Int? = nil) throws(StoreError) -> [HistoryTransaction] {
     let session = try readSession()
     return try session.transactions(after: try session.firstCommit(after: token), limit: limit)
   }
 
-  /// Whether commits write down what they change.
+  /// Returns whether commits record their changes in the history.
   public func tracksHistory() throws(StoreError) -> Bool { try readSession().historyStart() != nil }
 
   // MARK: On and off
 
-  /// Turns the history on or off, for the store and whoever has it open. Turning it off forgets what there is.
+  /// Turns the history on or off, for all processes. Turning it off deletes the stored history.
+  ///
+  /// - Throws: `readOnly`, `busy`, `nestedWrite`, `diskFull`.
   @available(*, noasync, message: "use the asynchronous form")
   public func setTracksHistory(_ tracks: Bool) throws { try turnHistory(on: tracks) }
 
@@ -119,32 +128,33 @@ extension ObjectStore {
 
   // MARK: Purging
 
-  /// Forgets the transactions up to a token, the one that it stands behind included. Who goes on from that token or a
-  /// later one loses nothing.
+  /// Deletes the history up to and including the commit of a token. Reading from that token or a later one loses
+  /// nothing.
   ///
-  /// Many small write transactions delete them, so that other writers need not wait; to readers they are gone at once.
+  /// The entries are deleted in many short write transactions, so other writers can run in between. New readers no
+  /// longer see the entries once the first of these transactions has committed.
   ///
-  /// - Returns: how many transactions were forgotten.
-  /// - Throws: `historyOff`, `invalidHistoryToken`; a token of what is purged already is no error. `busy`, `diskFull` …
+  /// - Returns: the number of deleted transactions; 0 if they were already purged.
+  /// - Throws: `historyDisabled`, `invalidHistoryToken`, `busy`, `diskFull`.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func purgeHistory(before token: HistoryToken) throws -> Int { try purge(before: token) }
 
-  /// Forgets the transactions up to a token, from asynchronous code.
+  /// Deletes the history up to and including the commit of a token, from asynchronous code.
   @discardableResult
   public func purgeHistory(before token: HistoryToken) async throws -> Int {
     try await onWriterQueue { try self.purge(before: token) }
   }
 
-  /// Forgets the transactions before the first that was committed at `date` or later.
+  /// Deletes the history of all transactions before the first one that was committed at `date` or later.
   ///
-  /// - Returns: how many transactions were forgotten.
-  /// - Throws: `historyOff`; `busy`, `diskFull` …
+  /// - Returns: the number of deleted transactions.
+  /// - Throws: `historyDisabled`, `busy`, `diskFull`.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func purgeHistory(before date: Date) throws -> Int { try purge(before: date) }
 
-  /// Forgets the transactions before a date, from asynchronous code.
+  /// Deletes the history of all transactions before a date, from asynchronous code.
   @discardableResult
   public func purgeHistory(before date: Date) async throws -> Int {
     try await onWriterQueue { try self.purge(before: date) }

@@ -20,23 +20,24 @@ extension Session {
   borrowing func firstCommit(after token: HistoryToken?) throws(StoreError) -> UInt64 {
     guard let start = try historyStart() else {
       throw StoreError(
-        .historyDisabled, "the store keeps no history of changes; open it with tracksHistory, or run `history --on`")
+        .historyDisabled,
+        "the store does not record a history of changes; open it with tracksHistory, or run `history --on`")
     }
     guard let token else { return start }
     guard token.store == storeUUID else {
-      throw StoreError(.invalidHistoryToken, "the token \(token) is of another store; use one of this store's")
+      throw StoreError(.invalidHistoryToken, "the token \(token) belongs to another store; use a token of this store")
     }
     guard token.commit >= start else {
       throw StoreError(
         .historyExpired,
-        "the history up to commit \(start) was purged, and the token is of commit \(token.commit); read the objects "
-          + "themselves, and go on from the current token")
+        "the history up to commit \(start) was purged, and the token is at commit \(token.commit); read the objects "
+          + "themselves, and continue from the current token")
     }
     guard token.commit <= (try counter(MetadataKey.commitCounter)) else {
       throw StoreError(
         .invalidHistoryToken,
-        "the token is of commit \(token.commit), which this store has not had; if it was restored from a backup, read "
-          + "the objects themselves, and go on from the current token")
+        "the token is at commit \(token.commit), which this store never had; if it was restored from a backup, read "
+          + "the objects themselves, and continue from the current token")
     }
     return token.commit
   }
@@ -91,7 +92,7 @@ extension Session {
     guard let start = try historyStart(), commit > start,
       let header = try entry(commit, 0, as: ChangeHeader.self)
     else {
-      throw StoreError(.historyExpired, "what commit \(commit) changed was purged; read the objects themselves")
+      throw StoreError(.historyExpired, "the history of commit \(commit) was purged; read the objects themselves")
     }
     for number in 0..<header.partCount {
       guard let part = try entry(commit, number + 1, as: ChangePart.self) else { throw Self.damagedHistory(commit) }
@@ -148,6 +149,7 @@ extension Session {
 
   private static func damagedHistory(_ commit: UInt64) -> StoreError {
     StoreError(
-      .corrupted, "the history of commit \(commit) is damaged; run `check` to see the extent, or purge up to that commit")
+      .corrupted,
+      "the history of commit \(commit) is corrupted; run `check` to see the extent, or purge the history up to it")
   }
 }

@@ -1,22 +1,23 @@
 extension ObjectStore {
-  /// The transactions that are committed from now on, by this process and others, as an asynchronous sequence that does
-  /// not end by itself. See <doc:Changes>.
+  /// The transactions that commit from now on, in this process and others, as an asynchronous sequence. See
+  /// <doc:Changes>.
   ///
-  /// Needs the history (``StoreOptions/tracksHistory``): that is where a slow consumer finds what it has missed.
+  /// It requires the history (``StoreOptions/tracksHistory``), from which a slow consumer reads the transactions that
+  /// it missed.
   public var changes: StoreChanges { StoreChanges(self, start: Result { () throws(StoreError) in try currentToken() }) }
 
-  /// The transactions after a token, and all that follow.
+  /// Returns the transactions after a token, and all that follow, as an asynchronous sequence.
   public func changes(after token: HistoryToken) -> StoreChanges { StoreChanges(self, start: .success(token)) }
 }
 
-/// Committed transactions as they come; see ``ObjectStore/changes``.
+/// The committed transactions of a store as they arrive; see ``ObjectStore/changes``.
 ///
-/// It ends when its task is cancelled, or the store is closed. Each iterator goes its own way, and reads from the
-/// history: nothing is kept in memory for one that is slow, and nothing is lost.
+/// The sequence ends when its task is cancelled or the store is closed. Iterators are independent and read from the
+/// history. A slow consumer therefore uses no extra memory and misses nothing.
 public struct StoreChanges: AsyncSequence, Sendable {
   /// A committed transaction.
   public typealias Element = HistoryTransaction
-  /// What an iterator throws.
+  /// The error type of the iterators.
   public typealias Failure = StoreError
 
   private let store: ObjectStore
@@ -27,10 +28,10 @@ public struct StoreChanges: AsyncSequence, Sendable {
     self.start = start
   }
 
-  /// Begins where the sequence begins, however late this is called.
+  /// Creates an iterator that begins at the start of the sequence, regardless of the time of this call.
   public func makeAsyncIterator() -> Iterator { Iterator(store, start) }
 
-  /// One consumer.
+  /// An iterator for one consumer.
   public struct Iterator: AsyncIteratorProtocol {
     /// Headers that are read at once.
     private static let batch = 64
@@ -47,9 +48,10 @@ public struct StoreChanges: AsyncSequence, Sendable {
       listener = CommitListener(store)
     }
 
-    /// The next transaction, once there is one; nil when the task is cancelled, or the store closed.
+    /// Waits for the next transaction. Returns nil when the task is cancelled or the store is closed.
     ///
-    /// - Throws: `historyOff`; `historyExpired` where a purge was faster than the consumer; `invalidHistoryToken`, `damaged`.
+    /// - Throws: `historyDisabled`; `historyExpired` if transactions were purged before the consumer read them;
+    ///   `invalidHistoryToken`, `corrupted`.
     public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(StoreError)
       -> HistoryTransaction?
     {
@@ -70,7 +72,7 @@ public struct StoreChanges: AsyncSequence, Sendable {
       return nil
     }
 
-    /// The next transaction.
+    /// Waits for the next transaction. Returns nil when the task is cancelled or the store is closed.
     public mutating func next() async throws(StoreError) -> HistoryTransaction? { try await next(isolation: nil) }
 
     private mutating func read() throws(StoreError) {

@@ -33,7 +33,7 @@ extension Schema {
     let json = try? JSONParser.parse(bytes.span)
     guard case .object(let object)? = json else {
       throw StoreError(
-        .corrupted, "the history of changes has values of a deleted object that cannot be read; run `check`")
+        .corrupted, "the history of changes has a tombstone that cannot be parsed; run `check` to see the extent")
     }
     guard let entity = entity(code: entityCode) else { return [:] }
     var found = AttributeJSON.Attributes()
