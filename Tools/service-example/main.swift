@@ -1,18 +1,18 @@
-// An inbox for a store: every file INBOX/NAME.ndjson is loaded once, whole or not at all, and put aside.
+// An inbox for a store: loads every file INBOX/NAME.ndjson once, completely or not at all, and moves it to a folder.
 //
 //     swift build --traits Service --product KVCloneInbox
 //     .build/debug/KVCloneInbox STORE MODEL.xcdatamodeld INBOX [READY]
 //
-// What counts is a file that gets its name when it is whole, and stands alone: write NAME.part beside it, and rename that
-// (`mv NAME.part NAME.ndjson`). A file goes through INBOX/work, and ends in
+// Write each file as NAME.part, and rename it when it is complete (`mv NAME.part NAME.ndjson`). A file must not refer
+// to other files. It is moved to INBOX/work, and then to one of these folders:
 //
 //     done      its objects are in the store
-//     refused   its content is wrong, the log says where; nothing of it is in the store
-//     unsure    the process ended, or the disk failed, while it was in work/: look in the store before it is put back
+//     refused   its content is invalid, and the log names the line; none of it is in the store
+//     unsure    the process ended, or the disk failed, while the file was in work/: inspect the store, then move it back
 //
-// An inbox is for one process: it takes what it finds in work/ at its start for what an earlier one has left.
+// Run one process per inbox: at its start, it treats all files in work/ as leftovers of an earlier process.
 //
-// READY is a file that is there while the service takes work; by default `ready` in systemd's RUNTIME_DIRECTORY, else none.
+// READY is a file that exists while the service is ready. The default is `ready` in systemd's RUNTIME_DIRECTORY, if set.
 #if Service
   import Foundation
   import KVClone
@@ -20,9 +20,9 @@
   import Logging
   import ServiceLifecycle
 
-  /// Loads what is put into a folder.
+  /// Loads the files that appear in a folder.
   struct Inbox: Service {
-    /// Where a file is; what the store could not take for now is back in the inbox itself.
+    /// The folder of a file. A file that cannot be loaded yet returns to the inbox itself.
     enum Place: String, CaseIterable {
       case work, done, refused, unsure
       case inbox = "."
@@ -36,9 +36,9 @@
       for place in Place.allCases {
         try FileManager.default.createDirectory(at: url(of: place), withIntermediateDirectories: true)
       }
-      // What is in work/ now was there when an earlier process ended: before its commit or after it, nobody knows.
+      // Files in work/ remain from an earlier process, which ended before or after its commit.
       for file in files(in: .work) { move(file, to: .unsure) }
-      // A stop lets the file in work be finished, and begins no other.
+      // A shutdown finishes the current file and starts no other.
       await cancelWhenGracefulShutdown {
         while !Task.isCancelled {
           let isDelayed = await loadAll()
@@ -47,10 +47,10 @@
       }
     }
 
-    /// Loads what there is, and returns whether something stands in the way and the rest has to wait.
+    /// Loads all files. Returns true if the store is unavailable and the remaining files have to wait.
     private func loadAll() async -> Bool {
       for file in files(in: .inbox) where !Task.isCancelled {
-        // Before the load, so that nothing is loaded twice, whatever fails after it.
+        // Moving the file before the load prevents a second load, whatever fails later.
         guard let claimed = move(file, to: .work) else { return true }
         let outcome = await load(claimed)
         move(claimed, to: outcome)
@@ -59,7 +59,7 @@
       return false
     }
 
-    /// Loads a file, and returns where it belongs now.
+    /// Loads a file and returns the folder to move it to.
     private func load(_ file: URL) async -> Place {
       do {
         let result = try await store.load(contentsOf: file.path)
@@ -74,11 +74,11 @@
       }
     }
 
-    /// Only what is wrong with the content is refused. Where the store is the obstacle, the file waits.
+    /// Refuses a file only if its content is invalid. If the store is unavailable, the file waits.
     private func outcome(of error: any Error) -> Place {
       let kind = (error as? any KVCloneError)?.kindName
       if kind == StoreError.Kind.commitOutcomeUnknown.rawValue { return .unsure }
-      // In the middle of a load, an error of the store comes as one of the line that it was at.
+      // During a load, an error of the store is reported as an error of the current line.
       let obstacles: [StoreError.Kind] = [.busy, .closed, .readersFull, .corrupted, .mapFull, .diskFull, .io]
       if obstacles.contains(where: { $0.rawValue == kind }) { return .inbox }
       return error is TransferError || error is ValidationError ? .refused : .inbox
@@ -96,7 +96,7 @@
       }
     }
 
-    /// Moves a file, under a name that is free there; nil where that fails.
+    /// Moves a file to an unused name in a folder. Returns nil if that fails.
     @discardableResult
     private func move(_ file: URL, to place: Place) -> URL? {
       let stem = file.deletingPathExtension().lastPathComponent
@@ -109,7 +109,7 @@
       do {
         try FileManager.default.moveItem(at: file, to: target)
         if place == .unsure {
-          logger.warning("nobody knows whether it was loaded", metadata: ["file": "\(target.lastPathComponent)"])
+          logger.warning("the file may have been loaded already", metadata: ["file": "\(target.lastPathComponent)"])
         }
         return target
       } catch {
@@ -119,7 +119,7 @@
     }
   }
 
-  /// Has a file while the service takes work, for `test -f` as a readiness probe. No failure of it ends the service.
+  /// Keeps a file while the service is ready, for readiness probes with `test -f`. Its errors are ignored.
   struct Readiness: Service {
     let store: StoreService
     let file: URL
@@ -146,7 +146,7 @@
   let runtimeDirectory = ProcessInfo.processInfo.environment["RUNTIME_DIRECTORY"]
   let ready = (arguments.count == 5 ? arguments[4] : runtimeDirectory.map { $0 + "/ready" })
     .map { URL(fileURLWithPath: $0) }
-  // One that was killed has left it: nobody is ready before the store is open.
+  // A killed process leaves its file behind. Remove it, because this process is not ready yet.
   if let ready { try? FileManager.default.removeItem(at: ready) }
   let logger = Logger(label: "inbox")
   let model = try ManagedObjectModel.load(contentsOf: arguments[2]).model
