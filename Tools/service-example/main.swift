@@ -8,11 +8,11 @@
 //
 //     done      its objects are in the store
 //     refused   its content is invalid, and the log names the line; none of it is in the store
-//     unsure    the process ended, or the disk failed, while the file was in work/: inspect the store, then move it back
+//     unsure    the process ended or the disk failed while the file was in work/: inspect the store, then move it back
 //
 // Run one process per inbox: at its start, it treats all files in work/ as leftovers of an earlier process.
 //
-// READY is a file that exists while the service is ready. The default is `ready` in systemd's RUNTIME_DIRECTORY, if set.
+// READY is a file that exists while the service is ready. Default: `ready` in systemd's RUNTIME_DIRECTORY, if set.
 #if Service
   import Foundation
   import KVClone
