@@ -87,8 +87,9 @@ struct IncrementFile {
         if !ValueEnvelope.isIntact(copy value, seed: seed) {
           // One value has a checksum of its own, which was looked at.
           let isFormat = table.code == .metadata && key.withUnsafeBytes { $0.elementsEqual(format) }
-          if !isFormat { throw corrupted(path, "an entry of the table \(table.code.name ?? "") has an invalid "
-            + "checksum") }
+          if !isFormat {
+            throw corrupted(path, "an entry of the table \(table.code.name ?? "") has an invalid checksum")
+          }
         }
         return true
       }

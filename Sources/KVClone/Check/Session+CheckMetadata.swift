@@ -72,8 +72,9 @@ extension Session {
     for attribute in entity.attributes where attribute.code != 0 {
       kinds[attribute.code] = FieldKind(storing: attribute.description.type)
       if attribute.field == nil, !entity.isAbstract {
-        run.report(.layout, property: attribute.path, "\(attribute.path) is missing in the record layout of "
-          + "\(entity.name)")
+        run.report(
+          .layout, property: attribute.path,
+          "\(attribute.path) is missing in the record layout of \(entity.name)")
       }
     }
     for relationship in entity.relationships { kinds[relationship.code] = relationship.isToMany ? .toMany : .toOne }

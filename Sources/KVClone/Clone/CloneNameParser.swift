@@ -39,7 +39,8 @@ struct CloneNameParser {
     guard let entity = schema.entitiesByName[entityName] else {
       errors.append(
         CloneError(
-          .unknownEntity, "the model has no entity \(entityName) (in \(text))", entity: entityName, property: name))
+          .unknownEntity, "the model has no entity \(entityName) (in \(text)); check the spelling", entity: entityName,
+          property: name))
       return nil
     }
     guard entity.relationshipIndex[name] != nil, reachable.contains(where: { $0.isKind(of: entity.code) }) else {

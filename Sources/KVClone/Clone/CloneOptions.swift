@@ -156,9 +156,9 @@ public struct ClonePlan: Sendable {
   /// The estimate uses the recent clones of this process in this store. Before the first one, it assumes an ordinary
   /// disk.
   public internal(set) var estimatedLockDuration = Duration.zero
-  /// The rules that decided about properties that are not simply copied or that link objects.
+  /// The rules that apply to links, and to attributes that are not copied unchanged.
   public let rules: [AppliedRule]
-  /// The relationships of each entity in the clone, with the decision of the plan for each, in the order of the model.
+  /// The decision of the plan for each relationship of each entity in the clone, in the order of the model.
   public internal(set) var branches: [CloneBranch] = []
   /// The first 100 errors that would fail the clone; empty if the clone would succeed.
   public let errors: [CloneError]

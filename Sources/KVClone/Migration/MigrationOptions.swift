@@ -60,7 +60,7 @@ public struct MigrationPlan: Sendable {
       case indexes
       /// Rewrites objects.
       case objects
-      /// Creates all objects again by a mapping model.
+      /// Recreates all objects with a mapping model.
       case mapping
       /// Cannot be inferred; see ``refusals``.
       case refused

@@ -5,11 +5,11 @@
 public struct SnapshotRetention: Sendable, Hashable {
   /// The number of latest snapshots to keep.
   public var last: Int
-  /// The number of hours with snapshots for which the latest one is kept.
+  /// The number of hours for which the latest snapshot is kept. Hours without a snapshot do not count.
   public var hourly: Int
-  /// The number of days with snapshots for which the latest one is kept.
+  /// The number of days for which the latest snapshot is kept. Days without a snapshot do not count.
   public var daily: Int
-  /// The number of weeks with snapshots for which the latest one is kept.
+  /// The number of weeks for which the latest snapshot is kept. Weeks without a snapshot do not count.
   public var weekly: Int
 
   /// Creates retention rules. The default keeps the 10 latest snapshots, and one per day for 7 days.

@@ -22,8 +22,8 @@ public struct DeepStatistics: Sendable {
   /// size.
   public let spaceUsage: [SpaceUsage]
 
-  /// The estimated number of pages of a compact copy. It assumes leaves as full as in a copy, and fewer branch pages in
-  /// the same proportion.
+  /// The estimated number of pages of a compact copy. Leaf pages are assumed to be as full as in a copy, and branch
+  /// pages to decrease in proportion.
   public var compactedPageCount: Int { 2 + pageUtilization.reduce(0) { $0 + $1.compactedPageCount } }
   /// The estimated number of bytes that a compact copy saves.
   public var compactionSavings: UInt64 {

@@ -90,8 +90,8 @@ final class StatisticsRun {
       failure = error
     } catch {
       failure = StoreError(
-        .corrupted, "an entry of the table \(schema.tableName(code)) is corrupted: \(error) Run `check` to see the "
-          + "extent")
+        .corrupted,
+        "an entry of the table \(schema.tableName(code)) is corrupted: \(error) Run `check` to see the extent")
     }
   }
 

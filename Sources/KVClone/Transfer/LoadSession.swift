@@ -182,8 +182,8 @@ extension LoadSession {
     case .utf8(let length):
       if lineNumber == 1 { return length }
       throw failure(
-        .malformedLine, "the line begins with a byte order mark, which is only valid at the start of the text; remove "
-          + "it")
+        .malformedLine,
+        "the line begins with a byte order mark, which is only valid at the start of the text; remove it")
     case .wide:
       if lineNumber > 1 { return 0 }
       throw failure(
@@ -230,8 +230,8 @@ extension LoadSession {
       throw failure(.incompatibleHeader, "the version of the text is unknown to this library; use a newer library")
     }
     if options.isStrict, header["modelHash"] != .string(modelHash) {
-      throw failure(.incompatibleHeader, "the text belongs to another model; migrate the store, or load without "
-        + "--strict")
+      throw failure(
+        .incompatibleHeader, "the text belongs to another model; migrate the store, or load without --strict")
     }
   }
 

@@ -23,8 +23,8 @@ package struct TransferFiles {
     let components = relative.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     let isPlain = components.allSatisfy { !$0.isEmpty && $0 != "." && $0 != ".." && !$0.utf8.contains(0) }
     guard isPlain else {
-      throw TransferError(.invalidFile, "the path of the file must be relative, without “.” and “..”, below the "
-        + "directory of the data")
+      throw TransferError(
+        .invalidFile, "the path of the file must be relative, without “.” and “..”, below the directory of the data")
     }
     do {
       let file = try NamedFile.openToRead(components, below: directory.isEmpty ? "." : directory)
@@ -58,7 +58,7 @@ package struct TransferFiles {
     }
   }
 
-  /// Opens a file that somebody named. Its name in errors is `name`.
+  /// Opens a file that the caller names. Its name in errors is `name`.
   package static func open(_ path: String, _ name: String) throws(TransferError) -> FileHandle {
     do {
       return FileHandle(fileDescriptor: try NamedFile.openToRead(path), closeOnDealloc: true)
@@ -148,8 +148,8 @@ package struct TransferFiles {
         "\(name) cannot be looked up in the directory for blobs (\(error.message)); choose another directory")
     }
     guard kind == nil || kind == .regularFile else {
-      throw TransferError(.invalidFile, "\(name) in the directory for blobs is not a regular file; choose another "
-        + "directory")
+      throw TransferError(
+        .invalidFile, "\(name) in the directory for blobs is not a regular file; choose another directory")
     }
     do {
       return FileHandle(fileDescriptor: try NamedFile.create(path), closeOnDealloc: true)

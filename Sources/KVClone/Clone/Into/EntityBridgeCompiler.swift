@@ -27,7 +27,7 @@ struct EntityBridgeCompiler {
   mutating func compile() {
     fields = Array(repeating: nil, count: source.layout.fieldCount)
     guard let entity = schema.entitiesByName[source.name] else {
-      return refuse(nil, "there is no entity \(source.name)")
+      return refuse(nil, "the entity \(source.name) is missing")
     }
     if entity.isAbstract { return refuse(nil, "\(source.name) is abstract") }
     destination = entity
@@ -94,7 +94,7 @@ struct EntityBridgeCompiler {
   private mutating func take(_ relationship: CompiledRelationship, _ entity: CompiledEntity) {
     let name = "\(source.name).\(relationship.name)"
     guard let index = entity.relationshipIndex[relationship.name] else {
-      return refuse(relationship.name, "there is no relationship \(name)")
+      return refuse(relationship.name, "the relationship \(name) is missing")
     }
     let other = entity.relationships[index]
     relationships.append(other)

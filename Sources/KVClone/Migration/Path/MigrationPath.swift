@@ -75,8 +75,8 @@ struct MigrationPath {
       return try mapping.resolved(from: source, to: destination)
     } catch {
       throw StoreError(
-        .invalidMapping, "the mapping model\(mapping.name.map { " \($0)" } ?? "") does not match its versions: "
-          + "\(error)",
+        .invalidMapping,
+        "the mapping model\(mapping.name.map { " \($0)" } ?? "") does not match its versions: \(error)",
         entity: error.entity, property: error.property)
     }
   }

@@ -11,8 +11,8 @@ extension MigrationPool {
     for index in options.mappings.indices { wanted.append(try edge(of: index)) }
     guard let first = wanted.first else { return versions.source == versions.destination ? [] : path() }
     if versions.start == versions.end {
-      throw unusable(first, "the store already has the version '\(versions.name(versions.end))'; remove the mapping "
-        + "model")
+      throw unusable(
+        first, "the store already has the version '\(versions.name(versions.end))'; remove the mapping model")
     }
     for (index, edge) in wanted.enumerated() {
       for other in wanted[..<index] where other.from == edge.from || other.to == edge.to {

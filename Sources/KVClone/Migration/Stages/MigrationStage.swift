@@ -12,8 +12,8 @@ public protocol MigrationStage: Sendable {
 /// A migration step with code before and after it, in the transaction of the migration, like a custom migration stage
 /// of Core Data.
 ///
-/// An intermediate version enables changes that cannot be inferred, because only the app knows the new values. In this
-/// example, version 2 has the new attribute as an optional one, and version 3 as a required one without a default:
+/// An intermediate version enables changes that cannot be inferred, because only the app can supply the new values. In
+/// this example, version 2 has the new attribute as an optional one, and version 3 as a required one without a default:
 ///
 /// ```swift
 /// let stage = CustomMigrationStage(
