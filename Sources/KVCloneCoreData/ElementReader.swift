@@ -34,14 +34,14 @@ struct ElementReader {
     guard let text = text(name) else { return standard }
     if let flag = ValueParser.flag(text) { return flag }
     context.warn(
-      .unreadableValue, "the flag '\(name)' is neither YES nor NO, and is read as \(standard ? "YES" : "NO")")
+      .unreadableValue, "the flag '\(name)' is neither YES nor NO, and is treated as \(standard ? "YES" : "NO")")
     return standard
   }
 
   mutating func count(_ name: String, or standard: Int, _ context: inout ReadContext) -> Int {
     guard let text = text(name) else { return standard }
     if let count = Int32(text), count >= 0 { return Int(count) }
-    context.warn(.unreadableValue, "'\(name)' is no count, and is read as \(standard)")
+    context.warn(.unreadableValue, "'\(name)' is not a valid count, and is treated as \(standard)")
     return standard
   }
 

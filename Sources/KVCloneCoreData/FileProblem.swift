@@ -4,7 +4,7 @@ import Foundation
 enum FileProblem {
   private static let processLimit = "the process has too many files open"
   private static let systemLimit = "the system has too many files open"
-  private static let noMemory = "no memory is left"
+  private static let noMemory = "out of memory"
 
   /// What the file system says.
   static func reason(_ error: any Error) -> String {
@@ -29,7 +29,7 @@ enum FileProblem {
     switch reason {
     case processLimit:
       "raise its limit on open files (ulimit -n, or LimitNOFILE of a systemd unit), or close some files"
-    case systemLimit: "raise the system's limit on open files (sysctl fs.file-max), or end processes that hold many"
+    case systemLimit: "raise the system's limit on open files (sysctl fs.file-max), or end processes with many open files"
     case noMemory: "raise the process's limits (ulimit -v, or the container's memory), or try again later"
     default: "check the path and its permissions"
     }

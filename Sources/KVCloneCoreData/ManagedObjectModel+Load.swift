@@ -1,25 +1,25 @@
 import Foundation
 public import KVCloneModel
 
-/// A model that was read from files, and what was odd about them.
+/// A model read from files, with warnings about them.
 public struct LoadedModel: Hashable, Sendable {
-  /// The model; it has passed validation.
+  /// The model, which has passed validation.
   public var model: ManagedObjectModel
-  /// What is odd but can be lived with: the bundle's, the file's, then the model's.
+  /// Warnings about the bundle, the file and the model, in that order.
   public var warnings: [ModelWarning]
 }
 
 extension ManagedObjectModel {
-  /// Reads a model from Xcode's files, or from what Xcode compiled them to.
+  /// Reads a model from Xcode's files, or from their compiled form.
   ///
-  /// A compiled model says the same of what is stored, and lacks what only the model editor and the generation of
-  /// source need: which attributes are scalars, and which classes are generated.
+  /// A compiled model describes the same stored data. It lacks settings that only the model editor and source
+  /// generation use: scalar attributes, and the classes to generate.
   ///
   /// - Parameters:
-  ///   - path: a `.xcdatamodeld` folder, or a `.xcdatamodel` folder, which is one version; compiled, a `.momd` folder,
+  ///   - path: A `.xcdatamodeld` folder, or a `.xcdatamodel` folder, which is one version. Compiled: a `.momd` folder,
   ///     or a `.mom` or `.omo` file, which is one version.
-  ///   - version: the version's name, such as `Model 2`; nil is the current version.
-  ///   - userInfoKeys: the keys that the rules of a deep clone are written with, which are checked here (R16).
+  ///   - version: The version's name, such as `Model 2`; nil means the current version.
+  ///   - userInfoKeys: The keys of the deep-clone rules, which are validated here (R16).
   public static func load(
     contentsOf path: String, version: String? = nil, userInfoKeys: CloneUserInfoKeys = .standard
   ) throws(ModelFileError) -> LoadedModel {
@@ -41,10 +41,10 @@ extension ManagedObjectModel {
   /// How the paths of models end, without a dot: those of sources and of compiled models.
   package static var modelPathExtensions: Set<String> { ModelBundle.pathExtensions }
 
-  /// Reads all versions in a bundle that can be read, from the earliest to the latest as their names count: `Model`, `Model 2`,
-  /// `Model 10`. Versions that are no models are left out.
+  /// Reads all versions in a bundle, from the earliest to the latest in the order of their names: `Model`, `Model 2`,
+  /// `Model 10`. Folders that are not models are skipped.
   ///
-  /// - Throws: `unreadable`, too, where the system refuses to read one: a migration would go past it.
+  /// - Throws: `unreadable` if the system cannot read a version, because a migration would then skip it.
   public static func loadVersions(contentsOf path: String) throws(ModelFileError) -> [LoadedModel] {
     let bundle = try ModelBundle(at: path)
     let sorted = bundle.versions.sorted { left, right in
@@ -63,7 +63,7 @@ extension ManagedObjectModel {
     return loaded
   }
 
-  /// The versions in a bundle, none of which is read.
+  /// Returns the versions in a bundle without reading them.
   public static func modelVersions(at path: String) throws(ModelFileError) -> ModelVersions {
     let bundle = try ModelBundle(at: path)
     return ModelVersions(names: bundle.versions.map(\.name), current: bundle.current, warnings: bundle.warnings)
@@ -88,16 +88,16 @@ extension ManagedObjectModel {
     } catch {
       switch error {
       case .corrupted, .cancelled:
-        throw .unreadableArchive(path: file, reason: "it is no keyed archive of a model, or damaged")
+        throw .unreadableArchive(path: file, reason: "it is not a keyed archive of a model, or it is corrupted")
       case .tooLarge(let entity):
-        let what = entity.map { "entity \($0) has, with what came before," } ?? "it has"
+        let what = entity.map { "entity \($0), together with the preceding ones, has" } ?? "it has"
         throw .unreadableArchive(path: file, reason: "\(what) more than a model may hold")
       case .unsupported(let entity, let property, let reason):
         throw .unsupportedArchive(path: file, entity: entity, property: property, reason: reason)
       }
     }
     let oddities = archived.omitted.map {
-      ModelWarning(.unknownContent, file: file, message: "left out, because it cannot be read: \($0)")
+      ModelWarning(.unknownContent, file: file, message: "ignored, because it cannot be read: \($0)")
     }
     return try validated(archived.model, oddities, file: file, userInfoKeys)
   }

@@ -2,27 +2,28 @@ import Foundation
 public import KVCloneModel
 
 extension ManagedObjectModel {
-  /// The model as the text of a `contents` file, which Xcode, Core Data's model compiler and
-  /// ``load(contentsOf:version:userInfoKeys:)`` read.
+  /// Returns the model as the text of a `contents` file, which Xcode, Core Data's model compiler and
+  /// ``load(contentsOf:version:userInfoKeys:)`` can read.
   ///
-  /// The text is read again before it is returned, so it says the same, with the same `modelHash`. What has more than one form in
-  /// Swift has one in the file: the elements of an attribute that names no composite become a composite `Entity_attribute`, and
-  /// an index of an old kind that an old file could not hold becomes a fetch index.
+  /// The text is parsed again before it is returned, to verify that it describes the same model with the same
+  /// `modelHash`. Some Swift declarations have only one form in the file. The elements of an attribute without a
+  /// composite name become a composite `Entity_attribute`. An index of an old kind that an old file could not express
+  /// becomes a fetch index.
   ///
-  /// - Throws: `inexpressible`, with entity and property, where the file has no way to say something: a control character, a
+  /// - Throws: `inexpressible`, with entity and property, if the file cannot express a value: a control character, a
   ///   default value of bytes, an infinite bound, an empty regular expression.
   public func contentsText() throws(ModelFileError) -> String {
     try contentsText(file: "contents")
   }
 
-  /// Writes a model bundle, a `.xcdatamodeld` folder, with this version in it as the current one.
+  /// Writes a model bundle, a `.xcdatamodeld` folder, with this version as its current version.
   ///
-  /// The model's name is what the bundle is called, and the version's `versionIdentifier` what its folder is. The files get the
-  /// process's usual permissions: a model has nothing of the objects.
+  /// A loaded model takes its name from the bundle. The version's folder is named after `versionIdentifier`. The files
+  /// get the process's default permissions, because a model contains no data of objects.
   ///
-  /// - Parameter path: the folder to make; its parent is there, and nothing else at the path.
-  /// - Throws: `alreadyExists`, `inexpressible` (see ``contentsText()``), and `unwritable` with what the file system has to say;
-  ///   nothing is left then.
+  /// - Parameter path: The folder to create. Its parent must exist, and the path itself must not.
+  /// - Throws: `alreadyExists`, `inexpressible` (see ``contentsText()``), and `unwritable` with the error of the file
+  ///   system. After an error, no files remain.
   public func write(to path: String) throws(ModelFileError) {
     let files = try bundleFiles(path)
     let manager = FileManager.default
@@ -49,12 +50,12 @@ extension ManagedObjectModel {
     _ path: String
   ) throws(ModelFileError) -> (version: String, contents: String, current: String) {
     guard path.hasSuffix(".xcdatamodeld"), URL(fileURLWithPath: path).lastPathComponent != ".xcdatamodeld" else {
-      throw .unwritable(path: path, reason: "a model bundle's name ends in .xcdatamodeld")
+      throw .unwritable(path: path, reason: "the name of a model bundle must end in .xcdatamodeld")
     }
     guard Self.isFileName(versionIdentifier) else {
       throw .inexpressible(
         path: path, entity: nil, property: nil,
-        reason: "the version's name '\(versionIdentifier)' cannot be a folder's; give the version another one")
+        reason: "the version's name '\(versionIdentifier)' is not a valid folder name; rename the version")
     }
     let version = "\(versionIdentifier).xcdatamodel"
     let text = try contentsText(file: "\(path)/\(version)/contents")
@@ -70,7 +71,7 @@ extension ManagedObjectModel {
       throw .inexpressible(
         path: file, entity: entity, property: property,
         reason:
-          "says something that a contents file cannot, such as an empty text where one may be absent, or a negative"
+          "has a value that a contents file cannot express, such as an empty optional text or a negative"
           + " count; correct it")
     }
     // What is written is to be loaded: a model that no store takes may hold names that only the file's form brings about.
@@ -78,7 +79,7 @@ extension ManagedObjectModel {
       _ = try read.validate()
     } catch {
       throw .inexpressible(
-        path: file, entity: error.entity, property: error.property, reason: "would not be loaded again: \(error)")
+        path: file, entity: error.entity, property: error.property, reason: "could not be loaded again: \(error)")
     }
     return text
   }
@@ -116,7 +117,7 @@ extension ManagedObjectModel {
     guard XMLText.append(version, to: &text) else {
       throw .inexpressible(
         path: path, entity: nil, property: nil,
-        reason: "the version's name has a character that XML cannot hold; give the version another one")
+        reason: "the version's name has a character that XML cannot express; rename the version")
     }
     return text + "</string>\n</dict>\n</plist>\n"
   }

@@ -5,9 +5,9 @@ public import KVCloneModel
 public struct ModelVersions: Hashable, Sendable {
   /// The names of the versions, sorted, without `.xcdatamodel` or `.mom`.
   public var names: [String]
-  /// The current version; nil where the bundle has several and does not say.
+  /// The current version; nil if the bundle has several versions and does not name one.
   public var current: String?
-  /// What is odd about the bundle.
+  /// Warnings about the bundle.
   public var warnings: [ModelWarning]
 }
 
@@ -93,12 +93,12 @@ struct ModelBundle {
       let isModel = item.hasSuffix(".xcdatamodel")
       let isFolder = isModel ? Self.isFolder(full) : false
       // It was just listed. Without it, another version would be the current one.
-      if isModel, isFolder == nil { throw .unreadable(path: full, reason: "it cannot be looked at") }
+      if isModel, isFolder == nil { throw .unreadable(path: full, reason: "its attributes cannot be read") }
       if isFolder == true {
         try add(Version(name: Self.withoutSuffix(item), path: full))
       } else if item != Self.currentVersionFile && item != ".DS_Store" {
         warnings.append(
-          ModelWarning(.strayFile, file: full, message: "is no part of a model bundle, and is ignored"))
+          ModelWarning(.strayFile, file: full, message: "does not belong to a model bundle, and is ignored"))
       }
     }
     try chooseCurrent(isNamed: items.contains(Self.currentVersionFile))
@@ -110,7 +110,7 @@ struct ModelBundle {
       versions.append(version)
       for item in items where item != "contents" && item != ".DS_Store" && item != "layout" {
         warnings.append(
-          ModelWarning(.strayFile, file: version.path + "/" + item, message: "is no model file, and is ignored"))
+          ModelWarning(.strayFile, file: version.path + "/" + item, message: "is not a model file, and is ignored"))
       }
     } else if items.contains("elements") {
       binaryVersions.append(version)
@@ -145,7 +145,7 @@ struct ModelBundle {
     current = fallback
     let problem = named == nil ? "names no version" : "names a version that the bundle does not have"
     let outcome =
-      fallback.map { "so '\($0)' is taken; ask for another one by name" } ?? "so one must be asked for by name"
+      fallback.map { "so '\($0)' is used; name the version to use another one" } ?? "so the version must be named"
     warnings.append(ModelWarning(.currentVersion, file: file, message: "\(problem), \(outcome)"))
   }
 
@@ -166,7 +166,7 @@ struct ModelBundle {
       if item.hasSuffix(".omo"), names.contains(Self.withoutSuffix(item)) { continue }
       warnings.append(
         ModelWarning(
-          .strayFile, file: path + "/" + item, message: "is no part of a compiled model that is read, and is ignored"))
+          .strayFile, file: path + "/" + item, message: "is not used from a compiled model, and is ignored"))
     }
     let isNamed = items.contains(Self.infoFile)
     let file = path + "/" + Self.infoFile
@@ -174,7 +174,7 @@ struct ModelBundle {
       info = CompiledModelInfo([UInt8](try Self.read(file, limit: Self.infoLimit)))
       for name in info?.entities.keys.sorted() ?? [] where !names.contains(name) {
         warnings.append(
-          ModelWarning(.strayFile, file: file, message: "names the version '\(name)', of which there is no .mom file"))
+          ModelWarning(.strayFile, file: file, message: "names the version '\(name)', but its .mom file is missing"))
       }
     }
     chooseCurrent(info?.current, from: versions, isNamed: isNamed, file: file)
@@ -203,7 +203,7 @@ struct ModelBundle {
     return ModelWarning(
       .unknownContent, file: version.path,
       message:
-        "has other entities than \(Self.infoFile) lists for it (\(different)); take the bundle from the app as a whole")
+        "differs from the entities that \(Self.infoFile) lists for it (\(different)); copy the whole bundle from the app")
   }
 
   // MARK: Files
@@ -242,7 +242,7 @@ struct ModelBundle {
       let target = URL(fileURLWithPath: file).resolvingSymlinksInPath().path
       let facts = try FileManager.default.attributesOfItem(atPath: target)
       guard facts[.type] as? FileAttributeType == .typeRegular else {
-        throw ModelFileError.unreadable(path: file, reason: "it is no regular file")
+        throw ModelFileError.unreadable(path: file, reason: "it is not a regular file")
       }
       // What is read counts, and not what is said of it: some files have a size of 0 and do not end.
       let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: target))

@@ -25,7 +25,7 @@ extension ModelReader {
     let isIndexed = element.flag("indexed", &context)
     element.ignore("syncable", "storedInTruthFile")
     if attribute.type == .undefined && !attribute.isTransient {
-      context.warn(.untypedAttribute, "has no type and is not transient; nothing of it is stored")
+      context.warn(.untypedAttribute, "has no type and is not transient; its value is not stored")
       attribute.isTransient = true
     }
     derivation(&element, &attribute)
@@ -47,7 +47,7 @@ extension ModelReader {
     let expression = element.nonEmptyText("derivationExpression")
     switch (isDerived, expression) {
     case (true, .some): attribute.derivationExpression = expression
-    case (true, nil): context.warn(.unreadableValue, "is derived from nothing, and is read as a plain attribute")
+    case (true, nil): context.warn(.unreadableValue, "is derived but has no derivation expression; it is treated as a stored attribute")
     case (false, .some):
       context.warn(.meaninglessFlag, "has a derivation expression but is not derived; the expression is ignored")
     case (false, nil): break
@@ -72,7 +72,7 @@ extension ModelReader {
     // Nothing was filled in: not worth a word.
     let isFilledIn = !(text ?? "").isEmpty || type == .date && !(interval ?? "").isEmpty
     if parsed.isDoubtful, isFilledIn {
-      let outcome = parsed.value == nil ? "there is none" : "its meaning is guessed"
+      let outcome = parsed.value == nil ? "it is ignored" : "its meaning is guessed"
       context.warn(.unreadableValue, "the \(role) cannot be read as \(type.rawValue), so \(outcome); correct it")
     }
     return parsed.value

@@ -108,7 +108,7 @@ extension ModelReader {
       } else if let expression = part.nonEmptyText("expression") {
         index.elements.append(.init(expression: expression, ascending: isAscending, kind: kind))
       } else {
-        context.warn(.unusableReference, "an element of index \(index.name) names no property, and is ignored")
+        context.warn(.unusableReference, "an element of index \(index.name) does not name a property, and is ignored")
       }
       part.finish(&context)
     }

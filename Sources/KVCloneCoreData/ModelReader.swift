@@ -100,7 +100,7 @@ struct ModelReader {
     relationship.minCount = element.count("minCount", or: 0, &context)
     relationship.maxCount = element.count("maxCount", or: isToMany ? 0 : 1, &context)
     if !isToMany && relationship.maxCount != 1 {
-      context.warn(.meaninglessFlag, "is to-one, and so can have one member only, whatever its counts say")
+      context.warn(.meaninglessFlag, "is to-one but has a maximum count other than 1, which is ignored")
       relationship.maxCount = 1
     }
     relationship.inverseName = element.nonEmptyText("inverseName")
@@ -113,7 +113,7 @@ struct ModelReader {
     if let known = rule.flatMap(DeleteRule.init(rawValue:)) {
       relationship.deleteRule = known
     } else {
-      context.warn(.unreadableValue, "has no known deletion rule, and gets 'Nullify'")
+      context.warn(.unreadableValue, "has an unknown deletion rule, which is treated as 'Nullify'")
     }
     relationship.renamingIdentifier = element.nonEmptyText("elementID")
     relationship.versionHashModifier = element.nonEmptyText("versionHashModifier")
@@ -183,7 +183,7 @@ struct ModelReader {
       }
       let value = entry.text("value") ?? ""
       if let earlier = result[key], earlier != value {
-        context.warn(.unknownContent, "the userInfo key '\(key)' is given twice; the last one counts")
+        context.warn(.unknownContent, "the userInfo key '\(key)' occurs twice; the last value is used")
       }
       result[key] = value
       entry.finish(&context)

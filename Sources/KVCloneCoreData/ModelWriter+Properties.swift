@@ -117,9 +117,9 @@ extension ModelWriter {
       return (nil, Self.interval(date.timeIntervalSinceReferenceDate))
     case .decimal, .double, .float, .date:
       throw inexpressible(
-        "has a \(role) that is no finite number, which a contents file cannot hold; choose another one")
+        "has a \(role) that is not a finite number, which a contents file cannot express; choose another one")
     case .binary, .transformable, .composite, .blob:
-      throw inexpressible("has a \(role) of bytes or elements, for which a contents file has no place; remove it")
+      throw inexpressible("has a \(role) of bytes or elements, which a contents file cannot express; remove it")
     }
   }
 

@@ -26,7 +26,8 @@ struct ModelWriter {
 
   // MARK: Elements
 
-  /// Begins an element. Attributes that are nil are left out; Xcode writes them in the order in which they are given here.
+  /// Begins an element. Attributes that are nil are omitted. Xcode writes the attributes in the order in which they are
+  /// given here.
   mutating func open(
     _ name: String, _ attributes: Attributes = [:], isEmpty: Bool = false
   ) throws(ModelFileError) {
@@ -35,7 +36,7 @@ struct ModelWriter {
       guard let value else { continue }
       text += " \(name)=\""
       guard XMLText.append(value, to: &text) else {
-        throw inexpressible("has a character that XML cannot hold in what is written as '\(name)'; remove it")
+        throw inexpressible("has a character in '\(name)' that XML cannot express; remove it")
       }
       text += "\""
     }

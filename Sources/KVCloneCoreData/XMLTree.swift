@@ -112,7 +112,7 @@ enum XMLTree {
   }
 
   private static func reason(_ error: (any Error)?) -> String {
-    guard let error else { return "it breaks off" }
+    guard let error else { return "it is truncated" }
     return "parser error \((error as NSError).code)"
   }
 }

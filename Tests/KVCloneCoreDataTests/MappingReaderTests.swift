@@ -141,7 +141,7 @@ struct MappingReaderTests {
     #expect(warnings.map(\.kind) == [.unusableMapping])
     #expect(
       warnings.first?.description
-        == "xcmapping.xml: NoteToMemo.title: has an expression that cannot be computed (\(text))")
+        == "xcmapping.xml: NoteToMemo.title: has an unsupported expression (\(text))")
     for data in ["####", "AAAA", "", " \n "] {
       let read = try attribute(["name": "title", "valueexpressiondata": data])
       // Without a byte of text there is no expression.
@@ -234,17 +234,17 @@ struct MappingReaderTests {
     #expect(
       error(mappingFile(model))
         == .brokenMapping(
-          path: "xcmapping.xml", line: 5, reason: "object 'm' needs 'e', which is missing, or part of another one"))
+          path: "xcmapping.xml", line: 5, reason: "object 'm' refers to 'e', which is missing or belongs to another object"))
     #expect(
       error(mappingFile(model, object("ATTRIBUTEMAPPING", "e", ["name": "a"])))
         == .brokenMapping(
-          path: "xcmapping.xml", line: 5, reason: "object 'm' takes 'e' for something that it is not"))
+          path: "xcmapping.xml", line: 5, reason: "object 'm' refers to 'e', which has another type"))
     #expect(
       error(mappingFile(model, entity, entity))
-        == .brokenMapping(path: "xcmapping.xml", line: 11, reason: "there are two objects 'e'"))
+        == .brokenMapping(path: "xcmapping.xml", line: 11, reason: "object 'e' occurs twice"))
     #expect(
       error(mappingFile(model, entity, object("MAPPINGMODEL", "n")))
-        == .brokenMapping(path: "xcmapping.xml", line: 11, reason: "there are two mapping models"))
+        == .brokenMapping(path: "xcmapping.xml", line: 11, reason: "the file has two mapping models"))
     #expect(
       error(mappingFile(object("MAPPINGMODEL", "m", [:], ["entitymappings": "e e"]), entity))?.kind == .brokenMapping)
     #expect(error(mappingFile(object("MAPPINGMODEL", "m", [:], ["entitymappings": "m"])))?.kind == .brokenMapping)

@@ -147,7 +147,7 @@ extension ModelArchive {
     let predicate = try archive.field("NSPartialIndexPredicate", of: object)
     if case .object = predicate {
       guard let known = try ExpressionArchive.predicate(of: predicate, in: archive) else {
-        omitted.insert("fetch indexes with predicates that cannot be read")
+        omitted.insert("fetch indexes with unsupported predicates")
         return nil
       }
       index.partialPredicate = known.predicateFormat

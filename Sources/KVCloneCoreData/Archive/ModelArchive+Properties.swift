@@ -44,7 +44,7 @@ extension ModelArchive {
   /// Core Data's number of composite attributes.
   private static let compositeType: Int64 = 2100
   static let isComposite =
-    "is a composite attribute, and its elements cannot be read from a compiled model yet"
+    "is a composite attribute, and its elements cannot be read from a compiled model"
   /// Of `NSFlagsKey`: the value may be in a file of its own; it outlives its object in the history of deletions.
   private static let (storedExternally, preservedAfterDeletion): (Int64, Int64) = (4, 16)
 
@@ -108,7 +108,7 @@ extension ModelArchive {
       guard case .comparison(let rule)? = try ExpressionArchive.predicate(of: node, in: archive),
         Self.take(rule, &attribute)
       else {
-        omitted.insert("rules of values that are no bounds")
+        omitted.insert("validation rules other than bounds")
         continue
       }
     }

@@ -1,21 +1,21 @@
 import Foundation
 public import KVCloneModel
 
-/// A mapping model that was read from a file, and what was odd about it.
+/// A mapping model read from a file, with warnings about it.
 public struct LoadedMappingModel: Hashable, Sendable {
-  /// The mapping model; `MappingModel.resolved(from:to:)` holds it against its models.
+  /// The mapping model. `MappingModel.resolved(from:to:)` validates it against its models.
   public var mapping: MappingModel
-  /// What is odd but can be lived with, or is refused only when a migration needs it.
+  /// Warnings about parts that are ignored, or that are refused when a migration needs them.
   public var warnings: [ModelWarning]
 }
 
 extension MappingModel {
   /// Reads a mapping model from Xcode's file.
   ///
-  /// The models that are embedded in the file are not read: see ``sourceModel(near:userInfoKeys:)`` and
+  /// The models embedded in the file are not read: see ``sourceModel(near:userInfoKeys:)`` and
   /// ``destinationModel(near:userInfoKeys:)``.
   ///
-  /// - Parameter path: a `.xcmappingmodel` folder.
+  /// - Parameter path: A `.xcmappingmodel` folder.
   public static func load(contentsOf path: String) throws(ModelFileError) -> LoadedMappingModel {
     var trimmed = path
     while trimmed.count > 1 && trimmed.hasSuffix("/") { trimmed.removeLast() }
@@ -41,29 +41,30 @@ extension MappingModel {
 }
 
 extension MappingModel {
-  /// The source version that the file names, where it lies near a path; see ``modelVersion(at:near:)``.
+  /// Reads the source version that the file names, if it exists near a path; see ``modelVersion(at:near:)``.
   public func sourceModel(
     near path: String, userInfoKeys: CloneUserInfoKeys = .standard
   ) throws(ModelFileError) -> LoadedModel? {
     try Self.model(at: sourceModelPath, near: path, userInfoKeys)
   }
 
-  /// The destination version that the file names, where it lies near a path; see ``modelVersion(at:near:)``.
+  /// Reads the destination version that the file names, if it exists near a path; see ``modelVersion(at:near:)``.
   public func destinationModel(
     near path: String, userInfoKeys: CloneUserInfoKeys = .standard
   ) throws(ModelFileError) -> LoadedModel? {
     try Self.model(at: destinationModelPath, near: path, userInfoKeys)
   }
 
-  /// Finds the version that a mapping model's file names, and gives its path; nil where it is not there.
+  /// Returns the path of the version that a mapping model's file names, or nil if it does not exist.
   ///
-  /// Xcode writes paths that begin at the project's folder, of which a mapping model knows nothing. So the path is tried in
-  /// the folder of `path` and in the eight folders above it; before that, its last two parts, the bundle and the version,
-  /// are tried in the folder itself. An absolute path, or one with `..`, is never followed.
+  /// Xcode writes paths relative to the project's folder, which is not stored in a mapping model. The search first
+  /// tries the last two components of the path, the bundle and the version, in the folder of `path`. It then tries the
+  /// whole path in that folder and in the eight folders above it. Absolute paths, and paths with `..`, are never
+  /// followed.
   ///
   /// - Parameters:
-  ///   - recorded: What the file says, such as `App/Model.xcdatamodeld/Model 2.xcdatamodel`.
-  ///   - path: The mapping model, a bundle with versions, source or compiled, or any other folder.
+  ///   - recorded: The path stored in the file, such as `App/Model.xcdatamodeld/Model 2.xcdatamodel`.
+  ///   - path: The mapping model, a bundle with versions (source or compiled), or any other folder.
   public static func modelVersion(at recorded: String, near path: String) -> String? {
     let parts = recorded.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     guard let version = parts.last, version.hasSuffix(".xcdatamodel"), parts.count <= 64,

@@ -65,7 +65,7 @@ struct MappingObject {
     case "1", "YES", "true": return true
     case "0", "NO", "false": return false
     default:
-      context.warn(.unreadableValue, "the flag '\(name)' is neither 0 nor 1, and is overlooked")
+      context.warn(.unreadableValue, "the flag '\(name)' is neither 0 nor 1, and is ignored")
       return nil
     }
   }

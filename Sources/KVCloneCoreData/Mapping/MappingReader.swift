@@ -34,10 +34,10 @@ struct MappingReader {
         continue
       }
       let object = try MappingObject(child, file: file, &context)
-      if objects[object.id] != nil { throw broken(child.line, "there are two objects '\(object.id)'") }
+      if objects[object.id] != nil { throw broken(child.line, "object '\(object.id)' occurs twice") }
       objects[object.id] = object
       guard object.kind == .mappingModel else { continue }
-      if model != nil { throw broken(child.line, "there are two mapping models") }
+      if model != nil { throw broken(child.line, "the file has two mapping models") }
       model = object
     }
     element.finish(&context)
@@ -64,7 +64,7 @@ struct MappingReader {
       }
       let number = object.text("mappingnumber")
       if number != nil && number.flatMap({ Int($0) }) == nil {
-        context.warn(.unreadableValue, "the 'mappingnumber' in line \(object.line) is no number, and is overlooked")
+        context.warn(.unreadableValue, "the 'mappingnumber' in line \(object.line) is not a number, and is ignored")
       }
       guard let mapping = try entityMapping(&object) else { continue }
       found.append((number.flatMap { Int($0) } ?? Int.max, mapping))
@@ -75,7 +75,7 @@ struct MappingReader {
     var names: Set<String> = []
     for mapping in mappings where !names.insert(mapping.name).inserted {
       context.entity = mapping.name
-      context.warn(.unusableMapping, "is the name of two entity mappings, and has to be changed before a migration")
+      context.warn(.unusableMapping, "is the name of two entity mappings; rename one of them before a migration")
     }
     context.entity = nil
     return mappings
@@ -159,7 +159,7 @@ struct MappingReader {
     }
     if case .unsupported(let text) = result {
       context.warn(
-        .unusableMapping, "which objects are read is said in a way that cannot be asked for (\(Self.shown(text)))")
+        .unusableMapping, "has an unsupported selection of source objects (\(Self.shown(text)))")
     }
     return result
   }
@@ -185,7 +185,7 @@ struct MappingReader {
       property.valueExpression = .automatic
     }
     if case .unsupported(let text)? = property.valueExpression {
-      context.warn(.unusableMapping, "has an expression that cannot be computed (\(Self.shown(text)))")
+      context.warn(.unusableMapping, "has an unsupported expression (\(Self.shown(text)))")
     }
     object.ignore("entitymapping")
     object.finish(&context)
@@ -231,12 +231,12 @@ struct MappingReader {
     do {
       let info = try ExpressionArchive.userInfo(in: try bytes(of: archive, line: object.line) ?? [])
       if !info.isWhole {
-        context.warn(.unreadableValue, "the user info has entries that are no texts; they are left out")
+        context.warn(.unreadableValue, "the user info has entries that are not texts; they are ignored")
       }
       return info.texts
     } catch {
       if let error = error as? ModelFileError { throw error }
-      context.warn(.unreadableValue, "the user info cannot be read, and is left out")
+      context.warn(.unreadableValue, "the user info cannot be read, and is ignored")
       return [:]
     }
   }
@@ -260,10 +260,10 @@ struct MappingReader {
     _ id: String, _ kind: MappingObject.Kind, from owner: MappingObject
   ) throws(ModelFileError) -> MappingObject {
     guard let object = objects[id] else {
-      throw broken(owner.line, "object '\(owner.id)' needs '\(id)', which is missing, or part of another one")
+      throw broken(owner.line, "object '\(owner.id)' refers to '\(id)', which is missing or belongs to another object")
     }
     guard object.kind == kind else {
-      throw broken(owner.line, "object '\(owner.id)' takes '\(id)' for something that it is not")
+      throw broken(owner.line, "object '\(owner.id)' refers to '\(id)', which has another type")
     }
     objects[id] = nil
     return object
@@ -275,8 +275,8 @@ struct MappingReader {
     guard let first = lines.first else { return }
     let message =
       lines.count == 1
-      ? "the mapping in line \(first) is part of no other one, and is ignored"
-      : "\(lines.count) mappings, the first in line \(first), are part of no other one, and are ignored"
+      ? "the mapping in line \(first) does not belong to an entity mapping, and is ignored"
+      : "\(lines.count) mappings, the first in line \(first), do not belong to an entity mapping, and are ignored"
     context.warn(.unknownContent, message)
   }
 

@@ -34,7 +34,7 @@ package struct SQLiteError: Error, Hashable, Sendable {
   /// The file contradicts itself.
   static func corrupted(_ what: String, page: Int? = nil) -> SQLiteError {
     SQLiteError(
-      .corruptedDatabase, "\(what); the database is damaged: run sqlite3's .recover on a copy, and read what it makes",
+      .corruptedDatabase, "\(what); the database is corrupted: run sqlite3's .recover on a copy, and read the recovered database",
       page: page)
   }
 }

@@ -59,15 +59,15 @@ package final class SQLiteFile {
     if let journal, try journal.read(0, 8) == Self.journalMagic {
       throw SQLiteError(
         .hotJournal,
-        "the database has a -journal: its writer was cut off in the middle of a transaction; open it once with the app, or with "
-          + "`sqlite3 FILE 'pragma user_version'`, which rolls that back")
+        "the database has a hot -journal of an interrupted transaction; open the database once with the app, or with "
+          + "`sqlite3 FILE 'pragma user_version'`, to roll the transaction back")
     }
     mark = try Mark(main, log)
     var header = try SQLiteHeader(mark.header)
     let wal: SQLiteWAL? = if let log { try SQLiteWAL(log, isCancelled) } else { nil }
     if let log, let wal {
       guard wal.pageSize == header.pageSize else {
-        throw .corrupted("the write-ahead log is that of another database; take both files from the same place")
+        throw .corrupted("the write-ahead log belongs to another database; use the two files of the same database")
       }
       if let offset = wal.offsets[1] { header = try SQLiteHeader(try log.read(offset, SQLiteHeader.byteCount)) }
       guard wal.pageSize == header.pageSize else { throw .corrupted("the page size changes within the write-ahead log") }
@@ -86,7 +86,7 @@ package final class SQLiteFile {
   package func checkCancelled() throws(SQLiteError) { try Self.check(isCancelled) }
 
   static func check(_ isCancelled: () -> Bool) throws(SQLiteError) {
-    if isCancelled() { throw SQLiteError(.cancelled, "the reading of the database was cancelled") }
+    if isCancelled() { throw SQLiteError(.cancelled, "reading the database was cancelled") }
   }
 
   /// A page's bytes, kept for the next time.
@@ -102,7 +102,7 @@ package final class SQLiteFile {
   func readPage(_ number: Int) throws(SQLiteError) -> [UInt8] {
     try checkCancelled()
     guard (1...max(1, pageCount)).contains(number), pageCount > 0 else {
-      throw .corrupted("a page is named that lies beyond the end", page: number)
+      throw .corrupted("a page number is beyond the end of the file", page: number)
     }
     let bytes: [UInt8]
     if let log, let index = UInt32(exactly: number), let offset = wal?.offsets[index] {
@@ -110,7 +110,7 @@ package final class SQLiteFile {
     } else {
       bytes = try main.read((number - 1) * pageSize, pageSize)
     }
-    guard bytes.count == pageSize else { throw .corrupted("the file ends before the page does", page: number) }
+    guard bytes.count == pageSize else { throw .corrupted("the file ends within the page", page: number) }
     return bytes
   }
 
@@ -149,7 +149,7 @@ package final class SQLiteFile {
       if byteCount > Self.schemaLimit {
         throw SQLiteError(
           .unsupportedDatabase,
-          "the definitions of its tables have more than \(Self.schemaLimit) bytes, which no store of Core Data's has; check the file"
+          "the definitions of its tables have more than \(Self.schemaLimit) bytes, more than any Core Data store; check the file"
         )
       }
       result[name.uppercased()] = SQLiteTable(name: name, root: Int(clamping: root), sql: sql ?? "")

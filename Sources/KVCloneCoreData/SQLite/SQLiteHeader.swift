@@ -22,7 +22,7 @@ struct SQLiteHeader: Equatable {
     guard bytes.count >= Self.byteCount, bytes.starts(with: Array("SQLite format 3\0".utf8)) else {
       throw SQLiteError(
         .notADatabase,
-        "the file is no SQLite database, or an encrypted one; give the .sqlite file itself, decrypted with the app's own means"
+        "the file is not an SQLite database, or it is encrypted; use the .sqlite file itself, decrypted by the app"
       )
     }
     let stated = Int(bytes[16]) << 8 | Int(bytes[17])
@@ -30,18 +30,18 @@ struct SQLiteHeader: Equatable {
     usableSize = pageSize - Int(bytes[20])
     guard Self.pageSizes.contains(pageSize), pageSize & (pageSize - 1) == 0, usableSize >= 480, bytes[21] == 64,
       bytes[22] == 32, bytes[23] == 32
-    else { throw .corrupted("the header states sizes that no database has", page: 1) }
+    else { throw .corrupted("the header has invalid sizes", page: 1) }
     guard bytes[19] <= 2, SQLiteBytesReader.number(bytes, 44) <= 4 else {
       throw SQLiteError(
         .unsupportedDatabase,
-        "the database is of a format that this reader does not know; copy it with sqlite3's .dump",
+        "the format of the database is unknown; copy it with sqlite3's .dump",
         page: 1)
     }
     switch SQLiteBytesReader.number(bytes, 56) {
     case 0, 1: encoding = .utf8
     case 2: encoding = .utf16LittleEndian
     case 3: encoding = .utf16BigEndian
-    default: throw .corrupted("the header states a text encoding that does not exist", page: 1)
+    default: throw .corrupted("the header has an unknown text encoding", page: 1)
     }
     changeCounter = SQLiteBytesReader.number(bytes, 24)
     let count = Int(SQLiteBytesReader.number(bytes, 28))

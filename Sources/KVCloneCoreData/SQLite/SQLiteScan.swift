@@ -95,7 +95,7 @@ package final class SQLiteScan {
       if level.next < level.cellCount {
         let cell = try cellOffset(level, level.next)
         guard cell + 4 <= file.usableSize else {
-          throw .corrupted("an entry reaches beyond the page", page: level.number)
+          throw .corrupted("an entry extends beyond the page", page: level.number)
         }
         try enter(Int(SQLiteBytesReader.number(level.page, cell)))
       } else if level.next == level.cellCount {
@@ -115,7 +115,7 @@ package final class SQLiteScan {
   private func enter(_ number: Int) throws(SQLiteError) {
     try requireFirstVisit(number)
     guard levels.count < Self.maximumDepth else {
-      throw .corrupted("table \(name) is deeper than any tree", page: number)
+      throw .corrupted("the B-tree of table \(name) is too deep", page: number)
     }
     let page = try file.page(number)
     let start = number == 1 ? SQLiteHeader.byteCount : 0
@@ -125,14 +125,14 @@ package final class SQLiteScan {
     case 0x05: isLeaf = false
     case 0x0A, 0x02:
       throw SQLiteError(
-        .unsupportedDatabase, "table \(name) is WITHOUT ROWID, which no table of Core Data's is; check the file",
+        .unsupportedDatabase, "table \(name) is WITHOUT ROWID, unlike all tables of Core Data; check the file",
         page: number)
-    default: throw .corrupted("the page is none of a table", page: number)
+    default: throw .corrupted("the page does not belong to a table", page: number)
     }
     let count = Int(page[start + 3]) << 8 | Int(page[start + 4])
     let headerSize = isLeaf ? 8 : 12
     guard start + headerSize + 2 * count <= file.usableSize else {
-      throw .corrupted("the page has more entries than room", page: number)
+      throw .corrupted("the page has more entries than fit into it", page: number)
     }
     let right = isLeaf ? 0 : Int(SQLiteBytesReader.number(page, start + 8))
     levels.append(
@@ -143,7 +143,7 @@ package final class SQLiteScan {
     let place = level.start + 2 * index
     let offset = Int(level.page[place]) << 8 | Int(level.page[place + 1])
     guard offset >= level.start, offset < file.usableSize else {
-      throw .corrupted("an entry lies outside the page", page: level.number)
+      throw .corrupted("an entry is outside the page", page: level.number)
     }
     return offset
   }
@@ -163,7 +163,7 @@ package final class SQLiteScan {
     let start = offset + first + second
     let local = Self.localCount(total, usable: usable)
     guard start + local + (local < total ? 4 : 0) <= usable else {
-      throw .corrupted("a row of table \(name) reaches beyond the page", page: level.number)
+      throw .corrupted("a row of table \(name) extends beyond the page", page: level.number)
     }
     payload.begin(
       page: level.page, start: start, local: local, total: total,
@@ -190,14 +190,14 @@ package final class SQLiteScan {
     let front = try bytes(0, min(9, payload.total))
     guard let (length, used) = SQLiteBytesReader.varint(front, 0, end: front.count), let size = Int(exactly: length),
       size >= used, size <= payload.total, size <= 9 * Self.maximumColumns
-    else { throw .corrupted("a row of table \(name) has no readable header", page: page) }
+    else { throw .corrupted("a row of table \(name) has an invalid header", page: page) }
     let header = try bytes(0, size)
     var place = used
     var start = size
     while place < size {
       guard let (type, count) = SQLiteBytesReader.varint(header, place, end: size), fields.count < Self.maximumColumns,
         let length = SQLiteField.byteCount(ofType: type), length <= payload.total - start
-      else { throw .corrupted("a row of table \(name) has columns that reach beyond it", page: page) }
+      else { throw .corrupted("a row of table \(name) has columns beyond its end", page: page) }
       fields.append(SQLiteField(type: type, start: start, count: length))
       place += count
       start += length

@@ -53,7 +53,7 @@ private struct CreateTableParser {
 
   /// What is wrong; nil for a plain table.
   mutating func parse() -> String? {
-    let unreadable = "has a definition that this reader does not understand; copy its rows into a plain table"
+    let unreadable = "has an unsupported definition; copy its rows into a plain table"
     guard let open = tokens.firstIndex(of: .symbol("(")), tokens.first?.isWord("CREATE") == true,
       !tokens[..<open].contains(where: { $0.isWord("VIRTUAL") || $0.isWord("AS") })
     else { return unreadable }
@@ -81,7 +81,7 @@ private struct CreateTableParser {
     if columns.isEmpty { return unreadable }
     for (place, token) in tokens.enumerated().dropFirst(index) where token.isWord("WITHOUT") {
       if place + 1 < tokens.count, tokens[place + 1].isWord("ROWID") {
-        return "is WITHOUT ROWID, which no table of Core Data's is; copy its rows into a plain table"
+        return "is WITHOUT ROWID, unlike all tables of Core Data; copy its rows into a plain table"
       }
     }
     return nil
@@ -104,7 +104,7 @@ private struct CreateTableParser {
     }
     guard let name = first.name else { return "has a column without a name; copy its rows into a plain table" }
     guard name.isPlainName else {
-      return "has a column whose name is none of Core Data's (long, or with control characters); check the file"
+      return "has a column name that Core Data does not use (long, or with control characters); check the file"
     }
     let rest = item.dropFirst()
     let type = rest.prefix { token in !Self.columnWords.contains { token.isWord($0) } }

@@ -22,7 +22,7 @@ struct SQLiteWAL {
     guard SQLiteBytesReader.number(header, 4) == 3_007_000 else {
       throw SQLiteError(
         .unsupportedDatabase,
-        "the write-ahead log is of a version that this reader does not know; let the app checkpoint it")
+        "the version of the write-ahead log is unknown; checkpoint it with the app")
     }
     var sum = Checksum(isBigEndian: magic & 1 == 1)
     sum.add(header, 0..<24)

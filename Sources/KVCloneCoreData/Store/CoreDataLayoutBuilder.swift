@@ -58,16 +58,16 @@ struct CoreDataLayoutBuilder {
     let names = Dictionary(store.entities.map { ($0.number, $0.name) }, uniquingKeysWith: { first, _ in first })
     for row in store.entities {
       guard let entity = model.entity(named: row.name) else {
-        throw mismatch("the store has an entity \(row.name), which the model has not", row.name)
+        throw mismatch("the store has an entity \(row.name) that the model does not have", row.name)
       }
       if names[row.parent] != entity.superentityName {
-        throw mismatch("entity \(row.name) has another parent in the store than in the model", row.name)
+        throw mismatch("entity \(row.name) has different parents in the store and in the model", row.name)
       }
     }
     for entity in model.entities where numbers[entity.name] == nil {
       // A store of one configuration has the entities of that configuration only.
       let isElsewhere = model.configurations.values.contains { !$0.contains(entity.name) }
-      if !isElsewhere { throw mismatch("the model has an entity \(entity.name), which the store has not", entity.name) }
+      if !isElsewhere { throw mismatch("the model has an entity \(entity.name) that the store does not have", entity.name) }
     }
   }
 
@@ -79,7 +79,7 @@ struct CoreDataLayoutBuilder {
       throw mismatch("table \(table.name) lacks Z_PK or Z_ENT", root)
     }
     guard table.rowIDColumn == keyColumn else {
-      throw mismatch("the Z_PK of table \(table.name) is not its row id, as Core Data has it", root)
+      throw mismatch("the Z_PK of table \(table.name) is not its row id, unlike in Core Data's tables", root)
     }
     let members = [root] + model.subentities(of: root)
     // How often a column's name is asked for by entities that declare it side by side, or in other capitals.
@@ -142,7 +142,7 @@ struct CoreDataLayoutBuilder {
       let name = column.name.uppercased()
       // Z_PK, Z_ENT, Z_OPT, Z_FOK_…; a digit, where the entity of a target, or the owner of a list, stands beside a key.
       if name.hasPrefix("Z_") || !name.hasPrefix("Z") || name.dropFirst().first?.isNumber == true { continue }
-      throw mismatch("table \(table.name) has a column \(column.name), of which the model knows nothing", members[0])
+      throw mismatch("table \(table.name) has a column \(column.name) that is not in the model", members[0])
     }
   }
 
@@ -154,7 +154,7 @@ struct CoreDataLayoutBuilder {
       guard let number = JoinColumn(name)?.number, all.contains(number) else { continue }
       throw CoreDataStoreError(
         .modelMismatch,
-        "the store has a table of links, \(table.name), of which the model knows nothing; give the model version that wrote the "
+        "the store has a join table \(table.name) that is not in the model; give the model version that wrote the "
           + "store (--model, --model-version)")
     }
   }
@@ -166,7 +166,7 @@ struct CoreDataLayoutBuilder {
     for hierarchy in hierarchies {
       if let other = roots.updateValue(hierarchy.root, forKey: hierarchy.table.name) {
         throw mismatch(
-          "the entities \(other) and \(hierarchy.root) have one table, \(hierarchy.table.name)", hierarchy.root)
+          "the entities \(other) and \(hierarchy.root) share the table \(hierarchy.table.name)", hierarchy.root)
       }
     }
     var names: [Int: String] = [:]
@@ -189,8 +189,8 @@ struct CoreDataLayoutBuilder {
         if hasPlaces == relationship.isOrdered { continue }
         throw mismatch(
           hasPlaces
-            ? "the list \(entity.name).\(relationship.name) is ordered in the store, and not in the model"
-            : "the list \(entity.name).\(relationship.name) is ordered in the model, and has no places in the store",
+            ? "the list \(entity.name).\(relationship.name) is ordered in the store, but not in the model"
+            : "the list \(entity.name).\(relationship.name) is ordered in the model, but has no order in the store",
           entity.name, relationship.name)
       }
     }
@@ -276,19 +276,19 @@ struct CoreDataLayoutBuilder {
       case .none:
         guard pair.inverse == nil, let found = foreignColumn(pair) else {
           throw mismatch(
-            "the store has no table for the links of \(pair.entity).\(pair.relationship.name)", pair.entity,
+            "the store has no join table for \(pair.entity).\(pair.relationship.name)", pair.entity,
             pair.relationship.name)
         }
         guard foreignColumns.insert([found.table.root, found.ownerColumn]).inserted else {
           throw mismatch(
-            "the column for the links of \(pair.entity).\(pair.relationship.name) is that of another relationship as well",
+            "the join column of \(pair.entity).\(pair.relationship.name) also belongs to another relationship",
             pair.entity, pair.relationship.name)
         }
         join = found
       case .ambiguous:
         throw mismatch(
-          "the store has several tables for the links of \(pair.entity).\(pair.relationship.name), or one that may be of another "
-            + "relationship as well", pair.entity, pair.relationship.name)
+          "the store has several possible join tables for \(pair.entity).\(pair.relationship.name), or one that may belong to another "
+            + "relationship", pair.entity, pair.relationship.name)
       }
       joins.append(join)
       if join.orderColumn != nil { ordered[pair.entity, default: []].insert(pair.relationship.name) }

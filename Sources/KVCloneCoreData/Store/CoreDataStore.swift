@@ -34,7 +34,7 @@ package struct CoreDataStore {
     else {
       throw CoreDataStoreError(
         .notACoreDataStore,
-        "the database has no table Z_PRIMARYKEY with what Core Data keeps there; give a store of Core Data's")
+        "the database has no valid table Z_PRIMARYKEY; use a Core Data store")
     }
     var rows: [EntityRow] = []
     let scan = try SQLiteScan(file, table)
@@ -43,7 +43,7 @@ package struct CoreDataStore {
         rows.count < Self.entityLimit, text.isPlainName
       else {
         throw CoreDataStoreError(
-          .notACoreDataStore, "Z_PRIMARYKEY has a row that Core Data does not write; check the file")
+          .notACoreDataStore, "Z_PRIMARYKEY has an invalid row; check the file")
       }
       var (above, greatest): (Int64, Int64) = (0, 0)
       if case .integer(let value) = try scan.value(parent) { above = value }
@@ -61,18 +61,18 @@ package struct CoreDataStore {
   /// - Throws: `modelMissing`, `unreadableModel`; of `SQLiteError`, what reading throws, and `cancelled`.
   package func storedModel(name: String) throws -> ArchivedModel {
     let advice =
-      "give the model of the app's version that wrote the store: --model X.xcdatamodeld, or X.momd out of the app's bundle"
+      "give the model of the app's version that wrote the store: --model X.xcdatamodeld, or X.momd from the app's bundle"
     guard let table = try file.table("Z_MODELCACHE"), let column = table.column("Z_CONTENT") else {
-      throw CoreDataStoreError(.modelMissing, "the store does not hold its model (no Z_MODELCACHE); \(advice)")
+      throw CoreDataStoreError(.modelMissing, "the store does not contain its model (no Z_MODELCACHE); \(advice)")
     }
     let scan = try SQLiteScan(file, table)
     guard try scan.next() else {
-      throw CoreDataStoreError(.modelMissing, "the store does not hold its model (Z_MODELCACHE is empty); \(advice)")
+      throw CoreDataStoreError(.modelMissing, "the store does not contain its model (Z_MODELCACHE is empty); \(advice)")
     }
     var packed: [UInt8] = []
     try scan.readChunks(column) { piece in
       guard packed.count + piece.count <= Self.modelLimit else {
-        throw CoreDataStoreError(.unreadableModel, "the model in the store is larger than any; \(advice)")
+        throw CoreDataStoreError(.unreadableModel, "the model in the store exceeds the maximum size; \(advice)")
       }
       packed.append(contentsOf: piece)
     }
@@ -91,14 +91,14 @@ package struct CoreDataStore {
       if case .unsupported(let entity, let property, let reason) = error {
         throw CoreDataStoreError(
           .unreadableModel,
-          "\(entity).\(property) \(reason); give the model's source, which has it: --model X.xcdatamodeld",
+          "\(entity).\(property) \(reason); give the model's source instead: --model X.xcdatamodeld",
           entity: entity,
           property: property)
       }
       guard case .tooLarge(let entity) = error else { throw unreadable }
-      let what = entity.map { "entity \($0) has, with what came before," } ?? "it has"
+      let what = entity.map { "entity \($0), together with the preceding ones, has" } ?? "it has"
       throw CoreDataStoreError(
-        .unreadableModel, "the model in the store is larger than any (\(what) more than a model may hold); \(advice)",
+        .unreadableModel, "the model in the store exceeds the limits (\(what) more than a model may contain); \(advice)",
         entity: entity)
     }
   }

@@ -43,7 +43,7 @@ package enum CoreDataValue {
     if stored == .null { return nil }
     if case .unreadableText(let problem) = stored {
       switch problem {
-      case .encoding: throw .wrongType("text whose bytes are not of the database's encoding")
+      case .encoding: throw .wrongType("text with bytes that are invalid in the database's encoding")
       case .length: throw .outOfRange("text of more than \(SQLiteScan.textLimit) bytes")
       }
     }
@@ -89,7 +89,7 @@ package enum CoreDataValue {
   }
 
   fileprivate static func wrongType(_ stored: SQLiteValue, _ wanted: String) -> Refusal {
-    .wrongType("\(stored.kind) where \(wanted) belongs")
+    .wrongType("\(stored.kind) instead of \(wanted)")
   }
 
   /// Core Data would keep the lower bits of a number that is too large.
@@ -108,7 +108,7 @@ package enum CoreDataValue {
     case .real(let number): return SQLiteNumber.text(number)
     case .blob(let bytes):
       guard let text = String(validating: bytes, as: UTF8.self) else {
-        throw .wrongType("bytes that are no UTF-8 where text belongs")
+        throw .wrongType("bytes that are not UTF-8 instead of text")
       }
       return text
     case .longBlob, .null, .unreadableText: throw wrongType(stored, "text")
@@ -130,14 +130,14 @@ package enum CoreDataValue {
     case .integer(let number): return Decimal(number)
     case .real(let number):
       guard number.isFinite, let value = DecimalText(number.description)?.value else {
-        throw .outOfRange("a number that a Decimal does not reach")
+        throw .outOfRange("a number outside the range of a Decimal")
       }
       return value
     case .text, .blob:
       let text = try text(stored)
-      guard text.utf8.count <= longestDecimal else { throw .outOfRange("text that is longer than any decimal number") }
+      guard text.utf8.count <= longestDecimal else { throw .outOfRange("text that is too long for a decimal number") }
       if text.uppercased() == "NAN" { return .nan }
-      guard let number = DecimalText(text, isLoose: true) else { throw .wrongType("text that is no decimal number") }
+      guard let number = DecimalText(text, isLoose: true) else { throw .wrongType("text that is not a decimal number") }
       // Core Data would round it.
       guard let value = number.value else {
         throw .outOfRange("a decimal number with \(DecimalText.range)")
@@ -152,8 +152,8 @@ package enum CoreDataValue {
     switch stored {
     case .blob(let bytes) where bytes.count == 16: return uuid(bytes)
     case .text(let text) where text.utf8.count == 16: return uuid(Array(text.utf8))
-    case .blob: throw .wrongType("bytes that are not the 16 of a UUID")
-    case .text: throw .wrongType("text that is no UUID")
+    case .blob: throw .wrongType("bytes that are not the 16 bytes of a UUID")
+    case .text: throw .wrongType("text that is not a UUID")
     default: throw wrongType(stored, "the 16 bytes of a UUID")
     }
   }
