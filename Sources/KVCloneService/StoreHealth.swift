@@ -1,11 +1,12 @@
 #if Service
-  /// What a supervisor wants to know of a store: whether to restart the process, and whether to send it work.
+  /// The health of a store for a supervisor: whether to restart the process, and whether to send it work.
   public struct StoreHealth: Sendable, Hashable {
-    /// Whether the store can be read. Where it cannot, a restart may help; a readable store never asks for one.
+    /// Whether the store can be read. If it cannot, a restart may help; a readable store never needs one.
     public var isLive: Bool
-    /// Whether the service takes work: it runs, is not being stopped, and nobody holds the write lock for too long.
+    /// Whether the service accepts work: it is running, is not stopping, and no writer exceeds
+    /// ``StoreServiceConfiguration/writerPatience``.
     public var isReady: Bool
-    /// Why it is not live or not ready, a line each, without names or values of objects; empty where it is both.
+    /// The reasons for not being live or ready, one per line, without names or values of objects; empty if it is both.
     public var problems: [String]
   }
 #endif

@@ -4,11 +4,11 @@
   public import ServiceLifecycle
   import Synchronization
 
-  /// A store as one of the services of a process: it records metrics, says how it is, and closes the store when it is
-  /// stopped, after the last asynchronous write.
+  /// A service that manages a store: it records metrics, reports health, and closes the store on shutdown, after the last
+  /// asynchronous write.
   ///
-  /// Put it first in its `ServiceGroup`: services are stopped from the last to the first, so that those that use the store have
-  /// ended when it is closed.
+  /// Put it first in its `ServiceGroup`. Services stop in reverse order, so that all users of the store have ended before
+  /// the store is closed.
   ///
   /// ```swift
   /// let service = StoreService(store, logger: logger)
@@ -16,18 +16,18 @@
   /// try await group.run()
   /// ```
   ///
-  /// The product is there with the package's trait `Service` only, so that those who do not want these dependencies do not get them.
+  /// The product requires the package trait `Service`. Packages without this trait do not get its dependencies.
   public final class StoreService: Service, Sendable {
     private enum Phase { case waiting, running, stopping, stopped }
 
-    /// The store, for all that this service does not do.
+    /// The store, for reads and all other operations.
     public let store: ObjectStore
     private let configuration: StoreServiceConfiguration
     private let logger: Logger
     private let metrics: StoreMetrics
     private let phase = Mutex(Phase.waiting)
 
-    /// A service for a store that is open.
+    /// Creates a service for an open store.
     public init(_ store: ObjectStore, configuration: StoreServiceConfiguration = .init(), logger: Logger) {
       self.store = store
       self.configuration = configuration
@@ -35,13 +35,14 @@
       metrics = StoreMetrics(configuration)
     }
 
-    /// Records metrics until the process is asked to stop, then waits for the asynchronous writes that have been begun, this
-    /// service's and those of `ObjectStore.write`, and closes the store.
+    /// Records metrics until shutdown, then waits for pending asynchronous writes and closes the store. Pending writes
+    /// include those of this service and of `ObjectStore.write`.
     ///
-    /// A synchronous write of another thread is not waited for. It goes on to its end with the store closed for all others, as
-    /// long as the process lives: a program that has such threads joins them itself.
+    /// It does not wait for synchronous writes on other threads. If the process keeps running, such a write continues to
+    /// its end while the store is closed to all other operations. Programs with such threads must join them.
     ///
-    /// A store that cannot be read for a while, for want of a reader's slot, say, is logged and does not end the service.
+    /// If the store cannot be read temporarily, for example because no reader slot is free, the service logs a warning
+    /// and continues.
     public func run() async throws {
       // The first look is where counters begin, so it comes before the first write.
       record()
@@ -56,8 +57,8 @@
       await stop()
     }
 
-    /// Changes the store as `ObjectStore.write` does, and records how long it took, the wait for its turn included, as
-    /// `kvclone_write_duration`, or that it failed. Refused once the service has stopped: the store is closed then.
+    /// Runs a write transaction like `ObjectStore.write`, and records its duration, including the wait for the write lock,
+    /// as `kvclone_write_duration`, or its failure. Throws after the service has stopped, because the store is closed.
     @discardableResult
   public func write<R: Sendable>(
       label: String = "write", timeout: Duration? = nil, mergePolicy: MergePolicy = .error,
@@ -68,8 +69,8 @@
       }
     }
 
-    /// Loads a file of NDJSON as `ObjectStore.load` does, in the store's turn for writes, and records it as a write. A
-    /// pipe is spooled before its turn comes.
+    /// Loads an NDJSON file like `ObjectStore.load`, in order with other asynchronous writes, and records it as a write.
+    /// Input from a pipe is spooled to a file before the write begins.
     public func load(contentsOf path: String, options: LoadOptions = LoadOptions()) async throws -> LoadResult {
       try await recorded {
         try await self.store.loadInTurn(contentsOf: path, options: options)
@@ -88,8 +89,8 @@
       }
     }
 
-    /// How the store is, now: for the handlers behind `/livez` and `/readyz`. It looks at the store, takes no lock and
-    /// waits for nobody.
+    /// Returns the store's current health, for the handlers of `/livez` and `/readyz`. It reads from the store without
+    /// locks and never waits.
     public func health() -> StoreHealth {
       var health = StoreHealth(isLive: true, isReady: true, problems: [])
       do {
@@ -107,7 +108,7 @@
       switch phase.withLock({ $0 }) {
       case .waiting: health.refuse("the service has not been started")
       case .running: break
-      case .stopping: health.refuse("the service is being stopped")
+      case .stopping: health.refuse("the service is stopping")
       case .stopped:
         health.refuse("the service has stopped")
         // It has closed the store itself: nothing is wrong with that.
@@ -120,19 +121,19 @@
       do {
         metrics.record(try store.statistics())
       } catch {
-        logger.warning("the store's metrics cannot be taken: \(error.message)")
+        logger.warning("recording the store's metrics failed: \(error.message)")
       }
     }
 
     private func stop() async {
       phase.withLock { $0 = .stopping }
-      logger.info("waiting for the asynchronous writes that have been begun")
+      logger.info("waiting for pending asynchronous writes")
       // Asynchronous writes take turns: when this one's comes, those before it are done.
       try? await store.onWriterQueue {}
       record()
       store.close()
       phase.withLock { $0 = .stopped }
-      logger.info("the store is closed")
+      logger.info("closed the store")
     }
   }
 

@@ -1,19 +1,19 @@
 #if Service
   public import CoreMetrics
 
-  /// How a ``StoreService`` watches its store.
+  /// The configuration of a ``StoreService``: metrics and the limit for write locks.
   public struct StoreServiceConfiguration: Sendable {
-    /// The `store` dimension of its metrics, for processes with several stores; nil leaves it out.
+    /// The `store` dimension of the metrics, for processes with several stores; nil omits it.
     public var name: String?
-    /// How often metrics are recorded. What they cost is told at `ObjectStore.statistics()`: some milliseconds.
+    /// The interval between metrics. Recording them costs a few milliseconds; see `ObjectStore.statistics()`.
     public var metricsInterval: Duration = .seconds(15)
-    /// How long anybody may hold the write lock before the service says that it is not ready. Above the longest
-    /// transaction there is.
+    /// The time that a writer may hold the write lock before the service reports that it is not ready. Set it above
+    /// the duration of the longest transaction.
     public var writerPatience: Duration = .seconds(60)
-    /// Where the metrics go; nil is what the process has bootstrapped `MetricsSystem` with.
+    /// The metrics factory; nil uses the one with which the process has bootstrapped `MetricsSystem`.
     public var metricsFactory: (any MetricsFactory)?
 
-    /// The defaults.
+    /// Creates a configuration with default values.
     public init() {}
   }
 #endif
