@@ -20,8 +20,7 @@ extension ObjectStore {
   ///   - progress: receives progress on the thread that runs the backup.
   ///   - cancellation: cancels the backup from another thread.
   /// - Throws: `storeExists`, `diskFull`, `corrupted` (a page or value of the store is corrupted; salvage the store),
-  ///   `cancelled`, `readersFull`, `closed`, `snapshotNotFound` (incremental backups), `io`. Nothing remains at the
-  ///   path if it throws.
+  ///   `cancelled`, `readersFull`, `closed`, `snapshotNotFound` (incremental backups), `io`. No partial output remains.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func backup(

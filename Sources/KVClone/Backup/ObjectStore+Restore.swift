@@ -16,7 +16,7 @@ extension ObjectStore {
   /// - Throws: `storeNotFound`, `invalidStore`, `corrupted` (the source), `newerFormat`, `olderFormat`, `busy` (the
   ///   source is being written), `alreadyOpen` (in this process; use
   ///   ``backup(to:options:progress:cancellation:)-(_,_,_,Cancellation?)``), `storeExists`, `diskFull`, `cancelled`,
-  ///   `io`. Nothing remains at the path if it throws.
+  ///   `io`. No partial output remains.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public static func restore(

@@ -29,7 +29,7 @@ extension ObjectStore {
   ///   - cancellation: cancels the import from another thread.
   /// - Returns: the numbers of imported, skipped and omitted items.
   /// - Throws: ``CoreDataImportError``; ``StoreError``: `storeExists`, `invalidModel`, `diskFull`, `cancelled`, `io`.
-  ///   Nothing remains at the path if it throws.
+  ///   No partial output remains.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public static func importCoreData(

@@ -27,8 +27,8 @@ extension ObjectStore {
   /// - Returns: the recovered objects and the losses.
   /// - Throws: `storeNotFound`; `invalidStore` (no data of a store is left); `corrupted` (the model is unreadable, and
   ///   none was given); `incompatibleModel` (the given model does not match); `newerFormat`; `olderFormat`; `busy` (the
-  ///   store is being written); `alreadyOpen` (in this process); `storeExists`; `diskFull`; `cancelled`; `io`. Nothing
-  ///   remains at the path if it throws.
+  ///   store is being written); `alreadyOpen` (in this process); `storeExists`; `diskFull`; `cancelled`; `io`. No
+  ///   partial output remains.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public static func salvage(

@@ -29,7 +29,7 @@ extension ObjectStore {
   /// - Returns: the names of the model, and the number of objects, files and bytes.
   /// - Throws: `fileExists`; `invalidModel`, with entity and property, if Xcode's file format cannot express the model
   ///   (see `ManagedObjectModel.contentsText()`); `diskFull`, `io`; `cancelled`; `corrupted`, `readersFull`, `closed`.
-  ///   Nothing remains at the path if it throws.
+  ///   No partial output remains.
   @available(*, noasync, message: "it waits for fsync: call it on a separate thread")
   @discardableResult
   public func export(
