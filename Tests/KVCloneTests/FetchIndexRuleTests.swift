@@ -83,13 +83,13 @@ struct FetchIndexRuleTests {
       ("age == 7", "look up age in the index age, without planning (about 8 objects)", true),
       ("7 == age", "look up age in the index age, without planning (about 8 objects)", true),
       ("age == nil", "search the index age by age (about 40 objects)", true),
-      ("age == 7.5", "search the index age by age in 0 places (about 0 objects)", true),
+      ("age == 7.5", "search the index age by age in 0 ranges (about 0 objects)", true),
       ("age > 46", "search the index age by age (about 24 objects)", true),
       ("46 < age", "search the index age by age (about 24 objects)", true),
       ("age >= 46.5", "search the index age by age (about 24 objects)", false),
       ("age BETWEEN {46, 47}", "search the index age by age (about 16 objects)", true),
       ("age > 45 AND age < 47", "search the index age by age (about 8 objects)", true),
-      ("age IN {1, 2, 2, 3}", "search the index age by age in 3 places (about 24 objects)", true),
+      ("age IN {1, 2, 2, 3}", "search the index age by age in 3 ranges (about 24 objects)", true),
       ("city == 'Bern' AND age < 5", "search the index city_-age by city, age (about 8 objects)", true),
       (
         "city == 'Bern' AND age == 2 AND note == nil", "search the index city_-age by city, age (about 4 objects)",
@@ -98,7 +98,7 @@ struct FetchIndexRuleTests {
       ("name ==[cd] 'ANGSTROM' AND age == 2", "search the index age by age (about 8 objects)", false),
       ("code == 'c7'", "look up code in the uniqueness constraint code, without planning (about 1 object)", false),
       (
-        "code IN {'c7', 'c8', 'x'}", "search the uniqueness constraint code by code in 3 places (about 2 objects)",
+        "code IN {'c7', 'c8', 'x'}", "search the uniqueness constraint code by code in 3 ranges (about 2 objects)",
         false
       ),
       ("joined > CAST(383, 'NSDate')", "search the index -joined by joined (about 16 objects)", true),
@@ -109,7 +109,7 @@ struct FetchIndexRuleTests {
     let format = isDate ? "joined > %@" : format
     let steps = try plan(request(format, isDate ? [.day(383)] : []))
     #expect(steps.first == first)
-    #expect(steps[1].hasPrefix(isExact ? "take all" : "keep those"), "\(steps[1])")
+    #expect(steps[1].hasPrefix(isExact ? "no filter" : "filter by "), "\(steps[1])")
     #expect(steps.last == "in the order of ids")
   }
 
@@ -122,7 +122,7 @@ struct FetchIndexRuleTests {
     ])
   func scanned(_ format: String) throws {
     let first = try #require(try plan(request(format)).first)
-    #expect(first == "look at every object of Person and its sub-entities (at most 400 objects)")
+    #expect(first == "scan all objects of Person and its sub-entities (at most 400 objects)")
   }
 
   @Test("texts: what an index folds serves [cd] and canonical:(), and equality without options")
@@ -147,7 +147,7 @@ struct FetchIndexRuleTests {
     #expect(steps[0] == "search the index age by age (about 32 objects)")
     #expect(
       try plan(request("team == %@", [.object(team)]))[0].hasPrefix(
-        "look at the members of people of 1 object (about "))
+        "read the members of people of 1 object (about "))
     let both = try plan(request("team == %@ AND joined > %@", [.object(team), .day(380)]))
     #expect(both[0].hasPrefix("search the index team_joined by team, joined"))
     let alone = try plan(request("team == %@ AND number == 6", [.object(team)]))
@@ -158,7 +158,7 @@ struct FetchIndexRuleTests {
   @Test("the branches of an OR are searched by themselves, and each object comes once")
   func or() throws {
     let steps = try plan(request("age == 7 OR (city == 'Bern' AND age == 2) OR code == 'c7'"))
-    #expect(steps[0] == "join the objects of 3 searches (about 13 objects)")
+    #expect(steps[0] == "merge the results of 3 searches (about 13 objects)")
     #expect(
       steps[1...3] == [
         "  search the index age by age (about 8 objects)",
@@ -166,7 +166,7 @@ struct FetchIndexRuleTests {
         "  search the uniqueness constraint code by code (about 1 object)",
       ])
     let nested = try plan(request("note == nil AND (age == 7 OR age == nil)"))
-    #expect(nested[0] == "join the objects of 2 searches (about 48 objects)")
+    #expect(nested[0] == "merge the results of 2 searches (about 48 objects)")
   }
 
   @Test("an index's order serves sorted requests with a limit, from both ends; equal values come by ascending id")
@@ -174,16 +174,16 @@ struct FetchIndexRuleTests {
     let up = [QuerySortDescriptor(key: "age")]
     let down = [QuerySortDescriptor(key: "age", ascending: false)]
     let forward = try plan(request(nil, sort: up, limit: 5))
-    #expect(forward[0] == "go through the index age (about 5 objects)")
-    #expect(forward[1] == "in the order of the index, which is that of age ascending")
+    #expect(forward[0] == "scan the index age (about 5 objects)")
+    #expect(forward[1] == "in index order: age ascending")
     #expect(
       try plan(request(nil, sort: down, limit: 5, offset: 3))[0]
-        == "go through the index age, from its end (about 8 objects)")
+        == "scan the index age, in reverse (about 8 objects)")
     let within = try plan(request("city == 'Bern'", sort: up, limit: 3))
-    #expect(within[0] == "search the index city_-age by city, from its end (about 3 objects)")
+    #expect(within[0] == "search the index city_-age by city, in reverse (about 3 objects)")
     let partly = try plan(request("city == 'Bern'", sort: down + [QuerySortDescriptor(key: "joined")], limit: 3))
     #expect(partly[0] == "search the index city_-age by city (about 3 objects)")
-    #expect(partly[3] == "sort what that does not tell apart by joined ascending, then by id")
+    #expect(partly[3] == "sort equal keys by joined ascending, then by id")
     for limit in [1, 5, 60, 0] {
       for offset in [0, 7] {
         for sort in [up, down, up + [QuerySortDescriptor(key: "joined", ascending: false)]] {
@@ -200,19 +200,19 @@ struct FetchIndexRuleTests {
       QuerySortDescriptor(key: "name", ascending: false, options: [.caseInsensitive, .diacriticInsensitive])
     ]
     #expect(
-      try plan(request(nil, sort: names, limit: 2))[0] == "go through the index ~name, from its end (about 2 objects)")
+      try plan(request(nil, sort: names, limit: 2))[0] == "scan the index ~name, in reverse (about 2 objects)")
     #expect(
-      try plan(request(nil, sort: [QuerySortDescriptor(key: "name")], limit: 2))[0].hasPrefix("look at every object"))
+      try plan(request(nil, sort: [QuerySortDescriptor(key: "name")], limit: 2))[0].hasPrefix("scan all objects"))
   }
 
   @Test("sub-entities: an inherited index serves them, their own does not serve those above")
   func inheritance() throws {
-    #expect(try plan(request("age == 5", in: "Pilot")).prefix(2).map { $0.prefix(10) } == ["look up ag", "keep those"])
-    #expect(try plan(request("age == 5", includesSubentities: false))[1].hasPrefix("keep those"))
+    #expect(try plan(request("age == 5", in: "Pilot")).prefix(2).map { $0.prefix(10) } == ["look up ag", "filter by "])
+    #expect(try plan(request("age == 5", includesSubentities: false))[1].hasPrefix("filter by "))
     #expect(
       try plan(request("license == 'x'", in: "Pilot")).prefix(2) == [
         "look up license in the index license, without planning (about 0 objects)",
-        "take all of them: they are those for which license == \"x\"",
+        "no filter: the search is exact for license == \"x\"",
       ])
     #expect(
       try plan(request("license == nil", in: "Pilot", includesSubentities: false))[0].hasPrefix(

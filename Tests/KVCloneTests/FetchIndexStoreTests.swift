@@ -51,7 +51,7 @@ struct FetchIndexStoreTests {
   }
 
   private static let searched = "look up name in the index name_-size, without planning (about 25 objects)"
-  private static let scanned = "look at every object of Item and its sub-entities"
+  private static let scanned = "scan all objects of Item and its sub-entities"
 
   @Test("indexes that a model gains are built at open, those that it loses are dropped, in one transaction each")
   func gainedAndLost() throws {

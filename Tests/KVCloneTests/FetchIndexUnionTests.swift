@@ -33,7 +33,7 @@ struct FetchIndexUnionTests {
 
   @Test("branches are counted on where the first counts come to their end")
   func counts() throws {
-    let scan = "look at every object of Job and its sub-entities"
+    let scan = "scan all objects of Job and its sub-entities"
     #expect(try plan("state == 'done' OR rank == 5500").hasPrefix(scan))
     #expect(try plan("rank == 5500 OR state == 'done'").hasPrefix(scan))
     #expect(try plan("rank == 5500 OR (note == nil AND (state == 'done' OR rank == 1))").hasPrefix(scan))
@@ -41,7 +41,7 @@ struct FetchIndexUnionTests {
     #expect(try plan("state == 'done' OR rank == 5500", limit: 10).hasPrefix(scan))
     #expect(
       try plan("state == 'done'", limit: 10) == "look up state in the index state, without planning (about 10 objects)")
-    #expect(try plan("rank > 5400 OR rank < 599") == "join the objects of 2 searches (about 1198 objects)")
-    #expect(try plan("state == 'open' OR rank == 1") == "join the objects of 2 searches (about 1001 objects)")
+    #expect(try plan("rank > 5400 OR rank < 599") == "merge the results of 2 searches (about 1198 objects)")
+    #expect(try plan("state == 'open' OR rank == 1") == "merge the results of 2 searches (about 1001 objects)")
   }
 }

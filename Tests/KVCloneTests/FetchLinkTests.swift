@@ -58,73 +58,73 @@ struct FetchLinkTests {
   @Test(
     "linked objects are looked up, and their lists gone along",
     arguments: [
-      ("bag.title == 'b7'", "look up Bag by the index title (about 1 object); go along items to about 40 objects"),
-      ("'b7' == bag.title", "look up Bag by the index title (about 1 object); go along items to about 40 objects"),
-      ("bag.title == 'x'", "look up Bag by the index title (about 0 objects); go along items to about 0 objects"),
+      ("bag.title == 'b7'", "look up Bag in the index title (about 1 object); follow items to about 40 objects"),
+      ("'b7' == bag.title", "look up Bag in the index title (about 1 object); follow items to about 40 objects"),
+      ("bag.title == 'x'", "look up Bag in the index title (about 0 objects); follow items to about 0 objects"),
       (
         "bag.code == 'c7'",
-        "look up Bag by the uniqueness constraint code (about 1 object); go along items to about 40 objects"
+        "look up Bag in the uniqueness constraint code (about 1 object); follow items to about 40 objects"
       ),
       (
         "bag.title IN {'b7', 'b8'}",
-        "look up Bag by the index title (about 2 objects); go along items to about 80 objects"
+        "look up Bag in the index title (about 2 objects); follow items to about 80 objects"
       ),
       (
         "bag.title BEGINSWITH 'b4'",
-        "look up Bag by the index title (about 10 objects); go along items to about 400 objects"
+        "look up Bag in the index title (about 10 objects); follow items to about 400 objects"
       ),
       (
         "bag.title ==[cd] 'B7'",
-        "look up Bag by the index ~title (about 1 object); go along items to about 40 objects"
+        "look up Bag in the index ~title (about 1 object); follow items to about 40 objects"
       ),
       (
         "bag.size > 23 AND note == nil",
-        "look up Bag by the index size_kind (about 2 objects); go along items to about 60 objects"
+        "look up Bag in the index size_kind (about 2 objects); follow items to about 60 objects"
       ),
       (
         "bag.kind == 'odd' AND bag.size == 3",
-        "look up Bag by the index size_kind (about 1 object); go along items to about 40 objects"
+        "look up Bag in the index size_kind (about 1 object); follow items to about 40 objects"
       ),
       (
         "ANY tags.name == 't3'",
-        "look up Tag by the index name (about 1 object); go along items to about 80 objects"
+        "look up Tag in the index name (about 1 object); follow items to about 80 objects"
       ),
       (
         "ANY tags.name IN {'t3', 't4'}",
-        "look up Tag by the index name (about 2 objects); go along items to about 160 objects"
+        "look up Tag in the index name (about 2 objects); follow items to about 160 objects"
       ),
       (
         "tags.name CONTAINS 't3'",
-        "look up Tag by the index name (about 1 object); go along items to about 80 objects"
+        "look up Tag in the index name (about 1 object); follow items to about 80 objects"
       ),
-      ("'t3' IN tags.name", "look up Tag by the index name (about 1 object); go along items to about 80 objects"),
+      ("'t3' IN tags.name", "look up Tag in the index name (about 1 object); follow items to about 80 objects"),
       (
         "ANY tags.points < 2",
-        "look up Tag by the index -points_name (about 2 objects); go along items to about 160 objects"
+        "look up Tag in the index -points_name (about 2 objects); follow items to about 160 objects"
       ),
       (
         "ANY marks.name == 't3'",
-        "look up Tag by the index name (about 1 object); go along marked to about 40 objects"
+        "look up Tag in the index name (about 1 object); follow marked to about 40 objects"
       ),
       (
         "SUBQUERY(tags, $t, $t.name == 't3').@count > 0",
-        "look up Tag by the index name (about 1 object); go along items to about 80 objects"
+        "look up Tag in the index name (about 1 object); follow items to about 80 objects"
       ),
       (
         "SUBQUERY(tags, $t, $t.name == 't3' AND $t.note == nil).@count >= 1",
-        "look up Tag by the index name (about 1 object); go along items to about 80 objects"
+        "look up Tag in the index name (about 1 object); follow items to about 80 objects"
       ),
       // Objects of Crate have entries in the same index.
       (
         "bag.label == 'l1'",
-        "look up Bag by the index label (about 10 objects); go along items to about 200 objects"
+        "look up Bag in the index label (about 10 objects); follow items to about 200 objects"
       ),
-      ("ANY tags.name == nil", "look up Tag by the index name (about 0 objects); go along items to about 0 objects"),
+      ("ANY tags.name == nil", "look up Tag in the index name (about 0 objects); follow items to about 0 objects"),
     ])
   func linked(_ format: String, _ first: String) throws {
     let steps = try plan(format)
     #expect(steps.first == first)
-    #expect(steps[1].hasPrefix("keep those for which "))
+    #expect(steps[1].hasPrefix("filter by "))
     #expect(steps.last == "in the order of ids")
   }
 
@@ -142,35 +142,35 @@ struct FetchLinkTests {
     ])
   func scanned(_ format: String) throws {
     let first = try #require(try plan(format).first)
-    #expect(first == "look at every object of Item and its sub-entities (at most 2000 objects)")
+    #expect(first == "scan all objects of Item and its sub-entities (at most 2000 objects)")
   }
 
   @Test("beside other sources, the one with the fewest objects is taken, for each branch of an OR too")
   func choice() throws {
     #expect(try plan("bag.title == 'b7' AND rank == 7")[0] == "search the index rank by rank (about 4 objects)")
-    #expect(try plan("bag.title == 'b7' AND rank < 400")[0].hasPrefix("look up Bag by the index title"))
-    #expect(try plan("bag.title == 'b7' AND ANY tags.name == 't7'")[0].hasPrefix("look up Bag by the index title"))
+    #expect(try plan("bag.title == 'b7' AND rank < 400")[0].hasPrefix("look up Bag in the index title"))
+    #expect(try plan("bag.title == 'b7' AND ANY tags.name == 't7'")[0].hasPrefix("look up Bag in the index title"))
     let either = try plan("bag.title == 'b7' OR ANY tags.name == 't3' OR rank == 1")
-    #expect(either[0] == "join the objects of 3 searches (about 124 objects)")
+    #expect(either[0] == "merge the results of 3 searches (about 124 objects)")
     #expect(
-      either[1] == "  look up Bag by the index title (about 1 object); go along items to about 40 objects")
+      either[1] == "  look up Bag in the index title (about 1 object); follow items to about 40 objects")
     let owner = try plan("bag.owner == %@", [.object(tags[7])])
-    #expect(owner[0] == "look up Bag by the index owner (about 1 object); go along items to about 40 objects")
+    #expect(owner[0] == "look up Bag in the index owner (about 1 object); follow items to about 40 objects")
     let sorted = try plan("bag.title == 'b7'", sort: [QuerySortDescriptor(key: "rank")], limit: 100)
-    #expect(sorted[0] == "look up Bag by the index title (about 1 object); go along items to about 40 objects")
+    #expect(sorted[0] == "look up Bag in the index title (about 1 object); follow items to about 40 objects")
     // The index of the order leads to results sooner.
     let early = try plan("bag.title BEGINSWITH 'b'", sort: [QuerySortDescriptor(key: "rank")], limit: 3)
-    #expect(early[0].hasPrefix("go through the index rank"))
+    #expect(early[0].hasPrefix("scan the index rank"))
   }
 
   @Test("sub-entities on both sides")
   func inheritance() throws {
-    let first = "look up Bag by the index title (about 1 object); go along items to about 40 objects"
+    let first = "look up Bag in the index title (about 1 object); follow items to about 40 objects"
     #expect(try plan("bag.title == 'b8'", in: "Special")[0] == first)
     #expect(try plan("bag.title == 'b8'", includesSubentities: false)[0] == first)
     #expect(
       try plan("ANY specials.note == 'x'", in: "Tag")[0].hasPrefix(
-        "look at every object of Tag"))
+        "scan all objects of Tag"))
     try test.store.write { tx in
       let ids = try tx.fetchIDs(FetchRequest("Special", fetchLimit: 3))
       for id in ids {
@@ -181,7 +181,7 @@ struct FetchLinkTests {
     }
     #expect(
       try plan("ANY specials.extra == 'x'", in: "Tag")[0]
-        == "look up Special by the index extra (about 3 objects); go along chief to about 3 objects")
+        == "look up Special in the index extra (about 3 objects); follow chief to about 3 objects")
   }
 
   @Test("a prepared request chooses by its values")
@@ -191,8 +191,8 @@ struct FetchLinkTests {
     let (few, none) = try test.store.read { tx in
       (try tx.explain(prepared, ["title": "b7"])[0], try tx.explain(prepared, ["title": nil])[0])
     }
-    #expect(few.hasPrefix("look up Bag by the index title (about 1 object)"))
-    #expect(none.hasPrefix("look at every object of Item"))
+    #expect(few.hasPrefix("look up Bag in the index title (about 1 object)"))
+    #expect(none.hasPrefix("scan all objects of Item"))
     #expect(try test.store.read { try $0.count(prepared, ["title": "b7"]) } == 40)
     #expect(try test.store.read { try $0.count(prepared, ["title": nil]) } == 40)
   }
@@ -219,7 +219,7 @@ struct FetchLinkTests {
       let inSack = try tx.fetchIDs(request)
       #expect(inSack == [before[0], item])
       let way = try tx.explain(request)[0]
-      #expect(way == "look up Bag by the index title (about 1 object); go along items to about 2 objects")
+      #expect(way == "look up Bag in the index title (about 1 object); follow items to about 2 objects")
       try tx.unlink(sack, "items")
       try tx.delete([tags[3]])
       let (left, untagged) = (try tx.fetchIDs(request), try tx.fetchIDs(tagged))
@@ -275,7 +275,7 @@ struct FetchLinkPropertyTests {
       if found != expected { Issue.record("seed \(seed): \(format): \(found), not \(expected), by \(steps)") }
       let count = try tx.count(request, use)
       if count != expected.count { Issue.record("seed \(seed): \(format): \(count), not \(expected.count)") }
-      if steps.contains(where: { $0.contains("go along") }) { ways += 1 }
+      if steps.contains(where: { $0.contains("; follow ") }) { ways += 1 }
     }
     return ways
   }

@@ -68,7 +68,7 @@ struct FetchLookupRuleTests {
   func members(_ text: String) throws {
     let predicate = try QueryPredicate(format: text, f.object("t"))
     let steps = try f.store.read { try $0.explain(FetchRequest("Thing", predicate: predicate)) }
-    #expect(steps[0] == "look at the members of things of 1 object (about 2 objects)")
+    #expect(steps[0] == "read the members of things of 1 object (about 2 objects)")
     #expect(try f.find(text, f.object("t")) == "b c")
   }
 

@@ -71,7 +71,7 @@ struct FetchOrderRuleTests {
     let steps = try f.store.read { try $0.explain(FetchRequest("Item", sortDescriptors: [numeric], fetchLimit: 2)) }
     #expect(
       steps.last { $0.hasPrefix("sort by") }
-        == "sort by name[numeric] ascending, then by id, keeping the first 2 of them in memory; no index has the order of "
+        == "sort by name[numeric] ascending, then by id, keeping the first 2 objects in memory; no index has the order of "
         + "[numeric]")
     expectError(.invalidPredicate) {
       let comparison = QueryComparison(.keyPath(.`self`, ["name"]), .equal, .constant(.value("a")), options: .numeric)

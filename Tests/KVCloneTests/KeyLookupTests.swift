@@ -168,12 +168,13 @@ struct KeyLookupTests {
     #expect(
       try steps("Root", "group == 3") == [
         "look up group in the index group, without planning (about 64 objects)",
-        "take all of them: they are those for which group == 3", "in the order of ids",
+        "no filter: the search is exact for group == 3", "in the order of ids",
       ])
     #expect(
       try steps("Leaf", "group == 3", limit: 2) == [
         "look up group in the index group, without planning (about 64 objects)",
-        "keep those of Leaf and its sub-entities: for all of them, group == 3", "in the order of ids", "stop after 2",
+        "filter by entity Leaf and its sub-entities; the search is exact for group == 3", "in the order of ids",
+        "stop after 2",
       ])
     #expect(
       try steps("Branch", "code == 'c7' AND size == 0.0").first

@@ -134,7 +134,7 @@ struct PreparedRequestTests {
     }
     for _ in 0..<2 {
       #expect(try plan(true) == "look up flag in the index flag, without planning (about 2 objects)")
-      #expect(try plan(false).hasPrefix("look at every object of Item and its sub-entities (at most "))
+      #expect(try plan(false).hasPrefix("scan all objects of Item and its sub-entities (at most "))
     }
   }
 
@@ -193,13 +193,13 @@ struct PreparedRequestTests {
         return try tx.explain(prepared, ["code": 5])[0]
       }
     }
-    #expect(try plan().hasPrefix("look at every object of Item and its sub-entities (at most "))
+    #expect(try plan().hasPrefix("scan all objects of Item and its sub-entities (at most "))
     try test.reopen(model: model([fetchIndex("code")]))
     #expect(try plan() == "look up code in the index code, without planning (about 10 objects)")
     try test.reopen(model: model([fetchIndex("name"), fetchIndex("-code")]))
     #expect(try plan() == "look up code in the index -code, without planning (about 10 objects)")
     try test.reopen(model: model([]))
-    #expect(try plan().hasPrefix("look at every object of Item and its sub-entities (at most "))
+    #expect(try plan().hasPrefix("scan all objects of Item and its sub-entities (at most "))
     try checked(test.store)
   }
 

@@ -56,7 +56,7 @@ struct QueryCommandTests {
     let table = try scratch.succeed("query", "Note", "TRUEPREDICATE", "--sort", "name").text.split(separator: "\n")
     #expect(table.count == 4 && table[0].hasPrefix("objectID ") && table[1].hasPrefix("Note/2"))
     let steps = try scratch.succeed("query", "Item", "note == 'Note/1'", "--explain").text
-    #expect(steps.hasPrefix("look at the members of items of 1 object (about 2 objects)\n"))
+    #expect(steps.hasPrefix("read the members of items of 1 object (about 2 objects)\n"))
   }
 
   private static let valueModel = """

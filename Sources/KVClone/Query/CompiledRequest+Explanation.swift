@@ -36,31 +36,31 @@ extension CompiledRequest {
     if let predicate {
       let text = predicate.predicateFormat
       if isSourceExact {
-        lines.append("take all of them: they are those for which \(text)")
+        lines.append("no filter: the search is exact for \(text)")
       } else if lookup != nil {
-        lines.append("keep those of \(kinds): for all of them, \(text)")
+        lines.append("filter by entity \(kinds); the search is exact for \(text)")
       } else {
-        lines.append("keep those for which \(text)")
+        lines.append("filter by \(text)")
       }
     }
     let keys = sort.map { "\($0.key.expressionFormat)\($0.shownOptions) \($0.ascending ? "ascending" : "descending")" }
     if case .ordered(let ordered) = source {
       let told = keys.prefix(ordered.sortedCount).joined(separator: ", ")
-      lines.append("in the order of the index, which is that of \(told)")
+      lines.append("in index order: \(told)")
       if ordered.sortedCount < keys.count {
         let rest = keys.dropFirst(ordered.sortedCount).joined(separator: ", ")
-        lines.append("sort what that does not tell apart by \(rest), then by id")
+        lines.append("sort equal keys by \(rest), then by id")
       }
     } else if sortsResults {
       let kept = wanted.map { "the first \($0)" } ?? "all"
       let isNumeric = sort.contains { $0.options.contains(.numeric) }
       lines.append(
-        "sort by \(keys.joined(separator: ", ")), then by id, keeping \(kept) of them in memory"
+        "sort by \(keys.joined(separator: ", ")), then by id, keeping \(kept) objects in memory"
           + (isNumeric ? "; no index has the order of [numeric]" : ""))
     } else {
       lines.append("in the order of ids")
     }
-    if offset > 0 { lines.append("leave out the first \(offset)") }
+    if offset > 0 { lines.append("skip the first \(offset)") }
     if let limit { lines.append("stop after \(limit)") }
     return lines
   }
@@ -73,19 +73,19 @@ extension CompiledRequest {
   private func explanation(of source: Source, _ estimate: Int?, _ highest: Int) -> [String] {
     let counted = Self.counted(estimate)
     switch source {
-    case .entity: return ["look at every object of \(kinds) (at most \(Self.objects(highest)))"]
+    case .entity: return ["scan all objects of \(kinds) (at most \(Self.objects(highest)))"]
     case .objects(let ids): return ["look up \(Self.objects(ids.count)) by id"]
     case .members(let owners, let link):
-      return ["look at the members of \(link.name) of \(Self.objects(owners.count))\(counted)"]
+      return ["read the members of \(link.name) of \(Self.objects(owners.count))\(counted)"]
     case .linked(let search):
-      let found = "look up \(search.entity.name) by \(search.scan.index.title)\(Self.counted(search.found.count))"
+      let found = "look up \(search.entity.name) in \(search.scan.index.title)\(Self.counted(search.found.count))"
       let members = estimate.map { "about \(Self.objects($0))" } ?? "their members"
-      return ["\(found); go along \(search.inverse.name) to \(members)"]
+      return ["\(found); follow \(search.inverse.name) to \(members)"]
     case .index(let scan): return [explanation(of: scan) + counted]
     case .ordered(let ordered):
-      return [explanation(of: ordered.scan) + (ordered.isReversed ? ", from its end" : "") + counted]
+      return [explanation(of: ordered.scan) + (ordered.isReversed ? ", in reverse" : "") + counted]
     case .union(let branches):
-      return ["join the objects of \(branches.count) searches\(counted)"]
+      return ["merge the results of \(branches.count) searches\(counted)"]
         + branches.flatMap { explanation(of: $0.source, $0.estimate, highest) }.map { "  " + $0 }
     }
   }
@@ -93,8 +93,8 @@ extension CompiledRequest {
   private func explanation(of scan: IndexScan) -> String {
     let columns = scan.index.columns.prefix(scan.limitedCount).map(\.name).joined(separator: ", ")
     let title = scan.index.title
-    if columns.isEmpty { return "go through \(title)" }
-    let places = scan.intervals.count == 1 ? "" : " in \(scan.intervals.count) places"
+    if columns.isEmpty { return "scan \(title)" }
+    let places = scan.intervals.count == 1 ? "" : " in \(scan.intervals.count) ranges"
     return "search \(title) by \(columns)\(places)"
   }
 

@@ -2,7 +2,7 @@ public import KVCloneModel
 
 /// Values by name: one result of a fetch with the result type `dictionary`.
 ///
-/// A value is nil where it is nil in the store; attributes have their own types, to-one relationships the ids of their targets.
+/// Null values are nil. Attributes have values of their own types, to-one relationships the ids of their targets.
 public struct FetchedDictionary: Sendable, Hashable {
   /// The names, in the order of `propertiesToFetch`.
   public let names: [String]
@@ -14,39 +14,40 @@ public struct FetchedDictionary: Sendable, Hashable {
     self.values = values
   }
 
-  /// The value of a name; nil for a name that was not asked for.
+  /// The value of a name, or nil if the name was not requested.
   public subscript(name: String) -> QueryConstant? {
     names.firstIndex(of: name).map { values[$0] }
   }
 
-  /// The attribute's value of a name; nil where it is nil, or an object, or was not asked for.
+  /// Returns the attribute value of a name; nil if the value is null or an object, or the name was not requested.
   public func attribute(_ name: String) -> AttributeValue? {
     if case .value(let value)? = self[name] { return value }
     return nil
   }
 
-  /// The object of a name; nil where it is nil, or no object, or was not asked for.
+  /// Returns the object id of a name; nil if the value is null or not an object, or the name was not requested.
   public func object(_ name: String) -> ObjectID? {
     if case .object(let id)? = self[name] { return id }
     return nil
   }
 }
 
-/// What a fetch request was answered with: see `FetchRequest.resultType`.
+/// The result of a fetch request, by its `resultType`.
 public enum FetchResult: Sendable {
   /// Objects.
   case objects([ManagedObject])
-  /// Ids of objects.
+  /// Object ids.
   case ids([ObjectID])
-  /// Values by name.
+  /// Dictionaries of values by name.
   case dictionaries([FetchedDictionary])
-  /// How many objects there are.
+  /// The number of objects.
   case count(Int)
 }
 
-/// Objects and, by key paths, the objects that they are linked to, read in one transaction and of use without it.
+/// The results of a request with the objects that its prefetch key paths lead to, read in one transaction and usable
+/// after it.
 public struct PrefetchedObjects: Sendable {
-  /// The objects that the request asked for, in its order.
+  /// The results of the request, in its order.
   public let objects: [ManagedObject]
   private let related: [ObjectID: ManagedObject]
   private let members: [Link: [ObjectID]]
@@ -62,11 +63,12 @@ public struct PrefetchedObjects: Sendable {
     self.members = members
   }
 
-  /// The members of an object's relationship, in its order; nil where no prefetched key path leads there.
+  /// Returns the members of an object's relationship in its order; nil if no prefetch key path includes the
+  /// relationship.
   public func members(of owner: ObjectID, _ relationship: String) -> [ManagedObject]? {
     members[Link(owner: owner, relationship: relationship)]?.compactMap { related[$0] }
   }
 
-  /// An object that was read along, or is a result itself.
+  /// The object with an id if it is a result or was prefetched, or nil.
   public subscript(id: ObjectID) -> ManagedObject? { related[id] }
 }

@@ -1,9 +1,10 @@
 public import KVCloneModel
 
 extension ObjectReading where Self: ~Copyable {
-  /// The objects that a request asks for, in its order.
+  /// Returns the results of a request, in its order.
   ///
-  /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate` before anything is read; `damaged`.
+  /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType` and `invalidPredicate`, before anything is read;
+  ///   `corrupted`.
   public borrowing func fetch(_ request: FetchRequest) throws(StoreError) -> [ManagedObject] {
     try _withSession { (session) throws(StoreError) in
       let found = try session.resolve(request)
@@ -17,9 +18,9 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// The ids of the objects that a request asks for, in its order.
+  /// Returns the ids of a request's results, in its order.
   ///
-  /// - Throws: see ``fetch(_:)``.
+  /// - Throws: the errors of ``fetch(_:)``.
   public borrowing func fetchIDs(_ request: FetchRequest) throws(StoreError) -> [ObjectID] {
     try _withSession { (session) throws(StoreError) in
       let found = try session.resolve(request)
@@ -33,25 +34,27 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// How many objects a request asks for, its offset and limit included. Reads no more of an object than the predicate asks
-  /// about.
+  /// Returns the number of a request's results, including its offset and limit. Reads only the values that the
+  /// predicate needs.
   ///
-  /// - Throws: see ``fetch(_:)``.
+  /// - Throws: the errors of ``fetch(_:)``.
   public borrowing func count(_ request: FetchRequest) throws(StoreError) -> Int {
     try _withSession { (session) throws(StoreError) in try session.count(try session.resolve(request, isCount: true)) }
   }
 
-  /// The objects that a request asks for, one by one in its order, until `body` answers false. Without a sort key, one at a
-  /// time is in memory; with one, the keys of all results, or of as many as the limit says.
+  /// Calls `body` with each result of a request, in its order, until `body` returns false.
   ///
-  /// - Throws: see ``fetch(_:)``, and what `body` throws.
+  /// Without a sort key, one object at a time is in memory. With one, the keys of all results are in memory, or those
+  /// of as many results as the limit allows.
+  ///
+  /// - Throws: the errors of ``fetch(_:)``, and the error of `body`.
   public borrowing func forEachObject(matching request: FetchRequest, _ body: (ManagedObject) throws -> Bool) throws {
     try forEachView(matching: request) { try body($0.managedObject()) }
   }
 
-  /// What would be done for a request, in words, a line for each step; nothing of it is done.
+  /// Returns the query plan of a request as text, one line per step, without running it.
   ///
-  /// - Throws: see ``fetch(_:)``.
+  /// - Throws: the errors of ``fetch(_:)``.
   public borrowing func explain(_ request: FetchRequest) throws(StoreError) -> [String] {
     try _withSession { (session) throws(StoreError) in try session.explain(request) }
   }

@@ -1,9 +1,9 @@
 public import KVCloneModel
 
 extension ObjectReading where Self: ~Copyable {
-  /// Answers a request with what its `resultType` says.
+  /// Runs a request and returns the results that its `resultType` selects.
   ///
-  /// - Throws: see ``fetch(_:)`` and ``fetchDictionaries(_:)``.
+  /// - Throws: the errors of ``fetch(_:)`` and ``fetchDictionaries(_:)``.
   public borrowing func execute(_ request: FetchRequest) throws(StoreError) -> FetchResult {
     switch request.resultType {
     case .managedObject: .objects(try fetch(request))
@@ -13,14 +13,17 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// Values by name: `propertiesToFetch` of each object, or of each group of objects.
+  /// Returns the values of `propertiesToFetch` for each object, or for each group of objects.
   ///
-  /// With `propertiesToGroupBy`, or where a value is a function of many objects, such as `sum:(price)`, a dictionary stands for a
-  /// group: `count:` counts what is not nil (`count:(SELF)` all objects), `sum:` of nothing is 0, the others of nothing are nil, and a
-  /// request without `propertiesToGroupBy` has exactly one group. Groups come in the order of their first objects where
-  /// no sort key tells them apart; sort keys and `havingPredicate` may name values (`total`, `$total`). Offset and limit count dictionaries.
+  /// Results are groups if the request has `propertiesToGroupBy`, or a value is an aggregate such as `sum:(price)`.
+  /// `count:` counts non-nil values, and `count:(SELF)` counts all objects. Without values, `sum:` is 0 and the other
+  /// aggregates are nil. A request without `propertiesToGroupBy` has exactly one group.
   ///
-  /// - Throws: see ``fetch(_:)``; `invalidPredicate` also for a property that differs among the objects of a group.
+  /// Groups with equal sort keys come in the order of their first objects. Sort keys and `havingPredicate` may use the
+  /// names of values (`total`, `$total`). Offset and limit count dictionaries.
+  ///
+  /// - Throws: the errors of ``fetch(_:)``; `invalidPredicate` also for a property that differs among the objects of a
+  ///   group.
   public borrowing func fetchDictionaries(_ request: FetchRequest) throws(StoreError) -> [FetchedDictionary] {
     var dictionaries: [FetchedDictionary] = []
     try _withSession { (session) throws(StoreError) in
@@ -32,9 +35,11 @@ extension ObjectReading where Self: ~Copyable {
     return dictionaries
   }
 
-  /// The same one by one, until `body` answers false. Dictionaries of objects stream; the values of groups are in memory.
+  /// Calls `body` with each dictionary of a request until it returns false.
   ///
-  /// - Throws: see ``fetchDictionaries(_:)``, and what `body` throws.
+  /// Dictionaries of objects are streamed; the values of groups are kept in memory.
+  ///
+  /// - Throws: the errors of ``fetchDictionaries(_:)``, and the error of `body`.
   public borrowing func forEachDictionary(
     matching request: FetchRequest, _ body: (FetchedDictionary) throws -> Bool
   ) throws {
@@ -48,10 +53,11 @@ extension ObjectReading where Self: ~Copyable {
     if let failure { throw failure }
   }
 
-  /// The objects that a request asks for, `fetchBatchSize` at a time (256 where it is 0), in its order, until `body` answers
-  /// false. One batch is in memory.
+  /// Calls `body` with the results of a request in batches, in its order, until `body` returns false.
   ///
-  /// - Throws: see ``fetch(_:)``, and what `body` throws.
+  /// Each batch has `fetchBatchSize` objects, or 256 if that is 0. One batch at a time is in memory.
+  ///
+  /// - Throws: the errors of ``fetch(_:)``, and the error of `body`.
   public borrowing func forEachBatch(
     matching request: FetchRequest, _ body: ([ManagedObject]) throws -> Bool
   ) throws {
@@ -69,9 +75,10 @@ extension ObjectReading where Self: ~Copyable {
     if goesOn, !batch.isEmpty { _ = try body(batch) }
   }
 
-  /// The objects that a request asks for, and those that its `relationshipKeyPathsForPrefetching` lead to, each read once.
+  /// Returns the results of a request with the objects that its `relationshipKeyPathsForPrefetching` lead to. Each
+  /// object is read once.
   ///
-  /// - Throws: see ``fetch(_:)``; `unknownProperty` for a key path that the model does not have.
+  /// - Throws: the errors of ``fetch(_:)``; `unknownProperty` for a key path that the model does not define.
   public borrowing func fetchPrefetching(_ request: FetchRequest) throws(StoreError) -> PrefetchedObjects {
     try _withSession { (session) throws(StoreError) in
       for path in request.relationshipKeyPathsForPrefetching {
@@ -88,10 +95,11 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// The objects of a fetched property: what its request finds for this object (`$FETCH_SOURCE`), in the order of ids.
+  /// Returns the objects of a fetched property, in ascending order of ids: the results of its request for this object
+  /// (`$FETCH_SOURCE`).
   ///
-  /// - Throws: `unknownProperty` where the entity has no such fetched property; `invalidPredicate` where its predicate cannot be
-  ///   read; see ``fetch(_:)``.
+  /// - Throws: `unknownProperty` if the entity has no fetched property with the name; `invalidPredicate` if its
+  ///   predicate cannot be parsed; the errors of ``fetch(_:)``.
   public borrowing func fetchedProperty(_ id: ObjectID, _ name: String) throws(StoreError) -> [ManagedObject] {
     try _withSession { (session) throws(StoreError) in
       let (request, source) = try session.request(ofFetchedProperty: name, id)

@@ -1,23 +1,26 @@
 public import KVCloneModel
 
 extension ObjectStore {
-  /// Compiles a request whose predicate may have variables, `code == $code`, for being asked often.
+  /// Compiles a request for repeated use. Its predicate may contain variables, such as `code == $code`.
   ///
-  /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate`, as far as no values are needed to tell.
+  /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate`, if the error does not depend on the
+  ///   values of variables.
   public func prepare(_ request: FetchRequest) throws(StoreError) -> PreparedRequest {
     try PreparedRequest(request, schema, storeUUID: uuid)
   }
 
-  /// Compiles a fetch request template of the model, whose variables get their values later; nil where the model has no
-  /// template of this name. See Core Data's `fetchRequestFromTemplate(withName:substitutionVariables:)`.
+  /// Compiles a fetch request template of the model; its variables get their values later, like those of Core Data's
+  /// `fetchRequestFromTemplate(withName:substitutionVariables:)`.
   ///
-  /// - Throws: `invalidPredicate` where the template's predicate cannot be read; see ``prepare(_:)``.
+  /// - Returns: the prepared request, or nil if the model has no template with the name.
+  /// - Throws: `invalidPredicate` if the predicate of the template cannot be parsed; the errors of ``prepare(_:)``.
   public func prepareTemplate(withName name: String) throws(StoreError) -> PreparedRequest? {
     let request: FetchRequest?
     do {
       request = try model.fetchRequestFromTemplate(withName: name)
     } catch {
-      throw StoreError(.invalidPredicate, "the predicate of the template \(name) cannot be read: \(error)")
+      throw StoreError(
+        .invalidPredicate, "the predicate of the fetch request template \(name) cannot be parsed: \(error)")
     }
     guard let request else { return nil }
     return try prepare(request)
@@ -27,10 +30,13 @@ extension ObjectStore {
 /// Each takes the values of the variables by name, without the `$`; names that the request does not have are ignored, as they
 /// are in Core Data.
 extension ObjectReading where Self: ~Copyable {
-  /// The objects that a prepared request asks for, in its order.
+  /// Returns the results of a prepared request, in its order.
   ///
-  /// - Throws: `invalidPredicate` for a variable without a value, and for a request of another store; `wrongType` for a
-  ///   value that cannot be compared with its property, before anything is read; see ``fetch(_:)``.
+  /// - Parameters:
+  ///   - request: the prepared request.
+  ///   - variables: the values of its variables, by name without the `$`. Unknown names are ignored, as in Core Data.
+  /// - Throws: `invalidPredicate` for a variable without a value and for a request of another store; `wrongType` for a
+  ///   value that cannot be compared with its property; both before anything is read. Also the errors of ``fetch(_:)``.
   public borrowing func fetch(
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> [ManagedObject] {
@@ -46,9 +52,9 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// The ids of the objects that a prepared request asks for, in its order.
+  /// Returns the ids of a prepared request's results, in its order.
   ///
-  /// - Throws: see ``fetch(_:_:)->[ManagedObject]``.
+  /// - Throws: the errors of ``fetch(_:_:)->[ManagedObject]``.
   public borrowing func fetchIDs(
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> [ObjectID] {
@@ -64,9 +70,9 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// How many objects a prepared request asks for, its offset and limit included.
+  /// Returns the number of a prepared request's results, including its offset and limit.
   ///
-  /// - Throws: see ``fetch(_:_:)->[ManagedObject]``.
+  /// - Throws: the errors of ``fetch(_:_:)->[ManagedObject]``.
   public borrowing func count(
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> Int {
@@ -75,9 +81,9 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// The objects that a prepared request asks for, one by one in its order, until `body` answers false.
+  /// Calls `body` with each result of a prepared request, in its order, until `body` returns false.
   ///
-  /// - Throws: see ``fetch(_:_:)->[ManagedObject]``, and what `body` throws.
+  /// - Throws: the errors of ``fetch(_:_:)->[ManagedObject]``, and the error of `body`.
   public borrowing func forEachObject(
     matching request: PreparedRequest, _ variables: QueryVariables = [:],
     _ body: (ManagedObject) throws -> Bool
@@ -85,10 +91,10 @@ extension ObjectReading where Self: ~Copyable {
     try forEachView(matching: request, variables) { try body($0.managedObject()) }
   }
 
-  /// Looks at the objects that a prepared request asks for, one by one in its order, without copying them, until `body`
-  /// answers false.
+  /// Calls `body` with a view of each result of a prepared request, in its order, until `body` returns false. Objects
+  /// are not copied.
   ///
-  /// - Throws: see ``fetch(_:_:)->[ManagedObject]``, and what `body` throws.
+  /// - Throws: the errors of ``fetch(_:_:)->[ManagedObject]``, and the error of `body`.
   public borrowing func forEachView(
     matching request: PreparedRequest, _ variables: QueryVariables = [:], _ body: (ObjectView) throws -> Bool
   ) throws {
@@ -97,9 +103,9 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// What would be done for a prepared request and these values, in words, a line for each step.
+  /// Returns the query plan of a prepared request for given values as text, one line per step.
   ///
-  /// - Throws: see ``fetch(_:_:)->[ManagedObject]``.
+  /// - Throws: the errors of ``fetch(_:_:)->[ManagedObject]``.
   public borrowing func explain(
     _ request: PreparedRequest, _ variables: QueryVariables = [:]
   ) throws(StoreError) -> [String] {

@@ -169,14 +169,14 @@ struct QueryBinder {
 
   private func missing(_ name: String, _ property: String?) -> StoreError {
     StoreError(
-      .invalidPredicate, "the variable $\(name) of a prepared request has no value; give it one, or nil",
+      .invalidPredicate, "the variable $\(name) of a prepared request has no value; pass a value or nil for it",
       entity: compiler.entity.name, property: property)
   }
 
   private func named(_ error: StoreError, _ names: [String], _ property: String?) -> StoreError {
     let variables = names.map { "$" + $0 }.joined(separator: ", ")
     return StoreError(
-      error.kind, "with the value given for \(variables): \(error.message)", entity: error.entity,
+      error.kind, "with the value of \(variables): \(error.message)", entity: error.entity,
       property: error.property ?? property, object: error.object)
   }
 }

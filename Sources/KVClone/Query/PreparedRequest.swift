@@ -6,22 +6,24 @@ public import KVCloneModel
 #endif
 import Synchronization
 
-/// A fetch request that is compiled once, and asked with other values each time: as a prepared statement of SQLite, or a
-/// fetch request template of Core Data.
+/// A fetch request that is compiled once and run with different values, like a prepared statement of SQLite or a fetch
+/// request template of Core Data.
 ///
 /// ```swift
 /// let byCode = try store.prepare(FetchRequest("Item", predicate: try QueryPredicate(format: "code == $code")))
 /// let items = try store.read { tx in try tx.fetch(byCode, ["code": 5]) }
 /// ```
 ///
-/// It finds what the request finds whose variables are filled in with `substituting(_:)`, in the same order. What depends on
-/// values, such as how many entries of an index there are, is decided anew for each. Any number of threads may use it at once. It
-/// belongs to the store that made it, also when that was closed and opened again, where need be with other indexes: then
-/// it is compiled once more by itself.
+/// The results and their order are the same as for the request with its variables replaced by `substituting(_:)`.
+/// Decisions that depend on values, such as the choice of an index, are made for each run. Any number of threads may
+/// use a prepared request at once.
+///
+/// A prepared request belongs to its store, also after the store is closed and reopened. If the model or the indexes
+/// have changed by then, the request is compiled again automatically.
 public final class PreparedRequest: Sendable {
-  /// The request as it was given, with variables in its predicate.
+  /// The original request, with variables in its predicate.
   public let request: FetchRequest
-  /// The names of the variables that need a value, without the `$`.
+  /// The names of the variables that require a value, without the `$`.
   public let variables: Set<String>
 
   private let storeUUID: UUID
@@ -40,7 +42,7 @@ public final class PreparedRequest: Sendable {
     if known.schema === session.schema { return known }
     guard session.storeUUID == storeUUID else {
       throw StoreError(
-        .invalidPredicate, "the request was prepared by another store; prepare it with the one that is asked",
+        .invalidPredicate, "the request was prepared by another store; prepare it with the store that runs it",
         entity: request.entityName)
     }
     let fresh = try RequestTemplate(request, session.schema, storeUUID: storeUUID)

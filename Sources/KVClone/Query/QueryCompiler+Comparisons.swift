@@ -25,17 +25,17 @@ extension QueryCompiler {
     if case .null? = right.constant { left = left.withoutLargeValues }
     if case .null? = left.constant { right = right.withoutLargeValues }
     if comparison.operator == .matches, case .string(let pattern)? = right.constant, TextPattern(pattern) == nil {
-      throw invalid("the regular expression of MATCHES cannot be read; check its brackets and escapes")
+      throw invalid("the regular expression of MATCHES cannot be parsed; check its brackets and escapes")
     }
     return QueryTest(left, comparison.operator, right, comparison.modifier, comparison.options)
   }
 
   func check(_ options: QueryComparison.Options, isSortKey: Bool = false) throws(StoreError) {
     if options.contains(.numeric), !isSortKey {
-      throw invalid("[numeric] is an order of sort keys, and compares nothing; leave it out")
+      throw invalid("[numeric] only applies to sort keys, not to comparisons; remove it")
     }
     if options.contains(.localeSensitive) {
-      throw invalid("[l] compares by the rules of a language, which a store does not have; leave it out, or use [cd]")
+      throw invalid("[l] compares by the rules of a locale, which a store does not have; remove it, or use [cd]")
     }
   }
 
@@ -43,32 +43,38 @@ extension QueryCompiler {
     let isMembership = comparison.operator == .contains && left.isList && comparison.modifier == .direct
     if comparison.modifier != .direct {
       guard left.isList || left.isUnknown else {
-        throw invalid("ANY, ALL and NONE need many values on their left, and \(left.text) is one; leave the word out")
+        throw invalid(
+          "ANY, ALL and NONE require a to-many key path on their left, and \(left.text) is a single value; remove the modifier"
+        )
       }
     } else if left.isList, !isMembership {
       throw invalid(
-        "\(left.text) leads to many values; write ANY, ALL or NONE before it, or a collection operator such as @count",
+        "\(left.text) is to-many; write ANY, ALL or NONE before it, or use a collection operator such as @count",
         left)
     }
     let takesList = comparison.operator == .in || comparison.operator == .between
     if right.isList, !takesList {
       throw invalid(
-        "\(right.text) leads to many values; put it on the left with ANY or ALL before it, or use IN", right)
+        "\(right.text) is to-many; put it on the left with ANY or ALL before it, or use IN", right)
     }
     let (mine, its) = (left.kind.element, right.kind.element)
     guard mine.fits(its) else {
-      throw wrongType(left.path == nil ? right : left, "\(left.text) is \(mine.name), and is compared with \(its.name)")
+      throw wrongType(
+        left.path == nil ? right : left,
+        "\(left.text) is \(mine.name) and cannot be compared with \(its.name); compare values of the same type")
     }
     switch comparison.operator {
     case .equal, .notEqual, .in: break
     case .contains where isMembership: break
     case .contains, .beginsWith, .endsWith, .like, .matches:
       guard mine.fits(.text), its.fits(.text) else {
-        throw wrongType(left, "\(comparison.operator.rawValue) compares texts, and \(left.text) is \(mine.name)")
+        throw wrongType(
+          left,
+          "\(comparison.operator.rawValue) compares strings, and \(left.text) is \(mine.name); use another operator")
       }
     default:
       guard mine.isOrdered, its.isOrdered else {
-        throw wrongType(left, "\(left.text) is \(mine.name), of which none is less than another; use == or IN")
+        throw wrongType(left, "\(left.text) is \(mine.name), which has no order; use == or IN")
       }
     }
   }
@@ -130,7 +136,8 @@ extension QueryCompiler {
       return .list(others)
     case (.string(let text), .uuid):
       guard let uuid = UUID(uuidString: text) else {
-        throw wrongType(other, "a UUID is compared with a text that is none; write 8-4-4-4-12 hexadecimal digits")
+        throw wrongType(
+          other, "a UUID is compared with a string that is not a UUID; write 8-4-4-4-12 hexadecimal digits")
       }
       return .uuid(uuid)
     case (.string(let text), .date):
@@ -138,11 +145,12 @@ extension QueryCompiler {
       case .success(let seconds): return .date(seconds)
       case .failure(let problem):
         throw wrongType(
-          other, "a date is compared with a text that is none: \(problem); write it as 2026-01-31T12:00:00Z")
+          other, "a date is compared with a string that is not a date: \(problem); write it as 2026-01-31T12:00:00Z")
       }
     case (.string(let text), .object):
       guard let (id, _) = try? schema.parse(text, storeUUID: storeUUID) else {
-        throw wrongType(other, "an object is compared with a text that names none; write Entity/serial")
+        throw wrongType(
+          other, "an object is compared with a string that is not the name of an object; write Entity/serial")
       }
       return .object(id)
     default: return value

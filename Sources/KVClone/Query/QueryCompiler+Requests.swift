@@ -16,7 +16,8 @@ extension Schema {
     let entity = try entity(request.entityName)
     guard request.fetchLimit >= 0, request.fetchOffset >= 0 else {
       throw StoreError(
-        .invalidPredicate, "the limit and the offset of a request are numbers from 0", entity: entity.name)
+        .invalidPredicate, "the limit and the offset of a request must not be negative; pass 0 or more",
+        entity: entity.name)
     }
     let compiler = QueryCompiler(self, entity, storeUUID: storeUUID)
     if request.predicate?.isTooDeep ?? false || request.sortDescriptors.contains(where: { $0.key.isTooDeep }) {
@@ -28,7 +29,7 @@ extension Schema {
 
 extension QueryCompiler {
   var tooDeep: StoreError {
-    invalid("the predicate or a sort key has more levels than can be followed; write it flatter")
+    invalid("the predicate or a sort key is nested too deeply; reduce its nesting")
   }
 
   /// What a request of the compiler's entity asks for besides its condition.
@@ -45,7 +46,7 @@ extension QueryCompiler {
     let term = try term(expression)
     guard !term.isList else {
       throw invalid(
-        "\(term.text) leads to many values, and a dictionary has room for one; use a collection operator such as @count",
+        "\(term.text) is to-many, and a dictionary entry is a single value; use a collection operator such as @count",
         term)
     }
     return term
@@ -57,7 +58,8 @@ extension QueryCompiler {
     let term = try term(sort.key)
     guard !term.isList, term.kind.isOrdered else {
       throw StoreError(
-        .wrongType, "results cannot be sorted by \(term.text), which is \(term.kind.name)", entity: entity.name,
+        .wrongType, "results cannot be sorted by \(term.text), which is \(term.kind.name); sort by another key",
+        entity: entity.name,
         property: term.path)
     }
     return .init(term: term, ascending: sort.ascending, options: sort.options)

@@ -56,7 +56,7 @@ struct QueryCompiler {
         return QueryTerm(.constant(.object(id)), .object(entity))
       }
       guard let depth = variables.lastIndex(where: { $0.name == name }) else {
-        throw invalid("the variable $\(name) has no value; fill it in with substituting(_:)")
+        throw invalid("the variable $\(name) has no value; set it with substituting(_:)")
       }
       return QueryTerm(.element(depth), variables[depth].kind)
     case .keyPath(let base, let names): return try follow(try term(base), names)
@@ -100,7 +100,8 @@ struct QueryCompiler {
         let relationship = entity.relationships[index]
         guard let destination = schema.entity(code: relationship.destinationCode) else {
           throw StoreError(
-            .corrupted, "the model names an entity that it does not have", entity: entity.name, property: name)
+            .corrupted, "the stored model refers to an entity that it does not define; restore the store from a backup",
+            entity: entity.name, property: name)
         }
         let kind = QueryKind.object(destination)
         let link = QueryLink(relationship)
@@ -136,7 +137,7 @@ struct QueryCompiler {
         let attribute = entity.attributes[index]
         if attribute.field == nil {
           throw StoreError(
-            .invalidPredicate, "\(entity.name).\(path) is transient, so it is not stored and cannot be asked for",
+            .invalidPredicate, "\(entity.name).\(path) is transient and therefore not stored; use a stored attribute",
             entity: entity.name, property: path)
         }
         return (QueryColumn(attribute), place + 1)
@@ -150,7 +151,7 @@ struct QueryCompiler {
 
   private func collection(_ function: QueryCollectionOperator, _ list: QueryTerm) throws(StoreError) -> QueryTerm {
     guard list.isList || list.isUnknown else {
-      throw invalid("@\(function.rawValue) needs many values, and \(list.text) is one")
+      throw invalid("@\(function.rawValue) requires a to-many key path, and \(list.text) is a single value")
     }
     // Behind a to-one relationship there may be no object whose members could be counted: those are 0 then.
     if function == .count, case .relationship(let owner, let link) = list.node, owner.isOneObject {
@@ -166,12 +167,13 @@ struct QueryCompiler {
     case .count: return .number
     case .sum, .avg:
       guard element.fits(.number) else {
-        throw wrongType(values, "@\(function.rawValue) needs numbers, and \(values.text) is \(element.name)")
+        throw wrongType(values, "@\(function.rawValue) requires numbers, and \(values.text) is \(element.name)")
       }
       return .number
     case .min, .max:
       guard element.isOrdered else {
-        throw wrongType(values, "\(values.text) is \(element.name), of which none is the least or the greatest")
+        throw wrongType(
+          values, "\(values.text) is \(element.name), which has no order and therefore no minimum or maximum")
       }
       return element
     case .unionOfObjects, .distinctUnionOfObjects: return values.kind
@@ -197,10 +199,10 @@ struct QueryCompiler {
     var terms: [QueryTerm] = []
     for argument in arguments { terms.append(try term(argument)) }
     guard terms.count == function.argumentCount else {
-      throw invalid("\(function.rawValue) takes \(function.argumentCount) arguments, and has \(terms.count)")
+      throw invalid("\(function.rawValue) takes \(function.argumentCount) arguments, not \(terms.count)")
     }
     for term in terms where !function.takes(term.kind, beside: terms) {
-      throw wrongType(term, "\(function.rawValue) can do nothing with \(term.text), which is \(term.kind.name)")
+      throw wrongType(term, "\(function.rawValue) does not accept \(term.text), which is \(term.kind.name)")
     }
     return QueryTerm(.function(function, terms), function.kind(terms))
   }
@@ -209,7 +211,7 @@ struct QueryCompiler {
     throws(StoreError) -> QueryTerm
   {
     guard members.isList, case .object = members.kind.element else {
-      throw invalid("SUBQUERY needs a to-many relationship, and \(members.text) is \(members.kind.name)")
+      throw invalid("SUBQUERY requires a to-many relationship, and \(members.text) is \(members.kind.name)")
     }
     variables.append((variable, members.kind.element))
     defer { variables.removeLast() }
@@ -218,7 +220,9 @@ struct QueryCompiler {
   }
 
   private mutating func item(_ list: QueryTerm, _ index: QueryIndex) throws(StoreError) -> QueryTerm {
-    guard list.isList || list.isUnknown else { throw invalid("\(list.text) is one value, and has no elements") }
+    guard list.isList || list.isUnknown else {
+      throw invalid("\(list.text) is a single value and has no elements; remove the index")
+    }
     let kind = list.kind.element
     switch index {
     case .first: return QueryTerm(.item(list, .first), kind)

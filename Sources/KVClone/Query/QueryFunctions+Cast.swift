@@ -17,7 +17,7 @@ extension QueryFunctions {
     case .uuid(let uuid): return QueryValue(try type.cast(.uuid(uuid)))
     case .binary(let data): return QueryValue(try type.cast(.binary(data)))
     case .other(let stored): return QueryValue(try type.cast(stored))
-    case .object, .list: throw CastProblem("it is no value of an attribute")
+    case .object, .list: throw CastProblem("it is not an attribute value")
     }
   }
 }
@@ -26,10 +26,10 @@ extension QueryCompiler {
   /// `CAST(value, 'type')`: constants are converted now.
   func cast(_ term: QueryTerm, to type: AttributeType) throws(StoreError) -> QueryTerm {
     guard !term.isList else {
-      throw invalid("\(term.text) leads to many values, and CAST converts one; write ANY and compare those", term)
+      throw invalid("\(term.text) is to-many, and CAST converts a single value; use ANY and compare without CAST", term)
     }
     guard term.kind.canBeCast(to: type) else {
-      throw wrongType(term, "\(term.text) is \(term.kind.name), which is never cast to \(type.rawValue)")
+      throw wrongType(term, "\(term.text) is \(term.kind.name), which cannot be cast to \(type.rawValue)")
     }
     guard let constant = term.constant else { return QueryTerm(.cast(term, type), QueryKind(type)) }
     do throws(CastProblem) {
@@ -64,7 +64,7 @@ extension QueryEvaluator {
     let what = place.isEmpty ? "a value" : place
     return StoreError(
       .wrongType,
-      "\(what) cannot be cast to \(type.rawValue): \(problem.reason); correct the value, or leave the object out by a "
+      "\(what) cannot be cast to \(type.rawValue): \(problem.reason); correct the value, or exclude the object by a "
         + "condition before the CAST", entity: entity, property: term.path, object: object)
   }
 }

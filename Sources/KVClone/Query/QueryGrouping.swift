@@ -35,7 +35,7 @@ final class QueryGrouping {
     case .keyPath(.`self`, let names) where names.count == 1 && named[names[0]] != nil: return named[names[0]]
     case .`self`, .keyPath(.`self`, _), .collection(.`self`, _, _), .collection(.keyPath(.`self`, _), _, _):
       throw compiler.invalid(
-        "\(expression.expressionFormat) differs among the objects of a group; group by it, or write a function of it, such "
+        "\(expression.expressionFormat) is not the same for all objects of a group; group by it, or use an aggregate such "
           + "as min: or count:")
     default: return nil
     }

@@ -161,13 +161,13 @@ indirect enum QueryKind: Sendable {
     switch self {
     case .unknown: "a value"
     case .number: "a number"
-    case .text: "a text"
+    case .text: "a string"
     case .date: "a date"
     case .uuid: "a UUID"
     case .bytes: "bytes"
     case .object(let entity): "an object (\(entity.name))"
     case .opaque: "a composite or archived value"
-    case .list(let kind): "many values, each \(kind.name)"
+    case .list(let kind): "a list, each element \(kind.name)"
     }
   }
 

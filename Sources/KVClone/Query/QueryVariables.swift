@@ -1,22 +1,22 @@
 public import KVCloneModel
 
-/// The values of a prepared request's variables, by their names without the `$`, written as a dictionary:
-/// `["code": 5, "name": nil]`.
+/// The values of a prepared request's variables, by name without the `$`, written as a dictionary literal: `["code": 5,
+/// "name": nil]`.
 ///
-/// There are few of them as a rule, so that they are compared one by one, and not hashed.
+/// Names are compared one by one without hashing, which is fast for the usual few variables.
 public struct QueryVariables: Sendable, ExpressibleByDictionaryLiteral {
   private let pairs: [(String, QueryArgument)]
 
-  /// No variables.
+  /// Creates an empty set of values.
   public init() { pairs = [] }
 
-  /// The values of a literal. Of equal names the first counts.
+  /// Creates values from a dictionary literal. If a name occurs twice, the first value is used.
   public init(dictionaryLiteral elements: (String, QueryArgument)...) { pairs = elements }
 
-  /// The values of a dictionary.
+  /// Creates values from a dictionary.
   public init(_ values: [String: QueryArgument]) { pairs = values.map { ($0.key, $0.value) } }
 
-  /// The value of a variable; nil where it has none.
+  /// The value of a variable, or nil if it has none.
   public subscript(name: String) -> QueryArgument? {
     for pair in pairs where pair.0 == name { return pair.1 }
     return nil

@@ -26,7 +26,7 @@ extension Session {
     let columns = request.propertiesToFetch.isEmpty ? entity.fetchedByDefault : request.propertiesToFetch
     let expressions = columns.map(\.expression) + request.propertiesToGroupBy.map(\.expression)
     if expressions.contains(where: \.isTooDeep) || request.havingPredicate?.isTooDeep ?? false {
-      throw compiler.invalid("an expression has more levels than can be followed; write it flatter")
+      throw compiler.invalid("an expression is nested too deeply; reduce its nesting")
     }
     var keys: [(expression: QueryExpression, term: QueryTerm)] = []
     for property in request.propertiesToGroupBy {

@@ -22,7 +22,7 @@ extension Session {
   }
 
   static var damagedIndex: StoreError {
-    StoreError(.corrupted, "an index has an entry that is damaged, or of no object; run `check` to see the extent")
+    StoreError(.corrupted, "an index has an entry that is corrupted or has no object; run `check` to see the extent")
   }
 
   /// How many entries intervals have; not more than `limit` are counted.

@@ -19,7 +19,8 @@ extension Session {
     let entity = try entity(of: id)
     guard let property = schema.model.fetchedProperties(of: entity.name).first(where: { $0.name == name }) else {
       throw StoreError(
-        .unknownProperty, "\(entity.name) has no fetched property \(name)", entity: entity.name, property: name,
+        .unknownProperty, "\(entity.name) has no fetched property \(name); check the spelling", entity: entity.name,
+        property: name,
         object: "\(entity.name)/\(id.serial)")
     }
     do {
@@ -28,7 +29,8 @@ extension Session {
       )
     } catch {
       throw StoreError(
-        .invalidPredicate, "the predicate of the fetched property cannot be read: \(error)", entity: entity.name,
+        .invalidPredicate, "the predicate of the fetched property \(name) cannot be parsed: \(error)",
+        entity: entity.name,
         property: name)
     }
   }

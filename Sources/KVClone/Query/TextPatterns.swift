@@ -35,8 +35,8 @@ struct TextPatterns {
     case .unknown:
       throw StoreError(
         .limitExceeded,
-        "whether a text of \(text.utf8.count) bytes matches a regular expression takes \(Self.tooMuch); write it without "
-          + "repeating what repeats, or use LIKE")
+        "matching a string of \(text.utf8.count) bytes against a regular expression takes \(Self.tooMuch); avoid nested "
+          + "repetitions in the expression, or use LIKE")
     }
   }
 
