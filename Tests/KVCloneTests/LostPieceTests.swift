@@ -43,7 +43,7 @@ struct LostPieceTests {
 
   private func expectDamaged<T>(_ body: () throws -> T, sourceLocation: SourceLocation = #_sourceLocation) {
     let error = expectError(.corrupted, sourceLocation: sourceLocation) { try body() }
-    #expect(error?.message.contains("members where its head says 400") == true, sourceLocation: sourceLocation)
+    #expect(error?.message.contains("members, and its head has the count 400") == true, sourceLocation: sourceLocation)
   }
 
   @Test("are read by nobody without an error", arguments: lists)

@@ -64,9 +64,9 @@ extension StorageTransaction {
       if isIndexed { seen.removeAll(keepingCapacity: true) }
       for index in 0..<ids.count {
         let id = ids[index]
-        if !seen.insert(id).inserted { check.report("a member is in it twice") }
+        if !seen.insert(id).inserted { check.report("it contains a member twice") }
         guard isIndexed else { continue }
-        if try memberLabel(list, id) != label { check.report("its member index does not lead to a member") }
+        if try memberLabel(list, id) != label { check.report("its member index has a wrong entry for a member") }
       }
       return true
     }
@@ -115,7 +115,7 @@ private struct ListCheck {
     let hasDirectory = head?.hasDirectory ?? false
     if let head {
       let expected = head.isChunked ? head.count : 0
-      if expected != count { report("its head says \(expected) members in chunks, and there are \(count)") }
+      if expected != count { report("its head has the count \(expected), and its chunks have \(count) members") }
       if isOrdered, head.isChunked {
         if head.memberIndexIsDue, !hasIndex { report("it is long and has no member index") }
         if !head.memberIndexIsAllowed, hasIndex { report("it is short and has a member index") }
@@ -123,11 +123,11 @@ private struct ListCheck {
         if !head.directoryIsAllowed, hasDirectory { report("it is short and has a directory") }
       }
     }
-    if !hasIndex || !isOrdered, indexedCount > 0 { report("it has entries of a member index that it should not have") }
+    if !hasIndex || !isOrdered, indexedCount > 0 { report("it has entries of a member index, but must not have one") }
     if hasDirectory, isOrdered {
-      if directory != chunks { report("its directory does not agree with its chunks") }
+      if directory != chunks { report("its directory does not match its chunks") }
     } else if !directory.isEmpty {
-      report("it has a directory that it should not have")
+      report("it has a directory, but must not have one")
     }
   }
 }

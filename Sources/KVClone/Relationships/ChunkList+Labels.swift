@@ -66,7 +66,7 @@ extension StorageTransaction {
       let isWhole = low == nil && high == nil
       if step >= ListLabel.wideEnough || isWhole {
         guard step >= 2, let center = chunks.firstIndex(where: { $0.position == label }) else {
-          throw list.corrupted("Its chunks have no labels left between them.")
+          throw list.corrupted("Its chunks have no unused labels between them.")
         }
         try relabel(list, chunks, from: low ?? 0, step: step, head: head)
         return (low ?? 0) + step * UInt64(center + 1)

@@ -54,7 +54,7 @@ extension StorageTransaction {
       guard let label = try memberLabel(list, member) else { return nil }
       guard let chunk = try chunk(list, .atOrAfter, label, isOrdered: true), chunk.position == label,
         let offset = chunk.ids.firstIndex(of: member)
-      else { throw list.corrupted("Its member index names a chunk without the member.") }
+      else { throw list.corrupted("Its member index refers to a chunk without the member.") }
       return OrderedPlace(chunk: chunk, offset: offset)
     }
     var rank = 0
@@ -73,7 +73,7 @@ extension StorageTransaction {
   borrowing func insertionPlace(_ list: ListAddress, at index: Int, head: ListHead) throws(StoreError) -> OrderedPlace {
     if index == head.count {
       guard let last = try chunk(list, .atOrBefore, .max, isOrdered: true) else {
-        throw list.corrupted("It has no members where its head says \(head.count).")
+        throw list.corrupted("It has no members, and its head has the count \(head.count).")
       }
       return OrderedPlace(chunk: last, offset: last.ids.count)
     }
@@ -82,7 +82,7 @@ extension StorageTransaction {
       ? try directoryLookup(list, insertingAt: index) : try chunkLookup(list, insertingAt: index)
     guard let found, let chunk = try chunk(list, .atOrAfter, found.label, isOrdered: true),
       chunk.position == found.label, found.offset <= chunk.ids.count, found.offset > 0 || index == 0
-    else { throw list.corrupted("It has fewer members than its head or its directory says.") }
+    else { throw list.corrupted("It has fewer members than its head or its directory counts.") }
     return OrderedPlace(chunk: chunk, offset: found.offset)
   }
 

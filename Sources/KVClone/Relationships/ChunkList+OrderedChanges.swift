@@ -27,7 +27,7 @@ extension StorageTransaction {
   ///
   /// - Precondition: all parts but the last one fill their chunks.
   mutating func appendFresh(_ list: ListAddress, _ ids: [ObjectID], head: inout ListHead) throws(StoreError) {
-    precondition(head.count % FormatLimits.chunkCapacity == 0, "the part before ended in a chunk that is not full")
+    precondition(head.count % FormatLimits.chunkCapacity == 0, "the last chunk of the previous part must be full")
     var label = ListLabel.first + UInt64(head.count / FormatLimits.chunkCapacity) * ListLabel.gap
     for start in stride(from: 0, to: ids.count, by: FormatLimits.chunkCapacity) {
       let end = min(start + FormatLimits.chunkCapacity, ids.count)
@@ -64,7 +64,7 @@ extension StorageTransaction {
   mutating func removeOrdered(_ list: ListAddress, _ member: ObjectID, head: inout ListHead) throws(StoreError) -> Bool
   {
     guard let place = try place(list, of: member, head: head) else { return false }
-    guard head.count > 0 else { throw list.corrupted("It has members where its head says none.") }
+    guard head.count > 0 else { throw list.corrupted("It has members, and its head has the count 0.") }
     var chunk = place.chunk
     chunk.ids.remove(at: place.offset)
     if head.hasMemberIndex {

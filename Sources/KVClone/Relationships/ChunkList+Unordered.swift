@@ -152,7 +152,7 @@ extension StorageTransaction {
     var chunk = LoadedChunk(position: 0, ids: [])
     chunk.ids.reserveCapacity(min(count, FormatLimits.chunkCapacity))
     while let id = try next() {
-      if let last, last >= id { throw list.corrupted("The ids to be written do not ascend.") }
+      if let last, last >= id { throw list.corrupted("The ids to write are not in ascending order.") }
       last = id
       if chunk.ids.isEmpty { chunk.position = id.rawValue }
       chunk.ids.append(id)

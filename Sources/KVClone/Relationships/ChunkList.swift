@@ -48,19 +48,19 @@ struct ListAddress: Hashable, Sendable {
   func corrupted(_ what: String) -> StoreError {
     StoreError(
       .corrupted,
-      "list \(relationship) of object \(owner) is damaged: \(what) Restore from a backup, or run `salvage`",
+      "list \(relationship) of object \(owner) is corrupted: \(what) Restore from a backup, or run `salvage`",
       object: owner.description)
   }
 
   /// The error for chunks that have not the members that the list's head counts.
   func wrongCount(_ count: Int, head: Int) -> StoreError {
-    corrupted("It has \(count) members where its head says \(head).")
+    corrupted("It has \(count) members, and its head has the count \(head).")
   }
 
   /// The error for a position that the list does not have.
   func invalidIndex(_ index: Int, count: Int) -> StoreError {
     StoreError(
-      .invalidIndex, "position \(index) is outside list \(relationship) of object \(owner), which has \(count) members",
+      .invalidIndex, "index \(index) is outside list \(relationship) of object \(owner), which has \(count) members",
       object: owner.description)
   }
 }

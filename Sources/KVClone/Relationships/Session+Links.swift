@@ -19,7 +19,7 @@ extension Session {
     }
     guard relationship.isOrdered else {
       throw StoreError(
-        .invalidIndex, "\(name) is not ordered, so members have no position; leave the position out",
+        .invalidIndex, "\(name) is not ordered, and its members have no index; link without an index",
         property: name, object: try self.name(of: id))
     }
     try place(targets, at: index, id, relationship)
@@ -36,7 +36,8 @@ extension Session {
     let count = try self.count(id, relationship.name)
     guard index >= 0, index <= count else {
       throw StoreError(
-        .invalidIndex, "position \(index) is outside \(relationship.name), which has \(count) members",
+        .invalidIndex,
+        "index \(index) is outside \(relationship.name), which has \(count) members; use an index from 0 to \(count)",
         property: relationship.name, object: try name(of: id))
     }
     // A member that moves leaves its place first; positions after it shift down by one. Its own side keeps the link, and
@@ -192,14 +193,15 @@ extension Session {
       if entity.isKind(of: relationship.destinationCode) { continue }
       throw StoreError(
         .wrongDestination,
-        "\(relationship.name) of \(object) takes objects of \(relationship.description.destinationEntityName), not "
+        "\(relationship.name) of \(object) accepts objects of \(relationship.description.destinationEntityName), not "
           + (try name(of: target)), property: relationship.name, object: object)
     }
   }
 
   private func tooManyTargets(_ relationship: CompiledRelationship, _ object: String) -> StoreError {
     StoreError(
-      .wrongDestination, "\(relationship.name) of \(object) is to-one; give one object", property: relationship.name,
+      .wrongDestination, "\(relationship.name) of \(object) is to-one; pass at most one object",
+      property: relationship.name,
       object: object)
   }
 }

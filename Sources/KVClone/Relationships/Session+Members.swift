@@ -209,7 +209,7 @@ extension Session {
         guard try storage.removeOrdered(list, target, head: &head) else { return false }
       } else {
         guard try storage.removeUnordered(list, target) else { return false }
-        guard head.count > 0 else { throw list.corrupted("It has members where its head says none.") }
+        guard head.count > 0 else { throw list.corrupted("It has members, and its head has the count 0.") }
         head = ListHead(count: head.count - 1, isChunked: true)
       }
       if head.count < FormatLimits.inlineAgainBelow {
