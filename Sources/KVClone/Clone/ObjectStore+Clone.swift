@@ -76,8 +76,8 @@ extension ObjectStore {
   /// holds the write lock as long as the clone would. Hooks of the store are not called, so the plan does not contain
   /// their rejections.
   ///
-  /// - Throws: ``StoreError`` if the store cannot be read; errors of ``CloneOptions/willClone``. Errors of the clone itself
-  ///   are in ``ClonePlan/errors``.
+  /// - Throws: ``StoreError`` if the store cannot be read; errors of ``CloneOptions/willClone``. Errors of the clone
+  ///   itself are in ``ClonePlan/errors``.
   public func planClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> ClonePlan {
     let survey = try survey(roots, options)
     return try plan(survey) { reasons in

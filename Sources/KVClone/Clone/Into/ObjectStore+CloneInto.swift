@@ -48,8 +48,8 @@ extension ObjectStore {
   /// Returns what a clone into another store would create there, and all errors, without writing (R35, R36). Affected
   /// objects belong to the destination.
   ///
-  /// - Throws: ``StoreError`` if a store cannot be read; errors of ``CloneOptions/willClone``. Errors of the clone itself
-  ///   are in ``ClonePlan/errors``.
+  /// - Throws: ``StoreError`` if a store cannot be read; errors of ``CloneOptions/willClone``. Errors of the clone
+  ///   itself are in ``ClonePlan/errors``.
   public func planClone(
     _ roots: [ObjectID], into destination: ObjectStore, options: CloneOptions = CloneOptions()
   ) throws -> ClonePlan {

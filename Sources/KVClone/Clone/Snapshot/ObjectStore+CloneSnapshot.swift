@@ -51,8 +51,8 @@ extension ObjectStore {
   /// Returns what a clone from a snapshot would create, share and change in the current state, and all errors, without
   /// writing (R36).
   ///
-  /// - Throws: `snapshotNotFound`; ``StoreError`` if the store cannot be read; errors of ``CloneOptions/willClone``. Errors
-  ///   of the clone itself are in ``ClonePlan/errors``.
+  /// - Throws: `snapshotNotFound`; ``StoreError`` if the store cannot be read; errors of ``CloneOptions/willClone``.
+  ///   Errors of the clone itself are in ``ClonePlan/errors``.
   public func planClone(_ roots: [ObjectID], from snapshot: Snapshot, options: CloneOptions = CloneOptions()) throws
     -> ClonePlan
   {
