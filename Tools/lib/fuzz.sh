@@ -19,7 +19,7 @@ run_fuzzing() {
   known=$(KVCLONE_FUZZ_TARGET=list "$program")
   [ ${#targets[@]} -gt 0 ] || mapfile -t targets <<<"$known"
   for target in "${targets[@]}"; do
-    grep -qx -- "$target" <<<"$known" || fail "no fuzz target '$target'; there are: $(tr '\n' ' ' <<<"$known")"
+    grep -qx -- "$target" <<<"$known" || fail "unknown fuzz target '$target'; choose one of: $(tr '\n' ' ' <<<"$known")"
   done
   say "fuzzing ${#targets[@]} targets for $seconds s each, two at a time"
   local results="$scratch/results"

@@ -8,7 +8,7 @@ lmdb_releases() { printf '%s\n' "${!lmdb_packages[@]}" | sort -V | paste -sd ' '
 # build_lmdb RELEASE: downloads and builds it, unless it is there, and sets `lmdb_directory` to the directory of its liblmdb.so.0.
 build_lmdb() {
   local release=$1 package=${lmdb_packages[$1]:-}
-  [ -n "$package" ] || fail "LMDB $release is not known here; known are $(lmdb_releases)"
+  [ -n "$package" ] || fail "unknown LMDB release $release; choose one of $(lmdb_releases)"
   lmdb_directory="$root/.build/lmdb-$release"
   [ ! -e "$lmdb_directory/liblmdb.so.0" ] || return 0
   python3 -m pip --version >/dev/null 2>&1 || require_packages python3-pip
@@ -17,7 +17,7 @@ build_lmdb() {
   for candidate in clang cc gcc "${swift%/*}/clang"; do
     if command -v "$candidate" >/dev/null; then compiler=$candidate; break; fi
   done
-  [ -n "$compiler" ] || fail "a C compiler is missing (clang comes with the Swift toolchain); it builds LMDB"
+  [ -n "$compiler" ] || fail "no C compiler found to build LMDB; the Swift toolchain includes clang"
   say "building LMDB $release"
   rm -rf "$sources" "$lmdb_directory"
   mkdir -p "$sources"

@@ -35,7 +35,7 @@ show_steps() {
       printf '\r\033[K%d:%02d %s' $((passed / 60)) $((passed % 60)) "$step" >&2
     elif [ $((passed / 60)) -gt "$told" ]; then
       told=$((passed / 60))
-      printf '  %d min: %s\n' "$told" "${step:-at work}" >&2
+      printf '  %d min: %s\n' "$told" "${step:-working}" >&2
     fi
   done
 }
@@ -70,9 +70,9 @@ has_lmdb() {
 require_lmdb() {
   has_lmdb && return
   command -v apt-get >/dev/null \
-    || fail "LMDB's header lmdb.h is missing. Install LMDB 0.9 with its development files, then run this again."
-  install_packages liblmdb-dev || fail "LMDB's development files are missing. $how_to_install"
-  has_lmdb || fail "liblmdb-dev is installed, but lmdb.h is not found; set CPATH to its folder."
+    || fail "The LMDB header lmdb.h is missing. Install LMDB 0.9 with its development files, then run this again."
+  install_packages liblmdb-dev || fail "The LMDB development files are missing. $how_to_install"
+  has_lmdb || fail "liblmdb-dev is installed, but lmdb.h was not found; set CPATH to its folder."
 }
 
 # Packages of Debian and Ubuntu, where they are not installed yet; fails where they cannot be.
@@ -80,8 +80,8 @@ require_packages() {
   local missing=() name
   for name in "$@"; do has_package "$name" || missing+=("$name"); done
   [ ${#missing[@]} -gt 0 ] || return 0
-  command -v apt-get >/dev/null || fail "install what Debian calls ${missing[*]}, then run this again."
-  install_packages "${missing[@]}" || fail "${missing[*]}: not installed. $how_to_install"
+  command -v apt-get >/dev/null || fail "Packages are missing (Debian names): ${missing[*]}. Install them, then run this again."
+  install_packages "${missing[@]}" || fail "Packages are missing: ${missing[*]}. $how_to_install"
 }
 
 has_package() {
@@ -93,7 +93,7 @@ install_packages() {
   local as_root=()
   if [ "$(id -u)" != 0 ]; then
     if ! command -v sudo >/dev/null || ! sudo -n true 2>/dev/null; then
-      how_to_install="Type this, then run $0 again:
+      how_to_install="Run this, then run $0 again:
 
   sudo apt-get update && sudo apt-get install -y $*
 "
