@@ -1,5 +1,5 @@
-// Keeps a ledger with an audit trail: the history says which process changed what, and a snapshot is compared,
-// read and rolled back to.
+// Keeps a ledger with an audit trail: lists in the history which process changed what, and compares, reads and rolls
+// back to a snapshot.
 //
 //   swift run --package-path Examples Audit [STORE]
 
@@ -18,7 +18,7 @@ let model = ManagedObjectModel("Ledger") {
   }
 }
 
-/// Books an amount: inserts an entry and updates the balance in the same transaction.
+/// Posts an amount: inserts an entry and updates the balance in the same transaction.
 func book(_ amount: Decimal, to account: ObjectID, as author: String) throws {
   try store.write { tx in
     tx.author = author

@@ -29,8 +29,8 @@ let versions = [
   },
 ]
 
-/// Gives every product a code, so that the next version can require one. That step needs no stage: it is inferred, from
-/// the objects that there are. (A `LightweightMigrationStage` demands a step that needs no look at the objects.)
+/// Sets a code for every product, because the next version requires one. The step to that version needs no stage: the
+/// store infers it after reading the objects. (A `LightweightMigrationStage` requires a step that reads no objects.)
 let coding = CustomMigrationStage(
   migratingFrom: "Shop 1", to: "Shop 2",
   didMigrate: { manager in
@@ -53,7 +53,7 @@ if !FileManager.default.fileExists(atPath: path) {
       try tx.insert("Product", ["name": name, "price": price])
     }
   }
-  // Without migration options, a newer model is an error that says what differs.
+  // Without migration options, a newer model is an error that lists the differences.
   do {
     old.close()
     _ = try ObjectStore.open(at: path, model: versions[2])

@@ -1,18 +1,18 @@
 import Foundation
 import PackagePlugin
 
-/// Does what `kvclone model generate` does, for every model of a target, and adds what it writes to the target:
-/// `.xcdatamodeld` folders, and compiled models, `.momd` folders and `.mom` files. Of a model that is there in several
-/// forms, the source counts.
+/// Generates Swift for every model of a target, as `kvclone model generate` does, and adds it to the target.
 ///
-/// The folders are found whether or not the target excludes them; exclude them, because SwiftPM has no rule for them.
+/// Models are `.xcdatamodeld` folders, and compiled `.momd` folders and `.mom` files. If a model exists in several forms,
+/// the plugin uses the source. It finds models that the target excludes. Exclude them, because SwiftPM has no rule for
+/// them.
 @main
 struct KVCloneModelPlugin: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
     let tool = try context.tool(named: "KVCloneModelTool").url
     return bundles(in: target.directoryURL).map { bundle in
-      // One file, because which entities a model has is not known before it is read. No target may have two files of one
-      // name, and `Notebook.swift` is likely to be there.
+      // Generates a single file, because the entities are unknown before the model is read. File names in a target must
+      // be unique, and a file like `Notebook.swift` probably exists.
       let name = "ManagedObjectModel+" + bundle.deletingPathExtension().lastPathComponent + ".swift"
       let output = context.pluginWorkDirectoryURL.appendingPathComponent(name)
       return .buildCommand(
@@ -29,7 +29,7 @@ struct KVCloneModelPlugin: BuildToolPlugin {
     }.filter { names.insert($0.deletingPathExtension().lastPathComponent).inserted }
   }
 
-  /// The files that say what is generated: the versions, and which of them is the current one.
+  /// Returns the files that determine the output: the versions, and the name of the current one.
   private func contents(of bundle: URL) -> [URL] {
     if bundle.pathExtension == "mom" { return [bundle] }
     return descendants(of: bundle).filter {

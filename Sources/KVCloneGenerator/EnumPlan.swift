@@ -22,7 +22,7 @@ struct EnumPlan: Hashable {
       GeneratorError("\(AnnotationKey.enumeration): \(message)", entity: entity, property: attribute.name)
     }
     guard attribute.type.isInteger || attribute.type == .string else {
-      throw wrong("only whole numbers and texts can be raw values")
+      throw wrong("only integers and texts can be raw values")
     }
     let parts = text.split(separator: ":", maxSplits: 1).map { $0.trimmed }
     guard let name = parts.first, !name.isEmpty, SwiftName.type(name) == name else {
@@ -32,21 +32,21 @@ struct EnumPlan: Hashable {
     var next: Int64 = 0
     for part in (parts.count > 1 ? parts[1] : "").split(separator: ",") {
       let sides = part.split(separator: "=", maxSplits: 1).map { $0.trimmed }
-      guard let label = sides.first, !label.isEmpty else { throw wrong("a case has no name") }
-      guard SwiftName.property(label) == label else { throw wrong("\(label) cannot be the name of a case") }
+      guard let label = sides.first, !label.isEmpty else { throw wrong("a case has no name; write a name such as low") }
+      guard SwiftName.property(label) == label else { throw wrong("\(label) is not a valid case name; rename the case") }
       let value: AttributeValue
       if attribute.type == .string {
         value = .string(sides.count > 1 ? sides[1] : label)
       } else {
         guard let number = sides.count > 1 ? Int64(sides[1]) : next,
           case .integer? = attribute.type.coerce(.integer(number))
-        else { throw wrong("the raw value of \(label) is no number that the attribute can have") }
+        else { throw wrong("the raw value of \(label) is not a valid number for the attribute; correct it") }
         value = .integer(number)
         next = number &+ 1
       }
       let identifier = SwiftName.quoted(label)
       if cases.contains(where: { $0.identifier == identifier || $0.value == value }) {
-        throw wrong("\(label), or its raw value, stands there twice")
+        throw wrong("\(label) or its raw value occurs twice; remove or change one of them")
       }
       cases.append(Case(identifier: identifier, value: value))
     }

@@ -4,8 +4,8 @@ import KVCloneModel
 extension GeneratorContext {
   func documentation(of entity: EntityDescription) -> [String] {
     if let text = written(entity.userInfo) { return text }
-    let kind = entity.isAbstract ? "What the objects of several entities have in common" : "An object of the entity"
-    let parent = entity.superentityName.map { ", a ``\(typeName(of: $0))``" } ?? ""
+    let kind = entity.isAbstract ? "The common properties of several entities" : "An object of the entity"
+    let parent = entity.superentityName.map { ", a sub-entity of ``\(typeName(of: $0))``" } ?? ""
     return ["\(kind): `\(entity.name)`\(parent)."]
   }
 
@@ -31,11 +31,11 @@ extension GeneratorContext {
     var facts: [String] = []
     if let inverse = model.inverse(of: relationship.name, in: entity) {
       let name = SwiftName.property(inverse.relationship.userInfo[AnnotationKey.name] ?? inverse.relationship.name)
-      facts.append("The other side of ``\(typeName(of: inverse.entityName))/\(name)``")
+      facts.append("The inverse of ``\(typeName(of: inverse.entityName))/\(name)``")
     }
     switch relationship.deleteRule {
-    case .cascade: facts.append("Deleted along with the object")
-    case .deny: facts.append("The object cannot be deleted before it is empty")
+    case .cascade: facts.append("Its targets are deleted together with the object")
+    case .deny: facts.append("The object cannot be deleted unless it is empty")
     case .nullify, .noAction: break
     }
     if relationship.isToMany {

@@ -18,7 +18,7 @@ struct GeneratorContext {
     for entity in model.entities {
       let name = SwiftName.type(entity.userInfo[AnnotationKey.name] ?? entity.name)
       guard taken.insert(name).inserted else {
-        throw GeneratorError("two types would be called \(name); give one a \(AnnotationKey.name)", entity: entity.name)
+        throw GeneratorError("two types have the name \(name); set \(AnnotationKey.name) for one of them", entity: entity.name)
       }
       entityNames[entity.name] = name
     }
@@ -28,7 +28,7 @@ struct GeneratorContext {
       if taken.contains(name) { name += "Composite" }
       guard taken.insert(name).inserted else {
         throw GeneratorError(
-          "two types would be called \(name); give one a \(AnnotationKey.name)", entity: composite.name)
+          "two types have the name \(name); set \(AnnotationKey.name) for one of them", entity: composite.name)
       }
       compositeNames[composite.name] = name
     }
@@ -39,7 +39,7 @@ struct GeneratorContext {
         guard let enumeration = try EnumPlan(attribute, in: owner), !enumeration.cases.isEmpty else { continue }
         guard !types.contains(enumeration.name) else {
           throw GeneratorError(
-            "the enum \(enumeration.name) would hide the struct of that name; call it otherwise", entity: owner,
+            "the enum \(enumeration.name) would hide the struct with the same name; rename the enum", entity: owner,
             property: attribute.name)
         }
         taken.insert(enumeration.name)

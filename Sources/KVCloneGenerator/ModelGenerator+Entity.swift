@@ -11,34 +11,34 @@ extension ModelGenerator {
     let base = context.library(parent == nil ? "EntityObject" : "SubentityObject")
     writer.open("\(context.access)struct \(SwiftName.quoted(name)): \(base) {")
     if let parent {
-      writer.documentation(["The entity above."])
+      writer.documentation(["The parent entity."])
       writer.line("\(context.access)typealias Superentity = \(parent)")
       writer.line()
     }
     writeStored(properties, into: &writer)
-    writer.documentation(["Which object this is, and what was read of it."])
+    writer.documentation(["The object's identity and the state that was read."])
     writer.line("\(context.access)let objectState: \(context.library("ObjectState"))")
     if !entity.isAbstract { writeInitializer(properties, of: entity, into: &writer) }
     writer.line()
-    writer.documentation(["Reads an object."])
+    writer.documentation(["Creates a value from a stored object."])
     writer.open(
       "\(context.access)init(_ object: \(context.library("ManagedObject"))) throws(\(context.library("StoreError"))) {")
     for property in properties { writer.line("self.\(property.identifier) = \(property.reading)") }
     writer.line("objectState = \(context.library("ObjectState"))(object)")
     writer.close()
     writer.line()
-    writer.documentation(["Gives what can be set."])
+    writer.documentation(["The values to store."])
     writer.open("\(context.access)func encode(to values: inout \(context.library("ObjectValues"))) {")
     for writing in properties.compactMap(\.writing) { writer.line("values.\(writing)") }
     writer.close()
     writeEnumerations(properties, into: &writer)
     writer.line()
-    writer.documentation(["What predicates and sort descriptors name; see ``\(name)``."])
+    writer.documentation(["The properties for predicates and sort descriptors; see ``\(name)``."])
     writer.open("\(context.access)enum Fields: \(context.library("EntityFields")) {")
-    writer.documentation(["The entity's Swift type."])
+    writer.documentation(["The Swift type of the entity's objects."])
     writer.line("\(context.access)typealias Object = \(SwiftName.quoted(name))")
     writer.line()
-    writer.documentation(["The object itself."])
+    writer.documentation(["The object's id in predicates."])
     writer.line("\(context.access)var objectID: Object.ID { switch self {} }")
     writeFields(properties, own: "\"SELF\": \\.objectID", into: &writer)
     writer.close()
@@ -58,22 +58,22 @@ extension ModelGenerator {
     writer.open("\(context.access)struct \(SwiftName.quoted(name)): \(context.library("CompositeValue")) {")
     writeStored(properties, into: &writer)
     writer.line()
-    writer.documentation(["Puts elements together."])
+    writer.documentation(["Creates a value from its elements."])
     writeInitializerHead(properties, into: &writer)
     writer.close()
     writer.line()
-    writer.documentation(["Reads the elements."])
+    writer.documentation(["Creates a value from the stored elements."])
     writer.open("\(context.access)init(_ elements: \(elements)) throws(\(context.library("StoreError"))) {")
     for property in properties { writer.line("self.\(property.identifier) = \(property.reading)") }
     writer.close()
     writer.line()
-    writer.documentation(["Gives the elements."])
+    writer.documentation(["The elements to store."])
     writer.open("\(context.access)func encode(to elements: inout \(elements)) {")
     for writing in properties.compactMap(\.writing) { writer.line("elements.\(writing)") }
     writer.close()
     writeEnumerations(properties, into: &writer)
     writer.line()
-    writer.documentation(["What predicates and sort descriptors name; see ``\(name)``."])
+    writer.documentation(["The properties for predicates and sort descriptors; see ``\(name)``."])
     writer.open("\(context.access)enum Fields: \(context.library("QueryFields")) {")
     writeFields(properties, own: nil, into: &writer)
     writer.close()
@@ -93,7 +93,7 @@ extension ModelGenerator {
     _ properties: [PropertyPlan], of entity: EntityDescription, into writer: inout SourceWriter
   ) {
     writer.line()
-    writer.documentation(["A new object, for a transaction or an editing context to store."])
+    writer.documentation(["Creates a new object. A transaction or an editing context stores it."])
     writeInitializerHead(properties, into: &writer)
     for property in properties where property.writing == nil { writer.line("self.\(property.identifier) = nil") }
     writer.line("objectState = \(context.library("ObjectState"))()")
@@ -140,7 +140,7 @@ extension ModelGenerator {
       (own.map { [$0] } ?? [])
       + properties.filter { $0.fieldType != nil }.map { "\(SwiftName.literal($0.name)): \\.\($0.identifier)" }
     writer.line()
-    writer.documentation(["The names of the properties in the model."])
+    writer.documentation(["The properties' names in the model."])
     let keyPath = "any \(context.library("PartialKeyPath"))<Self> & \(context.library("Sendable"))"
     let head = "\(context.access)static let properties: [\(context.library("String")): \(keyPath)] = "
     if entries.isEmpty { return writer.line(head + "[:]") }

@@ -27,7 +27,7 @@ extension ModelGenerator {
   /// The entity as the model has it.
   func writeDescription(of entity: EntityDescription, into writer: inout SourceWriter) {
     let values = ValueSource(context: context)
-    writer.documentation(["The entity as the model has it."])
+    writer.documentation(["The entity description."])
     var arguments = [SwiftName.literal(entity.name)]
     if let parent = entity.superentityName { arguments.append("parent: \(SwiftName.literal(parent))") }
     if entity.isAbstract { arguments.append("abstract: true") }

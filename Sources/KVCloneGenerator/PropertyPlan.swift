@@ -50,7 +50,7 @@ extension GeneratorContext {
     var seen: Set<String> = []
     for plan in plans where !seen.insert(plan.identifier).inserted {
       throw GeneratorError(
-        "two properties would be called \(plan.identifier); give one a \(AnnotationKey.name)", entity: owner,
+        "two properties have the name \(plan.identifier); set \(AnnotationKey.name) for one of them", entity: owner,
         property: plan.name)
     }
     var enumerations: [String: EnumPlan] = [:]
@@ -58,12 +58,12 @@ extension GeneratorContext {
       guard let enumeration = plan.enumeration else { continue }
       if !enumeration.cases.isEmpty, seen.contains(enumeration.name) {
         throw GeneratorError(
-          "a property and an enum are both called \(enumeration.name); call one otherwise", entity: owner,
+          "a property and an enum have the name \(enumeration.name); rename one of them", entity: owner,
           property: plan.name)
       }
       if let other = enumerations.updateValue(enumeration, forKey: enumeration.name), other != enumeration {
         throw GeneratorError(
-          "\(enumeration.name) has different cases in two attributes; write the same, or another name", entity: owner,
+          "\(enumeration.name) has different cases in two attributes; use equal cases or different names", entity: owner,
           property: plan.name)
       }
     }
@@ -103,7 +103,7 @@ extension GeneratorContext {
     let value = initialValue(of: attribute, enumeration, isOptional ? base : "")
     if let value, let enumeration, !enumeration.cases.isEmpty, value.isEmpty {
       throw GeneratorError(
-        "the default value is none of the cases of \(enumeration.name); add a case for it", entity: entity,
+        "the default value is not a case of \(enumeration.name); add a case for it", entity: entity,
         property: attribute.name)
     }
     return PropertyPlan(

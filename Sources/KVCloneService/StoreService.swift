@@ -4,11 +4,11 @@
   public import ServiceLifecycle
   import Synchronization
 
-  /// A service that manages a store: it records metrics, reports health, and closes the store on shutdown, after the last
-  /// asynchronous write.
+  /// A service that manages a store: it records metrics, reports health, and closes the store on shutdown, after the
+  /// last asynchronous write.
   ///
-  /// Put it first in its `ServiceGroup`. Services stop in reverse order, so that all users of the store have ended before
-  /// the store is closed.
+  /// Put it first in its `ServiceGroup`. Services stop in reverse order, so that all users of the store have ended
+  /// before the store is closed.
   ///
   /// ```swift
   /// let service = StoreService(store, logger: logger)
@@ -38,8 +38,8 @@
     /// Records metrics until shutdown, then waits for pending asynchronous writes and closes the store. Pending writes
     /// include those of this service and of `ObjectStore.write`.
     ///
-    /// It does not wait for synchronous writes on other threads. If the process keeps running, such a write continues to
-    /// its end while the store is closed to all other operations. Programs with such threads must join them.
+    /// It does not wait for synchronous writes on other threads. If the process keeps running, these writes continue to
+    /// their end while the store is closed to all other operations. Programs that write on other threads must join them.
     ///
     /// If the store cannot be read temporarily, for example because no reader slot is free, the service logs a warning
     /// and continues.
@@ -57,8 +57,9 @@
       await stop()
     }
 
-    /// Runs a write transaction like `ObjectStore.write`, and records its duration, including the wait for the write lock,
-    /// as `kvclone_write_duration`, or its failure. Throws after the service has stopped, because the store is closed.
+    /// Runs a write transaction like `ObjectStore.write`, and records its duration as `kvclone_write_duration`, or its
+    /// failure. The duration includes the wait for the write lock. Throws after the service has stopped, because the
+    /// store is closed.
     @discardableResult
   public func write<R: Sendable>(
       label: String = "write", timeout: Duration? = nil, mergePolicy: MergePolicy = .error,
@@ -69,8 +70,8 @@
       }
     }
 
-    /// Loads an NDJSON file like `ObjectStore.load`, in order with other asynchronous writes, and records it as a write.
-    /// Input from a pipe is spooled to a file before the write begins.
+    /// Loads an NDJSON file like `ObjectStore.load`, in order with other asynchronous writes, and records the load as a
+    /// write. Input from a pipe is spooled to a file before the write begins.
     public func load(contentsOf path: String, options: LoadOptions = LoadOptions()) async throws -> LoadResult {
       try await recorded {
         try await self.store.loadInTurn(contentsOf: path, options: options)
@@ -89,8 +90,8 @@
       }
     }
 
-    /// Returns the store's current health, for the handlers of `/livez` and `/readyz`. It reads from the store without
-    /// locks and never waits.
+    /// Returns the store's current health, for the handlers of `/livez` and `/readyz`. It takes no locks and never
+    /// waits.
     public func health() -> StoreHealth {
       var health = StoreHealth(isLive: true, isReady: true, problems: [])
       do {

@@ -9,7 +9,7 @@ import Testing
 struct CloneContractHookTests {
   private struct Refusal: Error, Equatable { var number = 0 }
 
-  private typealias Decide = @Sendable (CloneEdge) -> RelationshipCloneRule.Override?
+  private typealias Decide = @Sendable (CloneEdge) -> CloneRule?
 
   /// Options whose hook answers `decide`, or what the rules say; it notes every question.
   private func options(
@@ -45,7 +45,7 @@ struct CloneContractHookTests {
       while position < found.count {
         let object = found[position]
         position += 1
-        let rules: [(String, RelationshipCloneRule.Override)] =
+        let rules: [(String, CloneRule)] =
           switch try tx.entityName(of: object) {
           case "Doc": [("pages", .follow)]
           case "Page": [("doc", .reference), ("notes", .follow), ("shelf", .reference), ("tags", .reference)]
@@ -132,7 +132,7 @@ struct CloneContractHookTests {
 
   @Test("R30: two answers about one link: followed, then excluded, then stopped")
   func bothEnds() throws {
-    let answers: [RelationshipCloneRule.Override] = [.follow, .skip, .reference]
+    let answers: [CloneRule] = [.follow, .skip, .reference]
     for fromDoc in answers {
       for fromPage in answers {
         let test = try ContractStore(contractModel)

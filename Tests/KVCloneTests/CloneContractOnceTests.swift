@@ -140,12 +140,12 @@ struct CloneContractOnceTests {
     _ = try store.clone([box], options: expired)
     #expect(try store.purgeIdempotencyKeys(expiredOnly: true) == 1)
     #expect(try store.purgeIdempotencyKeys(expiredOnly: true) == 0)
-    #expect(try store.purgeIdempotencyKeys(keys: ["a", "unknown"]) == 1)
+    #expect(try store.purgeIdempotencyKeys(["a", "unknown"]) == 1)
     #expect(try !known("a") && known("b") && known("c") && known("a"))
     #expect(try store.purgeIdempotencyKeys(before: Date(timeIntervalSinceNow: -3600)) == 0)
     #expect(try known("b"))
-    #expect(try store.purgeIdempotencyKeys(keys: ["b"], before: Date(timeIntervalSinceNow: 3600)) == 1)
-    #expect(try store.purgeIdempotencyKeys(keys: []) == 0, "no key is named")
+    #expect(try store.purgeIdempotencyKeys(["b"], before: Date(timeIntervalSinceNow: 3600)) == 1)
+    #expect(try store.purgeIdempotencyKeys([]) == 0, "no key is named")
     #expect(try store.purgeIdempotencyKeys() == 2)
     #expect(try !known("c"))
     try test.expectClean()
@@ -214,7 +214,7 @@ struct CloneContractOnceTests {
     ]
     for key in keys { #expect(try !test.store.clone([box], options: keyed(key)).isRepeated, "\(key.debugDescription)") }
     for key in keys { #expect(try test.store.clone([box], options: keyed(key)).isRepeated, "\(key.debugDescription)") }
-    #expect(try test.store.purgeIdempotencyKeys(keys: [keys[5]]) == 1)
+    #expect(try test.store.purgeIdempotencyKeys([keys[5]]) == 1)
     try test.expectClean()
   }
 

@@ -133,7 +133,8 @@ final class ContractStore {
     #expect(plan.errors.isEmpty, "\(plan.errors.prefix(3)) \(place)", sourceLocation: sourceLocation)
     #expect(plan.objectCount == result.objectCount, "objectCount \(place)", sourceLocation: sourceLocation)
     #expect(plan.counts == result.counts, "counts \(place)", sourceLocation: sourceLocation)
-    #expect(plan.affectedObjectCount == result.affectedObjectCount, "touchedCount \(place)", sourceLocation: sourceLocation)
+    #expect(
+      plan.affectedObjectCount == result.affectedObjectCount, "touchedCount \(place)", sourceLocation: sourceLocation)
     #expect(plan.affectedObjectIDs == result.affectedObjectIDs, "touched \(place)", sourceLocation: sourceLocation)
     #expect(plan.blobsShared == result.blobsShared, "blobsShared \(place)", sourceLocation: sourceLocation)
     #expect(plan.bytesShared == result.bytesShared, "bytesShared \(place)", sourceLocation: sourceLocation)
@@ -175,7 +176,9 @@ final class ContractStore {
     }
     let result = try store.clone(roots, options: options)
     expectEqual(plan, result, place, sourceLocation: sourceLocation)
-    #expect(result.affectedObjectCount == expected.affectedObjectIDs.count, "touched \(place)", sourceLocation: sourceLocation)
+    #expect(
+      result.affectedObjectCount == expected.affectedObjectIDs.count, "touched \(place)", sourceLocation: sourceLocation
+    )
     let width = result.roots.count / options.count
     let copies = try (0..<options.count).map { copy in
       try result.roots[copy * width..<(copy + 1) * width].map(label)
@@ -205,7 +208,7 @@ final class ContractStore {
 
   private static func willClone(
     _ hook: @escaping @Sendable (Label, String, Label) -> ReferenceCloneOptions.EdgeRule?
-  ) -> @Sendable (CloneEdge, borrowing CloneSource) throws -> RelationshipCloneRule.Override {
+  ) -> @Sendable (CloneEdge, borrowing CloneSource) throws -> CloneRule {
     { edge, source in
       guard let owner = Label(try source.name(of: edge.parent)), let target = Label(try source.name(of: edge.source))
       else { return .skip }

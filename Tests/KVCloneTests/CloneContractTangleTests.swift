@@ -51,7 +51,7 @@ struct CloneContractTangleTests {
         let names = ["Person.friends", "Person.ranked", "Person.spouse", "Person.clubs", "Person.idol"]
         let reachesPersons = graph.counts["Person"] != nil
         if reachesPersons, step % 2 == 1, let name = names.randomElement(using: &random) {
-          $0.rules[name] = RelationshipCloneRule.Override.allCases.randomElement(using: &random)
+          $0.rules[name] = CloneRule.allCases.randomElement(using: &random)
         }
       }
       let result = try test.cloneAsReference(roots, options, "seed \(seed), step \(step)") {

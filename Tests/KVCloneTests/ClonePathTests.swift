@@ -83,7 +83,7 @@ struct ClonePathTests {
       let relationship = entity.relationships.randomElement(using: &random)
     {
       options.rules["\(entity.name).\(relationship.name)"] =
-        RelationshipCloneRule.Override.allCases.randomElement(using: &random)
+        CloneRule.allCases.randomElement(using: &random)
     }
     return options
   }
@@ -91,7 +91,7 @@ struct ClonePathTests {
   /// A hook whose answers depend on the edge and nothing else.
   private static func answers(seed: UInt64)
     -> @Sendable (CloneEdge, borrowing CloneSource) throws
-    -> RelationshipCloneRule.Override
+    -> CloneRule
   {
     { edge, _ in
       var hash = SeededGenerator(seed: seed ^ edge.source.rawValue &* 31 ^ edge.parent.rawValue)

@@ -66,7 +66,7 @@ import Testing
     try session.storage.put(fixture.store.schema.tables.operations, key.span.bytes, junk.span.bytes)
     try fixture.store.commit(session)
     #expect(throws: StoreError.self) { try fixture.store.clone([root], options: .with { $0.idempotencyKey = "k" }) }
-    #expect(try fixture.store.purgeIdempotencyKeys(keys: ["k"]) == 1)
+    #expect(try fixture.store.purgeIdempotencyKeys(["k"]) == 1)
     #expect(try fixture.store.purgeIdempotencyKeys() == 0)
     try fixture.expectClean()
   }
@@ -143,7 +143,7 @@ import Testing
 
   /// What the hook says of an edge: any answer, but one that would take a to-one inverse away.
   private static func answer(_ seed: Int, _ parent: ObjectID, _ name: String, _ target: ObjectID)
-    -> RelationshipCloneRule.Override
+    -> CloneRule
   {
     var hash = UInt64(seed) &* 0x9E37_79B9_7F4A_7C15
     for word in [parent.rawValue, target.rawValue, UInt64(name.utf8.reduce(0) { $0 &* 31 &+ Int($1) })] {

@@ -53,7 +53,7 @@ struct CloneRulesHookTests {
   }
 
   private func hook(
-    _ willClone: @escaping @Sendable (CloneEdge, borrowing CloneSource) throws -> RelationshipCloneRule.Override
+    _ willClone: @escaping @Sendable (CloneEdge, borrowing CloneSource) throws -> CloneRule
   ) -> CloneOptions { .with { $0.willClone = willClone } }
 
   @Test(

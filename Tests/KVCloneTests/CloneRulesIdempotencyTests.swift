@@ -45,7 +45,8 @@ struct CloneRulesIdempotencyTests {
   ) {
     #expect(again.isRepeated && !first.isRepeated, sourceLocation: location)
     #expect(again.roots == first.roots && again.objectCount == first.objectCount, sourceLocation: location)
-    #expect(again.counts == first.counts && again.affectedObjectIDs == first.affectedObjectIDs, sourceLocation: location)
+    #expect(
+      again.counts == first.counts && again.affectedObjectIDs == first.affectedObjectIDs, sourceLocation: location)
     #expect(again.affectedObjectCount == first.affectedObjectCount, sourceLocation: location)
     #expect(again.blobsShared == first.blobsShared && again.bytesShared == first.bytesShared, sourceLocation: location)
     #expect(
@@ -158,13 +159,13 @@ struct CloneRulesIdempotencyTests {
     for name in ["a", "b", "c"] { try fixture.clone([shelf], keyed(name)) }
     try fixture.clone([shelf], keyed("old") { $0.idempotencyExpiresAt = Date(timeIntervalSinceNow: -1) })
     let commit = try fixture.commit
-    #expect(try store.purgeIdempotencyKeys(keys: ["x"]) == 0)
+    #expect(try store.purgeIdempotencyKeys(["x"]) == 0)
     #expect(try store.purgeIdempotencyKeys(before: Date(timeIntervalSinceNow: -1000)) == 0)
-    #expect(try store.purgeIdempotencyKeys(keys: ["a"], expiredOnly: true) == 0)
+    #expect(try store.purgeIdempotencyKeys(["a"], expiredOnly: true) == 0)
     #expect(try fixture.commit == commit)
     #expect(try store.purgeIdempotencyKeys(expiredOnly: true) == 1)
     #expect(try fixture.commit == commit + 1)
-    #expect(try store.purgeIdempotencyKeys(keys: ["a", "x"]) == 1)
+    #expect(try store.purgeIdempotencyKeys(["a", "x"]) == 1)
     #expect(try !fixture.clone([shelf], keyed("a")).isRepeated)
     #expect(try store.clone([shelf], options: keyed("b")).isRepeated)
     #expect(try store.purgeIdempotencyKeys(before: Date(timeIntervalSinceNow: 1000)) == 3)

@@ -194,13 +194,13 @@ struct CloneRulesRelationshipTests {
   @Test("R7 per call is stronger than userInfo, and exclude stronger than clone")
   func r7_strength() throws {
     let follow = Dictionary(
-      uniqueKeysWithValues: Self.names.map { ("Owner.\($0)", RelationshipCloneRule.Override.follow) })
+      uniqueKeysWithValues: Self.names.map { ("Owner.\($0)", CloneRule.follow) })
     let cloned = Self.standard.mapValues { _ in "cloned" }
     let empty = Self.standard.mapValues { _ in "empty" }
     #expect(try outcome(Self.kinds(["exclude": ""]), .rules(follow)) == cloned)
     #expect(try outcome(Self.kinds(["clone": "skip"]), .rules(follow)) == cloned)
     #expect(try outcome(Self.kinds(["exclude": "", "clone": "follow"])) == empty)
-    let skip = follow.mapValues { _ in RelationshipCloneRule.Override.skip }
+    let skip = follow.mapValues { _ in CloneRule.skip }
     #expect(try outcome(Self.kinds(["clone": "follow"]), .rules(skip)) == empty)
   }
 

@@ -169,7 +169,7 @@ extension CloneOptions {
   }
 
   /// Rules by `Entity.relationship`.
-  static func rules(_ rules: [String: RelationshipCloneRule.Override]) -> CloneOptions { .with { $0.rules = rules } }
+  static func rules(_ rules: [String: CloneRule]) -> CloneOptions { .with { $0.rules = rules } }
 }
 
 /// MOCloner's own model, written in Swift; a test says that it equals the file in the corpus.

@@ -222,7 +222,7 @@ final class PlanRun {
     if random.chance(in: 8) { options.maxBytes = UInt64(random.below(4000)) }
     if random.chance(in: 6) { options.idempotencyKey = "key \(random.below(4))" }
     if random.chance(in: 4) { options.recordsProvenance = true }
-    let rules: [RelationshipCloneRule.Override] = [.follow, .reference, .skip]
+    let rules: [CloneRule] = [.follow, .reference, .skip]
     if random.chance(in: 3) {
       let entity = ["Doc", "Folder", "Tag"][random.below(3)]
       if let relationship = pick(model.relationships(of: entity)) {

@@ -94,7 +94,7 @@ struct BenchCommandTests {
     let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     #expect(process.terminationReason == .exit && process.terminationStatus == 130, "\(text)")
-    #expect(text == "kvclone: interrupted; nothing is half done\n")
+    #expect(text == "kvclone: interrupted; no partial changes remain\n")
     #expect(try names(scratch).isEmpty)
   }
 }

@@ -55,7 +55,7 @@ struct CloneCommandTests {
     #expect(again["counts"] as? [String: Int] == ["Item": 2, "Note": 1, "Summary": 1])
     #expect(again["touched"] as? [String] == ["Tag/1"] && again["committed"] as? Bool == true)
     let text = try scratch.succeed("clone", "Note/1", "--idempotency-key", "k")
-    #expect(text.text == "Note/2\n" && text.errors.contains("nothing cloned now"))
+    #expect(text.text == "Note/2\n" && text.errors.contains("4 objects cloned then, none now"))
     let plan = try scratch.succeed("clone", "-n", "Note/1", "--idempotency-key", "k", "--json").json()
     #expect(plan["repeated"] as? Bool == true && plan["objects"] as? Int == 0)
     #expect(try scratch.succeed("clone", "-n", "Note/1", "--idempotency-key", "k").text.contains("would clone nothing"))

@@ -33,7 +33,7 @@ struct ExitCodeTests {
   @Test("11 and 130, and `info -v` tells who holds the write lock and since when")
   func writer() throws {
     let scratch = try Scratch.filled(2)
-    #expect(try scratch.succeed("info", "--verbose").text.contains("\nwriter      nobody\n"))
+    #expect(try scratch.succeed("info", "--verbose").text.contains("\nwriter      none\n"))
     #expect(!(try scratch.succeed("info").text.contains("writer")))
     #expect(try scratch.succeed("info", "--verbose", "--json").json()["writer"] is NSNull)
     #expect(try scratch.succeed("info", "--json").json().keys.contains("writer") == false)

@@ -61,7 +61,7 @@ struct ExportCommandTests {
     let again = try scratch.run(["-s", copy, "info", "--json"]).json()
     #expect(again["model"] as? String == "Notes" && again["modelHash"] as? String == info["modelHash"] as? String)
     let plain = try scratch.succeed("export", scratch.file("f"))
-    #expect(plain.text.hasPrefix("exported to \(scratch.file("f")): 4 objects, 1 large value, "), "\(plain.text)")
+    #expect(plain.text.hasPrefix("exported to \(scratch.file("f")): 4 objects, 1 blob, "), "\(plain.text)")
     #expect(try scratch.succeed("export", scratch.file("g"), "--quiet").text.isEmpty)
   }
 
@@ -113,7 +113,7 @@ struct ExportCommandTests {
     let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     #expect(process.terminationReason == .exit && process.terminationStatus == 130, "\(text)")
-    #expect(text == "kvclone: interrupted; nothing is half done\n")
+    #expect(text == "kvclone: interrupted; no partial changes remain\n")
     #expect(try names(scratch) == ["store"])
     try scratch.succeed("check")
   }

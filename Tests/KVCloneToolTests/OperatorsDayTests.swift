@@ -20,7 +20,7 @@ struct OperatorsDayTests {
         scratch.file("report"),
       ])
     #expect(run.code == 0, "\(run.text) \(run.errors)")
-    #expect(run.text.contains("all screens as they should be"), "\(run.text)")
+    #expect(run.text.contains("all checks passed"), "\(run.text)")
     let report = String(decoding: try scratch.read("report"), as: UTF8.self)
     #expect(report.split(separator: "\n").filter { $0.hasPrefix("## ") }.count >= 30)
   }

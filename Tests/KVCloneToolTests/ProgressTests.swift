@@ -81,7 +81,7 @@ struct ProgressTests {
     try terminal.interrupt()
     #expect(try terminal.end() == 130)
     // The terminal may have shown the key before it.
-    #expect(try terminal.screen().contains { $0.hasSuffix("kvclone: interrupted; nothing is half done") })
+    #expect(try terminal.screen().contains { $0.hasSuffix("kvclone: interrupted; no partial changes remain") })
     try expectUnchanged(scratch, objects: 3)
   }
 
@@ -96,7 +96,7 @@ struct ProgressTests {
     let bars = try terminal.bars()
     #expect(bars.allSatisfy { $0.count < 60 }, "\(bars)")
     // The terminal may have shown the key before it.
-    #expect(try terminal.screen().contains { $0.hasSuffix("kvclone: interrupted; nothing is half done") })
+    #expect(try terminal.screen().contains { $0.hasSuffix("kvclone: interrupted; no partial changes remain") })
     try expectUnchanged(scratch, objects: 3)
   }
 
@@ -116,7 +116,7 @@ struct ProgressTests {
     try terminal.interrupt()
     #expect(try terminal.end() == 130)
     // The terminal may have shown the key before it.
-    #expect(try terminal.screen().contains { $0.hasSuffix("kvclone: interrupted; nothing is half done") })
+    #expect(try terminal.screen().contains { $0.hasSuffix("kvclone: interrupted; no partial changes remain") })
     let after = try FileManager.default.contentsOfDirectory(atPath: scratch.path)
       .filter { !$0.hasPrefix("code.") && !$0.hasPrefix("terminal.") }
     #expect(after.sorted() == before)

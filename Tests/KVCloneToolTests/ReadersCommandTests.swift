@@ -55,7 +55,7 @@ struct ReadersCommandTests {
     peer.waitUntilExit()
     readers = try Self.readers(try scratch.succeed("readers", "--json"))
     #expect(readers.count == 1 && readers[0]["stale"] as? Bool == true)
-    #expect(try scratch.succeed("readers").text.contains("(dead)"))
+    #expect(try scratch.succeed("readers").text.contains("(stale)"))
     let cleared = try scratch.succeed("readers", "--clear-stale", "--json").json()
     #expect(cleared["cleared"] as? Int == 2 && (cleared["readers"] as? [Any])?.isEmpty == true)
     #expect(try scratch.succeed("readers", "--clear-stale").text == "cleared 0 stale reader slots\nno readers\n")

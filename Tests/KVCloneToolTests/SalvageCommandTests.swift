@@ -112,7 +112,7 @@ struct SalvageCommandTests {
     let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     #expect(process.terminationReason == .exit && process.terminationStatus == 130, "\(text)")
-    #expect(text == "kvclone: interrupted; nothing is half done\n")
+    #expect(text == "kvclone: interrupted; no partial changes remain\n")
     #expect(try names() == ["Notes.xcdatamodeld", "store"])
     #expect(try scratch.read("store/data.mdb") == before)
     // One that is killed leaves its folder, until the next one comes.

@@ -10,7 +10,7 @@ struct SnapshotCommandTests {
     #expect(try scratch.succeed("snapshot", "list").text == "no snapshots\n")
     try scratch.succeed("insert", "Note", "name=a")
     try scratch.succeed("insert", "Note", "name=b")
-    #expect(try scratch.succeed("snapshot", "create", "one").text == "made one, with 2 objects\n")
+    #expect(try scratch.succeed("snapshot", "create", "one").text == "created one, with 2 objects\n")
     try scratch.succeed("snapshot", "create", "two", "--expires", "2001-02-03T04:05:06Z")
     let before = try scratch.succeed("dump").text
     try scratch.succeed("set", "Note/1", "name=x")

@@ -186,7 +186,7 @@ struct StandardInputTests {
       load.waitUntilExit()
       #expect(load.terminationReason == .exit && load.terminationStatus == 130)
       let text = String(decoding: try scratch.read("err"), as: UTF8.self)
-      let outcome = batch.isEmpty ? "nothing is half done" : "the 20 objects that were committed stay"
+      let outcome = batch.isEmpty ? "no partial changes remain" : "20 objects committed, no partial changes remain"
       #expect(text.contains("interrupted; \(outcome)"), "\(text)")
       #expect(try scratch.succeed("info", "--json").json()["objects"] as? Int == before + expected)
     }

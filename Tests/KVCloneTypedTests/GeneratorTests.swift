@@ -92,7 +92,7 @@ struct GeneratorTests {
     #expect(message(number("P: a, a"))?.contains("twice") == true)
     #expect(message(number("P: a", default: 3))?.contains("default") == true)
     #expect(
-      message(AttributeDescription("a", .date, userInfo: ["swiftEnum": "P: a"]))?.contains("whole numbers") == true)
+      message(AttributeDescription("a", .date, userInfo: ["swiftEnum": "P: a"]))?.contains("integers") == true)
     #expect(
       message(AttributeDescription("a_", .date), AttributeDescription("b", .date, userInfo: ["swiftName": "a_"]))?
         .contains("two properties") == true)

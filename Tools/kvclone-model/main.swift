@@ -3,9 +3,9 @@ import KVCloneCoreData
 import KVCloneGenerator
 import KVCloneModel
 
-// What the build plugin runs: `KVCloneModelTool MODEL FILE.swift`, with the path of a model, source or compiled. It is
-// a program of its own, so that a package which only wants its model as Swift need not build the store and the command
-// line first.
+// Generates Swift for a model, for the build plugin: `KVCloneModelTool MODEL FILE.swift`, with a source or compiled model.
+// It is a separate program, because a package that only generates Swift for its model need not build the store and the
+// command line tool.
 
 let arguments = CommandLine.arguments
 guard arguments.count == 3 else {
@@ -19,7 +19,7 @@ do {
   let generated = try ModelGenerator(loaded.model).singleFile(named: file.lastPathComponent)
   try Data(generated.text.utf8).write(to: file, options: .atomic)
 } catch {
-  // In the form in which build systems look for errors.
+  // The format that build systems recognize as an error.
   FileHandle.standardError.write(Data("\(arguments[1]): error: \(error)\n".utf8))
   exit(1)
 }

@@ -11,12 +11,12 @@ struct Assignments {
     var names: Set<String> = []
     for argument in arguments {
       guard let equals = argument.firstIndex(of: "=") else {
-        throw Failure(usage: "an argument without '='; write NAME=VALUE, or NAME:=JSON")
+        throw Failure(usage: "an argument has no '='; write NAME=VALUE or NAME:=JSON")
       }
       let isJSON = argument[..<equals].hasSuffix(":")
       let name = String(isJSON ? argument[..<equals].dropLast() : argument[..<equals])
       let text = String(argument[argument.index(after: equals)...])
-      guard names.insert(name).inserted else { throw Failure(usage: "\(name) is given twice") }
+      guard names.insert(name).inserted else { throw Failure(usage: "\(name) is assigned twice; give it once") }
       if let attribute = model.attribute(name, of: entity) {
         try add(try Assignments.json(text, isJSON: isJSON, attribute, entity), attribute, entity)
       } else if model.relationship(name, of: entity) != nil {
@@ -62,7 +62,7 @@ struct Assignments {
   private static func targets(_ text: String, isJSON: Bool, _ name: String, _ entity: String) throws -> [String] {
     if !isJSON { return text.split(separator: ",").map { stored(String($0)) } }
     let failure = Failure(
-      "wrongType", "\(entity).\(name): give an id, an array of ids, or null", entity: entity, property: name)
+      "wrongType", "\(entity).\(name): expected an id, an array of ids, or null", entity: entity, property: name)
     switch try? JSONParser.parse(text) {
     case .null?: return []
     case .string(let target)?: return [stored(target)]

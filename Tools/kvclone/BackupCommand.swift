@@ -3,13 +3,14 @@ import KVClone
 
 struct BackupCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "backup", abstract: "Makes a compact, verified copy of the store while others use it.",
+    commandName: "backup", abstract: "Writes a compact, verified backup while the store is in use.",
     discussion: """
-      DEST is a complete store: `kvclone --store DEST check` checks it, and `kvclone restore DEST --to STORE` makes a \
-      store of it. There must be nothing at DEST.
+      DEST is a complete store: `kvclone --store DEST check` checks it, and `kvclone restore DEST --to STORE` restores \
+      it. DEST must not exist.
 
-      With --since, DEST is an increment, with only what changed since a snapshot. It is restored after a backup that has the \
-      snapshot, so hold that for as long.
+      With --since, DEST is an incremental backup: it contains only the changes since a snapshot. It can only be \
+      restored on top of a backup that contains this snapshot. Hold the snapshot until the next incremental backup is \
+      made.
       """,
     examples: [
       "kvclone -s notes.kvclone snapshot create mon", "kvclone -s notes.kvclone snapshot hold mon backup",
@@ -20,25 +21,25 @@ struct BackupCommand: ToolCommand {
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The directory to make.", valueName: "dest"), completion: .directory)
+  @Argument(help: ArgumentHelp("The directory to create.", valueName: "dest"), completion: .directory)
   var destination: String
 
   @Flag(
     help: """
-      Share blocks with the store instead, where the file system can (XFS, btrfs): done in a moment, and not verified. \
-      Elsewhere the store is copied.
+      Create a reflink copy on XFS or btrfs: it shares blocks with the store, takes milliseconds and is not verified. \
+      On other file systems, copy the store.
       """)
   var reflink = false
 
   @Option(
     help: ArgumentHelp(
-      "What is read again: every value's bytes, everything that `check --read-data` looks at, or nothing.",
+      "Verify the bytes of every value, everything that `check --read-data` checks, or nothing (default: values).",
       valueName: "values|everything|none"))
   var verify: Verify?
 
   @Option(
     help: ArgumentHelp(
-      "Back up what changed since this snapshot, and no more: an increment, which is no store by itself.",
+      "Create an incremental backup with the changes since this snapshot; it is not a store by itself.",
       valueName: "snapshot"), completion: StoreCompletion.snapshots)
   var since: String?
 
@@ -55,12 +56,12 @@ struct BackupCommand: ToolCommand {
   }
 
   func validate() throws {
-    if destination.isEmpty { throw ValidationError("the destination is empty; give a path") }
+    if destination.isEmpty { throw ValidationError("the destination is an empty string; give a path") }
     if reflink, since != nil {
-      throw ValidationError("--reflink shares the blocks of the whole store; leave out --since, or --reflink")
+      throw ValidationError("--reflink copies the whole store; remove --since or --reflink")
     }
-    if let since, since.isEmpty { throw ValidationError("--since is given, and empty; give a snapshot's name") }
-    if reflink, verify != nil { throw ValidationError("--reflink verifies nothing; leave out --verify") }
+    if let since, since.isEmpty { throw ValidationError("--since is an empty string; give the name of a snapshot") }
+    if reflink, verify != nil { throw ValidationError("--reflink verifies nothing; remove --verify") }
   }
 
   func run() throws {
@@ -81,35 +82,37 @@ struct BackupCommand: ToolCommand {
       defer { bar.finish() }
       return try store.backup(to: destination, options: options, progress: bar.update, cancellation: cancellation)
     }
-    let verb = since.map { "backed up what changed since \($0) to" } ?? "backed up to"
+    let verb = since.map { "backed up the changes since \($0) to" } ?? "backed up to"
     try BackupReport(verb, destination, result).write(global)
   }
 }
 
 struct RestoreCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "restore", abstract: "Makes a store of a backup: checks it, copies it, and verifies the copy.",
+    commandName: "restore", abstract: "Restores a store from a backup, and verifies it.",
     discussion: """
-      There must be nothing at the path given with --to. The backup stays as it is.
+      Checks the backup, copies it, and verifies the copy. The path given with --to must not exist. The backup is not \
+      changed.
 
-      Increments (`backup --since`) follow the backup, in the order in which they were made. The store is checked as a whole \
-      before it gets its name.
+      List incremental backups (`backup --since`) after the full backup, in the order in which they were made. The new \
+      store is checked as a whole before it appears under its name.
       """,
     examples: ["kvclone restore full-mon --to restored", "kvclone restore full-mon tue.inc wed.inc --to restored"])
 
   @OptionGroup var global: GlobalOptions
 
   @Argument(
-    help: ArgumentHelp("The backup's directory, and those of the increments after it.", valueName: "src"),
+    help: ArgumentHelp("The full backup, then its incremental backups, oldest first.", valueName: "src"),
     completion: .directory)
   var sources: [String]
 
-  @Option(name: .customLong("to"), help: ArgumentHelp("The store to make.", valueName: "store"), completion: .directory)
+  @Option(
+    name: .customLong("to"), help: ArgumentHelp("The store to create.", valueName: "store"), completion: .directory)
   var target: String
 
   func validate() throws {
-    if sources.contains("") || target.isEmpty { throw ValidationError("a path is given, and empty") }
-    if global.store != nil { throw ValidationError("the store to make is given with --to, not with --store") }
+    if sources.contains("") || target.isEmpty { throw ValidationError("a path is an empty string; give a path") }
+    if global.store != nil { throw ValidationError("restore takes the new store from --to; remove --store") }
   }
 
   func run() throws {
@@ -125,25 +128,26 @@ struct RestoreCommand: ToolCommand {
 
 struct CompactCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "compact", abstract: "Makes a copy of the store without free pages and deleted bytes.",
+    commandName: "compact", abstract: "Creates a compact copy of the store, without free pages and deleted data.",
     discussion: """
-      The copy is verified; the store stays as it is. To use the copy in its place, see that nobody has the store open, \
-      and rename both.
+      The copy is verified; the store is not changed. To replace the store with the copy, close the store in all \
+      processes, then rename both directories.
 
-      After a migration it writes the records that nobody has written since in the layout of the present model. Those that a \
-      snapshot of an earlier version shows stay as they are; delete it before, if it is not needed any more.
+      After a migration, the copy has all records in the layout of the current model, including those not written \
+      since. Records that a snapshot of an earlier model version still shows keep their layout; delete that snapshot \
+      first if you no longer need it.
       """,
     examples: ["kvclone -s notes.kvclone compact -o compacted"])
 
   @OptionGroup var global: GlobalOptions
 
   @Option(
-    name: [.customShort("o"), .long], help: ArgumentHelp("The directory to make.", valueName: "dest"),
+    name: [.customShort("o"), .long], help: ArgumentHelp("The directory to create.", valueName: "dest"),
     completion: .directory)
   var output: String
 
   func validate() throws {
-    if output.isEmpty { throw ValidationError("--output is given, and empty; give a path") }
+    if output.isEmpty { throw ValidationError("--output is an empty string; give a path") }
   }
 
   func run() throws {
@@ -220,7 +224,7 @@ private struct BackupReport {
   }
 
   init(_ path: String, _ result: ReflinkResult) {
-    verb = result.isReflink ? "sharing blocks with" : "copied to"
+    verb = result.isReflink ? "reflink copy at" : "copied to"
     self.path = path
     byteCount = result.byteCount
     commit = result.commit
@@ -255,7 +259,7 @@ private struct BackupReport {
       }
     }
     if copyReason == .fileSystem {
-      global.note("kvclone: the file system cannot share blocks from there to here, so the store was copied")
+      global.note("kvclone: the file system cannot share blocks with the destination; the store was copied")
     }
     if global.quiet { return }
     if let bytesBefore, let savedPercent {
@@ -268,9 +272,13 @@ private struct BackupReport {
       try output.paragraph(
         "\(verb) \(path): commit \(commit), \(Text.bytes(byteCount)) in \(Text.seconds(duration.inSeconds))")
     }
-    if renewedCount > 0 { try output.line("\(renewedCount) records written in the layout of the present model") }
+    if renewedCount > 0 {
+      try output.line("\(Text.count(Int(renewedCount), "record")) rewritten in the layout of the current model")
+    }
     if keptCount > 0 {
-      try output.paragraph("\(keptCount) stay in an earlier layout, because snapshots of an earlier version show them")
+      try output.paragraph(
+        "\(Text.count(Int(keptCount), "record")) left in an earlier layout, for snapshots of an earlier model version"
+      )
     }
     try output.flush()
   }

@@ -4,11 +4,11 @@ import KVClone
 
 struct BenchCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "bench", abstract: "Measures this machine, with a temporary store of its own.",
+    commandName: "bench", abstract: "Benchmarks this machine with a temporary store.",
     discussion: """
-      A round makes a store, and measures each step once; the store is removed at its end. The figures are those of this \
-      machine's disk, memory and processor, with the store's pages in memory: for other sizes give --objects and --images. \
-      The table has the fastest, the middle and the slowest of the rounds, and the rate of the middle one.
+      Each round creates a store, measures each step once, and removes the store. The results depend on this machine's \
+      disk, memory and processor, with all pages in the page cache; choose other sizes with --objects and --images. \
+      The table shows minimum, median and maximum of the rounds, and the rate of the median.
       """,
     examples: [
       "kvclone bench", "kvclone bench --objects 1000000 --images 0 --rounds 3", "kvclone bench --at /mnt/data --json",
@@ -18,36 +18,36 @@ struct BenchCommand: ToolCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The directory to make the temporary store in, which decides about the disk (default: the current one).",
+      "Create the temporary store in this directory, and measure its disk (default: the current one).",
       valueName: "dir"), completion: .directory)
   var at = "."
 
-  @Option(help: ArgumentHelp("How many objects.", valueName: "n"))
+  @Option(help: ArgumentHelp("Number of objects.", valueName: "n"))
   var objects = 20_000
 
-  @Option(help: ArgumentHelp("How many of them have an image.", valueName: "n"))
+  @Option(help: ArgumentHelp("Number of objects with an image.", valueName: "n"))
   var images = 200
 
-  @Option(name: .customLong("image-bytes"), help: ArgumentHelp("How large an image is.", valueName: "n"))
+  @Option(name: .customLong("image-bytes"), help: ArgumentHelp("Size of an image in bytes.", valueName: "n"))
   var imageBytes = 100_000
 
-  @Option(help: ArgumentHelp("What decides about the values and the order of reads.", valueName: "n"))
+  @Option(help: ArgumentHelp("Seed for the values and the order of reads.", valueName: "n"))
   var seed: UInt64 = 1
 
-  @Option(help: ArgumentHelp("How often each step is measured.", valueName: "n"))
+  @Option(help: ArgumentHelp("Number of rounds; each measures every step once.", valueName: "n"))
   var rounds = 5
 
   func validate() throws {
-    if at.isEmpty { throw ValidationError("--at is given, and empty; give a path") }
+    if at.isEmpty { throw ValidationError("--at is an empty string; give a path") }
     if global.store != nil {
-      throw ValidationError("bench makes a store of its own; leave --store out, and say where with --at")
+      throw ValidationError("bench creates its own store; remove --store, and choose its directory with --at")
     }
     if !(100...100_000_000).contains(objects) {
       throw ValidationError("--objects needs a number from 100 to 100000000")
     }
     if !(0...BenchModel.counts(of: objects).photos).contains(images) {
       throw ValidationError(
-        "--images needs a number from 0 to that of photos, \(BenchModel.counts(of: objects).photos)")
+        "--images needs a number from 0 to \(BenchModel.counts(of: objects).photos), the number of photos")
     }
     if !(1...1 << 30).contains(imageBytes) {
       throw ValidationError("--image-bytes needs a number from 1 to 1073741824")
@@ -73,7 +73,7 @@ struct BenchCommand: ToolCommand {
     if !global.quiet {
       try output.line(
         "\(Text.count(rounds, "round")) with \(objects) objects and \(Text.count(images, "image")) of "
-          + "\(Text.bytes(UInt64(imageBytes))), seed \(seed); the file: \(Text.bytes(fileBytes))")
+          + "\(Text.bytes(UInt64(imageBytes))), seed \(seed); data file: \(Text.bytes(fileBytes))")
     }
     try output.flush()
   }
@@ -82,11 +82,11 @@ struct BenchCommand: ToolCommand {
   private func checkPlace(_ settings: BenchSettings) throws {
     var isDirectory: ObjCBool = false
     guard FileManager.default.fileExists(atPath: at, isDirectory: &isDirectory), isDirectory.boolValue else {
-      throw Failure("io", "\(at) is no directory; make it, or give another one with --at")
+      throw Failure("io", "\(at) is not a directory; create it, or give another one with --at")
     }
     if FileManager.default.fileExists(atPath: at + "/data.mdb") {
       throw Failure(
-        "storeExists", "\(at) is a store, which bench stays out of; give the directory it lies in with --at")
+        "storeExists", "\(at) is a store, and bench does not write into stores; give its parent directory with --at")
     }
     let facts = try? FileManager.default.attributesOfFileSystem(forPath: at)
     guard let free = (facts?[.systemFreeSize] as? NSNumber)?.uint64Value else { return }
@@ -94,8 +94,8 @@ struct BenchCommand: ToolCommand {
     if needed > Double(free) {
       throw Failure(
         "diskFull",
-        "this takes about \(Text.bytes(UInt64(needed))), and \(at) has \(Text.bytes(free)) free; nothing was written: "
-          + "ask for fewer --objects or --images, or give another directory with --at")
+        "bench needs about \(Text.bytes(UInt64(needed))), but \(at) has only \(Text.bytes(free)) free; nothing was "
+          + "written: reduce --objects or --images, or give another directory with --at")
     }
   }
 

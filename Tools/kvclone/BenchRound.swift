@@ -10,13 +10,13 @@ enum BenchStep: String, CaseIterable {
     switch self {
     case .insert: "insert, one transaction"
     case .images: "write images"
-    case .read: "read by id, any order"
-    case .query: "query by an index"
-    case .scan: "query without index"
+    case .read: "read by id, random order"
+    case .query: "query with an index"
+    case .scan: "query without an index"
     case .clone: "clone the whole graph"
     case .delete: "delete the clone"
     case .commits: "durable single commits"
-    case .snapshot: "make a snapshot"
+    case .snapshot: "create a snapshot"
     }
   }
 
@@ -146,7 +146,7 @@ struct BenchRound {
       try store.read { transaction in
         for place in places {
           guard try transaction.object(graph.photos[place]).value("number") == .integer(Int64(place)) else {
-            throw Self.wrong("an object that was read by its id")
+            throw Self.wrong("a read by id")
           }
         }
       }
@@ -167,7 +167,7 @@ struct BenchRound {
           }
         }
       }
-      guard found == photos else { throw Self.wrong("a query by an index") }
+      guard found == photos else { throw Self.wrong("a query with an index") }
       return found
     }
     try measure(.scan, progress) {
@@ -175,7 +175,7 @@ struct BenchRound {
         let request = FetchRequest("Photo", predicate: try QueryPredicate(format: format))
         return try store.read { transaction in try transaction.count(request) }
       }
-      guard halves.reduce(0, +) == photos else { throw Self.wrong("a query without index") }
+      guard halves.reduce(0, +) == photos else { throw Self.wrong("a query without an index") }
       return photos * halves.count
     }
   }
@@ -215,6 +215,7 @@ struct BenchRound {
   }
 
   private static func wrong(_ what: String) -> Failure {
-    Failure("wrongAnswer", "\(what) answered something else than was written; check this machine's memory and disk")
+    Failure(
+      "wrongAnswer", "\(what) returned something other than what was written; check this machine's memory and disk")
   }
 }

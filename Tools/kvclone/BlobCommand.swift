@@ -4,13 +4,13 @@ import KVClone
 
 struct BlobCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "blob", abstract: "Reads and writes binary values of any size.",
+    commandName: "blob", abstract: "Reads and writes binary values of any size as streams.",
     examples: ["kvclone -s photos.kvclone blob get Photo/1 image -o photo.bmp"],
     subcommands: [Get.self, Put.self])
 
   struct Get: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "get", abstract: "Writes a binary value to stdout or a file.",
+      commandName: "get", abstract: "Writes the bytes of a binary value to stdout or to a file.",
       examples: [
         "kvclone -s photos.kvclone blob get Photo/1 image -o photo.bmp",
         "kvclone -s photos.kvclone blob get Photo/1 image | sha256sum",
@@ -25,7 +25,8 @@ struct BlobCommand: ParsableCommand {
     var attribute: String
 
     @Option(
-      name: [.short, .long], help: ArgumentHelp("The file; it appears when it is complete.", valueName: "file"),
+      name: [.short, .long],
+      help: ArgumentHelp("Write to this file, which appears only when complete (default: stdout).", valueName: "file"),
       completion: .file())
     var output: String?
 
@@ -52,7 +53,7 @@ struct BlobCommand: ParsableCommand {
         let object = try transaction.objectID(named: id)
         guard let size = try transaction.readData(object, attribute, body) else {
           throw Failure(
-            "noValue", "\(id).\(attribute) is nil; there are no bytes to get", property: attribute, object: id)
+            "noValue", "\(id).\(attribute) is nil, so it has no bytes to read", property: attribute, object: id)
         }
         return size
       }
@@ -75,7 +76,7 @@ struct BlobCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The attribute.", valueName: "attribute"))
     var attribute: String
 
-    @Argument(help: ArgumentHelp("The file; - is standard input.", valueName: "file"), completion: .file())
+    @Argument(help: ArgumentHelp("The file to read; - is standard input.", valueName: "file"), completion: .file())
     var file: String
 
     func run() throws {

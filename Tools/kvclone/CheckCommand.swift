@@ -3,12 +3,12 @@ import KVClone
 
 struct CheckCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "check", abstract: "Looks for damage; exit code 4 if there is any.",
+    commandName: "check", abstract: "Checks the store for corruption; exit code 4 if it finds any.",
     examples: ["kvclone -s notes.kvclone check", "kvclone -s notes.kvclone check --read-data --json"])
 
   @OptionGroup var global: GlobalOptions
 
-  @Flag(name: .customLong("read-data"), help: "Also read and verify every byte of large values.")
+  @Flag(name: .customLong("read-data"), help: "Also read and verify every byte of blobs.")
   var readData = false
 
   func run() throws {
@@ -21,7 +21,7 @@ struct CheckCommand: ToolCommand {
       for damage in report.issues {
         try output.paragraph(Self.line(damage))
       }
-      let count = Text.count(report.issues.count, "damage")
+      let count = Text.count(report.issues.count, "integrity issue")
       let verdict = report.isClean ? "ok" : report.isTruncated ? "more than \(count)" : count
       try output.line(
         "\(verdict): \(Text.count(report.objectCount, "object")), \(Text.count(report.pageCount, "page"))")
@@ -33,12 +33,12 @@ struct CheckCommand: ToolCommand {
 
   private static func advice(_ report: CheckReport) -> String {
     if report.issues.allSatisfy(\.isDerived) {
-      return "the objects are intact: `kvclone repair --yes` makes the rest anew"
+      return "the objects are intact; rebuild the rest with `kvclone repair --yes`"
     }
     if report.issues.allSatisfy({ $0.kind == .pageLeak }) {
-      return "nothing is lost: `kvclone compact -o DEST` makes a sound copy"
+      return "no data is lost; create a copy without leaked pages with `kvclone compact -o DEST`"
     }
-    return "restore a backup, or bring over what is readable with `kvclone salvage -o NEW`"
+    return "restore a backup, or copy what is readable with `kvclone salvage -o NEW`"
   }
 
   private func write(_ report: CheckReport, _ json: inout JSONWriter) {

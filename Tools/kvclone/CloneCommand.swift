@@ -4,8 +4,11 @@ import Synchronization
 
 struct CloneCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "clone", abstract: "Clones objects with everything that belongs to them.",
-    discussion: "With --dry-run, tells what would happen: exit code 0 if the clone would succeed, 1 if it would not.",
+    commandName: "clone", abstract: "Clones objects deeply: each with the objects that belong to it.",
+    discussion: """
+      The model and the rules of deep clones decide which relationships are followed, shared or skipped. With \
+      --dry-run, prints the plan instead: exit code 0 if the clone would succeed, 1 if it would fail.
+      """,
     examples: [
       "kvclone -s notes.kvclone clone Note/1 --dry-run",
       "kvclone -s notes.kvclone clone Note/1 --exclude summary --count 10",
@@ -18,68 +21,77 @@ struct CloneCommand: ToolCommand {
   @Argument(help: ArgumentHelp("The objects to clone.", valueName: "id"), completion: StoreCompletion.objects)
   var ids: [String]
 
-  @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Plan only; write nothing.")
+  @Flag(name: [.customShort("n"), .customLong("dry-run")], help: "Print the plan; write nothing.")
   var isDryRun = false
 
   @Option(
     help: ArgumentHelp(
-      "Leave out this relationship of the roots, or Entity.relationship everywhere.", valueName: "name"))
+      "Exclude this relationship of the roots, or Entity.relationship of all objects (repeatable).", valueName: "name"))
   var exclude: [String] = []
 
-  @Flag(name: .customLong("passing-exclusions"), help: "--exclude holds for every object, not the roots only.")
+  @Flag(name: .customLong("passing-exclusions"), help: "Apply --exclude to all objects, not only to the roots.")
   var isPassingExclusions = false
 
-  @Option(help: ArgumentHelp("Entity.relationship=follow|reference|skip.", valueName: "rule"))
+  @Option(
+    help: ArgumentHelp(
+      "Override the rule of a relationship: Entity.relationship=follow|reference|skip (repeatable).", valueName: "rule")
+  )
   var rule: [String] = []
 
   @Option(
     name: .customLong("rule-key"),
     help: ArgumentHelp(
-      "Rename a userInfo key: exclude|rebuild|followParent|withoutParent|clone=KEY.", valueName: "role=key"))
+      "Read a clone rule from another userInfo key: exclude|rebuild|followParent|withoutParent|clone=KEY (repeatable).",
+      valueName: "role=key"))
   var ruleKey: [String] = []
 
-  @Option(help: ArgumentHelp("Share large values with the clone, or copy them.", valueName: "share|copy"))
+  @Option(help: ArgumentHelp("Share blobs with the clone, or copy them.", valueName: "share|copy"))
   var blobs: Blobs = .share
 
-  @Option(help: ArgumentHelp("Links inside the clone: to the clones, or kept.", valueName: "remap|keep"))
+  @Option(
+    help: ArgumentHelp(
+      "Point links between cloned objects at the clones, or keep them on the originals.", valueName: "remap|keep"))
   var references: References = .remap
 
-  @Option(name: .customLong("max-objects"), help: "Refuse to clone more objects.")
+  @Option(name: .customLong("max-objects"), help: "Fail if the clone has more objects than this (default: no limit).")
   var maxObjects: Int?
 
-  @Option(name: .customLong("max-depth"), help: "Refuse to follow more steps from a root.")
+  @Option(
+    name: .customLong("max-depth"),
+    help: "Fail if an object is more relationships away from a root than this (default: no limit).")
   var maxDepth: Int?
 
-  @Option(name: .customLong("max-bytes"), help: "Refuse to write more bytes.")
+  @Option(name: .customLong("max-bytes"), help: "Fail if the clone writes more bytes than this (default: no limit).")
   var maxBytes: UInt64?
 
-  @Option(help: ArgumentHelp("Make so many clones of the same objects.", valueName: "n"))
+  @Option(help: ArgumentHelp("Number of clones of the same objects.", valueName: "n"))
   var count = 1
 
   @Option(
     name: .customLong("idempotency-key"),
     help: ArgumentHelp(
-      "Clone once: repeated with the same key, tell again what the first call did. Up to 255 bytes.", valueName: "key"))
+      "Clone only once per key; a repeated call prints the first result again. 1 to 255 bytes.", valueName: "key"))
   var idempotencyKey: String?
 
-  @Flag(name: .customLong("provenance"), help: "Let every clone remember what it was cloned from.")
+  @Flag(name: .customLong("provenance"), help: "Record for each clone which object it was cloned from.")
   var recordsProvenance = false
 
   @Option(
     name: .customLong("from-snapshot"),
     help: ArgumentHelp(
-      "Clone what this snapshot shows, also of objects that were changed or deleted since.", valueName: "name"),
+      "Clone the objects as this snapshot shows them, even if they were changed or deleted since.", valueName: "name"),
     completion: StoreCompletion.snapshots)
   var fromSnapshot: String?
 
   @Option(
-    help: ArgumentHelp("Clone into this other store, which has to exist, not the objects' own.", valueName: "path"),
+    help: ArgumentHelp("Clone into this other, existing store (default: the store of the objects).", valueName: "path"),
     completion: .directory)
   var into: String?
 
   @Option(
     help: ArgumentHelp(
-      "With --into: how links to objects that are not cloned find their like there.",
+      "With --into: links to objects that are not cloned go to matching objects (equal unique values), stay empty, or fail "
+        + "the clone (default: match).",
       valueName: "match|match-or-empty|empty|refuse"))
   var outside: Outside?
 
@@ -103,17 +115,21 @@ struct CloneCommand: ToolCommand {
   enum References: String, CaseIterable, ExpressibleByArgument { case remap, keep }
 
   func validate() throws {
-    if outside != nil, into == nil { throw ValidationError("--outside needs --into") }
-    if into?.isEmpty == true { throw ValidationError("--into is given, and empty; give a path") }
-    if fromSnapshot?.isEmpty == true { throw ValidationError("--from-snapshot is given, and empty; give a name") }
+    if outside != nil, into == nil { throw ValidationError("--outside works only with --into") }
+    if into?.isEmpty == true { throw ValidationError("--into is an empty string; give a path") }
+    if fromSnapshot?.isEmpty == true {
+      throw ValidationError("--from-snapshot is an empty string; give the name of a snapshot")
+    }
     if fromSnapshot != nil, into != nil {
-      throw ValidationError("--from-snapshot clones within its own store; leave out --into")
+      throw ValidationError("--from-snapshot clones within the snapshot's store; remove --into")
     }
     if count < 1 { throw ValidationError("--count needs a number from 1") }
     if let idempotencyKey, !(1...255).contains(idempotencyKey.utf8.count) {
       throw ValidationError("--idempotency-key needs 1 to 255 bytes of UTF-8")
     }
-    if (maxObjects ?? 0) < 0 || (maxDepth ?? 0) < 0 { throw ValidationError("limits are numbers from 0") }
+    if (maxObjects ?? 0) < 0 || (maxDepth ?? 0) < 0 {
+      throw ValidationError("--max-objects and --max-depth need a number from 0")
+    }
     _ = try options()
   }
 
@@ -132,18 +148,19 @@ struct CloneCommand: ToolCommand {
     options.outsideObjects = outside?.policy ?? .match
     for text in rule {
       let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
-      guard parts.count == 2, parts[0].contains("."), let override = RelationshipCloneRule.Override(rawValue: parts[1])
+      guard parts.count == 2, parts[0].contains("."), let override = CloneRule(rawValue: parts[1])
       else {
         throw ValidationError("--rule needs Entity.relationship=follow, =reference or =skip")
       }
       if options.rules.updateValue(override, forKey: parts[0]).map({ $0 != override }) == true {
-        throw ValidationError("--rule says two things of \(parts[0]); give one")
+        throw ValidationError("--rule gives two rules for \(parts[0]); give one")
       }
     }
     for text in ruleKey {
       let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
       guard parts.count == 2, options.userInfoKeys.rename(role: parts[0], to: parts[1]) else {
-        throw ValidationError("--rule-key needs exclude, rebuild, followParent, withoutParent or clone, '=' and a key")
+        throw ValidationError(
+          "--rule-key needs ROLE=KEY; ROLE is exclude, rebuild, followParent, withoutParent or clone")
       }
     }
     return options
@@ -207,7 +224,7 @@ struct CloneCommand: ToolCommand {
       if error.kind == .storeNotFound {
         throw Failure(
           "invalidDestination",
-          "--into \(into) names nothing to clone into; create that store with `kvclone init`, or check the path")
+          "there is no store to clone into at \(into); create it with `kvclone init`, or check the path of --into")
       }
       // By whatever path, it is the store that is cloned from: the library says what to do instead.
       guard error.kind == .alreadyOpen else { throw error }
@@ -272,7 +289,7 @@ struct CloneCommand: ToolCommand {
     if result.isRepeated {
       let gone = deleted.isEmpty ? "" : "; deleted since: \(deleted.joined(separator: ", "))"
       global.note(
-        "the key is known: \(Text.count(result.objectCount, "object")) cloned then, nothing cloned now\(gone)")
+        "the idempotency key was used before: \(Text.count(result.objectCount, "object")) cloned then, none now\(gone)")
       return try output.flush()
     }
     let copied = result.bytesCopied > 0 ? "\(Text.bytes(result.bytesCopied)) copied, " : ""
@@ -289,7 +306,8 @@ struct CloneCommand: ToolCommand {
       return try output.json { json in
         json.beginObject()
         json.cloneFacts(
-          objects: plan.objectCount, counts: plan.counts, affectedObjectCount: plan.affectedObjectCount, touched: touched,
+          objects: plan.objectCount, counts: plan.counts, affectedObjectCount: plan.affectedObjectCount,
+          touched: touched,
           blobsShared: plan.blobsShared, bytes: (plan.bytesShared, plan.bytesCopied, plan.bytesWritten),
           duration: plan.duration)
         json.member("committed", false)
@@ -300,7 +318,7 @@ struct CloneCommand: ToolCommand {
       }
     }
     if plan.isRepeated {
-      try output.line("would clone nothing: the key is known, and what was cloned then would be told again")
+      try output.line("would clone nothing: the idempotency key was used before; prints that result again")
       return try output.flush()
     }
     let counts = plan.counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
@@ -338,7 +356,8 @@ extension JSONWriter {
     member("root", roots.first)
     member("roots", roots)
     cloneFacts(
-      objects: result.objectCount, counts: result.counts, affectedObjectCount: result.affectedObjectCount, touched: touched,
+      objects: result.objectCount, counts: result.counts, affectedObjectCount: result.affectedObjectCount,
+      touched: touched,
       blobsShared: result.blobsShared, bytes: (result.bytesShared, result.bytesCopied, result.bytesWritten),
       duration: result.duration)
     member("committed", true)

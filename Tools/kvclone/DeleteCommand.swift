@@ -3,12 +3,12 @@ import KVClone
 
 struct DeleteCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "delete", abstract: "Deletes objects, and what their delete rules say.",
+    commandName: "delete", abstract: "Deletes objects, and applies their delete rules.",
     examples: ["kvclone -s notes.kvclone delete Note/12 Item/3"])
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The objects.", valueName: "id"), completion: StoreCompletion.objects)
+  @Argument(help: ArgumentHelp("The objects to delete.", valueName: "id"), completion: StoreCompletion.objects)
   var ids: [String]
 
   func run() throws {

@@ -4,19 +4,19 @@ import KVClone
 
 struct DemoCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "demo", abstract: "Builds a store with pictures, clones it, and shows what happened.",
-    discussion: "Needs nothing else. The store stays, so that other commands can be tried on it.",
+    commandName: "demo", abstract: "Creates a store with images, clones a project in it, and explains the result.",
+    discussion: "Needs no model and no data. Keeps the store, for trying other commands.",
     examples: ["kvclone demo", "kvclone demo --at photos.kvclone"])
 
   @OptionGroup var global: GlobalOptions
 
   @Option(
-    help: ArgumentHelp("Where to create the store (default: a temporary directory).", valueName: "path"),
+    help: ArgumentHelp("Create the store at this path (default: in a temporary directory).", valueName: "path"),
     completion: .directory)
   var at: String?
 
   func validate() throws {
-    if at?.isEmpty == true { throw ValidationError("--at is given, and empty; give a path") }
+    if at?.isEmpty == true { throw ValidationError("--at is an empty string; give a path") }
   }
 
   func run() throws {

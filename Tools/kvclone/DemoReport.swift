@@ -15,16 +15,16 @@ struct DemoReport {
     var lines = introduction()
     lines += ["", header("source", "clone", "rule")]
     for row in rows { lines.append(line(row)) }
-    lines += ["", style.bold("What made the difference")]
+    lines += ["", style.bold("Rules that applied")]
     for (rule, property, effect) in DemoReport.rules {
       lines.append("  \(style.cyan(Text.padded(rule, 18)))\(Text.padded(property, 21))\(effect)")
     }
-    lines += ["", style.bold("What it cost")] + costs()
-    lines += ["", style.bold("What to try next")]
+    lines += ["", style.bold("Cost")] + costs()
+    lines += ["", style.bold("Next steps")]
     for (command, effect) in suggestions() {
       lines.append(effect.isEmpty ? "  \(command)" : "  \(Text.padded(command, 45))\(style.dim(effect))")
     }
-    lines.append("  \(Text.padded("rm -r \(ShellWords.word(facts.path))", 45))\(style.dim("when you are done"))")
+    lines.append("  \(Text.padded("rm -r \(ShellWords.word(facts.path))", 45))\(style.dim("remove the store"))")
     return lines.joined(separator: "\n") + "\n"
   }
 
@@ -56,14 +56,14 @@ struct DemoReport {
   private static let rules: [(rule: String, property: String, effect: String)] = [
     ("R16 rebuild=uuid", "Project.id", "a new UUID"),
     ("R16 rebuild=now", "Project.created", "the time of the clone"),
-    ("R15 exclude", "Project.shareToken", "not copied: no default, so it is empty"),
-    ("R17 followParent", "Album.projectID", "the cloned project's new id, not the old one's"),
-    ("R7 follow", "Project.albums …", "the inverse is to-one: what belongs to it is cloned too"),
-    ("R6 stop", "Photo.tags, owner", "the inverse is to-many: shared, and it gains the clone"),
-    ("R9 inside links", "Project.cover", "points at the clone of the cover, not at the cover"),
+    ("R15 exclude", "Project.shareToken", "not copied, and empty: it has no default value"),
+    ("R17 followParent", "Album.projectID", "the new id of the cloned project"),
+    ("R7 follow", "Project.albums …", "the inverse is to-one: its objects are cloned too"),
+    ("R6 stop", "Photo.tags, owner", "the inverse is to-many: shared, and linked to the clone"),
+    ("R9 inside links", "Project.cover", "links to the clone of the cover, not to the cover"),
     ("R5 exclude", "Photo.exportJob", "not followed, and empty on the clone"),
     ("R12 order", "albums, photos", "the same order, position by position"),
-    ("R25 blobs", "Photo.image", "one stored picture, two owners; no byte was copied"),
+    ("R25 blobs", "Photo.image", "one stored blob, two owners; no byte was copied"),
   ]
 
   private func costs() -> [String] {
@@ -71,9 +71,11 @@ struct DemoReport {
     let after = facts.after?.fileBytes ?? 0
     let growth = after >= before ? after - before : 0
     let rows = [
-      ("objects", "\(result.objectCount) cloned, \(result.affectedObjectCount) others changed (tags and the owner)"),
-      ("pictures", "\(result.blobsShared) shared: \(Text.bytes(result.bytesShared)) not copied"),
-      ("written", "\(Text.bytes(result.bytesWritten)) of records and lists"),
+      (
+        "objects", "\(result.objectCount) cloned, \(result.affectedObjectCount) others changed (the tags and the owner)"
+      ),
+      ("images", "\(result.blobsShared) shared: \(Text.bytes(result.bytesShared)) not copied"),
+      ("written", "\(Text.bytes(result.bytesWritten)) of records and relationship lists"),
       ("file", "\(Text.bytes(before)) before, \(Text.bytes(after)) after (+ \(Text.bytes(growth)))"),
       (
         "time",
@@ -88,12 +90,12 @@ struct DemoReport {
     let alias = ShellWords.alias(path: ProcessInfo.processInfo.environment["PATH"] ?? "")
     return (alias.map { [($0, "")] } ?? []) + [
       ("export KVCLONE_STORE=\(ShellWords.word(facts.path))", ""),
-      ("kvclone info", "facts and counts"),
-      ("kvclone get \(clone) --depth 1", "the clone and what it is linked to"),
-      ("kvclone clone \(source) -n", "what a clone would do, rule by rule"),
-      ("kvclone clone \(source) --exclude albums", "without the albums"),
-      ("kvclone blob get Photo/1 image -o photo.bmp", "a picture that opens"),
-      ("kvclone model show", "the model and its rules"),
+      ("kvclone info", "show a summary"),
+      ("kvclone get \(clone) --depth 1", "show the clone and its linked objects"),
+      ("kvclone clone \(source) -n", "print the plan of a clone"),
+      ("kvclone clone \(source) --exclude albums", "clone without the albums"),
+      ("kvclone blob get Photo/1 image -o photo.bmp", "write an image to a file"),
+      ("kvclone model show", "show the model and its clone rules"),
       ("kvclone check --read-data", "verify every byte"),
     ]
   }

@@ -6,8 +6,8 @@ struct DumpCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "dump", abstract: "Writes objects as NDJSON to stdout.",
     discussion: """
-      With --from, only what a clone of that object would copy; a link out of that set is written "@Tag/1", an object \
-      that the store has already.
+      With --from, dumps only what a clone of that object would copy. Links to other objects are written as "@Tag/1", \
+      which `load` resolves to objects that the store already has.
       """,
     examples: [
       "kvclone -s notes.kvclone dump > notes.ndjson",
@@ -18,23 +18,23 @@ struct DumpCommand: ToolCommand {
   @OptionGroup var global: GlobalOptions
 
   @Argument(
-    help: ArgumentHelp("Only objects of these entities and their sub-entities.", valueName: "entity"),
+    help: ArgumentHelp("Dump only these entities and their subentities (default: all).", valueName: "entity"),
     completion: StoreCompletion.entities)
   var entities: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "Write large values to files in this directory, made if only it is missing.", valueName: "directory"),
+      "Write blobs to files in this directory, which is created if its parent exists.", valueName: "directory"),
     completion: .directory)
   var blobs: String?
 
   @Option(
-    help: ArgumentHelp("Only what a clone of this object would copy (may be repeated).", valueName: "id"),
+    help: ArgumentHelp("Dump only what a clone of this object would copy (repeatable).", valueName: "id"),
     completion: StoreCompletion.objects)
   var from: [String] = []
 
   @Option(
-    help: ArgumentHelp("What this snapshot shows, and not what there is now.", valueName: "name"),
+    help: ArgumentHelp("Dump this snapshot (default: the current state).", valueName: "name"),
     completion: StoreCompletion.snapshots)
   var snapshot: String?
 

@@ -3,10 +3,11 @@ import KVClone
 
 struct ExportCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "export", abstract: "Writes model and objects into a folder that Core Data's tools can read.",
+    commandName: "export", abstract: "Exports model, objects and blobs to a folder of open formats.",
     discussion: """
-      DEST gets the model as a bundle of Xcode's (MODEL.xcdatamodeld), objects.ndjson, which `kvclone load` reads, blobs with a \
-      file for each large value, and README.txt, which says what is what. It is complete when it is there.
+      DEST contains the model as an Xcode bundle (MODEL.xcdatamodeld), the objects as objects.ndjson for \
+      `kvclone load`, the folder blobs with one file per blob, and README.txt, which describes them. DEST appears only \
+      when it is complete.
       """,
     examples: [
       "kvclone -s notes.kvclone export notes-export",
@@ -18,18 +19,20 @@ struct ExportCommand: ToolCommand {
   @OptionGroup var global: GlobalOptions
 
   @Argument(
-    help: ArgumentHelp("The folder to make; there must be nothing at the path.", valueName: "dest"),
+    help: ArgumentHelp("The folder to create; it must not exist.", valueName: "dest"),
     completion: .directory)
   var destination: String
 
   @Option(
-    help: ArgumentHelp("What this snapshot shows, and not what there is now.", valueName: "name"),
+    help: ArgumentHelp("Export this snapshot (default: the current state).", valueName: "name"),
     completion: StoreCompletion.snapshots)
   var snapshot: String?
 
   func validate() throws {
-    if destination.isEmpty { throw ValidationError("the destination is empty; give a path") }
-    if let snapshot, snapshot.isEmpty { throw ValidationError("--snapshot is given, and empty; give its name") }
+    if destination.isEmpty { throw ValidationError("the destination is an empty string; give a path") }
+    if let snapshot, snapshot.isEmpty {
+      throw ValidationError("--snapshot is an empty string; give the name of a snapshot")
+    }
   }
 
   func run() throws {
@@ -70,7 +73,7 @@ struct ExportCommand: ToolCommand {
       }
     }
     if global.quiet { return }
-    let blobs = result.blobCount == 0 ? "" : ", \(Text.count(result.blobCount, "large value"))"
+    let blobs = result.blobCount == 0 ? "" : ", \(Text.count(result.blobCount, "blob"))"
     try output.line(
       "exported to \(destination): \(Text.count(result.objectCount, "object"))\(blobs), "
         + "\(Text.bytes(result.byteCount)) in \(Text.seconds(result.duration.inSeconds))")

@@ -6,11 +6,11 @@ import KVCloneGenerator
 extension ModelCommand {
   struct Generate: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "generate", abstract: "Writes Swift for a model: a struct for each entity, and the model itself.",
+      commandName: "generate", abstract: "Generates Swift for a model: a struct per entity, and the model.",
       discussion: """
-        The same model gives the same files, and a file that would not change is not touched. In userInfo, swiftName \
-        gives an entity or a property another name in Swift, documentation its documentation, and swiftEnum gives an \
-        attribute an enum: `Priority: low = 0, high`, or `Priority` for one that is written elsewhere.
+        The output is deterministic, and unchanged files are not rewritten. These userInfo keys control it: swiftName \
+        renames an entity or a property, documentation adds a doc comment, and swiftEnum types an attribute as an \
+        enum: `Priority: low = 0, high` generates one, `Priority` uses an existing one.
         """,
       examples: ["kvclone model generate Notes.xcdatamodeld -o Sources/App/Model"])
 
@@ -22,22 +22,23 @@ extension ModelCommand {
 
     @Option(
       name: .shortAndLong,
-      help: ArgumentHelp("The folder for the files, made if only it is missing.", valueName: "folder"),
+      help: ArgumentHelp("The output folder, which is created if its parent exists.", valueName: "folder"),
       completion: .directory)
     var output: String
 
-    @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
+    @Option(name: .customLong("model-version"), help: "The model version (default: the current one).")
     var modelVersion: String?
 
-    @Option(help: "public or internal.")
+    @Option(help: "Access level: public or internal.")
     var access: Access = .public
 
     enum Access: String, CaseIterable, ExpressibleByArgument { case `public`, `internal` }
 
-    @Option(help: ArgumentHelp("An enum of yours to put everything into.", valueName: "name"))
+    @Option(help: ArgumentHelp("Nest all types in this existing enum (default: none).", valueName: "name"))
     var namespace: String?
 
-    @Option(name: .customLong("single-file"), help: ArgumentHelp("Write one file of this name.", valueName: "name"))
+    @Option(
+      name: .customLong("single-file"), help: ArgumentHelp("Write a single file with this name.", valueName: "name"))
     var singleFile: String?
 
     func validate() throws {
@@ -45,7 +46,7 @@ extension ModelCommand {
       let areNames = names.allSatisfy { name in
         !(name.first?.isNumber ?? true) && name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
       }
-      if !areNames { throw ValidationError("--namespace takes the name of an enum") }
+      if !areNames { throw ValidationError("--namespace needs the name of an enum") }
     }
 
     func run() throws {

@@ -3,8 +3,8 @@ import KVClone
 
 struct GetCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "get", abstract: "Shows an object.",
-    discussion: "With --depth, also the objects it is linked to, and theirs, each one once.",
+    commandName: "get", abstract: "Shows the values and links of an object.",
+    discussion: "With --depth, also shows the objects that it links to, recursively and each once.",
     examples: ["kvclone -s notes.kvclone get Note/12", "kvclone -s notes.kvclone get Note/12 --depth 2 --json"])
 
   @OptionGroup var global: GlobalOptions
@@ -12,7 +12,7 @@ struct GetCommand: ToolCommand {
   @Argument(help: ArgumentHelp("The object.", valueName: "id"), completion: StoreCompletion.objects)
   var id: String
 
-  @Option(help: "Follow relationships so many steps.")
+  @Option(help: "Number of relationship levels to follow, 0 to 20.")
   var depth = 0
 
   func validate() throws {

@@ -9,30 +9,30 @@ struct GlobalOptions: ParsableArguments {
     completion: .directory)
   var store: String?
 
-  @Flag(help: "Write one JSON document to stdout, and errors as JSON lines to stderr.")
+  @Flag(help: "Write JSON to stdout, and errors as JSON lines to stderr.")
   var json = false
 
-  @Flag(name: [.short, .long], help: "Say nothing that was not asked for.")
+  @Flag(name: [.short, .long], help: "Suppress non-essential output.")
   var quiet = false
 
-  @Flag(name: [.short, .long], help: "Say more on stderr.")
+  @Flag(name: [.short, .long], help: "Print more details to stderr.")
   var verbose = false
 
-  @Flag(name: .customLong("no-color"), help: "Never use colours (as with NO_COLOR).")
+  @Flag(name: .customLong("no-color"), help: "Disable colored output (as NO_COLOR does).")
   var noColor = false
 
-  @Flag(name: .customLong("no-progress"), help: "Show no progress bar.")
+  @Flag(name: .customLong("no-progress"), help: "Disable progress output.")
   var noProgress = false
 
   /// The store's path, from the option or the environment.
   func storePath() throws -> String {
     if let store {
       // A script's unset variable must not lead to another store.
-      guard !store.isEmpty else { throw Failure(usage: "--store is given, and empty; give a path") }
+      guard !store.isEmpty else { throw Failure(usage: "--store is an empty string; give a path") }
       return store
     }
     if let store = ProcessInfo.processInfo.environment["KVCLONE_STORE"], !store.isEmpty { return store }
-    throw Failure(usage: "which store? Give --store PATH, or set KVCLONE_STORE")
+    throw Failure(usage: "no store is given; use --store PATH, or set KVCLONE_STORE")
   }
 
   /// Opens the store; it holds its own model.

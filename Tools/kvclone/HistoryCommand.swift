@@ -4,10 +4,10 @@ import KVClone
 
 struct HistoryCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "history", abstract: "Lists the transactions that the store remembers, or purges them.",
+    commandName: "history", abstract: "Lists the transactions in the history of the store, or purges them.",
     discussion: """
-      A store remembers what each commit changed once --on was given, until --off. A line has the transaction's token, when it \
-      committed, what was inserted, updated and deleted, what was done, and by whom.
+      The store records the changes of each commit from --on to --off. Each line shows the token of a transaction, its \
+      commit time, the counts of inserted, updated and deleted objects, the operation, and the author.
       """,
     examples: [
       "kvclone -s notes.kvclone history --on", "kvclone -s notes.kvclone history --limit 10 --objects",
@@ -17,26 +17,26 @@ struct HistoryCommand: ToolCommand {
   @OptionGroup var global: GlobalOptions
 
   @Option(
-    help: ArgumentHelp("Only what comes after this token.", valueName: "token"), transform: HistoryToken.parse)
+    help: ArgumentHelp("List only transactions after this token.", valueName: "token"), transform: HistoryToken.parse)
   var after: HistoryToken?
 
-  @Option(help: "At most so many transactions.")
+  @Option(help: "Maximum number of transactions (default: all).")
   var limit: Int?
 
-  @Flag(help: "List the objects too, a line each: +, M with the properties, or -.")
+  @Flag(help: "Also list the changed objects, one per line: + inserted, M updated (with properties), - deleted.")
   var objects = false
 
   @Option(
     name: .customLong("purge-before"),
     help: ArgumentHelp(
-      "Forget what was committed before a date (RFC 3339, or a day alone, which begins in UTC), or up to a token.",
+      "Delete the history before this date (RFC 3339, or a day in UTC), or up to and including this token.",
       valueName: "date|token"), transform: Limit.parse)
   var purge: Limit?
 
-  @Flag(name: .customLong("on"), help: "Remember from now on.")
+  @Flag(name: .customLong("on"), help: "Start recording history.")
   var turnsOn = false
 
-  @Flag(name: .customLong("off"), help: "Forget everything, and remember nothing more.")
+  @Flag(name: .customLong("off"), help: "Stop recording, and delete the history.")
   var turnsOff = false
 
   /// Up to where history is purged.
@@ -48,7 +48,8 @@ struct HistoryCommand: ToolCommand {
       if let token = HistoryToken(text) { return .token(token) }
       guard let date = MomentOption.date(text) else {
         throw ValidationError(
-          "\(text) is no date like 2027-01-31 or 2027-01-31T00:00:00Z, and no token, which is STORE-UUID:commit")
+          "\(text) is neither a date like 2027-01-31 or 2027-01-31T00:00:00Z, nor a token of the form STORE-UUID:commit"
+        )
       }
       return .date(date)
     }
@@ -57,10 +58,11 @@ struct HistoryCommand: ToolCommand {
   func validate() throws {
     if (limit ?? 0) < 0 { throw ValidationError("--limit needs a number from 0") }
     if [turnsOn, turnsOff, purge != nil].count(where: { $0 }) > 1 {
-      throw ValidationError("--on, --off and --purge-before are three commands; give one")
+      throw ValidationError("--on, --off and --purge-before exclude each other; give one")
     }
     if turnsOn || turnsOff || purge != nil, after != nil || limit != nil || objects {
-      throw ValidationError("--after, --limit and --objects are for lists; --on, --off and --purge-before make none")
+      throw ValidationError(
+        "--after, --limit and --objects apply to the list; remove them, or --on, --off and --purge-before")
     }
   }
 
@@ -122,7 +124,7 @@ struct HistoryCommand: ToolCommand {
         json.endObject()
       }
     } else if !global.quiet {
-      try output.line(turnsOn ? "the history is on, after \(token)" : "the history is off")
+      try output.line(turnsOn ? "history is on, after \(token)" : "history is off")
       try output.flush()
     }
   }
@@ -132,7 +134,7 @@ extension HistoryToken {
   /// Reads a token of the command line.
   static func parse(_ text: String) throws -> HistoryToken {
     guard let token = HistoryToken(text) else {
-      throw ValidationError("a token is STORE-UUID:commit, as `history` writes it")
+      throw ValidationError("a token has the form STORE-UUID:commit; copy it from the output of `history`")
     }
     return token
   }

@@ -4,15 +4,18 @@ import KVClone
 struct ImportCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "import",
-    abstract: "Makes a new store of a Core Data app's SQLite store; exit code 3 if broken rows were skipped.",
+    abstract: "Imports a Core Data SQLite store into a new store; exit code 3 if broken rows were skipped.",
     discussion: """
-      The database is only read, with its -wal and the files in its .NAME_SUPPORT folder; quit the app first, or copy all of them. There \
-      must be nothing at the store's path; the new store appears there when it is complete.
+      Reads the database, its -wal file and the files in its .NAME_SUPPORT folder, and changes none of them. Quit the \
+      app first, or import a copy of all of them. The store must not exist; it appears only when the import is \
+      complete.
 
-      Objects keep their keys: the row of ZNOTE with Z_PK 12 is Note/12. The history of changes and CloudKit's tables are left out.
+      Objects keep their keys: the row of ZNOTE with Z_PK 12 becomes Note/12. The persistent history and the tables of \
+      CloudKit are not imported.
 
-      Values are read as Core Data reads them. A value or link that it could not use ends the import, and so does a broken rule of the \
-      model, such as a required attribute that is NULL; --skip-broken keeps the objects and lists what is wrong with them.
+      Values are read as Core Data reads them. The import fails on a value or link that Core Data could not use, and \
+      on a violated rule of the model, such as NULL in a required attribute. With --skip-broken, it imports the \
+      objects and lists the problems.
       """,
     examples: [
       "kvclone import --plan App.sqlite",
@@ -23,36 +26,36 @@ struct ImportCommand: ToolCommand {
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The database.", valueName: "core-data.sqlite"), completion: .file())
+  @Argument(help: ArgumentHelp("The Core Data database.", valueName: "core-data.sqlite"), completion: .file())
   var database: String
 
   @Option(
     help: ArgumentHelp(
-      "The model that wrote the database: \(ModelPath.forms) (default: the one in the database).",
+      "The model that wrote the database: \(ModelPath.forms) (default: the model stored in the database).",
       valueName: "path"), completion: ModelPath.completion)
   var model: String?
 
-  @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
+  @Option(name: .customLong("model-version"), help: "The model version (default: the current one).")
   var modelVersion: String?
 
   @Flag(
     name: .customLong("skip-broken"),
-    help: "Import objects without broken values and links, list those, and end with exit code 3.")
+    help: "Skip broken values and links, list them, and exit with code 3.")
   var skipsBroken = false
 
   @Flag(
     name: [.customShort("n"), .customLong("plan")],
     help:
       """
-      Import into a store that is removed again, and print what is taken over, left out and refused: exit code 1 if the \
-      import would be refused.
+      Print what would be imported, omitted and rejected, by importing into a temporary store: exit code 1 if the \
+      import would fail.
       """
   )
   var isPlan = false
 
   func validate() throws {
-    if database.isEmpty { throw ValidationError("the database is empty; give a path") }
-    if modelVersion != nil, model == nil { throw ValidationError("--model-version is of no use without --model") }
+    if database.isEmpty { throw ValidationError("the database is an empty string; give a path") }
+    if modelVersion != nil, model == nil { throw ValidationError("--model-version works only with --model") }
   }
 
   func run() throws { try namingVersions { try runImport() } }
@@ -114,7 +117,7 @@ struct ImportCommand: ToolCommand {
   }
 
   private func writeText(_ report: CoreDataImportReport, _ path: String?, _ output: Output) throws {
-    let verb = isPlan && !skipsBroken ? "would be refused" : "skipped"
+    let verb = isPlan && !skipsBroken ? "would be rejected" : "skipped"
     for skipped in report.skipped.prefix(shownSkipped) {
       try output.line("\(verb): \(skipped.error.kindName): \(skipped.error.message)")
     }
@@ -123,7 +126,7 @@ struct ImportCommand: ToolCommand {
     }
     for conversion in report.conversions.prefix(shownSkipped) {
       try output.line(
-        "converted: \(conversion.object) \(conversion.property): of another type than the attribute, read as Core Data does"
+        "converted: \(conversion.object) \(conversion.property): not of the attribute's type, read like Core Data does"
       )
     }
     if report.conversionCount > shownSkipped {
@@ -151,7 +154,7 @@ struct ImportCommand: ToolCommand {
         try output.line("not in the database's model: \(report.modelOmissions.joined(separator: ", ")) (use --model)")
       }
       for item in report.omissions {
-        try output.line("left out: \(item.name): \(item.reason)")
+        try output.line("omitted: \(item.name): \(item.reason)")
       }
     }
     try output.flush()

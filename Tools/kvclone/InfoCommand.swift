@@ -3,7 +3,7 @@ import KVClone
 
 struct InfoCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "info", abstract: "Shows cheap facts about a store.",
+    commandName: "info", abstract: "Shows a summary of a store: model, size, snapshots, object counts.",
     examples: [
       "kvclone -s notes.kvclone info", "kvclone -s notes.kvclone info --verbose",
       "kvclone -s notes.kvclone info --json | jq .counts",
@@ -27,7 +27,7 @@ struct InfoCommand: ToolCommand {
       ("model", "\(info.modelName), version \(info.modelVersion ?? "none")"), ("model hash", info.modelHash),
       ("file", Text.bytes(info.fileBytes)), ("commit", "\(info.commit)"), ("snapshots", "\(info.snapshotCount)"),
     ]
-    if let statistics { facts.append(("writer", statistics.writer?.summary ?? "nobody")) }
+    if let statistics { facts.append(("writer", statistics.writer?.summary ?? "none")) }
     facts.append(("objects", "\(info.objectCount)"))
     for (name, value) in facts { try output.line(Text.padded(name, 12) + value) }
     let width = info.counts.keys.map(\.count).max() ?? 0

@@ -3,10 +3,10 @@ import KVClone
 
 struct InitCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "init", abstract: "Creates a store for a Core Data model.",
+    commandName: "init", abstract: "Creates an empty store for a Core Data model.",
     discussion: """
-      There must be nothing at the store's path, or an empty directory that belongs to you, such as a fresh volume: it is used, \
-      and gets the mode 0700.
+      The path of the store must not exist, or be an empty directory that you own, such as a new volume; its mode \
+      becomes 0700.
       """,
     examples: [
       "kvclone -s notes.kvclone init --model Notes.xcdatamodeld",
@@ -19,10 +19,10 @@ struct InitCommand: ToolCommand {
     help: ArgumentHelp("The model: \(ModelPath.forms).", valueName: "path"), completion: ModelPath.completion)
   var model: String
 
-  @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
+  @Option(name: .customLong("model-version"), help: "The model version (default: the current one).")
   var modelVersion: String?
 
-  @Flag(help: "On btrfs: leave copy-on-write, and checksums with it, on for the store's files.")
+  @Flag(help: "On btrfs: keep copy-on-write and checksums enabled for the store's files (default: disabled).")
   var copyOnWrite = false
 
   func run() throws {

@@ -3,10 +3,10 @@ import KVClone
 
 struct InsertCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "insert", abstract: "Inserts an object.",
+    commandName: "insert", abstract: "Inserts an object, and prints its id.",
     discussion: """
-      NAME=VALUE takes text for strings, dates, UUIDs and decimals, numbers and true or false as they are, and ids with \
-      commas between for relationships. NAME:=JSON takes anything that an NDJSON line may have, such as NAME:=null.
+      NAME=VALUE takes strings, dates, UUIDs and decimals without quotes, numbers, true and false, and comma-separated \
+      ids for relationships. NAME:=JSON takes any value of an NDJSON line, for example NAME:=null.
       """,
     examples: [
       "kvclone -s notes.kvclone insert Note name=Milk count=2",
@@ -18,7 +18,7 @@ struct InsertCommand: ToolCommand {
   @Argument(help: ArgumentHelp("The entity.", valueName: "entity"), completion: StoreCompletion.entities)
   var entity: String
 
-  @Argument(help: ArgumentHelp("NAME=VALUE or NAME:=JSON.", valueName: "assignment"))
+  @Argument(help: ArgumentHelp("A value: NAME=VALUE or NAME:=JSON.", valueName: "assignment"))
   var assignments: [String] = []
 
   func run() throws {

@@ -65,7 +65,7 @@ enum Interruption {
       return try body()
     } catch {
       guard let code = cancellation.withLock({ $0?.code }) else { throw error }
-      throw Failure("interrupted", "interrupted; nothing is half done", code: code)
+      throw Failure("interrupted", "interrupted; no partial changes remain", code: code)
     }
   }
 
@@ -156,7 +156,7 @@ private final class LoadState: Sendable {
         let count = state.committedCount
         body(
           count == 0
-            ? "nothing is half done" : "the \(count) objects that were committed stay, nothing is half done")
+            ? "no partial changes remain" : "\(Text.count(count, "object")) committed, no partial changes remain")
         return true
       }
       if isDone { return }

@@ -6,20 +6,20 @@ import KVClone
 struct KVCloneTool: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "kvclone",
-    abstract: "Keeps object graphs in embedded stores, and clones them deeply.",
+    abstract: "Manages embedded object stores: query, clone, snapshot, back up.",
     discussion: """
-      A store is a directory, given with --store or in the environment variable KVCLONE_STORE. Objects are written \
-      Entity/serial, as in Note/12. Begin with `kvclone demo`.
+      A store is a directory. Name it with --store or in the environment variable KVCLONE_STORE. Object ids have the \
+      form Entity/serial, for example Note/12. Start with `kvclone demo`.
 
-      Exit codes: 0 success, 1 failure, 3 finished with something unreadable, 4 check found damage, 5 differences found, \
-      10 no store there, 11 store busy, 64 wrong usage, 130 interrupted.
+      Exit codes: 0 success, 1 failure, 3 finished but some items were unreadable, 4 check found corruption, 5 \
+      differences found, 10 store not found, 11 store busy, 64 usage error, 130 interrupted.
 
       EXAMPLES:
         kvclone demo --at photos.kvclone
         kvclone -s photos.kvclone clone Project/1
         kvclone --generate-completion-script bash > kvclone.bash
       """,
-    version: "kvclone \(ToolVersion.current)",
+    version: "kvclone \(PackageVersion.current)",
     subcommands: [
       DemoCommand.self, InitCommand.self, LoadCommand.self, DumpCommand.self, InfoCommand.self, StatCommand.self,
       ModelCommand.self,
@@ -31,23 +31,19 @@ struct KVCloneTool: ParsableCommand {
     ])
 }
 
-enum ToolVersion {
-  static let current = "0.1.0"
-}
-
 extension KVCloneTool {
   /// What is said where nothing was asked.
   static let shortHelp = """
-    kvclone keeps object graphs in embedded stores, and clones them deeply.
+    kvclone manages embedded object stores: query, clone, snapshot, back up.
 
-      kvclone demo                              a store to try things on
-      kvclone -s STORE init --model MODEL       a new store for a Core Data model
-      kvclone -s STORE load FILE                objects in, as lines of JSON
-      kvclone -s STORE query ENTITY PREDICATE   objects by a predicate
-      kvclone -s STORE clone ID                 an object with what belongs to it
-      kvclone -s STORE check                    is anything damaged?
+      kvclone demo                              create a store with sample data
+      kvclone -s STORE init --model MODEL       create a store for a Core Data model
+      kvclone -s STORE load FILE                insert objects from NDJSON
+      kvclone -s STORE query ENTITY PREDICATE   find objects
+      kvclone -s STORE clone ID                 clone an object deeply
+      kvclone -s STORE check                    check for corruption
 
-    All commands: kvclone --help    One of them: kvclone COMMAND --help
+    All commands: kvclone --help    A command: kvclone COMMAND --help
     """
 
   /// Runs where no command is named.

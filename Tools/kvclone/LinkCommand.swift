@@ -4,7 +4,7 @@ import KVClone
 struct LinkCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "link", abstract: "Adds objects to a relationship.",
-    discussion: "A to-one relationship takes the object instead of the one it had. The inverse follows.",
+    discussion: "In a to-one relationship, replaces the object. Updates the inverse relationship.",
     examples: ["kvclone -s notes.kvclone link Note/1 items Item/3 Item/4 --at 0"])
 
   @OptionGroup var global: GlobalOptions
@@ -18,7 +18,9 @@ struct LinkCommand: ToolCommand {
   @Argument(help: ArgumentHelp("The objects to add.", valueName: "target"), completion: StoreCompletion.objects)
   var targets: [String]
 
-  @Option(help: ArgumentHelp("The first one's position in an ordered relationship, from 0.", valueName: "index"))
+  @Option(
+    help: ArgumentHelp(
+      "Insert at this position of an ordered relationship, from 0 (default: at the end).", valueName: "index"))
   var at: Int?
 
   func validate() throws {

@@ -4,7 +4,7 @@ import KVClone
 
 struct ListCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "ls", abstract: "Lists the objects of an entity and its sub-entities.",
+    commandName: "ls", abstract: "Lists the objects of an entity and its subentities.",
     examples: ["kvclone -s notes.kvclone ls Note", "kvclone -s notes.kvclone ls Note --limit 10 --json"])
 
   @OptionGroup var global: GlobalOptions
@@ -12,7 +12,7 @@ struct ListCommand: ToolCommand {
   @Argument(help: ArgumentHelp("The entity.", valueName: "entity"), completion: StoreCompletion.entities)
   var entity: String
 
-  @Option(help: "At most so many objects.")
+  @Option(help: "Maximum number of objects (default: all).")
   var limit: Int?
 
   func validate() throws {

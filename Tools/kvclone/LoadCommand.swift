@@ -7,12 +7,13 @@ struct LoadCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "load", abstract: "Inserts objects from NDJSON.",
     discussion: """
-      Ids in the file connect its lines; the store gives its own. "@Note/12" is an object that the store has already. \
-      Everything is loaded, or, at the first error, nothing. The text is UTF-8, and may begin with a byte order mark.
+      Ids in the file are labels that link its lines; the store assigns its own ids. "@Note/12" refers to an object \
+      that is already in the store. An error rolls back the whole load. The input is UTF-8, with an optional byte \
+      order mark.
 
-      Input from a pipe is spooled first, to a file without a name in the store's directory: other writers do not wait \
-      for it, but the disk needs room for it. With --batch, that is the lines of one batch. A regular file is read while \
-      the store is locked.
+      Input from a pipe is first spooled to an unnamed temporary file in the store's directory, so that other writers \
+      do not wait for it. The disk needs space for it; with --batch, for the lines of one batch. A regular file is \
+      read while the write lock is held.
       """,
     examples: [
       "kvclone -s notes.kvclone load notes.ndjson",
@@ -21,13 +22,13 @@ struct LoadCommand: ToolCommand {
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The file; - is standard input.", valueName: "file"), completion: .file())
+  @Argument(help: ArgumentHelp("The NDJSON file; - is standard input.", valueName: "file"), completion: .file())
   var file = "-"
 
-  @Option(help: "Commit every N lines; what earlier batches committed stays after an error.")
+  @Option(help: "Commit every N lines; an error keeps the batches already committed (default: one transaction).")
   var batch: Int?
 
-  @Flag(help: "Refuse a file whose header is missing or names another model.")
+  @Flag(help: "Reject a file without a header, or with another model in it.")
   var strict = false
 
   func validate() throws {

@@ -6,14 +6,14 @@ struct MigrateCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "migrate", abstract: "Migrates the store to another version of its model.",
     discussion: """
-      Everything happens in one transaction, or nothing. A snapshot of the store as it was is made first; its name is told.
+      Creates a snapshot of the old state, migrates in one transaction, and prints the name of the snapshot. An error \
+      changes nothing.
 
-      Without --mapping, the migration is one inferred step from the store's version to the wanted one, whatever other versions the \
-      bundle has; renaming identifiers are followed through these. With --mapping, every mapping model must be used, with one inferred \
-      step at most, before, between or after them; otherwise the command fails before it writes anything.
+      Without --mapping, infers one step from the store's version to the target version, and follows renaming \
+      identifiers through the other versions of the bundle. With --mapping, uses every mapping model given, and at \
+      most one inferred step before, between or after them; otherwise fails before it writes anything.
 
-      For a step that cannot be inferred, the Swift of a mapping model is written, in which what nobody else can know is marked to be \
-      filled in.
+      If a step cannot be inferred, prints Swift code for a mapping model, with marks where you have to fill in values.
       """,
     examples: [
       "kvclone -s notes.kvclone migrate --model Notes.xcdatamodeld --plan",
@@ -26,24 +26,24 @@ struct MigrateCommand: ToolCommand {
     help: ArgumentHelp("The model: \(ModelPath.forms).", valueName: "path"), completion: ModelPath.completion)
   var model: String
 
-  @Option(help: ArgumentHelp("The version to migrate to (default: the model's current one).", valueName: "version"))
+  @Option(help: ArgumentHelp("The target version (default: the model's current one).", valueName: "version"))
   var to: String?
 
   @Option(
     help: ArgumentHelp(
-      "A mapping model, a .xcmappingmodel folder, for the step between its two versions. It must be used; may be given several times.",
+      "A mapping model (.xcmappingmodel folder) for the step between its two versions; it must be used (repeatable).",
       valueName: "path"), completion: .directory)
   var mapping: [String] = []
 
   @Flag(
     help: ArgumentHelp(
       """
-      Run the migration in a transaction that is rolled back, holding the write lock, and print what it would do: exit \
-      code 1 with every reason if it would fail.
+      Print what the migration would do, by running it in a transaction that is rolled back; holds the write lock. \
+      Exit code 1 with all reasons if it would fail.
       """))
   var plan = false
 
-  @Flag(name: .customLong("no-snapshot"), help: "Make no snapshot first.")
+  @Flag(name: .customLong("no-snapshot"), help: "Create no snapshot of the old state.")
   var makesNoSnapshot = false
 
   func run() throws {
@@ -106,7 +106,7 @@ struct MigrateCommand: ToolCommand {
   private func tellSkeleton(of plan: MigrationPlan) throws {
     guard let skeleton = plan.mappingSkeleton else { return }
     let output = Output()
-    try output.line("\n// a mapping model, for MigrationOptions.mappings:")
+    try output.line("\n// Mapping model for MigrationOptions.mappings:")
     try output.write(skeleton)
     try output.flush()
   }
@@ -116,7 +116,7 @@ struct MigrateCommand: ToolCommand {
     if global.json {
       try output.json { $0.plan(plan) }
     } else {
-      if plan.steps.isEmpty { try output.line("nothing to do: the store has this version") }
+      if plan.steps.isEmpty { try output.line("nothing to do: the store already has this version") }
       for step in plan.steps {
         try output.line("\(step.from) → \(step.to): \(step.summary)")
         for change in step.changes where change.work != .none {
@@ -128,7 +128,8 @@ struct MigrateCommand: ToolCommand {
         for note in step.notes { try output.paragraph("  \(note)") }
       }
       if !plan.steps.isEmpty, plan.isPossible {
-        try output.paragraph("writes \(Text.bytes(plan.byteCount)), in about \(Text.seconds(plan.estimatedDuration.inSeconds))")
+        try output.paragraph(
+          "writes \(Text.bytes(plan.byteCount)) in about \(Text.seconds(plan.estimatedDuration.inSeconds))")
       }
       try output.reasons(plan.errors, count: plan.errorCount)
       try output.flush()
@@ -159,12 +160,12 @@ struct MigrateCommand: ToolCommand {
     } else if !global.quiet {
       let counts = [
         (report.rewrittenCount, "rewritten"), (report.movedCount, "moved"),
-        (report.createdCount, "made by the mapping"), (report.deletedCount, "deleted"),
+        (report.createdCount, "created by the mapping"), (report.deletedCount, "deleted"),
       ].filter { $0.0 > 0 }.map { "\(Text.count($0.0, "object")) \($0.1)" }
       try output.paragraph(
         "migrated \(report.versions.joined(separator: " → ")): "
-          + (counts.isEmpty ? "no object touched" : counts.joined(separator: ", ")))
-      if let snapshot = report.snapshot { try output.paragraph("as it was before: snapshot \(snapshot)") }
+          + (counts.isEmpty ? "no object changed" : counts.joined(separator: ", ")))
+      if let snapshot = report.snapshot { try output.paragraph("state before the migration: snapshot \(snapshot)") }
       try output.flush()
     }
   }
@@ -191,8 +192,8 @@ extension MigrationPlan.Step {
         "\([loss.entity, loss.property].compactMap { $0 }.joined(separator: ".")) (in \(loss.version))"
       }
       notes.append(
-        "no single step can be inferred, but \(chain.versions.joined(separator: " → ")) can, version by version (--to); lost along "
-          + "the way: \(losses.isEmpty ? "nothing" : losses.joined(separator: ", "))")
+        "no single step can be inferred, but \(chain.versions.joined(separator: " → ")) can, version by version (--to); "
+          + "this loses \(losses.isEmpty ? "nothing" : losses.joined(separator: ", "))")
     }
     return notes
   }
@@ -200,16 +201,16 @@ extension MigrationPlan.Step {
   /// What is done, in a few words.
   fileprivate var summary: String {
     switch kind {
-    case .metadata: "no object is touched"
-    case .indexes: "indexes are made"
+    case .metadata: "no object changes"
+    case .indexes: "indexes are built"
     case .refused: "cannot be inferred"
     case .mapping:
       "\(Text.count(rewrittenCount, "object")) read by the mapping model"
         + (deletedCount > 0 ? ", \(Text.count(deletedCount, "object")) deleted" : "")
-    case .objects where rewrittenCount + movedCount + deletedCount == 0: "no object is rewritten, links may be"
+    case .objects where rewrittenCount + movedCount + deletedCount == 0: "no object is rewritten, but links may be"
     case .objects:
       [
-        (rewrittenCount - joinedCount, "rewritten"), (joinedCount, "rewritten in one with a later step"),
+        (rewrittenCount - joinedCount, "rewritten"), (joinedCount, "rewritten together with a later step"),
         (movedCount, "moved"), (deletedCount, "deleted"),
       ]
       .filter { $0.0 > 0 }.map { "\(Text.count($0.0, "object")) \($0.1)" }.joined(separator: ", ")

@@ -3,13 +3,13 @@ import KVClone
 
 struct ModelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "model", abstract: "Shows, examines and compares models.",
+    commandName: "model", abstract: "Shows, checks and compares models, and generates Swift for them.",
     examples: ["kvclone -s notes.kvclone model show", "kvclone model lint Notes.xcdatamodeld"],
     subcommands: [Show.self, ModelDiffCommand.self, Lint.self, Generate.self])
 
   struct Show: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "show", abstract: "Shows the store's model, or one from a file.",
+      commandName: "show", abstract: "Shows the model of the store, or a model file.",
       examples: [
         "kvclone -s notes.kvclone model show", "kvclone model show Notes.xcdatamodeld --format svg > notes.svg",
       ])
@@ -17,11 +17,11 @@ struct ModelCommand: ParsableCommand {
     @OptionGroup var global: GlobalOptions
 
     @Argument(
-      help: ArgumentHelp("The model: \(ModelPath.forms) (default: the store's model).", valueName: "model"),
+      help: ArgumentHelp("The model: \(ModelPath.forms) (default: the model of the store).", valueName: "model"),
       completion: ModelPath.completion)
     var path: String?
 
-    @Option(help: "tree, json, mermaid, dot or svg.")
+    @Option(help: "Output format: tree, json, mermaid, dot or svg (default: tree, or json with --json).")
     var format: Format?
 
     enum Format: String, CaseIterable, ExpressibleByArgument { case tree, json, mermaid, dot, svg }
@@ -49,10 +49,11 @@ struct ModelCommand: ParsableCommand {
 
   struct Lint: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "lint", abstract: "Examines a model: warnings, and the error that keeps it from being used.",
+      commandName: "lint", abstract: "Checks a model: prints warnings, and errors that make it unusable.",
       discussion: """
-        Compares the current version (or the one given) with the one before it, too, and warns of objects and values that would be lost \
-        without a renaming identifier, of renaming identifiers that match nothing, and of changes that no migration can be inferred for.
+        Also compares the current version (or the given one) with its predecessor. Warns of objects and values that a \
+        migration would lose without a renaming identifier, of renaming identifiers that match nothing, and of changes \
+        from which no migration can be inferred.
         """,
       examples: [
         "kvclone model lint Notes.xcdatamodeld", "kvclone model lint Notes.xcdatamodeld --model-version \"Notes 2\"",
@@ -64,7 +65,7 @@ struct ModelCommand: ParsableCommand {
       help: ArgumentHelp("The model: \(ModelPath.forms).", valueName: "model"), completion: ModelPath.completion)
     var path: String
 
-    @Option(name: .customLong("model-version"), help: "One version (default: all of the bundle).")
+    @Option(name: .customLong("model-version"), help: "Check one version (default: all versions of the bundle).")
     var modelVersion: String?
 
     func run() throws {

@@ -4,14 +4,14 @@ import KVClone
 
 struct ModelDiffCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "diff", abstract: "Lists what differs between two versions of a model, and what it asks of a store.",
+    commandName: "diff", abstract: "Shows the differences between two model versions, and their effect on migration.",
     discussion: """
-      Each of the two is a model (the current version of a .xcdatamodeld or .momd folder, a .xcdatamodel folder, a .mom or .omo \
-      file) or a store.
+      FROM and TO are each a model (the current version of a .xcdatamodeld or .momd folder, a .xcdatamodel folder, a \
+      .mom or .omo file) or a store.
 
-      A line per difference: + for what came, - for what went, R for what has another name, M for what changed. Under a \
-      difference that no migration can be inferred for stands why. Renaming identifiers are followed through the other versions of the \
-      two bundles; a warning names those that match nothing.
+      Each line is a difference: + added, - removed, R renamed, M changed. If no migration can be inferred for it, the \
+      reason follows. Renaming identifiers are followed through the other versions of both bundles; a warning lists \
+      those that match nothing.
       """,
     examples: [
       "kvclone model diff Notes.xcdatamodeld/Notes.xcdatamodel Next.xcdatamodel",
@@ -26,7 +26,7 @@ struct ModelDiffCommand: ToolCommand {
   @Argument(help: ArgumentHelp("The later version.", valueName: "to"), completion: ModelPath.completion)
   var to: String
 
-  @Flag(name: .customLong("exit-code"), help: "Exit code 5 if anything differs.")
+  @Flag(name: .customLong("exit-code"), help: "Exit with code 5 if there are differences.")
   var tellsByCode = false
 
   func run() throws {

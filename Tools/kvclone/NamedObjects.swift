@@ -33,7 +33,7 @@ extension ObjectReading where Self: ~Copyable {
     let rest = missing.count > 100 ? ", and \(missing.count - 100) more" : ""
     throw Failure(
       first.kindName,
-      "there are no objects \(missing.prefix(100).compactMap(\.object).joined(separator: ", "))\(rest); they were deleted, or are "
-        + "of another store", entity: first.entity, property: nil, object: first.object)
+      "objects not found: \(missing.prefix(100).compactMap(\.object).joined(separator: ", "))\(rest); they were deleted, "
+        + "or belong to another store", entity: first.entity, property: nil, object: first.object)
   }
 }

@@ -4,7 +4,7 @@ extension Output {
   /// Writes the reasons for which a planned operation would fail: the first ones in full, then how many more there are.
   func reasons(_ errors: [some KVCloneError], count: Int) throws {
     if count == 0 { return }
-    try line("it would fail:")
+    try line("would fail:")
     for error in errors { try line("  \(error.kindName): \(error.message)") }
     if count > errors.count { try line("  and \(count - errors.count) more") }
   }

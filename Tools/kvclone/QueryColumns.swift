@@ -10,10 +10,10 @@ enum QueryColumns {
     for part in split(text) {
       let (name, format) = named(part)
       guard !format.isEmpty else {
-        throw ValidationError("\(option) takes values with commas between; one of them is missing")
+        throw ValidationError("\(option) needs comma-separated values; one is missing")
       }
       if columns.contains(where: { $0.name == name }) {
-        throw ValidationError("\(option) has two values called \(name); write NAME=VALUE to call one otherwise")
+        throw ValidationError("\(option) has two values named \(name); rename one with NAME=VALUE")
       }
       do {
         columns.append(try description(name, format))

@@ -3,14 +3,14 @@ import KVClone
 
 struct QueryCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "query", abstract: "Finds objects by a predicate.",
+    commandName: "query", abstract: "Finds objects that match a predicate.",
     discussion: """
-      The predicate is written in NSPredicate's format language: name BEGINSWITH[cd] 'a' AND ANY tags.name == 'red'. \
-      An object is written as text: album == 'Album/3'. TRUEPREDICATE is every object. With --select, values are written \
-      instead of objects. A predicate, or a value of an option, may begin with -.
+      The predicate uses the format language of NSPredicate: name BEGINSWITH[cd] 'a' AND ANY tags.name == 'red'. Write \
+      an object as a string: album == 'Album/3'. TRUEPREDICATE matches every object. With --select, prints values \
+      instead of objects. The predicate and option values may begin with -.
 
-      CSV has nothing between the commas for nil, and "" for the empty text. In rows of one column nil is NULL, and the \
-      text NULL is quoted.
+      In CSV, nil is an empty field, and the empty string is "". In rows with a single column, nil is NULL, and the \
+      string NULL is quoted.
       """,
     examples: [
       "kvclone query Note \"name BEGINSWITH[cd] 'a'\" --sort=-createDate --limit 10",
@@ -22,52 +22,52 @@ struct QueryCommand: ToolCommand {
   @OptionGroup var global: GlobalOptions
 
   @Argument(
-    help: ArgumentHelp("The entity; objects of its sub-entities are found too.", valueName: "entity"),
+    help: ArgumentHelp("The entity; the result includes objects of its subentities.", valueName: "entity"),
     completion: StoreCompletion.entities)
   var entity: String
 
-  @Argument(help: ArgumentHelp("What has to hold.", valueName: "predicate"))
+  @Argument(help: ArgumentHelp("The predicate.", valueName: "predicate"))
   var predicate: String
 
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Order by key paths, with commas between; - before one for descending, [cd] behind one to ignore case and accents, "
-        + "[numeric] to count digits as numbers (file2 before file10).",
+      "Sort by comma-separated key paths: -KEY descending, KEY[cd] ignoring case and accents, KEY[numeric] with digits "
+        + "as numbers (file2 before file10).",
       valueName: "keys"))
   var sort: String?
 
-  @Option(help: "At most so many objects.")
+  @Option(help: "Maximum number of results (default: all).")
   var limit: Int?
 
-  @Option(help: "Leave out so many objects at the beginning.")
+  @Option(help: "Number of results to skip (default: 0).")
   var offset: Int?
 
   @Option(
     help: ArgumentHelp(
-      "Write these values, with commas between: key paths, expressions, of groups @count, sum:(path), min:, max:, "
-        + "average:, count:. NAME=EXPRESSION calls one by a name.",
+      "Print these comma-separated values: key paths and expressions; for groups also @count, sum:(path), min:, max:, "
+        + "average:, count:. NAME=EXPRESSION names a value.",
       valueName: "values"))
   var select: String?
 
   @Option(
     name: .customLong("group-by"),
-    help: ArgumentHelp("One result for all objects that have these values in common.", valueName: "values"))
+    help: ArgumentHelp("Group objects with equal values, one result per group.", valueName: "values"))
   var groupBy: String?
 
-  @Option(help: ArgumentHelp("What has to hold for a group; $NAME is a selected value.", valueName: "predicate"))
+  @Option(help: ArgumentHelp("The predicate for groups; $NAME is a selected value.", valueName: "predicate"))
   var having: String?
 
-  @Flag(help: "Write equal results once.")
+  @Flag(help: "Print equal results only once.")
   var distinct = false
 
-  @Flag(name: .customLong("count"), help: "Only tell how many there are.")
+  @Flag(name: .customLong("count"), help: "Print only the number of matching objects.")
   var isCount = false
 
-  @Flag(name: .customLong("explain"), help: "Only tell what would be done.")
+  @Flag(name: .customLong("explain"), help: "Print the query plan.")
   var isExplanation = false
 
-  @Option(help: ArgumentHelp("How objects are written.", valueName: "table|json|csv|ids"))
+  @Option(help: ArgumentHelp("Output format.", valueName: "table|json|csv|ids"))
   var format: Format = .table
 
   enum Format: String, CaseIterable, ExpressibleByArgument { case table, json, csv, ids }
@@ -75,12 +75,12 @@ struct QueryCommand: ToolCommand {
   func validate() throws {
     if (limit ?? 0) < 0 { throw ValidationError("--limit needs a number from 0") }
     if (offset ?? 0) < 0 { throw ValidationError("--offset needs a number from 0") }
-    if isCount, isExplanation { throw ValidationError("--count and --explain are two questions; ask one") }
+    if isCount, isExplanation { throw ValidationError("--count and --explain exclude each other; give one") }
     if select == nil, groupBy != nil || having != nil || distinct {
-      throw ValidationError("--group-by, --having and --distinct need --select")
+      throw ValidationError("--group-by, --having and --distinct work only with --select")
     }
     if select != nil, isCount || isExplanation || format == .ids {
-      throw ValidationError("--select gives values; leave --count, --explain and --format ids out")
+      throw ValidationError("--select prints values; remove --count, --explain and --format ids")
     }
     do {
       _ = try request()
@@ -137,7 +137,7 @@ struct QueryCommand: ToolCommand {
         case "d": options.insert(.diacriticInsensitive)
         case "cd", "dc": options.formUnion([.caseInsensitive, .diacriticInsensitive])
         case "numeric": options.insert(.numeric)
-        default: throw ValidationError("--sort takes [c], [d], [cd] and [numeric] behind a key path, also together")
+        default: throw ValidationError("--sort takes [c], [d], [cd] and [numeric] after a key path, also combined")
         }
       }
       text = String(text[..<bracket])

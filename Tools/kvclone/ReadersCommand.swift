@@ -4,18 +4,21 @@ import KVClone
 struct ReadersCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "readers",
-    abstract: "Lists the readers that keep old pages from being used again, of all processes, and who writes.",
+    abstract: "Lists open read transactions in all processes, and the current writer.",
     discussion: """
-      A line has a reader's process, its name, how long the reader has been open, how many commits it is behind, and how much of \
-      the file could be used again without it. The age is known where the store keeps a history, and is a least one. \
-      A reader whose process is gone is dead; writers clear it sooner or later, and --clear-stale does at once. Slots of dead \
-      processes that were idle are cleared and counted, too. Where somebody holds the write lock, the last line has who, what for, and since when.
+      An open read transaction prevents the reuse of the pages that it can see. Each line shows its process id and \
+      process name, its age, how many commits it lags behind, and how many bytes could be reused without it. The age \
+      is a lower bound, and known only if the store records history.
+
+      A reader slot is stale if its process has ended. Writers clear stale readers eventually; --clear-stale clears \
+      them now, along with idle slots of ended processes. If the write lock is held, the last line shows the holder, \
+      its operation and the start time.
       """,
     examples: ["kvclone -s notes.kvclone readers", "kvclone -s notes.kvclone readers --clear-stale"])
 
   @OptionGroup var global: GlobalOptions
 
-  @Flag(name: .customLong("clear-stale"), help: "First clear the readers whose process is gone.")
+  @Flag(name: .customLong("clear-stale"), help: "Clear stale reader slots first.")
   var clearsStale = false
 
   func run() throws {
@@ -41,11 +44,11 @@ struct ReadersCommand: ToolCommand {
   }
 
   private func writeHolder(_ writer: WriteLockHolder?, _ output: Output) throws {
-    if let writer { try output.line("the write lock: \(writer.summary)") }
+    if let writer { try output.line("write lock: \(writer.summary)") }
   }
 
   private func row(_ reader: ActiveReader) -> [String] {
-    let owner = reader.isStale ? "(dead)" : reader.owner.isEmpty ? "?" : Text.cut(reader.owner, 40)
+    let owner = reader.isStale ? "(stale)" : reader.owner.isEmpty ? "?" : Text.cut(reader.owner, 40)
     return [
       "\(reader.processID)", owner, reader.age.map { ">" + Text.age($0) } ?? "?", "\(reader.lag)",
       reader.retainedBytes.map(Text.bytes) ?? "?",

@@ -3,16 +3,16 @@ import KVClone
 
 struct RepairCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "repair", abstract: "Makes anew what follows from the objects: indexes, counts, derived attributes.",
+    commandName: "repair", abstract: "Rebuilds indexes, reference counts and derived attributes.",
     discussion: """
-      Everything is checked first. Where the objects themselves are damaged, nothing is changed: restore a backup, or use \
-      `kvclone salvage`. Without --yes it tells what it would do.
+      Checks the store first. If the objects themselves are corrupted, changes nothing: restore a backup, or use \
+      `kvclone salvage`. Without --yes, prints the issues it would repair.
       """,
     examples: ["kvclone -s notes.kvclone repair", "kvclone -s notes.kvclone repair --yes"])
 
   @OptionGroup var global: GlobalOptions
 
-  @Flag(help: "Do it.")
+  @Flag(help: "Repair the store (default: only print the issues).")
   var yes = false
 
   func run() throws {
@@ -35,9 +35,9 @@ struct RepairCommand: ToolCommand {
     } else if !global.quiet || !report.after.isClean {
       for damage in report.after.issues { try output.paragraph(CheckCommand.line(damage)) }
       if let commit = report.commit {
-        try output.line("repaired \(Text.count(report.before.issues.count, "damage")) in commit \(commit)")
+        try output.line("repaired \(Text.count(report.before.issues.count, "integrity issue")) in commit \(commit)")
       }
-      let verdict = report.after.isClean ? "ok" : Text.count(report.after.issues.count, "damage")
+      let verdict = report.after.isClean ? "ok" : Text.count(report.after.issues.count, "integrity issue")
       try output.line("\(verdict): \(Text.count(report.after.objectCount, "object"))")
       try output.flush()
     }
@@ -66,6 +66,7 @@ struct RepairCommand: ToolCommand {
     if report.isClean { return }
     throw Failure(
       usage:
-        "\(Text.count(report.issues.count, "damage")) would be repaired, the objects are intact; give --yes to do it")
+        "would repair \(Text.count(report.issues.count, "integrity issue")); no object is corrupted; give --yes to repair"
+    )
   }
 }

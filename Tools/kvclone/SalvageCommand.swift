@@ -4,12 +4,12 @@ import KVClone
 struct SalvageCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "salvage",
-    abstract: "Makes a new store of what is readable in a damaged one; exit code 3 if something was lost.",
+    abstract: "Copies what is readable in a corrupted store to a new one; exit code 3 on losses.",
     discussion: """
-      The damaged store is only read. There must be nothing at the path given with --output; the new store appears there when it is \
-      complete and checked. Objects keep their ids; snapshots and the history of changes stay behind.
+      Only reads the corrupted store. The path given with --output must not exist; the new store appears there when it \
+      is complete and checked. Objects keep their ids. Snapshots and history are not copied.
 
-      The model is the store's own. Only where that is lost, give the version that the store was made with: --model.
+      Uses the model in the store. If it is unreadable, name the version that the store was created with: --model.
       """,
     examples: [
       "kvclone -s damaged salvage -o salvaged", "kvclone -s damaged salvage -o salvaged --model Notes.xcdatamodeld",
@@ -18,22 +18,22 @@ struct SalvageCommand: ToolCommand {
   @OptionGroup var global: GlobalOptions
 
   @Option(
-    name: [.customShort("o"), .long], help: ArgumentHelp("The directory to make.", valueName: "new"),
+    name: [.customShort("o"), .long], help: ArgumentHelp("The directory to create.", valueName: "new"),
     completion: .directory)
   var output: String
 
   @Option(
     help: ArgumentHelp(
-      "The model, where the store's own is lost: \(ModelPath.forms).", valueName: "path"),
+      "The model, if that in the store is unreadable: \(ModelPath.forms).", valueName: "path"),
     completion: ModelPath.completion)
   var model: String?
 
-  @Option(name: .customLong("model-version"), help: "The model's version (default: its current one).")
+  @Option(name: .customLong("model-version"), help: "The model version (default: the current one).")
   var modelVersion: String?
 
   func validate() throws {
-    if output.isEmpty { throw ValidationError("--output is given, and empty; give a path") }
-    if modelVersion != nil, model == nil { throw ValidationError("--model-version is of no use without --model") }
+    if output.isEmpty { throw ValidationError("--output is an empty string; give a path") }
+    if modelVersion != nil, model == nil { throw ValidationError("--model-version works only with --model") }
   }
 
   func run() throws {
@@ -62,7 +62,7 @@ struct SalvageCommand: ToolCommand {
   private func writeText(_ report: SalvageReport, _ writer: Output) throws {
     for loss in report.losses.prefix(Self.shownLosses) {
       let place = [loss.object, loss.property, loss.page.map { "page \($0)" }].compactMap { $0 }.joined(separator: " ")
-      let rule = loss.breaksRule ? "; a rule of the model is broken until it is changed" : ""
+      let rule = loss.breaksRule ? "; this violates a rule of the model until you correct it" : ""
       try writer.paragraph("\(loss.kind.rawValue): \(place.isEmpty ? "" : place + ": ")\(loss.message)\(rule)")
     }
     if report.lossCount > Self.shownLosses { try writer.line("and \(report.lossCount - Self.shownLosses) more") }
@@ -71,8 +71,8 @@ struct SalvageCommand: ToolCommand {
       try writer.paragraph(
         "salvaged to \(output): \(Text.count(report.objectCount, "object"))\(counts.isEmpty ? "" : " (\(counts))"), "
           + "\(Text.bytes(report.byteCount)) in \(Text.seconds(report.duration.inSeconds))")
-      if report.snapshotCount > 0 { try writer.line("left behind: \(Text.count(report.snapshotCount, "snapshot"))") }
-      if report.hadHistory { try writer.line("left behind: the history of changes") }
+      if report.snapshotCount > 0 { try writer.line("not copied: \(Text.count(report.snapshotCount, "snapshot"))") }
+      if report.hadHistory { try writer.line("not copied: the history") }
       let kinds = report.lossCounts.sorted { $0.key.rawValue < $1.key.rawValue }
         .map { "\($0.key.rawValue) \($0.value)" }.joined(separator: ", ")
       let objects = report.lostObjectCount > 0 ? "\(Text.count(report.lostObjectCount, "object")); " : ""

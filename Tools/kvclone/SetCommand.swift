@@ -3,8 +3,8 @@ import KVClone
 
 struct SetCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "set", abstract: "Changes an object's values.",
-    discussion: "Values are written as for `insert`; NAME:=null makes an attribute nil.",
+    commandName: "set", abstract: "Sets attributes and relationships of an object.",
+    discussion: "Write values as for `insert`; NAME:=null sets an attribute to nil.",
     examples: [
       "kvclone -s notes.kvclone set Note/12 name=Bread count:=null", "kvclone -s notes.kvclone set Item/3 note=Note/1",
     ])
@@ -14,7 +14,7 @@ struct SetCommand: ToolCommand {
   @Argument(help: ArgumentHelp("The object.", valueName: "id"), completion: StoreCompletion.objects)
   var id: String
 
-  @Argument(help: ArgumentHelp("NAME=VALUE or NAME:=JSON.", valueName: "assignment"))
+  @Argument(help: ArgumentHelp("A value: NAME=VALUE or NAME:=JSON.", valueName: "assignment"))
   var assignments: [String]
 
   func run() throws {

@@ -4,10 +4,10 @@ import KVClone
 
 struct SnapshotCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "snapshot", abstract: "Keeps what a store shows under a name, compares, and goes back.",
+    commandName: "snapshot", abstract: "Manages named snapshots: create, list, compare, roll back, hold, delete.",
     discussion: """
-      A snapshot costs what is changed afterwards. Names have 1 to 128 characters out of A-Z, a-z, 0-9, point, underscore and \
-      hyphen; those that begin with auto- are made by the store itself.
+      Creating a snapshot copies no data. It takes space later, for the preimages of what changes after it. Names have \
+      1 to 128 characters of A-Z, a-z, 0-9, period, underscore and hyphen. Automatic snapshots begin with auto-.
       """,
     examples: [
       "kvclone -s notes.kvclone snapshot create monday", "kvclone -s notes.kvclone snapshot diff monday",
@@ -20,7 +20,7 @@ struct SnapshotCommand: ParsableCommand {
 
   struct Create: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "create", abstract: "Makes a snapshot.",
+      commandName: "create", abstract: "Creates a snapshot of the current state.",
       examples: [
         "kvclone -s notes.kvclone snapshot create monday",
         "kvclone -s notes.kvclone snapshot create nightly --expires 30d",
@@ -28,13 +28,13 @@ struct SnapshotCommand: ParsableCommand {
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: ArgumentHelp("Its name.", valueName: "name"))
+    @Argument(help: ArgumentHelp("The name of the snapshot.", valueName: "name"))
     var name: String
 
     @Option(
       help: ArgumentHelp(
-        "When it may go, as 2027-01-31, 2027-01-31T12:00:00Z or 30d (units m, h, d, w, y): `snapshot delete --expired` deletes it "
-          + "then, unless it is held.", valueName: "date"),
+        "Expiration: 2027-01-31, 2027-01-31T12:00:00Z or 30d (units m, h, d, w, y). Afterwards `snapshot delete "
+          + "--expired` deletes it, unless it is held (default: never).", valueName: "date"),
       transform: SnapshotCommand.date)
     var expires: Date?
 
@@ -46,7 +46,7 @@ struct SnapshotCommand: ParsableCommand {
       if global.json {
         try output.json { $0.snapshot(snapshot.info, retainedBytes: 0) }
       } else if !global.quiet {
-        try output.line("made \(name), with \(Text.count(snapshot.info.objectCount, "object"))")
+        try output.line("created \(name), with \(Text.count(snapshot.info.objectCount, "object"))")
         try output.flush()
       }
     }
@@ -56,7 +56,7 @@ struct SnapshotCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "Lists snapshots, oldest first.",
       discussion:
-        "RETAINED is what deleting that one alone would give back; it is counted, which takes time where much was changed.",
+        "RETAINED is the space that deleting only this snapshot would free. Counting it takes time after many changes.",
       examples: ["kvclone -s notes.kvclone snapshot list", "kvclone -s notes.kvclone snapshot list --json"]
     )
 
@@ -111,7 +111,7 @@ struct SnapshotCommand: ParsableCommand {
 
   struct Hold: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "hold", abstract: "Forbids the deletion of a snapshot, until it is released.",
+      commandName: "hold", abstract: "Protects a snapshot from deletion until it is released.",
       examples: ["kvclone -s notes.kvclone snapshot hold monday backup"])
 
     @OptionGroup var global: GlobalOptions
@@ -119,7 +119,7 @@ struct SnapshotCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The snapshot.", valueName: "name"), completion: StoreCompletion.snapshots)
     var name: String
 
-    @Argument(help: ArgumentHelp("In whose name.", valueName: "tag"))
+    @Argument(help: ArgumentHelp("The tag of the hold; name it in `release`.", valueName: "tag"))
     var tag: String
 
     func run() throws {
@@ -132,7 +132,7 @@ struct SnapshotCommand: ParsableCommand {
 
   struct Release: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "release", abstract: "Ends a hold.",
+      commandName: "release", abstract: "Releases a hold on a snapshot.",
       examples: ["kvclone -s notes.kvclone snapshot release monday backup"])
 
     @OptionGroup var global: GlobalOptions
@@ -140,7 +140,7 @@ struct SnapshotCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The snapshot.", valueName: "name"), completion: StoreCompletion.snapshots)
     var name: String
 
-    @Argument(help: ArgumentHelp("In whose name it is held.", valueName: "tag"))
+    @Argument(help: ArgumentHelp("The tag of the hold.", valueName: "tag"))
     var tag: String
 
     func run() throws {
@@ -153,7 +153,7 @@ struct SnapshotCommand: ParsableCommand {
 
   struct Delete: ToolCommand {
     static let configuration = CommandConfiguration(
-      commandName: "delete", abstract: "Deletes snapshots, all that are named or none; a name given twice counts once.",
+      commandName: "delete", abstract: "Deletes snapshots: all given ones, or on an error none.",
       examples: [
         "kvclone -s notes.kvclone snapshot delete monday tuesday", "kvclone -s notes.kvclone snapshot delete --expired",
       ])
@@ -163,11 +163,11 @@ struct SnapshotCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The snapshots.", valueName: "name"), completion: StoreCompletion.snapshots)
     var names: [String] = []
 
-    @Flag(help: "Delete those whose time is over, and that nobody holds.")
+    @Flag(help: "Delete all expired snapshots that are not held.")
     var expired = false
 
     func validate() throws {
-      if names.isEmpty != expired { throw ValidationError("name the snapshots, or give --expired alone") }
+      if names.isEmpty != expired { throw ValidationError("give the names of snapshots or --expired, not both") }
     }
 
     func run() throws {
@@ -205,7 +205,7 @@ struct SnapshotCommand: ParsableCommand {
       return Date.now.addingTimeInterval(Double(count) * unit)
     }
     throw ValidationError(
-      "\(text) is no date like 2027-01-31 or 2027-01-31T00:00:00Z, and no span like 12h, 30d or 8w")
+      "\(text) is neither a date like 2027-01-31 or 2027-01-31T00:00:00Z, nor a duration like 12h, 30d or 8w")
   }
 
   private static func report(_ store: ObjectStore, _ name: String, _ global: GlobalOptions) throws {
@@ -215,7 +215,7 @@ struct SnapshotCommand: ParsableCommand {
       try output.json { $0.snapshot(snapshot.info, retainedBytes: try snapshot.retainedBytes()) }
     } else if !global.quiet {
       let holds = snapshot.info.holds
-      try output.line("\(name) is held by \(holds.isEmpty ? "nobody" : holds.joined(separator: ", "))")
+      try output.line(holds.isEmpty ? "\(name) has no holds" : "\(name) is held by \(holds.joined(separator: ", "))")
       try output.flush()
     }
   }

@@ -3,10 +3,10 @@ import KVClone
 
 struct SnapshotDiffCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "diff", abstract: "Lists what has become of objects since a snapshot, or until another one.",
+    commandName: "diff", abstract: "Shows the differences between a snapshot and the store, or between two snapshots.",
     discussion: """
-      A line per object: + for one that came, - for one that went, M with the properties that differ. With --json, a document \
-      with old and new values and with the members that came and went.
+      Prints one line per object: + inserted, - deleted, M updated, with the properties that differ. With --json, also \
+      prints old and new values, and the added and removed members of relationships.
       """,
     examples: [
       "kvclone -s notes.kvclone snapshot diff monday",
@@ -15,15 +15,15 @@ struct SnapshotDiffCommand: ToolCommand {
 
   @OptionGroup var global: GlobalOptions
 
-  @Argument(help: ArgumentHelp("The snapshot to begin with.", valueName: "from"), completion: StoreCompletion.snapshots)
+  @Argument(help: ArgumentHelp("The earlier snapshot.", valueName: "from"), completion: StoreCompletion.snapshots)
   var from: String
 
   @Argument(
-    help: ArgumentHelp("The snapshot to end with (default: what the store has now).", valueName: "to"),
+    help: ArgumentHelp("The later snapshot (default: the current state).", valueName: "to"),
     completion: StoreCompletion.snapshots)
   var to: String?
 
-  @Flag(name: .customLong("exit-code"), help: "Exit code 5 if anything differs.")
+  @Flag(name: .customLong("exit-code"), help: "Exit with code 5 if there are differences.")
   var tellsByCode = false
 
   func run() throws {

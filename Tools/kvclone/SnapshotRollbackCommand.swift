@@ -3,13 +3,13 @@ import KVClone
 
 struct SnapshotRollbackCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "rollback", abstract: "Brings back what a snapshot shows.",
+    commandName: "rollback", abstract: "Restores the store, or some objects, to the state of a snapshot.",
     discussion: """
-      What was changed or deleted since is again what it was, under its ids, and what came since is deleted. Before that, a \
-      snapshot is made of what there is, to which one can go back in turn.
+      Restores updated and deleted objects under their ids, and deletes objects inserted since the snapshot. First \
+      creates an automatic snapshot of the current state, to which you can roll back in turn.
 
-      With --dry-run, the rollback runs in a transaction that is rolled back, and holds the write lock for as long: exit \
-      code 0 if it would succeed, 1 with every reason if it would not.
+      With --dry-run, runs the rollback in a transaction that is rolled back, and holds the write lock for as long: \
+      exit code 0 if it would succeed, 1 with all reasons if it would fail.
       """,
     examples: [
       "kvclone -s notes.kvclone snapshot rollback monday --dry-run",
@@ -23,12 +23,12 @@ struct SnapshotRollbackCommand: ToolCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Only this object, with all that a clone of it would copy (may be repeated).", valueName: "id"),
+      "Restore only this object and what a clone of it would copy (repeatable).", valueName: "id"),
     completion: StoreCompletion.objects)
   var object: [String] = []
 
   @Flag(
-    name: [.customShort("n"), .customLong("dry-run")], help: "Print what the rollback would do and cost; write nothing."
+    name: [.customShort("n"), .customLong("dry-run")], help: "Print what the rollback would change; write nothing."
   )
   var isDryRun = false
 
@@ -66,8 +66,8 @@ struct SnapshotRollbackCommand: ToolCommand {
     }
     if !global.quiet {
       try output.paragraph(
-        "would change \(Text.count(plan.updatedCount, "object")) back, bring back \(plan.recreatedCount), delete "
-          + "\(plan.deletedCount); \(Text.bytes(plan.replacedByteCount)) of previous states")
+        "would revert \(Text.count(plan.updatedCount, "object")), restore \(plan.recreatedCount), delete "
+          + "\(plan.deletedCount); \(Text.bytes(plan.replacedByteCount)) of preimages")
     }
     try output.reasons(plan.errors, count: plan.errorCount)
     try output.flush()
@@ -89,9 +89,11 @@ struct SnapshotRollbackCommand: ToolCommand {
     }
     if global.quiet { return }
     try output.paragraph(
-      "changed \(Text.count(result.updatedCount, "object")) back, brought back \(result.recreatedCount), deleted "
-        + "\(result.deletedCount); \(Text.bytes(result.replacedByteCount)) of previous states")
-    if let automatic = result.automaticSnapshot { try output.paragraph("what there was is in \(automatic.name)") }
+      "reverted \(Text.count(result.updatedCount, "object")), restored \(result.recreatedCount), deleted "
+        + "\(result.deletedCount); \(Text.bytes(result.replacedByteCount)) of preimages")
+    if let automatic = result.automaticSnapshot {
+      try output.paragraph("state before the rollback: snapshot \(automatic.name)")
+    }
     try output.flush()
   }
 }

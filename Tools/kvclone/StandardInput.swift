@@ -20,7 +20,7 @@ enum StandardInput {
     let code = errno
     for copy in copies where copy >= 0 { close(copy) }
     if copies.contains(-1), code == EMFILE || code == ENFILE {
-      throw Failure(system: code, "the command cannot begin")
+      throw Failure(system: code, "the command cannot start")
     }
   }
 

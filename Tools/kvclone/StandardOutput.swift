@@ -18,7 +18,7 @@ enum StandardOutput {
     if wasClosed {
       throw Failure(
         "io",
-        "standard output is closed, so the result is lost, after any change was committed; redirect it into a file or a pipe"
+        "standard output is closed: the result is lost; changes were committed, if any; redirect it to a file or a pipe"
       )
     }
   }
@@ -55,8 +55,8 @@ enum StandardOutput {
 
   private static func failure(_ code: Int32) -> Failure {
     let error = SystemError(code: code)
-    let advice = code == EPIPE ? "its reader has ended" : error.advice
+    let advice = code == EPIPE ? "the reading process has ended" : error.advice
     return Failure(
-      "io", "cannot write to standard output (\(error.reason)), after any change was committed; \(advice)")
+      "io", "cannot write to standard output (\(error.reason)); changes were committed, if any; \(advice)")
   }
 }

@@ -3,14 +3,14 @@ import KVClone
 
 struct StatCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "stat", abstract: "Shows where the store's bytes are, what is free, who reads and who writes.",
+    commandName: "stat", abstract: "Shows the space usage of the store, its free pages, readers and the writer.",
     discussion: """
-      Without --deep only what is counted anyway is looked at, so that it may be asked every few seconds. With --deep every page of \
-      the file is looked at: sizes by entity, relationship, large values, index, history and previous states, how full the \
-      pages are, and about what `compact` would save. Writers go on meanwhile.
+      Without --deep, reads only counters that the store maintains, and is cheap enough to run every few seconds. With \
+      --deep, reads every page: sizes by entity, relationship, blob, index, history and preimages, page utilization, \
+      and about how much `compact` would save. Writers are not blocked.
 
-      --format prometheus is the text format 0.0.4 of Prometheus, for a node exporter's textfile collector, say; --format svg is a \
-      treemap of all bytes, and always deep.
+      --format prometheus writes the Prometheus text format 0.0.4, for example for the textfile collector of a node \
+      exporter. --format svg draws a treemap of all bytes, and implies --deep.
       """,
     examples: [
       "kvclone -s notes.kvclone stat", "kvclone -s notes.kvclone stat --deep --format svg -o bytes.svg",
@@ -19,24 +19,24 @@ struct StatCommand: ToolCommand {
 
   @OptionGroup var global: GlobalOptions
 
-  @Flag(help: "Look at every page.")
+  @Flag(help: "Read every page, for detailed sizes.")
   var deep = false
 
-  @Option(help: ArgumentHelp("How to show it.", valueName: "table|json|prometheus|svg"))
+  @Option(help: ArgumentHelp("Output format (default: table).", valueName: "table|json|prometheus|svg"))
   var format: Format?
 
   @Option(
     name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp("Write to this file, which is replaced once all is written.", valueName: "file"),
+    help: ArgumentHelp("Write to this file, and replace it atomically (default: stdout).", valueName: "file"),
     completion: .file())
   var file: String?
 
   enum Format: String, CaseIterable, ExpressibleByArgument { case table, json, prometheus, svg }
 
   func validate() throws {
-    if let file, file.isEmpty { throw ValidationError("-o is given, and empty; give a path") }
+    if let file, file.isEmpty { throw ValidationError("-o is an empty string; give a path") }
     if global.json, let format, format != .json {
-      throw ValidationError("--json and --format \(format.rawValue) are two formats; give one")
+      throw ValidationError("--json and --format \(format.rawValue) exclude each other; give one")
     }
   }
 

@@ -50,86 +50,87 @@ struct StatMetrics {
   private mutating func add(_ statistics: StoreStatistics) {
     begin("store_info", .gauge, "The store's identity.")
     series("store_info", ["store": statistics.uuid.uuidString], "1")
-    single("commits_total", .counter, "Write transactions that have committed.", statistics.commit)
-    single("file_bytes", .gauge, "Bytes of the data file.", statistics.fileBytes)
-    single("tail_bytes", .gauge, "Bytes of the data file behind its last page.", statistics.tailBytes)
-    single("map_bytes", .gauge, "Bytes of address space that the file is mapped into.", statistics.mapBytes)
-    single("page_size_bytes", .gauge, "Bytes of a page.", statistics.pageSize)
+    single("commits_total", .counter, "Committed write transactions.", statistics.commit)
+    single("file_bytes", .gauge, "Size of the data file in bytes.", statistics.fileBytes)
+    single("tail_bytes", .gauge, "Bytes of the data file after its last page.", statistics.tailBytes)
+    single("map_bytes", .gauge, "Size of the memory map in bytes.", statistics.mapBytes)
+    single("page_size_bytes", .gauge, "Page size in bytes.", statistics.pageSize)
     let free = statistics.freePages
     family(
-      "pages", "Pages of the file by what they are: used, reusable, held by readers, or freed by the last commit.",
+      "pages", "Pages of the file by state: used, reusable, held by readers, or freed by the last commit.",
       [("used", statistics.usedPages), ("reusable", free.reusable), ("held", free.held), ("recent", free.recent)],
       { ["state": $0.0] }, { $0.1 })
     let counts = statistics.counts.sorted { $0.key < $1.key }
     family("objects", "Objects by concrete entity.", counts, { ["entity": $0.key] }, { $0.value })
-    family("table_entries", "Entries of a table.", statistics.tables, { ["table": $0.name] }, { $0.entryCount })
+    family("table_entries", "Entries by table.", statistics.tables, { ["table": $0.name] }, { $0.entryCount })
     let parts = statistics.tables.flatMap { table in
       [("branch", table.branchPages), ("leaf", table.leafPages), ("overflow", table.overflowPages)].map {
         (table: table.name, part: $0.0, bytes: $0.1 * statistics.pageSize)
       }
     }
     family(
-      "table_bytes", "Bytes of a table's pages by their kind.", parts, { ["table": $0.table, "pages": $0.part] },
+      "table_bytes", "Bytes of pages by table and page kind.", parts, { ["table": $0.table, "pages": $0.part] },
       { $0.bytes })
     single("snapshots", .gauge, "Named snapshots.", statistics.snapshotCount)
     addUsers(statistics)
   }
 
   private mutating func addUsers(_ statistics: StoreStatistics) {
-    single("readers", .gauge, "Readers that are open, of all processes.", statistics.readerCount)
+    single("readers", .gauge, "Open readers in all processes.", statistics.readerCount)
     let oldest = statistics.oldestReader
     single(
-      "oldest_reader_lag_commits", .gauge, "Commits since the one that the oldest reader sees; 0 without readers.",
+      "oldest_reader_lag_commits", .gauge, "Commits that the oldest reader lags behind; 0 without readers.",
       oldest?.lag ?? 0)
     single(
-      "oldest_reader_retained_bytes", .gauge, "Bytes that could be used again without the oldest reader.",
+      "oldest_reader_retained_bytes", .gauge, "Bytes that could be reused without the oldest reader.",
       oldest?.retainedBytes ?? 0)
     single(
-      "oldest_reader_stale", .gauge, "1 if the process of the oldest reader is gone.", oldest?.isStale ?? false ? 1 : 0)
+      "oldest_reader_stale", .gauge, "1 if the process of the oldest reader has ended.",
+      oldest?.isStale ?? false ? 1 : 0)
     if oldest == nil || oldest?.age != nil {
-      begin("oldest_reader_age_seconds", .gauge, "For how long the oldest reader has been open, at least.")
+      begin("oldest_reader_age_seconds", .gauge, "Age of the oldest reader, as a lower bound.")
       series("oldest_reader_age_seconds", [:], Self.seconds(oldest?.age ?? .zero))
     }
-    single("writer_active", .gauge, "1 while somebody holds the write lock.", statistics.writer == nil ? 0 : 1)
-    begin("writer_held_seconds", .gauge, "For how long the write lock has been held; 0 while it is free.")
+    single("writer_active", .gauge, "1 while the write lock is held.", statistics.writer == nil ? 0 : 1)
+    begin("writer_held_seconds", .gauge, "Time since the write lock was acquired; 0 while it is free.")
     series("writer_held_seconds", [:], Self.seconds(statistics.writer?.age ?? .zero))
   }
 
   private mutating func add(_ deep: DeepStatistics) {
     family(
-      "entity_bytes", "Bytes of the records of an entity's objects, with their keys.", deep.entities,
+      "entity_bytes", "Bytes of records and their keys, by entity.", deep.entities,
       { ["entity": $0.name] }, { $0.byteCount })
     func labels(_ relationship: RelationshipStatistics) -> Labels {
       let side = relationship.isHidden ? "referrers" : "own"
       return ["entity": relationship.entity, "relationship": relationship.name, "side": side]
     }
-    family("relationship_links", "Links of a relationship.", deep.relationships, labels, { $0.memberCount })
+    family("relationship_links", "Links by relationship.", deep.relationships, labels, { $0.memberCount })
     family(
-      "relationship_inline_bytes", "Bytes of a relationship within records, which are part of their entities' bytes.",
+      "relationship_inline_bytes", "Bytes of a relationship inside records; included in entity_bytes.",
       deep.relationships, labels, { $0.inlineBytes })
     family(
-      "relationship_list_bytes", "Bytes of a relationship's lists outside of records.", deep.relationships, labels,
+      "relationship_list_bytes", "Bytes of a relationship in chunk lists outside records.", deep.relationships, labels,
       { $0.chunkBytes })
     addLargeValues(deep.blobs)
     func index(_ index: IndexStatistics) -> Labels { ["entity": index.entity, "index": index.name] }
-    family("index_entries", "Entries of an index.", deep.indexes, index, { $0.entryCount })
-    family("index_bytes", "Bytes of an index.", deep.indexes, index, { $0.byteCount })
+    family("index_entries", "Entries by index.", deep.indexes, index, { $0.entryCount })
+    family("index_bytes", "Bytes by index.", deep.indexes, index, { $0.byteCount })
     family(
-      "previous_state_bytes", "Bytes of previous states, which snapshots show, by the table they are of.",
+      "previous_state_bytes", "Bytes of preimages, which snapshots read, by table.",
       deep.preimages, { ["of": $0.name] }, { $0.byteCount })
     family(
-      "area_bytes", "Bytes of the file by what they serve; all together are all pages.", deep.spaceUsage,
+      "area_bytes", "Bytes of the file by purpose; the sum is all pages.", deep.spaceUsage,
       { ["area": $0.kind.rawValue, "name": $0.name] }, { $0.byteCount })
     single(
-      "compaction_savings_bytes", .gauge, "About how many bytes a compact copy would save.", deep.compactionSavings)
-    begin("fragmentation_ratio", .gauge, "The part of the pages in use that nothing is in.")
+      "compaction_savings_bytes", .gauge, "Estimated bytes that compact would save.", deep.compactionSavings)
+    begin("fragmentation_ratio", .gauge, "Unused share of the pages in use.")
     series("fragmentation_ratio", [:], String(format: "%.6f", deep.fragmentation))
   }
 
   private mutating func addLargeValues(_ values: [BlobStatistics]) {
     if values.isEmpty { return }
     let name = "large_value_size_bytes"
-    begin(name, .histogram, "Sizes of large values, each counted once however many objects have it.")
+    begin(name, .histogram, "Sizes of blobs, each counted once, even if shared.")
     for value in values {
       var count: UInt64 = 0
       for size in value.histogram {
@@ -142,11 +143,11 @@ struct StatMetrics {
       series("\(name)_count", ["entity": value.entity, "attribute": value.attribute], "\(value.count)")
     }
     func labels(_ value: BlobStatistics) -> Labels { ["entity": value.entity, "attribute": value.attribute] }
-    family("large_value_stored_bytes", "Bytes that large values take in the file.", values, labels, { $0.storedBytes })
-    family("large_value_references", "Objects that have a large value.", values, labels, { $0.referenceCount })
-    family("large_values_shared", "Large values that more than one object has.", values, labels, { $0.sharedCount })
+    family("large_value_stored_bytes", "Bytes of blobs in the file.", values, labels, { $0.storedBytes })
+    family("large_value_references", "Objects with a blob.", values, labels, { $0.referenceCount })
+    family("large_values_shared", "Blobs shared by several objects.", values, labels, { $0.sharedCount })
     family(
-      "large_value_saved_bytes", "Bytes that there would be more if no value were shared.", values, labels,
+      "large_value_saved_bytes", "Bytes saved by sharing blobs.", values, labels,
       { $0.savedBytes })
   }
 }

@@ -38,7 +38,7 @@ struct StatSVG {
     let size = "\(Int(Self.width)) \(Int(height))"
     var svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(Int(Self.width))\" height=\"\(Int(height))\" "
     svg += "viewBox=\"0 0 \(size)\" font-family=\"sans-serif\" font-size=\"12\">\n"
-    svg += "<title>Where the bytes are</title>\n" + Self.style
+    svg += "<title>Space usage</title>\n" + Self.style
     svg += "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n"
     svg += "<text class=\"ink\" x=\"8\" y=\"20\" font-size=\"15\" font-weight=\"bold\">\(heading)</text>\n"
     svg += "<text class=\"ink\" x=\"8\" y=\"37\">\(subheading)</text>\n"
@@ -68,7 +68,7 @@ struct StatSVG {
         otherCount += 1
         others.count += area.count
         others.byteCount += area.byteCount
-        if otherCount == 1 { others.name = area.name } else { others.name = "\(otherCount) small ones" }
+        if otherCount == 1 { others.name = area.name } else { others.name = "\(otherCount) small areas" }
       } else {
         tiles.append(Tile(name: area.name, count: area.count, byteCount: area.byteCount))
       }

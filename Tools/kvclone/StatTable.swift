@@ -10,7 +10,7 @@ enum StatTable {
   static func text(_ deep: DeepStatistics, _ style: Style) -> String {
     var text = facts(deep.summary)
     let total = deep.total
-    var areas = TextTable("WHERE", ["COUNT", "BYTES", "SHARE"])
+    var areas = TextTable("AREA", ["COUNT", "BYTES", "SHARE"])
     for (kind, sum) in deep.sums {
       areas.add(kind.title, [count(sum.count), Text.binary(sum.byteCount), share(sum.byteCount, total)])
     }
@@ -18,7 +18,7 @@ enum StatTable {
     text += "\n" + areas.text(style)
     text += entities(deep, style) + relationships(deep, style) + largeValues(deep, style) + indexes(deep, style)
     if !deep.preimages.isEmpty {
-      var table = TextTable("PREVIOUS STATES", ["ENTRIES", "BYTES", "SHARE"])
+      var table = TextTable("PREIMAGES", ["ENTRIES", "BYTES", "SHARE"])
       for area in deep.preimages {
         table.add(area.name, [count(area.count), Text.binary(area.byteCount), share(area.byteCount, total)])
       }
@@ -39,7 +39,7 @@ enum StatTable {
     where pages > 0 {
       parts.append("\(Text.binary(UInt64(pages) * pageSize)) \(name)")
     }
-    if statistics.tailBytes > 0 { parts.append("\(Text.binary(statistics.tailBytes)) behind the last page") }
+    if statistics.tailBytes > 0 { parts.append("\(Text.binary(statistics.tailBytes)) after the last page") }
     let freeText = Text.binary((pages - min(used, pages)) * pageSize)
     var lines = [
       ("store", statistics.uuid.uuidString), ("commit", "\(statistics.commit)"),
@@ -51,14 +51,14 @@ enum StatTable {
       ("free", parts.isEmpty ? freeText : parts.joined(separator: ", ")), ("objects", "\(statistics.objectCount)"),
       ("snapshots", "\(statistics.snapshotCount)"), ("readers", readers(statistics)),
     ]
-    lines.append(("writer", statistics.writer.map { Text.cut($0.summary, 68) } ?? "nobody"))
+    lines.append(("writer", statistics.writer.map { Text.cut($0.summary, 68) } ?? "none"))
     return lines.map { Text.padded($0.0, 11) + $0.1 + "\n" }.joined()
   }
 
   private static func readers(_ statistics: StoreStatistics) -> String {
     guard let oldest = statistics.oldestReader else { return "none" }
     let who =
-      "process \(oldest.processID)" + (oldest.isStale ? " (dead)" : oldest.owner.isEmpty ? "" : " (\(oldest.owner))")
+      "process \(oldest.processID)" + (oldest.isStale ? " (stale)" : oldest.owner.isEmpty ? "" : " (\(oldest.owner))")
     var parts = ["\(statistics.readerCount); oldest: \(Text.cut(who, 30))", "\(oldest.lag) commits behind"]
     if let age = oldest.age { parts.append(Text.age(age)) }
     return parts.joined(separator: ", ")
@@ -87,7 +87,7 @@ enum StatTable {
   // MARK: Deep
 
   private static func entities(_ deep: DeepStatistics, _ style: Style) -> String {
-    var table = TextTable("ENTITY", ["OBJECTS", "BYTES", "MEAN", "LARGE VALUES", "SHARE"])
+    var table = TextTable("ENTITY", ["OBJECTS", "BYTES", "MEAN", "BLOBS", "SHARE"])
     for entity in deep.entities {
       table.add(
         entity.name,
@@ -101,7 +101,7 @@ enum StatTable {
   }
 
   private static func relationships(_ deep: DeepStatistics, _ style: Style) -> String {
-    var table = TextTable("RELATIONSHIP", ["LINKS", "IN RECORDS", "LISTS", "IN LISTS", "SHARE"])
+    var table = TextTable("RELATIONSHIP", ["LINKS", "INLINE", "LISTS", "IN LISTS", "SHARE"])
     for relationship in deep.relationships {
       table.add(
         relationship.title,
@@ -116,7 +116,7 @@ enum StatTable {
 
   private static func largeValues(_ deep: DeepStatistics, _ style: Style) -> String {
     if deep.blobs.isEmpty { return "" }
-    var table = TextTable("LARGE VALUES", ["VALUES", "BYTES", "OWNERS", "SHARED", "SAVED", "SHARE"])
+    var table = TextTable("BLOBS", ["COUNT", "BYTES", "OWNERS", "SHARED", "SAVED", "SHARE"])
     for value in deep.blobs {
       table.add(
         "\(value.entity).\(value.attribute)",
@@ -167,7 +167,7 @@ enum StatTable {
     let savings = deep.compactionSavings
     let advice =
       savings == 0
-      ? "compact would save next to nothing" : "compact would save about \(Text.binary(savings)) (an estimate)"
+      ? "compact would save almost nothing" : "compact would save about \(Text.binary(savings)) (an estimate)"
     return table.text(style) + "\n\(advice)\n"
   }
 
@@ -225,10 +225,10 @@ extension SpaceUsage.Kind {
     switch self {
     case .objects: "objects"
     case .lists: "lists"
-    case .blobs: "large values"
+    case .blobs: "blobs"
     case .indexes: "indexes"
     case .history: "history"
-    case .preimages: "previous states"
+    case .preimages: "preimages"
     case .snapshots: "snapshots"
     case .provenance: "provenance, keys"
     case .metadata: "metadata"

@@ -3,7 +3,7 @@ import KVClone
 
 struct UnlinkCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "unlink", abstract: "Removes objects from a relationship: the named ones, or all.",
+    commandName: "unlink", abstract: "Removes objects from a relationship: the given ones, or all.",
     examples: ["kvclone -s notes.kvclone unlink Note/1 items Item/3", "kvclone -s notes.kvclone unlink Note/1 items"])
 
   @OptionGroup var global: GlobalOptions

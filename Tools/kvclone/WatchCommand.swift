@@ -5,22 +5,23 @@ import Synchronization
 
 struct WatchCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "watch", abstract: "Prints a line for each transaction that any process commits, until interrupted.",
+    commandName: "watch", abstract: "Prints each transaction that any process commits, until interrupted.",
     discussion:
-      "Lines are those of `history`, or with --json one document each. The store has to remember changes: history --on.",
+      "Prints lines as `history` does, or with --json one document per transaction. Requires `history --on`.",
     examples: ["kvclone -s notes.kvclone watch", "kvclone -s notes.kvclone watch --objects --json"]
   )
 
   @OptionGroup var global: GlobalOptions
 
   @Option(
-    help: ArgumentHelp("Begin with what came after this token.", valueName: "token"), transform: HistoryToken.parse)
+    help: ArgumentHelp("Start after this token (default: the latest transaction).", valueName: "token"),
+    transform: HistoryToken.parse)
   var after: HistoryToken?
 
-  @Flag(help: "List the objects too.")
+  @Flag(help: "Also list the changed objects.")
   var objects = false
 
-  @Option(help: "End after so many transactions.")
+  @Option(help: "Exit after this number of transactions (default: never).")
   var limit: Int?
 
   func validate() throws {

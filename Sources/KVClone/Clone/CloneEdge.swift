@@ -9,7 +9,7 @@ public struct CloneEdge: Sendable, Hashable {
   /// The cloned object that the edge comes from.
   public let parent: ObjectID
   /// The decision of the rules: `follow` or `reference`. Returning it changes nothing.
-  public let rule: RelationshipCloneRule.Override
+  public let rule: CloneRule
 }
 
 /// A read-only view of the state that is cloned, for ``CloneOptions/willClone``.

@@ -31,7 +31,7 @@ public struct CloneOptions: Sendable {
   /// Whether plain names in ``excludedRelationshipNames`` apply on every level. The default is false.
   public var passingExclusionList = false
   /// Rules for single relationships, by `Entity.relationship`. They override all rules of the model (R7).
-  public var rules: [String: RelationshipCloneRule.Override] = [:]
+  public var rules: [String: CloneRule] = [:]
   /// The names of the userInfo keys that hold the clone rules of the model (R28).
   public var userInfoKeys = CloneUserInfoKeys.standard
   /// Where links that are not followed lead when their target is cloned too. The default is `remap`.
@@ -69,7 +69,7 @@ public struct CloneOptions: Sendable {
   /// An error that it throws ends the clone, and nothing is written. If another transaction commits before the clone
   /// has the write lock, the plan is created again and the closure is called again. Results that differ from the rule
   /// use about 64 bytes of memory each until the clone ends.
-  public var willClone: (@Sendable (CloneEdge, borrowing CloneSource) throws -> RelationshipCloneRule.Override)?
+  public var willClone: (@Sendable (CloneEdge, borrowing CloneSource) throws -> CloneRule)?
   /// Called for every source and its clone when all clones are written, in the clone's transaction (R30).
   ///
   /// The closure may insert, change and delete any object. The commit validates the result. Sources come in ascending

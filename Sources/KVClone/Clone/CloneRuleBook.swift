@@ -121,7 +121,7 @@ final class CloneRuleBook: @unchecked Sendable {
   private(set) var programs = ClonePrograms([], CloneOptions())
   private let excludedNames: Set<String>
   private let excludedQualified: [(entity: UInt16, name: String)]
-  private let perCall: [(entity: UInt16, name: String, rule: RelationshipCloneRule.Override)]
+  private let perCall: [(entity: UInt16, name: String, rule: CloneRule)]
 
   /// The same rules, for a call that differs in nothing that the rules depend on.
   init(sharing other: CloneRuleBook, options: CloneOptions) {
@@ -151,7 +151,7 @@ final class CloneRuleBook: @unchecked Sendable {
       case nil: break
       }
     }
-    var perCall: [(entity: UInt16, name: String, rule: RelationshipCloneRule.Override)] = []
+    var perCall: [(entity: UInt16, name: String, rule: CloneRule)] = []
     for (name, rule) in options.rules.sorted(by: { $0.key < $1.key }) {
       if case .qualified(let entity, let name) = parser.parse(name, mustBeQualified: true) {
         perCall.append((entity, name, rule))
@@ -363,7 +363,7 @@ final class CloneRuleBook: @unchecked Sendable {
   }
 }
 
-extension RelationshipCloneRule.Override {
+extension CloneRule {
   var disposition: CloneRuleBook.Disposition {
     switch self {
     case .follow: .follow

@@ -12,7 +12,7 @@ final class CloneRuleCache: Sendable {
     let roots: [UInt16]
     let excluded: [String]
     let passingExclusionList: Bool
-    let rules: [String: RelationshipCloneRule.Override]
+    let rules: [String: CloneRule]
     let userInfoKeys: CloneUserInfoKeys
     let references: CloneOptions.References
     let blobs: CloneOptions.Blobs

@@ -13,7 +13,7 @@ extension CloneOptions {
   ///   - rule: the rule; nil restores the model's own.
   ///   - relationship: the relationship. Naming an attribute makes the clone fail with `unknownRelationship`.
   public mutating func setRule<Fields: EntityFields, Value>(
-    _ rule: RelationshipCloneRule.Override?, for relationship: KeyPath<Fields, Value>
+    _ rule: CloneRule?, for relationship: KeyPath<Fields, Value>
   ) {
     rules[Self.name(of: relationship)] = rule
   }
