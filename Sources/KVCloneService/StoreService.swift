@@ -39,7 +39,7 @@
     /// include those of this service and of `ObjectStore.write`.
     ///
     /// It does not wait for synchronous writes on other threads. If the process keeps running, these writes continue to
-    /// their end while the store is closed to all other operations. Programs that write on other threads must join them.
+    /// their end while the store is closed to all other operations. Programs must join their writing threads.
     ///
     /// If the store cannot be read temporarily, for example because no reader slot is free, the service logs a warning
     /// and continues.
