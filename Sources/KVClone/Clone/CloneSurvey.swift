@@ -107,7 +107,7 @@ extension CloneError {
       case StoreError.Kind.diskFull.rawValue: .diskFull
       case StoreError.Kind.mapFull.rawValue: .mapFull
       case StoreError.Kind.limitExceeded.rawValue: .limitExceeded
-      default: Kind(rawValue: issue.kindName) ?? .invalidValue
+      default: Kind(known: issue.kindName) ?? .invalidValue
       }
     self.init(kind, issue.message, entity: issue.entity, property: issue.property, object: issue.object)
   }

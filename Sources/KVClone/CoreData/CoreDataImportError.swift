@@ -13,6 +13,20 @@ public struct CoreDataImportError: KVCloneError, Hashable {
     /// The stable text of the kind.
     public var description: String { rawValue }
 
+    /// All kinds of this version. Kinds of other errors with the same text keep it.
+    static let allCases: Set<Kind> = [
+      .notADatabase, .unsupportedDatabase, .corruptedDatabase, .hotJournal, .unreadableDatabase, .changedDatabase,
+      .notACoreDataStore, .modelMissing, .unreadableModel, .modelMismatch, .unknownEntity, .invalidKey, .wrongType,
+      .outOfRange, .requiredValueMissing, .ambiguousColumn, .danglingReference, .wrongDestination, .inverseMismatch,
+      .invalidFile, .rejected,
+    ]
+
+    /// The kind with a text, or nil if this version has none.
+    init?(known text: String) {
+      self.init(rawValue: text)
+      if !Self.allCases.contains(self) { return nil }
+    }
+
     // The database
     /// The file is not an SQLite database, or is encrypted.
     public static let notADatabase = Kind(rawValue: "notADatabase")
@@ -86,12 +100,12 @@ public struct CoreDataImportError: KVCloneError, Hashable {
   }
 
   init(_ error: SQLiteError) {
-    self.init(Kind(rawValue: error.kind.rawValue) ?? .corruptedDatabase, error.message)
+    self.init(Kind(known: error.kind.rawValue) ?? .corruptedDatabase, error.message)
   }
 
   init(_ error: CoreDataStoreError) {
     self.init(
-      Kind(rawValue: error.kind.rawValue) ?? .notACoreDataStore, error.message, entity: error.entity,
+      Kind(known: error.kind.rawValue) ?? .notACoreDataStore, error.message, entity: error.entity,
       property: error.property)
   }
 
@@ -99,7 +113,7 @@ public struct CoreDataImportError: KVCloneError, Hashable {
   static func named(_ error: SQLiteError, _ row: CoreDataRow, _ property: String) -> any Error {
     if error.kind == .cancelled { return error }
     return CoreDataImportError(
-      Kind(rawValue: error.kind.rawValue) ?? .corruptedDatabase, "\(row.name) \(property): \(error.message)",
+      Kind(known: error.kind.rawValue) ?? .corruptedDatabase, "\(row.name) \(property): \(error.message)",
       entity: row.entity.name, property: property, object: row.name)
   }
 

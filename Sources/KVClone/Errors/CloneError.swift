@@ -13,6 +13,20 @@ public struct CloneError: KVCloneError, Hashable {
     /// The stable text of the kind.
     public var description: String { rawValue }
 
+    /// All kinds of this version. Kinds of other errors with the same text keep it.
+    static let allCases: Set<Kind> = [
+      .storeNotFound, .objectNotFound, .unknownEntity, .excludedAttributeIsRequired, .rebuildTypeMismatch,
+      .parentUnavailable, .unknownRelationship, .requiredRelationshipExcluded, .invalidValue, .uniquenessConflict,
+      .maxCountExceeded, .inverseTaken, .limitExceeded, .diskFull, .mapFull, .cancelled, .invalidConfiguration,
+      .idempotencyKeyReused, .outsideObjectUnmatched, .incompatibleModel,
+    ]
+
+    /// The kind with a text, or nil if this version has none.
+    init?(known text: String) {
+      self.init(rawValue: text)
+      if !Self.allCases.contains(self) { return nil }
+    }
+
     /// There is no store (in MOCloner: the object has no context).
     public static let storeNotFound = Kind(rawValue: "noStore")
     /// A root object does not exist.

@@ -7,7 +7,7 @@ package struct SQLiteError: Error, Hashable, Sendable {
     /// The file uses something that this reader does not know.
     case unsupportedDatabase
     /// The file contradicts itself, or ends too early.
-    case corruptedDatabase
+    case corruptedDatabase = "damagedDatabase"
     /// A writer died in the middle of a transaction, which has to be rolled back by SQLite first.
     case hotJournal
     /// The operating system refused to read.
