@@ -1,35 +1,36 @@
 public import Foundation
 public import KVCloneModel
 
-/// A Swift type that attributes of some type can have.
+/// A Swift type for the values of attributes.
 ///
-/// The types that generated source uses conform; an enum with raw values of one of them conforms by saying so.
+/// The types that generated source uses conform. An enum whose raw values have one of these types conforms by declaring
+/// the conformance.
 public protocol AttributeConvertible: Sendable {
-  /// The value of a stored attribute; nil for one that this type does not have.
+  /// Creates a value from a stored attribute value; nil if this type cannot represent it.
   init?(attributeValue: AttributeValue)
-  /// The value as an attribute stores it.
+  /// The value in the form that an attribute stores.
   var attributeValue: AttributeValue { get }
 }
 
 extension AttributeConvertible where Self: RawRepresentable, RawValue: AttributeConvertible {
-  /// The case with the stored raw value.
+  /// Creates the case with the stored raw value; nil if there is no such case.
   public init?(attributeValue: AttributeValue) {
     guard let raw = RawValue(attributeValue: attributeValue) else { return nil }
     self.init(rawValue: raw)
   }
 
-  /// The raw value.
+  /// The stored raw value.
   public var attributeValue: AttributeValue { rawValue.attributeValue }
 }
 
 extension AttributeConvertible where Self: FixedWidthInteger & Sendable {
-  /// The number, where it fits.
+  /// Creates a number; nil if the stored number does not fit the type.
   public init?(attributeValue: AttributeValue) {
     guard case .integer(let number) = attributeValue else { return nil }
     self.init(exactly: number)
   }
 
-  /// The number; none of the types that conform has more than 64 bits and a sign.
+  /// The stored integer. All conforming types fit into 64 bits with a sign.
   public var attributeValue: AttributeValue { .integer(Int64(truncatingIfNeeded: self)) }
 }
 
@@ -39,99 +40,99 @@ extension Int64: AttributeConvertible {}
 extension Int: AttributeConvertible {}
 
 extension Double: AttributeConvertible {
-  /// The number.
+  /// Creates a number from a stored double; nil for other types.
   public init?(attributeValue: AttributeValue) {
     guard case .double(let number) = attributeValue else { return nil }
     self = number
   }
 
-  /// The number.
+  /// The stored double.
   public var attributeValue: AttributeValue { .double(self) }
 }
 
 extension Float: AttributeConvertible {
-  /// The number.
+  /// Creates a number from a stored float; nil for other types.
   public init?(attributeValue: AttributeValue) {
     guard case .float(let number) = attributeValue else { return nil }
     self = number
   }
 
-  /// The number.
+  /// The stored float.
   public var attributeValue: AttributeValue { .float(self) }
 }
 
 extension Decimal: AttributeConvertible {
-  /// The number.
+  /// Creates a number from a stored decimal; nil for other types.
   public init?(attributeValue: AttributeValue) {
     guard case .decimal(let number) = attributeValue else { return nil }
     self = number
   }
 
-  /// The number.
+  /// The stored decimal.
   public var attributeValue: AttributeValue { .decimal(self) }
 }
 
 extension String: AttributeConvertible {
-  /// The text.
+  /// Creates a string from a stored string; nil for other types.
   public init?(attributeValue: AttributeValue) {
     guard case .string(let text) = attributeValue else { return nil }
     self = text
   }
 
-  /// The text.
+  /// The stored string.
   public var attributeValue: AttributeValue { .string(self) }
 }
 
 extension Bool: AttributeConvertible {
-  /// The truth value.
+  /// Creates a Boolean from a stored Boolean; nil for other types.
   public init?(attributeValue: AttributeValue) {
     guard case .boolean(let flag) = attributeValue else { return nil }
     self = flag
   }
 
-  /// The truth value.
+  /// The stored Boolean.
   public var attributeValue: AttributeValue { .boolean(self) }
 }
 
 extension Date: AttributeConvertible {
-  /// The point in time.
+  /// Creates a date from a stored date; nil for other types.
   public init?(attributeValue: AttributeValue) {
     guard case .date(let date) = attributeValue else { return nil }
     self = date
   }
 
-  /// The point in time.
+  /// The stored date.
   public var attributeValue: AttributeValue { .date(self) }
 }
 
 extension UUID: AttributeConvertible {
-  /// The UUID.
+  /// Creates a UUID from a stored UUID; nil for other types.
   public init?(attributeValue: AttributeValue) {
     guard case .uuid(let uuid) = attributeValue else { return nil }
     self = uuid
   }
 
-  /// The UUID.
+  /// The stored UUID.
   public var attributeValue: AttributeValue { .uuid(self) }
 }
 
 extension URL: AttributeConvertible {
-  /// The URL, where the stored text is one.
+  /// Creates a URL from a stored URI; nil if its text is not a valid URL, and for other types.
   public init?(attributeValue: AttributeValue) {
     guard case .uri(let text) = attributeValue else { return nil }
     self.init(string: text)
   }
 
-  /// The URL as text.
+  /// The stored URI: the absolute string of the URL.
   public var attributeValue: AttributeValue { .uri(absoluteString) }
 }
 
 extension AttributeValue: AttributeConvertible {
-  /// The value as it is.
+  /// Creates the value unchanged.
   public init?(attributeValue: AttributeValue) {
     self = attributeValue
   }
 
-  /// The value as it is.
+  /// The value itself.
   public var attributeValue: AttributeValue { self }
 }

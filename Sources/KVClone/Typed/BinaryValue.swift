@@ -1,26 +1,26 @@
 public import Foundation
 public import KVCloneModel
 
-/// The value of a binary attribute, or of a transformable one as its transformer archived it.
+/// The value of a binary attribute, or of a transformable attribute as encoded bytes.
 ///
-/// Reading an object brings the bytes of a small value along; those of a large one stay in the store, where
-/// ``ObjectReading/data(_:_:)`` and ``ObjectReading/readData(_:_:_:)`` read them.
+/// Reading an object loads the bytes of a small value. Those of a blob stay in the store; read them with
+/// ``ObjectReading/data(_:_:)`` or ``ObjectReading/readData(_:_:_:)``.
 public enum BinaryValue: Sendable, Hashable {
-  /// Bytes that are at hand.
+  /// Bytes in memory.
   case data(Data)
-  /// Bytes that are in the store only.
+  /// A reference to bytes in the store.
   case stored(BlobReference)
 
   /// Creates a value from bytes in memory.
   public init(_ data: Data) { self = .data(data) }
 
-  /// The bytes, where they are at hand.
+  /// The bytes if they are in memory, or nil.
   public var data: Data? {
     if case .data(let data) = self { return data }
     return nil
   }
 
-  /// How many bytes there are.
+  /// The number of bytes.
   public var count: Int {
     switch self {
     case .data(let data): data.count
@@ -30,7 +30,7 @@ public enum BinaryValue: Sendable, Hashable {
 }
 
 extension BinaryValue: AttributeConvertible {
-  /// The bytes, or where they are.
+  /// Creates a value from stored bytes or a blob reference; nil for other types.
   public init?(attributeValue: AttributeValue) {
     switch attributeValue {
     case .binary(let data), .transformable(let data): self = .data(data)
@@ -39,7 +39,7 @@ extension BinaryValue: AttributeConvertible {
     }
   }
 
-  /// A binary value; see ``transformableValue`` for the attributes of the other type.
+  /// The value for a binary attribute.
   public var attributeValue: AttributeValue {
     switch self {
     case .data(let data): .binary(data)

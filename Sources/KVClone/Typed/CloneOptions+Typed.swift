@@ -2,7 +2,7 @@ public import KVCloneModel
 
 /// Options that name relationships and objects by their Swift types.
 extension CloneOptions {
-  /// Sets the rule of one relationship; it takes precedence over the model's userInfo (R7).
+  /// Sets the rule of one relationship. It overrides the rules in the model's userInfo (R7).
   ///
   /// ```swift
   /// var options = CloneOptions()
@@ -10,15 +10,15 @@ extension CloneOptions {
   /// ```
   ///
   /// - Parameters:
-  ///   - rule: the rule; nil restores the model's own.
-  ///   - relationship: the relationship. Naming an attribute makes the clone fail with `unknownRelationship`.
+  ///   - rule: the rule; nil restores the rule of the model.
+  ///   - relationship: the relationship. The key path of an attribute makes the clone fail with `unknownRelationship`.
   public mutating func setRule<Fields: EntityFields, Value>(
     _ rule: CloneRule?, for relationship: KeyPath<Fields, Value>
   ) {
     rules[Self.name(of: relationship)] = rule
   }
 
-  /// Excludes a relationship on every level: it is not followed, and stays empty on the clone (R5).
+  /// Excludes a relationship on every level: it is not followed and stays empty on the clone (R5).
   ///
   /// ```swift
   /// options.exclude(\Item.Fields.photos)
@@ -27,16 +27,17 @@ extension CloneOptions {
     excludedRelationshipNames.append(Self.name(of: relationship))
   }
 
-  /// Calls `body` for every cloned object of a type with its clone, after ``didClone`` if that is set.
+  /// Sets a closure that runs for every cloned object of a type with its clone, after ``didClone`` if that is set.
   ///
   /// - Parameters:
-  ///   - type: the entity whose objects `body` receives, those of subentities included.
-  ///   - body: changes the clone in the clone's own transaction. Throwing rolls back the transaction.
+  ///   - type: the Swift type of the entity. `body` also receives objects of its sub-entities.
+  ///   - body: may change the clone, in the transaction of the clone operation. Throwing rolls the transaction back.
   public mutating func didClone<Object: EntityObject>(
     _ type: Object.Type,
-    _ body: @escaping @Sendable (
-      inout WriteTransaction, _ source: TypedObjectID<Object>, _ clone: TypedObjectID<Object>
-    ) throws -> Void
+    _ body:
+      @escaping @Sendable (
+        inout WriteTransaction, _ source: TypedObjectID<Object>, _ clone: TypedObjectID<Object>
+      ) throws -> Void
   ) {
     let before = didClone
     didClone = { transaction, source, clone in

@@ -1,21 +1,21 @@
 public import KVCloneModel
 
-/// A Swift value for a composite attribute: what `kvclone model generate` writes for each composite of a model.
+/// A Swift value for a composite attribute, as `kvclone model generate` writes it for each composite of a model.
 public protocol CompositeValue: AttributeConvertible, Hashable {
-  /// What predicates and sort descriptors name.
+  /// The elements that predicates and sort descriptors can name.
   associatedtype Fields: QueryFields
 
-  /// Reads the elements.
+  /// Creates a value from elements.
   ///
-  /// - Throws: `wrongType` for what an element's type cannot hold.
+  /// - Throws: `wrongType` if the type of an element cannot represent its value.
   init(_ elements: CompositeElements) throws(StoreError)
 
-  /// Gives every element by its name in the model.
+  /// Writes every element under its name in the model.
   func encode(to elements: inout CompositeElements)
 }
 
 extension CompositeValue {
-  /// The elements, where each is of its type.
+  /// Creates a value from a stored composite; nil if an element has another type.
   public init?(attributeValue: AttributeValue) {
     guard case .composite(let values) = attributeValue, let value = try? Self(CompositeElements(values)) else {
       return nil
@@ -23,7 +23,7 @@ extension CompositeValue {
     self = value
   }
 
-  /// The elements by name.
+  /// The composite of all elements by name.
   public var attributeValue: AttributeValue {
     var elements = CompositeElements([:])
     encode(to: &elements)
@@ -36,39 +36,41 @@ public struct CompositeElements: Sendable {
   /// The elements that are not nil.
   public private(set) var values: [String: AttributeValue]
 
-  /// Makes a list of elements.
+  /// Creates a list of elements.
   public init(_ values: [String: AttributeValue]) {
     self.values = values
   }
 
-  /// An element's value.
+  /// Returns the value of an element, or nil.
   ///
-  /// - Throws: `wrongType` for what the type cannot hold.
+  /// - Throws: `wrongType` if the type cannot represent the value.
   public func decodeIfPresent<Value: AttributeConvertible>(_ name: String) throws(StoreError) -> Value? {
     guard let stored = values[name] else { return nil }
     guard let value = Value(attributeValue: stored) else {
       throw StoreError(
-        .wrongType, "the element \(name) holds a value that \(Value.self) cannot have; generate the source again",
+        .wrongType, "the element \(name) has a value that \(Value.self) cannot represent; generate the source again",
         property: name)
     }
     return value
   }
 
-  /// An element's value, which must not be nil; a composite whose elements are all nil is one too.
+  /// Returns the value of an element that must not be nil. A composite whose elements are all nil also counts as a
+  /// value.
   ///
-  /// - Throws: `wrongType` for nil, and for what the type cannot hold.
+  /// - Throws: `wrongType` for nil, and if the type cannot represent the value.
   public func decode<Value: AttributeConvertible>(_ name: String) throws(StoreError) -> Value {
     if let value: Value = try decodeIfPresent(name) { return value }
     if let value = Value.ofNothing { return value }
-    throw StoreError(.wrongType, "the element \(name) is nil, which its type does not allow", property: name)
+    throw StoreError(
+      .wrongType, "the element \(name) is nil, and its Swift type is not optional; set a value", property: name)
   }
 
-  /// Sets an element.
+  /// Sets an element; nil clears it.
   public mutating func set(_ name: String, _ value: (some AttributeConvertible)?) {
     values[name] = value?.attributeValue
   }
 
-  /// Sets a transformable element.
+  /// Sets a transformable element; nil clears it.
   public mutating func set(_ name: String, transformable value: BinaryValue?) {
     values[name] = value?.transformableValue
   }

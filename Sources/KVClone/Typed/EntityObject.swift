@@ -1,91 +1,91 @@
 public import KVCloneModel
 
-/// A Swift value for the objects of one entity: what `kvclone model generate` writes for each entity of a model.
+/// A Swift value for objects of an entity, as `kvclone model generate` writes it for each entity of a model.
 ///
-/// Reading its properties needs no transaction. Following a relationship does: a relationship to one object is a
-/// ``TypedObjectID``, one to many a ``ToMany`` or ``OrderedToMany``, and a transaction has the objects behind them. Setting
-/// a property changes the value only; ``WriteTransaction/save(_:ifUnchanged:)-(Object,_)`` or an ``EditingContext``
-/// stores what was set.
+/// Reading properties does not need a transaction; following a relationship does. A to-one relationship is a
+/// ``TypedObjectID``, and a to-many relationship is a ``ToMany`` or an ``OrderedToMany``. Setting a property changes
+/// only the value. ``WriteTransaction/save(_:ifUnchanged:)-(Object,_)`` or an ``EditingContext`` stores the changes.
 public protocol EntityObject: Sendable, Hashable {
-  /// What predicates and sort descriptors name: the entity's properties once more, in a type without values.
+  /// The properties that predicates and sort descriptors can name. The type has no values.
   associatedtype Fields: EntityFields where Fields.Object == Self
 
-  /// The entity, with its attributes and relationships.
+  /// The entity with its attributes and relationships.
   static var entity: EntityDescription { get }
 
-  /// Reads an object's properties.
+  /// Creates a value from a stored object.
   ///
-  /// - Throws: `wrongType` for what the property's type cannot hold, nil included; `unknownProperty` where the store's
-  ///   model does not have the property.
+  /// - Throws: `wrongType` if the type of a property cannot represent its value, including nil; `unknownProperty` if
+  ///   the store's model does not define the property.
   init(_ object: ManagedObject) throws(StoreError)
 
-  /// Which object this is, and what it was when it was read.
+  /// The identity of the object, and its values when it was read.
   var objectState: ObjectState { get }
 
-  /// Gives every property that can be set, by its name in the model.
+  /// Writes every settable property under its name in the model.
   func encode(to values: inout ObjectValues)
 }
 
 extension EntityObject {
-  /// The object's id; a temporary one until a new object is stored.
+  /// The id of the object; a temporary one until a new object is stored.
   public var objectID: TypedObjectID<Self> { TypedObjectID(objectState.id) }
 
-  /// Names an object of this entity.
+  /// The type of ids of this entity's objects.
   public typealias ID = TypedObjectID<Self>
 }
 
-/// An entity that inherits from another.
+/// A Swift value for an entity that inherits from another entity.
 public protocol SubentityObject: EntityObject {
-  /// The entity directly above.
+  /// The Swift type of the direct super-entity.
   associatedtype Superentity: EntityObject
 }
 
-/// The properties of an entity or a composite attribute, as predicates and sort descriptors name them.
+/// The properties of an entity or a composite attribute that predicates and sort descriptors can name.
 ///
-/// A type that conforms has no values, so that no predicate over it can ever be tried on objects in memory: it is
-/// translated, or refused.
+/// Conforming types have no values. A predicate over them is therefore never evaluated on objects in memory: it is
+/// translated for the store, or rejected.
 public protocol QueryFields: Hashable, Sendable {
-  /// Each property's key path by its name in the model. The object itself is called `SELF`.
+  /// The key path of each property by its name in the model. The object itself has the name `SELF`.
   static var properties: [String: any PartialKeyPath<Self> & Sendable] { get }
 }
 
-/// The properties of an entity, as predicates and sort descriptors name them.
+/// The properties of an entity that predicates and sort descriptors can name.
 public protocol EntityFields: QueryFields {
-  /// The entity's Swift type.
+  /// The Swift type of the entity.
   associatedtype Object: EntityObject
 }
 
-/// Names an object of an entity that is known when the program is compiled.
+/// The id of an object with the Swift type of its entity.
 public struct TypedObjectID<Object: EntityObject>: Hashable, Comparable, Sendable, Codable {
-  /// The id as every entity has it.
+  /// The untyped id.
   public let objectID: ObjectID
 
-  /// Says of which entity an object is; reading it finds out whether that is so.
+  /// Adds an entity type to an id. The entity is verified when the object is read.
   public init(_ objectID: ObjectID) {
     self.objectID = objectID
   }
 
-  /// Reads the 64-bit form.
+  /// Decodes the 64-bit form.
   public init(from decoder: any Decoder) throws {
     objectID = try ObjectID(from: decoder)
   }
 
-  /// Writes the 64-bit form.
+  /// Encodes the 64-bit form.
   public func encode(to encoder: any Encoder) throws {
     try objectID.encode(to: encoder)
   }
 
-  /// Root entity first, then age.
+  /// Orders ids by root entity, then by serial, which is the order of insertion.
   public static func < (left: Self, right: Self) -> Bool { left.objectID < right.objectID }
 }
 
 extension TypedObjectID where Object: SubentityObject {
-  /// The same object as one of the entity above.
+  /// The id of the same object with the type of its super-entity.
   public var superentityID: TypedObjectID<Object.Superentity> { TypedObjectID<Object.Superentity>(objectID) }
 }
 
 extension TypedObjectID: CustomStringConvertible {
-  /// `TodoList/2`: the name of the type's entity and the serial, as ``ObjectReading/objectID(named:)`` reads it.
+  /// The name of the type's entity and the serial, such as `TodoList/2`, which ``ObjectReading/objectID(named:)``
+  /// parses.
   public var description: String { "\(Object.entity.name)/\(objectID.serial)" }
 }
 

@@ -2,12 +2,18 @@ public import Foundation
 public import KVCloneModel
 
 extension FetchRequest {
-  /// Asks for objects of an entity by Foundation's predicates and sort descriptors; see <doc:TypedSwift>.
+  /// Creates a request from Foundation's predicates and sort descriptors; see <doc:TypedSwift>.
   ///
-  /// What comes of them is in `predicate` and `sortDescriptors`, where it can be read, and
-  /// changed to what only the predicate language can say.
+  /// The translation is stored in `predicate` and `sortDescriptors`. Both can be inspected, and changed to use features
+  /// that only the predicate language has.
   ///
-  /// - Throws: `invalidPredicate` for what the store cannot be asked.
+  /// - Parameters:
+  ///   - type: the Swift type of the entity.
+  ///   - predicate: the predicate; nil for all objects.
+  ///   - order: the sort descriptors; empty for ascending order of ids.
+  ///   - limit: the maximum number of results; 0 for no limit.
+  ///   - offset: the number of results to skip.
+  /// - Throws: `invalidPredicate` for expressions that the store cannot evaluate.
   public init<Object: EntityObject>(
     _ type: Object.Type, where predicate: Foundation.Predicate<Object.Fields>? = nil,
     sortedBy order: [SortDescriptor<Object.Fields>] = [], limit: Int = 0, offset: Int = 0
@@ -27,20 +33,20 @@ extension QuerySortDescriptor {
     guard descriptor.stringComparator == nil || descriptor.stringComparator?.isLexical == true else {
       throw StoreError(
         .invalidPredicate,
-        "a sort descriptor compares by the rules of a language, which a store does not have; pass the comparator .lexical",
+        "a sort descriptor compares by the rules of a locale, which a store does not support; pass the comparator .lexical",
         entity: entity)
     }
     guard let keyPath = descriptor.keyPath, let key = Fields.expression(for: keyPath) else {
       throw StoreError(
         .invalidPredicate,
-        "a sort descriptor's key path is no property of \(entity), nor the count of one; add a QuerySortDescriptor with a "
-          + "key such as note.title to the request", entity: entity)
+        "the key path of a sort descriptor is not a property of \(entity) or the count of one; add a QuerySortDescriptor "
+          + "with a key such as note.title to the request", entity: entity)
     }
     let valueType = type(of: keyPath).valueType
     if !StoreOrder.isKnown(of: valueType) {
       throw StoreError(
         .invalidPredicate,
-        "a sort descriptor compares by the order of the type \(valueType), which a store does not know; "
+        "a sort descriptor compares by the order of the type \(valueType), which a store does not support; "
           + "add a QuerySortDescriptor to the request, which compares raw values", entity: entity)
     }
     self.init(key, ascending: descriptor.order == .forward)

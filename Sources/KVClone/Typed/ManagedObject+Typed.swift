@@ -2,9 +2,9 @@ import KVCloneModel
 
 /// What generated source reads its properties with.
 extension ManagedObject {
-  /// An attribute's value.
+  /// Returns the value of an attribute, or nil.
   ///
-  /// - Throws: `unknownProperty`; `wrongType` for what the type cannot hold.
+  /// - Throws: `unknownProperty`; `wrongType` if the type cannot represent the value.
   public func decodeIfPresent<Value: AttributeConvertible>(_ attribute: String) throws(StoreError) -> Value? {
     guard let stored = try value(attribute) else { return nil }
     guard let value = Value(attributeValue: stored) else {
@@ -13,32 +13,33 @@ extension ManagedObject {
     return value
   }
 
-  /// The value of an attribute that must not be nil; a composite whose elements are all nil is one too.
+  /// Returns the value of an attribute that must not be nil. A composite whose elements are all nil also counts as a
+  /// value.
   ///
-  /// - Throws: `unknownProperty`; `wrongType` for nil, and for what the type cannot hold.
+  /// - Throws: `unknownProperty`; `wrongType` for nil, and if the type cannot represent the value.
   public func decode<Value: AttributeConvertible>(_ attribute: String) throws(StoreError) -> Value {
     if let value: Value = try decodeIfPresent(attribute) { return value }
     if let value = Value.ofNothing { return value }
     throw isNil(attribute)
   }
 
-  /// The target of a to-one relationship.
+  /// Returns the target of a to-one relationship, or nil.
   public func reference<Target>(_ relationship: String) -> TypedObjectID<Target>? {
     toOne(relationship).map { TypedObjectID($0) }
   }
 
-  /// The target of a to-one relationship that must not be empty.
+  /// Returns the target of a to-one relationship that must not be empty.
   ///
-  /// - Throws: `wrongType` where it is.
+  /// - Throws: `wrongType` if it is empty.
   public func requiredReference<Target>(_ relationship: String) throws(StoreError) -> TypedObjectID<Target> {
     guard let target: TypedObjectID<Target> = reference(relationship) else { throw isNil(relationship) }
     return target
   }
 
-  /// An unordered to-many relationship.
+  /// Returns an unordered to-many relationship.
   public func members<Member>(_ relationship: String) -> ToMany<Member> { ToMany(list(relationship)) }
 
-  /// An ordered to-many relationship.
+  /// Returns an ordered to-many relationship.
   public func orderedMembers<Member>(_ relationship: String) -> OrderedToMany<Member> {
     OrderedToMany(list(relationship))
   }
@@ -51,7 +52,7 @@ extension ManagedObject {
   private func isNil(_ property: String) -> StoreError {
     StoreError(
       .wrongType,
-      "\(name).\(property) is nil, which the model does not allow; set it, or make it optional in the model",
+      "\(name).\(property) is nil, but required in the model; set a value, or make it optional in the model",
       entity: entityName, property: property, object: name)
   }
 }

@@ -3,13 +3,13 @@ public import KVCloneModel
 
 /// Reading one object, or none.
 extension ObjectReading where Self: ~Copyable {
-  /// The first object of an entity that matches, or nil.
+  /// Returns the first object of an entity that matches a predicate, or nil.
   ///
   /// ```swift
   /// let inbox = try tx.fetchOne(Folder.self, where: #Predicate { $0.name == "Inbox" })
   /// ```
   ///
-  /// - Throws: `invalidPredicate` for a predicate that the store cannot evaluate; `corrupted`.
+  /// - Throws: `invalidPredicate` for expressions that the store cannot evaluate; `corrupted`.
   public borrowing func fetchOne<Object: EntityObject>(
     _ type: Object.Type, where predicate: Foundation.Predicate<Object.Fields>? = nil,
     sortedBy order: [SortDescriptor<Object.Fields>] = []
@@ -17,24 +17,24 @@ extension ObjectReading where Self: ~Copyable {
     try fetch(type, where: predicate, sortedBy: order, limit: 1).first
   }
 
-  /// The first object of a request, or nil.
+  /// Returns the first result of a request, or nil.
   ///
-  /// - Throws: `invalidPredicate` for a predicate that the store cannot evaluate; `corrupted`.
+  /// - Throws: the errors of ``fetch(_:)``.
   public borrowing func fetchOne(_ request: FetchRequest) throws(StoreError) -> ManagedObject? {
     var request = request
     request.fetchLimit = 1
     return try fetch(request).first
   }
 
-  /// The object, or nil if it does not exist.
+  /// Returns an object, or nil if it does not exist.
   ///
-  /// - Throws: `wrongDestination` if the object is of another entity; `corrupted`.
+  /// - Throws: `wrongDestination` if the object belongs to another entity; `corrupted`.
   public borrowing func object<Object>(ifExists id: TypedObjectID<Object>) throws(StoreError) -> Object? {
     guard try exists(id.objectID) else { return nil }
     return try object(id)
   }
 
-  /// The object, or nil if it does not exist.
+  /// Returns an object, or nil if it does not exist.
   ///
   /// - Throws: `corrupted`.
   public borrowing func object(ifExists id: ObjectID) throws(StoreError) -> ManagedObject? {
@@ -42,7 +42,7 @@ extension ObjectReading where Self: ~Copyable {
     return try object(id)
   }
 
-  /// Whether an object exists.
+  /// Returns whether an object exists.
   public borrowing func exists<Object>(_ id: TypedObjectID<Object>) throws(StoreError) -> Bool {
     try exists(id.objectID)
   }

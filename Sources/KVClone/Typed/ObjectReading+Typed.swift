@@ -3,9 +3,10 @@ public import KVCloneModel
 
 /// Reading objects as the Swift types of their entities.
 extension ObjectReading where Self: ~Copyable {
-  /// The object as it is now.
+  /// Returns an object in its current state.
   ///
-  /// - Throws: `objectNotFound`; `wrongDestination` where it is of another entity; what the type's initializer throws.
+  /// - Throws: `objectNotFound`; `wrongDestination` if the object belongs to another entity; the errors of the type's
+  ///   initializer.
   public borrowing func object<Object>(_ id: TypedObjectID<Object>) throws(StoreError) -> Object {
     let stored = try stored(id)
     do throws(StoreError) {
@@ -18,13 +19,19 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// The objects of an entity, and of those below it, for which a predicate holds; see <doc:TypedSwift>.
+  /// Returns the objects of an entity and its sub-entities that match a predicate; see <doc:TypedSwift>.
   ///
   /// ```swift
   /// let items = try tx.fetch(Item.self, where: #Predicate { $0.tags.contains { $0.name.starts(with: "A") } })
   /// ```
   ///
-  /// - Throws: `invalidPredicate` for what the store cannot be asked, before anything is read; `damaged`.
+  /// - Parameters:
+  ///   - type: the Swift type of the entity.
+  ///   - predicate: the predicate; nil for all objects.
+  ///   - order: the sort descriptors; empty for ascending order of ids.
+  ///   - limit: the maximum number of results; 0 for no limit.
+  ///   - offset: the number of results to skip.
+  /// - Throws: `invalidPredicate` for expressions that the store cannot evaluate, before anything is read; `corrupted`.
   public borrowing func fetch<Object: EntityObject>(
     _ type: Object.Type, where predicate: Foundation.Predicate<Object.Fields>? = nil,
     sortedBy order: [SortDescriptor<Object.Fields>] = [], limit: Int = 0, offset: Int = 0
@@ -32,41 +39,44 @@ extension ObjectReading where Self: ~Copyable {
     try typed(fetch(FetchRequest(type, where: predicate, sortedBy: order, limit: limit, offset: offset)))
   }
 
-  /// The objects that a request asks for, which is of the type's entity or of one below it.
+  /// Returns the results of a request as Swift values of an entity.
   ///
-  /// - Throws: see ``fetch(_:)``; `wrongDestination` for an object of another entity.
+  /// - Parameters:
+  ///   - type: the Swift type of the objects.
+  ///   - request: a request for the type's entity or a sub-entity.
+  /// - Throws: the errors of ``fetch(_:)``; `wrongDestination` if an object belongs to another entity.
   public borrowing func fetch<Object: EntityObject>(_ type: Object.Type, _ request: FetchRequest) throws(StoreError)
     -> [Object]
   {
     try typed(fetch(request))
   }
 
-  /// How many objects of an entity, and of those below it, there are for which a predicate holds.
+  /// Returns the number of objects of an entity and its sub-entities that match a predicate.
   ///
-  /// - Throws: `invalidPredicate` for what the store cannot be asked.
+  /// - Throws: `invalidPredicate` for expressions that the store cannot evaluate.
   public borrowing func count<Object: EntityObject>(
     _ type: Object.Type, where predicate: Foundation.Predicate<Object.Fields>? = nil
   ) throws(StoreError) -> Int {
     try count(FetchRequest(type, where: predicate))
   }
 
-  /// The members of an unordered relationship as they are now, whatever was changed in the list since it was read.
+  /// Returns the current members of an unordered relationship. Unsaved changes of `list` are ignored.
   ///
-  /// - Throws: `objectNotFound` where the object that has the relationship is gone, or not stored yet.
+  /// - Throws: `objectNotFound` if the object that owns the relationship was deleted or is not stored yet.
   public borrowing func members<Member>(_ list: ToMany<Member>) throws(StoreError) -> Set<Member> {
     Set(try members(list.list))
   }
 
-  /// The members of an ordered relationship as they are now, in their order.
+  /// Returns the current members of an ordered relationship, in their order. Unsaved changes of `list` are ignored.
   ///
-  /// - Throws: `objectNotFound` where the object that has the relationship is gone, or not stored yet.
+  /// - Throws: `objectNotFound` if the object that owns the relationship was deleted or is not stored yet.
   public borrowing func members<Member>(_ list: OrderedToMany<Member>) throws(StoreError) -> [Member] {
     try members(list.list)
   }
 
-  /// The members of a relationship for which a predicate holds, sorted.
+  /// Returns the members of a relationship that match a predicate, sorted.
   ///
-  /// - Throws: `objectNotFound`; `invalidPredicate` for what the store cannot be asked.
+  /// - Throws: `objectNotFound`; `invalidPredicate` for expressions that the store cannot evaluate.
   public borrowing func members<Member>(
     _ list: ToMany<Member>, where predicate: Foundation.Predicate<Member.Fields>? = nil,
     sortedBy order: [SortDescriptor<Member.Fields>]
@@ -74,9 +84,9 @@ extension ObjectReading where Self: ~Copyable {
     try members(list.list, where: predicate, sortedBy: order)
   }
 
-  /// The members of a relationship for which a predicate holds, sorted by what is given instead of by their own order.
+  /// Returns the members of an ordered relationship that match a predicate, in the given order instead of their own.
   ///
-  /// - Throws: `objectNotFound`; `invalidPredicate` for what the store cannot be asked.
+  /// - Throws: `objectNotFound`; `invalidPredicate` for expressions that the store cannot evaluate.
   public borrowing func members<Member>(
     _ list: OrderedToMany<Member>, where predicate: Foundation.Predicate<Member.Fields>? = nil,
     sortedBy order: [SortDescriptor<Member.Fields>]
@@ -104,7 +114,7 @@ extension ObjectReading where Self: ~Copyable {
   private borrowing func memberIDs(_ list: MemberList) throws(StoreError) -> [ObjectID] {
     guard let owner = list.owner else {
       throw StoreError(
-        .objectNotFound, "a list of a new object has no members yet; store the object, and read it again")
+        .objectNotFound, "the list of a new object has no stored members yet; store the object and read it again")
     }
     return try members(owner.id, owner.relationship)
   }
@@ -112,7 +122,7 @@ extension ObjectReading where Self: ~Copyable {
   private borrowing func stored<Object>(_ id: TypedObjectID<Object>) throws(StoreError) -> ObjectID {
     guard !id.objectID.isTemporary else {
       throw StoreError(
-        .objectNotFound, "the object is not stored yet; insert it, and use the id that it gets",
+        .objectNotFound, "the object is not stored yet; insert it, and use the id that the insert returns",
         entity: Object.entity.name)
     }
     return id.objectID
@@ -137,7 +147,7 @@ extension ManagedObject {
   func typed<Object: EntityObject>(as type: Object.Type) throws(StoreError) -> Object {
     guard isKind(of: Object.entity.name) else {
       throw StoreError(
-        .wrongDestination, "\(name) is no object of \(Object.entity.name); ask for it as \(entityName)",
+        .wrongDestination, "\(name) does not belong to \(Object.entity.name); read it as \(entityName)",
         entity: entityName, object: name)
     }
     return try Object(self)

@@ -1,31 +1,31 @@
 public import KVCloneModel
 import Synchronization
 
-/// What an ``EntityObject`` remembers of the store: which object it is, and what it was when it was read.
+/// The stored identity of an ``EntityObject``, and its values when it was read.
 ///
-/// Two states are equal when they are of the same object.
+/// Two states are equal if they belong to the same object.
 public struct ObjectState: Sendable, Hashable {
-  /// The object's id; a temporary one for an object that is not stored yet.
+  /// The id of the object; a temporary one if the object is not stored yet.
   public let id: ObjectID
   /// What was read; nil for a new object.
   let original: ManagedObject?
 
-  /// The state of a new object.
+  /// Creates the state of a new object.
   public init() {
     id = ObjectID.temporary()
     original = nil
   }
 
-  /// The state of an object that was read.
+  /// Creates the state of an object that was read.
   public init(_ object: ManagedObject) {
     id = object.id
     original = object.withoutChanges
   }
 
-  /// Whether both are of the same object.
+  /// Returns whether two states belong to the same object.
   public static func == (left: Self, right: Self) -> Bool { left.id == right.id }
 
-  /// Feeds the id.
+  /// Hashes the id.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(id)
   }
@@ -40,6 +40,6 @@ extension ObjectID {
     return ObjectID(rootCode: 0, serial: serial & maximumSerial)
   }
 
-  /// Whether the id is of an object that is not stored yet.
+  /// Whether the id belongs to an object that is not stored yet.
   public var isTemporary: Bool { rootCode == 0 }
 }

@@ -2,14 +2,14 @@ public import KVCloneModel
 
 /// Deep clone of typed objects, in a write transaction of its own.
 extension ObjectStore {
-  /// Clones an object and its subgraph by the rules of the model.
+  /// Clones an object and its subgraph by the clone rules.
   ///
   /// ```swift
   /// let copy = try store.clone(list)  // TodoList.ID
   /// ```
   ///
-  /// - Returns: the id of the clone; with ``CloneOptions/count`` above 1, of the first one.
-  /// - Throws: see ``clone(_:options:)-([ObjectID],_)``. Nothing is written if it throws.
+  /// - Returns: the id of the clone; of the first copy if ``CloneOptions/count`` is above 1.
+  /// - Throws: the errors of ``clone(_:options:)-([ObjectID],_)``, with nothing written.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone<Object: EntityObject>(_ object: Object, options: CloneOptions = CloneOptions()) throws
@@ -26,10 +26,10 @@ extension ObjectStore {
     try await clone(object.objectID, options: options)
   }
 
-  /// Clones an object and its subgraph by the rules of the model.
+  /// Clones an object and its subgraph by the clone rules.
   ///
-  /// - Returns: the id of the clone; with ``CloneOptions/count`` above 1, of the first one.
-  /// - Throws: see ``clone(_:options:)-([ObjectID],_)``. Nothing is written if it throws.
+  /// - Returns: the id of the clone; of the first copy if ``CloneOptions/count`` is above 1.
+  /// - Throws: the errors of ``clone(_:options:)-([ObjectID],_)``, with nothing written.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone<Object>(_ id: TypedObjectID<Object>, options: CloneOptions = CloneOptions()) throws
@@ -46,10 +46,11 @@ extension ObjectStore {
     TypedObjectID(try await clone([id.objectID], options: options).root)
   }
 
-  /// Clones several objects and their subgraphs at once. Objects that the subgraphs share are cloned once.
+  /// Clones several objects and their subgraphs in one transaction. Objects that belong to several subgraphs are cloned
+  /// once.
   ///
-  /// - Returns: the clone of each root, with counts and bytes.
-  /// - Throws: see ``clone(_:options:)-([ObjectID],_)``. Nothing is written if it throws.
+  /// - Returns: the clone of each root, with the number of objects and bytes.
+  /// - Throws: the errors of ``clone(_:options:)-([ObjectID],_)``, with nothing written.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone<Object>(_ ids: [TypedObjectID<Object>], options: CloneOptions = CloneOptions()) throws
@@ -66,10 +67,10 @@ extension ObjectStore {
     TypedCloneResult(try await clone(ids.map(\.objectID), options: options))
   }
 
-  /// Clones an object and its subgraph by the rules of the model.
+  /// Clones an object and its subgraph by the clone rules.
   ///
-  /// - Returns: the id of the clone; with ``CloneOptions/count`` above 1, of the first one.
-  /// - Throws: see ``clone(_:options:)-([ObjectID],_)``. Nothing is written if it throws.
+  /// - Returns: the id of the clone; of the first copy if ``CloneOptions/count`` is above 1.
+  /// - Throws: the errors of ``clone(_:options:)-([ObjectID],_)``, with nothing written.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone(_ id: ObjectID, options: CloneOptions = CloneOptions()) throws -> ObjectID {
@@ -82,9 +83,10 @@ extension ObjectStore {
     try await clone([id], options: options).root
   }
 
-  /// Clones an object and its subgraph as a snapshot shows them.
+  /// Clones an object and its subgraph from a snapshot, in the state that the snapshot shows.
   ///
-  /// - Returns: the id of the clone; with ``CloneOptions/count`` above 1, of the first one.
+  /// - Returns: the id of the clone; of the first copy if ``CloneOptions/count`` is above 1.
+  /// - Throws: ``CloneError``; ``StoreError``, such as `snapshotNotFound`. Nothing is written then.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone<Object>(
@@ -93,7 +95,7 @@ extension ObjectStore {
     TypedObjectID(try clone([id.objectID], from: snapshot, options: options).root)
   }
 
-  /// Clones an object and its subgraph as a snapshot shows them, from asynchronous code.
+  /// Clones an object and its subgraph from a snapshot, from asynchronous code.
   @discardableResult
   public func clone<Object>(
     _ id: TypedObjectID<Object>, from snapshot: Snapshot, options: CloneOptions = CloneOptions()
@@ -103,7 +105,8 @@ extension ObjectStore {
 
   /// Clones an object and its subgraph into another store, whose model may differ.
   ///
-  /// - Returns: the id of the clone in the other store.
+  /// - Returns: the id of the clone in the other store; of the first copy if ``CloneOptions/count`` is above 1.
+  /// - Throws: ``CloneError``; ``StoreError``. Nothing is written then.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone<Object>(
@@ -122,7 +125,9 @@ extension ObjectStore {
 
   /// Plans a clone of an object without writing anything (dry run).
   ///
-  /// - Returns: what the clone would create, share and affect, and every reason for which it would fail.
+  /// - Returns: the numbers of objects and bytes that the clone would create, share and affect, and every error that
+  ///   would fail it.
+  /// - Throws: the errors of ``planClone(_:options:)-([ObjectID],_)``.
   public func planClone<Object: EntityObject>(_ object: Object, options: CloneOptions = CloneOptions()) throws
     -> ClonePlan
   {
@@ -131,7 +136,9 @@ extension ObjectStore {
 
   /// Plans a clone of an object without writing anything (dry run).
   ///
-  /// - Returns: what the clone would create, share and affect, and every reason for which it would fail.
+  /// - Returns: the numbers of objects and bytes that the clone would create, share and affect, and every error that
+  ///   would fail it.
+  /// - Throws: the errors of ``planClone(_:options:)-([ObjectID],_)``.
   public func planClone<Object>(_ id: TypedObjectID<Object>, options: CloneOptions = CloneOptions()) throws
     -> ClonePlan
   {
@@ -140,7 +147,9 @@ extension ObjectStore {
 
   /// Plans a clone of several objects without writing anything (dry run).
   ///
-  /// - Returns: what the clone would create, share and affect, and every reason for which it would fail.
+  /// - Returns: the numbers of objects and bytes that the clone would create, share and affect, and every error that
+  ///   would fail it.
+  /// - Throws: the errors of ``planClone(_:options:)-([ObjectID],_)``.
   public func planClone<Object>(_ ids: [TypedObjectID<Object>], options: CloneOptions = CloneOptions()) throws
     -> ClonePlan
   {

@@ -1,6 +1,6 @@
 import KVCloneModel
 
-/// What the properties of an object are, or are to become, by their names in the model.
+/// The property values of an object by their names in the model, as stored or to be stored.
 public struct ObjectValues: Sendable {
   private(set) var attributes: [String: AttributeValue?] = [:]
   private(set) var targets: [String: ObjectID?] = [:]
@@ -10,25 +10,25 @@ public struct ObjectValues: Sendable {
 
   init() {}
 
-  /// Sets an attribute.
+  /// Sets an attribute; nil clears it.
   public mutating func set(_ name: String, _ value: (some AttributeConvertible)?) {
     attributes[name] = .some(value?.attributeValue)
   }
 
-  /// Sets a transformable attribute.
+  /// Sets a transformable attribute; nil clears it.
   public mutating func set(_ name: String, transformable value: BinaryValue?) {
     attributes[name] = .some(value?.transformableValue)
   }
 
-  /// Sets a to-one relationship.
+  /// Sets a to-one relationship; nil clears it.
   public mutating func set<Target>(_ name: String, _ target: TypedObjectID<Target>?) {
     setTarget(name, target?.objectID)
   }
 
-  /// Sets what is to become of an unordered to-many relationship.
+  /// Sets the changes of an unordered to-many relationship.
   public mutating func set<Member>(_ name: String, _ members: ToMany<Member>) { set(name, members.list) }
 
-  /// Sets what is to become of an ordered to-many relationship.
+  /// Sets the changes of an ordered to-many relationship.
   public mutating func set<Member>(_ name: String, _ members: OrderedToMany<Member>) { set(name, members.list) }
 
   private mutating func set(_ name: String, _ list: MemberList) {
@@ -176,8 +176,8 @@ extension EntityObject {
     if let name = values.listOfAnother(than: objectState.id) {
       throw StoreError(
         .wrongDestination,
-        "\(entity.name).\(name) was given the list of another object; make a list of the members that a transaction reads "
-          + "from it", entity: entity.name, property: name)
+        "\(entity.name).\(name) was set to the list of another object; create a list of the members that a transaction "
+          + "reads from it", entity: entity.name, property: name)
     }
     return try values.leaves(of: entity)
   }

@@ -66,14 +66,16 @@ extension PredicateExpressions.SequenceContains: TranslatableExpression {
       try translator.checkOrder(of: RHS.Output.self)
       return .truth(.isWithin(item, lower, upper, isClosed))
     case .value(let list): return .truth(.comparison(QueryComparison(item, .in, list)))
-    default: throw translator.invalid("a truth value has no members")
+    default: throw translator.invalid("a Boolean value has no members")
     }
   }
 }
 
 extension PredicateExpressions.CollectionIndexSubscript: TranslatableExpression {
   func translated(_ translator: inout PredicateTranslator) throws(StoreError) -> TranslatedExpression {
-    if Wrapped.Output.self is any StringProtocol.Type { throw translator.invalid("a text is indexed") }
+    if Wrapped.Output.self is any StringProtocol.Type {
+      throw translator.invalid("a string is indexed, which is not supported")
+    }
     return .value(.index(try translator.value(wrapped), .expression(try translator.value(index))))
   }
 }
@@ -82,14 +84,18 @@ extension PredicateExpressions.CollectionIndexSubscript: TranslatableExpression 
 
 extension PredicateExpressions.CollectionContainsCollection: TranslatableExpression {
   func translated(_ translator: inout PredicateTranslator) throws(StoreError) -> TranslatedExpression {
-    guard Base.Output.self is any StringProtocol.Type else { throw translator.invalid("a list contains a list") }
+    guard Base.Output.self is any StringProtocol.Type else {
+      throw translator.invalid("a list is searched for a list, which is not supported")
+    }
     return .truth(.comparison(QueryComparison(try translator.value(base), .contains, try translator.value(other))))
   }
 }
 
 extension PredicateExpressions.SequenceStartsWith: TranslatableExpression {
   func translated(_ translator: inout PredicateTranslator) throws(StoreError) -> TranslatedExpression {
-    guard Base.Output.self is any StringProtocol.Type else { throw translator.invalid("a list starts with a list") }
+    guard Base.Output.self is any StringProtocol.Type else {
+      throw translator.invalid("the start of a list is compared, which is not supported")
+    }
     return .truth(.comparison(QueryComparison(try translator.value(base), .beginsWith, try translator.value(prefix))))
   }
 }
@@ -111,7 +117,7 @@ extension PredicateExpressions.ClosedRange: TranslatableExpression {
 extension PredicateExpressions.RangeExpressionContains: TranslatableExpression {
   func translated(_ translator: inout PredicateTranslator) throws(StoreError) -> TranslatedExpression {
     guard case .range(let lower, let upper, let isClosed) = try translator.translate(range) else {
-      throw translator.invalid("something that is no range contains a value")
+      throw translator.invalid("a value that is not a range is used as a range")
     }
     try translator.checkOrder(of: Element.Output.self)
     return .truth(.isWithin(try translator.value(element), lower, upper, isClosed))

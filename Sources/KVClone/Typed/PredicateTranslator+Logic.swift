@@ -46,7 +46,9 @@ extension PredicateTranslator {
     let (first, second) = (try translate(left), try translate(right))
     if let truth = second.constantTruth, let equality = Self.equality(first, truth) { return equality }
     if let truth = first.constantTruth, let equality = Self.equality(second, truth) { return equality }
-    guard let a = first.expression, let b = second.expression else { throw invalid("a range is compared") }
+    guard let a = first.expression, let b = second.expression else {
+      throw invalid("a range is compared, which is not supported")
+    }
     return .comparison(QueryComparison(a, .equal, b))
   }
 
@@ -73,7 +75,7 @@ extension PredicateExpressions.Comparison: TranslatableExpression {
       case .lessThanOrEqual: .lessThanOrEqual
       case .greaterThan: .greaterThan
       case .greaterThanOrEqual: .greaterThanOrEqual
-      @unknown default: throw translator.invalid("a comparison is not known")
+      @unknown default: throw translator.invalid("it uses an unknown comparison")
       }
     return .truth(.comparison(QueryComparison(try translator.value(lhs), sign, try translator.value(rhs))))
   }
@@ -113,7 +115,7 @@ extension PredicateExpressions.NilCoalesce: TranslatableExpression {
     case (.truth, _): return optional
     default:
       guard let value = optional.expression, let other = fallback.expression else {
-        throw translator.invalid("a range is optional")
+        throw translator.invalid("a range is optional, which is not supported")
       }
       return .value(.conditional(.isNil(value), other, value))
     }
@@ -137,7 +139,7 @@ extension PredicateExpressions.Conditional: TranslatableExpression {
       return .truth(.any([.all([condition], yes.predicate), .all([.not(condition)], no.predicate)]))
     }
     guard let first = yes.expression, let second = no.expression else {
-      throw translator.invalid("a range depends on a condition")
+      throw translator.invalid("a range depends on a condition, which is not supported")
     }
     return .value(.conditional(condition, first, second))
   }
@@ -152,7 +154,7 @@ extension PredicateExpressions.Arithmetic: TranslatableExpression {
       case .add: .add
       case .subtract: .subtract
       case .multiply: .multiply
-      @unknown default: throw translator.invalid("an operator is not known")
+      @unknown default: throw translator.invalid("it uses an unknown operator")
       }
     return .value(.function(function, [try translator.value(lhs), try translator.value(rhs)]))
   }

@@ -14,7 +14,7 @@ extension PredicateExpressions.KeyPath: TranslatableExpression {
     let base = try translator.value(root)
     if let fields = Root.Output.self as? any QueryFields.Type {
       guard let name = fields.name(of: keyPath) else {
-        throw translator.invalid("a key path is no property of the model")
+        throw translator.invalid("a key path is not a property of the model")
       }
       return .value(name == fields.own ? base : base.property(name))
     }
@@ -31,7 +31,7 @@ extension PredicateExpressions.KeyPath: TranslatableExpression {
     if let type = Root.Output.self as? any (RawRepresentable & CaseIterable).Type, type.isRawValue(keyPath) {
       return .value(base)
     }
-    throw translator.invalid("a key path is no property of the model")
+    throw translator.invalid("a key path is not a property of the model")
   }
 }
 
@@ -52,7 +52,7 @@ extension PredicateExpressions.Value: TranslatableExpression {
   func translated(_ translator: inout PredicateTranslator) throws(StoreError) -> TranslatedExpression {
     if let range = value as? any BoundedRange, let bounds = range.bounds { return bounds }
     guard let constant = QueryConstant(value) else {
-      throw translator.invalid("a value of type \(Output.self) is none that an attribute can have")
+      throw translator.invalid("attributes cannot have values of type \(Output.self)")
     }
     return .value(.constant(constant))
   }

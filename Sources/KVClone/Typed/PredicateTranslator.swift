@@ -26,7 +26,7 @@ struct PredicateTranslator {
   mutating func translate(_ expression: any PredicateExpression) throws(StoreError) -> TranslatedExpression {
     guard let translatable = expression as? any TranslatableExpression else {
       let name = "\(type(of: expression))".prefix { $0 != "<" }
-      throw invalid("the store has nothing for \(name)")
+      throw invalid("the store does not support \(name)")
     }
     return try translatable.translated(&self)
   }
@@ -39,13 +39,13 @@ struct PredicateTranslator {
   /// A part that is a value.
   mutating func value(_ expression: any PredicateExpression) throws(StoreError) -> QueryExpression {
     guard let value = try translate(expression).expression else {
-      throw invalid("a range stands where a value is needed")
+      throw invalid("a range is used in place of a value")
     }
     return value
   }
 
   func variable(_ id: PredicateExpressions.VariableID) throws(StoreError) -> QueryExpression {
-    guard let value = variables[id] else { throw invalid("a variable stands outside of what it is bound by") }
+    guard let value = variables[id] else { throw invalid("a variable is used outside its scope") }
     return value
   }
 
@@ -62,7 +62,7 @@ struct PredicateTranslator {
   /// - Throws: `invalidPredicate` for a type whose values Swift may order otherwise than the store does.
   func checkOrder(of type: Any.Type) throws(StoreError) {
     if !StoreOrder.isKnown(of: type) {
-      throw invalid("values of type \(type) are compared by an order that the store does not know")
+      throw invalid("the store does not support the order of type \(type)")
     }
   }
 

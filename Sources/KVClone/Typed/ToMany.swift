@@ -1,87 +1,90 @@
 import KVCloneModel
 
-/// The members of an unordered to-many relationship, none of which is read before it is asked for.
+/// The members of an unordered to-many relationship, read on demand.
 ///
-/// A transaction has the members: ``ObjectReading/members(_:)-(ToMany<Member>)`` answers them as a set. What is inserted
-/// and removed here is remembered, and changes the store when the object is saved; members that others add meanwhile stay.
+/// Read the members in a transaction with ``ObjectReading/members(_:)-(ToMany<Member>)``, which returns a set.
+/// Insertions and removals are recorded here and applied to the store when the object is saved. Members that other
+/// transactions add in between are kept.
 public struct ToMany<Member: EntityObject>: Sendable, Hashable {
   let list: MemberList
 
   init(_ list: MemberList) { self.list = list }
 
-  /// How many members there were when the object was read.
+  /// The number of members when the object was read.
   public var count: Int { list.count }
   /// Whether there were no members when the object was read.
   public var isEmpty: Bool { count == 0 }
-  /// Whether members were inserted or removed since then.
+  /// Whether members were inserted or removed after the object was read.
   public var hasChanges: Bool { !list.edits.isEmpty }
 
-  /// Makes an object a member.
+  /// Adds an object to the members. Has no effect if it is a member already.
   public mutating func insert(_ member: TypedObjectID<Member>) {
     self = Self(list.adding(.insert([member.objectID], at: nil)))
   }
 
-  /// Makes an object a member no longer.
+  /// Removes an object from the members.
   public mutating func remove(_ member: TypedObjectID<Member>) {
     self = Self(list.adding(.remove([member.objectID])))
   }
 
-  /// Lets go of all members, those included that others add before the object is saved.
+  /// Removes all members, including those that other transactions add before the object is saved.
   public mutating func removeAll() { self = Self(list.adding(.replace([]))) }
 }
 
 extension ToMany: ExpressibleByArrayLiteral {
-  /// Replaces the members by those given.
+  /// Creates a list that replaces the members.
   public init(_ members: some Sequence<TypedObjectID<Member>>) {
     list = MemberList().adding(.replace(members.map(\.objectID)))
   }
 
-  /// Replaces the members by those given.
+  /// Creates a list that replaces the members.
   public init(arrayLiteral members: TypedObjectID<Member>...) { self.init(members) }
 }
 
-/// The members of an ordered to-many relationship, none of which is read before it is asked for.
+/// The members of an ordered to-many relationship, read on demand.
 ///
-/// A transaction has the members: ``ObjectReading/members(_:)-(OrderedToMany<Member>)`` answers them in their order.
-/// Changes are remembered, and are made in their order when the object is saved.
+/// Read the members in a transaction with ``ObjectReading/members(_:)-(OrderedToMany<Member>)``, which returns them in
+/// their order. Changes are recorded here and applied in the same sequence when the object is saved.
 public struct OrderedToMany<Member: EntityObject>: Sendable, Hashable {
   let list: MemberList
 
   init(_ list: MemberList) { self.list = list }
 
-  /// How many members there were when the object was read.
+  /// The number of members when the object was read.
   public var count: Int { list.count }
   /// Whether there were no members when the object was read.
   public var isEmpty: Bool { count == 0 }
-  /// Whether members were added, moved or removed since then.
+  /// Whether members were inserted, moved or removed after the object was read.
   public var hasChanges: Bool { !list.edits.isEmpty }
 
-  /// Makes an object the last member; one that is a member already stays where it is.
+  /// Appends an object to the members. Has no effect if it is a member already.
   public mutating func append(_ member: TypedObjectID<Member>) {
     self = Self(list.adding(.insert([member.objectID], at: nil)))
   }
 
-  /// Makes an object the member at a place, from 0; one that is a member already moves there.
+  /// Inserts an object at an index from 0. Moves it there if it is a member already.
+  ///
+  /// An index beyond the end at the time of the save means the end.
   public mutating func insert(_ member: TypedObjectID<Member>, at index: Int) {
     self = Self(list.adding(.insert([member.objectID], at: index)))
   }
 
-  /// Makes an object a member no longer.
+  /// Removes an object from the members.
   public mutating func remove(_ member: TypedObjectID<Member>) {
     self = Self(list.adding(.remove([member.objectID])))
   }
 
-  /// Lets go of all members, those included that others add before the object is saved.
+  /// Removes all members, including those that other transactions add before the object is saved.
   public mutating func removeAll() { self = Self(list.adding(.replace([]))) }
 }
 
 extension OrderedToMany: ExpressibleByArrayLiteral {
-  /// Replaces the members by those given, in this order.
+  /// Creates a list that replaces the members, in this order.
   public init(_ members: some Sequence<TypedObjectID<Member>>) {
     list = MemberList().adding(.replace(members.map(\.objectID)))
   }
 
-  /// Replaces the members by those given, in this order.
+  /// Creates a list that replaces the members, in this order.
   public init(arrayLiteral members: TypedObjectID<Member>...) { self.init(members) }
 }
 

@@ -2,14 +2,14 @@ public import KVCloneModel
 
 /// Deep clone of typed objects, as part of a write transaction.
 extension WriteTransaction {
-  /// Clones an object and its subgraph by the rules of the model.
+  /// Clones an object and its subgraph by the clone rules.
   ///
   /// ```swift
   /// let copy = try tx.clone(list)  // TodoList.ID
   /// ```
   ///
-  /// - Returns: the id of the clone; with ``CloneOptions/count`` above 1, of the first one.
-  /// - Throws: ``CloneError``; the transaction is abort-only after it (R1).
+  /// - Returns: the id of the clone; of the first copy if ``CloneOptions/count`` is above 1.
+  /// - Throws: ``CloneError``, ``StoreError``. After an error, the transaction is abort-only (R1).
   @discardableResult
   public mutating func clone<Object: EntityObject>(_ object: Object, options: CloneOptions = CloneOptions()) throws
     -> TypedObjectID<Object>
@@ -17,10 +17,10 @@ extension WriteTransaction {
     try clone(object.objectID, options: options)
   }
 
-  /// Clones an object and its subgraph by the rules of the model.
+  /// Clones an object and its subgraph by the clone rules.
   ///
-  /// - Returns: the id of the clone; with ``CloneOptions/count`` above 1, of the first one.
-  /// - Throws: ``CloneError``; the transaction is abort-only after it (R1).
+  /// - Returns: the id of the clone; of the first copy if ``CloneOptions/count`` is above 1.
+  /// - Throws: ``CloneError``, ``StoreError``. After an error, the transaction is abort-only (R1).
   @discardableResult
   public mutating func clone<Object>(_ id: TypedObjectID<Object>, options: CloneOptions = CloneOptions()) throws
     -> TypedObjectID<Object>

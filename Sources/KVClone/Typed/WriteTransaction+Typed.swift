@@ -2,12 +2,14 @@ import KVCloneModel
 
 /// Storing objects as the Swift types of their entities.
 extension WriteTransaction {
-  /// Stores a new object, and answers it with its own id.
+  /// Inserts a new object.
   ///
-  /// What it is linked to has to be stored already; an ``EditingContext`` stores new objects that refer to each other.
+  /// Objects that it links to must be stored already. To store new objects that refer to each other, use an
+  /// ``EditingContext``.
   ///
-  /// - Throws: `objectNotFound` for a link to an object that is not stored; see
-  ///   ``insert(_:_:relationships:)``.
+  /// - Returns: the stored object with its id.
+  /// - Throws: `objectNotFound` for a link to an object that is not stored; the errors of
+  ///   ``insert(_:_:relationships:)-(_,[String:AttributeValue?],_)``.
   @discardableResult
   public mutating func insert<Object: EntityObject>(_ object: Object) throws(StoreError) -> Object {
     let compiled = try _withSession { (session) throws(StoreError) in try session.schema.entity(Object.entity.name) }
@@ -15,7 +17,7 @@ extension WriteTransaction {
     if let name = values.propertyWithTemporaryTarget {
       throw StoreError(
         .objectNotFound,
-        "\(Object.entity.name).\(name) refers to an object that is not stored yet; insert that first, or "
+        "\(Object.entity.name).\(name) refers to an object that is not stored yet; insert that object first, or insert "
           + "both in an EditingContext", entity: Object.entity.name, property: name)
     }
     let id = try insert(Object.entity.name, values.attributes)
@@ -23,18 +25,21 @@ extension WriteTransaction {
     return try self.object(TypedObjectID(id))
   }
 
-  /// Writes what was set on an object since it was read, and answers it as it is now stored.
+  /// Writes the changes of an object since it was read.
   ///
   /// - Parameters:
-  ///   - object: what was read, with other values.
-  ///   - ifUnchanged: refuses with `changedSince` when the object has changed since it was read (optimistic locking).
+  ///   - object: the object that was read, with changed values.
+  ///   - ifUnchanged: whether to refuse the save with `staleObject` if the stored object has changed since it was read
+  ///     (optimistic locking). The default is false.
+  /// - Returns: the object as stored.
+  /// - Throws: `objectNotFound`, also for a new object; `staleObject`, `wrongType`, `outOfRange`, `wrongDestination`.
   @discardableResult
   public mutating func save<Object: EntityObject>(_ object: Object, ifUnchanged: Bool = false) throws(StoreError)
     -> Object
   {
     guard let original = object.objectState.original else {
       throw StoreError(
-        .objectNotFound, "a new object of \(Object.entity.name) is not stored yet; insert it",
+        .objectNotFound, "the new object of \(Object.entity.name) is not stored yet; insert it before saving changes",
         entity: Object.entity.name)
     }
     let changes = try object.changes(object.values(of: original.entity), from: original)
@@ -44,9 +49,10 @@ extension WriteTransaction {
     return try self.object(object.objectID)
   }
 
-  /// Deletes an object by the delete rules of the model.
+  /// Deletes an object and applies the delete rules of the model.
   ///
-  /// - Throws: `objectNotFound`; `deleteDenied` with nothing deleted.
+  /// - Returns: the number of deleted objects, including those that cascade rules deleted.
+  /// - Throws: `objectNotFound`; `deleteDenied`, with nothing deleted.
   @discardableResult
   public mutating func delete<Object>(_ id: TypedObjectID<Object>) throws(StoreError) -> DeleteResult {
     try delete([id.objectID])

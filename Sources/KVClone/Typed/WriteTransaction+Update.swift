@@ -2,14 +2,14 @@ import KVCloneModel
 
 /// Changes of stored objects through their Swift types.
 extension WriteTransaction {
-  /// Reads an object, lets `body` change it, and saves it.
+  /// Reads an object, calls `body` to change it, and saves it.
   ///
   /// ```swift
   /// try tx.update(list.objectID) { $0.title = "Groceries" }
   /// ```
   ///
   /// - Returns: the object as stored.
-  /// - Throws: `objectNotFound`; what `body` throws; see ``save(_:ifUnchanged:)-(Object,_)``.
+  /// - Throws: `objectNotFound`; the error of `body`; the errors of ``save(_:ifUnchanged:)-(Object,_)``.
   @discardableResult
   public mutating func update<Object>(_ id: TypedObjectID<Object>, _ body: (inout Object) throws -> Void) throws
     -> Object
@@ -19,10 +19,10 @@ extension WriteTransaction {
     return try save(object)
   }
 
-  /// Deletes an object by the delete rules of the model.
+  /// Deletes an object and applies the delete rules of the model.
   ///
-  /// - Returns: the number of deleted objects, including those deleted by the rule cascade.
-  /// - Throws: `objectNotFound`; `deleteDenied`. Nothing is deleted if it throws.
+  /// - Returns: the number of deleted objects, including those that cascade rules deleted.
+  /// - Throws: `objectNotFound`; `deleteDenied`, with nothing deleted.
   @discardableResult
   public mutating func delete<Object: EntityObject>(_ object: Object) throws(StoreError) -> DeleteResult {
     try delete(object.objectID)
