@@ -173,8 +173,8 @@ extension WriteTransaction {
 
   /// Deletes objects and applies the delete rules of the model.
   ///
-  /// Cascade also deletes the members of the relationship. Deny refuses the delete while there are members. Nullify and
-  /// no action remove the links.
+  /// Cascade also deletes the members of the relationship. Deny refuses the delete if the relationship has members.
+  /// Nullify and no action remove the links.
   ///
   /// - Throws: `objectNotFound`; `deleteDenied`, with nothing deleted.
   @discardableResult

@@ -9,18 +9,20 @@ extension ObjectReading where Self: ~Copyable {
     try _withSession { session in try session.withObject(id, body) }
   }
 
+  /// Calls `body` with a view of each result of a request, in the order of the request, until `body` returns false.
+  ///
+  /// Objects are not copied.
+  ///
+  /// - Throws: the errors of ``fetch(_:)``, and the error of `body`.
+  public borrowing func forEachView(matching request: FetchRequest, _ body: (ObjectView) throws -> Bool) throws {
+    try _withSession { session in try session.forEachView(try session.resolve(request), body) }
+  }
+
   /// Calls `body` with a view of each object of an entity in ascending order of serials, until `body` returns false.
   ///
   /// Objects are not copied.
   ///
   /// - Throws: `unknownEntity`, `corrupted`, and the error of `body`.
-  public borrowing func forEachView(matching request: FetchRequest, _ body: (ObjectView) throws -> Bool) throws {
-    try _withSession { session in try session.forEachView(try session.resolve(request), body) }
-  }
-
-  /// Looks at an entity's objects by ascending serial, one by one, without copying them, until `body` answers false.
-  ///
-  /// - Throws: `unknownEntity`, `damaged`, and what `body` throws.
   public borrowing func forEachView(
     of entity: String, includesSubentities: Bool = true, _ body: (ObjectView) throws -> Bool
   ) throws {

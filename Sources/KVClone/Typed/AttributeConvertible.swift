@@ -3,7 +3,7 @@ public import KVCloneModel
 
 /// A Swift type for the values of attributes.
 ///
-/// The types that generated source uses conform. An enum whose raw values have one of these types conforms by declaring
+/// The types that generated source uses conform. An enum with raw values of one of these types conforms by declaring
 /// the conformance.
 public protocol AttributeConvertible: Sendable {
   /// Creates a value from a stored attribute value; nil if this type cannot represent it.

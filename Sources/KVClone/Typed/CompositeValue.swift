@@ -54,8 +54,7 @@ public struct CompositeElements: Sendable {
     return value
   }
 
-  /// Returns the value of an element that must not be nil. A composite whose elements are all nil also counts as a
-  /// value.
+  /// Returns the value of an element that must not be nil. A composite with only nil elements also counts as a value.
   ///
   /// - Throws: `wrongType` for nil, and if the type cannot represent the value.
   public func decode<Value: AttributeConvertible>(_ name: String) throws(StoreError) -> Value {

@@ -13,8 +13,7 @@ extension ManagedObject {
     return value
   }
 
-  /// Returns the value of an attribute that must not be nil. A composite whose elements are all nil also counts as a
-  /// value.
+  /// Returns the value of an attribute that must not be nil. A composite with only nil elements also counts as a value.
   ///
   /// - Throws: `unknownProperty`; `wrongType` for nil, and if the type cannot represent the value.
   public func decode<Value: AttributeConvertible>(_ attribute: String) throws(StoreError) -> Value {

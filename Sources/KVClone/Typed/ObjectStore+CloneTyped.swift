@@ -103,7 +103,7 @@ extension ObjectStore {
     TypedObjectID(try await clone([id.objectID], from: snapshot, options: options).root)
   }
 
-  /// Clones an object and its subgraph into another store, whose model may differ.
+  /// Clones an object and its subgraph into another store. The two models may differ.
   ///
   /// - Returns: the id of the clone in the other store; of the first copy if ``CloneOptions/count`` is above 1.
   /// - Throws: ``CloneError``; ``StoreError``. Nothing is written then.
