@@ -55,29 +55,29 @@ struct MetaPages {
       for index in (offset..<offset + width).reversed() { value = value << 8 | UInt64(bytes[index]) }
       return value
     }
-    if word(16, 4) != 0xBEEF_C0DE { throw reject("not the magic number of LMDB") }
+    if word(16, 4) != 0xBEEF_C0DE { throw reject("the magic number is not LMDB's") }
     if word(20, 4) != 1 { throw reject("not data version 1") }
-    if word(0, 8) != page || word(10, 2) & 0x08 == 0 { throw reject("its header is not that of a meta page") }
+    if word(0, 8) != page || word(10, 2) & 0x08 == 0 { throw reject("its header is not a meta page header") }
     // The page size stands in the free database's otherwise unused field.
     if word(40, 4) != 4096 { throw .unsupportedPageSize(UInt32(word(40, 4))) }
-    if word(44, 2) & 0x01 != 0 { throw reject("it asks for a fixed map address (MDB_FIXEDMAP)") }
+    if word(44, 2) & 0x01 != 0 { throw reject("it requires a fixed map address (MDB_FIXEDMAP)") }
     return Meta(commit: word(commitOffset, 8), lastPage: word(136, 8), damage: damage(word))
   }
 
   private static func damage(_ word: (_ offset: Int, _ width: Int) -> UInt64) -> String? {
     let lastPage = word(136, 8)
     // 2^47 bytes is what a process can address.
-    if lastPage < 1 || lastPage >= 1 << 35 { return "its last page number is impossible" }
+    if lastPage < 1 || lastPage >= 1 << 35 { return "its last page number is out of range" }
     for (name, base) in [("free", 40), ("main", 88)] {
       let root = word(base + 40, 8)
       let depth = word(base + 6, 2)
       let isEmpty = root == .max
-      if !isEmpty, root < 2 || root > lastPage { return "the root of the \(name) tree lies outside the file" }
+      if !isEmpty, root < 2 || root > lastPage { return "the root of the \(name) tree is outside the file" }
       // CURSOR_STACK in mdb.c.
-      if depth > 32 || isEmpty != (depth == 0) { return "the depth of the \(name) tree is impossible" }
+      if depth > 32 || isEmpty != (depth == 0) { return "the depth of the \(name) tree is out of range" }
     }
     // Neither sorted duplicates nor integer or reversed keys: the main database has plain names.
-    if word(92, 2) & 0x7FFF != 0 { return "the main tree has flags that a store's never has" }
+    if word(92, 2) & 0x7FFF != 0 { return "the main tree has invalid flags" }
     return nil
   }
 }

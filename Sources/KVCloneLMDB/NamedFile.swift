@@ -19,8 +19,8 @@ package enum NamedFile {
     /// What it is, to be followed by what to do.
     package var reason: String {
       switch self {
-      case .belongsToStore: "the file belongs to a store that is open"
-      case .notPlain: "the file is a link or something else than a regular file in a directory"
+      case .belongsToStore: "the file belongs to an open store"
+      case .notPlain: "the file is a link, or not a regular file in a directory"
       case .system(let code): unsafe String(cString: strerror(code))
       }
     }
@@ -28,7 +28,7 @@ package enum NamedFile {
     /// What to do, a clause.
     package var advice: String {
       switch self {
-      case .belongsToStore, .notPlain: "name another file"
+      case .belongsToStore, .notPlain: "choose another file"
       case .system(let code): SystemErrorAdvice.clause(code)
       }
     }

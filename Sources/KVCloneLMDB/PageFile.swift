@@ -236,7 +236,7 @@ private struct MetaPair {
     if found.count == 2, found[0].commitNumber != found[1].commitNumber {
       let other = found[1].commitNumber
       let isNeighbour = other &+ 1 == found[0].commitNumber || (pinned != nil && other == found[0].commitNumber &+ 1)
-      if !isNeighbour { note(found[1].page, .meta("its commit is not next to the other meta page's")) }
+      if !isNeighbour { note(found[1].page, .meta("its commit is not adjacent to that of the other meta page")) }
     }
     for candidate in found where meta == nil {
       if let problem = candidate.rootProblem {
@@ -259,7 +259,7 @@ private struct MetaPair {
       if meta == last { return meta }
       last = meta
     }
-    throw .meta("it does not stay the same while it is read")
+    throw .meta("it changes while it is read")
   }
 
   private static func readOnce(_ descriptor: Int32, _ page: UInt64) throws(PageProblem) -> PageMeta {

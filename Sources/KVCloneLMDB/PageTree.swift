@@ -53,11 +53,11 @@ package struct PageMeta: Sendable, Equatable {
   /// Checks everything but the roots that LMDB relies on, and whatever else has one right value only.
   init(_ bytes: UnsafeRawPointer, page: UInt64) throws(PageProblem) {
     let view = unsafe PageView(bytes)
-    if view.word32(16) != 0xBEEF_C0DE { throw .meta("it has not the magic number of LMDB") }
-    if view.word32(20) != 1 { throw .meta("it is not of data version 1") }
+    if view.word32(16) != 0xBEEF_C0DE { throw .meta("the magic number is not LMDB's") }
+    if view.word32(20) != 1 { throw .meta("its data version is not 1") }
     // P_META alone.
-    if view.number != page || view.word16(10) != 0x08 { throw .meta("its header is not that of a meta page") }
-    if view.word64(24) != 0 { throw .meta("it asks for a fixed map address") }
+    if view.number != page || view.word16(10) != 0x08 { throw .meta("its header is not a meta page header") }
+    if view.word64(24) != 0 { throw .meta("it requires a fixed map address") }
     freeTree = unsafe PageTree(bytes + 40)
     mainTree = unsafe PageTree(bytes + 88)
     lastPage = view.word64(136)
@@ -66,23 +66,23 @@ package struct PageMeta: Sendable, Equatable {
     // The page size stands in the free tree's otherwise unused field.
     if freeTree.pad != UInt32(LMDBLimits.pageSize) { throw .meta("its page size is not 4096") }
     // 2^47 bytes is what a process can address.
-    if lastPage < 1 || lastPage >= 1 << 35 { throw .meta("its last page number is impossible") }
+    if lastPage < 1 || lastPage >= 1 << 35 { throw .meta("its last page number is out of range") }
     // MDB_INTEGERKEY, and MDB_NOSUBDIR, which mdb_env_init_meta0 keeps and nobody reads.
-    if freeTree.flags & ~0x4000 != 0x08 { throw .meta("its flags are not those of a store") }
-    if !mainTree.isPlain { throw .meta("the flags of the list of tables are not those of a store") }
+    if freeTree.flags & ~0x4000 != 0x08 { throw .meta("its flags are not valid for a store") }
+    if !mainTree.isPlain { throw .meta("the flags of the list of tables are not valid for a store") }
     // Transaction N writes meta page N % 2; the pages of a new file are both of transaction 0.
     if commitNumber & 1 != page, commitNumber != 0 { throw .meta("its commit belongs on the other meta page") }
     let mapSize = view.word64(32)
     if mapSize < (lastPage + 1) * 4096 || mapSize > 1 << 48 {
-      throw .meta("its map size is impossible")
+      throw .meta("its map size is invalid")
     }
   }
 
   /// Why nothing can begin here. The older page may break these rules: after a commit whose meta page could not be
   /// written, mdb_env_write_meta puts back the old numbers beside the new roots.
   var rootProblem: PageProblem? {
-    if !freeTree.isPlausible(lastPage: lastPage) { return .meta("the free list's root is impossible") }
-    if !mainTree.isPlausible(lastPage: lastPage) { return .meta("the root of the list of tables is impossible") }
+    if !freeTree.isPlausible(lastPage: lastPage) { return .meta("the free list's root is invalid") }
+    if !mainTree.isPlausible(lastPage: lastPage) { return .meta("the root of the list of tables is invalid") }
     return nil
   }
 }

@@ -44,16 +44,16 @@ extension RecordError: CustomStringConvertible {
     case .checksumMismatch:
       "A stored value's checksum does not match its bytes; check the store and restore it from a backup."
     case .wrongLayout:
-      "A record was written with another layout than expected; reopen the store, and check it if that repeats."
+      "A record has another layout than expected; reopen the store, and check it if the error recurs."
     case .wrongLength: "A record's length is wrong; check the store and restore it from a backup."
     case .badOffset: "A record's offsets are wrong; check the store and restore it from a backup."
     case .badCount: "A count in a stored value is out of range; check the store and restore it from a backup."
-    case .badFlag: "A stored value has a flag or kind that this version does not know; use a newer version."
+    case .badFlag: "A stored value has a flag or kind that this version does not support; use a newer version."
     case .badOrder: "Entries of a stored value are out of order; check the store and restore it from a backup."
     case .invalidUTF8: "A stored text is not UTF-8; check the store and restore it from a backup."
     case .badKey: "A stored key has the wrong form; check the store and restore it from a backup."
-    case .wrongKind: "The value is of another type than the attribute; give a value of the attribute's type."
-    case .outOfRange: "The number does not fit the attribute; give one in the range of its type."
+    case .wrongKind: "The value does not have the attribute's type; use a value of that type."
+    case .outOfRange: "The number does not fit the attribute; use a number within the range of its type."
     case .recordTooLarge: "The record would be larger than 1 GiB; store the value as a blob or split the object."
     case .notIndexable: "Values of this type cannot be indexed; remove the attribute from the index."
     }

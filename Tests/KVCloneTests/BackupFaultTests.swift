@@ -24,7 +24,7 @@ struct BackupFaultTests {
         bytes[page * 4096 + Int(generator.next() % 4096)] ^= UInt8(1 + generator.next() % 255)
       }
       let report = try file.check(bytes, CheckOptions(readData: true))
-      let isSound = report.issues.allSatisfy { $0.kind == .pageLeak && !$0.message.contains("in use, and") }
+      let isSound = report.issues.allSatisfy { $0.kind == .pageLeak && !$0.message.contains("both in use") }
       do {
         try ObjectStore.restore(from: file.path, to: root + "/restored")
         #expect(isSound, "seed \(seed)")
@@ -54,7 +54,7 @@ struct BackupFaultTests {
     bytes.replaceSubrange(newest + 88..<newest + 136, with: bytes[older + 88..<older + 136])
     #expect(bytes != file.sound)
     let report = try file.check(bytes, CheckOptions(readData: true))
-    #expect(report.issues.contains { $0.message.contains("in use, and on the free list") })
+    #expect(report.issues.contains { $0.message.contains("both in use and on the free list") })
     expectError(.corrupted) { try ObjectStore.restore(from: file.path, to: root + "/restored") }
     #expect(try !FileSystem.exists(root + "/restored"))
   }

@@ -43,7 +43,7 @@ struct TransferStoreFileTests {
       }
       #expect(error?.kind == .invalidFile, "\(file)")
       #expect(error?.line == 2 && error?.object == "Item/2" && error?.property == "data" && error?.entity == "Item")
-      #expect(error?.message.contains("belongs to a store that is open") == true, "\(error?.message ?? "")")
+      #expect(error?.message.contains("belongs to an open store") == true, "\(error?.message ?? "")")
     }
     #expect(try locks().count == before)
     #expect(try test.store.info().objectCount == 0)
