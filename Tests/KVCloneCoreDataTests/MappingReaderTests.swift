@@ -145,7 +145,7 @@ struct MappingReaderTests {
     for data in ["####", "AAAA", "", " \n "] {
       let read = try attribute(["name": "title", "valueexpressiondata": data])
       // Without a byte of text there is no expression.
-      #expect(read.0.valueExpression == (data.isEmpty ? .automatic : .unsupported("an archive that is damaged")))
+      #expect(read.0.valueExpression == (data.isEmpty ? .automatic : .unsupported("a corrupted archive")))
       #expect(read.1.count == (data.isEmpty ? 0 : 1))
     }
     let info = try attribute(["name": "title", "userinfodata": "AAAA"])
@@ -189,7 +189,7 @@ struct MappingReaderTests {
     ])
     #expect(both.0 == .matching(predicate) && both.1.isEmpty)
     let damaged = try objects(["sourceexpressiondata": "AAAA"])
-    #expect(damaged.0 == .unsupported("an archive that is damaged") && damaged.1 == [.unusableMapping])
+    #expect(damaged.0 == .unsupported("a corrupted archive") && damaged.1 == [.unusableMapping])
   }
 
   @Test func oddThingsAreNoticed() throws {

@@ -152,7 +152,7 @@ struct MappingReader {
         if let name = found.entity, name != entity { result = .unsupported("FETCH of \(name)") }
       } catch {
         if let error = error as? ModelFileError { throw error }
-        result = .unsupported("an archive that is damaged")
+        result = .unsupported("a corrupted archive")
       }
     } else if let format {
       result = ExpressionArchive.sourceObjects(format: format)
@@ -197,7 +197,7 @@ struct MappingReader {
       return try ExpressionArchive.expression(in: try bytes(of: archive, line: line) ?? [])
     } catch {
       if let error = error as? ModelFileError { throw error }
-      return .unsupported("an archive that is damaged")
+      return .unsupported("a corrupted archive")
     }
   }
 
