@@ -6,7 +6,7 @@ struct CloneCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "clone", abstract: "Clones objects deeply: each with the objects that belong to it.",
     discussion: """
-      The model and the rules of deep clones decide which relationships are followed, shared or skipped. With \
+      The model, its userInfo keys and --rule decide which relationships are followed, shared or skipped. With \
       --dry-run, prints the plan instead: exit code 0 if the clone would succeed, 1 if it would fail.
       """,
     examples: [
@@ -41,7 +41,7 @@ struct CloneCommand: ToolCommand {
   @Option(
     name: .customLong("rule-key"),
     help: ArgumentHelp(
-      "Read a clone rule from another userInfo key: exclude|rebuild|followParent|withoutParent|clone=KEY (repeatable).",
+      "Use another userInfo key for a clone rule: exclude|rebuild|followParent|withoutParent|clone=KEY (repeatable).",
       valueName: "role=key"))
   var ruleKey: [String] = []
 

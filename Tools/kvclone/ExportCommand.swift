@@ -3,7 +3,7 @@ import KVClone
 
 struct ExportCommand: ToolCommand {
   static let configuration = CommandConfiguration(
-    commandName: "export", abstract: "Exports model, objects and blobs to a folder of open formats.",
+    commandName: "export", abstract: "Exports model, objects and blobs to a folder that Core Data tools can read.",
     discussion: """
       DEST contains the model as an Xcode bundle (MODEL.xcdatamodeld), the objects as objects.ndjson for \
       `kvclone load`, the folder blobs with one file per blob, and README.txt, which describes them. DEST appears only \

@@ -6,8 +6,9 @@ struct HistoryCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "history", abstract: "Lists the transactions in the history of the store, or purges them.",
     discussion: """
-      The store records the changes of each commit from --on to --off. Each line shows the token of a transaction, its \
-      commit time, the counts of inserted, updated and deleted objects, the operation, and the author.
+      After --on, the store records the changes of each commit, until --off. Each line shows the token of a \
+      transaction, its commit time, the counts of inserted, updated and deleted objects, the operation, and the \
+      author.
       """,
     examples: [
       "kvclone -s notes.kvclone history --on", "kvclone -s notes.kvclone history --limit 10 --objects",

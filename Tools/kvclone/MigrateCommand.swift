@@ -31,7 +31,7 @@ struct MigrateCommand: ToolCommand {
 
   @Option(
     help: ArgumentHelp(
-      "A mapping model (.xcmappingmodel folder) for the step between its two versions; it must be used (repeatable).",
+      "A mapping model (.xcmappingmodel folder) for the step between its two versions (repeatable); must be usable.",
       valueName: "path"), completion: .directory)
   var mapping: [String] = []
 

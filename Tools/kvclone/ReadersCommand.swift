@@ -6,9 +6,9 @@ struct ReadersCommand: ToolCommand {
     commandName: "readers",
     abstract: "Lists open read transactions in all processes, and the current writer.",
     discussion: """
-      An open read transaction prevents the reuse of the pages that it can see. Each line shows its process id and \
-      process name, its age, how many commits it lags behind, and how many bytes could be reused without it. The age \
-      is a lower bound, and known only if the store records history.
+      An open read transaction prevents the reuse of the pages that it can see. Each line shows its process id, owner \
+      and age, how many commits it lags behind, and how many bytes could be reused without it. The age is a lower \
+      bound, and known only if the store records history.
 
       A reader slot is stale if its process has ended. Writers clear stale readers eventually; --clear-stale clears \
       them now, along with idle slots of ended processes. If the write lock is held, the last line shows the holder, \

@@ -5,7 +5,7 @@ struct SnapshotRollbackCommand: ToolCommand {
   static let configuration = CommandConfiguration(
     commandName: "rollback", abstract: "Restores the store, or some objects, to the state of a snapshot.",
     discussion: """
-      Restores updated and deleted objects under their ids, and deletes objects inserted since the snapshot. First \
+      Restores updated and deleted objects with their ids, and deletes objects inserted since the snapshot. First \
       creates an automatic snapshot of the current state, to which you can roll back in turn.
 
       With --dry-run, runs the rollback in a transaction that is rolled back, and holds the write lock for as long: \
