@@ -226,8 +226,8 @@ extension EditingContext {
 
   /// Adds members to a to-many relationship.
   ///
-  /// An ordered relationship inserts them at `index`, or at the end if it is nil, and moves those that are members
-  /// already.
+  /// An ordered relationship without `index` appends the objects that are not members yet. With `index`, it inserts all
+  /// objects there, and moves those that are members already.
   ///
   /// - Throws: `objectNotFound`, `unknownProperty`; `wrongDestination` for a to-one relationship.
   public mutating func link(_ id: ObjectID, _ relationship: String, _ members: [ObjectID], at index: Int? = nil) throws

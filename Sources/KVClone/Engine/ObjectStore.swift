@@ -105,7 +105,7 @@ public final class ObjectStore: Sendable {
   /// Runs `body` in a write transaction on the calling thread. Returning commits durably before `write` returns;
   /// throwing rolls back.
   ///
-  /// `body` runs exactly once. If the map or the disk is full, the transaction rolls back with `mapFull` or `diskFull`,
+  /// `body` runs at most once. If the map or the disk is full, the transaction rolls back with `mapFull` or `diskFull`,
   /// and nothing is written. After `mapFull`, run the transaction again: the map grows as soon as no transaction of
   /// this process is open. Clones, upload chunks and model changes that run in transactions of their own are retried
   /// once after `mapFull` without action by the caller.

@@ -154,10 +154,11 @@ extension WriteTransaction {
   /// Adds links to `targets`.
   ///
   /// A to-one relationship replaces its target. A to-many relationship adds the targets that are not members yet. An
-  /// ordered relationship inserts them at `index`, or at the end if it is nil, and moves targets that are members
-  /// already.
+  /// ordered relationship without `index` appends them. With `index`, it inserts all targets there, and moves those
+  /// that are members already.
   ///
-  /// - Throws: `objectNotFound`, `unknownProperty`, `wrongDestination`, `invalidIndex`.
+  /// - Throws: `objectNotFound`, `unknownProperty`, `wrongDestination`; `invalidIndex` if `index` is outside the list,
+  ///   or the relationship is not ordered.
   public mutating func link(_ id: ObjectID, _ relationship: String, _ targets: [ObjectID], at index: Int? = nil)
     throws(StoreError)
   {
