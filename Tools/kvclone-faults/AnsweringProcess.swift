@@ -46,7 +46,7 @@ final class AnsweringProcess {
   /// Waits for an answer, and tells on standard error what the process is at when it takes so long that its clock will end it.
   private func reportLateness() {
     guard let connection, !connection.lines.hasNext(within: Self.patience) else { return }
-    StandardError.write("no answer for \(Self.patience): \(LateProcess.description(of: connection.child.id))\n")
+    StandardError.write("no answer within \(Self.patience): \(LateProcess.description(of: connection.child.id))\n")
     if LateProcess.waitsForMachine(connection.child.id) { Standstill.shared.noteWait() }
   }
 

@@ -94,7 +94,7 @@ final class Campaign: Sendable {
   func run() throws -> Int32 {
     let names = Self.classes.map { $0.name }
     for name in options.classes where !names.contains(name) {
-      throw Options.Wrong(description: "unknown class \(name); there are \(names.joined(separator: ", "))")
+      throw Options.Wrong(description: "unknown class \(name); choose one of \(names.joined(separator: ", "))")
     }
     let chosen = Self.classes.filter { type in
       if options.flags.contains("--self-test") { return type == SelfTestFaults.self }
@@ -115,7 +115,7 @@ final class Campaign: Sendable {
       }
     }
     if let trial = options.values["--trial"], report.trialCount == 0 {
-      throw Options.Wrong(description: "no class that was chosen has a trial \(trial)")
+      throw Options.Wrong(description: "the chosen classes have no trial \(trial)")
     }
     StandardError.write(report.summary + "\n")
     print(report.table)
@@ -173,7 +173,7 @@ final class Campaign: Sendable {
         return (failure, repetitions)
       }
       repetitions += 1
-      StandardError.write("the machine stood still during trial \(trial.id), which is made again: \(failure.0)\n")
+      StandardError.write("the machine stalled during trial \(trial.id); repeating it: \(failure.0)\n")
     }
   }
 

@@ -8,7 +8,7 @@ struct ChildProcess: Sendable {
     case signal(Int32)
 
     /// What `SIGALRM` means: the child asked for it.
-    static let late = "it did not end in time"
+    static let late = "the process did not end in time"
 
     var description: String {
       switch self {
@@ -43,7 +43,7 @@ struct ChildProcess: Sendable {
     defer { for text in argumentList + variables { free(text) } }
     var id: pid_t = 0
     let code = posix_spawn(&id, executable, &actions, nil, &argumentList, &variables)
-    guard code == 0 else { throw Finding("\(executable) cannot be started: \(String(cString: strerror(code)))") }
+    guard code == 0 else { throw Finding("cannot start \(executable): \(String(cString: strerror(code)))") }
     return ChildProcess(id: id)
   }
 
@@ -86,7 +86,7 @@ struct ChildProcess: Sendable {
 
   private static func newFile(_ path: String) throws -> Int32 {
     let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o600)
-    guard file >= 0 else { throw Finding("\(path) cannot be made: \(String(cString: strerror(errno)))") }
+    guard file >= 0 else { throw Finding("cannot create \(path): \(String(cString: strerror(errno)))") }
     return file
   }
 

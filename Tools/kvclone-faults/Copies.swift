@@ -43,7 +43,7 @@ struct Copies: Sendable {
       let result = try store.backup(to: path(copy), options: BackupOptions(finishesMigration: true))
       guard result.renewedCount > 0 || store.model.versionIdentifier == WorkloadModel.versions[0].versionIdentifier
       else {
-        throw Finding("the compaction has too little to do: \(result)")
+        throw Finding("the test store gives compact too little to do: \(result)")
       }
     }
   }
@@ -61,7 +61,7 @@ struct CopyVerifier {
   func verify(acknowledged: Set<String>, _ store: ObjectStore, at commit: Int) throws {
     for copy in Copies.Copy.allCases {
       guard copies.exists(copy) else {
-        if acknowledged.contains(copy.rawValue) { throw Finding("the \(copy) was made, and is not there") }
+        if acknowledged.contains(copy.rawValue) { throw Finding("the \(copy) was acknowledged, but does not exist") }
         continue
       }
       try verify(copy, shows: copy.content)
@@ -97,11 +97,11 @@ struct CopyVerifier {
         if error.kind == .incrementalBackup { return }
         throw error
       }
-      throw Finding("an increment was opened as a store")
+      throw Finding("an incremental backup was opened as a store")
     }
     let report = try ObjectStore.check(at: copies.path(copy), options: CheckOptions(readData: true))
     if let damage = report.issues.first {
-      throw Finding("check of the \(copy) says \(damage.kind.rawValue): \(damage.message)")
+      throw Finding("check of the \(copy) reports \(damage.kind.rawValue): \(damage.message)")
     }
     let store = try ObjectStore.open(
       at: copies.path(copy), model: workload.version(after: commit).model, options: workload.options())
@@ -116,7 +116,7 @@ struct CopyVerifier {
   private func verifyTidiness(_ copy: Copies.Copy) throws {
     let names = try FileManager.default.contentsOfDirectory(atPath: copies.root)
     for name in names where name.hasPrefix(".\(copy).") {
-      throw Finding("what an earlier copy left was not swept: \(name)")
+      throw Finding("leftovers of an earlier copy were not removed: \(name)")
     }
   }
 }

@@ -39,7 +39,7 @@ final class DamageSubject: Sendable {
     sound = Examiner(root: root + "/copy").examine()
     guard sound.damages.isEmpty, sound.reading?.digest != nil, sound.fetching?.digest != nil,
       sound.cloneInto?.digest != nil, !sound.clones.isEmpty, sound.clones.values.allSatisfy({ $0.digest != nil })
-    else { throw Finding("the store that is to be damaged is not sound, or not as it should be: \(sound)") }
+    else { throw Finding("the store to corrupt is not intact, or not as expected: \(sound)") }
   }
 
   /// Writes a store's file into the directory `store` of a new directory.
@@ -49,7 +49,7 @@ final class DamageSubject: Sendable {
     let isMade = FileManager.default.createFile(
       atPath: root + "/store/data.mdb", contents: bytes.withUnsafeBytes { Data($0) },
       attributes: [.posixPermissions: 0o600])
-    guard isMade else { throw Finding("\(root)/store/data.mdb cannot be written") }
+    guard isMade else { throw Finding("cannot write \(root)/store/data.mdb") }
   }
 
   // MARK: Making them

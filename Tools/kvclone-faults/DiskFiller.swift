@@ -19,7 +19,7 @@ struct DiskFiller {
       // Too small for a store: it must not be there then, not even a part of it.
       try? FileManager.default.removeItem(atPath: ballast)
       let left = try FileManager.default.contentsOfDirectory(atPath: root)
-      guard left.isEmpty else { throw Finding("\(left[0].prefix(16))… was left behind on a disk that is too small") }
+      guard left.isEmpty else { throw Finding("\(left[0].prefix(16))… was left on a disk that is too small") }
       return Worker.say("too small for a store")
     }
     var random = SeededGenerator(seed: workload.seed)
@@ -70,7 +70,7 @@ struct DiskFiller {
           throw Finding("the full disk was reported as \(error.kindName): \(error.message)")
         }
         let isSame = try StoreDigest.content(of: store) == before
-        if !isSame { throw Finding("a write that did not fit left something") }
+        if !isSame { throw Finding("a write that did not fit left changes") }
         // Down to the last page: small commits still fit where large ones do not.
         if size == 1 { return number }
         size /= 4
@@ -103,7 +103,7 @@ struct DiskFiller {
       }
     }
     let isSame = try StoreDigest.content(of: store) == before
-    if !isSame { throw Finding("\(what) that did not fit left something") }
+    if !isSame { throw Finding("\(what) that did not fit left changes") }
     return false
   }
 
@@ -122,7 +122,7 @@ struct DiskFiller {
     }
     let again = try ObjectStore.open(at: path, options: workload.options())
     let isOld = try StoreDigest.content(of: again) == before
-    if isOld == isDone { throw Finding("a migration on the full disk \(isDone ? "did nothing" : "left something")") }
+    if isOld == isDone { throw Finding("a migration on the full disk \(isDone ? "did nothing" : "left changes")") }
     return again
   }
 
@@ -140,7 +140,7 @@ struct DiskFiller {
       }
       let left = try store.read { try Workload.ids(of: "Photo", in: $0) }
       guard left == Array(photos.dropFirst(doomed.count)) else {
-        throw Finding("a delete on the full disk deleted others")
+        throw Finding("a delete on the full disk deleted other objects")
       }
       deleted += doomed.count
     }

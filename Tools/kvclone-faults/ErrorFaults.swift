@@ -95,7 +95,7 @@ enum ErrorFaults: FaultClass {
         context, root: lane.root, faults: variant.variables(call, seed: context.workload.seed),
         arguments: arguments)
       guard run.lines.contains(where: { $0.hasPrefix("fault ") }) else {
-        throw Finding("the fault did not strike; the process ended with \(run.ending): \(run.errors)")
+        throw Finding("the fault was not injected; the process ended with \(run.ending): \(run.errors)")
       }
       if let reason = complaint(run, variant, context, last) { return reason }
       return try lane.verify(context, root: lane.root, acknowledged: run.acknowledged, copied: run.copied)
@@ -131,7 +131,7 @@ enum ErrorFaults: FaultClass {
       case "ack", "done", "copied":
         isCopying = false
         maySweep = false
-        if let unreported { return "\(line), although \(unreported) had failed and nothing had been reported" }
+        if let unreported { return "\(line), although \(unreported) had failed without a report" }
       case "error":
         unreported = nil
         let kind = String(parts[2])
@@ -147,10 +147,10 @@ enum ErrorFaults: FaultClass {
         }
       case "state":
         guard context.states[max(0, number - 1)...number].contains(String(parts[1])) else {
-          return "after the error of commit \(number), the content was neither that before it nor that after it"
+          return "after the error of commit \(number), the content matches neither the old nor the new state"
         }
         if !isUnknown, number > 0, String(parts[1]) == context.states[number] {
-          return "commit \(number) has happened, although its error said that it had not: \(lastWords)"
+          return "commit \(number) is durable, although its error reported the opposite: \(lastWords)"
         }
       default: break
       }

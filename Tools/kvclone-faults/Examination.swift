@@ -183,7 +183,7 @@ struct Examiner {
     let store = try ObjectStore.open(at: path)
     defer { store.close() }
     let report = try store.check(CheckOptions(readData: true))
-    if let damage = report.issues.first { throw Finding("\(path) was made, and is damaged: \(damage.message)") }
+    if let damage = report.issues.first { throw Finding("\(path) was created, but is corrupted: \(damage.message)") }
     look(store)
     return Self.objects(of: store)
   }
@@ -217,7 +217,7 @@ struct Examiner {
       defer { other.close() }
       let result = try store.clone(Array(projects), into: other, options: options)
       let report = try other.check(CheckOptions(readData: true))
-      if let damage = report.issues.first { throw Finding("the clones are damaged: \(damage.message)") }
+      if let damage = report.issues.first { throw Finding("the clones are corrupted: \(damage.message)") }
       return try result.roots.map { root in try other.read { try GraphDigest.of(root, other.model, $0) } }
         .joined(separator: " ")
     }

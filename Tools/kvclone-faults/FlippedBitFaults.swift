@@ -57,7 +57,7 @@ enum FlippedBitFaults: FaultClass {
   ) -> Trial {
     Trial(id: id) { lane in
       var random = SeededGenerator(seed: subject.context.workload.seed, stream: 7_000_000 + UInt64(stream))
-      guard let entry = random.element(entries) else { return "there is nothing to damage" }
+      guard let entry = random.element(entries) else { return "there is no entry to corrupt" }
       let range = kind.isOfKeys ? entry.key : entry.value
       let (offset, bit) = (range.lowerBound + random.below(range.count), random.below(8))
       var bytes = subject.map.bytes
@@ -107,24 +107,24 @@ enum FlippedBitFaults: FaultClass {
   private static func complaint(
     _ found: Examination, _ sound: Examination, _ names: [String], _ kind: Kind, isRead: Bool, mayMiss: Bool
   ) -> String? {
-    guard case .found = found.checking else { return "check did not come to its end: \(found.checking)" }
-    guard let damage = found.damages.first else { return "check found nothing" }
+    guard case .found = found.checking else { return "check did not finish: \(found.checking)" }
+    guard let damage = found.damages.first else { return "check found no corruption" }
     func isNamed(_ object: String?) -> Bool { names.contains { object?.hasSuffix($0) == true } }
     // With another key, a page is out of order, and all that it had is lost with it.
     let isPageLost = kind.isOfKeys && damage.kind == "page"
     if !names.isEmpty, !isPageLost, !found.damages.contains(where: { isNamed($0.object) }) {
       return "check named \(damage.object ?? "no object") instead of \(names[0]): \(damage.kind), \(damage.message)"
     }
-    if let message = found.untypedError { return "an error without a type: \(message)" }
+    if let message = found.untypedError { return "untyped error: \(message)" }
     // An index is read by who looks for a value; all else by who reads the objects.
     if isRead, (kind.isOfIndexes ? found.fetching : found.reading)?.digest != nil {
-      return "whoever read all noticed nothing"
+      return "reading all data raised no error"
     }
     // Without its catalog, no object of a store can be read.
     if !kind.isOfKeys, !names.isEmpty,
       let lost = sound.objects.keys.first(where: { found.objects[$0] == nil && !isNamed($0) })
     {
-      return "\(lost) can be read no more, and has no damage"
+      return "\(lost) is unreadable, but is not corrupted"
     }
     return otherData(found, sound, mayMiss: mayMiss)
   }
@@ -138,16 +138,16 @@ enum FlippedBitFaults: FaultClass {
       found?.digest != nil && found?.digest != sound?.digest
     }
     if !mayMiss {
-      if differs(found.reading, sound.reading) { return "other data was read, and no error" }
-      if differs(found.fetching, sound.fetching) { return "an index found other objects, and no error" }
+      if differs(found.reading, sound.reading) { return "a read returned wrong data without an error" }
+      if differs(found.fetching, sound.fetching) { return "an index returned wrong objects without an error" }
       for (name, digest) in found.objects where sound.objects[name] != digest {
-        return "\(name) was read as another object"
+        return "\(name) was read as a different object"
       }
     }
     for (name, clone) in found.clones where differs(clone, sound.clones[name]) {
-      return "a clone of \(name) has the damage"
+      return "a clone of \(name) contains the corruption"
     }
-    if differs(found.cloneInto, sound.cloneInto) { return "a clone into another store has the damage" }
+    if differs(found.cloneInto, sound.cloneInto) { return "a clone into another store contains the corruption" }
     return nil
   }
 }

@@ -68,14 +68,14 @@ enum FullDiskFaults: FaultClass {
 
   /// Why such a disk cannot be had here, or nil.
   private static func obstacle(_ system: FileSystem, _ campaign: Campaign) -> String? {
-    guard getuid() == 0 else { return "only a superuser may mount" }
+    guard getuid() == 0 else { return "only root may mount file systems" }
     let place = campaign.scratch + "/mount-probe"
     let script = "set -e\nmkdir -p \(place)\n" + mountScript(Disk(system: system, kibibytes: 4096), place)
     let isPossible = (try? shell(script, in: campaign.scratch + "/mount-probe-log")) == .exit(0)
     try? FileManager.default.removeItem(atPath: place + ".img")
     if isPossible { return nil }
     return
-      "\(system == .tmpfs ? "tmpfs" : "a loop-mounted \(system.rawValue), of mkfs.\(system.rawValue),") cannot be had here"
+      "\(system == .tmpfs ? "tmpfs" : "a loop-mounted \(system.rawValue), made by mkfs.\(system.rawValue),") is not available here"
   }
 
   private static func trial(_ context: TrialContext, _ disk: Disk, number: Int) -> Trial {
@@ -96,7 +96,7 @@ enum FullDiskFaults: FaultClass {
       }
       let said = try Scratch.text(lane.directory + "/fill.out")
       if disk.kibibytes >= leastOfStores, said.contains(" 0 objects were deleted") { return "nothing was deleted" }
-      return said.hasPrefix("full after") || said.hasPrefix(disk.maySay) ? nil : "the process said: \(said)"
+      return said.hasPrefix("full after") || said.hasPrefix(disk.maySay) ? nil : "the process reported: \(said)"
     }
   }
 

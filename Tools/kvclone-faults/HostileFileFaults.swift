@@ -51,7 +51,7 @@ enum HostileFileFaults: FaultClass {
         ? Data(count: random.below(9000)) : Workload.bytes(random.below(random.chance(50) ? 64 : 9000), &random)
       let isMade = FileManager.default.createFile(
         atPath: "\(directory)/\(name)", contents: content, attributes: [.posixPermissions: 0o600])
-      guard isMade else { throw Finding("\(name) cannot be written") }
+      guard isMade else { throw Finding("cannot write \(name)") }
     }
   }
 
@@ -63,7 +63,7 @@ enum HostileFileFaults: FaultClass {
       var random = SeededGenerator(seed: subject.context.workload.seed, stream: 9_000_000 + UInt64(stream))
       try make(lane.root, &random)
       switch try lane.examine(subject.context, root: lane.root, .verified) {
-      case .ended(let ending): return "the process that looked at the file ended: \(ending)"
+      case .ended(let ending): return "the process that examined the file ended: \(ending)"
       case .examined(let found): return complaint(found, subject.sound, keepsCatalog: keepsCatalog)
       }
     }
@@ -74,10 +74,10 @@ enum HostileFileFaults: FaultClass {
     let isSound = found.checking.digest != nil && found.damages.isEmpty
     if isSound, found.reading?.digest != sound.reading?.digest {
       return
-        "check finds nothing, and what is read is not what was stored: \(found.reading.map { "\($0)" } ?? "nothing")"
+        "check finds no corruption, but reads return wrong data: \(found.reading.map { "\($0)" } ?? "nothing")"
     }
     if isSound, found.restored == nil || found.salvaged != sound.objects || found.lostCount > 0 {
-      return "check finds nothing, and others do: \(found.restoring as Any), \(found.salvaging as Any)"
+      return "only restore or salvage finds corruption: \(found.restoring as Any), \(found.salvaging as Any)"
     }
     if keepsCatalog, found.salvaged == nil { return "nothing could be salvaged: \(found.salvaging as Any)" }
     return complaint(struckOnce: found, sound)
@@ -85,12 +85,12 @@ enum HostileFileFaults: FaultClass {
 
   /// What holds where some of what was done with the file succeeded, and some did not.
   static func complaint(struckOnce found: Examination, _ sound: Examination) -> String? {
-    if let message = found.untypedError { return "an error without a type: \(message)" }
+    if let message = found.untypedError { return "untyped error: \(message)" }
     if let name = found.objects.first(where: { sound.objects[$0.key] != $0.value })?.key {
-      return "\(name) was read as another object, and no error"
+      return "\(name) was read as a different object without an error"
     }
     if let restored = found.restored {
-      if restored != sound.objects { return "what was restored is not what was stored" }
+      if restored != sound.objects { return "the restored data differs from the stored data" }
     }
     return complaint(salvage: found, sound)
   }
@@ -109,13 +109,13 @@ enum HostileFileFaults: FaultClass {
       return found.values[name] == sound.values[name] && !others.isEmpty && others.allSatisfy { isNamed("/\($0)") }
     }
     for (name, digest) in salvaged where sound.objects[name] != digest && !isNamed(name) && !differsByNamed(name) {
-      return "\(name) was salvaged as another object, and is not named: \(found.lossKinds.sorted())"
+      return "\(name) was salvaged as a different object without being reported: \(found.lossKinds.sorted())"
     }
     // Of those that a lost page had, it may know the number alone.
     let isUnknown = ["objects", "metadata"].contains { found.lossKinds.contains($0) }
     let missing = sound.objects.keys.count { salvaged[$0] == nil }
     if missing > found.lostCount, !isUnknown {
-      return "\(missing) objects were not salvaged, and \(found.lostCount) are said to be lost"
+      return "\(missing) objects were not salvaged, but \(found.lostCount) are reported as lost"
     }
     return nil
   }

@@ -39,7 +39,7 @@ final class LeftLog: Sendable {
       found = (data, log, records)
       break
     }
-    guard let found, let last = found.records.last else { throw Finding("no process left a commit log in use") }
+    guard let found, let last = found.records.last else { throw Finding("no process left a write-ahead log in use") }
     (data, log, lastRecord) = (found.data, found.log, last)
     readCount = 4 * found.records.count + 8
     pages = Array(0...min(last + Self.length(found.log, last), found.log.count / Self.pageSize - 1))
@@ -48,19 +48,21 @@ final class LeftLog: Sendable {
     sound = Examiner(root: copy).examineLeft()
     guard sound.checking.digest != nil, sound.damages.isEmpty, sound.reading?.digest != nil, !sound.objects.isEmpty,
       sound.salvaged == sound.objects, sound.lossKinds.isEmpty
-    else { throw Finding("what a killed process left is not sound: \(sound)") }
+    else { throw Finding("the store of a killed process is not intact: \(sound)") }
   }
 
   /// While the page is bad, nothing is returned but what was stored, and a salvage says that it may lack something. Afterwards all is there.
   func badPage(_ page: Int) -> Trial {
     Trial(id: "log:\(page)") { [self] lane in
       try trial(lane, .left, faults: ["BAD_FILE": "commit.log", "BAD_PAGE": "\(page)"]) { found in
-        if page == Self.copyOfHead { return found.reading == sound.reading ? nil : "the copy of the head was missed" }
+        if page == Self.copyOfHead {
+          return found.reading == sound.reading ? nil : "the bad copy of the head changed reads"
+        }
         if found.checking.digest != nil || found.reading?.digest != nil {
-          return "the page of the log was not missed: \(found.checking), \(found.reading as Any)"
+          return "the unreadable page of the log was not noticed: \(found.checking), \(found.reading as Any)"
         }
         if found.salvaged != sound.objects, !found.lossKinds.contains("state") {
-          return "something else was salvaged than what was stored, and no word said of it: \(found.salvaging as Any)"
+          return "salvage returned wrong data without reporting it: \(found.salvaging as Any)"
         }
         return nil
       }
@@ -71,10 +73,10 @@ final class LeftLog: Sendable {
     Trial(id: "log-recovers:\(page)") { [self] lane in
       try trial(lane, .verified, faults: ["BAD_FILE": "commit.log", "BAD_PAGE": "\(page):1"]) { found in
         if found.checking.digest != nil, page != Self.copyOfHead {
-          return "check does not tell that the log could not be read"
+          return "check does not report that the log is unreadable"
         }
         return found.reading == sound.reading
-          ? nil : "what is read then is not what was stored: \(found.reading as Any)"
+          ? nil : "later reads return wrong data: \(found.reading as Any)"
       }
     }
   }
@@ -83,7 +85,7 @@ final class LeftLog: Sendable {
   func failingRead(_ number: Int) -> Trial {
     Trial(id: "log-examined:\(number)") { [self] lane in
       try trial(lane, .verified, faults: ["FAIL": "\(number):\(EIO)", "OPERATION": "read"]) { found in
-        found.reading == sound.reading ? nil : "what is read then is not what was stored: \(found.reading as Any)"
+        found.reading == sound.reading ? nil : "later reads return wrong data: \(found.reading as Any)"
       }
     }
   }
@@ -94,7 +96,7 @@ final class LeftLog: Sendable {
       try Self.write(data, log, to: lane.root)
       let faults = ["FAIL": "\(number):\(EIO):sticky", "OPERATION": "read"]
       let struck = try lane.examine(context, root: lane.root, .verified, faults: faults)
-      guard case .examined(let found) = struck else { return "the process that looked at the store: \(struck)" }
+      guard case .examined(let found) = struck else { return "the process that examined the store: \(struck)" }
       if let reason = HostileFileFaults.complaint(struckOnce: found, sound) { return reason }
       try FileManager.default.removeItem(atPath: lane.root + "/store/commit.log")
       return try later(lane)
@@ -106,7 +108,7 @@ final class LeftLog: Sendable {
   ) throws -> String? {
     try Self.write(data, log, to: lane.root)
     let struck = try lane.examine(context, root: lane.root, manner, faults: faults)
-    guard case .examined(let found) = struck else { return "the process that looked at the store: \(struck)" }
+    guard case .examined(let found) = struck else { return "the process that examined the store: \(struck)" }
     if let reason = HostileFileFaults.complaint(struckOnce: found, sound) { return reason }
     if let reason = complaint(found) { return reason }
     return try later(lane)
@@ -117,9 +119,9 @@ final class LeftLog: Sendable {
     for name in ["restored", "salvaged"] { try? FileManager.default.removeItem(atPath: "\(lane.root)/\(name)") }
     let afterwards = try lane.examine(context, root: lane.root, .verified)
     guard case .examined(let later) = afterwards else {
-      return "the process that looked at the store afterwards: \(afterwards)"
+      return "the process that examined the store afterwards: \(afterwards)"
     }
-    if later.reading != sound.reading { return "afterwards, commits are missing: \(later.reading as Any)" }
+    if later.reading != sound.reading { return "commits are missing afterwards: \(later.reading as Any)" }
     return HostileFileFaults.complaint(later, sound, keepsCatalog: true)
   }
 
@@ -133,7 +135,7 @@ final class LeftLog: Sendable {
     try DamageSubject.write(data, to: root)
     let isMade = FileManager.default.createFile(
       atPath: root + "/store/commit.log", contents: Data(log), attributes: [.posixPermissions: 0o600])
-    guard isMade else { throw Finding("\(root)/store/commit.log cannot be written") }
+    guard isMade else { throw Finding("cannot write \(root)/store/commit.log") }
   }
 
   /// The pages that records of this use of the log begin with.

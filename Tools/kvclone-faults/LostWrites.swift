@@ -69,8 +69,8 @@ enum LostWrites {
         }
       }
       return TrialGroup(title: "planted: \(mistake.title)", trials: trials) { failures, trials in
-        if mistake.isOfChecksum, failures < trials { return "\(trials - failures) of \(trials) were not found" }
-        return failures > 0 ? nil : "none of \(trials) trials found the planted mistake"
+        if mistake.isOfChecksum, failures < trials { return "\(trials - failures) of \(trials) were not detected" }
+        return failures > 0 ? nil : "none of \(trials) trials detected the planted bug"
       }
     }
   }

@@ -59,7 +59,7 @@ enum MapFaults: FaultClass {
       if answer == "error mapFull" { break }
       guard answer == "ok" else { return "a clone in a map with little room: \(answer)" }
       clones += 1
-      if clones == mapped { return "\(clones) clones of a large value fitted a map of \(mapped) MiB" }
+      if clones == mapped { return "\(clones) clones of a blob fit into a map of \(mapped) MiB" }
     }
     return try process.expect("projects", "\(stage.projects + count + clones)") ?? process.expect("check", "clean")
       ?? process.expect("room 0", "ok") ?? grown(process, "clone")

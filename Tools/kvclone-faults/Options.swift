@@ -37,7 +37,7 @@ struct Options: Sendable {
   func number(_ name: String, from least: Int = 0) throws -> Int? {
     guard let value = values[name] else { return nil }
     guard let number = Int(value), number >= least else {
-      throw Wrong(description: "\(name) takes a number from \(least)")
+      throw Wrong(description: "\(name) needs a number from \(least)")
     }
     return number
   }

@@ -167,7 +167,7 @@ final class Performer {
     var failure: (any Error)?
     do { _ = try store.clone([project], options: options) } catch { failure = error }
     let count = runs.withLock { $0 }
-    if count > 2 { return "the clone was made \(count) times" }
+    if count > 2 { return "the clone was created \(count) times" }
     if let failure { throw failure }
     return "ok"
   }

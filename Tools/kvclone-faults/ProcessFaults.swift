@@ -50,7 +50,7 @@ enum ProcessFaults: FaultClass {
     let writer = stage.enter()
     if let reason = try writer.expect("open", "ok") { return reason }
     let growth = try growth(writer, commits)
-    return growth <= growthLimit ? nil : "the file grew by \(growth) bytes in \(commits) commits beside dead readers"
+    return growth <= growthLimit ? nil : "the file grew by \(growth) bytes in \(commits) commits with stale readers"
   }
 
   /// Who has the store open looks for dead readers every 256 commits.
@@ -62,7 +62,7 @@ enum ProcessFaults: FaultClass {
     try reader.kill()
     if let reason = try writer.expect("write 260", "ok") { return reason }
     let growth = try growth(writer, commits)
-    return growth <= growthLimit ? nil : "the file still grew by \(growth) bytes after 260 commits beside a dead reader"
+    return growth <= growthLimit ? nil : "the file still grew by \(growth) bytes after 260 commits with a stale reader"
   }
 
   /// The same commits beside a reader that is there and holds what it sees: the limit has to be too low for them, or it would
@@ -75,7 +75,7 @@ enum ProcessFaults: FaultClass {
       }
       let growth = try growth(writer, commits)
       if growth <= growthLimit { return nil }
-      return "the file grew by \(growth) bytes in \(commits) commits beside a living reader"
+      return "the file grew by \(growth) bytes in \(commits) commits with an open reader"
     }
     return try Scene.groups([scene], campaign, stream: 11_900_000).flatMap(\.trials)
   }
@@ -95,7 +95,7 @@ enum ProcessFaults: FaultClass {
     if !isOpenBefore, let reason = try other.expect("open", "ok") { return reason }
     let found = try other.number("tags")
     guard let tags = Int(stage.tags), found == tags || mayCommit && found == tags + 1 else {
-      return "there are \(found) tags, and there were \(stage.tags) before one was written"
+      return "there are \(found) tags after inserting one into \(stage.tags)"
     }
     return try other.expect("write", "ok") ?? other.expect("tags", "\(found + 1)")
   }
@@ -134,7 +134,7 @@ enum ProcessFaults: FaultClass {
       try manager.moveItem(atPath: place, toPath: aside)
     } else {
       guard manager.createFile(atPath: aside, contents: Data("victim".utf8), attributes: [.posixPermissions: 0o600])
-      else { throw Finding("\(aside) cannot be written") }
+      else { throw Finding("cannot write \(aside)") }
     }
     let before = name.isEmpty ? nil : manager.contents(atPath: aside)
     if isHard {
@@ -147,10 +147,10 @@ enum ProcessFaults: FaultClass {
     let step = name == "commit.log" ? "open log" : "open"
     let answer = try process.answer(step)
     if answer != "error notAStore" {
-      return "\(name.isEmpty ? "the directory" : name) is a link, and \(step) said: \(answer)"
+      return "\(name.isEmpty ? "the directory" : name) is a link, and \(step) returned: \(answer)"
     }
     try process.leave()
-    if let before, manager.contents(atPath: aside) != before { return "what the link leads to was written" }
+    if let before, manager.contents(atPath: aside) != before { return "the target of the link was written" }
     try manager.removeItem(atPath: place)
     if name == "data.mdb" || name.isEmpty { try manager.moveItem(atPath: aside, toPath: place) }
     return nil
@@ -162,14 +162,14 @@ enum ProcessFaults: FaultClass {
     let place = stage.root + "/store" + (isDirectory ? "" : "/data.mdb")
     let right = isDirectory ? 0o700 : 0o600
     if geteuid() == 0, stage.random.chance(30) {
-      guard chown(place, 1, 1) == 0 else { throw Finding("\(place) cannot be given away") }
+      guard chown(place, 1, 1) == 0 else { throw Finding("cannot change the owner of \(place)") }
     } else {
       // Some right for others, always.
       let mode = right | (stage.random.element([0o1, 0o2, 0o4, 0o10, 0o20, 0o40, 0o44, 0o66, 0o77]) ?? 0o4)
       try manager.setAttributes([.posixPermissions: mode], ofItemAtPath: place)
     }
     if let reason = try stage.enter().expect("open", "error notAStore") { return reason }
-    guard chown(place, geteuid(), getegid()) == 0 else { throw Finding("\(place) cannot be taken back") }
+    guard chown(place, geteuid(), getegid()) == 0 else { throw Finding("cannot restore the owner of \(place)") }
     try manager.setAttributes([.posixPermissions: right], ofItemAtPath: place)
     return nil
   }
@@ -183,7 +183,7 @@ enum ProcessFaults: FaultClass {
   private static func readOnly(_ stage: Stage) throws -> String? {
     let process = stage.enter()
     let answer = try process.answer("open")
-    if answer != "error io" { return "opening to write where nothing can be written said: \(answer)" }
+    if answer != "error io" { return "opening for writing on a read-only file system returned: \(answer)" }
     return try process.expect("open readonly", "ok") ?? process.expect("tags", stage.tags)
       ?? process.expect("digest", stage.digest) ?? process.expect("write", "error readOnly")
   }
@@ -200,7 +200,7 @@ enum ProcessFaults: FaultClass {
     if let reason = try first.expect("open", "ok") ?? first.expect("pin", "ok") { return reason }
     // The error says to share the namespace.
     let answer = try second.answer("open")
-    if answer != "error readersFull" { return "opening beside a reader of the same number said: \(answer)" }
+    if answer != "error readersFull" { return "opening with a reader of the same process id returned: \(answer)" }
     if let reason = try first.expect("read", stage.tags) ?? first.expect("close", "ok") { return reason }
     try first.leave()
     return try second.expect("open", "ok") ?? second.expect("read", stage.tags)

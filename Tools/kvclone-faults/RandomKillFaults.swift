@@ -58,7 +58,7 @@ enum RandomKillFaults: FaultClass {
           place -= span.microseconds
           return place < 0
         }
-        guard let span else { return "the workload has no time to be killed in" }
+        guard let span else { return "the workload has no matching time span for a kill" }
         var delay = span.microseconds + place
         for _ in 0..<attempts {
           let run = try WorkerRun(context, root: lane.root, killedAfter: span.line, microseconds: delay)
@@ -72,7 +72,7 @@ enum RandomKillFaults: FaultClass {
           delay /= 2
         }
       }
-      return "the blow never fell where it was aimed at: the process is past that before"
+      return "the kill never hit the intended operation, because the process had finished it before"
     }
   }
 }

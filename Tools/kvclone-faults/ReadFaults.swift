@@ -111,7 +111,7 @@ enum ReadFaults: FaultClass {
     Trial(id: "page:\(page)") { lane in
       try DamageSubject.write(subject.map.bytes, to: lane.root)
       let found = try lane.examine(subject.context, root: lane.root, .verified, faults: ["BAD_PAGE": "\(page)"])
-      guard case .examined(let found) = found else { return "the process that looked at the file: \(found)" }
+      guard case .examined(let found) = found else { return "the process that examined the file: \(found)" }
       if let reason = complaint(found, page: page, subject) { return reason }
       return HostileFileFaults.complaint(found, subject.sound, keepsCatalog: !subject.map.catalogPages.contains(page))
     }
@@ -121,8 +121,8 @@ enum ReadFaults: FaultClass {
   private static func badPageAndMeta(_ page: Int, _ subject: DamageSubject) -> Trial {
     Trial(id: "meta:\(page)") { lane in
       let examined = try examine(subject, lane, badPage: page, badMeta: subject.map.newerMeta)
-      guard case .examined(let found) = examined else { return "the process that looked at the file: \(examined)" }
-      if let message = found.untypedError { return "an error without a type: \(message)" }
+      guard case .examined(let found) = examined else { return "the process that examined the file: \(examined)" }
+      if let message = found.untypedError { return "untyped error: \(message)" }
       if subject.map.catalogPages.contains(page) { return nil }
       guard found.salvaged != nil else { return "nothing was salvaged: \(String(describing: found.salvaging))" }
       return complaint(salvage: found, page: page, subject)
@@ -134,12 +134,12 @@ enum ReadFaults: FaultClass {
   private static func badTreePageAndMeta(_ page: Int, _ subject: DamageSubject) -> Trial {
     Trial(id: "tree:\(page)") { lane in
       let examined = try examine(subject, lane, badPage: page, badMeta: subject.map.newerMeta)
-      guard case .examined(let found) = examined else { return "the process that looked at the file: \(examined)" }
+      guard case .examined(let found) = examined else { return "the process that examined the file: \(examined)" }
       let keepsCatalog = !subject.map.catalogPages.contains(page)
       if let reason = HostileFileFaults.complaint(found, subject.sound, keepsCatalog: keepsCatalog) { return reason }
       guard let salvaged = found.salvaged else { return nil }
       return salvaged != subject.sound.objects && found.lossKinds.isEmpty
-        ? "something else was salvaged than what was stored, and no word said of it" : nil
+        ? "salvage returned wrong data without reporting it" : nil
     }
   }
 
@@ -148,12 +148,12 @@ enum ReadFaults: FaultClass {
     Trial(id: "older:\(page)") { lane in
       let examined = try examine(
         subject, lane, badPage: page, badMeta: StoreFileMap.pageSize - subject.map.newerMeta)
-      guard case .examined(let found) = examined else { return "the process that looked at the file: \(examined)" }
+      guard case .examined(let found) = examined else { return "the process that examined the file: \(examined)" }
       let keepsCatalog = !subject.map.catalogPages.contains(page)
       if let reason = HostileFileFaults.complaint(found, subject.sound, keepsCatalog: keepsCatalog) { return reason }
       // Without the counter of commits, or the list of tables, there is no telling.
       if !keepsCatalog || page == subject.map.tableListPage { return nil }
-      if found.lossKinds.contains("state") { return "a later commit is said to be lost, and there was none" }
+      if found.lossKinds.contains("state") { return "salvage reports a lost later commit that did not exist" }
       return complaint(salvage: found, page: page, subject)
     }
   }
@@ -172,23 +172,23 @@ enum ReadFaults: FaultClass {
     Trial(id: "recovers:\(page)") { lane in
       try DamageSubject.write(subject.map.bytes, to: lane.root)
       let examined = try lane.examine(subject.context, root: lane.root, .verified, faults: ["BAD_PAGE": "\(page):2"])
-      guard case .examined(let found) = examined else { return "the process that looked at the file: \(examined)" }
+      guard case .examined(let found) = examined else { return "the process that examined the file: \(examined)" }
       guard found.damages.contains(where: { $0.page == page }) else {
-        return "check does not tell that page \(page) could not be read: \(found.checking), \(found.damages)"
+        return "check does not report that page \(page) is unreadable: \(found.checking), \(found.damages)"
       }
       return HostileFileFaults.complaint(struckOnce: found, subject.sound)
     }
   }
 
   private static func complaint(_ found: Examination, page: Int, _ subject: DamageSubject) -> String? {
-    guard found.checking.digest != nil else { return "check ended at page \(page): \(found.checking)" }
+    guard found.checking.digest != nil else { return "check stopped at page \(page): \(found.checking)" }
     guard found.damages.contains(where: { $0.page == page }) else {
-      return "check does not name page \(page): \(found.damages)"
+      return "check does not report page \(page): \(found.damages)"
     }
     if let damage = found.damages.first(where: { $0.kind == "unreadableTable" }) {
-      return "check did not go on behind page \(page): \(damage.message)"
+      return "check did not continue after page \(page): \(damage.message)"
     }
-    if found.restored != nil { return "a restoration left out page \(page), and said nothing" }
+    if found.restored != nil { return "restore omitted page \(page) without an error" }
     return complaint(salvage: found, page: page, subject)
   }
 
@@ -202,7 +202,7 @@ enum ReadFaults: FaultClass {
     guard let entry = map.entries.first(where: { pages($0.value).contains(page) }) else { return nil }
     let names = subject.wholeNames(of: entry)
     let other = sound.objects.first { salvaged[$0.key] != $0.value && !names.contains($0.key) }
-    return other.map { "\($0.key) was not salvaged whole, and nothing of it was on page \(page)" }
+    return other.map { "\($0.key) was not salvaged completely, although none of it was on page \(page)" }
   }
 
   // MARK: Once
@@ -214,7 +214,7 @@ enum ReadFaults: FaultClass {
     try DamageSubject.write(subject.map.bytes, to: root)
     let trace = directory + "/reads.trace"
     guard case .examined = try lane.examine(subject.context, root: root, .verified, faults: ["TRACE": trace]) else {
-      throw Finding("a sound store cannot be examined")
+      throw Finding("an intact store cannot be examined")
     }
     let reads = try Scratch.text(trace).split(separator: "\n").count { $0 == "read" }
     return spread(Array(1...max(1, reads)), campaign.isQuick ? quickCount : count, campaign.seed).map { number in
@@ -229,16 +229,16 @@ enum ReadFaults: FaultClass {
     let variant = number % 2 == 0 ? twice : once
     let faults = variant.variables(number).merging(["TRACE": trace]) { $1 }
     let struck = try lane.examine(subject.context, root: lane.root, .verified, faults: faults)
-    guard case .examined(let found) = struck else { return "the process that looked at the file: \(struck)" }
-    guard try Scratch.text(trace).contains("struck") else { throw Finding("the fault did not strike") }
+    guard case .examined(let found) = struck else { return "the process that examined the file: \(struck)" }
+    guard try Scratch.text(trace).contains("struck") else { throw Finding("the fault was not injected") }
     if let reason = HostileFileFaults.complaint(struckOnce: found, subject.sound) { return reason }
     for name in ["restored", "salvaged"] { try? FileManager.default.removeItem(atPath: "\(lane.root)/\(name)") }
     let afterwards = try lane.examine(subject.context, root: lane.root, .verified)
     guard case .examined(let later) = afterwards else {
-      return "the process that looked at the file afterwards: \(afterwards)"
+      return "the process that examined the file afterwards: \(afterwards)"
     }
     if later.checking.digest == nil || !later.damages.isEmpty {
-      return "afterwards, check finds damage: \(later.damages)"
+      return "check finds corruption afterwards: \(later.damages)"
     }
     return HostileFileFaults.complaint(later, subject.sound, keepsCatalog: true)
   }

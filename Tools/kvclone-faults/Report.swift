@@ -55,7 +55,7 @@ final class Report {
       let broken = result.failures.count { $0.isOfTrial }
       complaint =
         broken > 0
-        ? "\(broken) trials tried nothing, first \(result.failures.first { $0.isOfTrial }?.reason ?? "")"
+        ? "\(broken) trials tested nothing, first: \(result.failures.first { $0.isOfTrial }?.reason ?? "")"
         : result.trials == 0 ? nil : verdict(result.failures.count, result.trials)
       text = complaint ?? "found by \(result.failures.count)"
     } else {
@@ -72,7 +72,7 @@ final class Report {
       }
       if group.note == nil {
         hasFailed = true
-        StandardError.write("FAILED: \(group.title): there is nothing to try\n")
+        StandardError.write("FAILED: \(group.title): no trial was possible\n")
       }
     }
     trialCount += result.trials
@@ -97,7 +97,7 @@ final class Report {
     let result = hasFailed ? "some FAILED" : "all passed"
     let seconds = Self.seconds(ContinuousClock.now - start)
     let count = rows.count { $0.trials != "0" }
-    let omitted = omittedCount > 0 ? "; a whole run (Tools/faults) has \(omittedCount) more kinds" : ""
+    let omitted = omittedCount > 0 ? "; a full run (Tools/faults) has \(omittedCount) more kinds" : ""
     return "\(count) kinds of faults, \(trialCount) trials, \(result), \(seconds) s\(omitted)"
   }
 

@@ -43,7 +43,7 @@ enum SelfTestFaults: FaultClass {
 
   private static func planted(_ title: String, _ trials: [Trial]) -> TrialGroup {
     TrialGroup(title: "planted: \(title)", trials: trials) { failures, trials in
-      failures > 0 ? nil : "none of \(trials) trials found the planted mistake"
+      failures > 0 ? nil : "none of \(trials) trials detected the planted bug"
     }
   }
 
@@ -96,7 +96,7 @@ enum SelfTestFaults: FaultClass {
       }
     }
     return TrialGroup(title: "planted: bit flip in a stored value", trials: trials) { failures, trials in
-      failures == trials ? nil : "\(trials - failures) of \(trials) flipped bits were not found"
+      failures == trials ? nil : "\(trials - failures) of \(trials) flipped bits were not detected"
     }
   }
 
@@ -111,7 +111,7 @@ enum SelfTestFaults: FaultClass {
       return nil
     }
     store.close()
-    guard let image else { throw Finding("the store has no image to damage") }
+    guard let image else { throw Finding("the store has no image to corrupt") }
     let path = root + "/store/data.mdb"
     var data = try Data(contentsOf: URL(fileURLWithPath: path))
     // What the value begins with is nowhere else: its bytes are random.
@@ -141,7 +141,7 @@ enum SelfTestFaults: FaultClass {
       }
     }
     return TrialGroup(title: "planted: missing preimage", trials: trials) { failures, trials in
-      failures == trials ? nil : "\(trials - failures) of \(trials) forgotten states were not found"
+      failures == trials ? nil : "\(trials - failures) of \(trials) missing preimages were not detected"
     }
   }
 
@@ -168,7 +168,7 @@ enum SelfTestFaults: FaultClass {
       keys.append(key.withUnsafeBytes { Array($0) })
       return true
     }
-    guard let key = random.element(keys) else { throw Finding("nothing was saved for a snapshot") }
+    guard let key = random.element(keys) else { throw Finding("no preimage was recorded for a snapshot") }
     _ = try transaction.delete(table, key.span.bytes)
     try transaction.commit()
   }
@@ -176,7 +176,7 @@ enum SelfTestFaults: FaultClass {
   /// A reader lives on whose pages were to be free: the limit for the file's growth has to tell each time.
   private static func livingReader(_ trials: [Trial]) -> TrialGroup {
     TrialGroup(title: "planted: reader that retains its pages", trials: trials) { failures, trials in
-      failures == trials ? nil : "the file stayed small beside \(trials - failures) of \(trials) living readers"
+      failures == trials ? nil : "the file stayed small with \(trials - failures) of \(trials) open readers"
     }
   }
 

@@ -123,7 +123,7 @@ final class SimulatedDisk {
         let content = file.content(after: loss, journal, &random)
         let isMade = FileManager.default.createFile(
           atPath: place, contents: content.withUnsafeBytes { Data($0) }, attributes: [.posixPermissions: 0o600])
-        guard isMade else { throw Finding("\(place) cannot be written") }
+        guard isMade else { throw Finding("cannot write \(place)") }
       case .directory(let inner):
         try FileManager.default.createDirectory(
           atPath: place, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])

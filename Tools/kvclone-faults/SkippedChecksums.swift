@@ -20,7 +20,7 @@ enum SkippedChecksums {
       }
     }
     return TrialGroup(title: "planted: checksums not verified", trials: trials) { failures, trials in
-      failures > 0 ? nil : "none of \(trials) trials found the planted mistake"
+      failures > 0 ? nil : "none of \(trials) trials detected the planted bug"
     }
   }
 

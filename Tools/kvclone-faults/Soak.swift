@@ -68,7 +68,7 @@ struct Soak {
       return "a process of the load ended with \(outcomes[number].map { "\($0)" } ?? "nothing"): \(words.suffix(500))"
     }
     if hasPolicy, evicted < 3 { return "only \(evicted) stuck readers were evicted" }
-    if let left = try store.snapshots().first { return "the snapshot \(left.name) is left" }
+    if let left = try store.snapshots().first { return "the snapshot \(left.name) was not deleted" }
     let report = try store.check(CheckOptions(readData: true))
     if let damage = report.issues.first { return "check: \(damage.message)" }
     return plateau(samples)
@@ -96,11 +96,11 @@ struct Soak {
   private static func complaint(ofExpired reader: PinnedSnapshot) -> String? {
     do {
       _ = try reader.read { tx in try tx.fetchIDs(FetchRequest("Tag")) }
-      return "a reader that was evicted can read"
+      return "an evicted reader can still read"
     } catch let error as StoreError {
-      return error.kind == .snapshotExpired ? nil : "a reader that was evicted got \(error.kind)"
+      return error.kind == .snapshotExpired ? nil : "an evicted reader got \(error.kind)"
     } catch {
-      return "a reader that was evicted got \(error)"
+      return "an evicted reader got \(error)"
     }
   }
 
@@ -116,8 +116,8 @@ struct Soak {
       samples.filter { Int($0.second * 3) / seconds == third }.map(\.bytes).max() ?? 0
     }
     let (second, last) = (greatest(1), samples.map(\.bytes).max() ?? 0)
-    guard second > 0 else { return "it was too short to tell" }
-    tell("the file has \(second >> 10) KiB after two thirds of the time, and \(last >> 10) KiB at the end")
+    guard second > 0 else { return "the run was too short" }
+    tell("file size: \(second >> 10) KiB after two thirds of the time, \(last >> 10) KiB at the end")
     if Double(last) <= Double(second) * Self.tolerance { return nil }
     return "no plateau: the file grew from \(second >> 10) KiB to \(last >> 10) KiB in the last third of the time"
   }
@@ -165,7 +165,7 @@ enum SoakFaults: FaultClass {
     let sums = loads.map { $0.split(whereSeparator: \.isWhitespace).compactMap { Int($0) } }
     let total = (0..<3).map { index in sums.reduce(0) { $0 + ($1.count > index ? $1[index] : 0) } }
     Worker.say(
-      "all held for \(seconds) s: \(total[0]) transactions, \(total[1]) reads, \(total[2]) snapshots made and deleted, check is clean"
+      "passed in \(seconds) s: \(total[0]) transactions, \(total[1]) reads, \(total[2]) snapshots created and deleted, clean check"
     )
     return 0
   }

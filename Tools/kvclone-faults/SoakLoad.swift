@@ -142,14 +142,14 @@ final class SoakLoad: Sendable {
     guard let album = random.element(try tx.fetchIDs(FetchRequest("Album"))) else { return }
     let photos = try tx.members(album, "photos")
     guard try tx.object(album)["photoCount"] == .integer(Int64(photos.count)) else {
-      throw Finding("an album has \(photos.count) photos, and counts others")
+      throw Finding("an album has \(photos.count) photos, but its counter differs")
     }
     for photo in photos {
       let object = try tx.object(photo)
       guard let image = try tx.data(photo, "image"), object["sum"] == .integer(sum(image)) else {
-        throw Finding("the image of a photo is not the one that was stored")
+        throw Finding("the image of a photo differs from the stored one")
       }
-      guard try tx.members(photo, "album") == [album] else { throw Finding("a photo is not in the album that has it") }
+      guard try tx.members(photo, "album") == [album] else { throw Finding("a photo does not link to its album") }
     }
   }
 

@@ -20,7 +20,7 @@ struct Scene: Sendable {
       return TrialGroup(
         title: scene.title,
         trials: (0..<count).map { scene.trial(subject, $0, stream: stream + UInt64(number * 10_000 + $0)) },
-        note: isPossible ? nil : "skipped: it takes a superuser who may mount and make namespaces")
+        note: isPossible ? nil : "skipped: needs root with the right to mount and create namespaces")
     }
   }
 
@@ -133,7 +133,7 @@ final class Player {
   func kill() throws {
     let ending = process.kill()
     guard ending == .signal(SIGKILL) else {
-      throw Finding("a process that was to be killed had ended: \(ending.map { "\($0)" } ?? "it was not begun")")
+      throw Finding("a process to be killed had already ended: \(ending.map { "\($0)" } ?? "not started")")
     }
   }
 
@@ -142,6 +142,6 @@ final class Player {
   /// - Throws: ``Finding`` where it did not end well.
   func leave() throws {
     let ending = process.stop()
-    guard ending == .exit(0) else { throw Finding("a process that was to leave ended: \(ending)") }
+    guard ending == .exit(0) else { throw Finding("a process that should exit normally ended with: \(ending)") }
   }
 }

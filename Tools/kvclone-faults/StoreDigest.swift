@@ -25,7 +25,7 @@ struct StoreDigest {
     var blobs = now.blobs
     for info in try store.snapshots() {
       guard let model = WorkloadModel.version(named: info.modelVersion) else {
-        throw Finding("the snapshot \(info.name) is of no version of the model")
+        throw Finding("the snapshot \(info.name) matches no version of the model")
       }
       run.hash.add(info.isAutomatic ? "automatic" : info.name)
       run.hash.add(UInt64(info.objectCount))

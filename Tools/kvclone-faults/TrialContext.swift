@@ -59,11 +59,11 @@ final class TrialContext: Sendable {
       executable: executable, shim: shim, root: root, workload: workload,
       faults: ["TRACE": directory + "/trace"])
     guard run.ending == .exit(0) else {
-      throw Finding("the workload fails without any fault (\(run.ending)): \(run.errors)")
+      throw Finding("the workload fails without a fault (\(run.ending)): \(run.errors)")
     }
     states = run.lines.filter { $0.hasPrefix("state ") }.map { String($0.dropFirst(6)) }
     guard states.count == workload.commitCount + 1, Set(states).count == states.count else {
-      throw Finding("the workload has not one content for each commit: \(states)")
+      throw Finding("the workload does not have one state per commit: \(states)")
     }
     try states.joined(separator: "\n").write(toFile: statesFile, atomically: false, encoding: .utf8)
     let trace = try String(contentsOfFile: directory + "/trace", encoding: .utf8)

@@ -21,7 +21,7 @@ struct Verifier {
     do {
       let path = root + "/store"
       guard FileManager.default.fileExists(atPath: path) else {
-        if acknowledged >= 0 { throw Finding("the store is gone; commit \(acknowledged) was acknowledged") }
+        if acknowledged >= 0 { throw Finding("the store is missing; commit \(acknowledged) was acknowledged") }
         try remake(path, root: root)
         return .success(-1)
       }
@@ -52,7 +52,7 @@ struct Verifier {
     try verifyFiles(root)
     let names = try FileManager.default.contentsOfDirectory(atPath: root)
     guard names.contains(where: { $0.hasPrefix(".") }) else { return }
-    throw Finding("what an earlier creation left was not swept: \(names.sorted())")
+    throw Finding("leftovers of an earlier creation were not removed: \(names.sorted())")
   }
 
   /// - Parameter look: looks at the store, at the commit that was found.
@@ -65,7 +65,7 @@ struct Verifier {
       at: path, model: workload.version(after: commit).model, options: workload.options())
     defer { store.close() }
     guard try workload.knowsClone(commit, in: store) else {
-      throw Finding("the clone of commit \(commit) is made again when it is repeated with its key")
+      throw Finding("repeating the clone of commit \(commit) with its key cloned again")
     }
     try look(store, commit)
     // What a fault left has to bear weight: the workload's next commit, or one more tag.
@@ -75,7 +75,7 @@ struct Verifier {
         store = try ObjectStore.open(at: path, options: workload.options())
       }
       let next = try StoreDigest.content(of: store).digest
-      if next != states[commit + 1] { throw Finding("commit \(commit + 1), on top of it, went wrong") }
+      if next != states[commit + 1] { throw Finding("the next commit \(commit + 1) has wrong content") }
     } else {
       try store.write { transaction in _ = try transaction.insert("Tag", ["name": "after"]) }
     }
@@ -89,7 +89,7 @@ struct Verifier {
     try check(store, "found", readsData: true)
     let found = try StoreDigest.content(of: store)
     guard let commit = states.firstIndex(of: found.digest) else {
-      throw Finding("the content is not what any commit wrote; \(acknowledged) was acknowledged")
+      throw Finding("the content matches no commit; \(acknowledged) was acknowledged")
     }
     guard commit >= acknowledged else { throw Finding("commit \(acknowledged) was acknowledged, \(commit) is there") }
     // At most the commit that was under way may be there, too.
@@ -97,7 +97,7 @@ struct Verifier {
       throw Finding("commit \(commit) is there, \(acknowledged) was acknowledged")
     }
     let counter = try store.info().commit
-    if counter < UInt64(commit) { throw Finding("the commit counter says \(counter), and commit \(commit) is there") }
+    if counter < UInt64(commit) { throw Finding("the commit counter is \(counter), but commit \(commit) exists") }
     return (commit, found.blobCount)
   }
 
@@ -108,7 +108,7 @@ struct Verifier {
     guard let table = try environment.openTables(["blobinfo"], create: false).first else { return }
     let count = try environment.statistics(table).entries
     guard expected.contains(count) else {
-      throw Finding("there are \(count) large values, and objects have \(expected)")
+      throw Finding("there are \(count) blobs, but objects have \(expected)")
     }
   }
 
@@ -124,10 +124,10 @@ struct Verifier {
     for name in try manager.contentsOfDirectory(atPath: root) where name != "store" {
       if workload.makesCopies, Copies.isOwn(name) { continue }
       // Besides, there can only be what a creation left that failed before, and could not remove.
-      guard name.hasPrefix(".store.creating-") else { throw Finding("\(name) does not belong beside a store") }
+      guard name.hasPrefix(".store.creating-") else { throw Finding("unexpected file beside the store: \(name)") }
     }
     for name in try manager.contentsOfDirectory(atPath: root + "/store") where !Self.storeFiles.contains(name) {
-      throw Finding("\(name) does not belong in a store's directory")
+      throw Finding("unexpected file in the store's directory: \(name)")
     }
   }
 }

@@ -60,7 +60,7 @@ struct Worker {
         if attempt == Self.attemptsUnderFault { Fault.clear() }
       }
     }
-    throw Stuck(description: "the store could not be made, although the fault is gone")
+    throw Stuck(description: "cannot create the store after the fault was removed")
   }
 
   /// - Parameter version: the one that it has to have; nil where a commit's outcome is to be found out.
@@ -73,7 +73,7 @@ struct Worker {
         if attempt == Self.attemptsUnderFault { Fault.clear() }
       }
     }
-    throw Stuck(description: "the store cannot be opened, although the fault is gone")
+    throw Stuck(description: "cannot open the store after the fault was removed")
   }
 
   private func perform(_ number: Int, _ store: inout ObjectStore) throws {
@@ -98,7 +98,7 @@ struct Worker {
         if try hasHappened(number, despite: error, &store) { return Self.say("ack \(number)") }
       }
     }
-    throw Stuck(description: "commit \(number) cannot be repeated, although the fault is gone")
+    throw Stuck(description: "cannot repeat commit \(number) after the fault was removed")
   }
 
   /// Whether a commit took place that ended in an error; where its outcome was unknown, the store is opened anew to find
@@ -127,7 +127,7 @@ struct Worker {
         if attempt == Self.attemptsUnderFault { Fault.clear() }
       }
     }
-    throw Stuck(description: "the \(copy) cannot be made, although the fault is gone")
+    throw Stuck(description: "cannot create the \(copy) after the fault was removed")
   }
 
   private func reopen(after number: Int) throws -> ObjectStore {

@@ -20,7 +20,7 @@ enum WrongRanks {
           $0.lexicographicallyPrecedes($1)
         }
         guard let key = random.element(changed), let value = before[key] else {
-          throw Finding("no directory has changed, and no member's place")
+          throw Finding("no list directory and no member rank has changed")
         }
         try put(value, at: key, path)
         switch try lane.examine(subject.context, root: lane.root, .opened) {
@@ -30,7 +30,7 @@ enum WrongRanks {
       }
     }
     return TrialGroup(title: "planted: wrong rank", trials: trials) { failures, trials in
-      failures == trials ? nil : "\(trials - failures) of \(trials) wrong ranks were not found"
+      failures == trials ? nil : "\(trials - failures) of \(trials) wrong ranks were not detected"
     }
   }
 
