@@ -31,7 +31,7 @@ struct MigrateCommand: ToolCommand {
 
   @Option(
     help: ArgumentHelp(
-      "A mapping model (.xcmappingmodel folder) for the step between its two versions (repeatable); must be usable.",
+      "A mapping model (.xcmappingmodel folder) for the step between its two versions (repeatable). Fails if unused.",
       valueName: "path"), completion: .directory)
   var mapping: [String] = []
 
