@@ -29,7 +29,8 @@ enum FileProblem {
     switch reason {
     case processLimit:
       "raise its limit on open files (ulimit -n, or LimitNOFILE of a systemd unit), or close some files"
-    case systemLimit: "raise the system's limit on open files (sysctl fs.file-max), or end processes with many open files"
+    case systemLimit:
+      "raise the system's limit on open files (sysctl fs.file-max), or end processes with many open files"
     case noMemory: "raise the process's limits (ulimit -v, or the container's memory), or try again later"
     default: "check the path and its permissions"
     }

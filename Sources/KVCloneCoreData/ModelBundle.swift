@@ -203,7 +203,8 @@ struct ModelBundle {
     return ModelWarning(
       .unknownContent, file: version.path,
       message:
-        "differs from the entities that \(Self.infoFile) lists for it (\(different)); copy the whole bundle from the app")
+        "differs from the entities that \(Self.infoFile) lists for it (\(different)); copy the whole bundle from the app"
+    )
   }
 
   // MARK: Files

@@ -47,7 +47,8 @@ extension ModelReader {
     let expression = element.nonEmptyText("derivationExpression")
     switch (isDerived, expression) {
     case (true, .some): attribute.derivationExpression = expression
-    case (true, nil): context.warn(.unreadableValue, "is derived but has no derivation expression; it is treated as a stored attribute")
+    case (true, nil):
+      context.warn(.unreadableValue, "is derived but has no derivation expression; it is treated as a stored attribute")
     case (false, .some):
       context.warn(.meaninglessFlag, "has a derivation expression but is not derived; the expression is ignored")
     case (false, nil): break

@@ -33,7 +33,9 @@ struct EnumPlan: Hashable {
     for part in (parts.count > 1 ? parts[1] : "").split(separator: ",") {
       let sides = part.split(separator: "=", maxSplits: 1).map { $0.trimmed }
       guard let label = sides.first, !label.isEmpty else { throw wrong("a case has no name; write a name such as low") }
-      guard SwiftName.property(label) == label else { throw wrong("\(label) is not a valid case name; rename the case") }
+      guard SwiftName.property(label) == label else {
+        throw wrong("\(label) is not a valid case name; rename the case")
+      }
       let value: AttributeValue
       if attribute.type == .string {
         value = .string(sides.count > 1 ? sides[1] : label)

@@ -18,7 +18,8 @@ struct GeneratorContext {
     for entity in model.entities {
       let name = SwiftName.type(entity.userInfo[AnnotationKey.name] ?? entity.name)
       guard taken.insert(name).inserted else {
-        throw GeneratorError("two types have the name \(name); set \(AnnotationKey.name) for one of them", entity: entity.name)
+        throw GeneratorError(
+          "two types have the name \(name); set \(AnnotationKey.name) for one of them", entity: entity.name)
       }
       entityNames[entity.name] = name
     }

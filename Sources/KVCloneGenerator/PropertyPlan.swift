@@ -63,7 +63,8 @@ extension GeneratorContext {
       }
       if let other = enumerations.updateValue(enumeration, forKey: enumeration.name), other != enumeration {
         throw GeneratorError(
-          "\(enumeration.name) has different cases in two attributes; use equal cases or different names", entity: owner,
+          "\(enumeration.name) has different cases in two attributes; use equal cases or different names",
+          entity: owner,
           property: plan.name)
       }
     }

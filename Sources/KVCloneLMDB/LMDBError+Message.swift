@@ -34,7 +34,8 @@ extension LMDBError: CustomStringConvertible {
       The reserved address space is full. It grows as soon as no transaction or pinned snapshot of this process is \
       open; then try again.
       """
-    case .readersFull: "All reader slots are in use. End long reads, or open the store with more reader slots in every process."
+    case .readersFull:
+      "All reader slots are in use. End long reads, or open the store with more reader slots in every process."
     case .threadStorageFull: "The process has no thread-local storage key left. Open fewer environments."
     case .fileTooLarge(let limit):
       "The file would exceed its limit of \(limit) bytes. Delete data or raise the limit; nothing was changed."
@@ -104,7 +105,8 @@ extension LMDBError: CustomStringConvertible {
     case .keyTooLong(let length):
       "A key has \(length) bytes, but the maximum is \(LMDBLimits.maximumKeyLength). Shorten it."
     case .keyEmpty: "A key is empty. Use a key of at least one byte."
-    case .valueTooLong(let length): "A value has \(length) bytes, but values must be smaller than 4 GiB. Split it into chunks."
+    case .valueTooLong(let length):
+      "A value has \(length) bytes, but values must be smaller than 4 GiB. Split it into chunks."
     case .notAscending: "An appended key is not greater than the table's last key. Sort the keys, or use a put."
     case .incompleteValue(let reserved, let written):
       "\(reserved) bytes were reserved for a value, but \(written) were written. Reserve the exact length."
@@ -121,7 +123,8 @@ extension LMDBError: CustomStringConvertible {
       \(holder.label.isEmpty ? "" : ", “\(holder.label)”")\(since(holder)). Wait for it, or try again with a longer timeout.
       """
     case .busy(nil): "The write lock is in use. Try again with a longer timeout."
-    case .transactionFailed: "An operation of the write transaction failed, and the transaction is abort-only. Abort it and try again."
+    case .transactionFailed:
+      "An operation of the write transaction failed, and the transaction is abort-only. Abort it and try again."
     case .forked: "The process forked after opening the store. Open it again in the child."
     case .alreadyOpen(let path): "This process already has \(path) open. Share that environment."
     case .readOnly: "The store was opened read-only. Open it for writing."

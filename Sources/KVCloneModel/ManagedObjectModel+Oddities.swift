@@ -8,7 +8,9 @@ extension ManagedObjectModel {
     if let inverse = relationship.inverseName {
       if self.inverse(of: relationship.name, in: entity.name) == nil {
         let other = "\(relationship.inverseEntityName ?? relationship.destinationEntityName).\(inverse)"
-        warn(.oneSidedInverse, "\(other) does not name it as its inverse; both are treated as relationships without an inverse")
+        warn(
+          .oneSidedInverse,
+          "\(other) does not name it as its inverse; both are treated as relationships without an inverse")
       }
     } else {
       warn(.missingInverse, "has no inverse; a clone always follows it (R7), so add an inverse if its target is shared")

@@ -18,7 +18,8 @@ extension ManagedObjectModel {
           .mappingRequired, entity: refusal.entity, property: refusal.property,
           message: "no migration from \(previous.versionIdentifier) can be inferred for stores with affected objects: "
             + "\(refusal.aspect ?? refusal.kind.rawValue)\(refusal.old.map { " \($0)" } ?? "")\(refusal.new.map { " → \($0)" } ?? ""), "
-            + "\(refusal.work.reason ?? ""); alternatively, provide a mapping model, or a stage with an intermediate version"))
+            + "\(refusal.work.reason ?? ""); alternatively, provide a mapping model, or a stage with an intermediate version"
+        ))
     }
     return warnings
   }

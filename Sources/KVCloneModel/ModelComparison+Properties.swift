@@ -77,7 +77,8 @@ extension ModelComparison {
         let isConvertible = AttributeConversion(from: old.type, to: new.type) != nil
         work =
           isConvertible || new.isDerived
-          ? .objects : .refused("not all values of type \(old.type.rawValue) can be converted to type \(new.type.rawValue)")
+          ? .objects
+          : .refused("not all values of type \(old.type.rawValue) can be converted to type \(new.type.rawValue)")
       }
       change(entity, path, "type", old.type.rawValue, new.type.rawValue, work)
     } else if new.type == .composite {
@@ -187,7 +188,9 @@ extension ModelComparison {
       let isRefused = Self.isMandatory(new) && !Self.isMandatory(old)
       change(
         entity, new.name, "optional", "\(old.isOptional)", "\(new.isOptional)",
-        work(isRefused ? .refused("objects without a target would violate the rule; link them before the migration") : .metadata))
+        work(
+          isRefused
+            ? .refused("objects without a target would violate the rule; link them before the migration") : .metadata))
     }
     if old.versionHashModifier != new.versionHashModifier {
       change(entity, new.name, "hash modifier", old.versionHashModifier, new.versionHashModifier, .metadata)

@@ -55,7 +55,8 @@ struct ModelComparison {
     if earlier.name != name { add(.renamed, name, formerName: earlier.name, work: .metadata) }
     if earlier.isAbstract != entity.isAbstract {
       let work: MigrationWork =
-        entity.isAbstract ? .refused("an abstract entity cannot have objects, but the store may contain some") : .metadata
+        entity.isAbstract
+        ? .refused("an abstract entity cannot have objects, but the store may contain some") : .metadata
       change(name, nil, "abstract", "\(earlier.isAbstract)", "\(entity.isAbstract)", work)
     }
     let parent = entity.superentityName.map { matching.entities[$0] ?? "" }

@@ -13,7 +13,10 @@ public struct ModelWarning: Hashable, Sendable {
 
     /// All kinds of this version.
     package static let allCases: [Kind] = [
-      .missingInverse, .oneSidedInverse, .unreadableValue, .meaninglessFlag, .impossibleCount, .unreadablePattern, .impossibleBounds, .contradictoryDefault, .unusableConstraint, .unusableReference, .unusableDerivation, .untypedAttribute, .unknownWithoutParentRule, .unknownContent, .strayFile, .currentVersion, .unusableIndex, .unusableMapping, .unidentifiedRename, .unmatchedRenamingIdentifier, .mappingRequired,
+      .missingInverse, .oneSidedInverse, .unreadableValue, .meaninglessFlag, .impossibleCount, .unreadablePattern,
+      .impossibleBounds, .contradictoryDefault, .unusableConstraint, .unusableReference, .unusableDerivation,
+      .untypedAttribute, .unknownWithoutParentRule, .unknownContent, .strayFile, .currentVersion, .unusableIndex,
+      .unusableMapping, .unidentifiedRename, .unmatchedRenamingIdentifier, .mappingRequired,
     ]
 
     /// A relationship has no inverse; deep clones follow it.

@@ -61,7 +61,7 @@
     /// failure. The duration includes the wait for the write lock. Throws after the service has stopped, because the
     /// store is closed.
     @discardableResult
-  public func write<R: Sendable>(
+    public func write<R: Sendable>(
       label: String = "write", timeout: Duration? = nil, mergePolicy: MergePolicy = .error,
       _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
     ) async throws -> R {

@@ -234,7 +234,8 @@ struct MappingReaderTests {
     #expect(
       error(mappingFile(model))
         == .brokenMapping(
-          path: "xcmapping.xml", line: 5, reason: "object 'm' refers to 'e', which is missing or belongs to another object"))
+          path: "xcmapping.xml", line: 5,
+          reason: "object 'm' refers to 'e', which is missing or belongs to another object"))
     #expect(
       error(mappingFile(model, object("ATTRIBUTEMAPPING", "e", ["name": "a"])))
         == .brokenMapping(

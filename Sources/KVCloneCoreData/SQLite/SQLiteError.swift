@@ -34,7 +34,8 @@ package struct SQLiteError: Error, Hashable, Sendable {
   /// The file contradicts itself.
   static func corrupted(_ what: String, page: Int? = nil) -> SQLiteError {
     SQLiteError(
-      .corruptedDatabase, "\(what); the database is corrupted: run sqlite3's .recover on a copy, and read the recovered database",
+      .corruptedDatabase,
+      "\(what); the database is corrupted: run sqlite3's .recover on a copy, and read the recovered database",
       page: page)
   }
 }

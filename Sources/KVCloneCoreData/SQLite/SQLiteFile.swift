@@ -70,7 +70,9 @@ package final class SQLiteFile {
         throw .corrupted("the write-ahead log belongs to another database; use the two files of the same database")
       }
       if let offset = wal.offsets[1] { header = try SQLiteHeader(try log.read(offset, SQLiteHeader.byteCount)) }
-      guard wal.pageSize == header.pageSize else { throw .corrupted("the page size changes within the write-ahead log") }
+      guard wal.pageSize == header.pageSize else {
+        throw .corrupted("the page size changes within the write-ahead log")
+      }
     }
     let present = mark.byteCount / header.pageSize
     pageCount = wal?.pageCount ?? min(header.pageCount ?? present, present)

@@ -67,7 +67,9 @@ struct CoreDataLayoutBuilder {
     for entity in model.entities where numbers[entity.name] == nil {
       // A store of one configuration has the entities of that configuration only.
       let isElsewhere = model.configurations.values.contains { !$0.contains(entity.name) }
-      if !isElsewhere { throw mismatch("the model has an entity \(entity.name) that the store does not have", entity.name) }
+      if !isElsewhere {
+        throw mismatch("the model has an entity \(entity.name) that the store does not have", entity.name)
+      }
     }
   }
 

@@ -98,7 +98,8 @@ package struct CoreDataStore {
       guard case .tooLarge(let entity) = error else { throw unreadable }
       let what = entity.map { "entity \($0), together with the preceding ones, has" } ?? "it has"
       throw CoreDataStoreError(
-        .unreadableModel, "the model in the store exceeds the limits (\(what) more than a model may contain); \(advice)",
+        .unreadableModel,
+        "the model in the store exceeds the limits (\(what) more than a model may contain); \(advice)",
         entity: entity)
     }
   }

@@ -17,7 +17,10 @@ public struct QueryFormatError: Error, Hashable, Sendable {
 
     /// All kinds of this version.
     package static let allCases: [Kind] = [
-      .emptyFormat, .unexpectedToken, .unexpectedEnd, .unclosedString, .unclosedParenthesis, .invalidEscape, .invalidNumber, .invalidOption, .invalidOperand, .invalidKeyPath, .unknownCollectionOperator, .unknownFunction, .wrongArgumentCount, .invalidCast, .invalidValue, .unsupported, .invalidSpecifier, .tooFewArguments, .tooManyArguments, .wrongArgumentType, .nestingTooDeep, .capturedVariable,
+      .emptyFormat, .unexpectedToken, .unexpectedEnd, .unclosedString, .unclosedParenthesis, .invalidEscape,
+      .invalidNumber, .invalidOption, .invalidOperand, .invalidKeyPath, .unknownCollectionOperator, .unknownFunction,
+      .wrongArgumentCount, .invalidCast, .invalidValue, .unsupported, .invalidSpecifier, .tooFewArguments,
+      .tooManyArguments, .wrongArgumentType, .nestingTooDeep, .capturedVariable,
     ]
 
     /// The format is empty.

@@ -51,7 +51,8 @@ extension QueryParser {
     _ function: QueryFunction, _ arguments: [QueryNode], at offset: Int
   ) throws(QueryFormatError) -> QueryNode {
     guard arguments.count == function.argumentCount else {
-      let message = "\(function.rawValue) requires \(function.argumentCount) arguments, but \(arguments.count) are given"
+      let message =
+        "\(function.rawValue) requires \(function.argumentCount) arguments, but \(arguments.count) are given"
       throw error(.wrongArgumentCount, message + "; correct them", at: offset)
     }
     return try node(.expression(.function(function, expressions(arguments))), above: height(arguments), at: offset)

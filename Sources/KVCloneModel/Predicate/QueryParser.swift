@@ -79,7 +79,8 @@ struct QueryParser {
   @inline(never)
   mutating func close(_ symbol: QuerySymbol, openedAt offset: Int) throws(QueryFormatError) {
     if token == .end {
-      throw error(.unclosedParenthesis, "the bracket that opens here is not closed; add '\(symbol.rawValue)'", at: offset)
+      throw error(
+        .unclosedParenthesis, "the bracket that opens here is not closed; add '\(symbol.rawValue)'", at: offset)
     }
     try expect(symbol)
     leave()

@@ -48,7 +48,8 @@ extension QueryTokenizer {
     case "u": return try unit(at: start)
     case "U": return try scalar(hexadecimal(8, at: start), at: start)
     default:
-      throw error(.invalidEscape, "a backslash starts an unknown escape sequence; write two backslashes for one", at: start)
+      throw error(
+        .invalidEscape, "a backslash starts an unknown escape sequence; write two backslashes for one", at: start)
     }
   }
 

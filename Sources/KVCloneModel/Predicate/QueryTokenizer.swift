@@ -67,7 +67,8 @@ struct QueryTokenizer {
     case "@":
       position += 1
       guard let first = peek(), QueryCharacters.beginsName(first) else {
-        throw error(.unexpectedToken, "'@' is not followed by a name; write @count, @sum or another operator", at: start)
+        throw error(
+          .unexpectedToken, "'@' is not followed by a name; write @count, @sum or another operator", at: start)
       }
       return (.collectionOperator(name()), start)
     case "#": return (.name(try escapedName()), start)
