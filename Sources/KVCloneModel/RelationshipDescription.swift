@@ -1,6 +1,7 @@
 /// The effect of deleting an object on its related objects.
 public enum DeleteRule: String, Sendable, Hashable, Codable, CaseIterable {
-  /// No effect in Core Data. This store removes the link, like ``nullify``, but does not validate the related objects.
+  /// No effect in Core Data. This store removes the link, like ``DeleteRule/nullify``, but does not validate the
+  /// related objects.
   case noAction = "No Action"
   /// Related objects lose their link to the deleted object.
   case nullify = "Nullify"
