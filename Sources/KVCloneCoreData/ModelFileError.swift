@@ -1,8 +1,8 @@
 public import KVCloneModel
 
-/// Describes why the files of a model or a mapping model cannot be read, or why a model cannot be written.
+/// Describes why the files of a model or mapping model cannot be read, or why a model cannot be written.
 public struct ModelFileError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong. The text of a kind is stable.
+  /// The kind of the error. The text of a kind is stable.
   public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the kind, as in JSON.
     public let rawValue: String
@@ -13,67 +13,69 @@ public struct ModelFileError: Error, Hashable, Sendable, CustomStringConvertible
     /// The stable text of the kind.
     public var description: String { rawValue }
 
-    /// There is nothing at the path.
+    /// The path does not exist.
     public static let notFound = Kind(rawValue: "notFound")
-    /// The file system refuses.
+    /// The file system refuses to read the file.
     public static let unreadable = Kind(rawValue: "unreadable")
-    /// The path is no model, source or compiled, or its `contents` is no Core Data model.
+    /// The path is not a model, source or compiled, or its `contents` file is not a Core Data model.
     public static let notAModel = Kind(rawValue: "notAModel")
-    /// The model was saved by an Xcode before version 4, in a binary form.
+    /// The model was saved in a binary form by an Xcode before version 4.
     public static let binaryModel = Kind(rawValue: "binaryModel")
-    /// A compiled model is no archive that can be read.
+    /// A compiled model is not a readable archive.
     public static let unreadableArchive = Kind(rawValue: "unreadableArchive")
     /// A compiled model has an attribute that cannot be read from an archive.
     public static let unsupportedArchive = Kind(rawValue: "unsupportedArchive")
-    /// The path is the copy of a compiled model that Core Data loads faster (`.omo`), and the `.mom` with the same name is not beside it.
+    /// The path is an optimized copy of a compiled model (`.omo`), which only Core Data can read, and the `.mom` file
+    /// with the same name is missing.
     public static let optimizedModel = Kind(rawValue: "optimizedModel")
-    /// The bundle has no version in it.
+    /// The bundle contains no version.
     public static let noVersion = Kind(rawValue: "noVersion")
-    /// The bundle has several versions, and does not say which one is current.
+    /// The bundle has several versions and does not name the current one.
     public static let currentVersionUnknown = Kind(rawValue: "currentVersionUnknown")
-    /// The bundle does not have the version that was asked for.
+    /// The bundle does not have the requested version.
     public static let unknownVersion = Kind(rawValue: "unknownVersion")
-    /// The file is larger than any model.
+    /// The file exceeds the maximum size of a model.
     public static let tooLarge = Kind(rawValue: "tooLarge")
     /// The file is not UTF-8.
     public static let notUTF8 = Kind(rawValue: "notUTF8")
-    /// The file is not well-formed XML, or breaks off.
+    /// The file is not well-formed XML, or it is truncated.
     public static let malformed = Kind(rawValue: "malformed")
-    /// The file has a document type, an entity or a processing instruction: no model has, and no reader should follow them.
+    /// The file has a document type, an entity or a processing instruction. Models do not use them, and readers must
+    /// not process them.
     public static let forbiddenDeclaration = Kind(rawValue: "forbiddenDeclaration")
-    /// The file nests or repeats more than any model.
+    /// The file exceeds the limits for nesting or repetition.
     public static let limitExceeded = Kind(rawValue: "limitExceeded")
-    /// An element lacks an attribute that it means nothing without.
+    /// An element lacks a required attribute.
     public static let missingAttribute = Kind(rawValue: "missingAttribute")
-    /// An attribute has a type that this library does not know.
+    /// An attribute has a type that this library does not support.
     public static let unknownAttributeType = Kind(rawValue: "unknownAttributeType")
-    /// The model was read, but no store can use it.
+    /// The model was read, but a store cannot use it.
     public static let invalidModel = Kind(rawValue: "invalidModel")
-    /// The path is no `.xcmappingmodel` folder, or the file in it is no mapping model.
+    /// The path is not a `.xcmappingmodel` folder, or the file in it is not a mapping model.
     public static let notAMapping = Kind(rawValue: "notAMapping")
-    /// The parts of a mapping model do not fit together.
+    /// The parts of a mapping model are inconsistent.
     public static let brokenMapping = Kind(rawValue: "brokenMapping")
-    /// There is something already where a bundle is to be made.
+    /// The path for a new bundle already exists.
     public static let alreadyExists = Kind(rawValue: "alreadyExists")
-    /// The file system refuses to make the bundle, or its name is none.
+    /// The file system refuses to create the bundle, or its name is invalid.
     public static let unwritable = Kind(rawValue: "unwritable")
-    /// The model says something that a `contents` file cannot say.
+    /// The model has a value that a `contents` file cannot express.
     public static let inexpressible = Kind(rawValue: "inexpressible")
   }
 
-  /// What is wrong.
+  /// The kind of the error.
   public let kind: Kind
   /// The file or bundle at fault.
   public let path: String
-  /// The entity at fault; nil if unknown.
+  /// The entity at fault; nil if the error concerns no single entity.
   public let entity: String?
-  /// The property at fault; nil if unknown.
+  /// The property at fault; nil if the error concerns no single property.
   public let property: String?
-  /// The versions to choose from when one must be named; empty for other kinds.
+  /// The versions to choose from if a version must be named; empty for other kinds.
   public let choices: [String]
-  /// Why no store can use the model, for the kind `invalidModel`.
+  /// The reason why a store cannot use the model, for the kind `invalidModel`.
   public let modelError: ModelError?
-  /// What is wrong, and what to do; without the path.
+  /// The problem and how to fix it, without the path.
   public let message: String
 
   /// The path and the ``message``.
@@ -109,20 +111,20 @@ extension ModelFileError {
   package static func notAModel(path: String) -> ModelFileError {
     ModelFileError(
       .notAModel, path,
-      "is no Core Data model; give the path of a .xcdatamodeld or .xcdatamodel folder, or of a compiled model: .momd, .mom or .omo"
+      "is not a Core Data model; give the path of a .xcdatamodeld or .xcdatamodel folder, or of a compiled model: .momd, .mom or .omo"
     )
   }
 
   package static func binaryModel(path: String) -> ModelFileError {
     ModelFileError(
       .binaryModel, path,
-      "was saved by an Xcode before version 4; open and save it with a newer one")
+      "was saved by an Xcode before version 4; open it with a newer Xcode and save it again")
   }
 
   package static func unreadableArchive(path: String, reason: String) -> ModelFileError {
     ModelFileError(
       .unreadableArchive, path,
-      "is no compiled model that can be read (\(reason)); compile the model again with Xcode")
+      "is not a readable compiled model (\(reason)); compile the model again with Xcode")
   }
 
   package static func unsupportedArchive(path: String, entity: String, property: String, reason: String)
@@ -130,40 +132,40 @@ extension ModelFileError {
   {
     ModelFileError(
       .unsupportedArchive, path, entity: entity, property: property,
-      "\(entity).\(property) \(reason); give the model's source, which has it, a .xcdatamodeld folder")
+      "\(entity).\(property) \(reason); give the model's source instead, a .xcdatamodeld folder")
   }
 
   package static func optimizedModel(path: String) -> ModelFileError {
     ModelFileError(
       .optimizedModel, path,
-      "is a copy of a compiled model in a form that only Core Data reads; put the .mom file with the same name beside it"
+      "is an optimized model that only Core Data can read; put the .mom file with the same name into the same folder"
     )
   }
 
   package static func noVersion(path: String) -> ModelFileError {
     ModelFileError(
       .noVersion, path,
-      "has no version in it; each version is a .xcdatamodel folder with a file 'contents', or a .mom file in a compiled bundle"
+      "contains no version; each version is a .xcdatamodel folder with a file 'contents', or a .mom file in a compiled bundle"
     )
   }
 
   package static func currentVersionUnknown(path: String, available: [String]) -> ModelFileError {
     ModelFileError(
       .currentVersionUnknown, path, choices: available,
-      "does not say which version is current; name one (--model-version, for a migration --to):\(list(available))")
+      "does not name its current version; choose one (--model-version, for a migration --to):\(list(available))")
   }
 
   package static func unknownVersion(path: String, version: String, available: [String]) -> ModelFileError {
     ModelFileError(
       .unknownVersion, path, choices: available,
-      "has no version '\(version)'; name one of its versions (--model-version, for a migration --to):\(list(available))"
+      "has no version '\(version)'; choose one of its versions (--model-version, for a migration --to):\(list(available))"
     )
   }
 
   package static func tooLarge(path: String, limit: Int) -> ModelFileError {
     ModelFileError(
       .tooLarge, path,
-      "is larger than \(limit) bytes, and so no model; check the path")
+      "is larger than \(limit) bytes and therefore not a model; check the path")
   }
 
   package static func notUTF8(path: String) -> ModelFileError {
@@ -181,13 +183,13 @@ extension ModelFileError {
   package static func forbiddenDeclaration(path: String) -> ModelFileError {
     ModelFileError(
       .forbiddenDeclaration, path,
-      "has a document type, an entity or a processing instruction, which no model needs; remove it")
+      "has a document type, an entity or a processing instruction, which models do not use; remove it")
   }
 
   package static func limitExceeded(path: String, line: Int, what: String) -> ModelFileError {
     ModelFileError(
       .limitExceeded, path,
-      "line \(line): has more \(what) than any model; check the file")
+      "line \(line): exceeds the limit for \(what); check the file")
   }
 
   package static func missingAttribute(path: String, line: Int, element: String, attribute: String) -> ModelFileError {
@@ -212,7 +214,7 @@ extension ModelFileError {
   package static func notAMapping(path: String) -> ModelFileError {
     ModelFileError(
       .notAMapping, path,
-      "is no mapping model; give the path of a .xcmappingmodel folder with a file 'xcmapping.xml'")
+      "is not a mapping model; give the path of a .xcmappingmodel folder with a file 'xcmapping.xml'")
   }
 
   package static func brokenMapping(path: String, line: Int, reason: String) -> ModelFileError {
@@ -224,7 +226,7 @@ extension ModelFileError {
   package static func alreadyExists(path: String) -> ModelFileError {
     ModelFileError(
       .alreadyExists, path,
-      "the path exists already; name a path that does not exist")
+      "the path already exists; choose a path that does not exist")
   }
 
   package static func unwritable(path: String, reason: String) -> ModelFileError {

@@ -1,6 +1,6 @@
-/// Describes why a model cannot be used: what is wrong, where, and what to do.
+/// Describes why a store cannot use a model: the problem, its location, and how to fix it.
 public struct ModelError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong. The text of a kind is stable.
+  /// The kind of the error. The text of a kind is stable.
   public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the kind, as in JSON.
     public let rawValue: String
@@ -47,13 +47,13 @@ public struct ModelError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let tooLarge = Kind(rawValue: "tooLarge")
   }
 
-  /// What is wrong.
+  /// The kind of the error.
   public let kind: Kind
-  /// The entity or composite at fault; nil if the whole model is.
+  /// The entity or composite at fault; nil if the error concerns the whole model.
   public let entity: String?
   /// The property at fault; nil if the error concerns no single property.
   public let property: String?
-  /// What is wrong, where, and what to do.
+  /// The problem, its location, and how to fix it.
   public let message: String
 
   /// The ``message``.
@@ -83,7 +83,7 @@ extension ModelError {
   package static func conflictingRedeclaration(entity: String, property: String) -> ModelError {
     ModelError(
       .conflictingRedeclaration, entity: entity, property: property,
-      "\(entity).\(property) is inherited with another type or kind; give it the inherited one, or another name")
+      "\(entity).\(property) is inherited with another type or kind; use the inherited type, or rename the property")
   }
 
   package static func invalidName(entity: String, property: String?) -> ModelError {
@@ -139,7 +139,7 @@ extension ModelError {
   package static func untypedAttribute(entity: String, property: String) -> ModelError {
     ModelError(
       .untypedAttribute, entity: entity, property: property,
-      "\(entity).\(property) has no type; give it one, or make it transient")
+      "\(entity).\(property) has no type; set a type, or make it transient")
   }
 
   package static func defaultTypeMismatch(entity: String, property: String) -> ModelError {
@@ -157,7 +157,7 @@ extension ModelError {
   package static func unknownCloneRule(entity: String, property: String) -> ModelError {
     ModelError(
       .unknownCloneRule, entity: entity, property: property,
-      "the clone rule of \(entity).\(property) does not exist; write 'follow', 'reference' or 'skip'")
+      "the clone rule of \(entity).\(property) is unknown; write 'follow', 'reference' or 'skip'")
   }
 
   package static func duplicateUserInfoKey(_ key: String) -> ModelError {

@@ -1,6 +1,6 @@
-/// Describes why a mapping model does not fit its two models: what is wrong, where, and what to do.
+/// Describes why a mapping model does not fit its two models: the problem, its location, and how to fix it.
 public struct MappingModelError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong. The text of a kind is stable.
+  /// The kind of the error. The text of a kind is stable.
   public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the kind, as in JSON.
     public let rawValue: String
@@ -35,7 +35,7 @@ public struct MappingModelError: Error, Hashable, Sendable, CustomStringConverti
     case destination
   }
 
-  /// What is wrong.
+  /// The kind of the error.
   public let kind: Kind
   /// The name of the entity mapping at fault.
   public let mapping: String
@@ -43,7 +43,7 @@ public struct MappingModelError: Error, Hashable, Sendable, CustomStringConverti
   public let entity: String?
   /// The property at fault; nil if the error concerns no single property.
   public let property: String?
-  /// What is wrong, where, and what to do.
+  /// The problem, its location, and how to fix it.
   public let message: String
 
   /// The ``message``.
@@ -62,7 +62,7 @@ extension MappingModelError {
   package static func duplicateMapping(_ mapping: String) -> MappingModelError {
     MappingModelError(
       .duplicateMapping, mapping,
-      "two entity mappings are named \(mapping); rename one of them")
+      "two entity mappings have the name \(mapping); rename one of them")
   }
 
   package static func noEntity(mapping: String) -> MappingModelError {
@@ -74,14 +74,14 @@ extension MappingModelError {
   package static func unknownEntity(mapping: String, entity: String, _ side: Side) -> MappingModelError {
     MappingModelError(
       .unknownEntity, mapping, entity: entity,
-      "entity mapping \(mapping): the \(side.rawValue) model has no entity \(entity); correct the name, or give the"
-        + " model that the mapping was made for")
+      "entity mapping \(mapping): the \(side.rawValue) model has no entity \(entity); correct the name, or use the"
+        + " model that the mapping was created for")
   }
 
   package static func typeMismatch(mapping: String, _ type: EntityMappingType) -> MappingModelError {
     MappingModelError(
       .typeMismatch, mapping,
-      "entity mapping \(mapping) is of type \(type), which does not fit its source and destination; omit the type")
+      "entity mapping \(mapping) has the type \(type), which does not fit its source and destination; omit the type")
   }
 
   package static func unknownProperty(mapping: String, property: String) -> MappingModelError {
