@@ -131,7 +131,7 @@
       findings.expect(busy.isLive && !busy.isReady, "not ready while the write lock is held for long: \(busy)")
       findings.expect(busy.problems.contains { $0.contains("slow") }, "who holds it is named: \(busy)")
       await group.triggerGracefulShutdown()
-      try await eventually("the stop") { service.health().problems.contains { $0.contains("being stopped") } }
+      try await eventually("the stop") { service.health().problems.contains { $0.contains("is stopping") } }
       gate.signal()
       try await running.value
       try await last.value
