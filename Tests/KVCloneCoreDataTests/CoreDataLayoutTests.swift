@@ -96,7 +96,8 @@ struct CoreDataLayoutTests {
     store.joins["Z_1TAG"] = nil
     let refusal = store.refusal()
     #expect(
-      refusal?.kind == .modelMismatch && refusal?.property == "tag" && refusal?.message.contains("no table") == true)
+      refusal?.kind == .modelMismatch && refusal?.property == "tag"
+        && refusal?.message.contains("no join table") == true)
   }
 
   /// As in a store of Core Data's: names of columns are unique among all tables.
