@@ -194,7 +194,7 @@ struct ModelWriterTests {
         try model.write(to: path)
         return nil
       } catch {
-        return error.kind
+        return error.kind.rawValue
       }
     }
     #expect(kind(model, path) == "alreadyExists")

@@ -143,7 +143,7 @@ struct TypedCloneTests {
   func one() throws {
     let notebook = try Notebook()
     let (note, items) = try filled(notebook)
-    try notebook.store.read { tx in
+    try notebook.store.read { (tx) throws in
       #expect(try tx.fetchOne(Item.self, where: #Predicate { $0.name == "b" }) == items[1])
       #expect(try tx.fetchOne(Item.self, where: #Predicate { $0.name == "z" }) == nil)
       #expect(try tx.fetchOne(Item.self, sortedBy: [SortDescriptor(\.name, order: .reverse)])?.name == "b")

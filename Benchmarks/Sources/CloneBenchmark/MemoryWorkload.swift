@@ -75,7 +75,7 @@ enum MemoryWorkload: String, CaseIterable {
     case .nullify:
       return try withStore(path, StructuresBenchmark.model) { store in
         try store.write { tx in _ = try tx.delete([try tx.objectID(named: "Owner/1")]) }
-        return "\(count) members let go"
+        return "\(count) members unlinked"
       }
     case .migrate:
       let migration = try ObjectStore.migrate(at: path, to: MigrationBenchmark.model(2, MigrationBenchmark.changeTypes))
