@@ -138,6 +138,6 @@ extension ReferenceCloner {
         ReferenceCloneError("maxCountExceeded", entity: entity, property: side.relationship, object: side.owner))
     }
     result.after.objects[side.owner]?.relationships[side.relationship, default: []] += added
-    result.touched.insert(side.owner)
+    result.affectedObjectIDs.insert(side.owner)
   }
 }

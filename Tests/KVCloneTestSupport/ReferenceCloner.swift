@@ -104,7 +104,7 @@ public struct ReferenceClone: Sendable {
   /// For each copy, the clones of the roots.
   public var roots: [[Label]] = []
   /// Objects outside the clones that the operation changes (R13).
-  public var touched: Set<Label> = []
+  public var affectedObjectIDs: Set<Label> = []
   /// Values known by name, by clone and attribute (or `composite.element`).
   public var symbols: [Label: [String: SymbolicValue]] = [:]
 

@@ -336,7 +336,7 @@ import Testing
       let run = CheckRun(schema: schema, options: CheckOptions(readData: true))
       try session.check(run)
       if isSealed { continue }
-      #expect(!run.issues.isEmpty, "seed \(seed), round \(round), table \(tables[index].code.name ?? "")")
+      #expect(!run.damages.isEmpty, "seed \(seed), round \(round), table \(tables[index].code.name ?? "")")
     }
     try fixture.expect()
   }

@@ -93,7 +93,7 @@ struct CloneRulesAttributeTests {
   func r16_mismatch(type: AttributeType, rule: String) {
     let model = model([AttributeDescription("a", type, userInfo: ["rebuild": rule])])
     let error = #expect(throws: ModelError.self) { _ = try model.validate() }
-    #expect(error?.kind == "rebuildTypeMismatch")
+    #expect(error?.kind == .rebuildTypeMismatch)
     #expect(throws: StoreError.self) { _ = try CloneStore(model) }
   }
 

@@ -179,7 +179,7 @@ struct CloneRulesEdgeTests {
     let result = try fixture.clone([album])
     #expect(result.affectedObjectCount == 3)
     #expect(result.affectedObjectIDs == [tags[0], tags[2], place].sorted())
-    #expect(try fixture.store.planClone([album]).touched == result.affectedObjectIDs)
+    #expect(try fixture.store.planClone([album]).affectedObjectIDs == result.affectedObjectIDs)
     #expect(try fixture.store.read { tx in try tx.object(tags[1]).commit } == before)
   }
 

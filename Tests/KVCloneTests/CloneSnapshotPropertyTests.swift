@@ -154,13 +154,13 @@ extension ReferenceClone {
       other.after.add(
         name(object.label), object.attributes, object.relationships.mapValues { $0.filter(exists).map(name) })
     }
-    for label in touched where exists(label) {
+    for label in affectedObjectIDs where exists(label) {
       for relationship in view.entities[label.entity]?.relationships ?? [] {
         let gained = after[label]?.targets(relationship.name).filter(clones.contains) ?? []
         for clone in gained { other.after.append(name(clone), to: relationship.name, of: label) }
       }
     }
-    other.touched = touched.filter(exists)
+    other.affectedObjectIDs = affectedObjectIDs.filter(exists)
     other.copies = copies.map { $0.mapValues(name) }
     other.roots = roots.map { $0.map(name) }
     other.symbols = Dictionary(

@@ -322,7 +322,7 @@ extension ClonePlan {
     if isRepeated { return ("repeated", []) }
     let counts = counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
     return (
-      "\(objectCount) \(counts) touched \(touchedCount) \(touched) blobs \(blobsShared) \(bytesShared) \(bytesCopied) written \(bytesWritten)",
+      "\(objectCount) \(counts) touched \(affectedObjectCount) \(affectedObjectIDs) blobs \(blobsShared) \(bytesShared) \(bytesCopied) written \(bytesWritten)",
       errors.map { "\($0.kind): \($0.message)" }
     )
   }
@@ -333,7 +333,7 @@ extension CloneResult {
     if isRepeated { return "repeated" }
     let counts = counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
     return
-      "\(objectCount) \(counts) touched \(touchedCount) \(touched) blobs \(blobsShared) \(bytesShared) \(bytesCopied) written \(bytesWritten)"
+      "\(objectCount) \(counts) touched \(affectedObjectCount) \(affectedObjectIDs) blobs \(blobsShared) \(bytesShared) \(bytesCopied) written \(bytesWritten)"
   }
 }
 

@@ -136,7 +136,7 @@ struct ReferenceLinkRuleTests {
     let plain = try clone(["File/1"], before)
     #expect(plain.sources == ["File/1", "Cover/1"])
     #expect(plain.after["File/2"]?.targets("stamp") == ["Tag/2"])
-    #expect(!plain.touched.contains("Tag/2"))
+    #expect(!plain.affectedObjectIDs.contains("Tag/2"))
     let follow = try clone(["File/1"], before) { $0.rules = ["File.tags": .follow, "File.stamp": .follow] }
     #expect(follow.sources == ["File/1", "Tag/1", "Cover/1", "Tag/2"])
     let skip = try clone(["File/1"], before) { $0.rules = ["File.tags": .skip] }
@@ -153,13 +153,13 @@ struct ReferenceLinkRuleTests {
     let remapped = try clone(["File/1", "Tag/1"], before)
     #expect(remapped.after["File/2"]?.targets("tags") == ["Tag/2"])
     #expect(remapped.after["Tag/2"]?.targets("files") == ["File/2"])
-    #expect(remapped.touched == ["Folder/1"])
+    #expect(remapped.affectedObjectIDs == ["Folder/1"])
     let kept = try clone(["File/1", "Tag/1"], before) { $0.references = .keepOriginal }
     #expect(kept.after["File/2"]?.targets("tags") == ["Tag/1"])
     #expect(kept.after["Tag/2"]?.targets("files") == ["File/1"])
     #expect(kept.after["Tag/1"]?.targets("files") == ["File/1", "File/2"])
     #expect(kept.after["File/1"]?.targets("tags") == ["Tag/1", "Tag/2"])
-    #expect(kept.touched == ["Folder/1", "Tag/1", "File/1"])
+    #expect(kept.affectedObjectIDs == ["Folder/1", "Tag/1", "File/1"])
     #expect(kept.after.validate(model).isEmpty)
   }
 
