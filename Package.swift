@@ -108,7 +108,8 @@ let package = Package(
       exclude: ["GoldenStores"], swiftSettings: common),
     .testTarget(
       name: "KVCloneTypedTests", dependencies: ["KVClone", "KVCloneGenerator", "KVCloneTestSupport"],
-      exclude: ["Notebook.xcdatamodeld", "Todo.xcdatamodeld", "Golden"], swiftSettings: common, plugins: ["KVCloneModelPlugin"]),
+      exclude: ["Notebook.xcdatamodeld", "Todo.xcdatamodeld", "Golden"], swiftSettings: common,
+      plugins: ["KVCloneModelPlugin"]),
     .testTarget(name: "TidyTests", swiftSettings: common),
     .testTarget(
       name: "KVCloneToolTests", dependencies: ["KVCloneTool", "KVClone", "KVCloneTestSupport", "KVClonePeer"],

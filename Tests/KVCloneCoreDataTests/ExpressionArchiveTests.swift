@@ -157,7 +157,7 @@ struct ExpressionArchiveTests {
     let info = try ExpressionArchive.userInfo(
       in: ArchiveWriter.archive(.texts([("modelVersion", .value(.string("2"))), ("n", .value(.integer(1)))])))
     #expect(info.texts == ["modelVersion": "2"] && !info.isWhole)
-    #expect(throws: BinaryPropertyList.IntegrityIssue.self) {
+    #expect(throws: BinaryPropertyList.Malformed.self) {
       try ExpressionArchive.userInfo(in: ArchiveWriter.archive(.list("NSArray", [])))
     }
   }
@@ -167,7 +167,7 @@ struct ExpressionArchiveTests {
     for _ in 0..<60 { deep = .function(deep, "x", []) }
     #expect(throws: Never.self) { try read(deep) }
     for _ in 0..<5 { deep = .function(deep, "x", []) }
-    #expect(throws: BinaryPropertyList.IntegrityIssue.self) { try read(deep) }
+    #expect(throws: BinaryPropertyList.Malformed.self) { try read(deep) }
   }
 
   /// An object that is its own operand, and one that is its own class.
@@ -184,7 +184,7 @@ struct ExpressionArchiveTests {
       [.dictionary(function + [("NSOperand", .reference(1))]), description],
       [.dictionary([("$class", .reference(1))])], [.reference(1)], [],
     ] as [[TestValue]] {
-      #expect(throws: BinaryPropertyList.IntegrityIssue.self) { try ExpressionArchive.expression(in: archive(objects)) }
+      #expect(throws: BinaryPropertyList.Malformed.self) { try ExpressionArchive.expression(in: archive(objects)) }
     }
   }
 
@@ -205,13 +205,13 @@ struct ExpressionArchiveTests {
     }
     let bytes = PropertyListWriter.bytes(
       .dictionary([("$top", .dictionary([("root", .reference(objects.count - 1))])), ("$objects", .array(objects))]))
-    #expect(throws: BinaryPropertyList.IntegrityIssue.self) { try ExpressionArchive.expression(in: bytes) }
+    #expect(throws: BinaryPropertyList.Malformed.self) { try ExpressionArchive.expression(in: bytes) }
   }
 
   @Test func everyTruncationIsDamage() {
     let bytes = ArchiveWriter.archive(.source("author.name"))
     for length in 0..<bytes.count {
-      #expect(throws: BinaryPropertyList.IntegrityIssue.self) {
+      #expect(throws: BinaryPropertyList.Malformed.self) {
         try ExpressionArchive.expression(in: Array(bytes.prefix(length)))
       }
     }

@@ -112,7 +112,8 @@ struct SQLiteHostileTests {
         _ = try count(file, order[1])
         Issue.record("\(order): the pages were read for both")
       } catch let error as SQLiteError {
-        #expect(error.kind == .corruptedDatabase && error.message.contains("\(order[0]) and \(order[1]) share the page"))
+        #expect(
+          error.kind == .corruptedDatabase && error.message.contains("\(order[0]) and \(order[1]) share the page"))
       }
     }
   }

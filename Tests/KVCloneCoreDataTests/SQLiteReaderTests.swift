@@ -186,7 +186,7 @@ struct SQLiteReaderTests {
     _ = try SQLiteFile(bytes, journal: SQLiteBytes([]))
   }
 
-  // MARK: IntegrityIssue
+  // MARK: Malformed
 
   @Test("files that are none, or contradict themselves")
   func damaged() throws {

@@ -14,12 +14,12 @@ struct StoredModelTests {
     #expect(try Inflate.bytes(of: [1, 3, 0, 0xFC, 0xFF, 7, 8, 9], limit: 10) == [7, 8, 9])
     // zlib's fixed code for "aaaaaaaaaa".
     #expect(try Inflate.bytes(of: [0x4B, 0x4C, 0x84, 0x01, 0x00], limit: 10) == [UInt8](repeating: 0x61, count: 10))
-    #expect(throws: Inflate.IntegrityIssue.self) { try Inflate.bytes(of: [0x4B, 0x4C, 0x84, 0x01, 0x00], limit: 9) }
-    #expect(throws: Inflate.IntegrityIssue.self) { try Inflate.bytes(of: [0x4B, 0x4C], limit: 10) }
-    #expect(throws: Inflate.IntegrityIssue.self) { try Inflate.bytes(of: [], limit: 10) }
-    #expect(throws: Inflate.IntegrityIssue.self) { try Inflate.bytes(of: [7], limit: 10) }
+    #expect(throws: Inflate.Malformed.self) { try Inflate.bytes(of: [0x4B, 0x4C, 0x84, 0x01, 0x00], limit: 9) }
+    #expect(throws: Inflate.Malformed.self) { try Inflate.bytes(of: [0x4B, 0x4C], limit: 10) }
+    #expect(throws: Inflate.Malformed.self) { try Inflate.bytes(of: [], limit: 10) }
+    #expect(throws: Inflate.Malformed.self) { try Inflate.bytes(of: [7], limit: 10) }
     // A distance before the beginning.
-    #expect(throws: Inflate.IntegrityIssue.self) { try Inflate.bytes(of: [0x03, 0x02], limit: 10) }
+    #expect(throws: Inflate.Malformed.self) { try Inflate.bytes(of: [0x03, 0x02], limit: 10) }
   }
 
   /// Four words in a random order, as zlib packed them with codes of its own.

@@ -19,7 +19,11 @@ import Testing
         if step % 500 == 0 {
           // Two of three tables: one is always read and written the usual way.
           // The last ones are kept until the transaction ends.
-          if step % 1000 != 0 { writer.retainCursors(in: [tables[0].dbi, tables[1].dbi]) } else { writer.forgetPlaces() }
+          if step % 1000 != 0 {
+            writer.retainCursors(in: [tables[0].dbi, tables[1].dbi])
+          } else {
+            writer.forgetPlaces()
+          }
         }
         let which = Int(generator.next() % 3)
         // Mostly near the key before, as where places are kept, and sometimes anywhere.

@@ -113,7 +113,8 @@ struct CloneContractTransactionTests {
         return try tx.clone(roots, options: options)
       }
       let place = Comment(rawValue: "seed \(seed), step \(step)")
-      #expect(first.roots == second.roots && first.counts == second.counts && first.affectedObjectIDs == second.affectedObjectIDs, place)
+      #expect(first.roots == second.roots && first.counts == second.counts, place)
+      #expect(first.affectedObjectIDs == second.affectedObjectIDs, place)
       let texts = try stores.map { test in
         try test.dump().replacing(/[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}/, with: "UUID")
           .split(separator: "\n").dropFirst()

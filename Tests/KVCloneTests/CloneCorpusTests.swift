@@ -76,7 +76,8 @@ struct CloneCorpusTests {
           expected: expected, actual: actual, roots: [clones], model: fixture.view)
         #expect(differences.isEmpty, "\(what): \(differences.prefix(5))")
         #expect(result.objectCount == expected.sources.count, "\(what)")
-        #expect(result.affectedObjectCount == expected.affectedObjectIDs.count, "\(what): \(expected.affectedObjectIDs)")
+        #expect(
+          result.affectedObjectCount == expected.affectedObjectIDs.count, "\(what): \(expected.affectedObjectIDs)")
         #expect(try fixture.commit == commit + 1, "\(what)")
       } catch {
         Issue.record("\(what): the store refuses: \(error)")

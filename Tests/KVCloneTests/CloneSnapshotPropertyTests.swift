@@ -98,7 +98,8 @@ struct CloneSnapshotPropertyTests {
           expected: expected, actual: try store.graph(), roots: copies, model: store.view)
         #expect(differences.isEmpty, "\(what): \(differences.prefix(5))")
         #expect(result.objectCount == expected.clones.count, "\(what)")
-        #expect(result.affectedObjectCount == expected.affectedObjectIDs.count, "\(what): \(expected.affectedObjectIDs)")
+        #expect(
+          result.affectedObjectCount == expected.affectedObjectIDs.count, "\(what): \(expected.affectedObjectIDs)")
       } else if !isUncertain {
         Issue.record("\(what): the store clones what it should refuse")
       }

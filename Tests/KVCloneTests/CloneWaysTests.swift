@@ -133,7 +133,8 @@ enum CloneWays {
         } else {
           result = try fixture.store.clone(roots, options: options)
         }
-        #expect(plan.errors.isEmpty && plan.objectCount == result.objectCount && plan.affectedObjectIDs == result.affectedObjectIDs)
+        #expect(plan.errors.isEmpty && plan.objectCount == result.objectCount)
+        #expect(plan.affectedObjectIDs == result.affectedObjectIDs)
         #expect(plan.bytesWritten == result.bytesWritten, "seed \(seed)")
         #expect(plan.counts == result.counts && plan.blobsShared == result.blobsShared)
         try fixture.expectClean()

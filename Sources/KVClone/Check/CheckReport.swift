@@ -46,7 +46,10 @@ public struct IntegrityIssue: Sendable, Hashable {
 
     /// All kinds of this version.
     package static let allCases: [Kind] = [
-      .page, .pageLeak, .table, .metadata, .counter, .layout, .malformedKey, .unreadableTable, .history, .snapshot, .record, .abstractEntity, .value, .derivedMismatch, .danglingLink, .wrongDestination, .oneSidedLink, .list, .orphanList, .missingBlob, .blob, .blobCount, .orphanBlob, .missingIndexEntry, .indexEntry, .staleIndexEntry, .duplicateValues,
+      .page, .pageLeak, .table, .metadata, .counter, .layout, .malformedKey, .unreadableTable, .history, .snapshot,
+      .record, .abstractEntity, .value, .derivedMismatch, .danglingLink, .wrongDestination, .oneSidedLink, .list,
+      .orphanList, .missingBlob, .blob, .blobCount, .orphanBlob, .missingIndexEntry, .indexEntry, .staleIndexEntry,
+      .duplicateValues,
     ]
 
     // The file

@@ -86,7 +86,8 @@ final class CheckRun {
 
   /// - Parameter isDerived: of kinds that may be about what objects are made of: whether it is about what follows from them.
   func report(
-    _ kind: IntegrityIssue.Kind, object: String? = nil, property: String? = nil, page: Int? = nil, isDerived: Bool = false,
+    _ kind: IntegrityIssue.Kind, object: String? = nil, property: String? = nil, page: Int? = nil,
+    isDerived: Bool = false,
     _ message: @autoclosure () -> String
   ) {
     guard !isFull else { return }
@@ -97,7 +98,9 @@ final class CheckRun {
       case .either: isDerived
       }
     damages.append(
-      IntegrityIssue(kind: kind, object: object, property: property, page: page, message: message(), isDerived: isDerived))
+      IntegrityIssue(
+        kind: kind, object: object, property: property, page: page, message: message(),
+        isDerived: isDerived))
   }
 
   func report(

@@ -62,7 +62,8 @@ extension Session {
       try checkReadable(view, id, try schema.entity(of: view, id: id), run)
     } catch {
       // Of a layout that nobody knows: the metadata have all that there are.
-      guard error.kind == .corrupted || error.kind == .incompatibleModel, let problem = problem(of: value, id, run) else {
+      guard error.kind == .corrupted || error.kind == .incompatibleModel, let problem = problem(of: value, id, run)
+      else {
         throw error
       }
       run.reportUnreadable(id, page: run.page(id), problem)

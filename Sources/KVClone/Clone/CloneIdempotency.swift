@@ -194,7 +194,8 @@ private struct StoredResult: Codable {
   static func encode(_ result: CloneResult) throws -> [UInt8] {
     let parts = result.duration.components
     let stored = StoredResult(
-      objects: result.objectCount, counts: result.counts, touchedCount: result.affectedObjectCount, touched: result.affectedObjectIDs,
+      objects: result.objectCount, counts: result.counts, touchedCount: result.affectedObjectCount,
+      touched: result.affectedObjectIDs,
       blobsShared: result.blobsShared, bytesShared: result.bytesShared, bytesCopied: result.bytesCopied,
       bytesWritten: result.bytesWritten, seconds: Double(parts.seconds) + Double(parts.attoseconds) / 1e18)
     let encoder = JSONEncoder()
@@ -207,7 +208,8 @@ private struct StoredResult: Codable {
       (0...1e12).contains(stored.seconds)
     else { return nil }
     return CloneResult(
-      roots: operation.roots, objectCount: stored.objects, counts: stored.counts, affectedObjectCount: stored.touchedCount,
+      roots: operation.roots, objectCount: stored.objects, counts: stored.counts,
+      affectedObjectCount: stored.touchedCount,
       affectedObjectIDs: stored.touched, blobsShared: stored.blobsShared, bytesShared: stored.bytesShared,
       bytesCopied: stored.bytesCopied, bytesWritten: stored.bytesWritten, duration: .seconds(stored.seconds))
   }

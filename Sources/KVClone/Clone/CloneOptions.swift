@@ -170,7 +170,8 @@ public struct ClonePlan: Sendable {
   /// The plan of a call that has been made already.
   static func repeated(_ duration: Duration) -> ClonePlan {
     var plan = ClonePlan(
-      objectCount: 0, counts: [:], affectedObjectCount: 0, affectedObjectIDs: [], blobsShared: 0, bytesShared: 0, bytesCopied: 0,
+      objectCount: 0, counts: [:], affectedObjectCount: 0, affectedObjectIDs: [], blobsShared: 0,
+      bytesShared: 0, bytesCopied: 0,
       bytesWritten: 0, duration: duration, rules: [], errors: [], errorCount: 0)
     plan.isRepeated = true
     return plan

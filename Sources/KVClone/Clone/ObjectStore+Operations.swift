@@ -18,7 +18,9 @@ extension ObjectStore {
   /// - Throws: `busy`, and other ``StoreError`` of a write transaction. Nothing is changed if it throws.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
-  public func purgeIdempotencyKeys(_ keys: [String]? = nil, before: Date? = nil, expiredOnly: Bool = false) throws -> Int {
+  public func purgeIdempotencyKeys(
+    _ keys: [String]? = nil, before: Date? = nil, expiredOnly: Bool = false
+  ) throws -> Int {
     try runWrite(label: "purge operations", timeout: nil) { transaction in
       try transaction.purgeIdempotencyKeys(keys, before, expiredOnly)
     }
@@ -36,7 +38,8 @@ extension ObjectStore {
 }
 
 extension WriteTransaction {
-  fileprivate mutating func purgeIdempotencyKeys(_ keys: [String]?, _ before: Date?, _ expiredOnly: Bool) throws -> Int {
+  fileprivate mutating func purgeIdempotencyKeys(_ keys: [String]?, _ before: Date?, _ expiredOnly: Bool) throws -> Int
+  {
     let wanted = keys.map { Set($0.map { Array($0.utf8) }) }
     let now = Date()
     let looksInside = before != nil || expiredOnly

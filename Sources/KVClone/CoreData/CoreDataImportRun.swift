@@ -144,7 +144,9 @@ final class CoreDataImportRun {
     let remedy =
       issue.kind == .uniquenessConflict
       ? "--skip-broken imports the object without the value" : "--skip-broken imports the object unchanged"
-    return CoreDataImportError(.rejected, "\(issue.message); \(remedy)", entity: issue.entity, property: issue.property, object: issue.object,
+    return CoreDataImportError(
+      .rejected, "\(issue.message); \(remedy)", entity: issue.entity, property: issue.property,
+      object: issue.object,
       kindName: issue.kind.rawValue)
   }
 

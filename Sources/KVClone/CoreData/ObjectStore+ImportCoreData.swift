@@ -234,7 +234,9 @@ extension CoreDataImportRun {
     guard let error = error as? StoreError, [.limitExceeded, .wrongType, .outOfRange].contains(error.kind) else {
       return error
     }
-    return CoreDataImportError(.rejected, error.message, entity: row.entity.name, property: error.property, object: row.name,
+    return CoreDataImportError(
+      .rejected, error.message, entity: row.entity.name, property: error.property,
+      object: row.name,
       kindName: error.kindName)
   }
 }

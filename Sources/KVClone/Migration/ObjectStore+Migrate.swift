@@ -128,7 +128,8 @@ extension ObjectStore {
     let commit = try Metadata.counter(writing, metadata, MetadataKey.commitCounter)
     try writing.record(schema, commit: commit + 1)
     let session = Session(
-      storage: writing, schema: schema, commit: commit + 1, storeUUID: format.storeUUID, serialFloor: SerialHighWaterMark(),
+      storage: writing, schema: schema, commit: commit + 1, storeUUID: format.storeUUID,
+      serialFloor: SerialHighWaterMark(),
       engine: engine)
     let planner = try MigrationPlanner(from: catalog, to: model, migration)
     run.stepCount = planner.stepCount

@@ -80,7 +80,8 @@ extension LoadSession {
 
   private func refusal(_ error: any Error, _ owner: UInt32, _ side: LoadPair.Side, line: Int) -> any Error {
     guard let error = error as? any KVCloneError else { return error }
-    return TransferError(.rejected, error.message, line: line, entity: error.entity ?? side.entity,
+    return TransferError(
+      .rejected, error.message, line: line, entity: error.entity ?? side.entity,
       property: error.property ?? side.description.name, object: label(owner), kindName: error.kindName)
   }
 }

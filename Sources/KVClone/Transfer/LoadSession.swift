@@ -114,7 +114,8 @@ final class LoadSession {
     if let error = error as? ValidationError, let refusal = refusal(error) { return refusal }
     // Without a line it is no fault of the data: a lock, a disk. Such an error keeps its type.
     guard let error = error as? any KVCloneError, let currentObject else { return error }
-    return TransferError(.rejected, error.message, line: lineNumber, entity: error.entity, property: error.property,
+    return TransferError(
+      .rejected, error.message, line: lineNumber, entity: error.entity, property: error.property,
       object: currentObject, kindName: error.kindName
     ).completed(line: nil, object: nil, committedCount: committedCount)
   }
@@ -146,7 +147,8 @@ final class LoadSession {
       message = message.replacingOccurrences(of: "\u{0}\(index) ", with: "\(label(UInt32(place.number))) ")
     }
     if error.issues.count > 1 { message += " (and \(error.issues.count - 1) more)" }
-    return TransferError(.rejected, message, line: Int(labels.lines[chosen.number]), entity: chosen.issue.entity,
+    return TransferError(
+      .rejected, message, line: Int(labels.lines[chosen.number]), entity: chosen.issue.entity,
       property: chosen.issue.property, object: label(UInt32(chosen.number)), kindName: chosen.issue.kind.rawValue
     ).completed(line: nil, object: nil, committedCount: committedCount)
   }

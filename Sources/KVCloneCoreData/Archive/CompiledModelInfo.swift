@@ -7,7 +7,7 @@ struct CompiledModelInfo {
 
   /// Nil where the bytes are no property list of that form.
   init?(_ bytes: [UInt8]) {
-    do throws(PropertyList.IntegrityIssue) {
+    do throws(PropertyList.Malformed) {
       var list = try PropertyList(bytes)
       let root = try list.indexes(at: list.top)
       var current: String?

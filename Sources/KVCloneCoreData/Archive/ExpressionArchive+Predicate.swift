@@ -5,14 +5,14 @@ extension ExpressionArchive {
   /// The predicate that an object of an archive is; nil where this library has no such predicate.
   static func predicate(
     of node: KeyedArchive.Node, in archive: KeyedArchive
-  ) throws(BinaryPropertyList.IntegrityIssue) -> QueryPredicate? {
+  ) throws(BinaryPropertyList.Malformed) -> QueryPredicate? {
     var reader = ExpressionArchive(archive)
     return try reader.predicate(node, level: 1)
   }
 
   private mutating func predicate(
     _ node: KeyedArchive.Node, level: Int
-  ) throws(BinaryPropertyList.IntegrityIssue) -> QueryPredicate? {
+  ) throws(BinaryPropertyList.Malformed) -> QueryPredicate? {
     guard level <= Self.depth, case .object(let object) = node else { throw .init() }
     switch object.className {
     case "NSTruePredicate": return .constant(true)
@@ -25,7 +25,7 @@ extension ExpressionArchive {
 
   private mutating func compound(
     _ object: KeyedArchive.Object, level: Int
-  ) throws(BinaryPropertyList.IntegrityIssue) -> QueryPredicate? {
+  ) throws(BinaryPropertyList.Malformed) -> QueryPredicate? {
     var parts: [QueryPredicate] = []
     for node in try archive.items(of: try archive.field("NSSubpredicates", of: object)) ?? [] {
       guard let part = try predicate(node, level: level + 1) else { return nil }
@@ -47,7 +47,7 @@ extension ExpressionArchive {
 
   private mutating func comparison(
     _ object: KeyedArchive.Object, level: Int
-  ) throws(BinaryPropertyList.IntegrityIssue) -> QueryPredicate? {
+  ) throws(BinaryPropertyList.Malformed) -> QueryPredicate? {
     guard case .object(let sign) = try archive.field("NSPredicateOperator", of: object),
       let number = try archive.integer("NSOperatorType", of: sign), var known = Self.operators[number]
     else { return nil }

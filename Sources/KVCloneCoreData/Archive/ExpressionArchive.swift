@@ -22,12 +22,12 @@ struct ExpressionArchive {
   /// How deep expressions may lie in each other: less than a predicate may, so that what is read can be worked with.
   static let depth = 64
 
-  private init(_ bytes: [UInt8]) throws(BinaryPropertyList.IntegrityIssue) {
+  private init(_ bytes: [UInt8]) throws(BinaryPropertyList.Malformed) {
     archive = try KeyedArchive(bytes)
   }
 
   /// The expression in an archive.
-  static func expression(in bytes: [UInt8]) throws(BinaryPropertyList.IntegrityIssue) -> MappingExpression {
+  static func expression(in bytes: [UInt8]) throws(BinaryPropertyList.Malformed) -> MappingExpression {
     var reader = try ExpressionArchive(bytes)
     let root = try reader.archive.rootNode()
     return try reader.expression(root, level: 1)
@@ -41,7 +41,7 @@ struct ExpressionArchive {
   /// `canonical:(name)`.
   static func derivation(
     of node: KeyedArchive.Node, in archive: KeyedArchive
-  ) throws(BinaryPropertyList.IntegrityIssue) -> String {
+  ) throws(BinaryPropertyList.Malformed) -> String {
     var reader = ExpressionArchive(archive)
     let expression = try reader.expression(node, level: 1)
     guard case .value(let value) = expression, let text = derivation(value) else { return expression.description }
@@ -69,7 +69,7 @@ struct ExpressionArchive {
   /// The value that an object of an archive stands for; nil where it is of a class that is no value.
   static func value(
     of node: KeyedArchive.Node, in archive: KeyedArchive
-  ) throws(BinaryPropertyList.IntegrityIssue) -> AttributeValue? {
+  ) throws(BinaryPropertyList.Malformed) -> AttributeValue? {
     var reader = ExpressionArchive(archive)
     guard case .object(let object) = node else { return nil }
     return try reader.value(object)
@@ -78,15 +78,16 @@ struct ExpressionArchive {
   /// The source objects that the fetch in an archive asks for, of which entity.
   static func sourceObjects(
     in bytes: [UInt8]
-  ) throws(BinaryPropertyList.IntegrityIssue) -> (entity: String?, objects: EntityMapping.SourceObjects) {
+  ) throws(BinaryPropertyList.Malformed) -> (entity: String?, objects: EntityMapping.SourceObjects) {
     var reader = try ExpressionArchive(bytes)
     let root = try reader.archive.rootNode()
     return try reader.sourceObjects(root)
   }
 
   /// The texts by name of the dictionary in an archive; and whether something in it is no text.
-  static func userInfo(in bytes: [UInt8]) throws(BinaryPropertyList.IntegrityIssue) -> (texts: [String: String], isWhole: Bool)
-  {
+  static func userInfo(in bytes: [UInt8]) throws(BinaryPropertyList.Malformed) -> (
+    texts: [String: String], isWhole: Bool
+  ) {
     var archive = try KeyedArchive(bytes)
     guard case .object(let object) = try archive.rootNode(),
       object.className == "NSDictionary" || object.className == "NSMutableDictionary",
@@ -105,7 +106,7 @@ struct ExpressionArchive {
 
   mutating func expression(
     _ node: KeyedArchive.Node, level: Int
-  ) throws(BinaryPropertyList.IntegrityIssue) -> MappingExpression {
+  ) throws(BinaryPropertyList.Malformed) -> MappingExpression {
     guard level <= Self.depth, case .object(let object) = node else { throw .init() }
     guard let kind = try archive.integer("NSExpressionType", of: object) else { throw .init() }
     switch kind {
@@ -128,7 +129,7 @@ struct ExpressionArchive {
 
   private mutating func aggregate(
     _ node: KeyedArchive.Node, level: Int
-  ) throws(BinaryPropertyList.IntegrityIssue) -> MappingExpression {
+  ) throws(BinaryPropertyList.Malformed) -> MappingExpression {
     guard let nodes = try archive.items(of: node) else { throw .init() }
     var items: [MappingExpression] = []
     for node in nodes { items.append(try expression(node, level: level + 1)) }
@@ -138,7 +139,7 @@ struct ExpressionArchive {
 
   private mutating func function(
     _ object: KeyedArchive.Object, level: Int
-  ) throws(BinaryPropertyList.IntegrityIssue) -> MappingExpression {
+  ) throws(BinaryPropertyList.Malformed) -> MappingExpression {
     guard let selector = try archive.text("NSSelectorName", of: object) else { throw .init() }
     let operand = try expression(try archive.field("NSOperand", of: object), level: level + 1)
     let list = try archive.field("NSArguments", of: object)
@@ -156,7 +157,7 @@ struct ExpressionArchive {
   /// An argument; a key path that `valueForKeyPath:` follows is a text there, and not a value of the object.
   private mutating func argument(
     _ node: KeyedArchive.Node, level: Int
-  ) throws(BinaryPropertyList.IntegrityIssue) -> MappingExpression {
+  ) throws(BinaryPropertyList.Malformed) -> MappingExpression {
     if case .object(let object) = node,
       try archive.integer("NSExpressionType", of: object) == Kind.keyPathSpecifier,
       let path = try archive.text("NSKeyPath", of: object)
@@ -239,7 +240,7 @@ struct ExpressionArchive {
 
   private mutating func constant(
     _ node: KeyedArchive.Node, level: Int
-  ) throws(BinaryPropertyList.IntegrityIssue) -> QueryConstant? {
+  ) throws(BinaryPropertyList.Malformed) -> QueryConstant? {
     guard level <= Self.depth else { throw .init() }
     switch node {
     case .null: return .null
@@ -261,7 +262,7 @@ struct ExpressionArchive {
     }
   }
 
-  private mutating func value(_ object: KeyedArchive.Object) throws(BinaryPropertyList.IntegrityIssue) -> AttributeValue? {
+  private mutating func value(_ object: KeyedArchive.Object) throws(BinaryPropertyList.Malformed) -> AttributeValue? {
     switch object.className {
     case "NSDate":
       guard case .real(let seconds) = try archive.field("NS.time", of: object), seconds.isFinite else { return nil }
@@ -286,7 +287,7 @@ struct ExpressionArchive {
   }
 
   /// A decimal number: up to eight 16-bit digits, the least first, and a power of ten.
-  private mutating func decimal(_ object: KeyedArchive.Object) throws(BinaryPropertyList.IntegrityIssue) -> Decimal? {
+  private mutating func decimal(_ object: KeyedArchive.Object) throws(BinaryPropertyList.Malformed) -> Decimal? {
     guard case .data(let bytes) = try archive.field("NS.mantissa", of: object), bytes.count == 16,
       let length = try archive.integer("NS.length", of: object), (0...8).contains(length),
       let exponent = try archive.integer("NS.exponent", of: object), (-128...127).contains(exponent),
@@ -308,7 +309,7 @@ struct ExpressionArchive {
 
   private mutating func sourceObjects(
     _ node: KeyedArchive.Node
-  ) throws(BinaryPropertyList.IntegrityIssue) -> (entity: String?, objects: EntityMapping.SourceObjects) {
+  ) throws(BinaryPropertyList.Malformed) -> (entity: String?, objects: EntityMapping.SourceObjects) {
     guard case .object(let object) = node else { throw .init() }
     guard try archive.integer("NSExpressionType", of: object) == Kind.fetch else {
       return (nil, .unsupported(try expression(node, level: 1).description))

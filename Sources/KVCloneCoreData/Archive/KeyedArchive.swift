@@ -24,7 +24,7 @@ struct KeyedArchive {
   private var objects: [Int] = []
   private var root: BinaryPropertyList.Value = .null
 
-  init(_ bytes: [UInt8]) throws(BinaryPropertyList.IntegrityIssue) {
+  init(_ bytes: [UInt8]) throws(BinaryPropertyList.Malformed) {
     list = try PropertyList(bytes)
     let top = try list.indexes(at: list.top)
     guard let objects = top["$objects"], let roots = top["$top"], case .array(let members) = try list.value(at: objects)
@@ -35,28 +35,28 @@ struct KeyedArchive {
   }
 
   /// The outermost object.
-  mutating func rootNode() throws(BinaryPropertyList.IntegrityIssue) -> Node { try node(root) }
+  mutating func rootNode() throws(BinaryPropertyList.Malformed) -> Node { try node(root) }
 
   /// The object's field of that name; null where there is none.
-  mutating func field(_ name: String, of object: Object) throws(BinaryPropertyList.IntegrityIssue) -> Node {
+  mutating func field(_ name: String, of object: Object) throws(BinaryPropertyList.Malformed) -> Node {
     guard let value = object.fields[name] else { return .null }
     return try node(value)
   }
 
   /// The object's field of that name where it is a text.
-  mutating func text(_ name: String, of object: Object) throws(BinaryPropertyList.IntegrityIssue) -> String? {
+  mutating func text(_ name: String, of object: Object) throws(BinaryPropertyList.Malformed) -> String? {
     guard case .string(let text) = try field(name, of: object) else { return nil }
     return text
   }
 
   /// The object's field of that name where it is a whole number.
-  mutating func integer(_ name: String, of object: Object) throws(BinaryPropertyList.IntegrityIssue) -> Int64? {
+  mutating func integer(_ name: String, of object: Object) throws(BinaryPropertyList.Malformed) -> Int64? {
     guard case .integer(let number) = try field(name, of: object) else { return nil }
     return number
   }
 
   /// The members of an array's or dictionary's field; nil where the object has no such list.
-  mutating func members(_ name: String, of object: Object) throws(BinaryPropertyList.IntegrityIssue) -> [Node]? {
+  mutating func members(_ name: String, of object: Object) throws(BinaryPropertyList.Malformed) -> [Node]? {
     guard case .array(let indexes)? = object.fields[name] else { return nil }
     var result: [Node] = []
     for index in indexes { result.append(try node(try list.value(at: index))) }
@@ -64,7 +64,7 @@ struct KeyedArchive {
   }
 
   /// The members of an array or a set that an object is; nil where it is neither.
-  mutating func items(of node: Node) throws(BinaryPropertyList.IntegrityIssue) -> [Node]? {
+  mutating func items(of node: Node) throws(BinaryPropertyList.Malformed) -> [Node]? {
     guard case .object(let object) = node, Self.listClasses.contains(object.className) else { return nil }
     return try members("NS.objects", of: object)
   }
@@ -73,7 +73,7 @@ struct KeyedArchive {
     "NSArray", "NSMutableArray", "NSSet", "NSMutableSet", "NSOrderedSet", "NSMutableOrderedSet",
   ]
 
-  private mutating func node(_ value: BinaryPropertyList.Value) throws(BinaryPropertyList.IntegrityIssue) -> Node {
+  private mutating func node(_ value: BinaryPropertyList.Value) throws(BinaryPropertyList.Malformed) -> Node {
     switch value {
     case .reference(let reference):
       // The object 0 stands for nil.
@@ -96,7 +96,7 @@ struct KeyedArchive {
     }
   }
 
-  private mutating func object(_ value: BinaryPropertyList.Value) throws(BinaryPropertyList.IntegrityIssue) -> Node {
+  private mutating func object(_ value: BinaryPropertyList.Value) throws(BinaryPropertyList.Malformed) -> Node {
     var fields: [String: BinaryPropertyList.Value] = [:]
     for (name, index) in try list.indexes(value) { fields[name] = try list.value(at: index) }
     guard case .reference(let reference)? = fields["$class"], objects.indices.contains(reference) else { throw .init() }

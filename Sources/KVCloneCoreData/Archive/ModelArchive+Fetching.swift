@@ -14,7 +14,7 @@ extension ModelArchive {
 
   mutating func fetchRequestTemplates(
     of root: KeyedArchive.Object
-  ) throws(BinaryPropertyList.IntegrityIssue) -> [FetchRequestTemplate] {
+  ) throws(BinaryPropertyList.Malformed) -> [FetchRequestTemplate] {
     var result: [FetchRequestTemplate] = []
     for (name, node) in try pairs(try archive.field("NSFetchRequestTemplates", of: root)) {
       try count(1, of: name)
@@ -30,7 +30,7 @@ extension ModelArchive {
   /// Nil where it asks for what this library cannot ask for.
   private mutating func fetchRequest(
     _ object: KeyedArchive.Object, name: String, entity: String?
-  ) throws(BinaryPropertyList.IntegrityIssue) -> FetchRequestTemplate? {
+  ) throws(BinaryPropertyList.Malformed) -> FetchRequestTemplate? {
     guard let entity = try entityName("NSEntity", of: object) ?? entity else { return nil }
     var predicate: QueryPredicate?
     let node = try archive.field("NSPredicate", of: object)
@@ -57,7 +57,7 @@ extension ModelArchive {
 
   mutating func fetchedProperty(
     _ object: KeyedArchive.Object, name: String, in owner: String
-  ) throws(BinaryPropertyList.IntegrityIssue) -> FetchedPropertyDescription {
+  ) throws(BinaryPropertyList.Malformed) -> FetchedPropertyDescription {
     let entity = try archive.text("_NSFetchRequestEntityName", of: object)
     // As Xcode calls the request of every fetched property, and the archive leaves out.
     var request = FetchRequestTemplate("fetchedPropertyFetchRequest", entity: entity ?? "")
@@ -77,7 +77,7 @@ extension ModelArchive {
 
   mutating func configurations(
     of root: KeyedArchive.Object
-  ) throws(BinaryPropertyList.IntegrityIssue) -> [String: [String]] {
+  ) throws(BinaryPropertyList.Malformed) -> [String: [String]] {
     var result: [String: [String]] = [:]
     for (name, node) in try pairs(try archive.field("NSConfigurations", of: root)) {
       var members: Set<String> = []
@@ -108,7 +108,7 @@ extension ModelArchive {
   /// - Parameter indexed: the attributes that are marked.
   mutating func indexes(
     of object: KeyedArchive.Object, in entity: String, indexed: [String]
-  ) throws(BinaryPropertyList.IntegrityIssue) -> [FetchIndexDescription] {
+  ) throws(BinaryPropertyList.Malformed) -> [FetchIndexDescription] {
     let nodes = try archive.items(of: try archive.field("NSFetchIndexDescriptions", of: object)) ?? []
     if nodes.isEmpty {
       let compounds = try lists("NSCompoundIndexes", of: object, in: entity).filter { !$0.isEmpty }
@@ -129,7 +129,7 @@ extension ModelArchive {
 
   private mutating func fetchIndex(
     _ object: KeyedArchive.Object, in entity: String
-  ) throws(BinaryPropertyList.IntegrityIssue) -> FetchIndexDescription? {
+  ) throws(BinaryPropertyList.Malformed) -> FetchIndexDescription? {
     guard let name = try archive.text("NSIndexName", of: object) else { return nil }
     var index = FetchIndexDescription(name, [])
     let nodes = try archive.items(of: try archive.field("NSIndexElements", of: object)) ?? []

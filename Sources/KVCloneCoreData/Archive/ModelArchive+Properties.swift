@@ -6,7 +6,7 @@ extension ModelArchive {
 
   mutating func relationship(
     _ object: KeyedArchive.Object, name: String, in owner: String
-  ) throws(BinaryPropertyList.IntegrityIssue) -> RelationshipDescription {
+  ) throws(BinaryPropertyList.Malformed) -> RelationshipDescription {
     var destination = try archive.text("_NSDestinationEntityName", of: object)
     if destination == nil { destination = try entityName("NSDestinationEntity", of: object) }
     let maximum = Int(clamping: max(0, try archive.integer("NSMaxCount", of: object) ?? 0))
@@ -50,7 +50,7 @@ extension ModelArchive {
 
   mutating func attribute(
     _ object: KeyedArchive.Object, name: String, in owner: String
-  ) throws(BinaryPropertyList.IntegrityIssue) -> AttributeDescription {
+  ) throws(BinaryPropertyList.Malformed) -> AttributeDescription {
     let number = try archive.integer("NSAttributeType", of: object) ?? 0
     let isTransient = try flag("NSIsTransient", of: object)
     if number == Self.compositeType { throw refuse(name, of: owner, Self.isComposite) }
@@ -82,7 +82,7 @@ extension ModelArchive {
 
   private mutating func defaultValue(
     of object: KeyedArchive.Object, _ type: AttributeType
-  ) throws(BinaryPropertyList.IntegrityIssue) -> AttributeValue? {
+  ) throws(BinaryPropertyList.Malformed) -> AttributeValue? {
     let node = try archive.field("NSDefaultValue", of: object)
     switch node {
     case .null: return nil
@@ -101,7 +101,7 @@ extension ModelArchive {
   /// Xcode compiles bounds to predicates: `SELF >= 1`, `length <= 64`, `SELF MATCHES "…"`.
   private mutating func readBounds(
     of object: KeyedArchive.Object, _ attribute: inout AttributeDescription, in owner: String
-  ) throws(BinaryPropertyList.IntegrityIssue) {
+  ) throws(BinaryPropertyList.Malformed) {
     let nodes = try archive.items(of: try archive.field("NSValidationPredicates", of: object)) ?? []
     try count(nodes.count, of: owner)
     for node in nodes {

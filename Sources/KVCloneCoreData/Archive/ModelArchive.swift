@@ -28,7 +28,7 @@ struct ModelArchive {
   /// Why the reading ended, where it is not the archive that is damaged.
   private var stop: Problem?
 
-  private init(_ bytes: [UInt8], _ isCancelled: @escaping () -> Bool) throws(BinaryPropertyList.IntegrityIssue) {
+  private init(_ bytes: [UInt8], _ isCancelled: @escaping () -> Bool) throws(BinaryPropertyList.Malformed) {
     archive = try KeyedArchive(bytes)
     self.isCancelled = isCancelled
   }
@@ -41,12 +41,12 @@ struct ModelArchive {
     in bytes: [UInt8], name: String, version: String? = nil, isCancelled: @escaping () -> Bool = { false }
   ) throws(Problem) -> ArchivedModel {
     var reader: ModelArchive
-    do throws(BinaryPropertyList.IntegrityIssue) {
+    do throws(BinaryPropertyList.Malformed) {
       reader = try ModelArchive(bytes, isCancelled)
     } catch {
       throw .corrupted
     }
-    do throws(BinaryPropertyList.IntegrityIssue) {
+    do throws(BinaryPropertyList.Malformed) {
       return try reader.model(name: name, version: version)
     } catch {
       throw reader.stop ?? .corrupted
@@ -54,7 +54,7 @@ struct ModelArchive {
   }
 
   /// Counts what is about to be read.
-  mutating func count(_ more: Int, of entity: String) throws(BinaryPropertyList.IntegrityIssue) {
+  mutating func count(_ more: Int, of entity: String) throws(BinaryPropertyList.Malformed) {
     itemCount += more
     if isCancelled() { stop = .cancelled }
     if itemCount > ModelLimits.resolvedProperties { stop = .tooLarge(entity: entity) }
@@ -62,14 +62,14 @@ struct ModelArchive {
   }
 
   /// Ends the reading at an attribute that cannot be read.
-  mutating func refuse(_ property: String, of entity: String, _ reason: String) -> BinaryPropertyList.IntegrityIssue {
+  mutating func refuse(_ property: String, of entity: String, _ reason: String) -> BinaryPropertyList.Malformed {
     stop = .unsupported(entity: entity, property: property, reason: reason)
     return .init()
   }
 
   private mutating func model(
     name: String, version: String?
-  ) throws(BinaryPropertyList.IntegrityIssue) -> ArchivedModel {
+  ) throws(BinaryPropertyList.Malformed) -> ArchivedModel {
     guard case .object(let root) = try archive.rootNode(), root.className == "NSManagedObjectModel" else {
       throw .init()
     }
@@ -139,7 +139,7 @@ struct ModelArchive {
   /// The keys that are texts, and their values, of a dictionary of any class that Core Data uses.
   mutating func pairs(
     _ node: KeyedArchive.Node
-  ) throws(BinaryPropertyList.IntegrityIssue) -> [(key: String, value: KeyedArchive.Node)] {
+  ) throws(BinaryPropertyList.Malformed) -> [(key: String, value: KeyedArchive.Node)] {
     guard case .object(let object) = node else { return [] }
     let keys: [KeyedArchive.Node]
     let values: [KeyedArchive.Node]
@@ -161,7 +161,7 @@ struct ModelArchive {
 
   mutating func userInfo(
     of object: KeyedArchive.Object, in entity: String
-  ) throws(BinaryPropertyList.IntegrityIssue) -> [String: String] {
+  ) throws(BinaryPropertyList.Malformed) -> [String: String] {
     var result: [String: String] = [:]
     let entries = try pairs(try archive.field("NSUserInfo", of: object))
     try count(entries.count, of: entity)
@@ -171,7 +171,7 @@ struct ModelArchive {
     return result
   }
 
-  mutating func flag(_ name: String, of object: KeyedArchive.Object) throws(BinaryPropertyList.IntegrityIssue) -> Bool {
+  mutating func flag(_ name: String, of object: KeyedArchive.Object) throws(BinaryPropertyList.Malformed) -> Bool {
     switch try archive.field(name, of: object) {
     case .boolean(let flag): flag
     case .integer(let number): number != 0
@@ -181,7 +181,7 @@ struct ModelArchive {
 
   mutating func renaming(
     of object: KeyedArchive.Object, name: String
-  ) throws(BinaryPropertyList.IntegrityIssue) -> String? {
+  ) throws(BinaryPropertyList.Malformed) -> String? {
     guard let text = try archive.text("NSRenamingIdentifier", of: object), text != name, !text.isEmpty else {
       return nil
     }
@@ -191,7 +191,7 @@ struct ModelArchive {
   /// The name of the entity that a field leads to.
   mutating func entityName(
     _ field: String, of object: KeyedArchive.Object
-  ) throws(BinaryPropertyList.IntegrityIssue) -> String? {
+  ) throws(BinaryPropertyList.Malformed) -> String? {
     guard case .object(let entity) = try archive.field(field, of: object) else { return nil }
     return try archive.text("NSEntityName", of: entity)
   }
@@ -200,7 +200,7 @@ struct ModelArchive {
 
   private mutating func entity(
     _ object: KeyedArchive.Object, name: String
-  ) throws(BinaryPropertyList.IntegrityIssue) -> EntityDescription {
+  ) throws(BinaryPropertyList.Malformed) -> EntityDescription {
     var entity = EntityDescription(name: name)
     let className = try archive.text("NSClassNameForEntity", of: object)
     // The class of entities that name none.
@@ -248,7 +248,7 @@ struct ModelArchive {
   /// where that is no object, or a chain of proxies without an end.
   private mutating func underlying(
     _ given: KeyedArchive.Object
-  ) throws(BinaryPropertyList.IntegrityIssue) -> KeyedArchive.Object? {
+  ) throws(BinaryPropertyList.Malformed) -> KeyedArchive.Object? {
     var object = given
     for _ in 0..<ModelLimits.inheritanceDepth {
       guard object.className == Self.proxy else { return object }
@@ -263,7 +263,7 @@ struct ModelArchive {
   /// A list of lists of texts. Where Core Data wrote properties in them, their names count.
   mutating func lists(
     _ field: String, of object: KeyedArchive.Object, in entity: String
-  ) throws(BinaryPropertyList.IntegrityIssue) -> [[String]] {
+  ) throws(BinaryPropertyList.Malformed) -> [[String]] {
     var result: [[String]] = []
     for node in try archive.items(of: try archive.field(field, of: object)) ?? [] {
       var names: [String] = []
@@ -287,7 +287,7 @@ struct ModelArchive {
   /// The relationship that another one's inverse is.
   mutating func inverse(
     of object: KeyedArchive.Object
-  ) throws(BinaryPropertyList.IntegrityIssue) -> (name: String, entity: String?)? {
+  ) throws(BinaryPropertyList.Malformed) -> (name: String, entity: String?)? {
     let name = try archive.text("_NSInverseRelationshipName", of: object)
     guard case .object(let given) = try archive.field("NSInverseRelationship", of: object),
       let inverse = try underlying(given)

@@ -6,7 +6,7 @@ import Foundation
 /// dictionaries in XML, and values of their own in the binary form.
 struct PropertyList {
   typealias Value = BinaryPropertyList.Value
-  typealias IntegrityIssue = BinaryPropertyList.IntegrityIssue
+  typealias Malformed = BinaryPropertyList.Malformed
 
   private enum Form {
     case binary(BinaryPropertyList)
@@ -17,7 +17,7 @@ struct PropertyList {
   let top: Int
   private var form: Form
 
-  init(_ bytes: [UInt8]) throws(IntegrityIssue) {
+  init(_ bytes: [UInt8]) throws(Malformed) {
     if bytes.starts(with: Array("bplist00".utf8)) {
       let list = try BinaryPropertyList(bytes)
       top = list.top
@@ -30,7 +30,7 @@ struct PropertyList {
   }
 
   /// The value of that index.
-  mutating func value(at index: Int) throws(IntegrityIssue) -> Value {
+  mutating func value(at index: Int) throws(Malformed) -> Value {
     switch form {
     case .binary(var list): return try list.value(at: index)
     case .xml(let list): return try list.value(at: index)
@@ -38,18 +38,18 @@ struct PropertyList {
   }
 
   /// The values of a dictionary with texts for keys, as indexes.
-  mutating func indexes(_ value: Value) throws(IntegrityIssue) -> [String: Int] {
-    guard case .dictionary(let pairs) = value else { throw IntegrityIssue() }
+  mutating func indexes(_ value: Value) throws(Malformed) -> [String: Int] {
+    guard case .dictionary(let pairs) = value else { throw Malformed() }
     var result: [String: Int] = [:]
     for (key, value) in pairs {
-      guard case .string(let name) = try self.value(at: key) else { throw IntegrityIssue() }
+      guard case .string(let name) = try self.value(at: key) else { throw Malformed() }
       result[name] = value
     }
     return result
   }
 
   /// As `indexes`, of the value of an index.
-  mutating func indexes(at index: Int) throws(IntegrityIssue) -> [String: Int] { try indexes(try value(at: index)) }
+  mutating func indexes(at index: Int) throws(Malformed) -> [String: Int] { try indexes(try value(at: index)) }
 }
 
 /// A property list in XML.
@@ -67,34 +67,34 @@ private struct XMLPropertyList {
     init(_ left: Int) { self.left = left }
   }
 
-  init(_ bytes: [UInt8]) throws(PropertyList.IntegrityIssue) {
+  init(_ bytes: [UInt8]) throws(PropertyList.Malformed) {
     budget = Budget(4_096 + 16 * bytes.count)
     let root: XMLNode
     do throws(ModelFileError) {
       root = try XMLTree.parse(Data(bytes), path: "", form: .propertyList)
     } catch {
-      throw PropertyList.IntegrityIssue()
+      throw PropertyList.Malformed()
     }
-    guard root.name == "plist", root.children.count == 1 else { throw PropertyList.IntegrityIssue() }
+    guard root.name == "plist", root.children.count == 1 else { throw PropertyList.Malformed() }
     top = try add(root.children[0])
   }
 
   /// Recurses as deep as ``XMLLimits/depth``, which the tree keeps.
-  private mutating func add(_ node: XMLNode) throws(PropertyList.IntegrityIssue) -> Int {
+  private mutating func add(_ node: XMLNode) throws(PropertyList.Malformed) -> Int {
     let value: PropertyList.Value
     switch node.name {
     case "true": value = .boolean(true)
     case "false": value = .boolean(false)
     case "string": value = .string(node.text)
     case "integer":
-      guard let number = Self.integer(Self.trimmed(node.text)) else { throw PropertyList.IntegrityIssue() }
+      guard let number = Self.integer(Self.trimmed(node.text)) else { throw PropertyList.Malformed() }
       value = .integer(number)
     case "real":
-      guard let number = Double(Self.trimmed(node.text)) else { throw PropertyList.IntegrityIssue() }
+      guard let number = Double(Self.trimmed(node.text)) else { throw PropertyList.Malformed() }
       value = .real(number)
     case "data":
       let digits = Data(node.text.utf8.filter { !" \t\r\n".utf8.contains($0) })
-      guard let data = Data(base64Encoded: digits) else { throw PropertyList.IntegrityIssue() }
+      guard let data = Data(base64Encoded: digits) else { throw PropertyList.Malformed() }
       value = .data([UInt8](data))
     // Archives write dates as objects, so that no reader needs its seconds.
     case "date": value = .date(.nan)
@@ -103,20 +103,20 @@ private struct XMLPropertyList {
       for child in node.children { members.append(try add(child)) }
       value = .array(members)
     case "dict": value = try dictionary(node)
-    default: throw PropertyList.IntegrityIssue()
+    default: throw PropertyList.Malformed()
     }
     values.append(value)
     return values.count - 1
   }
 
-  private mutating func dictionary(_ node: XMLNode) throws(PropertyList.IntegrityIssue) -> PropertyList.Value {
-    guard node.children.count % 2 == 0 else { throw PropertyList.IntegrityIssue() }
+  private mutating func dictionary(_ node: XMLNode) throws(PropertyList.Malformed) -> PropertyList.Value {
+    guard node.children.count % 2 == 0 else { throw PropertyList.Malformed() }
     var pairs: [(key: Int, value: Int)] = []
     for place in stride(from: 0, to: node.children.count, by: 2) {
       let (key, child) = (node.children[place], node.children[place + 1])
-      guard key.name == "key" else { throw PropertyList.IntegrityIssue() }
+      guard key.name == "key" else { throw PropertyList.Malformed() }
       if key.text == "CF$UID", node.children.count == 2, child.name == "integer" {
-        guard let number = Int(Self.trimmed(child.text)), number >= 0 else { throw PropertyList.IntegrityIssue() }
+        guard let number = Int(Self.trimmed(child.text)), number >= 0 else { throw PropertyList.Malformed() }
         return .reference(number)
       }
       values.append(.string(key.text))
@@ -131,8 +131,8 @@ private struct XMLPropertyList {
 
   private static func trimmed(_ text: String) -> String { text.trimmingCharacters(in: .whitespacesAndNewlines) }
 
-  func value(at index: Int) throws(PropertyList.IntegrityIssue) -> PropertyList.Value {
-    guard values.indices.contains(index) else { throw PropertyList.IntegrityIssue() }
+  func value(at index: Int) throws(PropertyList.Malformed) -> PropertyList.Value {
+    guard values.indices.contains(index) else { throw PropertyList.Malformed() }
     let value = values[index]
     switch value {
     case .array(let members): budget.left -= 1 + members.count
@@ -140,7 +140,7 @@ private struct XMLPropertyList {
     case .data(let bytes): budget.left -= 1 + bytes.count
     default: budget.left -= 1
     }
-    if budget.left < 0 { throw PropertyList.IntegrityIssue() }
+    if budget.left < 0 { throw PropertyList.Malformed() }
     return value
   }
 }

@@ -78,7 +78,7 @@ package struct CoreDataStore {
     }
     let unreadable = CoreDataStoreError(.unreadableModel, "the model in the store cannot be read; \(advice)")
     let unpacked: [UInt8]
-    do throws(Inflate.IntegrityIssue) {
+    do throws(Inflate.Malformed) {
       unpacked = try Inflate.bytes(of: packed, limit: Self.modelLimit)
     } catch {
       throw unreadable

@@ -3,7 +3,7 @@
 /// Core Data keeps a store's model so. The project needs no more of deflate than this, and no further library for it.
 struct Inflate {
   /// Why bytes are no deflate data, or too much of it.
-  struct IntegrityIssue: Error, Equatable {}
+  struct Malformed: Error, Equatable {}
 
   private let bytes: [UInt8]
   private let limit: Int
@@ -15,7 +15,7 @@ struct Inflate {
   /// The data, unpacked.
   ///
   /// - Parameter limit: more bytes than this are an error.
-  static func bytes(of packed: [UInt8], limit: Int) throws(IntegrityIssue) -> [UInt8] {
+  static func bytes(of packed: [UInt8], limit: Int) throws(Malformed) -> [UInt8] {
     var inflate = Inflate(packed, limit)
     try inflate.run()
     return inflate.output
@@ -26,7 +26,7 @@ struct Inflate {
     self.limit = limit
   }
 
-  private mutating func run() throws(IntegrityIssue) {
+  private mutating func run() throws(Malformed) {
     var isLast = false
     while !isLast {
       isLast = try take(1) == 1
@@ -36,14 +36,14 @@ struct Inflate {
       case 2:
         let (lengths, distances) = try codes()
         try block(lengths, distances)
-      default: throw IntegrityIssue()
+      default: throw Malformed()
       }
     }
   }
 
-  private mutating func take(_ count: Int) throws(IntegrityIssue) -> Int {
+  private mutating func take(_ count: Int) throws(Malformed) -> Int {
     while bitCount < count {
-      guard place < bytes.count else { throw IntegrityIssue() }
+      guard place < bytes.count else { throw Malformed() }
       bits |= UInt32(bytes[place]) << UInt32(bitCount)
       place += 1
       bitCount += 8
@@ -54,20 +54,20 @@ struct Inflate {
     return Int(value)
   }
 
-  private mutating func append(_ byte: UInt8) throws(IntegrityIssue) {
-    guard output.count < limit else { throw IntegrityIssue() }
+  private mutating func append(_ byte: UInt8) throws(Malformed) {
+    guard output.count < limit else { throw Malformed() }
     output.append(byte)
   }
 
-  private mutating func stored() throws(IntegrityIssue) {
+  private mutating func stored() throws(Malformed) {
     // The rest of the byte counts for nothing; no whole byte was taken ahead.
     (bits, bitCount) = (0, 0)
-    guard place + 4 <= bytes.count else { throw IntegrityIssue() }
+    guard place + 4 <= bytes.count else { throw Malformed() }
     let count = Int(bytes[place]) | Int(bytes[place + 1]) << 8
     let complement = Int(bytes[place + 2]) | Int(bytes[place + 3]) << 8
     place += 4
     guard count == ~complement & 0xFFFF, count <= bytes.count - place, count <= limit - output.count else {
-      throw IntegrityIssue()
+      throw Malformed()
     }
     output.append(contentsOf: bytes[place..<place + count])
     place += count
@@ -80,14 +80,14 @@ struct Inflate {
     var counts = [Int](repeating: 0, count: 16)
     var symbols: [Int]
 
-    init(_ lengths: [Int]) throws(IntegrityIssue) {
+    init(_ lengths: [Int]) throws(Malformed) {
       symbols = [Int](repeating: 0, count: lengths.count)
       for length in lengths { counts[length] += 1 }
       counts[0] = 0
       var left = 1
       for length in 1..<16 {
         left = left * 2 - counts[length]
-        if left < 0 { throw IntegrityIssue() }
+        if left < 0 { throw Malformed() }
       }
       var starts = [Int](repeating: 0, count: 17)
       for length in 1..<16 { starts[length + 1] = starts[length] + counts[length] }
@@ -108,7 +108,7 @@ struct Inflate {
     return code
   }
 
-  private mutating func symbol(_ code: Code) throws(IntegrityIssue) -> Int {
+  private mutating func symbol(_ code: Code) throws(Malformed) -> Int {
     var (value, first, index) = (0, 0, 0)
     for length in 1..<16 {
       value |= try take(1)
@@ -118,16 +118,16 @@ struct Inflate {
       first = (first + count) << 1
       value <<= 1
     }
-    throw IntegrityIssue()
+    throw Malformed()
   }
 
   private static let lengthOrder = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15]
 
-  private mutating func codes() throws(IntegrityIssue) -> (Code, Code) {
+  private mutating func codes() throws(Malformed) -> (Code, Code) {
     let lengthCount = try take(5) + 257
     let distanceCount = try take(5) + 1
     let codeCount = try take(4) + 4
-    guard lengthCount <= 286, distanceCount <= 30 else { throw IntegrityIssue() }
+    guard lengthCount <= 286, distanceCount <= 30 else { throw Malformed() }
     var lengths = [Int](repeating: 0, count: 19)
     for index in 0..<codeCount { lengths[Self.lengthOrder[index]] = try take(3) }
     let code = try Code(lengths)
@@ -140,7 +140,7 @@ struct Inflate {
       }
       var repeated = 0
       if next == 16 {
-        guard let last = lengths.last else { throw IntegrityIssue() }
+        guard let last = lengths.last else { throw Malformed() }
         repeated = last
       }
       let count =
@@ -149,11 +149,11 @@ struct Inflate {
         case 17: 3 + (try take(3))
         default: 11 + (try take(7))
         }
-      guard lengths.count + count <= lengthCount + distanceCount else { throw IntegrityIssue() }
+      guard lengths.count + count <= lengthCount + distanceCount else { throw Malformed() }
       lengths.append(contentsOf: repeatElement(repeated, count: count))
     }
     // Without an end, a block could not stop.
-    guard lengths[256] > 0 else { throw IntegrityIssue() }
+    guard lengths[256] > 0 else { throw Malformed() }
     return (try Code(Array(lengths[..<lengthCount])), try Code(Array(lengths[lengthCount...])))
   }
 
@@ -171,7 +171,7 @@ struct Inflate {
     0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13,
   ]
 
-  private mutating func block(_ lengths: Code, _ distances: Code) throws(IntegrityIssue) {
+  private mutating func block(_ lengths: Code, _ distances: Code) throws(Malformed) {
     while true {
       let symbol = try symbol(lengths)
       if symbol == 256 { return }
@@ -179,12 +179,12 @@ struct Inflate {
         try append(UInt8(symbol))
         continue
       }
-      guard symbol - 257 < Self.lengthBases.count else { throw IntegrityIssue() }
+      guard symbol - 257 < Self.lengthBases.count else { throw Malformed() }
       let length = Self.lengthBases[symbol - 257] + (try take(Self.lengthBits[symbol - 257]))
       let code = try self.symbol(distances)
-      guard code < Self.distanceBases.count else { throw IntegrityIssue() }
+      guard code < Self.distanceBases.count else { throw Malformed() }
       let distance = Self.distanceBases[code] + (try take(Self.distanceBits[code]))
-      guard distance <= output.count else { throw IntegrityIssue() }
+      guard distance <= output.count else { throw Malformed() }
       for _ in 0..<length { try append(output[output.count - distance]) }
     }
   }
