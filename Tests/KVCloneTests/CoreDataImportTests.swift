@@ -138,7 +138,7 @@ struct CoreDataImportTests {
       try ObjectStore.importCoreData(from: database, to: place.store, options: options)
     }
     #expect(error?.kind == .unreadableDatabase)
-    #expect(error?.message.contains("-wal cannot be found out") == true, "\(error as Any)")
+    #expect(error?.message.contains("-wal cannot be determined") == true, "\(error as Any)")
     #expect(!FileManager.default.fileExists(atPath: place.store))
   }
 

@@ -299,7 +299,7 @@ import Testing
     let wrong = ChangeHeader(partCount: 1, time: 0, insertedCount: 0, updatedCount: 2, deletedCount: 0)
       .encoded(seed: ValueEnvelope.seed(tableCode: .changes, key: header))
     try plant { session in try session.storage.put(table, header.bytes, wrong.span.bytes) }
-    #expect(try damages().count == 1 && damages()[0].contains("told as updated"))
+    #expect(try damages().count == 1 && damages()[0].contains("updated objects"))
     try plant { session in _ = try session.storage.delete(table, part.bytes) }
     #expect(try damages().count == 1 && damages()[0].contains("0 parts"))
     expectError(.corrupted) { _ = try store.history().last?.changes() }

@@ -159,21 +159,21 @@ struct LifecycleTests {
     }
     #expect(
       expectIssues { try store.write { tx in for _ in 0..<2 { try tx.insert("File") } } }
-        == ["rejectedByHook File.name", "rejectedByHook File.name"])
+        == ["refusedByHook File.name", "refusedByHook File.name"])
     let folder = try store.insert("Folder", ["name": "f"])
     let file = try store.insert("File", ["name": "a", "log": "locked"], relationships: ["folder": [folder]])
-    #expect(expectIssues { try store.set(file, "name", "bad") } == ["rejectedByHook File."])
+    #expect(expectIssues { try store.set(file, "name", "bad") } == ["refusedByHook File."])
     #expect(
       expectIssues {
         try store.write { tx in
           try tx.set(file, "size", 11)
           try tx.set(folder, "name", "g")
         }
-      } == ["rejectedByHook Folder.size"])
+      } == ["refusedByHook Folder.size"])
     // By way of its folder, which cascades.
-    #expect(expectIssues { try store.delete([folder]) } == ["rejectedByHook File."])
+    #expect(expectIssues { try store.delete([folder]) } == ["refusedByHook File."])
     let all = FetchRequest("Folder")
-    #expect(expectIssues { _ = try store.write { tx in try tx.batchDelete(all) } } == ["rejectedByHook File."])
+    #expect(expectIssues { _ = try store.write { tx in try tx.batchDelete(all) } } == ["refusedByHook File."])
     try store.write { tx in
       try tx.set(file, "log", nil)
       try tx.delete([folder])

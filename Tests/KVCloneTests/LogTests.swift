@@ -237,11 +237,8 @@ private final class LogLines: Sendable {
       set { metadata[key] = newValue }
     }
 
-    func log(
-      level: Logger.Level, message: Logger.Message, metadata: Logger.Metadata?, source: String, file: String,
-      function: String, line: UInt
-    ) {
-      lines.add("\(level) \(message) \(self.metadata) \(metadata ?? [:])")
+    func log(event: LogEvent) {
+      lines.add("\(event.level) \(event.message) \(metadata) \(event.metadata ?? [:])")
     }
   }
 }

@@ -113,9 +113,9 @@ struct RegressionReviewTests {
       }
     }
     let session = try store.writeSession(label: "test")
-    #expect(try !session.hasFreeSerials(for: plan))
+    #expect(!session.hasFreeSerials(for: plan))
     let again = try session.prepareClone([source], CloneOptions(), CloneCancellation())
-    #expect(try session.hasFreeSerials(for: again))
+    #expect(session.hasFreeSerials(for: again))
   }
 
   /// Bytes whose checksums are right and which lie all the same end in an error.

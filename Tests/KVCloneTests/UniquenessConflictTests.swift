@@ -327,7 +327,7 @@ struct UniquenessConflictTests {
     #expect(transaction.insertedCount == 0 && transaction.updatedCount == 1 && transaction.deletedCount == 0)
     let other = try store.insert("Person", ["code": 2])
     #expect(
-      expectIssues { try store.merge(.overwrite) { try $0.set(other, "code", 1) } } == ["rejectedByHook Person."])
+      expectIssues { try store.merge(.overwrite) { try $0.set(other, "code", 1) } } == ["refusedByHook Person."])
     try checked(store)
   }
 

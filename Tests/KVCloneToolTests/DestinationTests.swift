@@ -132,7 +132,7 @@ struct DestinationTests {
     try manager.createSymbolicLink(atPath: scratch.file("full"), withDestinationPath: "/dev/full")
     for arguments in [["blob", "get", "Note/1", "data"], ["stat"]] {
       try expectRefusal(
-        ["-s", scratch.store] + arguments + ["-o", scratch.file("full")], scratch.file("full"), "room")
+        ["-s", scratch.store] + arguments + ["-o", scratch.file("full")], scratch.file("full"), "free disk space")
     }
   }
 }

@@ -224,7 +224,7 @@ struct CloneCommand: ToolCommand {
       if error.kind == .storeNotFound {
         throw Failure(
           "invalidDestination",
-          "there is no store to clone into at \(into); create it with `kvclone init`, or check the path of --into")
+          "\(into) is not a store; create one there with `kvclone init`, or correct the path of --into")
       }
       // By whatever path, it is the store that is cloned from: the library says what to do instead.
       guard error.kind == .alreadyOpen else { throw error }

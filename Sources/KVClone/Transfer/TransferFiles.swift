@@ -133,7 +133,7 @@ package struct TransferFiles {
 
   private static func storeFile(_ name: String) -> TransferError {
     TransferError(
-      .invalidFile, "\(name) belongs to a store that is open, and cannot be read or written here; choose another file")
+      .invalidFile, "\(name) belongs to an open store and cannot be read or written here; choose another file")
   }
 
   /// Creates the file `name` in the directory, readable by its owner only; an older file is replaced.
