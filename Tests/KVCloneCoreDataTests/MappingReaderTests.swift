@@ -255,7 +255,7 @@ struct MappingReaderTests {
     #expect(error(mappingFile("<object id=\"x\"/>"))?.kind == .missingAttribute)
     #expect(error(mappingFile("<object type=\"XDDEVMAPPINGMODEL\"/>"))?.kind == .missingAttribute)
     let text = ModelFileError.brokenMapping(path: "p", line: 3, reason: "r").description
-    #expect(text == "p: line 3: r; make the mapping model anew with Xcode")
+    #expect(text == "p: line 3: r; create the mapping model again with Xcode")
   }
 
   @Test func onlyTheOneDocumentTypeIsOverlooked() {
