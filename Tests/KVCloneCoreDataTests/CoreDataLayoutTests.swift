@@ -74,7 +74,7 @@ struct CoreDataLayoutTests {
     let entities = ["Note", "NOTE"].map { EntityDescription(name: $0) }
     let refusal = Store(entities: entities, joins: [:]).refusal()
     #expect(refusal?.kind == .modelMismatch && refusal?.entity == "NOTE")
-    #expect(refusal?.message.contains("Note and NOTE have one table") == true, "\(refusal?.message ?? "nothing")")
+    #expect(refusal?.message.contains("Note and NOTE share the table") == true, "\(refusal?.message ?? "nothing")")
   }
 
   @Test("relationships that are called as others with a count")
