@@ -113,9 +113,11 @@ struct RegressionReviewTests {
       }
     }
     let session = try store.writeSession(label: "test")
-    #expect(!session.hasFreeSerials(for: plan))
+    let fits = session.hasFreeSerials(for: plan)
+    #expect(!fits)
     let again = try session.prepareClone([source], CloneOptions(), CloneCancellation())
-    #expect(session.hasFreeSerials(for: again))
+    let fitsAgain = session.hasFreeSerials(for: again)
+    #expect(fitsAgain)
   }
 
   /// Bytes whose checksums are right and which lie all the same end in an error.
