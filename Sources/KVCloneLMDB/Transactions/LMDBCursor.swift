@@ -1,0 +1,77 @@
+import CKVCloneLMDB
+
+/// A reading cursor of one table. It borrows its transaction, so no write can happen while it lives: LMDB's rule that a
+/// value is valid until the next write is thereby checked by the compiler.
+///
+/// The type is public, though nothing of it is: the compiler (6.3) hands the bodies of `@inlinable package` functions
+/// to other modules only if their type is public, and a call a record is what a loop in C does not have.
+@safe
+public struct LMDBCursor: ~Copyable, ~Escapable {
+  private let handle: OpaquePointer
+  private var operation: MDB_cursor_op
+  /// Where LMDB writes what it found: kept here, so that nothing is copied from call to call.
+  @usableFromInline var entry = RawEntry()
+
+  /// Opens a cursor whose first `next` gives the first entry at or after `start`, or the table's first.
+  @_lifetime(borrow transaction)
+  init(transaction: borrowing LMDBTransactionHandle, table: LMDBTable, from start: RawSpan?) throws(LMDBError) {
+    let cursor = try unsafe openCursor(transaction.pointer, table)
+    // On a cursor that was not placed yet, MDB_NEXT gives the first entry.
+    var operation = MDB_NEXT
+    if let start, start.byteCount > 0 {
+      let code = unsafe start.withUnsafeBytes { key in unsafe rawMove(cursor, MDB_SET_RANGE, to: key).code }
+      operation = code == 0 ? MDB_GET_CURRENT : Self.atEnd
+      if code != 0, code != MDB_NOTFOUND {
+        unsafe mdb_cursor_close(cursor)
+        throw LMDBError(code: code, operation: "mdb_cursor_get")
+      }
+    }
+    unsafe handle = cursor
+    self.operation = operation
+  }
+
+  /// The next entry in key order, or nil after the last one.
+  @inlinable
+  @inline(__always)
+  @_lifetime(copy self)
+  package mutating func next() throws(LMDBError) -> LMDBEntry? {
+    let code = step()
+    guard code == 0 else {
+      try throwUnlessNotFound(code)
+      return nil
+    }
+    let key = unsafe RawSpan(_unsafeStart: orEmpty(entry.key), byteCount: entry.keyCount)
+    let value = unsafe RawSpan(_unsafeStart: orEmpty(entry.value), byteCount: entry.valueCount)
+    return unsafe _overrideLifetime(LMDBEntry(key: key, value: value), copying: self)
+  }
+
+  @usableFromInline
+  mutating func step() -> Int32 {
+    if operation.rawValue == Self.atEnd.rawValue { return MDB_NOTFOUND }
+    let code = unsafe rawMove(handle, operation, &entry)
+    operation = code == 0 ? MDB_NEXT : Self.atEnd
+    return code
+  }
+
+  /// No operation of LMDB's.
+  private static var atEnd: MDB_cursor_op { MDB_cursor_op(rawValue: UInt32.max) }
+
+  deinit {
+    unsafe mdb_cursor_close(handle)
+  }
+}
+
+/// A fresh cursor. The caller closes it before its transaction writes or ends.
+func openCursor(_ transaction: OpaquePointer, _ table: LMDBTable) throws(LMDBError) -> OpaquePointer {
+  var cursor: OpaquePointer?
+  let code = unsafe mdb_cursor_open(transaction, table.dbi, &cursor)
+  guard code == 0, let cursor = unsafe cursor else {
+    throw LMDBError(code: code, operation: "mdb_cursor_open")
+  }
+  return unsafe cursor
+}
+
+@usableFromInline
+func throwUnlessNotFound(_ code: Int32) throws(LMDBError) {
+  if code != MDB_NOTFOUND { throw LMDBError(code: code, operation: "mdb_cursor_get") }
+}
