@@ -102,16 +102,6 @@ package struct RecordView: ~Escapable {
   }
 }
 
-/// The end offset of a variable value.
-@usableFromInline
-enum VariableSlot {
-  /// Set if the bytes name a blob.
-  @inlinable static var blobBit: UInt32 { 1 << 31 }
-  @inlinable static var endMask: UInt32 { blobBit - 1 }
-  /// serial u64 | byte length u64.
-  @inlinable static var blobLength: Int { 16 }
-}
-
 extension RecordView {
   /// The layout id of a record, to find its layout; nothing else of it is checked.
   @inlinable
@@ -153,21 +143,5 @@ extension RecordView {
   @inlinable
   package static func verifyChecksum(_ bytes: RawSpan, seed: UInt64) -> Bool {
     ValueEnvelope.isIntact(bytes, seed: seed)
-  }
-}
-
-extension UnsafeRawPointer {
-  /// The little-endian number at an offset.
-  @inlinable @inline(__always)
-  func number<Number: FixedWidthInteger & BitwiseCopyable>(at offset: Int, _ type: Number.Type) -> Number {
-    Number(littleEndian: (self + offset).loadUnaligned(as: type))
-  }
-}
-
-extension UnsafeMutableRawPointer {
-  /// Writes a number in little-endian order.
-  @inlinable @inline(__always)
-  func set<Number: FixedWidthInteger & BitwiseCopyable>(_ value: Number, at offset: Int) {
-    storeBytes(of: value.littleEndian, toByteOffset: offset, as: Number.self)
   }
 }
