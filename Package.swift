@@ -75,10 +75,15 @@ let package = Package(
     .executableTarget(
       name: "KVCloneModelTool", dependencies: ["KVCloneGenerator", "KVCloneCoreData", "KVCloneModel"],
       path: "Tools/kvclone-model", swiftSettings: common),
+    .target(name: "KVCloneDemo", dependencies: ["KVClone"], path: "Tools/kvclone-demo", swiftSettings: common),
+    .target(
+      name: "KVCloneBench", dependencies: ["KVClone", "KVCloneDemo"], path: "Tools/kvclone-bench",
+      swiftSettings: common),
     .executableTarget(
       name: "KVCloneTool",
       dependencies: [
-        "KVClone", "KVCloneGenerator", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "KVClone", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tools/kvclone", swiftSettings: common),
     .executableTarget(

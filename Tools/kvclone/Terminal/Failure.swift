@@ -45,22 +45,6 @@ struct Failure: Error {
     self.init("usage", message, code: Code.usage)
   }
 
-  /// Wrong usage that the parser found.
-  init(usage error: any Error) {
-    if let failure = error as? Failure {
-      self = failure
-    } else {
-      let text = KVCloneTool.message(for: error)
-      var hint = ""
-      if text.hasPrefix("Unknown option") {
-        // The parser may end with a question: "Did you mean …?"
-        hint = text.hasSuffix("?") ? " A" : "; a"
-        hint += " value that begins with - follows --, or is written --name=value"
-      }
-      self.init(usage: "\(text)\(hint) (see `kvclone --help`)")
-    }
-  }
-
   /// An error of the operating system.
   ///
   /// - Parameter subject: what failed: "FILE cannot be written".
@@ -105,7 +89,8 @@ struct Failure: Error {
       self.init(error.kind.rawValue, error.description, entity: error.entity, property: error.property)
     case let error as MappingModelError:
       self.init(error.kind.rawValue, error.description, entity: error.entity, property: error.property)
-    case is ArgumentParser.ValidationError: self.init(usage: error)
+    case let error as ArgumentParser.ValidationError:
+      self.init(usage: "\(error.message) (see `kvclone --help`)")
     default:
       let advice = SystemError(error).map { "; \($0.advice)" } ?? ""
       self.init("io", error.localizedDescription + advice)

@@ -69,20 +69,4 @@ extension JSONWriter {
       json.member("derived", damage.isDerived)
     }
   }
-
-  /// What all findings about a store's file have: where it is, and what.
-  mutating func finding(_ kind: String, object: String?, property: String?, page: Int?, message: String) {
-    member("kind", kind)
-    nullable("object", object)
-    nullable("property", property)
-    key("page")
-    if let page { integer(page) } else { null() }
-    member("message", message)
-  }
-
-  /// A member that is there always, null where there is no text.
-  mutating func nullable(_ name: String, _ value: String?) {
-    key(name)
-    if let value { string(value) } else { null() }
-  }
 }

@@ -1,65 +1,14 @@
 import Foundation
-import KVClone
-
-/// One thing that `bench` measures.
-enum BenchStep: String, CaseIterable {
-  case insert, images, read, query, scan, clone, delete, commits, snapshot
-
-  /// What a row of the table calls it.
-  var title: String {
-    switch self {
-    case .insert: "insert, one transaction"
-    case .images: "write images"
-    case .read: "read by id, random order"
-    case .query: "query with an index"
-    case .scan: "query without an index"
-    case .clone: "clone the whole graph"
-    case .delete: "delete the clone"
-    case .commits: "durable single commits"
-    case .snapshot: "create a snapshot"
-    }
-  }
-
-  /// What is counted.
-  var unit: String {
-    switch self {
-    case .images: "bytes"
-    case .commits: "commits"
-    case .snapshot: "snapshots"
-    default: "objects"
-    }
-  }
-}
-
-/// What is asked for.
-struct BenchSettings {
-  let objects: Int
-  let images: Int
-  let imageBytes: Int
-  let seed: UInt64
-  let rounds: Int
-
-  /// About what the store takes while a round runs: records and links, the clone's too, the images once, and what commits
-  /// need meanwhile. Rather too much than too little.
-  var neededBytes: Double {
-    Double(objects) * 2 * 500 + Double(images) * (Double(imageBytes) + 8192) + 64e6
-  }
-}
-
-extension Cancellation {
-  /// Throws once an interrupt came.
-  fileprivate func check() throws {
-    if isCancelled { throw Failure("interrupted", "interrupted", code: Failure.Code.interrupted) }
-  }
-}
+package import KVClone
+import KVCloneDemo
 
 /// One round: a new store, and each step once. What a step answers is checked, so that nothing is measured that was not done.
-struct BenchRound {
-  struct Result {
-    var seconds: [BenchStep: Double] = [:]
+package struct BenchRound {
+  package struct Result {
+    package var seconds: [BenchStep: Double] = [:]
     /// How many of the step's units were done.
-    var counts: [BenchStep: Int] = [:]
-    var fileBytes: UInt64 = 0
+    package var counts: [BenchStep: Int] = [:]
+    package var fileBytes: UInt64 = 0
   }
 
   /// Single commits wait for the disk, and so few are enough.
@@ -70,13 +19,13 @@ struct BenchRound {
   let cancellation: Cancellation
   private(set) var result = Result()
 
-  init(_ settings: BenchSettings, _ cancellation: Cancellation) {
+  package init(_ settings: BenchSettings, _ cancellation: Cancellation) {
     self.settings = settings
     self.cancellation = cancellation
   }
 
   /// - Parameter progress: called when a step begins.
-  mutating func run(at path: String, _ progress: (BenchStep) -> Void) throws -> Result {
+  package mutating func run(at path: String, _ progress: (BenchStep) -> Void) throws -> Result {
     let store = try ObjectStore.create(at: path, model: BenchModel.model)
     defer { store.close() }
     var random = SeededGenerator(seed: settings.seed)
@@ -104,7 +53,7 @@ struct BenchRound {
   }
 
   private mutating func note(_ step: BenchStep, _ count: Int, _ duration: Duration) {
-    result.seconds[step] = duration.inSeconds
+    result.seconds[step] = duration / .seconds(1)
     result.counts[step] = count
   }
 
@@ -214,8 +163,12 @@ struct BenchRound {
     }
   }
 
-  private static func wrong(_ what: String) -> Failure {
-    Failure(
-      "wrongAnswer", "\(what) returned something other than what was written; check this machine's memory and disk")
+  private static func wrong(_ what: String) -> BenchError { BenchError(step: what) }
+}
+
+extension Cancellation {
+  /// Throws once an interrupt came.
+  fileprivate func check() throws {
+    if isCancelled { throw CancellationError() }
   }
 }

@@ -1,8 +1,9 @@
 import Foundation
 import KVClone
+import KVCloneDemo
 
 /// What `bench` measures with: a library of albums with photos, and tags that photos share.
-struct BenchModel {
+package struct BenchModel {
   static let tagCount = 24
   static let shelfCount = 100
   private static let photosInAlbum = 100
@@ -34,7 +35,7 @@ struct BenchModel {
   }
 
   /// How many objects there are of each kind, for so many in all.
-  static func counts(of objects: Int) -> (albums: Int, photos: Int) {
+  package static func counts(of objects: Int) -> (albums: Int, photos: Int) {
     let rest = objects - 1 - tagCount
     let albums = max(1, (rest + photosInAlbum) / (photosInAlbum + 1))
     return (albums, rest - albums)

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KVClone
+import KVCloneBench
 
 struct BenchCommand: ToolCommand {
   static let configuration = CommandConfiguration(
@@ -122,11 +123,19 @@ struct BenchCommand: ToolCommand {
       var done = UInt64(number) * steps
       let path = directory + "/store"
       var round = BenchRound(settings, cancellation)
-      results.append(
-        try round.run(at: path) { _ in
-          bar.update(done)
-          done += 1
-        })
+      do {
+        results.append(
+          try round.run(at: path) { _ in
+            bar.update(done)
+            done += 1
+          })
+      } catch is CancellationError {
+        throw Failure("interrupted", "interrupted", code: Failure.Code.interrupted)
+      } catch let error as BenchError {
+        throw Failure(
+          "wrongAnswer",
+          "\(error.step) returned something other than what was written; check this machine's memory and disk")
+      }
       try FileManager.default.removeItem(atPath: path)
     }
     return results

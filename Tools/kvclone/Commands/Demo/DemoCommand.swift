@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KVClone
+import KVCloneDemo
 
 struct DemoCommand: ToolCommand {
   static let configuration = CommandConfiguration(
@@ -71,13 +72,4 @@ struct DemoCommand: ToolCommand {
     let directory = URL(fileURLWithPath: NSTemporaryDirectory())
     return directory.appendingPathComponent("kvclone-demo-\(UUID().uuidString.prefix(8))").path
   }
-}
-
-/// What was measured.
-struct DemoFacts {
-  let path: String
-  var insertSeconds = 0.0
-  var planSeconds = 0.0
-  var before: StoreInfo?
-  var after: StoreInfo?
 }

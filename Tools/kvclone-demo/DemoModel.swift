@@ -1,9 +1,9 @@
-import Foundation
-import KVClone
+package import Foundation
+package import KVClone
 
-/// The demo's model: a photo project, with one example of each clone rule.
-enum DemoModel {
-  static let model = ManagedObjectModel("PhotoProject") {
+/// The model and the data of `kvclone demo`: a photo project, with one example of each clone rule.
+package enum DemoModel {
+  package static let model = ManagedObjectModel("PhotoProject") {
     EntityDescription("Project") {
       AttributeDescription("title", .string, optional: false)
       AttributeDescription("id", .uuid, optional: false, userInfo: ["rebuild": "uuid"])
@@ -41,21 +41,21 @@ enum DemoModel {
     }
   }
 
-  static let albums: [(title: String, photos: [String])] = [
+  private static let albums: [(title: String, photos: [String])] = [
     ("Coast", ["Black sand", "Basalt", "Surf", "Puffins", "Lighthouse", "Driftwood", "Low tide", "Cliffs"]),
     ("Highlands", ["Moss", "Steam", "Ford", "Obsidian", "Hut", "Rain coming", "Ridge", "Midnight"]),
     ("City", ["Harbour", "Roofs", "Market", "Concert hall", "Pool", "Cat", "Night bus", "Bakery"]),
   ]
-  static let tags = ["sea", "stone", "light", "people"]
+  private static let tags = ["sea", "stone", "light", "people"]
 
   /// One picture for each photo, all different. They are drawn before the clock runs.
-  static func images() -> [Data] {
+  package static func images() -> [Data] {
     var random = SeededGenerator(seed: 2024)
     return albums.flatMap { album in album.photos.map { _ in DemoImage.bitmap(&random) } }
   }
 
   /// Inserts the project and everything around it.
-  static func insertProject(_ images: [Data], into transaction: inout WriteTransaction) throws -> ObjectID {
+  package static func insertProject(_ images: [Data], into transaction: inout WriteTransaction) throws -> ObjectID {
     var rest = images[...]
     var random = SeededGenerator(seed: 7)
     let owner = try transaction.insert("Person", ["name": "Nina"])
@@ -84,20 +84,5 @@ enum DemoModel {
       }
     }
     return project
-  }
-}
-
-/// Numbers that are the same on every run (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
   }
 }

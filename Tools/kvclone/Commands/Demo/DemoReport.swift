@@ -100,3 +100,12 @@ struct DemoReport {
     ]
   }
 }
+
+/// What was measured.
+struct DemoFacts {
+  let path: String
+  var insertSeconds = 0.0
+  var planSeconds = 0.0
+  var before: StoreInfo?
+  var after: StoreInfo?
+}

@@ -103,18 +103,6 @@ extension JSONWriter {
     }
   }
 
-  /// A member that is an array of objects.
-  mutating func list<Element>(_ name: String, _ elements: [Element], _ body: (inout JSONWriter, Element) -> Void) {
-    key(name)
-    beginArray()
-    for element in elements {
-      beginObject()
-      body(&self, element)
-      endObject()
-    }
-    endArray()
-  }
-
   /// The member `writer`: who holds the write lock, or null.
   mutating func writer(_ writer: WriteLockHolder?) {
     key("writer")

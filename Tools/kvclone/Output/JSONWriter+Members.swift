@@ -1,0 +1,31 @@
+import KVClone
+
+extension JSONWriter {
+  /// A member that is an array of objects.
+  mutating func list<Element>(_ name: String, _ elements: [Element], _ body: (inout JSONWriter, Element) -> Void) {
+    key(name)
+    beginArray()
+    for element in elements {
+      beginObject()
+      body(&self, element)
+      endObject()
+    }
+    endArray()
+  }
+
+  /// What all findings about a store's file have: where it is, and what.
+  mutating func finding(_ kind: String, object: String?, property: String?, page: Int?, message: String) {
+    member("kind", kind)
+    nullable("object", object)
+    nullable("property", property)
+    key("page")
+    if let page { integer(page) } else { null() }
+    member("message", message)
+  }
+
+  /// A member that is there always, null where there is no text.
+  mutating func nullable(_ name: String, _ value: String?) {
+    key(name)
+    if let value { string(value) } else { null() }
+  }
+}
