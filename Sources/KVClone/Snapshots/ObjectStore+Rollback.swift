@@ -81,9 +81,9 @@ extension ObjectStore {
     try await onWriterQueue { try self.runRollback(snapshot, objects) }
   }
 
-  /// Rolls the store back to the snapshot with a name; see ``rollback(to:objects:)``.
+  /// Rolls the store back to the snapshot with a name; see `rollback(to:objects:)`.
   ///
-  /// - Throws: `snapshotNotFound` if no snapshot has the name; the errors of ``rollback(to:objects:)``.
+  /// - Throws: `snapshotNotFound` if no snapshot has the name; the errors of `rollback(to:objects:)`.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func rollback(toSnapshotNamed name: String, objects: [ObjectID]? = nil) throws -> RollbackResult {

@@ -9,7 +9,7 @@ extension ObjectStore {
   /// ```
   ///
   /// - Returns: the id of the clone; of the first copy if ``CloneOptions/count`` is above 1.
-  /// - Throws: the errors of ``clone(_:options:)-([ObjectID],_)``, with nothing written.
+  /// - Throws: the errors of `clone(_:options:)`, with nothing written.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone<Object: EntityObject>(_ object: Object, options: CloneOptions = CloneOptions()) throws
@@ -29,7 +29,7 @@ extension ObjectStore {
   /// Clones an object and its subgraph by the clone rules.
   ///
   /// - Returns: the id of the clone; of the first copy if ``CloneOptions/count`` is above 1.
-  /// - Throws: the errors of ``clone(_:options:)-([ObjectID],_)``, with nothing written.
+  /// - Throws: the errors of `clone(_:options:)`, with nothing written.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone<Object>(_ id: TypedObjectID<Object>, options: CloneOptions = CloneOptions()) throws
@@ -50,7 +50,7 @@ extension ObjectStore {
   /// once.
   ///
   /// - Returns: the clone of each root, with the number of objects and bytes.
-  /// - Throws: the errors of ``clone(_:options:)-([ObjectID],_)``, with nothing written.
+  /// - Throws: the errors of `clone(_:options:)`, with nothing written.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone<Object>(_ ids: [TypedObjectID<Object>], options: CloneOptions = CloneOptions()) throws
@@ -70,7 +70,7 @@ extension ObjectStore {
   /// Clones an object and its subgraph by the clone rules.
   ///
   /// - Returns: the id of the clone; of the first copy if ``CloneOptions/count`` is above 1.
-  /// - Throws: the errors of ``clone(_:options:)-([ObjectID],_)``, with nothing written.
+  /// - Throws: the errors of `clone(_:options:)`, with nothing written.
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone(_ id: ObjectID, options: CloneOptions = CloneOptions()) throws -> ObjectID {

@@ -17,8 +17,8 @@ extension LMDBEnvironment {
   }
 
   private func entryCount(_ handle: LMDBTransactionHandle, _ table: UInt32) -> Int? {
-    var facts = unsafe MDB_stat()
-    return unsafe mdb_stat(handle.pointer, table, &facts) == 0 ? unsafe facts.ms_entries : nil
+    var facts = MDB_stat()
+    return unsafe mdb_stat(handle.pointer, table, &facts) == 0 ? facts.ms_entries : nil
   }
 
   /// Ends the transaction with a commit that changes nothing and frees a page or two, so that the list has an entry.

@@ -80,7 +80,7 @@ package struct LMDBPointerReader {
 
   /// How many entries a table has; 0 or an error's code.
   package func countEntries(_ dbi: UInt32, _ count: inout UInt64) -> Int32 {
-    var raw = unsafe MDB_stat()
+    var raw = MDB_stat()
     let code = unsafe mdb_stat(handle.pointer, dbi, &raw)
     if code == 0 { count = UInt64(raw.ms_entries) }
     return code
@@ -88,7 +88,7 @@ package struct LMDBPointerReader {
 
   /// Sizes of a table's tree, or an error's code.
   package func statistics(_ dbi: UInt32, _ code: inout Int32) -> LMDBStatistics? {
-    var raw = unsafe MDB_stat()
+    var raw = MDB_stat()
     code = unsafe mdb_stat(handle.pointer, dbi, &raw)
     return code == 0 ? LMDBStatistics(raw) : nil
   }
