@@ -16,7 +16,9 @@ enum SourceRules {
     "KVClone": ["KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel"],
     "KVCloneService": ["KVClone"],
     "KVCloneInbox": ["KVClone", "KVCloneService"],
-    "KVCloneTool": ["KVClone", "KVCloneGenerator"],
+    "KVCloneDemo": ["KVClone"],
+    "KVCloneBench": ["KVClone", "KVCloneDemo"],
+    "KVCloneTool": ["KVClone", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator"],
     "KVCloneModelTool": ["KVCloneGenerator", "KVCloneCoreData", "KVCloneModel"],
     "KVCloneFaultTool": ["KVClone", "KVCloneLMDB", "KVCloneRecords"],
     "KVCloneFuzz": ["KVClone", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel"],
@@ -32,7 +34,8 @@ enum SourceRules {
   static let greatestLineCount = 500
 
   static let modulesOfTools = [
-    "kvclone": "KVCloneTool", "kvclone-model": "KVCloneModelTool", "kvclone-faults": "KVCloneFaultTool",
+    "kvclone": "KVCloneTool", "kvclone-demo": "KVCloneDemo", "kvclone-bench": "KVCloneBench",
+    "kvclone-model": "KVCloneModelTool", "kvclone-faults": "KVCloneFaultTool",
     "fuzz": "KVCloneFuzz", "service-example": "KVCloneInbox",
   ]
 

@@ -44,7 +44,7 @@ struct ChainStep: ~Copyable {
     }
     let storage = StorageTransaction(try engine.beginRead())
     let catalog = try StoreCatalog(storage, metadata)
-    let tables = try ObjectStore.openTables(engine, metadata, catalog)
+    let tables = try SchemaTables.open(engine, metadata, catalog)
     let old = try Schema(catalog, tables: tables)
     let new = try increment.schema(tables)
     guard let format = try Metadata.format(storage, metadata) else {

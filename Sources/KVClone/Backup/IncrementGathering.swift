@@ -166,14 +166,6 @@ struct IncrementGathering: ~Copyable {
   }
 }
 
-extension SchemaTables {
-  /// Those that a schema knows.
-  var all: [StorageTable] {
-    [metadata, links, blobs, blobinfo, indexes, changes, preimages, snapshots, provenance, operations]
-      + objects.values.sorted { $0.code.rawValue < $1.code.rawValue }
-  }
-}
-
 extension Schema {
   /// The serials of the large values that a stored record has.
   func blobs(of id: ObjectID, _ record: RawSpan) throws(StoreError) -> [UInt64] {

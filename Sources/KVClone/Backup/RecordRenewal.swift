@@ -37,7 +37,7 @@ struct RecordRenewal: ~Copyable {
     let catalog = try StoreCatalog(storage, metadata)
     _ = consume storage
     guard let format, catalog.codes.former != nil else { return nil }
-    let tables = try ObjectStore.openTables(engine, metadata, catalog)
+    let tables = try SchemaTables.open(engine, metadata, catalog)
     let snapshots = try Snapshots.all(StorageTransaction(try engine.beginRead()), tables).map(\.value)
     let earlier = snapshots.filter { UInt64($0.modelNumber) != catalog.number }.max { $0.epoch < $1.epoch }
     let schema = try Schema(catalog, tables: tables)

@@ -174,20 +174,6 @@ extension Schema {
   }
 }
 
-extension SchemaTables {
-  /// Tables by their codes alone, for engines that know no handles.
-  init(rootCodes: [UInt16]) {
-    func table(_ code: TableCode) -> StorageTable { StorageTable(code: code, handle: 0) }
-    self.init(
-      metadata: table(.metadata), links: table(.links), blobs: table(.blobs), blobinfo: table(.blobInfo),
-      indexes: table(.indexes), changes: table(.changes), preimages: table(.preimages),
-      snapshots: table(.snapshots), provenance: table(.provenance), operations: table(.operations),
-      redirects: table(.redirects),
-      objects: Dictionary(
-        rootCodes.map { ($0, table(.objects(rootCode: $0))) }, uniquingKeysWith: { first, _ in first }))
-  }
-}
-
 extension TableCode {
   /// Tables that hold neither objects nor what belongs to them.
   static let history: [TableCode] = [.changes, .preimages, .snapshots, .provenance, .operations, .redirects]

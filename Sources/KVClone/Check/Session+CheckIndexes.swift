@@ -159,12 +159,6 @@ extension Session {
     }
   }
 
-  static func isIntact(_ key: borrowing RawSpan, _ value: borrowing RawSpan) -> Bool {
-    let seed = ValueEnvelope.seed(tableCode: .indexes, key: copy key)
-    return value.byteCount == 8
-      && value.unsafeLoadUnaligned(as: UInt64.self) == ValueEnvelope.emptyValue(seed: seed)
-  }
-
   static func values(of key: borrowing RawSpan, are bytes: [UInt8]) -> Bool {
     (try? IndexKey.values(of: copy key))?.isEqual(to: bytes) ?? false
   }

@@ -49,18 +49,6 @@ extension Session {
     return try storedValue(source, target, try existingRecord(target))
   }
 
-  /// A stored attribute's value, whatever entity at or below the one that declares it the object is of.
-  borrowing func storedValue(_ attribute: CompiledAttribute, _ id: ObjectID, _ view: borrowing RecordView)
-    throws(StoreError) -> AttributeValue?
-  {
-    guard let field = view.layout.fieldIndex(ofProperty: attribute.code) else { return attribute.fill }
-    do throws(RecordError) {
-      return try view.value(field)
-    } catch {
-      throw schema.corrupted(id, error, view.layout)
-    }
-  }
-
   private static func target(of relationship: CompiledRelationship, _ view: borrowing RecordView) -> ObjectID? {
     view.layout.fieldIndex(ofProperty: relationship.code).flatMap { view.toOne($0) }
   }

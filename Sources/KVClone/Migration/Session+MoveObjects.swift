@@ -169,21 +169,4 @@ extension Session {
     let value = redirect.encoded(seed: ValueEnvelope.seed(tableCode: .redirects, objectID: id))
     try storage.put(schema.tables.redirects, key.bytes, value.span.bytes)
   }
-
-  /// The object that one with an old id has become, over as many migrations as there were; nil where no word was left.
-  borrowing func redirected(_ id: ObjectID) throws(StoreError) -> ObjectID? {
-    var current = id
-    // A file may say anything: nobody goes round in circles.
-    for _ in 0..<1000 {
-      let key = ShortKey.object(current)
-      guard let value = try storage.get(schema.tables.redirects, key.bytes) else { break }
-      do throws(RecordError) {
-        let seed = ValueEnvelope.seed(tableCode: .redirects, objectID: current)
-        current = try RedirectValue(stored: value, seed: seed).target
-      } catch {
-        throw schema.corrupted(current, error)
-      }
-    }
-    return current == id ? nil : current
-  }
 }

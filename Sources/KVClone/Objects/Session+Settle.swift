@@ -6,18 +6,6 @@ extension Session {
   /// Fewer are written one by one: a cursor that stays would cost more than it saves.
   private static let fewCount = 8
 
-  /// Whether nothing waits.
-  @inline(__always)
-  var isSettled: Bool { waiting?.isEmpty ?? true }
-
-  /// What waits, to be added to.
-  mutating func waitingInserts() -> WaitingInserts {
-    if let waiting { return waiting }
-    let waiting = WaitingInserts()
-    self.waiting = waiting
-    return waiting
-  }
-
   /// Writes what new objects owe others. After a failure the transaction is good for nothing but being given up.
   mutating func settle() throws(StoreError) {
     guard let waiting, !waiting.isEmpty else { return }

@@ -279,20 +279,6 @@ extension Session {
     try linkChanged(id, entity, relationship)
   }
 
-  /// Notes a change of a property for the commit and the history.
-  mutating func noteUpdate(_ id: ObjectID, property: UInt16, validates: Bool) {
-    if validates {
-      changes.noteUpdate(id, property: property)
-    } else {
-      changes.noteUnvalidatedUpdate(id, property: property)
-    }
-  }
-
-  /// The name of the object whose record is in `scratch`.
-  borrowing func scratchName(_ id: ObjectID) -> String {
-    schema.entity(code: scratch.layout.entityCode).map { "\($0.name)/\(id.serial)" } ?? schema.rootName(of: id)
-  }
-
   /// Changes the record in `scratch`; only its size can stand in the way.
   mutating func edit(_ id: ObjectID, _ change: (inout RecordBuffer) throws(RecordError) -> Void)
     throws(StoreError)

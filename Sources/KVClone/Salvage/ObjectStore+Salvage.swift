@@ -90,7 +90,7 @@ extension ObjectStore {
     let catalog = try description.write(first, metadata, source, run)
     try first.finish()
     _ = try engine.openTables(catalog.tableCodes, create: true)
-    let tables = try openTables(engine, metadata, catalog)
+    let tables = try SchemaTables.open(engine, metadata, catalog)
     // Derived attributes are computed when all is there that they are made of.
     let plain = try Schema(catalog, tables: tables, maintainsDerived: false)
     let writer = try SalvageWriter(engine, run.steps)

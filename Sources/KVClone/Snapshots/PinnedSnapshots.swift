@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// The store has it, and each snapshot too; it has neither, so that whoever lets go of a snapshot, or of the store, has let go.
 /// A timer exists only while something is pinned that expires.
-final class PinnedSnapshots: Sendable {
+final class PinnedSnapshots: StoreResource {
   private struct State {
     var lastNumber: UInt64 = 0
     var readers: [UInt64: PinnedReader] = [:]
@@ -166,4 +166,9 @@ final class PinnedSnapshots: Sendable {
     // Nothing may have been over yet, by this clock.
     state.withLock { setAlarm(&$0) }
   }
+}
+
+extension ObjectStore {
+  /// The pinned snapshots that are open.
+  var pinned: PinnedSnapshots { unsafeDowncast(pins, to: PinnedSnapshots.self) }
 }

@@ -121,3 +121,12 @@ extension ObjectStore {
     return session
   }
 }
+
+extension ObjectStore {
+  /// - Throws: `snapshotNotFound` for a snapshot of another store, of which this one may have a namesake.
+  func requireOwn(_ snapshot: Snapshot) throws(StoreError) {
+    if snapshot.store.uuid == uuid { return }
+    throw StoreError(
+      .snapshotNotFound, "the snapshot \(snapshot.name) belongs to another store; use a snapshot of this store")
+  }
+}

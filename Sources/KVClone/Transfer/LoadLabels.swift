@@ -99,11 +99,6 @@ struct LoadName {
   /// Bytes of an entity's name, a slash, and a number of 64 bits: more is no name that an object could have.
   static let lengthLimit = ModelLimits.nameBytes + 21
 
-  /// A name from the text as errors show it: whole, if a model could have it.
-  static func shown(_ name: String) -> String {
-    name.utf8.count <= ModelLimits.nameBytes ? name : "\(String(name.unicodeScalars.prefix(40)))…"
-  }
-
   /// nil unless the serial is a plain number, written in one way only, so that names are equal where their text is.
   init?(_ text: Substring) {
     guard let slash = text.utf8.lastIndex(of: UInt8(ascii: "/")) else { return nil }

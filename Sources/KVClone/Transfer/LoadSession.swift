@@ -281,8 +281,8 @@ extension LoadSession {
     for member in given?.members ?? [] {
       guard let attribute = entity.attributes[member.name] else {
         throw failure(
-          .unknownProperty, "\(entity.name) has no attribute \(LoadName.shown(member.name))", entity: entity.name,
-          property: LoadName.shown(member.name))
+          .unknownProperty, "\(entity.name) has no attribute \(ErrorText.shown(member.name))", entity: entity.name,
+          property: ErrorText.shown(member.name))
       }
       if attribute.isDerived || attribute.isTransient { continue }
       do {
@@ -333,8 +333,8 @@ extension LoadSession {
     for (member, list) in zip(object.relationships?.members ?? [], object.lists) {
       guard let relationship = entity.relationships[member.name] else {
         throw failure(
-          .unknownProperty, "\(entity.name) has no relationship \(LoadName.shown(member.name))", entity: entity.name,
-          property: LoadName.shown(member.name))
+          .unknownProperty, "\(entity.name) has no relationship \(ErrorText.shown(member.name))", entity: entity.name,
+          property: ErrorText.shown(member.name))
       }
       var targets: [UInt32] = []
       switch member.value {

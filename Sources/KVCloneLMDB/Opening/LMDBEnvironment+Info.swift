@@ -124,7 +124,8 @@ extension LMDBEnvironment {
 extension LMDBEnvironment {
   /// Whether a large transaction with this handle could meet a list without an entry.
   func hasUnsafeFreeList(_ handle: LMDBTransactionHandle) -> Bool {
-    handle.commitNumber > 2 && entryCount(handle, LMDBLimits.freeDatabase) == 0 && entryCount(handle, LMDBLimits.mainDatabase) != 0
+    handle.commitNumber > 2 && entryCount(handle, LMDBLimits.freeDatabase) == 0
+      && entryCount(handle, LMDBLimits.mainDatabase) != 0
   }
 
   private func entryCount(_ handle: LMDBTransactionHandle, _ table: UInt32) -> Int? {

@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 
 /// What is known of the terminal.
 enum Terminal {

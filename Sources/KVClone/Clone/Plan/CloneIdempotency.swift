@@ -1,0 +1,135 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVCloneModel
+import KVCloneRecords
+
+extension Session {
+  /// The result of the first call with this key; nil where the key is unknown, or has expired.
+  ///
+  /// - Throws: `idempotencyKeyReused` where that call had other arguments.
+  borrowing func result(of key: CloneKey) throws -> CloneResult? {
+    guard let operation = try operation(key.bytes), !operation.isExpired(at: Date()) else { return nil }
+    guard operation.argumentDigest == key.digest else {
+      throw CloneError(
+        .idempotencyKeyReused,
+        "the idempotency key belongs to a clone with other arguments in commit \(operation.commit) (R31); repeat "
+          + "the call with the same arguments, use another key, or purge this one")
+    }
+    guard var result = StoredResult.decode(operation) else {
+      throw StoreError(
+        .corrupted, "the stored result of an idempotency key is corrupted; run `check`, or purge the key")
+    }
+    result.isRepeated = true
+    for root in operation.roots where try !exists(root) { result.deletedRoots.append(root) }
+    return result
+  }
+
+  /// Remembers what a call with this key made, in the transaction that made it.
+  mutating func note(_ result: CloneResult, _ key: CloneKey) throws {
+    let value = OperationValue(
+      commit: commit, time: Date().timeIntervalSinceReferenceDate,
+      expires: key.expires?.timeIntervalSinceReferenceDate, roots: result.roots, argumentDigest: key.digest,
+      result: try StoredResult.encode(result))
+    changes.isEmpty = false
+    let bytes = value.encoded(seed: ValueEnvelope.seed(tableCode: .operations, key: key.bytes))
+    try storage.put(schema.tables.operations, key.bytes.span.bytes, bytes.span.bytes)
+  }
+
+  private borrowing func operation(_ key: [UInt8]) throws(StoreError) -> OperationValue? {
+    guard let value = try storage.get(schema.tables.operations, key.span.bytes) else { return nil }
+    do throws(RecordError) {
+      return try OperationValue(stored: value, seed: ValueEnvelope.seed(tableCode: .operations, key: key))
+    } catch {
+      throw StoreError(.corrupted, "the stored result of an idempotency key is corrupted: \(error) Run `check`")
+    }
+  }
+
+  /// Forgets operations; how many.
+  ///
+  /// - Parameters:
+  ///   - isNamed: whether a key is one of those that are meant.
+  ///   - isWanted: whether what the store remembers is; nil where it does not matter, so that damage can be got rid of.
+  mutating func forgetOperations(
+    _ isNamed: ([UInt8]) -> Bool, _ isWanted: ((OperationValue) -> Bool)?
+  ) throws(StoreError) -> Int {
+    let table = schema.tables.operations
+    var count = 0
+    // The least key there is; then from the last one that was looked at.
+    var next: [UInt8]? = [0]
+    while let start = next {
+      var keys: [[UInt8]] = []
+      next = nil
+      try storage.scan(table, from: start.span.bytes) { (key, value) throws(StoreError) in
+        let bytes = key.withUnsafeBytes { Array($0) }
+        if keys.count == 1024 {
+          next = bytes
+          return false
+        }
+        guard isNamed(bytes) else { return true }
+        guard let isWanted else {
+          keys.append(bytes)
+          return true
+        }
+        let seed = ValueEnvelope.seed(tableCode: .operations, key: copy key)
+        do throws(RecordError) {
+          if isWanted(try OperationValue(stored: copy value, seed: seed)) { keys.append(bytes) }
+        } catch {
+          throw StoreError(.corrupted, "the stored result of an idempotency key is corrupted: \(error) Run `check`")
+        }
+        return true
+      }
+      for key in keys { try storage.delete(table, key.span.bytes) }
+      count += keys.count
+    }
+    return count
+  }
+}
+
+extension OperationValue {
+  func isExpired(at now: Date) -> Bool {
+    expires.map { $0 <= now.timeIntervalSinceReferenceDate } ?? false
+  }
+
+  /// Whether what the operation answered can be told again.
+  var hasReadableResult: Bool { StoredResult.decode(self) != nil }
+}
+
+/// What of a clone's result is stored as JSON; its roots are a field of their own.
+private struct StoredResult: Codable {
+  var objects: Int
+  var counts: [String: Int]
+  var touchedCount: Int
+  var touched: [ObjectID]
+  var blobsShared: Int
+  var bytesShared: UInt64
+  var bytesCopied: UInt64
+  var bytesWritten: UInt64
+  /// Until the result was written down, which is shortly before the commit.
+  var seconds: Double
+
+  static func encode(_ result: CloneResult) throws -> [UInt8] {
+    let parts = result.duration.components
+    let stored = StoredResult(
+      objects: result.objectCount, counts: result.counts, touchedCount: result.affectedObjectCount,
+      touched: result.affectedObjectIDs,
+      blobsShared: result.blobsShared, bytesShared: result.bytesShared, bytesCopied: result.bytesCopied,
+      bytesWritten: result.bytesWritten, seconds: Double(parts.seconds) + Double(parts.attoseconds) / 1e18)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    return Array(try encoder.encode(stored))
+  }
+
+  static func decode(_ operation: OperationValue) -> CloneResult? {
+    guard let stored = try? JSONDecoder().decode(StoredResult.self, from: Data(operation.result)),
+      (0...1e12).contains(stored.seconds)
+    else { return nil }
+    return CloneResult(
+      roots: operation.roots, objectCount: stored.objects, counts: stored.counts,
+      affectedObjectCount: stored.touchedCount,
+      affectedObjectIDs: stored.touched, blobsShared: stored.blobsShared, bytesShared: stored.bytesShared,
+      bytesCopied: stored.bytesCopied, bytesWritten: stored.bytesWritten, duration: .seconds(stored.seconds))
+  }
+}

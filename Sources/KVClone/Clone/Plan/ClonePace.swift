@@ -1,0 +1,64 @@
+import Synchronization
+
+/// How fast clones of this process have been written lately, to tell how long another one will hold the write lock.
+final class ClonePace: Attachment {
+  private struct State {
+    // What is assumed before there was any clone: a small record, and a disk of the slower kind.
+    var secondsPerObject = 1e-6
+    var secondsPerCopiedByte = 2e-9
+    var secondsPerByte = 2e-9
+    var secondsPerCommit = 2e-3
+  }
+
+  /// Fewer objects, or bytes, say more about the clock than about the store.
+  private static let fewObjects = 100
+  private static let fewBytes: UInt64 = 1 << 20
+
+  private let state = Mutex(State())
+
+  /// Learns from a clone: how long it took to write it, and to make it durable.
+  func note(objects: Int, written: UInt64, copied: UInt64 = 0, writing: Duration, commit: Duration) {
+    let (writing, commit) = (writing.seconds, commit.seconds)
+    let byteCount = written.saturatingAdd(copied)
+    state.withLock { state in
+      if copied >= Self.fewBytes {
+        // Copied values hide what the objects took.
+        state.secondsPerCopiedByte = max(0, writing - Double(objects) * state.secondsPerObject) / Double(copied)
+      } else if objects >= Self.fewObjects {
+        state.secondsPerObject = writing / Double(objects)
+      }
+      if byteCount < Self.fewBytes {
+        state.secondsPerCommit = commit
+      } else {
+        state.secondsPerByte = max(0, commit - state.secondsPerCommit) / Double(byteCount)
+      }
+    }
+  }
+
+  /// How long the write lock will be held, from its beginning to the durable commit.
+  func lockDuration(objects: Int, written: UInt64, copied: UInt64 = 0) -> Duration {
+    let state = state.withLock { $0 }
+    return .seconds(
+      Double(objects) * state.secondsPerObject + Double(copied) * state.secondsPerCopiedByte
+        + Double(written.saturatingAdd(copied)) * state.secondsPerByte + state.secondsPerCommit)
+  }
+
+  func note(_ result: CloneResult, writing: Duration, commit: Duration) {
+    note(
+      objects: result.objectCount, written: result.bytesWritten, copied: result.bytesCopied, writing: writing,
+      commit: commit)
+  }
+
+  func lockDuration(of plan: ClonePlan) -> Duration {
+    lockDuration(objects: plan.objectCount, written: plan.bytesWritten, copied: plan.bytesCopied)
+  }
+}
+
+extension Duration {
+  fileprivate var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+}
+
+extension ObjectStore {
+  /// How fast clones have been written lately.
+  var clonePace: ClonePace { schema.attachments.value(of: ClonePace.self) }
+}

@@ -1,0 +1,81 @@
+import KVCloneModel
+import Synchronization
+
+/// The rule books of a store's model that were used last: compiling one takes as long as cloning some dozens of objects,
+/// and a service asks for the same few again and again.
+final class CloneRuleCache: Attachment {
+  /// Rule books that are kept: more than a service has kinds of calls, fewer than would matter for memory.
+  private static let limit = 32
+
+  /// What a rule book depends on.
+  private struct Key: Hashable {
+    let roots: [UInt16]
+    let excluded: [String]
+    let passingExclusionList: Bool
+    let rules: [String: CloneRule]
+    let userInfoKeys: CloneUserInfoKeys
+    let references: CloneOptions.References
+    let blobs: CloneOptions.Blobs
+  }
+
+  private struct State {
+    var books: [Key: CloneRuleBook] = [:]
+    /// The book of the last call that had no closures, for the next one that is the same in everything.
+    var last: (roots: [UInt16], book: CloneRuleBook)?
+  }
+
+  private let state = Mutex(State())
+
+  /// The rules of a call.
+  func book(_ schema: Schema, _ options: CloneOptions, rootEntities: [CompiledEntity]) -> CloneRuleBook {
+    // What a hook answers is nobody else's rule.
+    if options.willClone != nil {
+      return CloneRuleBook(schema: schema, options: options, rootEntities: rootEntities)
+    }
+    let roots = rootEntities.count == 1 ? [rootEntities[0].code] : Set(rootEntities.map(\.code)).sorted()
+    if let last = state.withLock({ $0.last }), last.roots == roots, last.book.options.isSame(as: options) {
+      return last.book
+    }
+    let key = Key(
+      roots: roots, excluded: options.excludedRelationshipNames, passingExclusionList: options.passingExclusionList,
+      rules: options.rules, userInfoKeys: options.userInfoKeys, references: options.references, blobs: options.blobs)
+    let book = CloneRuleBook(sharing: book(key, schema, options, rootEntities), options: options)
+    // Closures may hold on to anything.
+    if !options.hasClosures { state.withLock { $0.last = (roots, book) } }
+    return book
+  }
+
+  /// The book of all calls with these rules.
+  private func book(_ key: Key, _ schema: Schema, _ options: CloneOptions, _ rootEntities: [CompiledEntity])
+    -> CloneRuleBook
+  {
+    if let known = state.withLock({ $0.books[key] }) { return known }
+    var bare = options
+    bare.didClone = nil
+    bare.progress = nil
+    let book = CloneRuleBook(schema: schema, options: bare, rootEntities: rootEntities)
+    state.withLock { state in
+      if state.books.count >= Self.limit { state.books.removeAll() }
+      state.books[key] = book
+    }
+    return book
+  }
+}
+
+extension CloneOptions {
+  fileprivate var hasClosures: Bool { willClone != nil || didClone != nil || progress != nil }
+
+  /// Whether a call asks for the same as this one, in everything but what two calls cannot share.
+  fileprivate func isSame(as other: CloneOptions) -> Bool {
+    !hasClosures && !other.hasClosures && idempotencyKey == nil && other.idempotencyKey == nil && count == other.count
+      && smallLimit == other.smallLimit && passingExclusionList == other.passingExclusionList
+      && references == other.references && blobs == other.blobs && maxObjects == other.maxObjects
+      && maxDepth == other.maxDepth && maxBytes == other.maxBytes && recordsProvenance == other.recordsProvenance
+      && outsideObjects == other.outsideObjects && rules == other.rules
+      && excludedRelationshipNames == other.excludedRelationshipNames && userInfoKeys == other.userInfoKeys
+  }
+}
+
+extension Schema {
+  var cloneRules: CloneRuleCache { attachments.value(of: CloneRuleCache.self) }
+}

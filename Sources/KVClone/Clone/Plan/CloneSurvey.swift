@@ -1,0 +1,153 @@
+import KVCloneModel
+
+/// What the planning of a clone has found: its size, and the reasons for which it would fail.
+struct CloneSurvey {
+  /// Nil where the idempotency key is known.
+  private let book: CloneRuleBook?
+  private let schema: Schema
+  private let start = ContinuousClock.now
+  private(set) var tally: CloneTally
+  private(set) var errors: [CloneError]
+  private(set) var errorCount: Int
+  /// Whether only writing tells if the clone fits into the file and onto the disk.
+  private(set) var isNearLimit = false
+
+  init(_ book: CloneRuleBook) {
+    self.book = book
+    schema = book.schema
+    tally = CloneTally(entityCount: Int(schema.codes.lastEntity))
+    errors = book.errors
+    errorCount = errors.count
+  }
+
+  /// The survey of a call that has been made already.
+  init(repeatedIn schema: Schema) {
+    book = nil
+    self.schema = schema
+    tally = CloneTally(entityCount: Int(schema.codes.lastEntity))
+    errors = []
+    errorCount = 0
+  }
+
+  /// Whether the call would clone nothing, because it has been made already.
+  var isRepeated: Bool { book == nil }
+
+  mutating func note(_ error: CloneError) {
+    errorCount += 1
+    if errors.count < ClonePlanner.errorLimit { errors.append(error) }
+  }
+
+  mutating func note(_ reasons: PlanReasons) {
+    for issue in reasons.issues { note(CloneError(issue)) }
+    errorCount += reasons.count - reasons.issues.count
+  }
+
+  /// Runs `body`, unless the call itself is wrong, and notes what it throws if that is a reason.
+  mutating func find(_ body: (inout CloneSurvey) throws -> Void) throws {
+    guard errorCount == 0 else { return }
+    do {
+      try body(&self)
+    } catch let error as CloneError {
+      note(error)
+    } catch let error as StoreError where [.limitExceeded, .diskFull, .mapFull].contains(error.kind) {
+      note(CloneError(PlanIssue(error)))
+    }
+  }
+
+  mutating func take(_ tally: CloneTally, _ errors: [CloneError], _ errorCount: Int) {
+    self.tally = tally
+    self.errors = errors
+    self.errorCount = errorCount
+  }
+
+  /// Checks the limits of the store that the clones are written to, and the space that they need.
+  mutating func checkRoom(_ session: borrowing Session) throws {
+    if let error = try session.limitError(addingClones: tally.objects) { note(error) }
+    let byteCount = tally.bytesWritten.saturatingAdd(tally.bytesCopied)
+    do throws(StoreError) {
+      try session.checkFileLimit(adding: byteCount)
+      try session.engine?.checkRoom(for: byteCount)
+    } catch {
+      guard [.limitExceeded, .diskFull, .mapFull].contains(error.kind) else { throw error }
+      var issue = PlanIssue(error)
+      if error.kind != .limitExceeded { issue.message += " The clone would write at least \(byteCount) bytes." }
+      note(CloneError(issue))
+    }
+    isNearLimit = try session.isNearLimit(adding: byteCount)
+  }
+
+  /// The plan.
+  var plan: ClonePlan {
+    guard let book else { return .repeated(ContinuousClock.now - start) }
+    var plan = ClonePlan(
+      objectCount: tally.objects, counts: tally.countsByName(schema), affectedObjectCount: tally.touched.count,
+      affectedObjectIDs: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
+      bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: ContinuousClock.now - start,
+      rules: book.appliedRules(tally), errors: errors, errorCount: errorCount)
+    plan.branches = book.branches(tally)
+    return plan
+  }
+}
+
+extension CloneError {
+  /// A reason that is not the clone's alone: a limit of the store, or a rule of the model.
+  fileprivate init(_ issue: PlanIssue) {
+    let kind: Kind =
+      switch issue.kindName {
+      case StoreError.Kind.diskFull.rawValue: .diskFull
+      case StoreError.Kind.mapFull.rawValue: .mapFull
+      case StoreError.Kind.limitExceeded.rawValue: .limitExceeded
+      default: Kind(known: issue.kindName) ?? .invalidValue
+      }
+    self.init(kind, issue.message, entity: issue.entity, property: issue.property, object: issue.object)
+  }
+}
+
+extension Session {
+  /// Whether only writing tells if so many bytes more fit.
+  ///
+  /// At most every page of the trees is written again, and once more for what snapshots show, and new pages are at
+  /// least a third full. What fits even then needs no other proof.
+  fileprivate borrowing func isNearLimit(adding byteCount: UInt64) throws(StoreError) -> Bool {
+    // What cannot be found out is no limit: a write finds out.
+    guard let facts = (try? storage.facts()) ?? (try? engine?.facts()) else { return false }
+    let fileBytes = UInt64(facts.pageCount).saturatingMultiply(UInt64(facts.pageSize))
+    let growth = byteCount.saturatingMultiply(3).saturatingAdd(fileBytes.saturatingMultiply(2)).saturatingAdd(1 << 20)
+    if facts.freeDiskBytes != .max, growth > facts.freeDiskBytes { return true }
+    guard let limit = limits?.fileBytes else { return false }
+    return fileBytes.saturatingAdd(growth) > limit
+  }
+}
+
+extension ObjectStore {
+  /// The plan of a clone into this store. Where only writing tells whether the clone fits, `run` clones in a dry run.
+  func plan(_ survey: CloneSurvey, _ run: (PlanReasons) throws -> Void) throws -> ClonePlan {
+    var survey = survey
+    if survey.isNearLimit, survey.errorCount == 0, !survey.isRepeated {
+      if options.isReadOnly {
+        survey.note(Self.untried)
+      } else {
+        let reasons = PlanReasons()
+        do { try run(reasons) } catch { try reasons.note(thrown: error) }
+        survey.note(reasons)
+      }
+    }
+    var plan = survey.plan
+    if !plan.isRepeated { plan.estimatedLockDuration = clonePace.lockDuration(of: plan) }
+    return plan
+  }
+
+  private static var untried: CloneError {
+    CloneError(
+      .limitExceeded,
+      "the clone is near a limit of the file or the end of the disk, and a read-only store cannot test whether it fits"
+        + "; plan it with the store open for writing")
+  }
+
+  /// The session that a clone, or its dry run, writes in.
+  func cloneSession(dryRun reasons: PlanReasons?) throws(StoreError) -> Session {
+    let session = try writeSession(label: reasons == nil ? "clone" : "clone plan")
+    if reasons != nil { session.storage.markDryRun() }
+    return session
+  }
+}

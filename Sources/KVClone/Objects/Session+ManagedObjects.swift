@@ -1,0 +1,15 @@
+import KVCloneModel
+import KVCloneRecords
+
+extension Session {
+  /// The object, copied out of the transaction.
+  borrowing func object(_ id: ObjectID) throws(StoreError) -> ManagedObject {
+    try managedObject(try existingRecord(id), id: id)
+  }
+
+  borrowing func managedObject(_ view: borrowing RecordView, id: ObjectID) throws(StoreError) -> ManagedObject {
+    let entity = try schema.entity(of: view, id: id)
+    let transients = changes.transients.isEmpty ? [:] : transients(of: id, entity)
+    return ManagedObject(view, id: id, entity: entity, schema: schema, transients: transients)
+  }
+}

@@ -1,0 +1,12 @@
+extension QueryCondition {
+  /// The parts that all have to hold.
+  var parts: [QueryCondition] {
+    guard case .all(let parts) = self else { return [self] }
+    return parts.contains(where: \.isCompound) ? parts.flatMap(\.parts) : parts
+  }
+
+  private var isCompound: Bool {
+    if case .all = self { return true }
+    return false
+  }
+}

@@ -1,0 +1,159 @@
+import KVCloneModel
+import KVCloneRecords
+
+extension ObjectStore {
+  /// Runs `body` in a read transaction on the calling thread.
+  ///
+  /// `body` sees the last committed state. Concurrent commits do not change what it sees (snapshot isolation), and
+  /// readers never wait for writers. Pages that the transaction can see are not reused until it ends, so keep it short.
+  ///
+  /// - Returns: the result of `body`.
+  /// - Throws: the error of `body`; `readersFull`, `closed`, `forked`; `incompatibleModel` if another process has
+  ///   migrated the store.
+  @available(*, noasync, message: "use the asynchronous form")
+  public func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+    try runRead(body)
+  }
+
+  /// Runs `body` in a read transaction, from asynchronous code.
+  ///
+  /// `body` runs on the caller's executor, because a read never waits for other transactions.
+  ///
+  /// - Returns: the result of `body`.
+  /// - Throws: the same errors as the synchronous form.
+  public func read<R: Sendable>(_ body: @Sendable (borrowing ReadTransaction) throws -> R) async throws -> R {
+    try runRead(body)
+  }
+
+  /// Runs `body` in a write transaction on the calling thread. Returning commits durably before `write` returns;
+  /// throwing rolls back.
+  ///
+  /// `body` runs at most once. If the map or the disk is full, the transaction rolls back with `mapFull` or `diskFull`,
+  /// and nothing is written. After `mapFull`, run the transaction again: the map grows as soon as no transaction of
+  /// this process is open. Clones, upload chunks and model changes that run in transactions of their own are retried
+  /// once after `mapFull` without action by the caller.
+  ///
+  /// - Parameters:
+  ///   - label: a text that describes the transaction. Other processes see it in `busy` errors and in the list of
+  ///     readers.
+  ///   - timeout: the maximum wait for another writer; nil for ``StoreOptions/busyTimeout``.
+  ///   - mergePolicy: the resolution of conflicts over uniqueness constraints.
+  ///   - body: the changes.
+  /// - Returns: the result of `body`.
+  /// - Throws: the error of `body`; ``ValidationError`` with every rule of the model that the changes break; `busy`,
+  ///   `nestedWrite`, `readOnly`, `mapFull`, `diskFull`, `limitExceeded`, `commitOutcomeUnknown`, and errors of the
+  ///   file system.
+  @available(*, noasync, message: "use the asynchronous form")
+  @discardableResult
+  public func write<R>(
+    label: String = "write", timeout: Duration? = nil, mergePolicy: MergePolicy = .error,
+    _ body: (inout WriteTransaction) throws -> R
+  ) throws -> R {
+    try runWrite(label: label, timeout: timeout, mergePolicy: mergePolicy, body)
+  }
+
+  /// Runs `body` in a write transaction, from asynchronous code. `body` runs on a thread of the store.
+  ///
+  /// Parameters and errors are those of the synchronous form.
+  @discardableResult
+  public func write<R: Sendable>(
+    label: String = "write", timeout: Duration? = nil, mergePolicy: MergePolicy = .error,
+    _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
+  ) async throws -> R {
+    try await withCheckedThrowingContinuation { continuation in
+      writerQueue.async {
+        continuation.resume(
+          with: Result { try self.runWrite(label: label, timeout: timeout, mergePolicy: mergePolicy, body) })
+      }
+    }
+  }
+
+  /// Runs `body` on the writer thread of the store, from asynchronous code.
+  package func onWriterQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+    try await withCheckedThrowingContinuation { continuation in
+      writerQueue.async { continuation.resume(with: Result { try body() }) }
+    }
+  }
+
+  func runRead<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+    let transaction = ReadTransaction(try readSession())
+    return try body(transaction)
+  }
+
+  func runWrite<R>(
+    label: String, timeout: Duration?, mergePolicy: MergePolicy = .error, dryRun reasons: PlanReasons? = nil,
+    _ body: (inout WriteTransaction) throws -> R
+  ) throws -> R {
+    var transaction = WriteTransaction(try writeSession(label: label, timeout: timeout))
+    if reasons != nil { transaction.session.storage.markDryRun() }
+    transaction.mergePolicy = mergePolicy
+    let result: R
+    do {
+      result = try body(&transaction)
+    } catch {
+      noteSerials(of: transaction.session.changes, dryRun: reasons)
+      throw error
+    }
+    try commit(transaction.takeSession(), dryRun: reasons)
+    return result
+  }
+
+  /// Checks what changed and makes it durable; whatever it throws, nothing happened.
+  ///
+  /// - Parameter reasons: collects, for a dry run, what a commit throws; nothing is committed then.
+  func commit(_ session: consuming Session, dryRun reasons: PlanReasons? = nil) throws {
+    noteSerials(of: session.changes, dryRun: reasons)
+    if let failure = session.changes.failure { throw failure }
+    // Nothing was written: there is nothing to commit, and the counter stays.
+    if session.changes.isEmpty && session.storage.changeCount == 0 { return }
+    var transaction = WriteTransaction(session)
+    let announced: [SavedObjects]
+    do {
+      try transaction.prepareToSave()
+      announced = try transaction.announced()
+    } catch {
+      noteSerials(of: transaction.session.changes, dryRun: reasons)
+      throw error
+    }
+    session = transaction.takeSession()
+    noteSerials(of: session.changes, dryRun: reasons)
+    if let reasons {
+      return try session.checkCommit(reasons)
+    }
+    let issues = session.changes.refusals + (try session.validationIssues())
+    guard issues.isEmpty else { throw ValidationError(issues: issues) }
+    try session.writeHistory()
+    try session.writeCounters()
+    try session.checkLimits()
+    if session.changes.takesAway { session.storage.markDeleteOnly() }
+    try session.storage.commit()
+    commitSignal.noteCommit()
+    for saved in announced { saved.announce(self) }
+  }
+
+  /// Keeps serials that a transaction gave out from being given out again. Those of a dry run were seen by hooks only.
+  func noteSerials(of changes: borrowing PendingChanges, dryRun reasons: PlanReasons?) {
+    if reasons == nil || hooks.withLock({ $0 != nil }) { serialFloor.note(changes) }
+  }
+}
+
+extension Session {
+  /// Checks, for a dry run, all that a commit checks, in the same order, and collects every reason instead of throwing
+  /// the first.
+  fileprivate mutating func checkCommit(_ reasons: PlanReasons) throws {
+    reasons.note(changes.refusals)
+    try validateChanges { issues in
+      reasons.note(issues)
+      return true
+    }
+    do {
+      try writeHistory()
+      try writeCounters()
+      try checkLimits()
+      if changes.takesAway { storage.markDeleteOnly() }
+      try storage.checkCommitRoom()
+    } catch {
+      try reasons.note(thrown: error)
+    }
+  }
+}
