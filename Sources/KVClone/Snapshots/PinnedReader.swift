@@ -1,3 +1,4 @@
+import Foundation
 import KVCloneLMDB
 import Synchronization
 
@@ -22,7 +23,7 @@ final class PinnedReader: Sendable {
   let began: UInt64
   let deadline: UInt64?
   /// Readers take turns: LMDB allows a transaction to be used by any thread, but by one at a time.
-  private let turn = RecursiveLock()
+  private let turn = NSRecursiveLock()
   private let state: Mutex<State>
 
   init(_ transaction: PinnedTransaction, owner: String, commit: UInt64, began: UInt64, deadline: UInt64?) {
