@@ -76,7 +76,7 @@ final class CheckFixture {
   func plant(_ change: (inout Session) throws -> Void) throws {
     var session = try store.writeSession(label: "plant")
     try change(&session)
-    try store.commit(session)
+    try WriteTransaction(session).commit(store)
   }
 
   var tables: SchemaTables { store.schema.tables }

@@ -59,7 +59,7 @@ import Testing
     var entry = try #require(found)
     entry.value[entry.value.count - 1] ^= 1
     try session.storage.put(table, entry.key.span.bytes, entry.value.span.bytes)
-    try test.store.commit(session)
+    try WriteTransaction(session).commit(test.store)
     let damages = try test.store.check().issues
     #expect(damages.map(\.kind) == [.list] && damages.first?.property == "items", "\(damages)")
     #expect(damages.first?.object?.hasSuffix("/1") == true)

@@ -24,7 +24,7 @@ import Testing
     let entity = try session.load(id)
     session.scratch.setToOne(try entity.relationship(relationship).field, target)
     try session.store(id, entity)
-    try fixture.store.commit(session)
+    try WriteTransaction(session).commit(fixture.store)
   }
 
   @Test("a link whose id has the top bit set is an error, not a trap")
@@ -64,7 +64,7 @@ import Testing
     let key = Array("k".utf8)
     let junk = [UInt8](repeating: 7, count: 64)
     try session.storage.put(fixture.store.schema.tables.operations, key.span.bytes, junk.span.bytes)
-    try fixture.store.commit(session)
+    try WriteTransaction(session).commit(fixture.store)
     #expect(throws: StoreError.self) { try fixture.store.clone([root], options: .with { $0.idempotencyKey = "k" }) }
     #expect(try fixture.store.purgeIdempotencyKeys(["k"]) == 1)
     #expect(try fixture.store.purgeIdempotencyKeys() == 0)

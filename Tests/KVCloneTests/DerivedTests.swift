@@ -176,7 +176,7 @@ struct DerivedTests {
     let wasMarked = try session.storage.delete(store.schema.tables.metadata, key.span.bytes)
     #expect(wasMarked)
     session.changes.isEmpty = false
-    try store.commit(session)
+    try WriteTransaction(session).commit(store)
     #expect(try store.check().isClean, "what was never computed is no damage")
     var options = StoreOptions()
     options.isReadOnly = true
@@ -200,7 +200,7 @@ struct DerivedTests {
     session.scratch.setInteger64(try #require(entity.attributes[index].field), 8)
     try session.store(album, entity)
     session.changes.isEmpty = false
-    try store.commit(session)
+    try WriteTransaction(session).commit(store)
     let damages = try store.check().issues
     #expect(damages.contains { $0.kind == .derivedMismatch && $0.property == "total" && $0.object == "Album/1" })
   }

@@ -155,7 +155,7 @@ struct FetchScanTests {
       try session.storage.put(entity.table, ShortKey.object(id).array.span.bytes, bytes.span.bytes)
       rows.append(Row(id: id, values: values))
     }
-    try test.store.commit(session)
+    try WriteTransaction(session).commit(test.store)
     return rows
   }
 
@@ -308,7 +308,7 @@ struct FetchScanTests {
   private func put(_ bytes: [UInt8], _ table: StorageTable, _ key: [UInt8]) throws {
     var session = try test.store.writeSession(label: "damage")
     try session.storage.put(table, key.span.bytes, bytes.span.bytes)
-    try test.store.commit(session)
+    try WriteTransaction(session).commit(test.store)
   }
 
   @Test("what always holds is counted without a look at objects, and what never does is not looked for")

@@ -291,7 +291,7 @@ import Testing
     func plant(_ change: (inout Session) throws -> Void) throws {
       var session = try store.writeSession(label: "plant")
       try change(&session)
-      try store.commit(session)
+      try WriteTransaction(session).commit(store)
     }
     #expect(try damages().isEmpty)
     let header = ShortKey.change(commit: commit, part: 0)

@@ -198,7 +198,7 @@ struct LogTests {
     let key = MetadataKey.bytes(MetadataKey.derivations)
     try session.storage.delete(test.store.schema.tables.metadata, key.span.bytes)
     session.changes.isEmpty = false
-    try test.store.commit(session)
+    try WriteTransaction(session).commit(test.store)
   }
 }
 

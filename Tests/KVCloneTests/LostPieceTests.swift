@@ -36,7 +36,7 @@ struct LostPieceTests {
     let first = try #require(try session.storage.chunk(address, .atOrAfter, 0, isOrdered: list == "books"))
     let second = try #require(try session.storage.chunk(address, after: first.position, isOrdered: list == "books"))
     try session.storage.deleteChunk(address, at: second.position)
-    try test.store.commit(session)
+    try WriteTransaction(session).commit(test.store)
     #expect(try !test.store.check().isClean)
     return (test, shelf)
   }

@@ -250,7 +250,7 @@ struct ObjectViewTests {
     var bytes = try #require(try session.storage.get(table, key.bytes)?.withUnsafeBytes { Array($0) })
     bytes[bytes.count - 1] ^= 1
     try session.storage.put(table, key.bytes, bytes.span.bytes)
-    try test.store.commit(session)
+    try WriteTransaction(session).commit(test.store)
     try test.store.read { tx in
       var looked = false
       expectError(.corrupted) { try tx.withObject(id) { _ in looked = true } }

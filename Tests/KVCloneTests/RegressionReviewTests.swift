@@ -152,7 +152,7 @@ struct RegressionReviewTests {
     try Metadata.put(
       &session.storage, session.schema.tables.metadata, MetadataKey.serial(rootCode: node.rootCode),
       CounterValue(ObjectID.maximumSerial))
-    try store.commit(session)
+    try WriteTransaction(session).commit(store)
     expectError(.limitExceeded) { _ = try store.clone([members[0], members[1]]) }
     var storage = StorageTransaction(try store.engine.beginWrite(label: "lie", timeout: .seconds(1)))
     let key = MetadataKey.bytes(MetadataKey.commitCounter)
@@ -171,6 +171,6 @@ struct RegressionReviewTests {
     let entity = try session.load(id)
     try change(&session, entity)
     try session.store(id, entity)
-    try store.commit(session)
+    try WriteTransaction(session).commit(store)
   }
 }

@@ -158,7 +158,7 @@ extension ObjectStore {
       throw error
     }
     let written = ContinuousClock.now
-    try commit(transaction.takeSession(), dryRun: reasons)
+    try transaction.commit(self, dryRun: reasons)
     if planned != nil, context.book.options.didClone == nil, reasons == nil {
       clonePace.note(result, writing: written - locked, commit: ContinuousClock.now - written)
     }

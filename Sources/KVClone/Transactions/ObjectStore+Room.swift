@@ -14,7 +14,7 @@ extension ObjectStore {
     }
     var session = try writeSession(label: "clone")
     session.changes.isEmpty = false
-    try commit(session)
+    try WriteTransaction(session).commit(self)
     return 1
   }
 }

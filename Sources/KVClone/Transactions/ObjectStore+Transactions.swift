@@ -94,66 +94,12 @@ extension ObjectStore {
       noteSerials(of: transaction.session.changes, dryRun: reasons)
       throw error
     }
-    try commit(transaction.takeSession(), dryRun: reasons)
+    try transaction.commit(self, dryRun: reasons)
     return result
-  }
-
-  /// Checks what changed and makes it durable; whatever it throws, nothing happened.
-  ///
-  /// - Parameter reasons: collects, for a dry run, what a commit throws; nothing is committed then.
-  func commit(_ session: consuming Session, dryRun reasons: PlanReasons? = nil) throws {
-    noteSerials(of: session.changes, dryRun: reasons)
-    if let failure = session.changes.failure { throw failure }
-    // Nothing was written: there is nothing to commit, and the counter stays.
-    if session.changes.isEmpty && session.storage.changeCount == 0 { return }
-    var transaction = WriteTransaction(session)
-    let announced: [SavedObjects]
-    do {
-      try transaction.prepareToSave()
-      announced = try transaction.announced()
-    } catch {
-      noteSerials(of: transaction.session.changes, dryRun: reasons)
-      throw error
-    }
-    session = transaction.takeSession()
-    noteSerials(of: session.changes, dryRun: reasons)
-    if let reasons {
-      return try session.checkCommit(reasons)
-    }
-    let issues = session.changes.refusals + (try session.validationIssues())
-    guard issues.isEmpty else { throw ValidationError(issues: issues) }
-    try session.writeHistory()
-    try session.writeCounters()
-    try session.checkLimits()
-    if session.changes.takesAway { session.storage.markDeleteOnly() }
-    try session.storage.commit()
-    commitSignal.noteCommit()
-    for saved in announced { saved.announce(self) }
   }
 
   /// Keeps serials that a transaction gave out from being given out again. Those of a dry run were seen by hooks only.
   func noteSerials(of changes: borrowing PendingChanges, dryRun reasons: PlanReasons?) {
     if reasons == nil || hooks.withLock({ $0 != nil }) { serialFloor.note(changes) }
-  }
-}
-
-extension Session {
-  /// Checks, for a dry run, all that a commit checks, in the same order, and collects every reason instead of throwing
-  /// the first.
-  fileprivate mutating func checkCommit(_ reasons: PlanReasons) throws {
-    reasons.note(changes.refusals)
-    try validateChanges { issues in
-      reasons.note(issues)
-      return true
-    }
-    do {
-      try writeHistory()
-      try writeCounters()
-      try checkLimits()
-      if changes.takesAway { storage.markDeleteOnly() }
-      try storage.checkCommitRoom()
-    } catch {
-      try reasons.note(thrown: error)
-    }
   }
 }

@@ -156,7 +156,7 @@ extension ObjectStore {
       throw error
     }
     let written = ContinuousClock.now
-    try commit(transaction.takeSession(), dryRun: reasons)
+    try transaction.commit(self, dryRun: reasons)
     let committed = ContinuousClock.now
     // A plan that was made under the lock, and what a hook did, say nothing about the next clone.
     if planned != nil, options.didClone == nil, reasons == nil {
