@@ -3,7 +3,7 @@
 #else
   import Foundation
 #endif
-public import KVCloneModel
+import KVCloneModel
 
 extension ManagedObject {
   /// Returns the decoded value of a transformable attribute; nil if the attribute is nil.

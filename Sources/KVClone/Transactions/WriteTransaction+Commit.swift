@@ -25,7 +25,8 @@ extension WriteTransaction {
     try session.writeCounters()
     try session.checkLimits()
     if session.changes.takesAway { session.storage.markDeleteOnly() }
-    try takeSession().storage.commit()
+    let committed = takeSession()
+    try committed.storage.commit()
     store.commitSignal.noteCommit()
     for saved in announced { saved.announce(store) }
   }
