@@ -64,7 +64,7 @@ extension AttributeType {
 
   private static func decimalText(_ text: String) throws(CastProblem) -> DecimalText {
     guard let parts = DecimalText(text, isLoose: true) else {
-      throw CastProblem("the text is not a number")
+      throw CastProblem("the text does not have a number's format")
     }
     return parts
   }
