@@ -1,5 +1,5 @@
 extension StoreOptions {
-  /// The options for migrating a store with another model version at opening; nil, the default, for no migration.
+  /// The options for migrating a store of another model version when it is opened; nil, the default, for no migration.
   ///
   /// With nil, opening a store with another model version throws `incompatibleModel`. A migration rewrites all affected
   /// records before the store is open. Check

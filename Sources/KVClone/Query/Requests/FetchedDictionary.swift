@@ -63,8 +63,8 @@ public struct PrefetchedObjects: Sendable {
     self.members = members
   }
 
-  /// Returns the members of an object's relationship in its order; nil if no prefetch key path includes the
-  /// relationship.
+  /// Returns the members of an object's relationship in the order of the relationship; nil if no prefetch key path
+  /// includes the relationship.
   public func members(of owner: ObjectID, _ relationship: String) -> [ManagedObject]? {
     members[Link(owner: owner, relationship: relationship)]?.compactMap { related[$0] }
   }

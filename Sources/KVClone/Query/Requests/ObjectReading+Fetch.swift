@@ -34,7 +34,7 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// Returns the number of a request's results, including its offset and limit. Reads only the values that the
+  /// Returns the number of a request's results, after its offset and limit are applied. Reads only the values that the
   /// predicate needs.
   ///
   /// - Throws: the errors of ``fetch(_:)``.

@@ -192,8 +192,8 @@ extension MigrationPlan.Step {
         "\([loss.entity, loss.property].compactMap { $0 }.joined(separator: ".")) (in \(loss.version))"
       }
       notes.append(
-        "no single step can be inferred, but \(chain.versions.joined(separator: " → ")) can, version by version (--to); "
-          + "this loses \(losses.isEmpty ? "nothing" : losses.joined(separator: ", "))")
+        "no single step can be inferred, but one step per version can (\(chain.versions.joined(separator: " → "))): "
+          + "migrate version by version with --to; this loses \(losses.isEmpty ? "nothing" : losses.joined(separator: ", "))")
     }
     return notes
   }
