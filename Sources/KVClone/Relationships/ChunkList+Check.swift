@@ -117,10 +117,18 @@ private struct ListCheck {
       let expected = head.isChunked ? head.count : 0
       if expected != count { report("its head has the count \(expected), and its chunks have \(count) members") }
       if isOrdered, head.isChunked {
-        if head.memberIndexIsDue, !hasIndex { report("it has \(head.count) members and no member index, which is required") }
-        if !head.memberIndexIsAllowed, hasIndex { report("it has \(head.count) members and a member index, which is for longer lists") }
-        if head.directoryIsDue, !hasDirectory { report("it has \(head.count) members and no directory, which is required") }
-        if !head.directoryIsAllowed, hasDirectory { report("it has \(head.count) members and a directory, which is for longer lists") }
+        if head.memberIndexIsDue, !hasIndex {
+          report("it has \(head.count) members and no member index, which is required")
+        }
+        if !head.memberIndexIsAllowed, hasIndex {
+          report("it has \(head.count) members and a member index, which is for longer lists")
+        }
+        if head.directoryIsDue, !hasDirectory {
+          report("it has \(head.count) members and no directory, which is required")
+        }
+        if !head.directoryIsAllowed, hasDirectory {
+          report("it has \(head.count) members and a directory, which is for longer lists")
+        }
       }
     }
     if !hasIndex || !isOrdered, indexedCount > 0 { report("it has entries of a member index, but must not have one") }

@@ -193,7 +193,8 @@ extension MigrationPlan.Step {
       }
       notes.append(
         "no single step can be inferred, but one step per version can (\(chain.versions.joined(separator: " → "))): "
-          + "migrate version by version with --to; this loses \(losses.isEmpty ? "nothing" : losses.joined(separator: ", "))")
+          + "migrate version by version with --to; this loses \(losses.isEmpty ? "nothing" : losses.joined(separator: ", "))"
+      )
     }
     return notes
   }
