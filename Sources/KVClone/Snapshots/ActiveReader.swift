@@ -10,7 +10,7 @@ public struct ActiveReader: Sendable, Hashable {
     case unknown
   }
 
-  /// The process id, in the PID namespace of the process.
+  /// The id of the reader's process, in that process's own PID namespace.
   public let processID: Int32
   /// The thread that took the reader slot, as numbered by the C library of its process; nil for reads of this process.
   ///

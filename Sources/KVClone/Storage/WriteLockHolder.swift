@@ -7,7 +7,7 @@ import KVCloneLMDB
 
 /// The holder of the write lock of a store, which one write transaction of all processes can have.
 public struct WriteLockHolder: Sendable, Hashable {
-  /// The process id, in the PID namespace of the process.
+  /// The id of the holder's process, in that process's own PID namespace.
   public let processID: Int32
   /// The name of the process; empty if it is unknown.
   public let processName: String

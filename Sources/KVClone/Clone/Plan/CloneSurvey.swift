@@ -140,7 +140,7 @@ extension ObjectStore {
   private static var untried: CloneError {
     CloneError(
       .limitExceeded,
-      "the clone is near a limit of the file or the end of the disk, and a read-only store cannot test whether it fits"
+      "the clone may not fit into the file or on the disk, and a read-only store cannot test whether it fits"
         + "; plan it with the store open for writing")
   }
 
