@@ -71,10 +71,10 @@ extension ObjectStore {
 
   /// Returns what a clone would create, share and change, which rules apply, and all errors, without writing (R36).
   ///
-  /// The plan reads one snapshot and waits for no writer. If the clone would almost fill the file or the disk, the plan
-  /// runs it in a write transaction that is rolled back, because only this shows whether it fits. That transaction holds
-  /// the write lock as long as the clone would. Hooks of the store are not called, so the plan does not contain their
-  /// rejections.
+  /// The plan reads one snapshot and waits for no writer. If the clone would almost fill the file or the disk, the
+  /// plan runs it in a write transaction that is rolled back, because only this shows whether it fits. That
+  /// transaction holds the write lock as long as the clone would. Hooks of the store are not called, so the plan does
+  /// not contain their rejections.
   ///
   /// - Throws: ``StoreError`` if the store cannot be read; errors of ``CloneOptions/willClone``. Errors of the clone
   ///   itself are in ``ClonePlan/errors``.
