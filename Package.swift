@@ -16,6 +16,7 @@ let package = Package(
   name: "KVClone",
   products: [
     .library(name: "KVClone", targets: ["KVClone"]),
+    .library(name: "KVCloneOperations", targets: ["KVCloneOperations"]),
     .library(name: "KVCloneService", targets: ["KVCloneService"]),
     .executable(name: "kvclone", targets: ["KVCloneTool"]),
     .plugin(name: "KVCloneModelPlugin", targets: ["KVCloneModelPlugin"]),
@@ -45,9 +46,24 @@ let package = Package(
       swiftSettings: common),
     .target(name: "KVCloneCoreData", dependencies: ["KVCloneModel"], swiftSettings: common),
     .target(
+      name: "KVCloneCore",
+      dependencies: [
+        "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: common),
+    .target(
+      name: "KVCloneQuery", dependencies: ["KVCloneCore", "KVCloneRecords", "KVCloneModel"], swiftSettings: common),
+    .target(
       name: "KVClone",
       dependencies: [
-        "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
+        "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: common),
+    .target(
+      name: "KVCloneOperations",
+      dependencies: [
+        "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: common),
@@ -55,7 +71,7 @@ let package = Package(
     .target(
       name: "KVCloneService",
       dependencies: [
-        "KVClone", .product(name: "Logging", package: "swift-log"),
+        "KVCloneOperations", "KVClone", .product(name: "Logging", package: "swift-log"),
         .product(name: "CoreMetrics", package: "swift-metrics", condition: service),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: service),
       ],
@@ -75,29 +91,33 @@ let package = Package(
     .executableTarget(
       name: "KVCloneModelTool", dependencies: ["KVCloneGenerator", "KVCloneCoreData", "KVCloneModel"],
       path: "Tools/kvclone-model", swiftSettings: common),
-    .target(name: "KVCloneDemo", dependencies: ["KVClone"], path: "Tools/kvclone-demo", swiftSettings: common),
     .target(
-      name: "KVCloneBench", dependencies: ["KVClone", "KVCloneDemo"], path: "Tools/kvclone-bench",
+      name: "KVCloneDemo", dependencies: ["KVCloneOperations", "KVClone"], path: "Tools/kvclone-demo",
+      swiftSettings: common),
+    .target(
+      name: "KVCloneBench", dependencies: ["KVCloneOperations", "KVClone", "KVCloneDemo"], path: "Tools/kvclone-bench",
       swiftSettings: common),
     .executableTarget(
       name: "KVCloneTool",
       dependencies: [
-        "KVClone", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator",
+        "KVCloneOperations", "KVClone", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Tools/kvclone", swiftSettings: common),
     .executableTarget(
-      name: "KVCloneFaultTool", dependencies: ["KVClone", "KVCloneLMDB", "KVCloneRecords"],
+      name: "KVCloneFaultTool", dependencies: ["KVCloneOperations", "KVClone", "KVCloneLMDB", "KVCloneRecords"],
       path: "Tools/kvclone-faults", exclude: ["Shim"], swiftSettings: common),
     .target(name: "CKVCloneYardstick", dependencies: ["CKVCloneLMDB"], path: "Benchmarks/Yardstick"),
     .executableTarget(
-      name: "KVCloneLayerBenchmark", dependencies: ["KVClone", "KVCloneLMDB", "KVCloneRecords", "CKVCloneYardstick"],
+      name: "KVCloneLayerBenchmark",
+      dependencies: ["KVClone", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "CKVCloneYardstick"],
       path: "Benchmarks/Layers", swiftSettings: common),
     .executableTarget(
-      name: "KVClonePeer", dependencies: ["KVClone", "KVCloneLMDB", "KVCloneTestSupport"], path: "Tests/KVClonePeer",
-      swiftSettings: common),
+      name: "KVClonePeer", dependencies: ["KVCloneOperations", "KVClone", "KVCloneLMDB", "KVCloneTestSupport"],
+      path: "Tests/KVClonePeer", swiftSettings: common),
     .target(
-      name: "KVCloneTestSupport", dependencies: ["KVClone", "KVCloneRecords", "KVCloneModel", "KVCloneCoreData"],
+      name: "KVCloneTestSupport",
+      dependencies: ["KVCloneOperations", "KVClone", "KVCloneRecords", "KVCloneModel", "KVCloneCoreData"],
       path: "Tests/KVCloneTestSupport", swiftSettings: common),
     .testTarget(
       name: "KVCloneModelTests", dependencies: ["KVCloneModel", "KVCloneTestSupport"], swiftSettings: common),
@@ -109,7 +129,10 @@ let package = Package(
       swiftSettings: common),
     .testTarget(
       name: "KVCloneTests",
-      dependencies: ["KVClone", "KVCloneTestSupport", "KVClonePeer", .product(name: "Logging", package: "swift-log")],
+      dependencies: [
+        "KVCloneOperations", "KVClone", "KVCloneTestSupport", "KVClonePeer",
+        .product(name: "Logging", package: "swift-log"),
+      ],
       exclude: ["GoldenStores"], swiftSettings: common),
     .testTarget(
       name: "KVCloneTypedTests", dependencies: ["KVClone", "KVCloneGenerator", "KVCloneTestSupport"],
@@ -117,7 +140,7 @@ let package = Package(
       plugins: ["KVCloneModelPlugin"]),
     .testTarget(name: "TidyTests", swiftSettings: common),
     .testTarget(
-      name: "KVCloneToolTests", dependencies: ["KVCloneTool", "KVClone", "KVCloneTestSupport", "KVClonePeer"],
+      name: "KVCloneToolTests", dependencies: ["KVCloneTool", "KVCloneOperations", "KVClone", "KVCloneTestSupport", "KVClonePeer"],
       swiftSettings: common),
   ]
 )
@@ -125,7 +148,10 @@ let package = Package(
 // The test command has the libraries optimized, with their assertions: the tests spend their time in them, and take half of
 // it so. The optimizer is given by a flag because SwiftPM's own configurations know no other way to keep assertions.
 if Context.environment["KVCLONE_OPTIMIZED"] == "1" {
-  let libraries: Set = ["KVCloneLMDB", "KVCloneModel", "KVCloneRecords", "KVCloneCoreData", "KVClone"]
+  let libraries: Set = [
+    "KVCloneLMDB", "KVCloneModel", "KVCloneRecords", "KVCloneCoreData", "KVCloneCore", "KVCloneQuery", "KVClone",
+    "KVCloneOperations",
+  ]
   for target in package.targets where libraries.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-O", "-assert-config", "Debug"])]
   }
@@ -133,7 +159,7 @@ if Context.environment["KVCLONE_OPTIMIZED"] == "1" {
 
 // The fuzz targets have no main: libFuzzer brings it. So they are a program for `Tools/test --fuzz` only, and tests otherwise.
 let fuzzed: [Target.Dependency] = [
-  "KVClone", "KVCloneTestSupport", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
+  "KVCloneOperations", "KVClone", "KVCloneTestSupport", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
 ]
 if Context.environment["KVCLONE_FUZZ"] == "1" {
   package.targets.append(

@@ -14,7 +14,11 @@ let package = Package(
     .target(
       name: "BenchmarkSupport", dependencies: [.product(name: "KVClone", package: "KVClone")], swiftSettings: settings),
     .executableTarget(
-      name: "CloneBenchmark", dependencies: ["BenchmarkSupport", .product(name: "KVClone", package: "KVClone")],
+      name: "CloneBenchmark",
+      dependencies: [
+        "BenchmarkSupport", .product(name: "KVClone", package: "KVClone"),
+        .product(name: "KVCloneOperations", package: "KVClone"),
+      ],
       swiftSettings: settings),
     .target(name: "CLMDBPeer", linkerSettings: [.linkedLibrary("lmdb")]),
     .target(name: "CRocksPeer", linkerSettings: [.linkedLibrary("rocksdb")]),

@@ -1,6 +1,7 @@
 #if Service
   import CoreMetrics
   import KVClone
+  import KVCloneOperations
   import Synchronization
 
   /// The metrics of one store, by the names that `kvclone stat --format prometheus` has for them.

@@ -1,5 +1,6 @@
 #if Service
   public import KVClone
+  public import KVCloneOperations
   public import Logging
   public import ServiceLifecycle
   import Synchronization

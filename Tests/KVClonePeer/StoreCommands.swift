@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 import KVCloneTestSupport
 
 /// What a second process does on the level of objects.

@@ -3,6 +3,8 @@ import KVCloneLMDB
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// What is wrong with the store, the backup or the disk.
 @Suite("Backups of damaged stores, and on full disks")

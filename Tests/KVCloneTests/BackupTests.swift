@@ -4,6 +4,9 @@ import Synchronization
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 /// What a test backs up: objects, links, indexes, large values, history.
 final class BackupFixture {

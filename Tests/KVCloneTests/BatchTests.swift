@@ -1,7 +1,9 @@
+import KVClone
 import Foundation
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 private let batchModel = ManagedObjectModel("Batch") {
   EntityDescription("Item", unique: [["code"]]) {

@@ -1,8 +1,10 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Lists and cascades so large that work which grows with the list, or with the depth, would show: as a test that does
 /// not end, or as a stack that runs out. `Benchmarks/run structures` has the figures, at ten and a hundred times the size.

@@ -1,8 +1,9 @@
+import KVClone
 import Foundation
 import KVCloneRecords
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// What a check says of uploads, and what an upload does that was swept behind its back.
 @Suite("Staged data and checks")

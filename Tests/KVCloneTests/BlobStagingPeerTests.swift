@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// Uploads of two processes into one store: neither sweeps what the other has under way, and what a dead one left goes.
 @Suite("Staged data of two processes")

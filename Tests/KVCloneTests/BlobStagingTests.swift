@@ -1,8 +1,10 @@
+import KVClone
 import Foundation
 import KVCloneRecords
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 let stagingModel = ManagedObjectModel("Staging") {
   EntityDescription("File") {

@@ -4,6 +4,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 @Suite("Blobs")
 struct BlobStoreTests {

@@ -1,8 +1,9 @@
+import KVClone
 import Foundation
 import KVCloneRecords
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 private let blobModel = ManagedObjectModel("Blobs") {
   EntityDescription("File") {

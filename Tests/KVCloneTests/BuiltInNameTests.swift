@@ -1,6 +1,8 @@
+import KVClone
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// `objectID` and `length` mean what Core Data means by them, unless the model has properties of these names.
 @Suite("Predicates: names that the language has itself")

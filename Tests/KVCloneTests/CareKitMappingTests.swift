@@ -4,6 +4,9 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 /// The largest mapping model of the corpus, between its own versions: 16 entity mappings, a policy, to-one relationships that become
 /// to-many, an entity that comes under a new root.

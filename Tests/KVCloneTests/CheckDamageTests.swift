@@ -1,10 +1,12 @@
+import KVClone
 import Foundation
 import KVCloneLMDB
 import KVCloneRecords
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// `check` on files with damage of every kind: it never crashes, hangs or throws, and finds all that matters.
 @Suite struct CheckDamageTests {

@@ -3,6 +3,8 @@ import KVCloneRecords
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 @testable import KVCloneLMDB
 
 /// A store with something of everything and a free list, closed; and checks of changed copies of its file.

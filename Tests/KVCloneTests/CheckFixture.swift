@@ -1,9 +1,11 @@
+import KVClone
 import Foundation
 import KVCloneRecords
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// A small store with something of everything, and ways to damage it behind the store's back.
 final class CheckFixture {

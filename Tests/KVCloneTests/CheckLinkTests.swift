@@ -1,9 +1,11 @@
+import KVClone
 import Foundation
 import KVCloneRecords
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// `check` finds what is wrong between objects: links, lists, large values, indexes.
 @Suite struct CheckLinkTests {

@@ -3,6 +3,8 @@ import KVCloneRecords
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Previous states that were left behind, or are not saved as they should be.
 @Suite("Check: previous states")

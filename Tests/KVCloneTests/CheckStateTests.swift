@@ -2,6 +2,8 @@ import KVCloneRecords
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// What `check` says of previous states, which are saved for snapshots.
 @Suite struct CheckStateTests {

@@ -3,6 +3,8 @@ import KVCloneRecords
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// `check` finds nothing in a sound store, and what was planted in the metadata, the records and the file.
 @Suite struct CheckTests {

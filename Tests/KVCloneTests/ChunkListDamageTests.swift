@@ -1,9 +1,10 @@
+import KVClone
 import KVCloneModel
 import KVCloneRecords
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 @Suite("Damaged lists")
 struct ChunkListDamageTests {

@@ -1,9 +1,10 @@
+import KVClone
 import KVCloneModel
 import KVCloneRecords
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// A store's `links` table in memory, with lists of two other objects around the list under test.
 struct ListFixture {

@@ -3,6 +3,8 @@ import KVCloneRecords
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 private let model = ManagedObjectModel("Blobs") {
   EntityDescription("Item") {

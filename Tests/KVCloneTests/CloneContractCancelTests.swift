@@ -3,6 +3,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// R29: a clone that is cancelled has written nothing, whenever that happens.
 @Suite("Clone contract: cancellation")

@@ -3,6 +3,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// `count: n`: many clones of one plan, each for itself.
 @Suite("Clone contract: copies")

@@ -3,6 +3,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// R30: what happens after the stream, in the same transaction.
 @Suite("Clone contract: after the stream")

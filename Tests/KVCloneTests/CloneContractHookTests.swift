@@ -3,6 +3,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// R30: what the caller's closures decide, see and change.
 @Suite("Clone contract: hooks")

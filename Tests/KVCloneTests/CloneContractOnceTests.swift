@@ -3,6 +3,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// R31: a key makes a call repeatable.
 @Suite("Clone contract: once, and not twice")

@@ -3,6 +3,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// R36, R29 and R1: what is planned is what happens, and what cannot happen is said, all of it, with nothing written.
 @Suite("Clone contract: plans and limits")

@@ -3,6 +3,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Wide, deep and entangled graphs: long lists must neither lose, double nor disorder anything (R2, R3, R12, R17, R26).
 @Suite("Clone contract: shapes")

@@ -4,6 +4,8 @@ import Synchronization
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// A value that closures on any thread share.
 final class ContractBox<Value: Sendable>: Sendable {

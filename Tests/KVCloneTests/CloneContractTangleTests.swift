@@ -3,6 +3,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// Relationships that are their own inverses, inheritance, composites; states that change under a plan.
 @Suite("Clone contract: tangles and haste")

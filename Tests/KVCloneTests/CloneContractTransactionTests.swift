@@ -3,6 +3,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// Clones of what is not committed yet, and hooks that use the store.
 @Suite("Clone contract: inside transactions")

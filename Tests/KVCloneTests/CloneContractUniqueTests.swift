@@ -3,6 +3,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// R24 and R25 where several copies meet.
 @Suite("Clone contract: what copies share")

@@ -3,6 +3,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 @Suite("Derived values of clones: transactions, copies, other stores")
 struct CloneDerivedChangeTests {

@@ -3,6 +3,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// Derived attributes of clones before the commit has computed them: those who follow them (R17), constraints (R24), bytes (R36).
 @Suite("Clones and derived attributes")

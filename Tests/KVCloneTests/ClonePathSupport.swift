@@ -4,6 +4,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// Stores with the same contents, in each of which clones take another path.
 final class ClonePaths {

@@ -4,6 +4,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// Small clones take a path of their own: what it makes is what the other one makes, byte for byte.
 @Suite("Clone paths, by size")

@@ -1,5 +1,6 @@
 import Foundation
 @testable import KVClone
+@testable import KVCloneCore
 import Synchronization
 import Testing
 

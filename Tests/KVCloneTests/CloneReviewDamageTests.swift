@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// What a review found in clones, and what it tried without finding anything: damaged files, random graphs.
 @Suite struct CloneReviewDamageTests {

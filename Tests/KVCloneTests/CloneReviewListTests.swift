@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// What a review found in clones of lists.
 @Suite struct CloneReviewListTests {

@@ -3,6 +3,7 @@ import KVCloneModel
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// What a review found in plans of clones.
 @Suite struct CloneReviewPlanTests {

@@ -1,5 +1,6 @@
 import Foundation
 @testable import KVClone
+@testable import KVCloneCore
 import KVCloneTestSupport
 import Synchronization
 import Testing

@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 import Testing
 
 /// Rules R25 and R29: blobs are shared, and limits and cancellation end a clone with nothing written.

@@ -1,5 +1,7 @@
 import Foundation
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 import KVCloneTestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// Clones from snapshots as operations: keys, provenance, hooks, transactions, large values, adopted models.
 @Suite("Clone from a snapshot: the call")

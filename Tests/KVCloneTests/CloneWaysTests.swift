@@ -3,6 +3,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// A model with relationships of every kind, and random graphs of it.
 enum CloneWays {

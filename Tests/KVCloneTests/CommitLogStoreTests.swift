@@ -2,6 +2,8 @@ import Foundation
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 private let logModel = ManagedObjectModel("Log") {
   EntityDescription("Note") {

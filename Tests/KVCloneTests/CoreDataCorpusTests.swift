@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Stores that Core Data itself wrote: every value and link, as SQLite reads them.
 @Suite("import of Core Data's stores: corpus", .enabled(if: Corpus.root != nil, "\(Corpus.missing)"))

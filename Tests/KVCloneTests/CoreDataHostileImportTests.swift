@@ -1,9 +1,11 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Synchronization
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 @testable import KVCloneCoreData
 
 /// Importing stores that are damaged, random, or not wanted any more.

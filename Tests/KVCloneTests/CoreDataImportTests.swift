@@ -1,9 +1,11 @@
+import KVClone
 import Foundation
 import KVCloneCoreData
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Importing a store as Core Data writes it, with every form of attribute and relationship.
 @Suite("import of Core Data's stores")

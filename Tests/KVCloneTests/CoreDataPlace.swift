@@ -2,6 +2,8 @@ import Foundation
 import KVCloneTestSupport
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// A directory with a fixture in it, gone with the test.
 final class CoreDataPlace {

@@ -1,9 +1,11 @@
+import KVClone
 import Foundation
 import KVCloneCoreData
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Objects that break rules of their model: Core Data checks those when it saves, and reads such objects.
 @Suite("import of Core Data's stores: broken rules")

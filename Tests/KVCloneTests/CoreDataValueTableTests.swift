@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// The table in FromCoreData.md: every type of attribute with every storage class of SQLite's.
 @Suite("import of Core Data's stores: types and storage classes")

@@ -1,9 +1,10 @@
+import KVClone
 import Foundation
 import KVCloneRecords
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 private let houseModel = ManagedObjectModel("Houses") {
   EntityDescription("House") {

@@ -3,6 +3,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// Random changes of random graphs; after each transaction, every derived attribute is held against a slow evaluator.
 @Suite("Derived attributes against a slow evaluator")

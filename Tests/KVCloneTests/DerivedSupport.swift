@@ -1,7 +1,8 @@
+import KVClone
 import Foundation
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// A model with every kind of derived attribute, and a slow evaluator that knows nothing of how the store computes them.
 enum DerivedModel {

@@ -1,8 +1,9 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// Whole numbers of any length, little end first in base 10: what sums are held against.
 private struct Digits: Equatable {

@@ -3,6 +3,9 @@ import KVCloneRecords
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 private let changeModel = ManagedObjectModel("Changes") {
   EntityDescription(

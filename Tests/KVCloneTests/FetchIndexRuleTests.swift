@@ -1,8 +1,10 @@
+import KVClone
 import Foundation
 import KVCloneRecords
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 private let planModel = ManagedObjectModel("Plans") {
   EntityDescription(

@@ -4,6 +4,9 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 /// Indexes that come and go with the model, in stores that have objects already.
 @Suite("Fetch indexes: models that gain and lose them")

@@ -1,7 +1,9 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// Relationships of every sort to objects that have indexes: their own, inherited ones that objects without the
 /// relationship share, and those of sub-entities.

@@ -1,8 +1,10 @@
+import KVClone
 import Foundation
 import KVCloneRecords
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// Conditions about linked objects that another entity's index tells.
 @Suite("Fetch requests: over the indexes of linked objects")

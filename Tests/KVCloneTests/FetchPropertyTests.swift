@@ -1,8 +1,11 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 /// Random predicates about random graphs, asked of a store and of plain dictionaries.
 ///

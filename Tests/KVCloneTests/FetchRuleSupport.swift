@@ -1,7 +1,9 @@
+import KVClone
 import Foundation
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// What fetch requests are tested on: attributes of every type, composites within composites, inheritance, and
 /// relationships of every shape. `key` is never asked about: it names the object in what a test expects.

@@ -1,8 +1,10 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 @Suite("Fetch rules: order, limits and sub-entities")
 struct FetchOrderRuleTests {

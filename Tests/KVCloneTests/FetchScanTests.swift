@@ -1,9 +1,11 @@
+import KVClone
 import Foundation
 import KVCloneRecords
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 private let scanModel = ManagedObjectModel("Scan") {
   EntityDescription("Thing") {

@@ -3,6 +3,8 @@ import KVCloneLMDB
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Snapshots as files of their own. Reflinks take XFS or btrfs: see `Tools/reflink`; here they are copies, or what the file
 /// system of the temporary directory makes of them.

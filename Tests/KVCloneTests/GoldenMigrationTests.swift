@@ -2,6 +2,8 @@ import Foundation
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// What came after stores of each version: a next version of their model, increments, and a commit log.
 @Suite("Stores of all format versions, migrated, restored and recovered")

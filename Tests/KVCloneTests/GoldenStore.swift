@@ -2,6 +2,8 @@ import Foundation
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// The files of `GoldenStores`, which are text so that they can be looked at, and what stores made of them show.
 enum GoldenStore {

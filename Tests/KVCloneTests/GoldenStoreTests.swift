@@ -2,6 +2,8 @@ import Foundation
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Files of each format version are read and changed by the library as it is now.
 ///

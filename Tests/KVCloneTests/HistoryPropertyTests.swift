@@ -1,8 +1,9 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// Random transactions on a store and on plain dictionaries: what the history tells is how the dictionaries differ.
 ///

@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// What commits write down of themselves, and what can be read of it.
 @Suite("History of changes") struct HistoryTests {

@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// What is wrong with an increment or the disk.
 @Suite("Increments that are damaged, and full disks")

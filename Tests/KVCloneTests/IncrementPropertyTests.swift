@@ -3,6 +3,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Random operations on a store whose snapshots come and go, with backups and increments at random moments: what a chain of them
 /// restores is held against the store, entry by entry.

@@ -3,6 +3,8 @@ import KVCloneModel
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// What a hostile reader of increments asked.
 @Suite("Increments, reviewed")

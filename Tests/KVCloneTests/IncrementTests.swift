@@ -4,6 +4,9 @@ import Synchronization
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 /// A store with a backup, a snapshot before it, and changes since.
 final class IncrementFixture {

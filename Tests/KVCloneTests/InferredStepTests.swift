@@ -3,6 +3,9 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 /// One inferred step, whatever versions a bundle has: it keeps what both ends have, and lists what it removes.
 @Suite("Inferred steps")

@@ -1,9 +1,11 @@
+import KVClone
 import Foundation
 import KVCloneRecords
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 private let keyModel = ManagedObjectModel("Keys") {
   EntityDescription("Root", abstract: true, unique: [["code"], ["town", "number"]], indexes: [fetchIndex("group")]) {

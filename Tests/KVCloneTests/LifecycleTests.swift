@@ -1,8 +1,11 @@
+import KVClone
 import Foundation
 import Synchronization
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 private let lifecycleModel = ManagedObjectModel("Lifecycle") {
   EntityDescription("Base", abstract: true) {

@@ -1,8 +1,10 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// Results of a request as they change.
 @Suite("Live results") struct LiveResultsTests {

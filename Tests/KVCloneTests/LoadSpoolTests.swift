@@ -4,6 +4,8 @@ import Synchronization
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// A load whose source is slow keeps no writer waiting, and does what a load of a file does.
 @Suite("Load: slow sources")

@@ -5,6 +5,8 @@ import Synchronization
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// What a store tells its logger, and what its errors say: never what is stored.
 @Suite("Logs and errors without values")

@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Long lists of which a piece is not where it belongs, as a flipped bit in its key leaves them: what is there is whole, and only
 /// the head knows that it is not all.

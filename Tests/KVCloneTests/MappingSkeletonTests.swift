@@ -4,6 +4,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// The source of a mapping model, for versions between which nothing can be inferred.
 @Suite("Skeletons of mapping models")

@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Migrations through several versions: what each asks of a record is done to it in one go, with the same result as step by step.
 @Suite("Chains of lightweight steps")

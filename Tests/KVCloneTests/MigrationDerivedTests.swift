@@ -3,6 +3,7 @@ import KVCloneModel
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// Derived attributes whose expressions stay, and whose sources a migration changes.
 @Suite("Migrations and derived attributes")

@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// A migration that does not come to its end leaves the store as it was, and can be done again.
 @Suite("Migrations that fail", .serialized)

@@ -4,6 +4,9 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 /// Those who have a store open while another one migrates it, and those who come later.
 @Suite("Migrations and others")

@@ -3,6 +3,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// Every version of every bundle of the corpus becomes every other one in one inferred step: neighbours and jumps,
 /// forwards and back.

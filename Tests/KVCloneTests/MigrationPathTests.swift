@@ -3,6 +3,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// The steps that mapping models give a migration: none is passed over in silence.
 @Suite("Paths of mapping models")

@@ -4,6 +4,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// What a hostile reader of migrations asked.
 @Suite("Migrations, reviewed")

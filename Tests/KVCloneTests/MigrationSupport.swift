@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// A store that is migrated from version to version, each time held against ``MigrationOracle``.
 final class MigratedStore {

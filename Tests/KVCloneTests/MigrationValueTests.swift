@@ -4,6 +4,9 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 /// What objects have in attributes that came, went, came again, or changed their type: the cases that ask for exact values.
 @Suite("Migrations and values")

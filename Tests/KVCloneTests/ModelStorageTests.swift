@@ -1,7 +1,8 @@
+import KVClone
 import Foundation
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 private let typesModel = ManagedObjectModel("Types") {
   EntityDescription("Base", abstract: true) { AttributeDescription("label", .string, default: "base") }

@@ -1,7 +1,8 @@
+import KVClone
 import KVCloneModel
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 @Suite("Subqueries of subqueries")
 struct NestedSubqueryTests {

@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Who reads a store, and what that costs.
 @Suite("Active readers") struct PinnedReaderListTests {

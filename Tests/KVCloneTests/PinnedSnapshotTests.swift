@@ -3,6 +3,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 let pinnedModel = ManagedObjectModel("Pinned") {
   EntityDescription("Account") {

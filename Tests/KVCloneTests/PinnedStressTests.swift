@@ -5,6 +5,8 @@ import Synchronization
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Threads that write, pin, read, close, let expire and list, all at once.
 @Suite("Pinned snapshots under load") struct PinnedStressTests {

@@ -1,8 +1,7 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Testing
-
-@testable import KVClone
 
 /// Random operations on random states, each planned first: a plan that succeeds is an operation that succeeds, with the same counts and
 /// bytes, and a plan that fails is an operation that fails and changes nothing.

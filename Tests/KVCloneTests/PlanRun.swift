@@ -3,6 +3,9 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 /// One random run of planned operations.
 final class PlanRun {

@@ -3,6 +3,9 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 /// What plans must find that only the operation's last step would refuse.
 @Suite("Plans find what operations refuse")

@@ -1,7 +1,9 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// A predicate with variables in the places of some of its constants.
 struct OpenedPredicate {

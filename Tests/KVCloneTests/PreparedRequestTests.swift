@@ -1,10 +1,12 @@
+import KVClone
 import Dispatch
 import Foundation
 import KVCloneTestSupport
 import Synchronization
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 private func model(
   _ indexes: [FetchIndexDescription] = [fetchIndex("code"), fetchIndex("name"), fetchIndex("flag"), fetchIndex("size")]

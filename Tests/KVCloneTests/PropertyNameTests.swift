@@ -1,7 +1,8 @@
+import KVClone
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// Properties by name, as every read of an attribute looks for them.
 @Suite("Object properties by name")

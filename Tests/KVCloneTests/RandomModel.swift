@@ -1,6 +1,5 @@
+import KVClone
 import Foundation
-
-@testable import KVClone
 
 /// What the random operations work on.
 let randomModel = RandomModel().description

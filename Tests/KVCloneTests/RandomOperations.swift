@@ -1,8 +1,9 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// Random operations on a store of ``RandomModel`` and on its oracle alike.
 final class RandomOperations {

@@ -3,6 +3,7 @@ import KVCloneRecords
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// Faults that a review found, each in the smallest form that showed it.
 struct RegressionReviewTests {

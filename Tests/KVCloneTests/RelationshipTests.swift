@@ -1,8 +1,9 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// Relationships of every shape. Shared by the tests of links, of deletion, and of random operations.
 let societyModel = ManagedObjectModel("Society") {

@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// `repair`: what follows from objects is made anew, and nothing else is touched.
 @Suite struct RepairTests {

@@ -2,6 +2,8 @@ import Foundation
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// Differences between snapshots, and going back to them.
 @Suite("Rollback and differences")

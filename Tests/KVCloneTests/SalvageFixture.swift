@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// A store that was closed, changed copies of its file, and what is salvaged of them.
 final class SalvageFixture {

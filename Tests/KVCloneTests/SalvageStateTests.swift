@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Which state is salvaged where the list of tables has more than one page; full disks.
 @Suite struct SalvageStateTests {

@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// `salvage` of files with damage of every kind: it never crashes, what it makes is sound, and every object that it does not name is
 /// what it was.

@@ -1,9 +1,11 @@
+import KVClone
 import Foundation
 import KVCloneLMDB
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 @Suite("Scratch space")
 final class ScratchArrayTests {

@@ -3,6 +3,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// The bitmap behind a clone set, against a plain set of numbers.
 @Suite struct SerialSetTests {

@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// Threads and processes that change one store at the same time, and others that read it meanwhile, against plain dictionaries to which
 /// everything is done once more in the order of the commits.

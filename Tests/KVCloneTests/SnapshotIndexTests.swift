@@ -2,6 +2,8 @@ import Foundation
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// Fetch indexes that the store gains and loses while it has snapshots.
 @Suite("Snapshots and fetch indexes")

@@ -3,6 +3,9 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 /// Random operations on a store whose snapshots come and go, each held against a full copy of the plain dictionaries.
 ///

@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// What a hostile look at snapshots, differences and rollbacks has found, or has not.
 @Suite("Snapshots, reviewed")

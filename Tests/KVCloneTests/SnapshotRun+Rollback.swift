@@ -2,6 +2,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// What leads from one state to another: differences, rollbacks, and clones from snapshots.
 extension SnapshotRun {

@@ -3,6 +3,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// What a random transaction is given up by.
 struct SnapshotRunRefusal: Error {}

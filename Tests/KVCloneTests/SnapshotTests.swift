@@ -2,6 +2,8 @@ import Foundation
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// Named snapshots, and the traps of saving previous states: each test is one.
 @Suite("Snapshots")

@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// Handlers that change all kinds of things, in the middle of steps that do.
 ///

@@ -5,6 +5,9 @@ import Synchronization
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 /// Versions of a shop: what version 2 has as an optional attribute is mandatory, and unique, in version 3.
 enum Shop {

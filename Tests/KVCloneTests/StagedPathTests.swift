@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// Which stages a migration goes through, and which ones are refused before anything is written.
 @Suite("Stages on the way")

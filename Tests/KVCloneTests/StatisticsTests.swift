@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Where the bytes are: every page is somebody's, and every number is what the objects say.
 @Suite("Statistics") struct StatisticsTests {

@@ -1,9 +1,10 @@
+import KVClone
 import Foundation
 import KVCloneRecords
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// What the seam promises, asked of every engine: the store relies on nothing else.
 @Suite("The storage seam", .serialized)

@@ -5,6 +5,9 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
 
 private let faultModel = ManagedObjectModel("Faults") {
   EntityDescription("Album") {

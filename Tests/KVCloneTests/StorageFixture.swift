@@ -1,10 +1,11 @@
+import KVClone
 import Foundation
 import KVCloneLMDB
 import KVCloneRecords
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// The engines that have to keep what the seam promises.
 enum StorageKind: String, CaseIterable, Sendable, CustomTestStringConvertible {

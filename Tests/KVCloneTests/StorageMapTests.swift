@@ -1,9 +1,10 @@
+import KVClone
 import Foundation
 import KVCloneLMDB
 import KVCloneRecords
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// Where the map reader does not go on, LMDB does, and nobody notices.
 @Suite("Reading by the map, behind the seam")

@@ -3,6 +3,7 @@ import KVCloneLMDB
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// Where a store is, and on what.
 @Suite("Places of stores")

@@ -1,9 +1,10 @@
+import KVClone
 import Foundation
 import KVCloneRecords
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// Every engine does what a dictionary does, in all orders of changes, commits, aborts and reopening.
 @Suite("Engines against a dictionary", .serialized)

@@ -5,6 +5,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 private let roomModel = ManagedObjectModel("Room") {
   EntityDescription("Folder") {

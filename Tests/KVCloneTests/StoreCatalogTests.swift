@@ -4,6 +4,7 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 private let catalogModel = ManagedObjectModel("Catalog") {
   EntityDescription("Folder", unique: [["name"]]) {

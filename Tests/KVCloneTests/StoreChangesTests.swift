@@ -1,9 +1,11 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Synchronization
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// Commits as they come, of this process and others.
 @Suite("Changes as an asynchronous sequence") struct StoreChangesTests {

@@ -1,8 +1,9 @@
+import KVClone
 import Glibc
 import KVCloneLMDB
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// What a caller is told decides what it does: make room, repeat the write, or look first.
 @Suite struct StoreErrorTests {

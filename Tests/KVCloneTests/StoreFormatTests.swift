@@ -4,6 +4,8 @@ import KVCloneRecords
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 private let formatModel = ManagedObjectModel("Format") {
   EntityDescription("Item", unique: [["code"]]) {

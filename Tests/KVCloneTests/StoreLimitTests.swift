@@ -4,6 +4,8 @@ import KVCloneTestSupport
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Limits refuse what goes beyond them, leave nothing of it, and never stand in the way of who makes the store smaller.
 @Suite("Store limits") struct StoreLimitTests {

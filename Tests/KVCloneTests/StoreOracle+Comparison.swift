@@ -2,6 +2,8 @@ import Foundation
 import KVCloneTestSupport
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 /// What a store shows is not what its oracle holds.
 struct StoreDifference: Error, CustomStringConvertible {

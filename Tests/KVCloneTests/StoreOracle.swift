@@ -1,6 +1,7 @@
 import Foundation
 
 @testable import KVClone
+@testable import KVCloneCore
 
 /// What a store should hold, in plain dictionaries, by the rules of relationships written as directly as possible.
 struct StoreOracle: Equatable {

@@ -1,8 +1,10 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Random operations on a store and on plain dictionaries, compared all the time.
 ///

@@ -2,6 +2,8 @@ import Foundation
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// A small model with the annotations and rules that a version hash does not see.
 private func library(

@@ -3,6 +3,8 @@ import KVCloneRecords
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// A store in a directory of its own, both gone with the test.
 final class TestStore {

@@ -1,6 +1,7 @@
+import KVClone
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 @Suite("Regular expressions")
 struct TextPatternsTests {

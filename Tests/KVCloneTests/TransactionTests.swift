@@ -1,9 +1,10 @@
+import KVClone
 import Dispatch
 import Foundation
 import Synchronization
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 private let counterModel = ManagedObjectModel("Counters") {
   EntityDescription("Counter") {

@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 import Testing
 
 /// A dump says of every attribute what it is, nil where the model has a default value as well, and a load makes that of it.

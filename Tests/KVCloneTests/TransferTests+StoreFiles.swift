@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 import Testing
 
 /// Data may name files, but never those of a store that is open: to open and close them would drop its locks.

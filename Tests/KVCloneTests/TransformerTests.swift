@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 private struct Color: Codable, Sendable, Equatable {
   var red: Double

@@ -1,8 +1,10 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 private let graphModel = ManagedObjectModel("Dots and what is theirs") {
   EntityDescription("Dot", unique: ConflictOracle.constraints) {

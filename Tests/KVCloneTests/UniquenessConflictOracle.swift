@@ -1,6 +1,7 @@
+import KVClone
 import Foundation
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// The first of some constraints that another object has the same values under, and the first of the others.
 ///

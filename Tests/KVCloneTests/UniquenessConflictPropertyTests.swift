@@ -1,8 +1,9 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 private let dotModel = ManagedObjectModel("Dots") {
   EntityDescription("Dot", unique: [["a"], ["b", "c"]]) {

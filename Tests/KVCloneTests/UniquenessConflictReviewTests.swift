@@ -2,6 +2,8 @@ import Foundation
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 private let reviewModel = ManagedObjectModel("Conflicts") {
   EntityDescription("Place", unique: [["code"], ["name"]]) {

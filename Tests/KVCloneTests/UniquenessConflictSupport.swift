@@ -1,7 +1,8 @@
+import KVClone
 import Foundation
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 let mergeModel = ManagedObjectModel("Merge") {
   EntityDescription("Person", unique: [["code"], ["team", "number"]]) {

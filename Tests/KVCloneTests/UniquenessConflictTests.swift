@@ -2,6 +2,8 @@ import Foundation
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneQuery
 
 @Suite("Uniqueness conflicts: what merge policies make of them")
 struct UniquenessConflictTests {

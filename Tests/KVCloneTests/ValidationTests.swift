@@ -1,7 +1,8 @@
+import KVClone
 import Foundation
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 private let day = 86_400.0
 

@@ -1,7 +1,8 @@
+import KVClone
 import Foundation
 import Testing
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// Values chosen to make a hash table slow: those of one list differ, and have the same hash by a type of
 /// Foundation or of the standard library.

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import KVClone
+@testable import KVCloneCore
 
 private let boxModel = ManagedObjectModel("Boxes") {
   EntityDescription("Box") {

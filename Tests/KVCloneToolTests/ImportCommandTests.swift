@@ -1,8 +1,7 @@
+import KVClone
 import Foundation
 import KVCloneTestSupport
 import Testing
-
-@testable import KVClone
 
 /// `kvclone import`.
 @Suite("kvclone: import")

@@ -1,5 +1,8 @@
 import Foundation
 import KVClone
+import KVCloneCore
+import KVCloneOperations
+import KVCloneQuery
 import Testing
 
 @testable import KVCloneTool

@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 import Testing
 
 /// A store of the notebook model in a folder of its own, both gone with the test.

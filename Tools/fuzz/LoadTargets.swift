@@ -1,7 +1,9 @@
+import KVClone
 import Foundation
 import KVCloneModel
 
-@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Lines of JSON, loaded into a store that has objects already.
 let loadTargets: [FuzzTarget] = [

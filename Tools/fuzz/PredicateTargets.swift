@@ -1,8 +1,9 @@
+import KVClone
 import Foundation
 import KVCloneModel
 import KVCloneTestSupport
 
-@testable import KVClone
+@testable import KVCloneCore
 
 /// Predicates and expressions as people write them: what is read can be printed and read again, and be asked of a store.
 let predicateTargets: [FuzzTarget] = [

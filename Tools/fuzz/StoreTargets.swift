@@ -4,6 +4,8 @@ import KVCloneRecords
 import KVCloneTestSupport
 
 @testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// Whole stores: what is in them is changed behind their back, and everything is done with them that can be done.
 let storeTargets: [FuzzTarget] = [

@@ -1,7 +1,8 @@
+import KVClone
 import Foundation
 import KVCloneModel
 
-@testable import KVClone
+@testable import KVCloneCore
 @testable import KVCloneCoreData
 
 /// Texts that people hand to the store: model files, and lines of JSON.

@@ -1,5 +1,6 @@
 import Foundation
 package import KVClone
+import KVCloneOperations
 import KVCloneDemo
 
 /// One round: a new store, and each step once. What a step answers is checked, so that nothing is measured that was not done.

@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 
 /// The copies of a store that a workload can make on its way: each is a directory beside the store.
 struct Copies: Sendable {

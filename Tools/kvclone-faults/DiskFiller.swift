@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 
 /// The process that fills a disk: it writes until nothing fits any more, and shows that the store is as good as before.
 struct DiskFiller {

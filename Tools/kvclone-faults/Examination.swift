@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 
 /// What can be learned of a store that may be damaged: what `check` says, what can be read, and what is cloned.
 struct Examination: Codable, Sendable {

@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 import Synchronization
 
 /// A process that has a store open and does what it is told, a line each: what a scene of ``ProcessFaults`` needs more than one of. It

@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 import Synchronization
 
 /// Load for as long as one likes: two processes with eight tasks each write and read, snapshots come and go, and a reader is stuck again

@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 import KVCloneLMDB
 
 /// Decides whether what a fault left is a sound store with the right content. It runs in a process of its own, because

@@ -1,6 +1,7 @@
 import BenchmarkSupport
 import Foundation
 import KVClone
+import KVCloneOperations
 
 /// Clones what breaks a cloner that recurses (R3): a linked list and trees of a million objects, on a small stack.
 enum DeepBenchmark {

@@ -1,6 +1,7 @@
 import BenchmarkSupport
 import Foundation
 import KVClone
+import KVCloneOperations
 
 /// What is done with a store of some gigabytes in a process that may have little memory, one operation a process.
 ///

@@ -1,6 +1,7 @@
 import BenchmarkSupport
 import Foundation
 import KVClone
+import KVCloneOperations
 
 /// The work that has to stay in flat memory, one workload a process, so that one does not hide in what another left.
 ///

@@ -1,6 +1,7 @@
 import BenchmarkSupport
 import Foundation
 import KVClone
+import KVCloneOperations
 
 /// What named snapshots cost: making, keeping, reading, comparing and deleting them.
 enum SnapshotsBenchmark {

@@ -1,6 +1,7 @@
 import BenchmarkSupport
 import Foundation
 import KVClone
+import KVCloneOperations
 
 /// Structures that are long or deep: what an operation costs anywhere in them, and in how much memory.
 ///

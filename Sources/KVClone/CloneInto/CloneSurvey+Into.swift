@@ -1,3 +1,5 @@
+import KVCloneCore
+
 extension CloneSurvey {
   /// Checks a clone into another store, or from a snapshot.
   mutating func check(_ context: CloneIntoContext, _ source: borrowing Session, _ destination: borrowing Session) throws

@@ -1,4 +1,5 @@
-import KVCloneModel
+public import KVCloneCore
+public import KVCloneModel
 
 /// What an editing context has collected.
 struct ContextChanges: Sendable {

@@ -1,3 +1,4 @@
+public import KVCloneCore
 public import KVCloneModel
 
 /// A set of changes to objects outside any transaction, saved in one write transaction.

@@ -1,3 +1,5 @@
+public import KVCloneCore
+
 /// An object that was changed in a context, and changed or deleted in the store after the context read it.
 public struct MergeConflict: Sendable {
   /// The name of the object, such as `Item/3`.

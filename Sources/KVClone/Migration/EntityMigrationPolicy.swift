@@ -1,3 +1,4 @@
+import KVCloneCore
 public import KVCloneModel
 
 /// Custom code for an entity mapping of a mapping model, like an entity migration policy of Core Data.

@@ -1,4 +1,6 @@
+import KVCloneCore
 import KVCloneModel
+import KVCloneQuery
 import KVCloneRecords
 
 /// Expressions of a mapping model, made ready once, and the types of what they are for.

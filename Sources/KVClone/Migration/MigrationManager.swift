@@ -1,3 +1,4 @@
+public import KVCloneCore
 public import KVCloneModel
 import KVCloneRecords
 

@@ -1,3 +1,4 @@
+import KVCloneCore
 public import KVCloneModel
 
 /// Options of a migration to another version of the model.

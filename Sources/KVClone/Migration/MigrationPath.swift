@@ -1,3 +1,4 @@
+import KVCloneCore
 import KVCloneModel
 
 /// The versions of a model that a migration goes through.

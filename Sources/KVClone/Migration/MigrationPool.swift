@@ -1,3 +1,4 @@
+import KVCloneCore
 import KVCloneModel
 
 /// Stages and mapping models as edges between versions, and the path that they give.

@@ -1,3 +1,5 @@
+import KVCloneCore
+
 /// The progress of a migration.
 public struct MigrationProgress: Sendable, Hashable {
   /// A phase of a migration step, in the order of execution.

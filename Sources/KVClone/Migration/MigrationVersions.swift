@@ -1,3 +1,4 @@
+import KVCloneCore
 import KVCloneModel
 
 /// The versions that a migration may pass through: each content once, in the order of ``MigrationOptions/versions``,

@@ -1,3 +1,4 @@
+import KVCloneCore
 import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords

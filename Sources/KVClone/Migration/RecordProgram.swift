@@ -1,3 +1,4 @@
+import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
@@ -201,7 +202,7 @@ final class RecordProgram {
 }
 
 /// What is done to the records of one entity, one migration after the other.
-final class RecordChain {
+package final class RecordChain {
   let migrations: [RecordMigration]
   /// For each migration one for each layout that turned up: few.
   private var programs: [[RecordProgram]]

@@ -1,5 +1,6 @@
-import KVCloneModel
-import KVCloneRecords
+package import KVCloneCore
+package import KVCloneModel
+package import KVCloneRecords
 
 /// Copies of some records, one after the other.
 private struct RecordBatch {
@@ -132,7 +133,7 @@ extension Session {
   ///     elsewhere.
   ///   - chains: by the entity's code; those that are missing are added.
   /// - Returns: whether it was written.
-  mutating func renewRecord(
+  package mutating func renewRecord(
     _ id: ObjectID, sparingBlobs spares: Bool, _ chains: inout [UInt16: RecordChain], _ spare: inout RecordBuffer
   ) throws(StoreError) -> Bool {
     let entity = try entity(of: id)

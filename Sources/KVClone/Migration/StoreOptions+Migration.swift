@@ -1,3 +1,5 @@
+public import KVCloneCore
+
 extension StoreOptions {
   /// The options for migrating a store of another model version when it is opened; nil, the default, for no migration.
   ///

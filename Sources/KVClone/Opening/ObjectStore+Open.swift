@@ -3,6 +3,7 @@
 #else
   import Foundation
 #endif
+public import KVCloneCore
 import KVCloneLMDB
 public import KVCloneModel
 import KVCloneRecords
@@ -102,7 +103,7 @@ extension ObjectStore {
   }
 
   /// Assembles a store from an engine of any kind.
-  static func assemble(
+  package static func assemble(
     _ engine: any StorageEngine, path: String, model: ManagedObjectModel?, options: StoreOptions
   ) throws(StoreError) -> ObjectStore {
     guard let metadata = try engine.openTables([.metadata], create: false).first else {

@@ -1,3 +1,4 @@
+import KVCloneCore
 import KVCloneLMDB
 
 /// The walk over the pages before a file is trusted. LMDB believes every byte of what it maps.

@@ -1,5 +1,6 @@
+package import KVCloneCore
 import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
 /// Rolling a whole store back: what came since is deleted as objects are deleted, so that nobody refers to it any more; then every
 /// key that has a previous state gets that state back, byte for byte.
@@ -258,7 +259,7 @@ extension CompiledEntity {
 
 extension Schema {
   /// A table by its code; nil for one that the schema does not know.
-  func table(_ code: TableCode) -> StorageTable? {
+  package func table(_ code: TableCode) -> StorageTable? {
     if let rootCode = code.rootCode { return objectTable(rootCode: rootCode) }
     switch code {
     case .links: return tables.links

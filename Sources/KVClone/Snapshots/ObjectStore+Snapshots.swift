@@ -3,6 +3,8 @@
 #else
   public import Foundation
 #endif
+public import KVCloneCore
+import KVCloneModel
 import KVCloneRecords
 
 /// Named snapshots: what the store showed at a time, for as long as they are not deleted, across restarts and crashes.

@@ -1,11 +1,12 @@
 import Foundation
+import KVCloneCore
 import KVCloneLMDB
 import Synchronization
 
 /// A pinned snapshot's transaction, as long as there is one, and why there is none any more.
 ///
 /// It is let go of by dropping the one reference to it: who reads has another one, so nothing is pulled from under a read.
-final class PinnedReader: Sendable {
+package final class PinnedReader: Sendable {
   /// Why a snapshot cannot be read any more.
   enum End: Sendable {
     case closed, expired, storeClosed
@@ -16,9 +17,9 @@ final class PinnedReader: Sendable {
     case over(End)
   }
 
-  let owner: String
+  package let owner: String
   /// The last commit that it shows.
-  let commit: UInt64
+  package let commit: UInt64
   /// When it was pinned, and when it is let go, by a clock that counts from the machine's start.
   let began: UInt64
   let deadline: UInt64?
@@ -34,7 +35,7 @@ final class PinnedReader: Sendable {
     state = Mutex(.open(transaction))
   }
 
-  var age: Duration { .nanoseconds(Int64(clamping: monotonicNanoseconds() &- began)) }
+  package var age: Duration { .nanoseconds(Int64(clamping: monotonicNanoseconds() &- began)) }
 
   var isPastDeadline: Bool { deadline.map { monotonicNanoseconds() >= $0 } ?? false }
 

@@ -1,3 +1,4 @@
+public import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
 

@@ -1,4 +1,5 @@
 import Dispatch
+package import KVCloneCore
 import KVCloneLMDB
 import Synchronization
 
@@ -6,7 +7,7 @@ import Synchronization
 ///
 /// The store has it, and each snapshot too; it has neither, so that whoever lets go of a snapshot, or of the store, has let go.
 /// A timer exists only while something is pinned that expires.
-final class PinnedSnapshots: StoreResource {
+package final class PinnedSnapshots: StoreResource {
   private struct State {
     var lastNumber: UInt64 = 0
     var readers: [UInt64: PinnedReader] = [:]
@@ -49,10 +50,10 @@ final class PinnedSnapshots: StoreResource {
   }
 
   /// To be asked before any lock: in a forked child another thread's copy of one may be locked for ever.
-  var isForked: Bool { forkGuard.isForked }
+  package var isForked: Bool { forkGuard.isForked }
 
   /// Those that are alive, oldest first.
-  var alive: [PinnedReader] {
+  package var alive: [PinnedReader] {
     state.withLock { Array($0.readers.values) }.sorted { $0.began < $1.began }
   }
 
@@ -90,7 +91,7 @@ final class PinnedSnapshots: StoreResource {
   }
 
   /// Ends those whose time is over, though nobody uses them.
-  func endExpired() {
+  package func endExpired() {
     let expired = state.withLock { state in state.readers.filter { $0.value.isPastDeadline } }
     if expired.isEmpty { return }
     for reader in expired.values { reader.end(.expired) }
@@ -98,7 +99,7 @@ final class PinnedSnapshots: StoreResource {
   }
 
   /// Ends all, for good.
-  func close() {
+  package func close() {
     if isForked { return }
     let readers = state.withLock { state in
       state.isClosed = true
@@ -170,5 +171,5 @@ final class PinnedSnapshots: StoreResource {
 
 extension ObjectStore {
   /// The pinned snapshots that are open.
-  var pinned: PinnedSnapshots { unsafeDowncast(pins, to: PinnedSnapshots.self) }
+  package var pinned: PinnedSnapshots { unsafeDowncast(pins, to: PinnedSnapshots.self) }
 }

@@ -1,5 +1,6 @@
+package import KVCloneCore
 import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
 /// Deleting snapshots, with the previous states that nobody needs any more.
 extension Session {
@@ -35,7 +36,8 @@ extension Session {
   /// - Parameters:
   ///   - doomed: the epochs of those that go.
   ///   - snapshots: all, those that go included, in the order of their epochs.
-  mutating func sweepPreviousStates(of doomed: Set<UInt64>, among snapshots: [SnapshotValue]) throws(StoreError) {
+  package mutating func sweepPreviousStates(of doomed: Set<UInt64>, among snapshots: [SnapshotValue]) throws(StoreError)
+  {
     // What comes between two that stay was needed by the older one of them, or by those that go.
     var older: SnapshotHorizon?
     var first: UInt64?
@@ -115,14 +117,14 @@ extension Session {
 
 extension Session {
   /// A list of saved keys, copied.
-  struct SavedKeyList {
-    let place: SavedKeysKey
+  package struct SavedKeyList {
+    package let place: SavedKeysKey
     let byteCount: UInt64
-    let keys: [(table: TableCode, key: [UInt8])]
+    package let keys: [(table: TableCode, key: [UInt8])]
   }
 
   /// The next list of saved keys, until an epoch.
-  borrowing func savedKeys(from start: SavedKeysKey, before end: UInt64) throws(StoreError) -> SavedKeyList? {
+  package borrowing func savedKeys(from start: SavedKeysKey, before end: UInt64) throws(StoreError) -> SavedKeyList? {
     let bound = start.bytes
     guard let entry = try storage.seek(schema.tables.preimages, bound.bytes, .atOrAfter), SavedKeysKey.isOne(entry.key)
     else { return nil }

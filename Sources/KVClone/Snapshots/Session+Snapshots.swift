@@ -3,8 +3,9 @@
 #else
   import Foundation
 #endif
+package import KVCloneCore
 import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
 extension Session {
   /// Makes a snapshot of what this transaction sees now, and ends an epoch: what is changed from here on, in this
@@ -80,7 +81,7 @@ extension Session {
   }
 
   /// The snapshot with a name, and, where it is known, of an epoch: another one may have the name by now.
-  borrowing func existingSnapshot(_ name: String, epoch: UInt64? = nil) throws(StoreError) -> SnapshotValue {
+  package borrowing func existingSnapshot(_ name: String, epoch: UInt64? = nil) throws(StoreError) -> SnapshotValue {
     guard let value = try Snapshots.find(storage, schema.tables, name), epoch == nil || epoch == value.epoch else {
       throw Snapshots.notFound(name)
     }

@@ -1,3 +1,4 @@
+public import KVCloneCore
 import KVCloneRecords
 
 /// A read-only view of a named snapshot, with fetch requests, indexes, relationships and blobs.
@@ -16,7 +17,7 @@ public final class Snapshot: Sendable {
   public let info: SnapshotInfo
   /// The name of the snapshot.
   public var name: String { info.name }
-  let store: ObjectStore
+  package let store: ObjectStore
 
   init(_ info: SnapshotInfo, _ store: ObjectStore) {
     self.info = info
@@ -102,7 +103,9 @@ extension ObjectStore {
   /// - Parameters:
   ///   - epoch: nil: whatever snapshot has the name.
   ///   - byPresentModel: it is read by the store's own model, which has the same hash, and not by its own.
-  func snapshotSession(_ name: String, epoch: UInt64?, byPresentModel: Bool = false) throws(StoreError) -> Session {
+  package func snapshotSession(_ name: String, epoch: UInt64?, byPresentModel: Bool = false) throws(StoreError)
+    -> Session
+  {
     var storage = StorageTransaction(try engine.beginRead())
     guard let value = try Snapshots.find(storage, schema.tables, name), epoch == nil || epoch == value.epoch else {
       throw Snapshots.notFound(name)

@@ -1,3 +1,4 @@
+public import KVCloneCore
 public import KVCloneModel
 
 /// The difference of one object between two states of a store.

@@ -3,6 +3,7 @@
 #else
   public import Foundation
 #endif
+import KVCloneCore
 import KVCloneRecords
 
 /// The description of a named snapshot.
@@ -27,7 +28,7 @@ public struct SnapshotInfo: Sendable, Hashable {
   public let modelVersion: String?
 
   /// Its place among all snapshots that the store ever had: each has a greater one than those before, and none has one twice.
-  let epoch: UInt64
+  package let epoch: UInt64
 
   init(_ name: String, _ value: SnapshotValue, modelVersion: String?) {
     self.name = name

@@ -1,3 +1,6 @@
+public import KVCloneCore
+import KVCloneModel
+
 extension ObjectStore {
   /// Resolves an attribute by a key path of generated source, such as `\Note.Fields.title`.
   ///

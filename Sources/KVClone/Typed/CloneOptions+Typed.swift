@@ -1,3 +1,4 @@
+public import KVCloneCore
 public import KVCloneModel
 
 /// Options that name relationships and objects by their Swift types.

@@ -1,3 +1,4 @@
+public import KVCloneCore
 public import KVCloneModel
 
 /// A Swift value for a composite attribute, as `kvclone model generate` writes it for each composite of a model.

@@ -1,4 +1,5 @@
 public import Foundation
+public import KVCloneCore
 public import KVCloneModel
 
 /// Reading objects as the Swift types of their entities.

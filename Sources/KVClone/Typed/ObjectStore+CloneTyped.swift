@@ -1,3 +1,4 @@
+public import KVCloneCore
 public import KVCloneModel
 
 /// Deep clone of typed objects, in a write transaction of its own.

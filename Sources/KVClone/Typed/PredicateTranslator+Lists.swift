@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneCore
 import KVCloneModel
 
 // To-many relationships, lists, ranges and texts.

@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneCore
 import KVCloneModel
 
 // What is true or false: logic, equality, order, optionals.

@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneCore
 import KVCloneModel
 
 // Variables, key paths and constants.

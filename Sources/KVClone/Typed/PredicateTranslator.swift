@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneCore
 import KVCloneModel
 
 /// Turns Foundation's predicates into the store's own.

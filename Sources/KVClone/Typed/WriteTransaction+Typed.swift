@@ -1,3 +1,4 @@
+public import KVCloneCore
 import KVCloneModel
 
 /// Storing objects as the Swift types of their entities.

@@ -1,3 +1,4 @@
+public import KVCloneCore
 import KVCloneModel
 
 /// Changes of stored objects through their Swift types.

@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 
 private func fromCoreData() throws {
   var options = CoreDataImportOptions()

@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 
 // The samples of README.md and of the articles, so that they are compiled. `SampleTests` in TidyTests looks for every one of
 // them here: a sample stands as it does there, within a function that has what the sample takes for granted.

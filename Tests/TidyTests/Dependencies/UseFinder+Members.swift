@@ -230,7 +230,7 @@ extension UseFinder {
 
   /// Whether an initializer of another package's type is meant: ours have labels.
   func isForeignInitializer(_ name: Int32, _ type: Int, _ call: Call?) -> Bool {
-    guard name == Word.`init`.rawValue, program.types[type].declaration < 0 else { return false }
+    guard name == Word.`init`.rawValue, type >= 0, program.types[type].declaration < 0 else { return false }
     return call?.labels.first.map { $0 == Word.wildcard.rawValue } ?? true
   }
 }

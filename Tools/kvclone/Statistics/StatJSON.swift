@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 
 extension JSONWriter {
   /// The document of `stat`; without the deep part what is cheap.

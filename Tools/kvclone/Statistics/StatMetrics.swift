@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 
 /// Statistics in the text format 0.0.4 of Prometheus: for each metric what it is, its type, and a line for each of its series.
 struct StatMetrics {

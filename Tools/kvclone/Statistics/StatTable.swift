@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneOperations
 
 /// Statistics as text of at most 80 columns, as far as names allow.
 enum StatTable {

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import KVClone
+import KVCloneOperations
 import Synchronization
 
 /// Ends the process with 130 on an interrupt, and leaves nothing half done.

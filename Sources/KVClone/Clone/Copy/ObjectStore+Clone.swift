@@ -3,6 +3,7 @@
 #else
   import Foundation
 #endif
+public import KVCloneCore
 public import KVCloneModel
 import KVCloneRecords
 

@@ -1,3 +1,6 @@
+public import KVCloneCore
+import KVCloneRecords
+
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
 #else

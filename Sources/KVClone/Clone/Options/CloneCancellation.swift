@@ -1,3 +1,4 @@
+import KVCloneCore
 import Synchronization
 
 /// How a clone and its caller hear of each other while it runs: whether it was cancelled, by its task, also when it runs on

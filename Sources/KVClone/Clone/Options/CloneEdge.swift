@@ -1,3 +1,4 @@
+public import KVCloneCore
 public import KVCloneModel
 
 /// A link from a cloned object to another object, which a clone decides about (R30).

@@ -1,3 +1,4 @@
+import KVCloneCore
 import KVCloneModel
 
 /// The ids of clones: from a source's id to its clone's without a map, by the rank that the source has among the marked

@@ -3,6 +3,7 @@
 #else
   import Foundation
 #endif
+import KVCloneCore
 import KVCloneModel
 
 /// An idempotency key, and what it stands for: the arguments of the first call that had it (R31).

@@ -1,3 +1,5 @@
+import KVCloneCore
+
 /// Reads the names that a call gives for relationships: `items`, or `Note.items`.
 struct CloneNameParser {
   enum Name {

@@ -3,6 +3,7 @@
 #else
   public import Foundation
 #endif
+public import KVCloneCore
 public import KVCloneModel
 
 /// Options of a deep clone, beyond the clone rules of the model.

@@ -1,3 +1,4 @@
+import KVCloneCore
 import KVCloneModel
 
 /// The objects that a clone copies: those of a small clone in one table, more in bits. It begins with the table, and goes

@@ -3,6 +3,7 @@
 #else
   import Foundation
 #endif
+import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 

@@ -3,8 +3,9 @@
 #else
   import Foundation
 #endif
+import KVCloneCore
 import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
 extension Session {
   /// The result of the first call with this key; nil where the key is unknown, or has expired.
@@ -94,7 +95,7 @@ extension OperationValue {
   }
 
   /// Whether what the operation answered can be told again.
-  var hasReadableResult: Bool { StoredResult.decode(self) != nil }
+  package var hasReadableResult: Bool { StoredResult.decode(self) != nil }
 }
 
 /// What of a clone's result is stored as JSON; its roots are a field of their own.

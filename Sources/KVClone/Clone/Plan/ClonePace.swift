@@ -1,3 +1,4 @@
+import KVCloneCore
 import Synchronization
 
 /// How fast clones of this process have been written lately, to tell how long another one will hold the write lock.

@@ -1,3 +1,4 @@
+import KVCloneCore
 import KVCloneModel
 import Synchronization
 

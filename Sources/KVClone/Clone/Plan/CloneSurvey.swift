@@ -1,3 +1,4 @@
+import KVCloneCore
 import KVCloneModel
 
 /// What the planning of a clone has found: its size, and the reasons for which it would fail.

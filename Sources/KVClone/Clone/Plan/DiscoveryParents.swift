@@ -1,4 +1,6 @@
+import KVCloneCore
 import KVCloneModel
+import KVCloneRecords
 
 /// The objects that sources were discovered from, for sources whose attributes follow a parent (R17).
 ///

@@ -1,4 +1,6 @@
+import KVCloneCore
 import KVCloneModel
+import KVCloneRecords
 
 extension Session {
   /// Where one link of the clone goes.

@@ -1,3 +1,5 @@
+import KVCloneCore
+
 extension Session {
   /// Whether the bytes of a clone have to be counted before it may write. Copying everything that there is, the links of
   /// those outside included, takes less than twice the file, and so does every further copy; only blobs may be copied more

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import KVClone
 import KVCloneGenerator
+import KVCloneOperations
 
 extension ModelCommand {
   struct Generate: ToolCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KVClone
+import KVCloneOperations
 
 struct BlobCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

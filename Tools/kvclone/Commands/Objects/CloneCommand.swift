@@ -1,5 +1,6 @@
 import ArgumentParser
 import KVClone
+import KVCloneOperations
 import Synchronization
 
 struct CloneCommand: ToolCommand {

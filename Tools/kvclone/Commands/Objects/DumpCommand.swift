@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KVClone
+import KVCloneOperations
 
 struct DumpCommand: ToolCommand {
   static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KVClone
+import KVCloneOperations
 
 struct ListCommand: ToolCommand {
   static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import KVClone
+import KVCloneOperations
 import Synchronization
 
 struct LoadCommand: ToolCommand {

@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneOperations
 
 /// Writes the objects that a query found, one after the other.
 struct QueryResultWriter {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import KVClone
+import KVCloneOperations
 
 struct InfoCommand: ToolCommand {
   static let configuration = CommandConfiguration(

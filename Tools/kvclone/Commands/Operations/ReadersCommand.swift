@@ -1,5 +1,6 @@
 import ArgumentParser
 import KVClone
+import KVCloneOperations
 
 struct ReadersCommand: ToolCommand {
   static let configuration = CommandConfiguration(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import KVClone
+import KVCloneOperations
 
 struct SalvageCommand: ToolCommand {
   static let configuration = CommandConfiguration(

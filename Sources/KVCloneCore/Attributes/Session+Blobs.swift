@@ -1,0 +1,92 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+package import KVCloneModel
+import KVCloneRecords
+
+/// Large binary values as attributes have them.
+extension Session {
+  /// Stores bytes as a blob with one referrer.
+  ///
+  /// - Throws: `diskFull` or `mapFull` before anything is written, where a value of a chunk or more cannot fit.
+  mutating func createBlob(_ data: Data, isTransformable: Bool) throws(StoreError) -> BlobReference {
+    if data.count >= FormatLimits.blobChunkLength { try makeRoom(for: UInt64(data.count)) }
+    let serial = try nextBlobSerial()
+    do {
+      let info = try storage.writeBlob(blobTables, serial: serial) { writer in try writer.append(data) }
+      return BlobReference(id: serial, byteCount: info.byteCount, isTransformable: isTransformable)
+    } catch let error as StoreError {
+      throw error
+    } catch {
+      throw StoreError(.io, "a blob could not be written: \(error)")
+    }
+  }
+
+  /// One more referrer of a blob that a caller read from some object.
+  mutating func retainBlob(_ reference: BlobReference) throws(StoreError) {
+    guard let info = try storage.blobInfo(blobTables, reference.id), info.state == .complete,
+      info.byteCount == reference.byteCount
+    else {
+      throw StoreError(
+        .objectNotFound,
+        "the blob no longer exists, because its object has changed since it was read; read the object again")
+    }
+    try storage.addReferences(blobTables, reference.id)
+  }
+
+  /// Reads a binary or transformable attribute piece by piece; nil where it is nil.
+  package borrowing func readData(_ id: ObjectID, _ name: String, _ body: (RawSpan) throws(StoreError) -> Void)
+    throws(StoreError) -> UInt64?
+  {
+    let view = try existingRecord(id)
+    let entity = try schema.entity(of: view, id: id)
+    let attribute = try binaryAttribute(name, entity)
+    if attribute.field == nil {
+      let value = changes.transients[.init(object: id, attribute: attribute.path)]
+      guard let data = value?.inlineData else { return nil }
+      try body(data.bytes)
+      return UInt64(data.count)
+    }
+    guard let preset = attribute.field, let field = entity.field(preset, code: attribute.code, in: view),
+      !view.isNull(field)
+    else { return nil }
+    guard let blob = view.blobReference(field) else {
+      let bytes = view.variableBytes(field)
+      try body(bytes)
+      return UInt64(bytes.byteCount)
+    }
+    do {
+      try storage.readBlob(blobTables, blob.id) { bytes in try body(bytes) }
+    } catch let error as StoreError {
+      throw error
+    } catch {
+      throw StoreError(.io, "a blob could not be read: \(error)")
+    }
+    return blob.byteCount
+  }
+
+  func binaryAttribute(_ name: String, _ entity: CompiledEntity) throws(StoreError) -> CompiledAttribute {
+    guard let index = entity.attributeIndex[name] else { throw entity.unknownAttribute(name) }
+    let attribute = entity.attributes[index]
+    guard attribute.description.type == .binary || attribute.description.type == .transformable else {
+      throw StoreError(
+        .wrongType,
+        "\(entity.name).\(name) is \(attribute.description.type.rawValue), not binary; use a binary attribute",
+        entity: entity.name,
+        property: name)
+    }
+    return attribute
+  }
+}
+
+extension AttributeValue {
+  /// The bytes of a binary or transformable value that has them itself.
+  fileprivate var inlineData: Data? {
+    switch self {
+    case .binary(let data), .transformable(let data): data
+    default: nil
+    }
+  }
+}

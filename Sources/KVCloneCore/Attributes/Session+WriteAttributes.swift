@@ -1,0 +1,89 @@
+package import KVCloneModel
+package import KVCloneRecords
+
+extension Session {
+  /// Writes stored attributes of the object whose record is in `scratch`, with all that depends on them. What only derived
+  /// attributes say needs no validation, unless it has to be unique.
+  package mutating func write(
+    _ changed: [(attribute: CompiledAttribute, value: AttributeValue?)], to id: ObjectID, _ entity: CompiledEntity
+  ) throws(StoreError) {
+    let sources = try derivedSources(id, entity, changed)
+    let codes = entity.indexedCodes.intersection(changed.map(\.attribute.code))
+    let oldKeys = try indexKeys(id, entity, of: codes)
+    for (attribute, value) in changed { try put(value, in: attribute, of: id) }
+    try refuseFullRecord(id)
+    try store(id, entity)
+    try replaceIndexEntries(oldKeys, id, entity, of: codes)
+    let needsValidation =
+      !codes.isDisjoint(with: entity.uniqueCodes) || changed.contains { !$0.attribute.description.isDerived }
+    for (attribute, _) in changed { noteUpdate(id, property: attribute.code, validates: needsValidation) }
+    try attributesChanged(id, entity, changed, from: sources)
+  }
+
+  /// Refuses values that leave the record in `scratch` no room for the object's lists: links to it may wait, and whoever makes
+  /// them then could not be told (``WaitingInserts``).
+  @inline(__always)
+  borrowing func refuseFullRecord(_ id: ObjectID) throws(StoreError) {
+    if scratch.hasRoomForLists() { return }
+    throw StoreError(
+      .limitExceeded, "\(scratchName(id)) cannot be stored: \(RecordError.recordTooLarge)",
+      object: scratchName(id))
+  }
+
+  /// Puts a value into the record in `scratch`; large binary values become blobs, and the blob that was there loses a
+  /// referrer.
+  mutating func put(_ value: AttributeValue?, in attribute: CompiledAttribute, of id: ObjectID)
+    throws(StoreError)
+  {
+    guard let field = attribute.field else {
+      changes.transients[.init(object: id, attribute: attribute.path)] = value
+      return
+    }
+    var value = value
+    let isBinary = attribute.description.type == .binary || attribute.description.type == .transformable
+    let old = isBinary && !scratch.view.isNull(field) ? scratch.view.blobReference(field) : nil
+    switch value {
+    case .binary(let data) where data.count > FormatLimits.inlineBlobLimit:
+      value = .blob(try createBlob(data, isTransformable: false))
+    case .transformable(let data) where data.count > FormatLimits.inlineBlobLimit:
+      value = .blob(try createBlob(data, isTransformable: true))
+    case .blob(let reference):
+      try retainBlob(reference)
+    default: break
+    }
+    do throws(RecordError) {
+      try scratch.set(field, value)
+    } catch {
+      throw StoreError(
+        error == .recordTooLarge ? .limitExceeded : .wrongType, "\(attribute.path) cannot be stored: \(error)",
+        property: attribute.path, object: scratchName(id))
+    }
+    if let old { try releaseBlob(old) }
+  }
+
+  /// Notes a change of a property for the commit and the history.
+  mutating func noteUpdate(_ id: ObjectID, property: UInt16, validates: Bool) {
+    if validates {
+      changes.noteUpdate(id, property: property)
+    } else {
+      changes.noteUnvalidatedUpdate(id, property: property)
+    }
+  }
+
+  /// The name of the object whose record is in `scratch`.
+  borrowing func scratchName(_ id: ObjectID) -> String {
+    schema.entity(code: scratch.layout.entityCode).map { "\($0.name)/\(id.serial)" } ?? schema.rootName(of: id)
+  }
+
+  /// A stored attribute's value, whatever entity at or below the one that declares it the object is of.
+  package borrowing func storedValue(_ attribute: CompiledAttribute, _ id: ObjectID, _ view: borrowing RecordView)
+    throws(StoreError) -> AttributeValue?
+  {
+    guard let field = view.layout.fieldIndex(ofProperty: attribute.code) else { return attribute.fill }
+    do throws(RecordError) {
+      return try view.value(field)
+    } catch {
+      throw schema.corrupted(id, error, view.layout)
+    }
+  }
+}

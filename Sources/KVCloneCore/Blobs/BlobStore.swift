@@ -1,0 +1,177 @@
+import KVCloneModel
+package import KVCloneRecords
+
+/// The two tables of blobs. A blob is immutable: content in chunks of `FormatLimits.blobChunkLength` bytes (the last one may be
+/// shorter), and a description with the number of its referrers; both go with the last referrer.
+package struct BlobTables: Hashable, Sendable {
+  package let blobs: StorageTable
+  package let blobinfo: StorageTable
+
+  package init(blobs: StorageTable, blobinfo: StorageTable) {
+    self.blobs = blobs
+    self.blobinfo = blobinfo
+  }
+
+  package func missing(_ serial: UInt64) -> StoreError {
+    StoreError(
+      .objectNotFound,
+      "there is no blob \(serial); it was deleted with its last referrer, or belongs to another store; read the object "
+        + "again")
+  }
+
+  func corrupted(_ serial: UInt64, _ what: String) -> StoreError {
+    StoreError(.corrupted, "blob \(serial) is corrupted: \(what) Restore from a backup, or run `salvage`")
+  }
+
+  /// The length of one chunk of a blob.
+  static func length(of chunk: UInt32, in info: BlobInfo) -> Int {
+    let full = UInt64(FormatLimits.blobChunkLength)
+    let start = UInt64(chunk) * full
+    return start >= info.byteCount ? 0 : Int(min(full, info.byteCount - start))
+  }
+}
+
+/// Reading blobs and counting their referrers.
+extension StorageTransaction {
+  /// The blob's description; nil where there is no such blob.
+  package borrowing func blobInfo(_ tables: BlobTables, _ serial: UInt64) throws(StoreError) -> BlobInfo? {
+    let key = ShortKey.blobInfo(serial)
+    guard let value = try get(tables.blobinfo, key.bytes) else { return nil }
+    do throws(RecordError) {
+      return try BlobInfo(stored: value, seed: ValueEnvelope.seed(tableCode: tables.blobinfo.code, key: key))
+    } catch {
+      throw tables.corrupted(serial, error.description)
+    }
+  }
+
+  /// The description of a blob that has to exist.
+  package borrowing func existingBlobInfo(_ tables: BlobTables, _ serial: UInt64) throws(StoreError) -> BlobInfo {
+    guard let info = try blobInfo(tables, serial) else { throw tables.missing(serial) }
+    return info
+  }
+
+  /// Hands over the blob's bytes in their order, in pieces of at most a chunk, each verified and borrowed: a piece dies with
+  /// the call.
+  ///
+  /// - Parameter range: The bytes wanted; all where it is nil.
+  /// - Throws: `objectNotFound`, `invalidIndex` for a range beyond the end, `damaged`, and what `body` throws.
+  borrowing func readBlob(
+    _ tables: BlobTables, _ serial: UInt64, range: Range<UInt64>? = nil, _ body: (RawSpan) throws -> Void
+  ) throws {
+    let info = try existingBlobInfo(tables, serial)
+    guard info.state == .complete else { throw tables.missing(serial) }
+    let range = range ?? 0..<info.byteCount
+    guard range.upperBound <= info.byteCount else {
+      throw StoreError(
+        .invalidIndex, "a read up to byte \(range.upperBound) exceeds blob \(serial), which has \(info.byteCount) bytes"
+      )
+    }
+    guard !range.isEmpty else { return }
+    let full = UInt64(FormatLimits.blobChunkLength)
+    for number in UInt32(range.lowerBound / full)...UInt32((range.upperBound - 1) / full) {
+      let start = UInt64(number) * full
+      let chunk = try blobChunk(tables, serial, number, info)
+      let lower = range.lowerBound > start ? Int(range.lowerBound - start) : 0
+      let upper = Int(min(UInt64(chunk.byteCount), range.upperBound - start))
+      try body(chunk.extracting(lower..<upper))
+    }
+  }
+
+  /// The bytes of one chunk, verified.
+  @_lifetime(borrow self)
+  package borrowing func blobChunk(_ tables: BlobTables, _ serial: UInt64, _ number: UInt32, _ info: BlobInfo)
+    throws(StoreError) -> RawSpan
+  {
+    let key = ShortKey.blobChunk(serial, chunk: number)
+    guard let value = try get(tables.blobs, key.bytes) else {
+      throw tables.corrupted(serial, "Chunk \(number) is missing.")
+    }
+    do throws(RecordError) {
+      let seed = ValueEnvelope.seed(tableCode: tables.blobs.code, key: key)
+      let bytes = try ValueEnvelope.payload(of: value, seed: seed)
+      guard bytes.byteCount == BlobTables.length(of: number, in: info) else { throw .wrongLength }
+      return bytes
+    } catch {
+      throw tables.corrupted(serial, error.description)
+    }
+  }
+
+  /// Counts further referrers.
+  package mutating func addReferences(_ tables: BlobTables, _ serial: UInt64, count: UInt64 = 1) throws(StoreError) {
+    guard count > 0 else { return }
+    var info = try existingBlobInfo(tables, serial)
+    let (sum, overflow) = info.referenceCount.addingReportingOverflow(count)
+    guard !overflow else { throw tables.corrupted(serial, "Its reference count is out of range.") }
+    info.referenceCount = sum
+    try store(tables, serial, info)
+  }
+
+  /// Counts further referrers of many blobs; ascending serials touch each page once.
+  package mutating func addReferences(_ tables: BlobTables, _ counts: [(serial: UInt64, count: UInt64)])
+    throws(StoreError)
+  {
+    for (serial, count) in counts { try addReferences(tables, serial, count: count) }
+  }
+
+  /// Takes referrers away, and with the last one the blob; whether it went. What a snapshot may show keeps its chunks: they go
+  /// with the last snapshot that needs them.
+  ///
+  /// - Throws: `damaged` when the blob has fewer referrers than are to go.
+  @discardableResult
+  package mutating func releaseReference(_ tables: BlobTables, _ serial: UInt64, count: UInt64 = 1) throws(StoreError)
+    -> Bool
+  {
+    guard var info = try blobInfo(tables, serial) else {
+      throw tables.corrupted(serial, "A referrer was deleted, but the blob is missing.")
+    }
+    guard info.referenceCount >= count else {
+      throw tables.corrupted(serial, "It has more referrers than its reference count.")
+    }
+    info.referenceCount -= count
+    guard info.referenceCount == 0 else {
+      try store(tables, serial, info)
+      return false
+    }
+    if try !keepsBlob(serial) { try deleteBlobChunks(tables, serial) }
+    let key = ShortKey.blobInfo(serial)
+    try delete(tables.blobinfo, key.bytes)
+    return true
+  }
+
+  /// Deletes all chunks that are there: what `blobinfo` says of them does not matter.
+  package mutating func deleteBlobChunks(_ tables: BlobTables, _ serial: UInt64) throws(StoreError) {
+    var limit = Int.max
+    _ = try deleteBlobChunks(tables, serial, limit: &limit)
+  }
+
+  /// Deletes at most `limit` chunks of those that are there, and takes them off the limit; whether none is left.
+  mutating func deleteBlobChunks(_ tables: BlobTables, _ serial: UInt64, limit: inout Int) throws(StoreError) -> Bool {
+    let start = ShortKey.blobChunk(serial, chunk: 0)
+    while true {
+      // One at a time: a chunk's value has pages of its own, next to which a seek costs nothing.
+      guard let found = try firstChunk(tables, atOrAfter: start), found.number == serial else { return true }
+      guard limit > 0 else { return false }
+      limit -= 1
+      let key = ShortKey.blobChunk(serial, chunk: found.part)
+      try delete(tables.blobs, key.bytes)
+    }
+  }
+
+  private borrowing func firstChunk(_ tables: BlobTables, atOrAfter start: ShortKey) throws(StoreError)
+    -> (number: UInt64, part: UInt32)?
+  {
+    guard let entry = try seek(tables.blobs, start.bytes, .atOrAfter) else { return nil }
+    do throws(RecordError) {
+      return try NumberKey.numberAndPart(entry.key)
+    } catch {
+      throw StoreError(.corrupted, "the key of a blob chunk is corrupted: \(error) Run `check` to see the extent")
+    }
+  }
+
+  /// Stores a blob's description.
+  package mutating func store(_ tables: BlobTables, _ serial: UInt64, _ info: BlobInfo) throws(StoreError) {
+    let key = ShortKey.blobInfo(serial)
+    let value = info.encoded(seed: ValueEnvelope.seed(tableCode: tables.blobinfo.code, key: key))
+    try put(tables.blobinfo, key.bytes, value.span.bytes)
+  }
+}

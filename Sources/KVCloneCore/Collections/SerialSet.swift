@@ -1,0 +1,298 @@
+package import KVCloneModel
+
+/// A set of serials of one root entity: a bitmap in blocks of 4,096 serials, allocated on demand. Serials are dense, so
+/// it costs little more than one bit per object: ten million objects need 1.3 MB, where a hash table would need 300.
+/// Blocks are small, so that a hundred objects far apart cost 64 KB and not megabytes.
+package final class SerialSet {
+  /// The same set, without counting references to it: valid while the set lives.
+  package let bits: SerialBits
+
+  /// - Parameter maximumSpan: how many blocks may lie between the first and the last one; keys beyond are kept one by one.
+  package init(maximumSpan: UInt64 = SerialBits.maximumSpan) {
+    bits = SerialBits(maximumSpan: maximumSpan)
+  }
+
+  deinit {
+    bits.destroy()
+  }
+
+  /// How many serials are in the set.
+  package var count: Int { bits.count }
+
+  /// Adds `serial`; whether it is new.
+  package func insert(_ serial: UInt64) -> Bool { bits.insert(serial) }
+
+  /// Takes `serial` out; whether it was there.
+  func remove(_ serial: UInt64) -> Bool { bits.remove(serial) }
+
+  /// Whether `serial` is in the set.
+  package func contains(_ serial: UInt64) -> Bool { bits.contains(serial) }
+
+  /// The least member that is at least `serial`.
+  package func next(from serial: UInt64) -> UInt64? { bits.next(from: serial) }
+
+  /// The members, ascending, until `body` answers false.
+  func forEach<E: Error>(_ body: (UInt64) throws(E) -> Bool) throws(E) { try bits.forEach(body) }
+
+  /// The number of the first block, and the words of each from there on; nil where nothing is allocated. They live as
+  /// long as the set, and stay what they are as long as nothing is inserted or removed.
+  package var blocks: (first: UInt64, words: UnsafeBufferPointer<SerialBits.Words?>) { bits.blocks }
+}
+
+/// The bits of a ``SerialSet``, behind one pointer: what is asked for every link of a clone must pay neither for
+/// exclusivity checks nor for counting references.
+package struct SerialBits {
+  package static let wordsPerBlock = 64
+  package static let blockShift: UInt64 = 12
+  /// The bits of a serial that say where in its block it is.
+  package static let blockMask: UInt64 = 0xFFF
+
+  /// The directory spans at most this many blocks: 1.7 × 10^10 serials. No store gets there by counting, but the bytes of
+  /// a damaged file may say anything, and must not make us reserve memory for it.
+  static let maximumSpan: UInt64 = 1 << 22
+
+  package typealias Words = UnsafeMutablePointer<UInt64>
+
+  private struct State {
+    /// Block number of `directory[0]`.
+    var firstBlock: UInt64 = 0
+    var blockCount: UInt64 = 0
+    /// The words of each block from `firstBlock`; nil where nothing is allocated.
+    var directory: UnsafeMutablePointer<Words?>
+    var capacity: UInt64
+    let maximumSpan: UInt64
+    var count = 0
+    /// Serials outside the directory's span.
+    var far: Set<UInt64> = []
+  }
+
+  private let state: UnsafeMutablePointer<State>
+
+  init(maximumSpan: UInt64 = Self.maximumSpan) {
+    state = .allocate(capacity: 1)
+    let capacity = 4
+    let directory = UnsafeMutablePointer<Words?>.allocate(capacity: capacity)
+    directory.initialize(repeating: nil, count: capacity)
+    state.initialize(to: State(directory: directory, capacity: UInt64(capacity), maximumSpan: maximumSpan))
+  }
+
+  /// Frees everything; the set's owner calls it once.
+  func destroy() {
+    for index in 0..<Int(state.pointee.blockCount) { state.pointee.directory[index]?.deallocate() }
+    state.pointee.directory.deallocate()
+    state.deinitialize(count: 1)
+    state.deallocate()
+  }
+
+  /// How many serials are in the set.
+  var count: Int { state.pointee.count }
+
+  /// Adds `serial`; whether it is new.
+  @inline(__always)
+  func insert(_ serial: UInt64) -> Bool {
+    guard let block = words(serial >> Self.blockShift) ?? allocateBlock(serial >> Self.blockShift) else {
+      return insertFar(serial)
+    }
+    let word = Int(serial & Self.blockMask) >> 6
+    let bit: UInt64 = 1 << (serial & 63)
+    if block[word] & bit != 0 { return false }
+    block[word] |= bit
+    state.pointee.count &+= 1
+    return true
+  }
+
+  /// Takes `serial` out; whether it was there.
+  func remove(_ serial: UInt64) -> Bool {
+    guard contains(serial) else { return false }
+    state.pointee.count -= 1
+    if state.pointee.far.remove(serial) != nil { return true }
+    words(serial >> Self.blockShift)?[Int(serial & Self.blockMask) >> 6] &= ~(1 << (serial & 63))
+    return true
+  }
+
+  /// Whether `serial` is in the set.
+  @inline(__always)
+  func contains(_ serial: UInt64) -> Bool {
+    guard let block = words(serial >> Self.blockShift) else { return isFar(serial) }
+    return block[Int(serial & Self.blockMask) >> 6] & (1 << (serial & 63)) != 0
+  }
+
+  /// The least member that is at least `serial`.
+  @inline(__always)
+  package func next(from serial: UInt64) -> UInt64? {
+    // Neighbours are the rule: most answers are in the same word.
+    if let block = words(serial >> Self.blockShift) {
+      let word = Int(serial & Self.blockMask) >> 6
+      let bits = block[word] & (~0 << (serial & 63))
+      if bits != 0, state.pointee.far.isEmpty { return (serial & ~63) | UInt64(bits.trailingZeroBitCount) }
+    }
+    return nextBeyond(serial)
+  }
+
+  @inline(never)
+  private func nextBeyond(_ serial: UInt64) -> UInt64? {
+    let near = nextNear(from: serial)
+    if state.pointee.far.isEmpty { return near }
+    let beyond = state.pointee.far.lazy.filter { $0 >= serial }.min()
+    guard let near, let beyond else { return near ?? beyond }
+    return min(near, beyond)
+  }
+
+  private func nextNear(from serial: UInt64) -> UInt64? {
+    let first = state.pointee.firstBlock
+    var number = max(serial >> Self.blockShift, first)
+    var word = number == serial >> Self.blockShift ? Int(serial & Self.blockMask) >> 6 : 0
+    var mask: UInt64 = number == serial >> Self.blockShift ? ~0 << (serial & 63) : ~0
+    while number - first < state.pointee.blockCount {
+      if let block = state.pointee.directory[Int(number - first)] {
+        while word < Self.wordsPerBlock {
+          let bits = block[word] & mask
+          if bits != 0 { return number << Self.blockShift | UInt64(word << 6 + bits.trailingZeroBitCount) }
+          word += 1
+          mask = ~0
+        }
+      }
+      number += 1
+      word = 0
+      mask = ~0
+    }
+    return nil
+  }
+
+  /// The members, ascending, until `body` answers false.
+  func forEach<E: Error>(_ body: (UInt64) throws(E) -> Bool) throws(E) {
+    var serial = next(from: 0)
+    while let current = serial {
+      guard try body(current) else { return }
+      serial = next(from: current + 1)
+    }
+  }
+
+  /// See ``SerialSet/blocks``.
+  var blocks: (first: UInt64, words: UnsafeBufferPointer<Words?>) {
+    (
+      state.pointee.firstBlock,
+      UnsafeBufferPointer(start: state.pointee.directory, count: Int(state.pointee.blockCount))
+    )
+  }
+
+  @inline(__always)
+  private func words(_ number: UInt64) -> Words? {
+    // Wraps to a great number below the first block.
+    let index = number &- state.pointee.firstBlock
+    return index < state.pointee.blockCount ? state.pointee.directory[Int(truncatingIfNeeded: index)] : nil
+  }
+
+  @inline(never)
+  private func isFar(_ serial: UInt64) -> Bool {
+    !state.pointee.far.isEmpty && state.pointee.far.contains(serial)
+  }
+
+  private func insertFar(_ serial: UInt64) -> Bool {
+    guard state.pointee.far.insert(serial).inserted else { return false }
+    state.pointee.count += 1
+    return true
+  }
+
+  /// Makes the block; nil where it lies outside the span.
+  @inline(never)
+  private func allocateBlock(_ number: UInt64) -> Words? {
+    let isEmpty = state.pointee.blockCount == 0
+    let first = isEmpty ? number : min(number, state.pointee.firstBlock)
+    let last = isEmpty ? number : max(number, state.pointee.firstBlock + state.pointee.blockCount - 1)
+    guard last - first < state.pointee.maximumSpan else { return nil }
+    reach(first: first, count: last - first + 1)
+    let block = Words.allocate(capacity: Self.wordsPerBlock)
+    block.initialize(repeating: 0, count: Self.wordsPerBlock)
+    state.pointee.directory[Int(number - first)] = block
+    return block
+  }
+
+  /// Makes the directory span these blocks.
+  private func reach(first: UInt64, count: UInt64) {
+    let shift = state.pointee.blockCount == 0 ? 0 : Int(state.pointee.firstBlock - first)
+    if count > state.pointee.capacity || shift > 0 {
+      let capacity = count > state.pointee.capacity ? max(count, state.pointee.capacity * 2) : state.pointee.capacity
+      let larger = UnsafeMutablePointer<Words?>.allocate(capacity: Int(capacity))
+      larger.initialize(repeating: nil, count: Int(capacity))
+      for index in 0..<Int(state.pointee.blockCount) { larger[index + shift] = state.pointee.directory[index] }
+      state.pointee.directory.deallocate()
+      state.pointee.directory = larger
+      state.pointee.capacity = capacity
+    }
+    state.pointee.firstBlock = first
+    state.pointee.blockCount = count
+  }
+}
+
+/// A set of objects: one `SerialSet` per root entity.
+package struct ObjectSet {
+  /// By root code.
+  package private(set) var sets: [SerialSet?] = []
+  /// The same sets.
+  private var bits: [SerialBits?] = []
+  package init() {}
+
+  /// These objects.
+  package init(_ ids: [ObjectID]) {
+    for id in ids { _ = insert(id) }
+  }
+
+  /// The objects of one root entity.
+  package init(rootCode: UInt16, _ set: SerialSet) {
+    sets = Array(repeating: nil, count: Int(rootCode)) + [set]
+    bits = sets.map { $0?.bits }
+  }
+
+  /// How many objects are in the set.
+  package var count: Int { sets.reduce(0) { $0 + ($1?.count ?? 0) } }
+  package var isEmpty: Bool { count == 0 }
+
+  /// Adds `id`; whether it is new.
+  @inline(__always)
+  package mutating func insert(_ id: ObjectID) -> Bool {
+    let root = Int(id.rootCode)
+    if root < bits.count, let set = bits[root] { return set.insert(id.serial) }
+    return addSet(root).insert(id.serial)
+  }
+
+  @inline(never)
+  private mutating func addSet(_ root: Int) -> SerialBits {
+    while sets.count <= root {
+      sets.append(nil)
+      bits.append(nil)
+    }
+    let set = SerialSet()
+    sets[root] = set
+    bits[root] = set.bits
+    return set.bits
+  }
+
+  /// Takes `id` out; whether it was there.
+  package func remove(_ id: ObjectID) -> Bool {
+    Int(id.rootCode) < sets.count ? sets[Int(id.rootCode)]?.remove(id.serial) ?? false : false
+  }
+
+  /// Whether `id` is in the set.
+  @inline(__always)
+  package func contains(_ id: ObjectID) -> Bool {
+    guard Int(id.rootCode) < bits.count, let set = bits[Int(id.rootCode)] else { return false }
+    return set.contains(id.serial)
+  }
+
+  /// The members of one root entity.
+  package func set(rootCode: UInt16) -> SerialSet? { Int(rootCode) < sets.count ? sets[Int(rootCode)] : nil }
+
+  /// The members, by root entity and then serial, until `body` answers false.
+  package func forEach<E: Error>(_ body: (ObjectID) throws(E) -> Bool) throws(E) {
+    for (root, set) in sets.enumerated() {
+      guard let set else { continue }
+      var goesOn = true
+      try set.forEach { serial throws(E) in
+        goesOn = try body(ObjectID(rootCode: UInt16(root), serial: serial))
+        return goesOn
+      }
+      if !goesOn { return }
+    }
+  }
+}

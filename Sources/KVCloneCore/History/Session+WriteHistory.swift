@@ -1,0 +1,149 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+package import KVCloneModel
+import KVCloneRecords
+
+/// How a write transaction writes down what it changed (`changes` in `Format.md`).
+extension Session {
+  /// Tombstones of deletions that wait in memory.
+  private static var tombstoneLimit: Int { 1 << 20 }
+
+  /// The commit after which the history is complete; nil where none is kept.
+  package borrowing func historyStart() throws(StoreError) -> UInt64? {
+    try Metadata.get(storage, schema.tables.metadata, MetadataKey.history, as: CounterValue.self)?.value
+  }
+
+  /// Begins to note changes, where the store keeps a history.
+  package mutating func beginHistory(author: String) throws(StoreError) {
+    changes.author = author
+    if try historyStart() != nil { changes.history = HistoryRecorder() }
+  }
+
+  /// Notes that the object whose record is in `scratch` is deleted.
+  package mutating func noteDeletion(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
+    guard var history = changes.history else { return }
+    // Two owners of the deletions would copy them.
+    changes.history = nil
+    defer { changes.history = history }
+    let tombstone = history.isBorn(id) ? [] : try tombstone(id, entity)
+    history.noteDeletion(.init(id: id, entityCode: entity.code, tombstone: tombstone))
+    guard history.deletions.count == FormatLimits.changePartCapacity || history.tombstoneBytes > Self.tombstoneLimit
+    else { return }
+    try writePart(.deleted(history.deletions), history.writtenParts + 1)
+    history.deletionsAreWritten()
+  }
+
+  /// Writes down what the transaction changed, before its commit.
+  package mutating func writeHistory() throws(StoreError) {
+    guard var history = changes.history else { return }
+    changes.history = nil
+    var inserted: (entries: Int, objects: UInt64) = (0, 0)
+    history.forEachInserted { entry in
+      inserted.entries += 1
+      inserted.objects += entry.count
+    }
+    let updatedCount = history.updatedCount
+    let deletedCount = history.writtenDeletions + UInt64(history.deletions.count)
+    if inserted.entries == 0, updatedCount == 0, deletedCount == 0 { return }
+    var number = history.writtenParts
+    let partCount =
+      number + Self.partCount(history.deletions.count) + Self.partCount(inserted.entries)
+      + Self.partCount(updatedCount)
+    let header = ChangeHeader(
+      partCount: partCount, time: Date().timeIntervalSinceReferenceDate, insertedCount: inserted.objects,
+      updatedCount: UInt64(updatedCount), deletedCount: deletedCount, author: changes.author,
+      operation: changes.operation)
+    try write(header, isFirst: number == 0)
+    if !history.deletions.isEmpty {
+      number += 1
+      try writePart(.deleted(history.deletions), number)
+      history.deletionsAreWritten()
+    }
+    try writeInserted(history, &number)
+    try writeUpdated(history, &number)
+  }
+
+  private mutating func writeInserted(_ history: HistoryRecorder, _ number: inout UInt32) throws(StoreError) {
+    var entries: [ChangePart.Inserted] = []
+    try history.forEachInserted { (entry) throws(StoreError) in
+      entries.append(entry)
+      guard entries.count == FormatLimits.changePartCapacity else { return }
+      number += 1
+      try writePart(.inserted(entries), number)
+      entries.removeAll(keepingCapacity: true)
+    }
+    if entries.isEmpty { return }
+    number += 1
+    try writePart(.inserted(entries), number)
+  }
+
+  private mutating func writeUpdated(_ history: HistoryRecorder, _ number: inout UInt32) throws(StoreError) {
+    var entries: [ChangePart.Updated] = []
+    try history.forEachUpdated { (entry) throws(StoreError) in
+      entries.append(entry)
+      guard entries.count == FormatLimits.changePartCapacity else { return }
+      number += 1
+      try writePart(.updated(entries), number)
+      entries.removeAll(keepingCapacity: true)
+    }
+    if entries.isEmpty { return }
+    number += 1
+    try writePart(.updated(entries), number)
+  }
+
+  private static func partCount(_ entries: Int) -> UInt32 {
+    UInt32((entries + FormatLimits.changePartCapacity - 1) / FormatLimits.changePartCapacity)
+  }
+
+  /// Parts come in the order of their keys, and behind all earlier commits', so that pages are filled; only a header
+  /// whose parts are there already comes before them.
+  private mutating func write(_ header: ChangeHeader, isFirst: Bool) throws(StoreError) {
+    let key = ShortKey.change(commit: commit, part: 0)
+    let bytes = header.encoded(seed: ValueEnvelope.seed(tableCode: .changes, key: key))
+    if isFirst {
+      try storage.append(schema.tables.changes, key.bytes, bytes.span.bytes)
+    } else {
+      try storage.put(schema.tables.changes, key.bytes, bytes.span.bytes)
+    }
+  }
+
+  private mutating func writePart(_ part: ChangePart, _ number: UInt32) throws(StoreError) {
+    let key = ShortKey.change(commit: commit, part: number)
+    let bytes = part.encoded(seed: ValueEnvelope.seed(tableCode: .changes, key: key))
+    try storage.append(schema.tables.changes, key.bytes, bytes.span.bytes)
+  }
+
+  // MARK: Purging
+
+  /// Deletes entries of commits up to `last`, at most `limit` of them; how many entries and transactions went.
+  mutating func deleteHistory(through last: UInt64, limit: Int) throws(StoreError)
+    -> (entries: Int, transactions: Int)
+  {
+    let table = schema.tables.changes
+    var keys: [(commit: UInt64, part: UInt32)] = []
+    let first = ShortKey.change(commit: 0, part: 0)
+    try storage.scan(table, from: first.bytes) { (key, _) throws(StoreError) in
+      let place = try Self.changeKey(key)
+      guard place.number <= last else { return false }
+      keys.append((place.number, place.part))
+      return keys.count < limit
+    }
+    for place in keys {
+      let key = ShortKey.change(commit: place.commit, part: place.part)
+      try storage.delete(table, key.bytes)
+    }
+    return (keys.count, keys.count { $0.part == 0 })
+  }
+
+  /// The commit and the part in a key of the table.
+  package static func changeKey(_ key: borrowing RawSpan) throws(StoreError) -> (number: UInt64, part: UInt32) {
+    do throws(RecordError) {
+      return try NumberKey.numberAndPart(copy key)
+    } catch {
+      throw StoreError(.corrupted, "the history of changes has a malformed key; run `check` to see the extent")
+    }
+  }
+}

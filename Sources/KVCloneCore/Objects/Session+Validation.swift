@@ -1,0 +1,152 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+package import KVCloneModel
+import KVCloneRecords
+
+/// What a commit checks of every object that the transaction inserted or changed.
+extension Session {
+  /// All broken rules, at most 1,000 of them.
+  package borrowing func validationIssues() throws(StoreError) -> [ValidationIssue] {
+    var issues: [ValidationIssue] = []
+    try validateChanges { found in
+      issues += found
+      return issues.count < 1000
+    }
+    return issues
+  }
+
+  /// Calls `body` with the broken rules of each changed object that has any, until it returns false.
+  package borrowing func validateChanges(_ body: ([ValidationIssue]) -> Bool) throws(StoreError) {
+    if changes.keepsBrokenObjects { return }
+    var patterns = TextPatterns()
+    for set in [changes.inserted, changes.updated] {
+      for (rootCode, serials) in set.sets.enumerated() {
+        // Many models leave nothing to check, and nothing is read then.
+        guard let serials, schema.isValidated(rootCode: UInt16(rootCode)) else { continue }
+        try ObjectSet(rootCode: UInt16(rootCode), serials).forEach { (id) throws(StoreError) in
+          var issues: [ValidationIssue] = []
+          try validate(id, &patterns, &issues)
+          return issues.isEmpty || body(issues)
+        }
+      }
+    }
+  }
+
+  private borrowing func validate(_ id: ObjectID, _ patterns: inout TextPatterns, _ issues: inout [ValidationIssue])
+    throws(StoreError)
+  {
+    let view = try existingRecord(id)
+    let entity = try schema.entity(of: view, id: id)
+    guard entity.isValidated else { return }
+    for attribute in entity.attributes where attribute.isValidated {
+      let value = try entity.value(of: attribute, in: view, id: id, schema: schema)
+      if value == nil, let composite = attribute.composite,
+        try entity.value(named: composite, in: view, id: id, schema: schema) == nil
+      {
+        continue
+      }
+      if let (kind, text) = attribute.brokenRule(value, &patterns) {
+        issues.append(entity.issue(kind, attribute.path, id, text))
+      }
+    }
+    for (name, composite) in entity.composites where !composite.isOptional {
+      if try entity.value(named: name, in: view, id: id, schema: schema) == nil {
+        issues.append(
+          entity.issue(.requiredValueMissing, name, id, "is required, and all its elements are nil; set an element"))
+      }
+    }
+    for relationship in entity.relationships where relationship.isValidated {
+      guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { continue }
+      let count = relationship.isToMany ? view.head(field).count : view.toOne(field) == nil ? 0 : 1
+      if let (kind, text) = relationship.brokenRule(count) {
+        issues.append(entity.issue(kind, relationship.name, id, text))
+      }
+    }
+    for constraint in entity.constraints {
+      if let other = try conflict(constraint, entity, view, id) {
+        let other = try name(of: other)
+        let text = "must be unique, and \(other) has the same values; change one of them"
+        issues.append(entity.issue(.uniquenessConflict, constraint.name, id, text, other: other))
+      }
+    }
+  }
+}
+
+extension CompiledEntity {
+  func issue(
+    _ kind: ValidationIssue.Kind, _ property: String, _ id: ObjectID, _ text: String, other: String? = nil
+  ) -> ValidationIssue {
+    let object = "\(name)/\(id.serial)"
+    return ValidationIssue(
+      kind: kind, entity: name, property: property, object: object, message: "\(property) of \(object) \(text)",
+      other: other)
+  }
+}
+
+extension CompiledRelationship {
+  /// The rule that a number of members breaks, as Core Data has it: an optional relationship may be empty whatever its
+  /// minimum, and a required to-many one without a minimum may be empty too.
+  package func brokenRule(_ count: Int) -> (ValidationIssue.Kind, String)? {
+    if !isToMany {
+      guard count == 0, !description.isOptional else { return nil }
+      return (.requiredRelationshipMissing, "is required and empty; link an object")
+    }
+    if count == 0, description.isOptional { return nil }
+    if count < description.minCount {
+      return count == 0
+        ? (.requiredRelationshipMissing, "is required and empty; link at least \(description.minCount)")
+        : (.tooFewMembers, "has \(count) members, and its minimum is \(description.minCount)")
+    }
+    if description.maxCount > 0, count > description.maxCount {
+      return (.tooManyMembers, "has \(count) members, and its maximum is \(description.maxCount)")
+    }
+    return nil
+  }
+}
+
+extension CompiledAttribute {
+  /// The rule that a value breaks. An element of a composite attribute is asked only where the composite is there.
+  package func brokenRule(_ value: AttributeValue?, _ patterns: inout TextPatterns) -> (ValidationIssue.Kind, String)? {
+    guard let value else {
+      return description.isOptional ? nil : (.requiredValueMissing, "is required and nil; set a value")
+    }
+    if case .string(let text) = value { return brokenTextRule(text, &patterns) }
+    if case .uri(let text) = value { return brokenTextRule(text, &patterns) }
+    if let least = description.minValue, value.isLess(than: least) {
+      return (.valueTooSmall, "is below the minimum in the model")
+    }
+    if let most = description.maxValue, most.isLess(than: value) {
+      return (.valueTooLarge, "is above the maximum in the model")
+    }
+    return nil
+  }
+
+  private func brokenTextRule(_ text: String, _ patterns: inout TextPatterns) -> (ValidationIssue.Kind, String)? {
+    if case .integer(let least) = description.minValue, Int64(text.utf16.count) < least {
+      return (.stringTooShort, "is shorter than \(least) characters")
+    }
+    if case .integer(let most) = description.maxValue, Int64(text.utf16.count) > most {
+      return (.stringTooLong, "is longer than \(most) characters")
+    }
+    guard let pattern = description.regularExpression else { return nil }
+    switch patterns.answer(text, pattern) {
+    case .match: return nil
+    // As in Core Data, which raises an exception here: an unreadable rule is not taken for one that is kept.
+    case .unreadable:
+      return (
+        .patternMismatch,
+        "cannot be matched against the regular expression in the model, which ICU cannot parse; correct the expression"
+      )
+    case .mismatch: return (.patternMismatch, "does not match the regular expression in the model")
+    case .unknown:
+      return (
+        .patternMismatch,
+        "cannot be matched against the regular expression in the model: that takes \(TextPatterns.tooMuch); avoid nested "
+          + "repetitions in the expression"
+      )
+    }
+  }
+}

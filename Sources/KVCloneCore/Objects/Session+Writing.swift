@@ -1,0 +1,65 @@
+package import KVCloneModel
+import KVCloneRecords
+
+extension Session {
+  /// Makes an object whose attributes have their defaults unless they are given, links it, and answers its id.
+  package mutating func insert(
+    _ entity: CompiledEntity, _ attributes: [String: AttributeValue?], _ relationships: [String: [ObjectID]]
+  ) throws(StoreError) -> ObjectID {
+    guard !entity.isAbstract else {
+      throw StoreError(
+        .abstractEntity, "\(entity.name) is abstract; insert an object of one of its sub-entities", entity: entity.name)
+    }
+    // Everything that the caller may have got wrong is found before anything changes.
+    let assignments = try entity.assignments(attributes)
+    let links = try firstLinks(entity, relationships)
+    if waiting?.isFull ?? false { try settle() }
+    let id = try nextID(entity)
+    scratch.reset(entity.layout)
+    for (attribute, value) in entity.defaults { try put(value, in: attribute, of: id) }
+    for (attribute, value) in assignments where !attribute.isDerived { try put(value, in: attribute, of: id) }
+    // Its own side is written with it; then every partner learns of it.
+    for (relationship, targets) in links { try putMembers(targets, relationship, of: id) }
+    try refuseFullRecord(id)
+    try append(id, entity)
+    changes.isEmpty = false
+    changes.noteInsert(id)
+    changes.history?.noteInserts(from: id, count: 1)
+    try noteIndexEntries(id, entity)
+    noteDerivedInsert(id, entity)
+    for (relationship, targets) in links { try attachBack(id, relationship, targets) }
+    return id
+  }
+
+  /// The other side of a new object's links; most may wait (``WaitingInserts``).
+  private mutating func attachBack(_ id: ObjectID, _ relationship: CompiledRelationship, _ targets: [ObjectID])
+    throws(StoreError)
+  {
+    if relationship.inverseMayWait {
+      let waiting = waitingInserts()
+      for target in targets { waiting.links.append(target, relationship.inverseCode, id) }
+      return
+    }
+    // A partner that lets go of a target may be one that does not know of it yet.
+    if !relationship.inverseIsToMany { try settle() }
+    for target in targets { try attachBack(id, relationship, target) }
+  }
+
+  /// Sets attributes of an object. A value equal to the stored one changes nothing, the commit stamp included.
+  package mutating func set(_ id: ObjectID, _ attributes: [String: AttributeValue?]) throws(StoreError) {
+    let entity = try entity(of: id)
+    let assignments = try entity.assignments(attributes)
+    try entity.refuseDerived(assignments, object: "\(entity.name)/\(id.serial)")
+    _ = try load(id)
+    var changed: [(attribute: CompiledAttribute, value: AttributeValue?)] = []
+    for assignment in assignments {
+      let old = try entity.value(of: assignment.attribute, in: scratch.view, id: id, schema: schema)
+      if assignment.attribute.field == nil || old != assignment.value { changed.append(assignment) }
+    }
+    // Transient values live beside the record: the stored object stays what it was.
+    for (attribute, value) in changed where attribute.field == nil { try put(value, in: attribute, of: id) }
+    changed.removeAll { $0.attribute.field == nil }
+    guard !changed.isEmpty else { return }
+    try write(changed, to: id, entity)
+  }
+}

@@ -1,0 +1,41 @@
+package import KVCloneRecords
+
+/// Keys next to others.
+package enum KeyBound {
+  /// In the order of bytes.
+  @inline(__always)
+  package static func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
+    let count = min(left.count, right.count)
+    var offset = 0
+    // Most keys are short, and differ early.
+    while offset + 8 <= count {
+      let (one, other) = (SnapshotHorizon.number(left, at: offset), SnapshotHorizon.number(right, at: offset))
+      if one != other { return one < other ? -1 : 1 }
+      offset += 8
+    }
+    while offset < count {
+      if left[offset] != right[offset] { return left[offset] < right[offset] ? -1 : 1 }
+      offset += 1
+    }
+    return left.count - right.count
+  }
+
+  /// The first key after another.
+  package static func moveAfter(_ key: UnsafeRawBufferPointer, _ bound: ReusedBytes) {
+    bound.removeAll()
+    bound.append(key)
+    bound.append(0)
+  }
+
+  /// A key before another and at or after all keys before it that a store can have; false if there is none.
+  package static func moveBefore(_ key: UnsafeRawBufferPointer, _ bound: ReusedBytes) -> Bool {
+    guard let last = key.last else { return false }
+    bound.removeAll()
+    bound.append(UnsafeRawBufferPointer(rebasing: key.dropLast()))
+    if last > 0 {
+      bound.append(last - 1)
+      while bound.count < FormatLimits.maximumKeyLength { bound.append(0xFF) }
+    }
+    return bound.count > 0
+  }
+}

@@ -1,0 +1,244 @@
+package import KVCloneModel
+package import KVCloneRecords
+
+/// A write transaction of a store with snapshots: before a key that the youngest snapshot sees is changed for the first time,
+/// its value goes to `preimages`. No value is one, too.
+///
+/// One previous state serves all snapshots since the one before it, so only the youngest has to be asked. Without snapshots
+/// nothing stands between the store and its engine.
+package final class SnapshotRecorder: StorageBackend, TableMaker {
+  package let inner: any StorageBackend
+  private let preimages: StorageTable
+  private let commitNumber: UInt64
+  /// Of the youngest snapshot; nil once the transaction has deleted the last.
+  private(set) var horizon: SnapshotHorizon?
+  /// Indexes that are going: what they had no snapshot looks up any more.
+  private var droppedIndexes: Set<UInt16>
+  private var saved = SavedKeys()
+  private var savedParts: UInt32 = 0
+  /// Bytes of all previous states that the transaction has saved, and of the blobs that they keep.
+  package private(set) var savedByteCount: UInt64 = 0
+  // Used again and again, so that saving takes no memory of its own.
+  private let preimageKey = ReusedBytes()
+  private let preimage = ReusedBytes()
+  /// Whether the youngest snapshot was made by this very transaction, so that nobody else has saved anything for it.
+  private var isNew: Bool
+  /// The greatest key of a previous state that this transaction has saved for the youngest snapshot.
+  private let greatest = ReusedBytes()
+
+  /// - Parameter isNew: whether the youngest snapshot was made by this transaction, just now.
+  package init(
+    _ inner: any StorageBackend, preimages: StorageTable, commit: UInt64, _ horizon: SnapshotHorizon?,
+    droppedIndexes: Set<UInt16> = [], isNew: Bool = false
+  ) {
+    self.inner = inner
+    self.preimages = preimages
+    commitNumber = commit
+    self.horizon = horizon
+    self.isNew = isNew
+    self.droppedIndexes = droppedIndexes
+  }
+
+  /// From now on another snapshot is the youngest, or none is left.
+  ///
+  /// - Parameter isNew: whether it was made by this transaction, just now.
+  package func begin(_ horizon: SnapshotHorizon?, isNew: Bool) throws(StoreError) {
+    try flush()
+    if horizon?.epoch != self.horizon?.epoch {
+      self.isNew = isNew
+      greatest.removeAll()
+    }
+    self.horizon = horizon
+  }
+
+  /// Whether the state of `preimageKey` was saved before.
+  private func isSaved() throws(StoreError) -> Bool {
+    let wanted = preimageKey.bytes
+    // Who goes through a table in its order saves each for the first time.
+    if isNew, greatest.bytes.lexicographicallyPrecedes(wanted) { return false }
+    guard let found = try inner.seek(preimages, wanted, .atOrAfter) else { return false }
+    return PreimageKey.isOfSameKey(found.key, wanted)
+  }
+
+  /// Saves the state of `preimageKey`.
+  private func putPreimage(
+    _ table: TableCode, _ key: UnsafeRawBufferPointer, byteCount: UInt64
+  ) throws(StoreError) {
+    let wanted = preimageKey.bytes
+    try inner.put(preimages, wanted, preimage.bytes)
+    if isNew, greatest.bytes.lexicographicallyPrecedes(wanted) {
+      greatest.removeAll()
+      greatest.append(wanted)
+    }
+    let byteCount = byteCount &+ UInt64(preimageKey.count + preimage.count)
+    saved.append(table, key, byteCount: byteCount)
+    savedByteCount &+= byteCount
+    if saved.isFull { try flush() }
+  }
+
+  /// From now on nothing is saved of these indexes: they are going.
+  package func drop(indexes: Set<UInt16>) { droppedIndexes.formUnion(indexes) }
+
+  /// Writes down which keys were saved so far.
+  package func flush() throws(StoreError) {
+    guard let horizon, !saved.isEmpty else { return }
+    let key = SavedKeysKey(epoch: horizon.epoch, commit: commitNumber, part: savedParts).bytes
+    savedParts += 1
+    let seed = ValueEnvelope.seed(tableCode: .preimages, key: key)
+    try saved.take(seed: seed) { (list) throws(StoreError) in
+      try inner.put(preimages, unsafePointers(key.bytes), unsafePointers(list))
+    }
+  }
+
+  // MARK: Saving
+
+  /// - Parameter isDelete: a key that is not there keeps its state then.
+  @inline(__always)
+  private func save(_ table: StorageTable, _ key: UnsafeRawBufferPointer, isDelete: Bool = false) throws(StoreError) {
+    guard let horizon, SnapshotHorizon.isVersioned(table.code), horizon.sees(table.code, key) else { return }
+    // The number of a blob's referrers is nothing that a snapshot tells.
+    if table.code == .blobInfo, !isDelete { return }
+    if table.code == .indexes, !droppedIndexes.isEmpty, droppedIndexes.contains(SnapshotHorizon.indexID(key)) { return }
+    try saveSeen(table, key, horizon, isDelete: isDelete)
+  }
+
+  private func saveSeen(
+    _ table: StorageTable, _ key: UnsafeRawBufferPointer, _ horizon: SnapshotHorizon, isDelete: Bool
+  ) throws(StoreError) {
+    PreimageKey.write(table: table.code, key: key, epoch: horizon.epoch, to: preimageKey)
+    if try isSaved() { return }
+    let old = try inner.get(table, key)
+    var byteCount: UInt64 = 0
+    if let old {
+      if table.code == .blobInfo {
+        let seed = ValueEnvelope.seed(tableCode: .blobInfo, key: key)
+        // An upload that was given up is nobody's.
+        guard let info = try? BlobInfo(stored: RawSpan(_unsafeBytes: old), seed: seed), info.state == .complete else {
+          return
+        }
+        byteCount = info.byteCount
+      }
+    } else if isDelete {
+      return
+    }
+    PreimageView.write(old, seed: ValueEnvelope.seed(tableCode: .preimages, key: preimageKey.bytes), to: preimage)
+    try putPreimage(table.code, key, byteCount: byteCount)
+  }
+
+  /// Notes that an upload is about to become a value that the youngest snapshot does not show, though its serial was given before:
+  /// from the lists of saved keys alone, whoever looks for what came later learns of the blob.
+  func noteCompletion(of blob: UInt64, _ tables: BlobTables) throws(StoreError) {
+    guard let horizon, horizon.sees(blob: blob) else { return }
+    let key = ShortKey.blobInfo(blob)
+    PreimageKey.write(table: .blobInfo, key: unsafePointers(key.bytes), epoch: horizon.epoch, to: preimageKey)
+    if try isSaved() { return }
+    PreimageView.write(nil, seed: ValueEnvelope.seed(tableCode: .preimages, key: preimageKey.bytes), to: preimage)
+    try putPreimage(.blobInfo, unsafePointers(key.bytes), byteCount: 0)
+  }
+
+  // MARK: The transaction
+
+  package func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
+    try inner.get(table, key)
+  }
+
+  package func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
+    -> StorageEntryPointers?
+  {
+    try inner.seek(table, key, mode)
+  }
+
+  package func scan(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    try inner.scan(table, from: key, body)
+  }
+
+  package func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
+    throws(StoreError)
+  {
+    try save(table, key)
+    try inner.put(table, key, value)
+  }
+
+  package func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
+    throws(StoreError)
+  {
+    try save(table, key)
+    try inner.append(table, key, value)
+  }
+
+  package func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>) throws(StoreError)
+  {
+    for entry in entries {
+      try save(table, entry.key)
+      // The keys ascend: all others came later, too.
+      if SnapshotHorizon.isInOrderOfAge(table.code), horizon?.sees(table.code, entry.key) != true { break }
+    }
+    try inner.appendRun(table, entries)
+  }
+
+  package func retainCursors(in tables: [StorageTable]) { inner.retainCursors(in: tables) }
+
+  package func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) { inner.prefetch(table, ids) }
+
+  package func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
+    try save(table, key, isDelete: true)
+    return try inner.delete(table, key)
+  }
+
+  package func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] {
+    guard let maker = inner as? any TableMaker else {
+      throw StoreError(.readOnly, "tables can only be created in write transactions")
+    }
+    return try maker.makeTables(tables)
+  }
+
+  /// A blob that was an upload yet when the youngest snapshot was made is shown by none.
+  package func keepsBlob(_ serial: UInt64) throws(StoreError) -> Bool {
+    guard let horizon, horizon.sees(blob: serial) else { return false }
+    let states = SavedStates(inner, preimages, epoch: horizon.epoch)
+    let key = ShortKey.blobInfo(serial)
+    do throws(StoreError) {
+      if case .absent = try states.state(of: .blobInfo, unsafePointers(key.bytes)) { return false }
+    } catch {
+      // A state that is damaged keeps its bytes; storage that fails is nothing to go on from.
+      guard error.kind == .corrupted else { throw error }
+    }
+    return true
+  }
+
+  package func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 { try inner.entryCount(table) }
+
+  package func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes? { try inner.sizes(tables) }
+
+  package func growth() throws(StoreError) -> StorageGrowth? { try inner.growth() }
+
+  package func refuseGrowth() { inner.refuseGrowth() }
+
+  package func markDeleteOnly() { inner.markDeleteOnly() }
+
+  package func markDryRun() { inner.markDryRun() }
+
+  package func checkCommitRoom() throws(StoreError) {
+    try flush()
+    try inner.checkCommitRoom()
+  }
+
+  package func commit() throws(StoreError) {
+    do throws(StoreError) {
+      try flush()
+    } catch {
+      inner.abort()
+      throw error
+    }
+    try inner.commit()
+  }
+
+  package func abort() { inner.abort() }
+
+  package func facts() throws(StoreError) -> StorageFacts? { try inner.facts() }
+
+  package func makeRoom(for byteCount: UInt64) throws(StoreError) { try inner.makeRoom(for: byteCount) }
+}

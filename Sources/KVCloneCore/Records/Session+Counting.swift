@@ -1,0 +1,45 @@
+import KVCloneModel
+import KVCloneRecords
+
+extension Session {
+  /// How many objects each concrete entity of a root's table has, by entity code. Reads headers only.
+  package borrowing func counts(rootCode: UInt16) throws(StoreError) -> [UInt16: Int] {
+    guard let table = schema.objectTable(rootCode: rootCode) else { return [:] }
+    var counts: [UInt16: Int] = [:]
+    let key = ShortKey.object(ObjectID(rootCode: rootCode, serial: 0))
+    let schema = schema
+    // Neighbours are of one entity, as a rule.
+    var last: (names: UInt32, code: UInt16, count: Int) = (0, 0, 0)
+    try storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
+      let names: UInt32
+      do throws(RecordError) { names = try RecordView.layoutAndEntity(of: copy value) } catch {
+        throw schema.corrupted(try schema.objectID(key), error)
+      }
+      if names != last.names || last.count == 0 {
+        if last.count > 0 { counts[last.code, default: 0] += last.count }
+        last = (names, try schema.entityCode(names, of: copy value, try schema.objectID(key)), 0)
+      }
+      last.count += 1
+      return true
+    }
+    if last.count > 0 { counts[last.code, default: 0] += last.count }
+    return counts
+  }
+
+  /// How many entries a small table has.
+  package borrowing func countEntries(_ table: StorageTable) throws(StoreError) -> Int {
+    var count = 0
+    let first: [UInt8] = [0]
+    try storage.scan(table, from: first.span.bytes) { (_, _) throws(StoreError) in
+      count += 1
+      return true
+    }
+    return count
+  }
+
+  /// How many objects an entity has.
+  package borrowing func count(of entity: CompiledEntity, includesSubentities: Bool) throws(StoreError) -> Int {
+    let wanted = includesSubentities ? entity.concreteCodes : [entity.code]
+    return try counts(rootCode: entity.rootCode).reduce(0) { $0 + (wanted.contains($1.key) ? $1.value : 0) }
+  }
+}

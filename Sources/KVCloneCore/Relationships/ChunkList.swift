@@ -1,0 +1,182 @@
+package import KVCloneModel
+package import KVCloneRecords
+
+/// A chunk that was copied out of a list, to be changed and stored again.
+struct LoadedChunk {
+  var position: UInt64
+  var ids: [ObjectID]
+
+  var isFull: Bool { ids.count >= FormatLimits.chunkCapacity }
+
+  /// The first index whose id is not below `id`, in a chunk of an unordered list.
+  func lowerBound(of id: ObjectID) -> Int {
+    var low = 0
+    var high = ids.count
+    while low < high {
+      let middle = (low + high) / 2
+      if ids[middle] < id { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
+
+extension FormatLimits {
+  /// Two neighbours that together hold no more ids than this become one chunk: well below half a chunk, so that the merged
+  /// one does not split again at once.
+  static let mergeAtMost = 48
+}
+
+extension StorageTransaction {
+  /// Visits the list's chunks from the first one at or after `position`, in the list's order, until `body` answers false.
+  /// The ids are borrowed from the engine: they die with the call.
+  package borrowing func forEachChunk(
+    _ list: ListAddress, from position: UInt64 = 0, _ body: (ObjectIDList) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    let key = list.key(.chunk, position)
+    let end = list.key(.memberIndex, 0)
+    try scan(list.links, from: key.bytes, before: end.bytes) { (key, value) throws(StoreError) in
+      guard let position = try list.position(in: key, .chunk) else { return false }
+      return try body(try list.chunk(value, at: position, isOrdered: true))
+    }
+  }
+
+  /// Visits all chunks of a list that has `count` members, as its head says, until `body` answers false.
+  ///
+  /// A chunk whose key was damaged is another list's, or nobody's: only the count tells that it is missing here.
+  ///
+  /// - Throws: `damaged` where the chunks have more members, or fewer.
+  borrowing func forEachChunk(
+    _ list: ListAddress, count: Int, _ body: (ObjectIDList) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    var seen = 0
+    var isWhole = true
+    try forEachChunk(list) { (ids) throws(StoreError) in
+      seen += ids.count
+      if seen > count { throw list.wrongCount(seen, head: count) }
+      isWhole = try body(ids)
+      return isWhole
+    }
+    if isWhole, seen != count { throw list.wrongCount(seen, head: count) }
+  }
+
+  /// All members of a list that has `count` of them, as its head says, in the list's order.
+  package borrowing func members(_ list: ListAddress, count: Int) throws(StoreError) -> [ObjectID] {
+    var members: [ObjectID] = []
+    try forEachChunk(list, count: count) { (ids) throws(StoreError) in
+      for index in 0..<ids.count { members.append(ids[index]) }
+      return true
+    }
+    return members
+  }
+
+  /// All members of a list without a head (referrers).
+  package borrowing func members(_ list: ListAddress) throws(StoreError) -> [ObjectID] {
+    var members: [ObjectID] = []
+    try forEachChunk(list) { (ids) throws(StoreError) in
+      for index in 0..<ids.count { members.append(ids[index]) }
+      return true
+    }
+    return members
+  }
+
+  /// The members of the next chunks from the first one at or after `position`, copied, and the position to go on from; nil
+  /// where there are no more. For walks that change other lists on their way: memory stays flat whatever the length.
+  package borrowing func memberBatch(_ list: ListAddress, from position: UInt64, chunkLimit: Int = 64)
+    throws(StoreError)
+    -> (members: [ObjectID], next: UInt64?)?
+  {
+    var members: [ObjectID] = []
+    var chunkCount = 0
+    var last: UInt64 = 0
+    let key = list.key(.chunk, position)
+    let end = list.key(.memberIndex, 0)
+    try scan(list.links, from: key.bytes, before: end.bytes) { (key, value) throws(StoreError) in
+      guard let position = try list.position(in: key, .chunk) else { return false }
+      let ids = try list.chunk(value, at: position, isOrdered: true)
+      for index in 0..<ids.count { members.append(ids[index]) }
+      chunkCount += 1
+      last = position
+      return chunkCount < chunkLimit
+    }
+    if chunkCount == 0 { return nil }
+    return (members, chunkCount < chunkLimit || last == .max ? nil : last + 1)
+  }
+
+  /// The number of members, counted chunk by chunk: for lists without a head (referrers).
+  borrowing func countChunked(_ list: ListAddress) throws(StoreError) -> Int {
+    var count = 0
+    try forEachChunk(list) { (ids) throws(StoreError) in
+      count += ids.count
+      return true
+    }
+    return count
+  }
+
+  /// Deletes every entry of the list: chunks, member index and directory.
+  package mutating func deleteList(_ list: ListAddress) throws(StoreError) {
+    try deleteEntries(list, kind: nil)
+  }
+
+  /// Deletes the list's entries of one kind, or all. In batches, so that memory stays flat whatever the list's length.
+  mutating func deleteEntries(_ list: ListAddress, kind: LinkKey.Kind?) throws(StoreError) {
+    let batch = 1024
+    let start = list.key(kind ?? .chunk, 0)
+    var found: [ShortKey] = []
+    repeat {
+      found.removeAll(keepingCapacity: true)
+      try scan(list.links, from: start.bytes) { (key, _) throws(StoreError) in
+        let link: LinkKey
+        do throws(RecordError) { link = try LinkKey(key) } catch { throw list.corrupted(error.description) }
+        guard link.owner == list.owner, link.relationship == list.relationship, kind == nil || link.kind == kind else {
+          return false
+        }
+        found.append(.link(link))
+        return found.count < batch
+      }
+      for key in found { try delete(list.links, key.bytes) }
+    } while found.count == batch
+  }
+
+  /// The chunk that a seek from `position` finds, copied; nil when the list has none there.
+  borrowing func chunk(_ list: ListAddress, _ mode: StorageSeek, _ position: UInt64, isOrdered: Bool) throws(StoreError)
+    -> LoadedChunk?
+  {
+    let key = list.key(.chunk, position)
+    guard let entry = try seek(list.links, key.bytes, mode),
+      let found = try list.position(in: entry.key, .chunk)
+    else { return nil }
+    return LoadedChunk(
+      position: found, ids: try list.chunk(entry.value, at: found, isOrdered: isOrdered).array)
+  }
+
+  /// The chunk after `position`.
+  borrowing func chunk(_ list: ListAddress, after position: UInt64, isOrdered: Bool) throws(StoreError) -> LoadedChunk?
+  {
+    guard position < .max else { return nil }
+    return try chunk(list, .atOrAfter, position + 1, isOrdered: isOrdered)
+  }
+
+  /// The chunk before `position`.
+  borrowing func chunk(_ list: ListAddress, before position: UInt64, isOrdered: Bool) throws(StoreError) -> LoadedChunk?
+  {
+    guard position > 0 else { return nil }
+    return try chunk(list, .atOrBefore, position - 1, isOrdered: isOrdered)
+  }
+
+  /// Stores a chunk under its position.
+  mutating func store(_ list: ListAddress, _ chunk: LoadedChunk, appending: Bool = false) throws(StoreError) {
+    let key = list.key(.chunk, chunk.position)
+    let value = ListChunk.encode(chunk.ids, seed: list.seed(key))
+    if appending {
+      try append(list.links, key.bytes, value.span.bytes)
+    } else {
+      try put(list.links, key.bytes, value.span.bytes)
+    }
+  }
+
+  /// Deletes the chunk at `position`.
+  mutating func deleteChunk(_ list: ListAddress, at position: UInt64) throws(StoreError) {
+    let key = list.key(.chunk, position)
+    try delete(list.links, key.bytes)
+  }
+}

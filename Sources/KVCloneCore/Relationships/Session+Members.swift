@@ -1,0 +1,309 @@
+package import KVCloneModel
+package import KVCloneRecords
+
+extension Session {
+  /// Where the chunks of an object's list are.
+  package func address(_ owner: ObjectID, _ code: UInt16) -> ListAddress {
+    ListAddress(links: schema.tables.links, owner: owner, relationship: code)
+  }
+
+  /// The members of a relationship in their stored order (unordered: ascending), until `body` answers false.
+  package borrowing func forEachMember(
+    _ id: ObjectID, _ relationship: CompiledRelationship, in view: borrowing RecordView, _ entity: CompiledEntity,
+    _ body: (ObjectID) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return }
+    guard relationship.isToMany else {
+      if let target = view.toOne(field) { _ = try body(target) }
+      return
+    }
+    let head = view.head(field)
+    guard head.isChunked else {
+      let ids = view.inlineIDs(field)
+      for index in 0..<ids.count where try !body(ids[index]) { return }
+      return
+    }
+    try storage.forEachChunk(address(id, relationship.code), count: head.count) { (ids) throws(StoreError) in
+      for index in 0..<ids.count where try !body(ids[index]) { return false }
+      return true
+    }
+  }
+
+  /// The members of a to-many relationship as `forEachMember` has them, many at a time.
+  package borrowing func forEachMemberRun(
+    _ id: ObjectID, _ relationship: CompiledRelationship, in view: borrowing RecordView, _ entity: CompiledEntity,
+    _ body: (ObjectIDList) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return }
+    let head = view.head(field)
+    guard head.isChunked else {
+      _ = try body(view.inlineIDs(field))
+      return
+    }
+    try storage.forEachChunk(address(id, relationship.code), count: head.count, body)
+  }
+
+  /// The members of a relationship, copied.
+  package borrowing func members(_ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> [ObjectID]
+  {
+    let view = try existingRecord(id)
+    var members: [ObjectID] = []
+    try forEachMember(id, relationship, in: view, try schema.entity(of: view, id: id)) { (member) throws(StoreError) in
+      members.append(member)
+      return true
+    }
+    return members
+  }
+
+  /// How many members a relationship has: a look into the record, whatever the list's length.
+  package borrowing func count(_ id: ObjectID, _ relationship: String) throws(StoreError) -> Int {
+    let view = try existingRecord(id)
+    let entity = try schema.entity(of: view, id: id)
+    return count(id, try entity.relationship(relationship), in: view, entity)
+  }
+
+  /// As ``count(_:_:)``, in a record that was read already.
+  package borrowing func count(
+    _ id: ObjectID, _ relationship: CompiledRelationship, in view: borrowing RecordView, _ entity: CompiledEntity
+  ) -> Int {
+    guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return 0 }
+    if relationship.isToMany { return view.head(field).count }
+    return view.toOne(field) == nil ? 0 : 1
+  }
+
+  /// The target of an object's to-one relationship, by whatever layout its record has.
+  package borrowing func toOne(_ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError) -> ObjectID? {
+    let view = try existingRecord(id)
+    return view.layout.fieldIndex(ofProperty: relationship.code).flatMap { view.toOne($0) }
+  }
+
+  /// Objects that refer to `id` through a relationship without an inverse, by its hidden code.
+  package borrowing func referrers(_ id: ObjectID, _ code: UInt16) throws(StoreError) -> [ObjectID] {
+    try storage.members(address(id, code))
+  }
+
+  /// Calls `body` with the members of a relationship in batches. Each batch was copied, so `body` may change everything
+  /// but this list.
+  package mutating func forEachMemberBatch(
+    _ id: ObjectID, _ relationship: CompiledRelationship,
+    _ body: (inout Session, [ObjectID]) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    let (count, inline) = try inlineMembers(id, relationship)
+    if let inline {
+      if !inline.isEmpty { try body(&self, inline) }
+      return
+    }
+    let list = address(id, relationship.code)
+    var seen = 0
+    try forEachBatch(list) { (session, members) throws(StoreError) in
+      seen += members.count
+      try body(&session, members)
+    }
+    if seen != count { throw list.wrongCount(seen, head: count) }
+  }
+
+  /// As `forEachMemberBatch`, for a list in chunks.
+  package mutating func forEachBatch(
+    _ list: ListAddress, _ body: (inout Session, [ObjectID]) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    var next: UInt64? = 0
+    while let position = next, let batch = try storage.memberBatch(list, from: position) {
+      try body(&self, batch.members)
+      next = batch.next
+    }
+  }
+
+  /// How many members there are, and those that an object's record holds itself; nil where they are in chunks.
+  private borrowing func inlineMembers(_ id: ObjectID, _ relationship: CompiledRelationship) throws(StoreError)
+    -> (count: Int, members: [ObjectID]?)
+  {
+    let view = try existingRecord(id)
+    let entity = try schema.entity(of: view, id: id)
+    guard let field = entity.field(relationship.field, code: relationship.code, in: view) else { return (0, []) }
+    guard relationship.isToMany else { return view.toOne(field).map { (1, [$0]) } ?? (0, []) }
+    let head = view.head(field)
+    return (head.count, head.isChunked ? nil : view.inlineIDs(field).array)
+  }
+
+  /// Makes `target` a member of one side's relationship, that side alone; whether it was none before.
+  ///
+  /// A to-one relationship has to be empty, or hold `target` already.
+  package mutating func attach(_ id: ObjectID, _ code: UInt16, _ target: ObjectID, at index: Int? = nil)
+    throws(StoreError)
+    -> Bool
+  {
+    let entity = try load(id)
+    let relationship = try entity.relationship(code: code, id, schema)
+    let field = relationship.field
+    if !relationship.isToMany {
+      if scratch.view.toOne(field) == target { return false }
+      try changeToOne(id, entity, relationship, target)
+      return true
+    }
+    let list = address(id, code)
+    var head = scratch.view.head(field)
+    if !head.isChunked {
+      guard let position = Self.place(of: target, in: scratch, relationship, at: index) else { return false }
+      if head.count < FormatLimits.inlineIDLimit {
+        try edit(id) { (record) throws(RecordError) in try record.insertInlineID(field, at: position, target) }
+      } else {
+        var all = inlineMembers(field)
+        all.insert(target, at: position)
+        try writeList(list, all, relationship, field)
+      }
+    } else if relationship.isOrdered {
+      guard try !storage.containsOrdered(list, target, head: head) else { return false }
+      try storage.insertOrdered(list, target, at: index, head: &head)
+      scratch.setHead(field, head)
+    } else {
+      guard try insertUnordered(list, target) else { return false }
+      scratch.setHead(field, ListHead(count: head.count + 1, isChunked: true))
+    }
+    try store(id, entity)
+    changes.noteUpdate(id, property: code)
+    try linkChanged(id, entity, relationship, gained: target)
+    return true
+  }
+
+  /// Adds a member to an unordered list in chunks; false if it was there. What this transaction made mostly belongs at the end.
+  private mutating func insertUnordered(_ list: ListAddress, _ target: ObjectID) throws(StoreError) -> Bool {
+    if changes.inserted.contains(target) {
+      let waiting = waitingInserts()
+      if try storage.appendsUnordered(list, CollectionOfOne(target), waiting.chunk) { return true }
+    }
+    return try storage.insertUnordered(list, target)
+  }
+
+  /// Where a new member belongs in an inline list; nil where it is one already.
+  static func place(
+    of target: ObjectID, in record: borrowing RecordBuffer, _ relationship: CompiledRelationship, at index: Int?
+  ) -> Int? {
+    let ids = record.view.inlineIDs(relationship.field)
+    if relationship.isOrdered { return ids.firstIndex(of: target) == nil ? index ?? ids.count : nil }
+    let position = ids.lowerBound(of: target)
+    return position < ids.count && ids[position] == target ? nil : position
+  }
+
+  /// The members of an inline list of the record in `scratch`, copied.
+  package borrowing func inlineMembers(_ field: Int) -> [ObjectID] {
+    scratch.view.inlineIDs(field).array
+  }
+
+  /// Takes `target` out of one side's relationship, that side alone; whether it was a member.
+  package mutating func detach(_ id: ObjectID, _ code: UInt16, _ target: ObjectID, validates: Bool = true)
+    throws(StoreError)
+    -> Bool
+  {
+    let entity = try load(id)
+    let relationship = try entity.relationship(code: code, id, schema)
+    let field = relationship.field
+    if !relationship.isToMany {
+      guard scratch.view.toOne(field) == target else { return false }
+      try changeToOne(id, entity, relationship, nil, validates: validates)
+      return true
+    }
+    let list = address(id, code)
+    var head = scratch.view.head(field)
+    if !head.isChunked {
+      guard let index = scratch.view.inlineIDs(field).firstIndex(of: target) else { return false }
+      scratch.removeInlineID(field, at: index)
+    } else {
+      if relationship.isOrdered {
+        guard try storage.removeOrdered(list, target, head: &head) else { return false }
+      } else {
+        guard try storage.removeUnordered(list, target) else { return false }
+        guard head.count > 0 else { throw list.corrupted("It has members, and its head has the count 0.") }
+        head = ListHead(count: head.count - 1, isChunked: true)
+      }
+      if head.count < FormatLimits.inlineAgainBelow {
+        let left = try storage.members(list, count: head.count)
+        try storage.deleteList(list)
+        try edit(id) { (record) throws(RecordError) in try record.setInlineIDs(field, left) }
+      } else {
+        scratch.setHead(field, head)
+      }
+    }
+    try store(id, entity)
+    noteUpdate(id, property: code, validates: validates)
+    try linkChanged(id, entity, relationship, lost: target)
+    return true
+  }
+
+  /// Replaces a to-many list whose old members were dealt with, by `ids` in their order (unordered: any order).
+  mutating func replaceList(_ id: ObjectID, _ relationship: CompiledRelationship, _ ids: [ObjectID]) throws(StoreError)
+  {
+    let entity = try load(id)
+    let list = address(id, relationship.code)
+    if scratch.view.head(relationship.field).isChunked { try storage.deleteList(list) }
+    try writeList(list, relationship.isOrdered ? ids : ids.sorted(), relationship, relationship.field)
+    try store(id, entity)
+    changes.noteUpdate(id, property: relationship.code)
+    try linkChanged(id, entity, relationship)
+  }
+
+  /// Puts a new object's members into its record in `scratch`; partners do not know of them yet.
+  mutating func putMembers(_ targets: [ObjectID], _ relationship: CompiledRelationship, of id: ObjectID)
+    throws(StoreError)
+  {
+    guard relationship.isToMany else { return scratch.setToOne(relationship.field, targets.first) }
+    if targets.isEmpty { return }
+    try writeList(
+      address(id, relationship.code), relationship.isOrdered ? targets : targets.sorted(), relationship,
+      relationship.field)
+  }
+
+  /// Writes a whole list into the record in `scratch`, or into chunks with a head there.
+  package mutating func writeList(
+    _ list: ListAddress, _ ids: [ObjectID], _ relationship: CompiledRelationship, _ field: Int
+  ) throws(StoreError) {
+    if ids.count <= FormatLimits.inlineIDLimit {
+      scratch.setHead(field, ListHead(count: 0, isChunked: true))
+      try edit(list.owner) { (record) throws(RecordError) in try record.setInlineIDs(field, ids) }
+    } else if relationship.isOrdered {
+      var head = ListHead(count: 0, isChunked: true)
+      try storage.writeOrdered(list, ids, head: &head)
+      scratch.setHead(field, head)
+    } else {
+      try storage.writeUnordered(list, ids)
+      scratch.setHead(field, ListHead(count: ids.count, isChunked: true))
+    }
+  }
+
+  private mutating func changeToOne(
+    _ id: ObjectID, _ entity: CompiledEntity, _ relationship: CompiledRelationship, _ target: ObjectID?,
+    validates: Bool = true
+  ) throws(StoreError) {
+    let codes = entity.indexedCodes.intersection([relationship.code])
+    let oldKeys = try indexKeys(id, entity, of: codes)
+    scratch.setToOne(relationship.field, target)
+    try store(id, entity)
+    try replaceIndexEntries(oldKeys, id, entity, of: codes)
+    noteUpdate(id, property: relationship.code, validates: validates)
+    try linkChanged(id, entity, relationship)
+  }
+
+  /// Changes the record in `scratch`; only its size can stand in the way.
+  package mutating func edit(_ id: ObjectID, _ change: (inout RecordBuffer) throws(RecordError) -> Void)
+    throws(StoreError)
+  {
+    do throws(RecordError) {
+      try change(&scratch)
+    } catch {
+      throw StoreError(
+        .limitExceeded, "\(scratchName(id)) cannot grow: \(error)", object: scratchName(id))
+    }
+  }
+}
+
+extension CompiledEntity {
+  /// The relationship with a code, which a link on disk says this entity has.
+  package func relationship(code: UInt16, _ id: ObjectID, _ schema: Schema) throws(StoreError) -> CompiledRelationship {
+    guard let index = relationshipIndexByCode[code] else { throw schema.corrupted(id, .wrongLayout, layout) }
+    return relationships[index]
+  }
+
+  /// The relationship without an inverse whose hidden list has `code`.
+  package func relationship(referrerCode code: UInt16) -> CompiledRelationship? {
+    relationships.first { !$0.hasInverse && $0.inverseCode == code }
+  }
+}

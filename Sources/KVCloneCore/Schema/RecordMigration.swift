@@ -1,0 +1,138 @@
+package import KVCloneModel
+import KVCloneRecords
+
+/// What becomes of the records of one concrete entity, where more is to be done than to read them by the new layout.
+package struct RecordMigration {
+  /// One thing to be done to each record.
+  package enum Step {
+    /// The value in one field, in another type or only in another place.
+    case convert(from: UInt16, to: UInt16, AttributeConversion, path: String)
+    /// A value where there is none.
+    case fill(UInt16, AttributeValue)
+    /// What new objects have, in a field that older records of the entity have not, or with values from another time: others have had
+    /// the attribute already.
+    case renew(UInt16, AttributeValue?)
+    /// A value for an element that is new, or nil where it may not be, in composites of which another element has one: what was nil
+    /// stays nil.
+    case complete(UInt16, AttributeValue, siblings: [UInt16])
+    /// Nobody, in a field of the same kind.
+    case clear(CompiledRelationship)
+    /// The members of a list, or the target of a to-one relationship, in another relationship.
+    case move(from: UInt16, wasToMany: Bool, to: CompiledRelationship)
+  }
+
+  package let entity: CompiledEntity
+  package let steps: [Step]
+  /// Relationships whose other side does not know of their members.
+  package let oneSided: [CompiledRelationship]
+  /// What records have in an attribute that they are older than, by its code in the source.
+  package let fills: [UInt16: AttributeValue]
+
+  package var isNothing: Bool { steps.isEmpty && oneSided.isEmpty }
+
+  /// Whether all of it is done within one record: what follows can be done to what it makes, before that is stored.
+  package var isAboutRecords: Bool {
+    oneSided.isEmpty
+      && steps.allSatisfy { step in
+        switch step {
+        case .convert, .fill, .renew, .complete: true
+        case .clear, .move: false
+        }
+      }
+  }
+
+  /// Nothing but the entity's present layout.
+  package init(layoutOf entity: CompiledEntity) {
+    self.entity = entity
+    steps = []
+    oneSided = []
+    fills = [:]
+  }
+
+  /// - Parameter entity: of the destination.
+  package init(_ entity: CompiledEntity, _ matching: ModelMatching, old: SchemaCodes) {
+    self.entity = entity
+    var steps: [Step] = []
+    var oneSided: [CompiledRelationship] = []
+    var fills: [UInt16: AttributeValue] = [:]
+    let known = Set(old.properties.values.flatMap(\.values))
+    for attribute in entity.attributes where attribute.field != nil && !attribute.isDerived {
+      let top = attribute.path.split(separator: ".").first.map(String.init) ?? attribute.path
+      guard let former = matching.formerLeaf(attribute.path, top, of: entity.name),
+        let code = old.properties[former.declaringEntity]?[former.path]
+      else {
+        if let siblings = Self.siblings(of: attribute, in: entity), let value = attribute.description.defaultValue {
+          if known.contains(attribute.code) { steps.append(.renew(attribute.code, nil)) }
+          steps.append(.complete(attribute.code, value, siblings: siblings))
+          continue
+        }
+        // Where a sub-entity declares it again, with another default than older records are said to have, these are told.
+        if known.contains(attribute.code) || attribute.fill != attribute.description.defaultValue {
+          steps.append(.renew(attribute.code, attribute.description.defaultValue))
+        }
+        continue
+      }
+      if code != attribute.code,
+        let conversion = AttributeConversion(from: former.description.type, to: attribute.description.type)
+      {
+        steps.append(.convert(from: code, to: attribute.code, conversion, path: attribute.path))
+        fills[code] = old.fill(ofProperty: code)
+      }
+      if former.description.isOptional, !attribute.description.isOptional,
+        let value = attribute.description.defaultValue
+      {
+        if let siblings = Self.siblings(of: attribute, in: entity) {
+          steps.append(.complete(attribute.code, value, siblings: siblings))
+        } else {
+          steps.append(.fill(attribute.code, value))
+        }
+      }
+    }
+    for relationship in entity.relationships {
+      guard let former = matching.relationship(relationship.name, of: entity.name), !former.isTransient,
+        let declaring = matching.formerDeclaringEntity(of: former.name, below: entity.name),
+        let code = old.properties[declaring]?[former.name]
+      else {
+        if known.contains(relationship.code) { steps.append(.clear(relationship)) }
+        continue
+      }
+      if code != relationship.code {
+        steps.append(.move(from: code, wasToMany: former.isToMany, to: relationship))
+      }
+      if !Self.isKnownToOtherSide(relationship, former, declaring, entity, matching, old) {
+        oneSided.append(relationship)
+      }
+    }
+    self.steps = steps
+    self.oneSided = oneSided
+    self.fills = fills
+  }
+
+  /// The other elements of the composite that an attribute is one of; nil where it is none.
+  private static func siblings(of attribute: CompiledAttribute, in entity: CompiledEntity) -> [UInt16]? {
+    guard let dot = attribute.path.firstIndex(of: ".") else { return nil }
+    let prefix = attribute.path[...dot]
+    return entity.attributes.filter { $0.field != nil && $0.path != attribute.path && $0.path.hasPrefix(prefix) }
+      .map(\.code)
+  }
+
+  /// Whether the other side has the members' links already: it is what the other side was, or the same hidden lists.
+  private static func isKnownToOtherSide(
+    _ relationship: CompiledRelationship, _ former: RelationshipDescription, _ declaring: String,
+    _ entity: CompiledEntity, _ matching: ModelMatching, _ old: SchemaCodes
+  ) -> Bool {
+    let before = SchemaInverse.inverse(of: former, declaredIn: declaring, in: matching.source)
+    guard relationship.hasInverse,
+      let after = SchemaInverse.inverse(
+        of: relationship.description, declaredIn: relationship.declaringEntity, in: matching.destination)
+    else {
+      return before == nil && old.referrers[declaring]?[former.name] == relationship.inverseCode
+    }
+    guard let before else { return false }
+    // The inverse may be declared above all entities that were there before.
+    let candidates = [after.entity] + matching.destination.subentities(of: after.entity)
+    return candidates.contains {
+      matching.relationship(after.relationship.name, of: $0)?.name == before.relationship.name
+    }
+  }
+}

@@ -1,0 +1,130 @@
+package import KVCloneModel
+import KVCloneRecords
+
+/// What a write transaction will tell of itself in the history of changes, in memory that stays flat: births are ranges
+/// of serials, updates a bit for each object and changed property, deletions wait for a part to be full.
+package struct HistoryRecorder {
+  /// Births by root entity: ranges of serials, ascending, none touching the next.
+  private var births: [UInt16: [Range<UInt64>]] = [:]
+  /// What was born and deleted in the same transaction: to everybody else it never was.
+  private var stillborn = ObjectSet()
+  private var updates: [UInt16: Updates] = [:]
+  /// Deletions that are not written yet.
+  private(set) var deletions: [ChangePart.Deleted] = []
+  /// Bytes of their tombstones.
+  private(set) var tombstoneBytes = 0
+  /// Deletions that are written, and in how many parts.
+  private(set) var writtenDeletions: UInt64 = 0
+  private(set) var writtenParts: UInt32 = 0
+
+  package init() {}
+
+  /// Objects of one root entity.
+  fileprivate struct Updates {
+    let objects = SerialSet()
+    /// By property code, ascending: the objects whose property changed.
+    var properties: [(code: UInt16, objects: SerialSet)] = []
+  }
+
+  /// Notes objects born with consecutive serials, above all that were noted before.
+  package mutating func noteInserts(from first: ObjectID, count: UInt64) {
+    guard count > 0 else { return }
+    let range = first.serial..<first.serial + count
+    births[first.rootCode, default: []].appendJoining(range)
+  }
+
+  /// Notes that a property of an object changed, unless the object is new.
+  package mutating func noteUpdate(_ id: ObjectID, property: UInt16) {
+    if isBorn(id) { return }
+    let root = id.rootCode
+    if updates[root] == nil { updates[root] = Updates() }
+    updates[root]?.note(id.serial, property)
+  }
+
+  /// Notes that an object is deleted.
+  mutating func noteDeletion(_ entry: ChangePart.Deleted) {
+    if isBorn(entry.id) {
+      _ = stillborn.insert(entry.id)
+      return
+    }
+    _ = updates[entry.id.rootCode]?.objects.remove(entry.id.serial)
+    tombstoneBytes += entry.tombstone.count
+    deletions.append(entry)
+  }
+
+  /// Forgets the deletions that wait, because they are written.
+  mutating func deletionsAreWritten() {
+    writtenDeletions += UInt64(deletions.count)
+    writtenParts += 1
+    deletions.removeAll(keepingCapacity: true)
+    tombstoneBytes = 0
+  }
+
+  /// Whether the object was born in this transaction.
+  func isBorn(_ id: ObjectID) -> Bool {
+    guard let ranges = births[id.rootCode], let last = ranges.last else { return false }
+    if last.contains(id.serial) { return true }
+    if ranges.count == 1 { return false }
+    var (low, high) = (0, ranges.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].upperBound <= id.serial { low = middle + 1 } else { high = middle }
+    }
+    return low < ranges.count && ranges[low].contains(id.serial)
+  }
+
+  /// How many updated objects there are.
+  var updatedCount: Int { updates.values.reduce(0) { $0 + $1.objects.count } }
+
+  /// Calls `body` with each stretch of objects that were born and are there, by root entity and serial.
+  func forEachInserted<E: Error>(_ body: (ChangePart.Inserted) throws(E) -> Void) throws(E) {
+    for root in births.keys.sorted() {
+      let gone = stillborn.set(rootCode: root)
+      for range in births[root] ?? [] {
+        var start = range.lowerBound
+        while start < range.upperBound {
+          let end = min(gone?.next(from: start) ?? .max, range.upperBound)
+          if start < end {
+            try body(.init(first: ObjectID(rootCode: root, serial: start), count: end - start))
+          }
+          start = end + 1
+        }
+      }
+    }
+  }
+
+  /// Calls `body` with each updated object and its changed properties, by root entity and serial.
+  func forEachUpdated<E: Error>(_ body: (ChangePart.Updated) throws(E) -> Void) throws(E) {
+    for root in updates.keys.sorted() {
+      guard let updates = updates[root] else { continue }
+      try updates.objects.forEach { (serial) throws(E) in
+        var codes: [UInt16] = []
+        for (code, objects) in updates.properties where objects.contains(serial) { codes.append(code) }
+        try body(.init(id: ObjectID(rootCode: root, serial: serial), properties: codes))
+        return true
+      }
+    }
+  }
+}
+
+extension HistoryRecorder.Updates {
+  fileprivate mutating func note(_ serial: UInt64, _ property: UInt16) {
+    _ = objects.insert(serial)
+    let place = properties.firstIndex { $0.code >= property } ?? properties.count
+    if place == properties.count || properties[place].code != property {
+      properties.insert((property, SerialSet()), at: place)
+    }
+    _ = properties[place].objects.insert(serial)
+  }
+}
+
+extension [Range<UInt64>] {
+  /// Appends a range that lies above all others.
+  fileprivate mutating func appendJoining(_ range: Range<UInt64>) {
+    if let last, last.upperBound == range.lowerBound {
+      self[count - 1] = last.lowerBound..<range.upperBound
+    } else {
+      append(range)
+    }
+  }
+}

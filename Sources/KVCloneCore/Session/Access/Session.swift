@@ -1,0 +1,209 @@
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  import Foundation
+#endif
+package import KVCloneModel
+package import KVCloneRecords
+
+/// The access of one transaction to objects, shared by ``ReadTransaction`` and ``WriteTransaction``.
+///
+/// The type is public because ``ObjectReading`` names it. It has no public members.
+public struct Session: ~Copyable {
+  package var storage: StorageTransaction
+  package let schema: Schema
+  /// The record that is being edited; one at a time.
+  package var scratch = RecordBuffer()
+  /// Large values of the record that `scratch` was loaded from, in attributes that its entity has no more: they go when it is
+  /// stored.
+  package var outlived = OrphanedBlobs()
+  private let pending = Box(PendingChanges())
+  /// The commit counter: of the last commit in a read transaction, of the coming one in a write transaction.
+  package let commit: UInt64
+  /// The last commit fully visible to this snapshot; nil outside snapshot reads.
+  package var shownCommit: UInt64?
+  /// The store's identity, for URIs.
+  package let storeUUID: UUID
+  /// Serials that were given out before, in transactions that were given up too.
+  package let serialFloor: SerialHighWaterMark
+  /// Whom to ask for room; nil for a session that never writes.
+  package var engine: (any StorageEngine)?
+  /// Lifecycle hooks, or nil if none are registered.
+  var hooks: (any SessionHooks)?
+  /// The size limits, or nil if none are set.
+  package var limits: StoreLimits?
+  /// What new objects still owe others, once there are any.
+  var waiting: WaitingInserts?
+  /// Whether the store's fetch indexes are those that the schema knows, once a request has asked.
+  private let fetchIndexes = FetchIndexMemo()
+
+  package init(
+    storage: consuming StorageTransaction, schema: Schema, commit: UInt64, shownCommit: UInt64? = nil,
+    storeUUID: UUID, serialFloor: SerialHighWaterMark, engine: (any StorageEngine)? = nil,
+    hooks: (any SessionHooks)? = nil
+  ) {
+    self.storage = storage
+    self.schema = schema
+    self.commit = commit
+    self.shownCommit = shownCommit
+    self.storeUUID = storeUUID
+    self.serialFloor = serialFloor
+    self.engine = engine
+    self.hooks = hooks
+  }
+
+  /// What this transaction has changed so far; empty and unused in a read transaction.
+  package var changes: PendingChanges {
+    @inline(__always) unsafeAddress { UnsafePointer(pending.place) }
+    @inline(__always) unsafeMutableAddress { pending.place }
+  }
+
+  /// Whether requests may use fetch indexes: those of the state that the transaction sees are the schema's.
+  package borrowing func hasCurrentFetchIndexes() throws(StoreError) -> Bool {
+    if let known = fetchIndexes.areCurrent { return known }
+    let areCurrent = try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata)
+    fetchIndexes.areCurrent = areCurrent
+    return areCurrent
+  }
+
+  /// Has requests use the schema's fetch indexes, or none: whoever made it knows whether they are those of what is read.
+  package borrowing func trustFetchIndexes(_ areCurrent: Bool) { fetchIndexes.areCurrent = areCurrent }
+
+  /// The object's record, checksum and form verified; nil where there is no such object.
+  ///
+  /// - Throws: `damaged` when the record's bytes cannot be trusted.
+  @_lifetime(borrow self)
+  package borrowing func record(_ id: ObjectID) throws(StoreError) -> RecordView? {
+    guard let table = schema.objectTable(rootCode: id.rootCode) else { return nil }
+    let key = ShortKey.object(id)
+    guard let bytes = try storage.get(table, key.bytes) else { return nil }
+    return try schema.view(of: bytes, id: id)
+  }
+
+  /// The record of an object that has to exist.
+  @_lifetime(borrow self)
+  package borrowing func existingRecord(_ id: ObjectID) throws(StoreError) -> RecordView {
+    guard let table = schema.objectTable(rootCode: id.rootCode) else { throw schema.notFound(id) }
+    let key = ShortKey.object(id)
+    guard let bytes = try storage.get(table, key.bytes) else { throw schema.notFound(id) }
+    return try schema.view(of: bytes, id: id)
+  }
+
+  /// The concrete entity of an object that has to exist.
+  package borrowing func entity(of id: ObjectID) throws(StoreError) -> CompiledEntity {
+    try schema.entity(of: try existingRecord(id), id: id)
+  }
+
+  /// The same by what the record's header names; nothing else of it is verified, for those who will read it all anyway.
+  borrowing func namedEntity(of id: ObjectID) throws(StoreError) -> CompiledEntity {
+    guard let table = schema.objectTable(rootCode: id.rootCode) else { throw schema.notFound(id) }
+    let key = ShortKey.object(id)
+    guard let bytes = try storage.get(table, key.bytes) else { throw schema.notFound(id) }
+    let code: UInt16
+    do throws(RecordError) { code = try RecordView.entityCode(of: bytes) } catch { throw schema.corrupted(id, error) }
+    guard let entity = schema.entity(code: code), entity.rootCode == id.rootCode else {
+      throw schema.corrupted(id, .wrongLayout)
+    }
+    return entity
+  }
+
+  /// Puts the object's record into `scratch`, in the entity's present layout, and answers its entity.
+  package mutating func load(_ id: ObjectID) throws(StoreError) -> CompiledEntity {
+    try Self.load(id, storage, schema, into: &scratch, &outlived)
+  }
+
+  private static func load(
+    _ id: ObjectID, _ storage: borrowing StorageTransaction, _ schema: Schema, into buffer: inout RecordBuffer,
+    _ outlived: inout OrphanedBlobs
+  ) throws(StoreError) -> CompiledEntity {
+    if !outlived.blobs.isEmpty { outlived.blobs.removeAll() }
+    guard let table = schema.objectTable(rootCode: id.rootCode) else { throw schema.notFound(id) }
+    let key = ShortKey.object(id)
+    guard let bytes = try storage.get(table, key.bytes) else { throw schema.notFound(id) }
+    let view = try schema.view(of: bytes, id: id)
+    let entity = try schema.entity(of: view, id: id)
+    try load(&buffer, view, entity, id)
+    if view.layout != entity.layout {
+      outlived = OrphanedBlobs(owner: id, blobs: view.blobs(missingIn: entity.layout))
+    }
+    return entity
+  }
+
+  /// Copies a record into a buffer, in the entity's present layout. Attributes that the record's own layout lacks get
+  /// what their defaults were then: it is from before they were added.
+  package static func load(
+    _ buffer: inout RecordBuffer, _ view: borrowing RecordView, _ entity: CompiledEntity, _ id: ObjectID
+  ) throws(StoreError) {
+    if view.layout == entity.layout { return buffer.load(view) }
+    do throws(RecordError) {
+      let missing = try buffer.convert(view, to: entity.layout)
+      for attribute in entity.attributes {
+        guard let field = attribute.field, missing.contains(field) else { continue }
+        try buffer.set(field, attribute.fill)
+      }
+    } catch {
+      throw StoreError(
+        .corrupted, "the record of \(entity.name)/\(id.serial) is corrupted: \(error)", entity: entity.name,
+        object: "\(entity.name)/\(id.serial)")
+    }
+  }
+
+  /// Seals what is in `scratch` and stores it as the object's record.
+  package mutating func store(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
+    scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
+    try Self.put(&storage, entity.table, id, scratch)
+    if !outlived.blobs.isEmpty { try releaseOutlived(id) }
+  }
+
+  /// Lets go of the large values of an object, whose record was loaded, in attributes that there are no more.
+  package mutating func releaseOutlived(_ id: ObjectID) throws(StoreError) {
+    if outlived.owner == id { for blob in outlived.blobs { try releaseBlob(blob) } }
+    outlived.blobs.removeAll()
+  }
+
+  private static func put(
+    _ storage: inout StorageTransaction, _ table: StorageTable, _ id: ObjectID, _ record: borrowing RecordBuffer
+  ) throws(StoreError) {
+    let key = ShortKey.object(id)
+    try storage.put(table, key.bytes, record.bytes)
+  }
+
+  /// Seals what is in `scratch` and stores it as the record of a new object, whose id is the highest of its table.
+  package mutating func append(_ id: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
+    scratch.seal(commit: commit, seed: ValueEnvelope.seed(object: id))
+    try Self.append(&storage, entity.table, id, scratch)
+  }
+
+  private static func append(
+    _ storage: inout StorageTransaction, _ table: StorageTable, _ id: ObjectID, _ record: borrowing RecordBuffer
+  ) throws(StoreError) {
+    let key = ShortKey.object(id)
+    try storage.append(table, key.bytes, record.bytes)
+  }
+}
+
+/// The lifecycle hooks that a transaction calls. What they are is known to those who call them.
+package protocol SessionHooks: AnyObject, Sendable {}
+
+/// Large values of one object that no attribute of its entity has any more.
+package struct OrphanedBlobs {
+  var owner = ObjectID(rawValue: 0)
+  package var blobs: [BlobReference] = []
+}
+
+extension RecordView {
+  /// The large values in attributes that another layout of the entity has not.
+  ///
+  /// - Parameter taken: codes of attributes that have become others.
+  func blobs(missingIn layout: RecordLayout, taken: Set<UInt16> = []) -> [BlobReference] {
+    var found: [BlobReference] = []
+    for field in 0..<self.layout.fieldCount where self.layout.kind(field).mayBeBlob && !isNull(field) {
+      let code = self.layout[field].propertyCode
+      guard layout.fieldIndex(ofProperty: code) == nil, !taken.contains(code), let blob = blobReference(field) else {
+        continue
+      }
+      found.append(blob)
+    }
+    return found
+  }
+}

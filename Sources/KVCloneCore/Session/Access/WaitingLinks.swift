@@ -1,0 +1,138 @@
+package import KVCloneModel
+
+/// Links from new objects to others whose lists are yet to learn of them: 24 bytes each, so many at a time that a list is
+/// written once for hundreds of new members.
+///
+/// New objects come in the order of their ids, so grouping them by target keeps each group in order.
+package final class WaitingLinks {
+  struct Link: BitwiseCopyable {
+    let target: UInt64
+    let member: UInt64
+    /// The code of the target's own list.
+    let code: UInt64
+  }
+
+  /// The members that one list gains, where they lie; gone with the call that it is handed to.
+  package struct Group: RandomAccessCollection {
+    fileprivate let links: UnsafePointer<Link>
+    package let startIndex: Int
+    package let endIndex: Int
+
+    package subscript(index: Int) -> ObjectID { ObjectID(rawValue: links[index].member) }
+  }
+
+  /// More are published before others are noted.
+  static let limit = 1 << 18
+
+  fileprivate struct State {
+    var links: UnsafeMutablePointer<Link>
+    var count = 0
+    var capacity: Int
+  }
+
+  private let state: UnsafeMutablePointer<State>
+
+  /// - Parameter capacity: how many links there is memory for at first.
+  package init(capacity: Int = 64) {
+    state = .allocate(capacity: 1)
+    state.initialize(to: State(links: .allocate(capacity: capacity), capacity: capacity))
+  }
+
+  deinit {
+    state.pointee.links.deallocate()
+    state.deallocate()
+  }
+
+  var count: Int { state.pointee.count }
+  package var isFull: Bool { state.pointee.count >= Self.limit }
+
+  /// The same list, to be appended to without counting references to this object: valid while it lives.
+  package var sink: WaitingLinkSink { WaitingLinkSink(state: state) }
+
+  /// Notes that `target` gains `member` in its list with this code.
+  package func append(_ target: ObjectID, _ code: UInt16, _ member: ObjectID) { sink.append(target, code, member) }
+
+  /// Calls `body` with each target, the code of its list, and the members that it gains, ascending; and forgets them.
+  package func drain(_ body: (ObjectID, UInt16, Group) throws(StoreError) -> Void) throws(StoreError) {
+    sort()
+    let links = state.pointee.links
+    let count = state.pointee.count
+    state.pointee.count = 0
+    var start = 0
+    while start < count {
+      let first = links[start]
+      var end = start + 1
+      while end < count, links[end].target == first.target, links[end].code == first.code { end += 1 }
+      try body(
+        ObjectID(rawValue: first.target), UInt16(truncatingIfNeeded: first.code),
+        Group(links: links, startIndex: start, endIndex: end))
+      start = end
+    }
+  }
+
+  /// Groups the links: by target, then code, byte by byte, and only by bytes in which they differ. The order within a
+  /// group stays.
+  private func sort() {
+    let count = state.pointee.count
+    if count < 2 { return }
+    var differing: (target: UInt64, code: UInt64) = (0, 0)
+    let first = state.pointee.links[0]
+    for index in 1..<count {
+      differing.target |= state.pointee.links[index].target ^ first.target
+      differing.code |= state.pointee.links[index].code ^ first.code
+    }
+    if differing == (0, 0) { return }
+    var other = UnsafeMutablePointer<Link>.allocate(capacity: state.pointee.capacity)
+    defer { other.deallocate() }
+    withUnsafeTemporaryAllocation(of: Int.self, capacity: 256) { starts in
+      for shift: UInt64 in [0, 8] where differing.code >> shift & 0xFF != 0 {
+        Self.distribute(state.pointee.links, other, count, starts) { $0.code >> shift }
+        swap(&state.pointee.links, &other)
+      }
+      for shift in stride(from: 0 as UInt64, to: 64, by: 8) where differing.target >> shift & 0xFF != 0 {
+        Self.distribute(state.pointee.links, other, count, starts) { $0.target >> shift }
+        swap(&state.pointee.links, &other)
+      }
+    }
+  }
+
+  /// Orders links by one byte; those in which it is the same keep their order.
+  @inline(__always)
+  private static func distribute(
+    _ links: UnsafePointer<Link>, _ sorted: UnsafeMutablePointer<Link>, _ count: Int,
+    _ starts: UnsafeMutableBufferPointer<Int>, _ byte: (Link) -> UInt64
+  ) {
+    starts.update(repeating: 0)
+    for index in 0..<count { starts[Int(byte(links[index]) & 0xFF)] &+= 1 }
+    var sum = 0
+    for value in 0..<256 { (starts[value], sum) = (sum, sum &+ starts[value]) }
+    for index in 0..<count {
+      let value = Int(byte(links[index]) & 0xFF)
+      (sorted + starts[value]).initialize(to: links[index])
+      starts[value] &+= 1
+    }
+  }
+}
+
+/// Where ``WaitingLinks`` are appended: for every link of a new object.
+package struct WaitingLinkSink {
+  fileprivate let state: UnsafeMutablePointer<WaitingLinks.State>
+
+  /// Notes that `target` gains `member` in its list with this code.
+  @inline(__always)
+  package func append(_ target: ObjectID, _ code: UInt16, _ member: ObjectID) {
+    if state.pointee.count == state.pointee.capacity { grow() }
+    (state.pointee.links + state.pointee.count).initialize(
+      to: WaitingLinks.Link(target: target.rawValue, member: member.rawValue, code: UInt64(code)))
+    state.pointee.count &+= 1
+  }
+
+  @inline(never)
+  private func grow() {
+    let larger = UnsafeMutablePointer<WaitingLinks.Link>.allocate(capacity: 2 * state.pointee.capacity)
+    larger.update(from: state.pointee.links, count: state.pointee.count)
+    state.pointee.links.deallocate()
+    state.pointee.links = larger
+    state.pointee.capacity *= 2
+  }
+}

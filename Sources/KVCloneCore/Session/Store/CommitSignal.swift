@@ -1,0 +1,136 @@
+import KVCloneLMDB
+import KVCloneRecords
+import Synchronization
+
+/// Wakes those who wait for commits, of this process or others.
+package final class CommitSignal: Sendable {
+  private struct State {
+    /// Raised by every commit that was heard of.
+    var generation: UInt64 = 0
+    var isClosed = false
+    var lastWaiter: UInt64 = 0
+    var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+    /// Who wants to hear of other processes' commits, and what tells of them.
+    var listenerCount = 0
+    var watcher: FileWatcher?
+  }
+
+  private let state = Mutex(State())
+
+  /// Changes with every commit that was heard of: to be asked for before the store is looked at, and given to `wait`.
+  package var generation: UInt64 { state.withLock { $0.generation } }
+
+  package var isClosed: Bool { state.withLock { $0.isClosed } }
+
+  /// A commit may have happened.
+  package func noteCommit() {
+    let waiters = state.withLock { state in
+      state.generation += 1
+      return Self.takeWaiters(&state)
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  /// Nothing more will happen.
+  func close() {
+    // Whatever ends with the watcher ends outside of the lock.
+    let (waiters, watcher) = state.withLock { state in
+      state.isClosed = true
+      defer { state.watcher = nil }
+      return (Self.takeWaiters(&state), state.watcher)
+    }
+    for waiter in waiters { waiter.resume() }
+    _ = consume watcher
+  }
+
+  private static func takeWaiters(_ state: inout State) -> [CheckedContinuation<Void, Never>] {
+    if state.waiters.isEmpty { return [] }
+    defer { state.waiters.removeAll() }
+    return Array(state.waiters.values)
+  }
+
+  /// Returns when the generation is not `seen` any more, the store is closed, or the task cancelled.
+  package func wait(after seen: UInt64) async {
+    let number = state.withLock { state in
+      state.lastWaiter += 1
+      return state.lastWaiter
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isOver = state.withLock { state in
+          // A task is cancelled before its handler runs, and the handler waits for this lock.
+          if state.generation != seen || state.isClosed || Task.isCancelled { return true }
+          state.waiters[number] = continuation
+          return false
+        }
+        if isOver { continuation.resume() }
+      }
+    } onCancel: {
+      state.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
+    }
+  }
+
+  // MARK: Other processes
+
+  /// Begins to hear of other processes' commits, through `watch` where nobody did so far.
+  fileprivate func addListener(_ watch: () -> FileWatcher?) {
+    state.withLock { state in
+      state.listenerCount += 1
+      if state.watcher == nil, !state.isClosed { state.watcher = watch() }
+    }
+  }
+
+  fileprivate func removeListener() {
+    let watcher = state.withLock { state in
+      state.listenerCount -= 1
+      if state.listenerCount > 0 { return nil as FileWatcher? }
+      defer { state.watcher = nil }
+      return state.watcher
+    }
+    _ = consume watcher
+  }
+}
+
+/// Hears of commits as long as it lives.
+package final class CommitListener: Sendable {
+  private let store: ObjectStore
+
+  package init(_ store: ObjectStore) {
+    self.store = store
+    let engine = store.engine
+    let signal = store.commitSignal
+    let metadata = store.schema.tables.metadata
+    let known = LastCommit()
+    store.commitSignal.addListener {
+      (engine as? LMDBEngine)?.environment.watchWrites { [weak engine, weak signal] in
+        // A page that was written is no commit yet, and most are this process's own.
+        guard let engine, let signal, let commit = try? engine.lastCommit(metadata), known.isNew(commit) else { return }
+        signal.noteCommit()
+      }
+    }
+  }
+
+  deinit {
+    store.commitSignal.removeListener()
+  }
+}
+
+/// The commit that was heard of last.
+private final class LastCommit: Sendable {
+  private let commit = Mutex<UInt64?>(nil)
+
+  func isNew(_ commit: UInt64) -> Bool {
+    self.commit.withLock { known in
+      defer { known = commit }
+      return known != commit
+    }
+  }
+}
+
+extension StorageEngine {
+  /// The commit counter.
+  fileprivate func lastCommit(_ metadata: StorageTable) throws(StoreError) -> UInt64 {
+    let storage = StorageTransaction(try beginRead())
+    return try Metadata.counter(storage, metadata, MetadataKey.commitCounter)
+  }
+}

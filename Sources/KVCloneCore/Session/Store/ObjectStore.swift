@@ -1,0 +1,85 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+package import Dispatch
+import KVCloneLMDB
+public import KVCloneModel
+import KVCloneRecords
+import Synchronization
+
+/// An embedded object store: a directory with one memory-mapped file, with any number of concurrent readers and one
+/// writer at a time, across processes.
+///
+/// ```swift
+/// let store = try ObjectStore.open(at: "notes.kvclone", model: model)
+/// let copy = try store.write { tx in
+///   let note = try tx.insert("Note", ["title": "Groceries"])
+///   return try tx.clone(object: note)
+/// }
+/// ```
+///
+/// Reads have snapshot isolation (MVCC). Commits are durable: a write transaction that has returned survives a crash
+/// and a power loss, because the commit returns after `fdatasync`. A store is safe to use from any thread.
+public final class ObjectStore: Sendable {
+  /// The absolute path of the store's directory at the time of opening.
+  public let path: String
+  /// The identifier of the store, which never changes.
+  public let uuid: UUID
+  /// The model of the store's objects.
+  public var model: ManagedObjectModel { schema.model }
+  /// The options that the store was opened with.
+  public let options: StoreOptions
+
+  package let engine: any StorageEngine
+  package let schema: Schema
+  /// The format version of the file at the time of opening; `info` returns the current one.
+  package let formatVersion: UInt32
+  package let serialFloor = SerialHighWaterMark()
+  /// Lifecycle hooks, or nil if none are registered.
+  let hooks = Mutex<(any SessionHooks)?>(nil)
+  /// Model versions by which snapshots are read, compiled.
+  package let snapshotSchemas = SnapshotSchemas()
+  /// The size limits, or nil if none are set.
+  let limits: StoreLimits?
+  /// Wakes tasks that wait for commits.
+  package let commitSignal = CommitSignal()
+  /// The uploads of this process that are in progress.
+  let stagers: Stagers
+  /// The pinned snapshots that are open.
+  package let pins: any StoreResource
+  /// Asynchronous writes wait and sync here, one after the other, and never on the cooperative pool.
+  package let writerQueue = DispatchQueue(label: "KVClone.writer")
+
+  package init(
+    path: String, uuid: UUID, options: StoreOptions, engine: any StorageEngine, schema: Schema, formatVersion: UInt32,
+    pins: any StoreResource
+  ) {
+    self.path = path
+    self.uuid = uuid
+    self.options = options
+    self.engine = engine
+    self.schema = schema
+    self.formatVersion = formatVersion
+    limits = StoreLimits(options)
+    self.pins = pins
+    let environment = (engine as? LMDBEngine)?.environment
+    stagers = Stagers(directory: environment?.directory, beside: environment?.identity, isReadOnly: options.isReadOnly)
+  }
+
+  /// Closes the file as soon as the last open transaction has ended.
+  ///
+  /// Closing also ends all pinned snapshots. Every later call throws `closed`.
+  public func close() {
+    pins.close()
+    commitSignal.close()
+    stagers.close()
+    engine.close()
+  }
+}
+
+/// Something that ends when the store is closed.
+package protocol StoreResource: AnyObject, Sendable {
+  func close()
+}

@@ -1,0 +1,37 @@
+import KVCloneModel
+package import KVCloneRecords
+import Synchronization
+
+/// The schemas by which the snapshots of a store are read: each by the model version that it was made with.
+package final class SnapshotSchemas: Sendable {
+  private struct Key: Hashable {
+    let model: UInt64
+    /// The store's model now, which decides which indexes are there still.
+    let current: UInt64
+  }
+
+  private let known = Mutex<[Key: Schema]>([:])
+
+  /// The schema of a snapshot, in a transaction that sees it.
+  ///
+  /// - Parameter schema: the store's own.
+  package func schema(
+    of snapshot: SnapshotValue, _ storage: borrowing StorageTransaction, _ schema: Schema
+  ) throws(StoreError) -> Schema {
+    let current = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.catalog)
+    let key = Key(model: UInt64(snapshot.modelNumber), current: current)
+    if let found = known.withLock({ $0[key] }) { return found }
+    var catalog = try StoreCatalog(storage, schema.tables.metadata, number: key.model)
+    if key.model != current {
+      let now = try StoreCatalog(storage, schema.tables.metadata)
+      catalog.forgetIndexes(missingIn: now)
+    }
+    let compiled = try Schema(catalog, tables: schema.tables, transformers: schema.transformers)
+    known.withLock { known in
+      // Whoever opens a store lives with one current model, and a few earlier ones.
+      known = known.filter { $0.key.current == current }
+      known[key] = compiled
+    }
+    return compiled
+  }
+}

@@ -1,0 +1,16 @@
+package import KVCloneLMDB
+
+extension StoreOptions {
+  package var lmdb: LMDBOptions {
+    var options = LMDBOptions()
+    options.isReadOnly = isReadOnly
+    options.maximumReaders = maximumReaders
+    options.keepsDeadReaders = keepsStaleReaders
+    options.spillBudget = spillBudget
+    options.isReadAheadOff = !usesReadAhead
+    options.usesCopyOnWrite = usesBtrfsCopyOnWrite
+    options.walSizeLimit = journalMode == .writeAheadLog ? walSizeLimit : nil
+    options.maximumFileBytes = maximumFileBytes.map { Int(clamping: $0) }
+    return options
+  }
+}

@@ -1,0 +1,370 @@
+package import KVCloneLMDB
+import KVCloneModel
+package import KVCloneRecords
+
+/// LMDB behind the seam.
+package final class LMDBEngine: StorageEngine {
+  package let environment: LMDBEnvironment
+
+  package init(_ environment: LMDBEnvironment) {
+    self.environment = environment
+  }
+
+  package func openTables(_ tables: [TableCode], create: Bool) throws(StoreError) -> [StorageTable] {
+    try storeErrors { () throws(LMDBError) in
+      let handles = try environment.openTables(tables.map { $0.name ?? "" }, create: create)
+      return zip(tables, handles).map { StorageTable(code: $0, handle: $1.dbi) }
+    }
+  }
+
+  package func beginRead() throws(StoreError) -> any StorageBackend {
+    do throws(LMDBError) { return LMDBBackend(try environment.beginRead()) } catch { throw StoreError(error) }
+  }
+
+  package func beginPinnedRead(owner: String) throws(StoreError) -> any StorageBackend {
+    do throws(LMDBError) {
+      return LMDBBackend(try environment.beginPinnedRead(owner: owner))
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  package func readers() throws(StoreError) -> [StorageReader]? {
+    try storeErrors { () throws(LMDBError) in
+      let readers = try environment.activeReaders()
+      guard let oldest = readers.first else { return [] }
+      // Begun after the readers were listed: it is none of them.
+      let retained = try environment.retainedPages(since: oldest.commitNumber)
+      let last = if let retained { retained.lastCommit } else { try environment.info().commitNumber }
+      return readers.map { reader in
+        StorageReader(
+          processID: reader.pid, thread: reader.thread, isThisProcess: reader.isThisProcess, pinOwner: reader.pinOwner,
+          processName: reader.isStale ? "" : ProcessNames.name(reader.pid), age: reader.age,
+          lag: last > reader.commitNumber ? last - reader.commitNumber : 0,
+          retainedBytes: retained.map { UInt64($0.count(for: reader.commitNumber)) * UInt64(LMDBLimits.pageSize) },
+          isStale: reader.isStale)
+      }
+    }
+  }
+
+  package func clearStaleReaders() throws(StoreError) -> Int {
+    try storeErrors { () throws(LMDBError) in try environment.clearDeadReaders() }
+  }
+
+  package func writer() -> WriteLockHolder? { environment.currentWriter.map(WriteLockHolder.init) }
+
+  package func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend {
+    do throws(LMDBError) {
+      return LMDBBackend(try environment.beginWrite(timeout: timeout, label: label))
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  package func facts() throws(StoreError) -> StorageFacts {
+    try storeErrors { () throws(LMDBError) in StorageFacts(try environment.info(), try environment.room()) }
+  }
+
+  package func makeRoom(for byteCount: UInt64) throws(StoreError) {
+    try storeErrors { () throws(LMDBError) in try environment.makeRoom(for: byteCount) }
+  }
+
+  package func checkRoom(for byteCount: UInt64) throws(StoreError) {
+    try storeErrors { () throws(LMDBError) in try environment.checkRoom(for: byteCount) }
+  }
+
+  package func lastFreedByteCount() throws(StoreError) -> UInt64 {
+    try storeErrors { () throws(LMDBError) in
+      UInt64(try environment.lastFreedPageCount()) * UInt64(LMDBLimits.pageSize)
+    }
+  }
+
+  package func close() {
+    environment.close()
+  }
+}
+
+/// A transaction of LMDB's in the seam's shape, of either kind. It ends with this object, which its owner lets go of when
+/// it ends.
+///
+/// What stands between the store and C is paid for on every call, so this is one final class, not two of a kind (the
+/// compiler would merge their methods into one with a further hop); an error is made where there is one; and the write
+/// transaction is held by a pointer, where no check for overlapping accesses is made: who used a transaction from two
+/// places at once would be stopped by `StorageTransaction`, which cannot be copied and is borrowed. `Benchmarks/seam`
+/// counts the instructions.
+private final class LMDBBackend: StorageBackend, TableMaker {
+  private let pointers: LMDBPointerReader
+  private let reader: LMDBReadTransaction?
+  /// How a read transaction reads as long as the pages allow it. LMDB's own calls say the rest, and all errors.
+  private let map: LMDBMapReader?
+  private let writer: UnsafeMutablePointer<LMDBWriteTransaction>?
+  let stateNumber: UInt64
+  private var hasFailed = false
+  private var keepsPlaces = false
+
+  init(_ transaction: consuming LMDBReadTransaction) {
+    stateNumber = transaction.commitNumber
+    pointers = transaction.pointers
+    map = transaction.map
+    reader = consume transaction
+    writer = nil
+  }
+
+  init(_ transaction: consuming LMDBWriteTransaction) {
+    pointers = transaction.pointers
+    map = nil
+    reader = nil
+    // What it reads changes as it writes.
+    stateNumber = 0
+    let writer = UnsafeMutablePointer<LMDBWriteTransaction>.allocate(capacity: 1)
+    writer.initialize(to: transaction)
+    self.writer = writer
+  }
+
+  deinit {
+    writer?.deinitialize(count: 1)
+    writer?.deallocate()
+  }
+
+  @inline(__always)
+  func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
+    var found: LMDBValuePointer
+    if let map {
+      found = map.value(table.handle, key)
+      if found.code == LMDBMapReader.askLMDB { found = pointers.value(table.handle, key) }
+    } else {
+      found = keepsPlaces ? placedValue(table, key) : pointers.value(table.handle, key)
+    }
+    if found.code == 0 { return UnsafeRawBufferPointer(start: found.base, count: found.count) }
+    if found.code == LMDBPointerReader.notFound { return nil }
+    throw Self.lookupError(found.code, key.count)
+  }
+
+  @inline(__always)
+  func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
+    -> StorageEntryPointers?
+  {
+    var entry = LMDBEntryPointer()
+    var code: Int32
+    if let map {
+      code = map.seek(table.handle, key, mode.lmdb, &entry)
+      if code == LMDBMapReader.askLMDB { code = pointers.seek(table.handle, key, mode.lmdb, &entry) }
+    } else {
+      code =
+        keepsPlaces ? placedSeek(table, key, mode, &entry) : pointers.seek(table.handle, key, mode.lmdb, &entry)
+    }
+    if code == 0 { return StorageEntryPointers(key: entry.key, value: entry.value) }
+    if code == LMDBPointerReader.notFound { return nil }
+    throw Self.lookupError(code, key.count)
+  }
+
+  @inline(__always)
+  func scan(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    guard let map else { return try scanByCursor(table, from: key, body) }
+    var scan = map.scan(table.handle, from: key)
+    while scan.next() {
+      if try !body(RawSpan(_unsafeBytes: scan.entry.key), RawSpan(_unsafeBytes: scan.entry.value)) { return }
+    }
+    if scan.code == LMDBPointerReader.notFound { return }
+    let last = scan.entry.key
+    try scanByCursor(table, from: last.isEmpty ? key : last, isBehind: !last.isEmpty, body)
+  }
+
+  /// - Parameter isBehind: The entry of `key` itself is left out.
+  private func scanByCursor(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer, isBehind: Bool = false,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    var entry = LMDBEntryPointer()
+    var code: Int32 = 0
+    guard let cursor = pointers.openCursor(table.handle, from: key, &entry, &code) else {
+      throw Self.lookupError(code, key.count)
+    }
+    defer { LMDBPointerReader.close(cursor) }
+    if isBehind, code == 0, entry.key.elementsEqual(key) { code = LMDBPointerReader.step(cursor, &entry) }
+    while code == 0 {
+      let (key, value) = (entry.key, entry.value)
+      // One ahead, so that the next entry is on its way from memory while this one is looked at.
+      code = LMDBPointerReader.step(cursor, &entry)
+      if code == 0 { entry.prefetch() }
+      if try !body(RawSpan(_unsafeBytes: key), RawSpan(_unsafeBytes: value)) { return }
+    }
+    if code != LMDBPointerReader.notFound { throw Self.lookupError(code, key.count) }
+  }
+
+  @inline(__always)
+  func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
+    guard let writer, writer.pointee.succeedsInWriting(table.handle, key, value, isAppend: false) else {
+      throw changeError()
+    }
+  }
+
+  @inline(__always)
+  func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
+  {
+    guard let writer, writer.pointee.succeedsInWriting(table.handle, key, value, isAppend: true) else {
+      throw changeError()
+    }
+  }
+
+  func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>) throws(StoreError) {
+    // Both types are a key and a value, as buffers.
+    let succeeds = entries.withMemoryRebound(to: LMDBRunEntry.self) { entries in
+      writer?.pointee.succeedsInAppending(table.handle, entries) ?? false
+    }
+    if !succeeds { throw changeError() }
+  }
+
+  func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {
+    guard let map else { return }
+    // All leaves first, so that memory brings them side by side; then the entries, which the leaves lead to.
+    for id in ids { ShortKey.object(id).withUnsafeBytes { map.fetchLeaf(table.handle, $0) } }
+    for id in ids { ShortKey.object(id).withUnsafeBytes { map.fetchEntry(table.handle, $0) } }
+  }
+
+  func retainCursors(in tables: [StorageTable]) {
+    keepsPlaces = !tables.isEmpty
+    writer?.pointee.retainCursors(in: tables.map(\.handle))
+  }
+
+  @inline(never)
+  private func placedValue(_ table: StorageTable, _ key: UnsafeRawBufferPointer) -> LMDBValuePointer {
+    writer?.pointee.placedValue(table.handle, key) ?? pointers.value(table.handle, key)
+  }
+
+  @inline(never)
+  private func placedSeek(
+    _ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek, _ entry: inout LMDBEntryPointer
+  ) -> Int32 {
+    writer?.pointee.placedSeek(table.handle, key, mode.lmdb, &entry)
+      ?? pointers.seek(table.handle, key, mode.lmdb, &entry)
+  }
+
+  @inline(__always)
+  func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
+    guard let writer else { throw changeError() }
+    do throws(LMDBError) {
+      return try writer.pointee.delete(LMDBTable(dbi: table.handle), RawSpan(_unsafeBytes: key))
+    } catch {
+      hasFailed = true
+      throw StoreError(error)
+    }
+  }
+
+  func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] {
+    guard let writer else { throw changeError() }
+    do throws(LMDBError) {
+      let made = try writer.pointee.makeTables(tables.map { $0.name ?? "" })
+      return zip(tables, made).map { StorageTable(code: $0, handle: $1.dbi) }
+    } catch {
+      hasFailed = true
+      throw StoreError(error)
+    }
+  }
+
+  func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 {
+    var count: UInt64 = 0
+    let code = pointers.countEntries(table.handle, &count)
+    if code != 0 { throw Self.lookupError(code, 1) }
+    return count
+  }
+
+  func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes? {
+    var found: [TreeSizes] = []
+    for handle in tables.map(\.handle) + [LMDBPointerReader.tableList, LMDBPointerReader.freeList] {
+      var code: Int32 = 0
+      guard let sizes = pointers.statistics(handle, &code) else { throw Self.lookupError(code, 1) }
+      found.append(TreeSizes(sizes))
+    }
+    var freed: [(commit: UInt64, pages: Int)] = []
+    if writer == nil {
+      var code: Int32 = 0
+      freed = pointers.freedPages(&code)
+      if code != 0 { throw Self.lookupError(code, 1) }
+    }
+    return StorageSizes(
+      tables: Array(found.dropLast(2)), own: found.suffix(2), freed: freed.map { ($0.commit, $0.pages) })
+  }
+
+  func growth() throws(StoreError) -> StorageGrowth? {
+    guard let growth = writer?.pointee.growth else { return nil }
+    return StorageGrowth(
+      firstPageCount: growth.firstPageCount, pageCount: growth.pageCount, pageSize: LMDBLimits.pageSize)
+  }
+
+  func markDeleteOnly() { writer?.pointee.markDeleteOnly() }
+
+  func refuseGrowth() { writer?.pointee.refuseGrowth() }
+
+  func markDryRun() { writer?.pointee.markDryRun() }
+
+  func checkCommitRoom() throws(StoreError) {
+    guard let writer else { return }
+    try storeErrors { () throws(LMDBError) in try writer.pointee.checkCommitRoom() }
+  }
+
+  func commit() throws(StoreError) {
+    do throws(LMDBError) { try writer?.pointee.commitInPlace() } catch { throw StoreError(error) }
+  }
+
+  func abort() {}
+
+  func facts() throws(StoreError) -> StorageFacts? {
+    guard let writer else { return nil }
+    return try storeErrors { () throws(LMDBError) in
+      let facts = try writer.pointee.facts()
+      return StorageFacts(facts.info, facts.room)
+    }
+  }
+
+  func makeRoom(for byteCount: UInt64) throws(StoreError) {
+    guard let writer else { return }
+    try storeErrors { () throws(LMDBError) in try writer.pointee.makeRoom(for: byteCount) }
+  }
+
+  /// Why a change failed: the first time its own reason, then that the transaction can only be given up.
+  @inline(never)
+  private func changeError() -> StoreError {
+    guard let writer else {
+      return StoreError(.readOnly, "a read transaction cannot write; use ObjectStore.write")
+    }
+    defer { hasFailed = true }
+    if !hasFailed, let failure = writer.pointee.failure { return StoreError(failure) }
+    return StoreError(LMDBError.transactionFailed)
+  }
+
+  @inline(never)
+  private static func lookupError(_ code: Int32, _ keyLength: Int) -> StoreError {
+    StoreError(LMDBPointerReader.error(code, keyLength: keyLength))
+  }
+}
+
+extension StorageFacts {
+  fileprivate init(_ info: LMDBInfo, _ room: LMDBRoom) {
+    func unlessUnknown(_ byteCount: Int) -> UInt64 { byteCount == .max ? .max : UInt64(byteCount) }
+    self.init(
+      fileBytes: UInt64(info.fileSize), pageCount: info.lastPage + 1, pageSize: LMDBLimits.pageSize,
+      freeMapBytes: UInt64(room.freeMapBytes), freeDiskBytes: unlessUnknown(room.freeDiskBytes),
+      mapBytes: UInt64(info.mapSize))
+  }
+}
+
+extension TreeSizes {
+  fileprivate init(_ sizes: LMDBStatistics) {
+    self.init(
+      depth: sizes.depth, branchPages: sizes.branchPages, leafPages: sizes.leafPages,
+      overflowPages: sizes.overflowPages, entries: UInt64(sizes.entries))
+  }
+}
+
+extension StorageSeek {
+  fileprivate var lmdb: LMDBSeek {
+    switch self {
+    case .atOrAfter: .atOrAfter
+    case .atOrBefore: .atOrBefore
+    }
+  }
+}

@@ -1,0 +1,172 @@
+package import KVCloneLMDB
+package import KVCloneRecords
+
+/// A store's file behind the seam, read-only and without LMDB: what `check` reads through, because LMDB maps the file, and a
+/// damaged byte in a map can end the process.
+///
+/// Bytes keep the seam's promise: those of `get` and `seek` live as long as the transaction, or, where they were asked for
+/// in a scan's body, until that body returns, which nothing borrowed can leave.
+package final class PageFileEngine: StorageEngine {
+  let file: PageFile
+  let map: PageMap
+  /// By table code: where the map has the table.
+  private let tables: [TableCode: Int]
+  /// Whether long values of `blobs` are left unread, and read as zero bytes.
+  let skipsData: Bool
+
+  package init(_ file: PageFile, _ map: PageMap, skipsData: Bool = false) {
+    self.file = file
+    self.map = map
+    self.skipsData = skipsData
+    var tables: [TableCode: Int] = [:]
+    for (index, table) in map.tables.enumerated() {
+      if let code = TableCode(name: table.name) { tables[code] = index }
+    }
+    self.tables = tables
+  }
+
+  /// A table that should be there and is not is opened all the same where the list of tables is damaged, and is lost.
+  package func openTables(_ codes: [TableCode], create: Bool) throws(StoreError) -> [StorageTable] {
+    var opened: [StorageTable] = []
+    for code in codes {
+      guard tables[code] != nil || map.isTableListDamaged else {
+        throw StoreError(
+          .invalidStore, "the file has no table \(code.name ?? ""); it is incomplete, or not a KVClone store")
+      }
+      opened.append(StorageTable(code: code, handle: 0))
+    }
+    return opened
+  }
+
+  package func beginRead() throws(StoreError) -> any StorageBackend { try beginReading() }
+
+  package func beginReading() throws(StoreError) -> PageFileBackend {
+    let reader = try storeErrors { () throws(LMDBError) in try PageReader(file, map) }
+    if skipsData { reader.hollowTable = tables[.blobs] }
+    return PageFileBackend(reader, tables)
+  }
+
+  package func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend {
+    throw StoreError.checkedOnly
+  }
+
+  package func facts() throws(StoreError) -> StorageFacts {
+    StorageFacts(fileBytes: file.byteCount, pageCount: map.pageCount, pageSize: LMDBLimits.pageSize)
+  }
+
+  package func close() {}
+}
+
+/// One reading of the file.
+package final class PageFileBackend: StorageBackend {
+  private let reader: PageReader
+  /// Where the tables are, by their codes: the fixed ones, and the objects' by root code.
+  private var fixed: [Int]
+  private var objects: [Int]
+  private static let noTable = -1
+  /// Tables that the file has.
+  package let tableCodes: [TableCode]
+
+  init(_ reader: PageReader, _ tables: [TableCode: Int]) {
+    self.reader = reader
+    tableCodes = tables.keys.sorted { $0.rawValue < $1.rawValue }
+    let others = tables.keys.filter { $0.rootCode == nil }
+    fixed = Array(repeating: Self.noTable, count: 1 + Int(others.map(\.rawValue).max() ?? 0))
+    objects = Array(repeating: Self.noTable, count: 1 + Int(tables.keys.compactMap(\.rootCode).max() ?? 0))
+    for (code, index) in tables {
+      if let root = code.rootCode { objects[Int(root)] = index } else { fixed[Int(code.rawValue)] = index }
+    }
+  }
+
+  /// Where a table is; nil for one that the file has not.
+  @inline(__always)
+  private func index(_ table: StorageTable) -> Int? {
+    let code = Int(table.code.rawValue)
+    let index: Int
+    if code >= 0x8000 {
+      index = code - 0x8000 < objects.count ? objects[code - 0x8000] : Self.noTable
+    } else {
+      index = code < fixed.count ? fixed[code] : Self.noTable
+    }
+    return index == Self.noTable ? nil : index
+  }
+
+  package func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
+    guard let index = index(table) else { return nil }
+    do throws(PageError) { return try reader.get(index, key) } catch { throw StoreError(error) }
+  }
+
+  package func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
+    -> StorageEntryPointers?
+  {
+    guard let index = index(table) else { return nil }
+    do throws(PageError) {
+      guard let entry = try reader.seek(index, key, atOrBefore: mode == .atOrBefore) else { return nil }
+      return StorageEntryPointers(key: entry.key, value: entry.value)
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
+  /// What is damaged is left out: the walk has told it.
+  package func scan(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    guard let index = index(table) else { return }
+    var failure: StoreError?
+    do throws(PageError) {
+      try reader.scan(index, from: key) { entry in
+        do throws(StoreError) {
+          return try body(RawSpan(_unsafeBytes: entry.key), RawSpan(_unsafeBytes: entry.value))
+        } catch {
+          failure = error
+          return false
+        }
+      }
+    } catch {
+      throw StoreError(error)
+    }
+    if let failure { throw failure }
+  }
+
+  /// The page that has a key's value.
+  package func page(_ table: StorageTable, _ key: [UInt8]) -> Int? {
+    guard let index = index(table) else { return nil }
+    return key.withUnsafeBytes { reader.page(index, $0) }.map { Int(clamping: $0) }
+  }
+
+  package func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
+    throws(StoreError)
+  {
+    throw StoreError.checkedOnly
+  }
+
+  package func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
+    throws(StoreError)
+  {
+    throw StoreError.checkedOnly
+  }
+
+  package func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
+    throw StoreError.checkedOnly
+  }
+
+  package func commit() throws(StoreError) {}
+
+  package func abort() {}
+}
+
+extension StoreError {
+  fileprivate static var checkedOnly: StoreError {
+    StoreError(.readOnly, "a store cannot be changed while it is checked")
+  }
+
+  /// The store's word for a damaged page.
+  package init(_ error: PageError) {
+    self.init(
+      .corrupted,
+      "page \(error.page) of the file is corrupted: \(error.problem.message). Run `check` to see the extent, then "
+        + "restore a backup or run `salvage`")
+  }
+}

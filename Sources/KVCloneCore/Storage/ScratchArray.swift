@@ -1,0 +1,116 @@
+package import KVCloneLMDB
+
+/// An array that may become larger than memory: see ``ScratchSpace``. A reference; copies share its elements.
+package final class ScratchArray<Element: BitwiseCopyable> {
+  private let space: ScratchSpace
+  private var region: ScratchSpace.Region?
+  private var elements: UnsafeMutablePointer<Element>
+  private var capacity = 0
+  package private(set) var count = 0
+
+  package init(in space: ScratchSpace) {
+    self.space = space
+    // Nothing is read there while the capacity is 0.
+    elements = UnsafeMutablePointer(bitPattern: MemoryLayout<Element>.alignment)!
+  }
+
+  /// With `count` elements, all the same.
+  package convenience init(repeating element: Element, count: Int, in space: ScratchSpace) throws(StoreError) {
+    self.init(in: space)
+    try reserve(count)
+    elements.update(repeating: element, count: count)
+    self.count = count
+  }
+
+  deinit {
+    if let region { space.deallocate(region) }
+  }
+
+  package var isEmpty: Bool { count == 0 }
+  package var indices: Range<Int> { 0..<count }
+
+  package subscript(index: Int) -> Element {
+    get {
+      precondition(index >= 0 && index < count, "an index outside the array")
+      return elements[index]
+    }
+    set {
+      precondition(index >= 0 && index < count, "an index outside the array")
+      elements[index] = newValue
+    }
+  }
+
+  package func append(_ element: Element) throws(StoreError) {
+    if count == capacity { try reserve(max(16, count * 2)) }
+    elements[count] = element
+    count += 1
+  }
+
+  /// Forgets the elements, and keeps their room.
+  package func removeAll() { count = 0 }
+
+  package func reserve(_ wanted: Int) throws(StoreError) {
+    guard wanted > capacity else { return }
+    let larger = try storeErrors { () throws(LMDBError) in
+      try space.allocate(wanted * MemoryLayout<Element>.stride)
+    }
+    let moved = larger.start.bindMemory(to: Element.self, capacity: wanted)
+    moved.update(from: elements, count: count)
+    if let region { space.deallocate(region) }
+    region = larger
+    elements = moved
+    capacity = larger.byteCount / MemoryLayout<Element>.stride
+  }
+}
+
+extension ScratchArray where Element == UInt64 {
+  /// Sorts the elements, ascending: byte by byte, because the library's sort would take half as much memory again, of the
+  /// kind that this array is there to avoid.
+  package func sort() throws(StoreError) {
+    if isSorted { return }
+    var all: UInt64 = 0
+    var common: UInt64 = ~0
+    for index in 0..<count {
+      all |= elements[index]
+      common &= elements[index]
+    }
+    let other = ScratchArray(in: space)
+    try other.reserve(count)
+    var starts = [Int](repeating: 0, count: 256)
+    // A byte that is the same everywhere orders nothing.
+    for shift in stride(from: 0, to: 64, by: 8) where (all ^ common) >> shift & 0xFF != 0 {
+      Self.sort(elements, into: other.elements, count, by: UInt64(shift), &starts)
+      swap(&elements, &other.elements)
+      swap(&region, &other.region)
+      swap(&capacity, &other.capacity)
+    }
+  }
+
+  /// Orders words by one byte; those in which it is the same keep their order.
+  private static func sort(
+    _ words: UnsafePointer<UInt64>, into sorted: UnsafeMutablePointer<UInt64>, _ count: Int, by shift: UInt64,
+    _ starts: inout [Int]
+  ) {
+    for value in 0..<256 { starts[value] = 0 }
+    for index in 0..<count { starts[Int(words[index] >> shift & 0xFF)] += 1 }
+    var sum = 0
+    for value in 0..<256 { (starts[value], sum) = (sum, sum + starts[value]) }
+    for index in 0..<count {
+      let value = Int(words[index] >> shift & 0xFF)
+      sorted[starts[value]] = words[index]
+      starts[value] += 1
+    }
+  }
+
+  private var isSorted: Bool {
+    for index in 1..<max(1, count) where elements[index] < elements[index - 1] { return false }
+    return true
+  }
+
+  /// Whether both have the same elements in the same order.
+  package func isEqual(to other: ScratchArray<UInt64>) -> Bool {
+    guard count == other.count else { return false }
+    for index in 0..<count where elements[index] != other.elements[index] { return false }
+    return true
+  }
+}

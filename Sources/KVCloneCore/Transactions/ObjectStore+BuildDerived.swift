@@ -1,0 +1,66 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// Stores whose derived attributes were never computed, or by other expressions: written by an older library, or opened with
+/// a model that differs in nothing else.
+extension ObjectStore {
+  /// Computes all derived attributes of the store, where a look into its metadata says that they are not what its model says:
+  /// in one write transaction, in memory that stays flat.
+  ///
+  /// A store that is opened read-only keeps the values that it has.
+  package func buildDerivedValues() throws(StoreError) {
+    guard let fingerprint = schema.derivations.fingerprint else { return }
+    let wanted = Metadata.derivations(fingerprint)
+    let isTrue = try readSession().hasDerivedValues()
+    if isTrue { return }
+    if options.isReadOnly {
+      options.logger?.warning(
+        "derived attributes were not computed for this model version; open the store for writing once")
+      return
+    }
+    do throws(StoreError) {
+      try onceMoreIfMapFull { () throws(StoreError) in
+        var session = try writeSession(label: "derived attributes")
+        try session.noteAllDerived()
+        try session.refreshDerived()
+        try Metadata.put(&session.storage, schema.tables.metadata, MetadataKey.derivations, wanted)
+        try session.writeHistory()
+        try session.writeCounters()
+        try session.storage.commit()
+        commitSignal.noteCommit()
+      }
+    } catch {
+      // Nothing that keeps a store from being opened, if only to make room in it, or to save what is left of it.
+      guard [.corrupted, .busy, .diskFull, .mapFull].contains(error.kind) else { throw error }
+      options.logger?.warning(
+        "derived attributes could not be computed; the next opening retries: \(error.kindName)")
+    }
+  }
+}
+
+extension Session {
+  /// Whether the store's derived attributes are those of its model, maintained by every write.
+  package borrowing func hasDerivedValues() -> Bool {
+    guard let fingerprint = schema.derivations.fingerprint else { return true }
+    let stored = try? Metadata.get(storage, schema.tables.metadata, MetadataKey.derivations, as: BytesValue.self)
+    return stored == Metadata.derivations(fingerprint)
+  }
+
+  /// Notes every object that has derived attributes.
+  ///
+  /// - Parameter includesTimes: whether `now()` is one of them.
+  package mutating func noteAllDerived(includesTimes: Bool = true) throws(StoreError) {
+    for entity in schema.entities where !entity.isAbstract {
+      let all = schema.derivations.entity(entity.code)?.own ?? []
+      let own = all.filter { includesTimes || $0.derivation.function != .now }
+      if own.isEmpty { continue }
+      var found = PendingDerivations()
+      swap(&found, &changes.derived)
+      try forEachRecord(of: entity, includesSubentities: false) { (id, _) throws(StoreError) in
+        for (derivation, _) in own { found.insert(derivation, hop: 0, id) }
+        return true
+      }
+      swap(&found, &changes.derived)
+    }
+  }
+}

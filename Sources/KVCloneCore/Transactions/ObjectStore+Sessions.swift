@@ -1,0 +1,45 @@
+import KVCloneRecords
+
+/// How the transactions of a store begin.
+extension ObjectStore {
+  package func readSession() throws(StoreError) -> Session {
+    let storage = StorageTransaction(try engine.beginRead())
+    guard try schema.catalogWatch.isReadable(schema, storage, schema.tables.metadata) else {
+      throw StoreError(
+        .incompatibleModel,
+        "another process has migrated the store at \(path) to another model version; close the store and open it again"
+      )
+    }
+    var session = Session(
+      storage: storage, schema: schema, commit: 0, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
+    session.limits = limits
+    return session
+  }
+
+  /// Throws `readOnly` if the store was opened read-only.
+  package func requireWritable() throws(StoreError) {
+    if options.isReadOnly {
+      throw StoreError(.readOnly, "the store at \(path) was opened read-only; open it without isReadOnly to write")
+    }
+  }
+
+  package func writeSession(label: String, timeout: Duration? = nil) throws(StoreError) -> Session {
+    try requireWritable()
+    var storage = StorageTransaction(try engine.beginWrite(label: label, timeout: timeout ?? options.busyTimeout))
+    guard try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata) else {
+      throw StoreError(
+        .incompatibleModel,
+        "another process has changed the model, fetch indexes or derived attributes of the store at \(path), and this "
+          + "process cannot maintain them; close the store and open it again")
+    }
+    let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
+    try storage.record(schema, commit: commit + 1)
+    var session = Session(
+      storage: storage, schema: schema, commit: commit + 1, storeUUID: uuid, serialFloor: serialFloor, engine: engine,
+      hooks: hooks.withLock { $0 })
+    session.limits = limits
+    try session.beginLimits()
+    try session.beginHistory(author: options.author)
+    return session
+  }
+}

@@ -1,0 +1,134 @@
+public import KVCloneModel
+import KVCloneRecords
+
+extension WriteTransaction {
+  /// Inserts an object.
+  ///
+  /// - Parameters:
+  ///   - entity: the name of a concrete entity.
+  ///   - attributes: the attribute values by name. Attributes without a value here get their defaults.
+  ///   - relationships: the targets by relationship name; at most one for a to-one relationship. Both sides are linked.
+  /// - Returns: the id of the object.
+  /// - Throws: `unknownEntity`, `abstractEntity`, `unknownProperty`, `wrongType`, `outOfRange`, `wrongDestination`,
+  ///   `objectNotFound`, `limitExceeded`.
+  @discardableResult
+  public mutating func insert(
+    _ entity: String, _ attributes: [String: AttributeValue?] = [:], relationships: [String: [ObjectID]] = [:]
+  ) throws(StoreError) -> ObjectID {
+    let id = try restore(entity, attributes, relationships: relationships)
+    try awake(id, attributes)
+    return id
+  }
+
+  /// Inserts an object without calling hooks, because the object is not new to the app.
+  package mutating func restore(
+    _ entity: String, _ attributes: [String: AttributeValue?], relationships: [String: [ObjectID]] = [:]
+  ) throws(StoreError) -> ObjectID {
+    try changeObjects(settles: false) { (session) throws(StoreError) in
+      try session.insert(try session.schema.entity(entity), attributes, relationships)
+    }
+  }
+
+  /// Sets an attribute; nil clears it.
+  ///
+  /// - Throws: `objectNotFound`, `unknownProperty`, `wrongType`, `outOfRange`.
+  public mutating func set(_ id: ObjectID, _ attribute: String, _ value: AttributeValue?) throws(StoreError) {
+    try setAttributes(id, [attribute: value])
+  }
+
+  /// Sets several attributes of an object; nil clears an attribute.
+  ///
+  /// - Throws: `objectNotFound`, `unknownProperty`, `wrongType`, `outOfRange`.
+  public mutating func setAttributes(_ id: ObjectID, _ values: [String: AttributeValue?]) throws(StoreError) {
+    try changeObjects { (session) throws(StoreError) in try session.set(id, values) }
+  }
+
+  /// Deletes objects and applies the delete rules of the model.
+  ///
+  /// Cascade also deletes the members of the relationship. Deny refuses the delete if the relationship has members.
+  /// Nullify and no action remove the links.
+  ///
+  /// - Throws: `objectNotFound`; `deleteDenied`, with nothing deleted.
+  @discardableResult
+  public mutating func delete(_ ids: [ObjectID]) throws(StoreError) -> DeleteResult {
+    let ids = ObjectSet(ids)
+    try validateDelete(ids)
+    return try changeObjects { (session) throws(StoreError) in DeleteResult(deletedCount: try session.delete(ids)) }
+  }
+
+  /// Writes the values that were set on an object after it was read.
+  ///
+  /// - Parameters:
+  ///   - object: the object that was read, with the changed values.
+  ///   - ifUnchanged: whether to refuse the save with `staleObject` if the stored object has changed since it was read
+  ///     (optimistic locking). The default is false.
+  /// - Throws: `staleObject`, `objectNotFound`, `wrongType`, `outOfRange`.
+  public mutating func save(_ object: ManagedObject, ifUnchanged: Bool = false) throws(StoreError) {
+    try changeObjects { (session) throws(StoreError) in
+      if ifUnchanged {
+        let commit = try session.existingRecord(object.id).commit
+        guard commit == object.commit else {
+          throw StoreError(
+            .staleObject,
+            "\(object.name) is stale: it was read at commit \(object.commit), and commit \(commit) changed it; read it "
+              + "again", entity: object.entityName, object: object.name)
+        }
+      }
+      try session.set(object.id, object.pending)
+    }
+  }
+}
+
+/// The result of a delete.
+public struct DeleteResult: Sendable, Hashable {
+  /// The number of deleted objects, including those that cascade rules deleted.
+  public let deletedCount: Int
+}
+
+/// Changes of single objects with Swift values.
+extension WriteTransaction {
+  /// Inserts an object with values of Swift types, such as variables of type `String`, `Int`, `Date` or `UUID`.
+  ///
+  /// ```swift
+  /// let note = try tx.insert("Note", ["title": title, "created": Date()])
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - entity: the name of a concrete entity.
+  ///   - attributes: values by attribute; a missing attribute gets its default.
+  ///   - relationships: members by relationship.
+  /// - Returns: the id of the new object.
+  /// - Throws: see ``insert(_:_:relationships:)-(_,[String:AttributeValue?],_)``.
+  @_disfavoredOverload
+  @discardableResult
+  public mutating func insert(
+    _ entity: String, _ attributes: [String: (any AttributeConvertible)?], relationships: [String: [ObjectID]] = [:]
+  ) throws(StoreError) -> ObjectID {
+    try insert(entity, attributes.mapValues { $0?.attributeValue }, relationships: relationships)
+  }
+
+  /// Sets an attribute to a value of a Swift type, such as a variable of type `String`, `Int`, `Date` or `UUID`.
+  ///
+  /// - Throws: `unknownProperty`, `wrongType`, `outOfRange`, `objectNotFound`.
+  @_disfavoredOverload
+  public mutating func set(_ id: ObjectID, _ attribute: String, _ value: (some AttributeConvertible)?)
+    throws(StoreError)
+  {
+    let value: AttributeValue? = value?.attributeValue
+    try set(id, attribute, value)
+  }
+
+  /// Links an object to one other object. Sets a to-one relationship; appends to a to-many relationship.
+  ///
+  /// - Throws: `unknownProperty`, `wrongDestination`, `objectNotFound`.
+  public mutating func link(_ id: ObjectID, _ relationship: String, _ target: ObjectID) throws(StoreError) {
+    try link(id, relationship, [target])
+  }
+
+  /// Deletes an object and applies the delete rules of the model.
+  ///
+  /// - Returns: the number of deleted objects, including those that cascade rules deleted.
+  /// - Throws: `objectNotFound`; `deleteDenied`, with nothing deleted.
+  @discardableResult
+  public mutating func delete(_ id: ObjectID) throws(StoreError) -> DeleteResult { try delete([id]) }
+}

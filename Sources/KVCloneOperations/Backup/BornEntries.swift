@@ -1,0 +1,158 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// The entries of a store that a snapshot does not see, because what they belong to came later: found from the objects that
+/// came, and not by looking through the tables.
+///
+/// Objects, their lists, provenance and blobs are in the order of their serials, and so are new indexes. What is elsewhere follows
+/// from a new object's record and lists: its entries in indexes, and, in the lists of older objects that it is linked with, the
+/// pieces and member indexes that bear its id. Such a piece of an unordered list begins with the new object, which has
+/// the other side of the link; pieces of ordered lists are seen with their owners (see ``SnapshotHorizon``).
+struct BornEntries {
+  /// What a property or hidden list is on the other side.
+  private struct Side: Hashable {
+    let code: UInt16
+    let isOrdered: Bool
+  }
+
+  private let since: SnapshotValue
+  private let horizon: SnapshotHorizon
+  private let schema: Schema
+  /// By the code on this side: lists on the other side. More than one where entities redefine a relationship.
+  private let sides: [UInt16: Set<Side>]
+
+  /// - Parameter schema: of the state that is looked at.
+  init(since: SnapshotValue, _ schema: Schema) {
+    self.since = since
+    self.schema = schema
+    horizon = SnapshotHorizon(since, schema.orderedLists)
+    var sides: [UInt16: Set<Side>] = [:]
+    for relationship in schema.entities.flatMap(\.relationships) {
+      if !relationship.hasInverse {
+        // The target has a hidden list, whose members have the relationship.
+        sides[relationship.code, default: []].insert(Side(code: relationship.inverseCode, isOrdered: false))
+        if relationship.isToMany {
+          sides[relationship.inverseCode, default: []].insert(
+            Side(code: relationship.code, isOrdered: relationship.isOrdered))
+        }
+      } else if relationship.inverseIsToMany {
+        sides[relationship.code, default: []].insert(
+          Side(code: relationship.inverseCode, isOrdered: relationship.inverseIsOrdered))
+      }
+    }
+    self.sides = sides
+  }
+
+  typealias Visit = (StorageTable, UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Void
+
+  /// Calls `body` with table, key and value of each entry, some perhaps more than once. An object's record comes before what follows
+  /// from it.
+  func forEach(in session: borrowing Session, _ body: Visit) throws(StoreError) {
+    for rootCode in schema.rootCodes {
+      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
+      try forEachObject(table, rootCode, session, body)
+      try forEachLink(rootCode, session, body)
+      try scan(schema.tables.provenance, rootCode, session, body)
+    }
+    let index = IndexKey.prefix(indexID: since.nextIndexID)
+    try session.storage.scan(schema.tables.indexes, from: index.span.bytes) { (key, value) throws(StoreError) in
+      try body(schema.tables.indexes, unsafePointers(copy key), unsafePointers(copy value))
+      return true
+    }
+    let blob = ShortKey.blobInfo(since.nextBlobSerial)
+    for table in [schema.tables.blobinfo, schema.tables.blobs] {
+      try session.storage.scan(table, from: blob.bytes) { (key, value) throws(StoreError) in
+        try body(table, unsafePointers(copy key), unsafePointers(copy value))
+        return true
+      }
+    }
+  }
+
+  private func forEachObject(
+    _ table: StorageTable, _ rootCode: UInt16, _ session: borrowing Session, _ body: Visit
+  ) throws(StoreError) {
+    let first = ShortKey.object(horizon.firstLater(rootCode: rootCode))
+    try session.storage.scan(table, from: first.bytes) { (key, value) throws(StoreError) in
+      let id = try schema.objectID(key)
+      try body(table, unsafePointers(copy key), unsafePointers(copy value))
+      let view = try schema.view(of: copy value, id: id)
+      let entity = try schema.entity(of: view, id: id)
+      if entity.hasIndexes {
+        for key in try entity.indexKeys(id, view, schema) { try visit(index: key, session, body) }
+      }
+      for field in 0..<view.layout.fieldCount {
+        let code = view.layout[field].propertyCode
+        switch view.layout.kind(field) {
+        case .toOne:
+          if let target = view.toOne(field) { try visit(target, code, id, session, body) }
+        case .toMany where !view.head(field).isChunked:
+          let ids = view.inlineIDs(field)
+          for index in 0..<ids.count { try visit(ids[index], code, id, session, body) }
+        default: break
+        }
+      }
+      return true
+    }
+  }
+
+  /// Lists of the objects that came.
+  private func forEachLink(_ rootCode: UInt16, _ session: borrowing Session, _ body: Visit) throws(StoreError) {
+    let links = schema.tables.links
+    let first = ShortKey.linkPrefix(owner: horizon.firstLater(rootCode: rootCode))
+    try session.storage.scan(links, from: first.bytes) { (key, value) throws(StoreError) in
+      let link: LinkKey
+      do throws(RecordError) { link = try LinkKey(copy key) } catch { throw Self.corrupted(error) }
+      guard link.owner.rootCode == rootCode else { return false }
+      try body(links, unsafePointers(copy key), unsafePointers(copy value))
+      guard link.kind == .chunk, sides[link.relationship] != nil else { return true }
+      let ids: ObjectIDList
+      do throws(RecordError) {
+        let seed = ValueEnvelope.seed(tableCode: .links, key: copy key)
+        ids = try ListChunk(copy value, seed: seed, unorderedAt: nil).ids
+      } catch {
+        throw Self.corrupted(error)
+      }
+      for index in 0..<ids.count { try visit(ids[index], link.relationship, link.owner, session, body) }
+      return true
+    }
+  }
+
+  private func scan(
+    _ table: StorageTable, _ rootCode: UInt16, _ session: borrowing Session, _ body: Visit
+  ) throws(StoreError) {
+    let first = ShortKey.object(horizon.firstLater(rootCode: rootCode))
+    try session.storage.scan(table, from: first.bytes) { (key, value) throws(StoreError) in
+      guard let id = Session.objectID(key), id.rootCode == rootCode else { return false }
+      try body(table, unsafePointers(copy key), unsafePointers(copy value))
+      return true
+    }
+  }
+
+  private func visit(index key: [UInt8], _ session: borrowing Session, _ body: Visit) throws(StoreError) {
+    // Those of younger indexes come in one piece.
+    guard key.withUnsafeBytes({ SnapshotHorizon.indexID($0) }) < since.nextIndexID,
+      let value = try session.storage.get(schema.tables.indexes, key.span.bytes)
+    else { return }
+    try body(schema.tables.indexes, unsafePointers(key.span.bytes), unsafePointers(value))
+  }
+
+  /// Visits what the list of an older object has under the name of a new one.
+  private func visit(
+    _ owner: ObjectID, _ code: UInt16, _ member: ObjectID, _ session: borrowing Session, _ body: Visit
+  ) throws(StoreError) {
+    guard horizon.sees(owner), let sides = sides[code] else { return }
+    for side in sides {
+      let key = ShortKey.link(
+        LinkKey(
+          owner: owner, relationship: side.code, kind: side.isOrdered ? .memberIndex : .chunk,
+          position: member.rawValue))
+      guard let value = try session.storage.get(schema.tables.links, key.bytes) else { continue }
+      try body(schema.tables.links, unsafePointers(key.bytes), unsafePointers(value))
+    }
+  }
+
+  private static func corrupted(_ error: RecordError) -> StoreError {
+    StoreError(.corrupted, "a list is corrupted: \(error) Run `check` to see the extent")
+  }
+}

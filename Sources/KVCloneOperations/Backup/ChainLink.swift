@@ -1,0 +1,86 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What a backup has that an increment may be put into: whose it is, of which commit, and which snapshots there are.
+struct ChainLink {
+  let path: String
+  let uuid: UUID
+  let version: UInt32
+  let commit: UInt64
+  let snapshots: [(name: String, value: SnapshotValue)]
+
+  /// A store, whole.
+  init(_ session: borrowing Session, _ format: FormatRecord, _ path: String) throws(StoreError) {
+    self.path = path
+    uuid = format.storeUUID
+    version = format.version
+    commit = try session.counter(MetadataKey.commitCounter)
+    snapshots = try Snapshots.all(session.storage, session.schema.tables)
+  }
+
+  /// What a store is after an increment.
+  init(_ increment: IncrementFile) throws(StoreError) {
+    path = increment.path
+    uuid = increment.format.storeUUID
+    version = increment.format.version
+    commit = increment.value.commit
+    let storage = StorageTransaction(try increment.engine.beginReading())
+    snapshots = try Snapshots.all(storage, SchemaTables(rootCodes: []))
+  }
+
+  /// - Returns: the snapshot since which the increment has what changed.
+  /// - Throws: `brokenChain`, with what is missing.
+  @discardableResult
+  func requireFit(_ increment: IncrementFile, _ reader: borrowing StorageTransaction) throws(StoreError)
+    -> SnapshotValue
+  {
+    let (value, other) = (increment.value, increment.path)
+    if increment.format.storeUUID != uuid {
+      throw Self.broken(
+        "\(other) belongs to the store \(increment.format.storeUUID), \(path) to the store \(uuid)")
+    }
+    if version > FormatLimits.formatVersion {
+      throw StoreError(
+        .newerFormat,
+        "\(path) has the newer format \(version), so this library cannot apply an incremental backup to it; use the "
+          + "library version that wrote it")
+    }
+    let found = snapshots.first { $0.value.epoch == value.sinceEpoch && $0.name == value.sinceName }
+    guard let since = found?.value, since.commit == value.sinceCommit,
+      since.created.bitPattern == value.sinceCreated.bitPattern
+    else {
+      let isOther = snapshots.contains { $0.name == value.sinceName }
+      throw Self.broken(
+        "\(other) starts from the snapshot \(value.sinceName) of commit \(value.sinceCommit), and \(path) has "
+          + (isOther ? "another snapshot with that name" : "no such snapshot")
+          + "; restore a backup with that snapshot before it")
+    }
+    if commit > value.commit {
+      throw Self.broken(
+        "\(path) contains commit \(commit), and \(other) the earlier commit \(value.commit); give incremental "
+          + "backups in the order of their creation")
+    }
+    // Older snapshots need what only older backups have.
+    for (name, snapshot) in try Snapshots.all(reader, SchemaTables(rootCodes: [])) where snapshot.epoch < since.epoch {
+      let isThere = snapshots.contains {
+        $0.name == name && $0.value.epoch == snapshot.epoch && $0.value.commit == snapshot.commit
+      }
+      if !isThere {
+        throw Self.broken(
+          "\(other) contains the snapshot \(name), which is older than \(value.sinceName), but \(path) does not")
+      }
+    }
+    return since
+  }
+
+  static func broken(_ what: String) -> StoreError {
+    StoreError(.brokenChain, "the backups do not form a chain: \(what); nothing was restored")
+  }
+}

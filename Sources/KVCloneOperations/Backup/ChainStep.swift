@@ -1,0 +1,428 @@
+import KVClone
+import KVCloneCore
+import KVCloneLMDB
+import KVCloneModel
+import KVCloneRecords
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Puts one increment into a store that nobody knows of yet: a copy of a backup, with the increments before it.
+///
+/// The store is brought back to what the increment's snapshot shows first, then all that the increment has is put. So it does not matter
+/// when, after the snapshot, the backup was made, and nothing of what came after it stays. All in one transaction, in which
+/// `before` goes on seeing what was there.
+struct ChainStep: ~Copyable {
+  private let before: Session
+  private let since: SnapshotValue
+  private let horizon: SnapshotHorizon
+  private let increment: IncrementFile
+  private let reader: StorageTransaction
+  private let sink: IncrementSink
+  /// By the store's present model, and by the one that it is to have.
+  private let oldSchema: Schema
+  private let newSchema: Schema
+  /// Blobs that lost what was counted last, as long as nothing is told of them. Grows with what is changed, and not with the store.
+  private var unreferenced: Set<UInt64> = []
+
+  /// - Parameters:
+  ///   - engine: the store's.
+  ///   - path: what errors call the store.
+  init(_ increment: IncrementFile, to engine: LMDBEngine, _ path: String, _ run: BackupRun) throws(StoreError) {
+    let codes = increment.tables.map(\.code)
+    // All of them before the reader begins, which would not see others.
+    let opened: [StorageTable]
+    do throws(StoreError) {
+      opened = try engine.openTables(codes, create: false)
+    } catch {
+      if error.kind != .invalidStore { throw error }
+      throw ChainLink.broken("\(increment.path) and \(path) have different tables: \(error.message)")
+    }
+    guard let metadata = opened.first(where: { $0.code == .metadata }) else {
+      throw IncrementFile.corrupted(increment.path, "the metadata table is missing")
+    }
+    let storage = StorageTransaction(try engine.beginRead())
+    let catalog = try StoreCatalog(storage, metadata)
+    let tables = try SchemaTables.open(engine, metadata, catalog)
+    let old = try Schema(catalog, tables: tables)
+    let new = try increment.schema(tables)
+    guard let format = try Metadata.format(storage, metadata) else {
+      throw Metadata.corrupted(MetadataKey.format, .badKey)
+    }
+    guard Set(catalog.tableCodes) == Set(codes), Set(new.rootCodes) == Set(old.rootCodes) else {
+      throw ChainLink.broken("\(increment.path) and \(path) have different tables")
+    }
+    let reader = StorageTransaction(try increment.engine.beginReading())
+    let before = Session(
+      storage: storage, schema: old, commit: 0, storeUUID: format.storeUUID, serialFloor: SerialHighWaterMark())
+    let since = try ChainLink(before, format, path).requireFit(increment, reader)
+    let backend = try engine.beginWrite(label: "restore", timeout: .zero)
+    sink = IncrementSink(backend, opened, run)
+    self.since = since
+    horizon = SnapshotHorizon(since, old.orderedLists)
+    oldSchema = old
+    newSchema = new
+    self.increment = increment
+    self.reader = reader
+    self.before = before
+  }
+
+  /// How many entries were put and deleted.
+  consuming func run() throws(StoreError) -> UInt64 {
+    try goBack()
+    try dropBorn()
+    try dropLater()
+    try dropPurged()
+    try putIncrement()
+    try dropUnreferenced()
+    let count = sink.entryCount
+    try finish()
+    return count
+  }
+
+  // MARK: Back to the snapshot
+
+  /// Puts back all that was saved since. Large values come first, so that they are there when they are counted.
+  private mutating func goBack() throws(StoreError) {
+    let states = SavedStates(before.storage.backend, oldSchema.tables.preimages, epoch: since.epoch)
+    for isBlobs in [true, false] {
+      var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
+      while let start = next, let list = try before.savedKeys(from: start, before: .max) {
+        for (table, key) in list.keys
+        where (table == .blobInfo) == isBlobs && key.withUnsafeBytes({ horizon.sees(table, $0) }) {
+          try goBack(table, unsafePointers(key.span.bytes), states)
+        }
+        next = list.place.following
+      }
+    }
+  }
+
+  private mutating func goBack(
+    _ table: TableCode, _ key: UnsafeRawBufferPointer, _ states: SavedStates
+  ) throws(StoreError) {
+    switch try states.state(of: table, key) {
+    case .unchanged: return
+    case .absent:
+      if table.rootCode != nil { try count(key, nil, oldSchema) }
+      try sink.delete(table, key)
+      if table == .blobInfo, key.count == 8 { try sink.deleteChunks(of: SnapshotHorizon.number(key, at: 0)) }
+    case .present(let value):
+      if table == .blobInfo { return try describe(key, value) }
+      if table.rootCode != nil { try count(key, value, oldSchema) }
+      try sink.put(table, key, value)
+    }
+  }
+
+  /// Describes a blob again. The records that come back are counted one by one.
+  private func describe(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
+    guard try sink.get(.blobInfo, key) == nil else { return }
+    var info = try Self.info(key, value)
+    info.referenceCount = 0
+    try store(info, key)
+  }
+
+  /// Deletes what the snapshot does not see.
+  private mutating func dropBorn() throws(StoreError) {
+    let entries = BornEntries(since: since, oldSchema)
+    var blobs: [UInt64] = []
+    // Counted in portions: the visitor borrows this value.
+    let (sink, oldSchema, horizon) = (sink, oldSchema, horizon)
+    var counts = BlobCounts()
+    try entries.forEach(in: before) { (table, key, value) throws(StoreError) in
+      if table.code.rootCode != nil {
+        let record = RawSpan(_unsafeBytes: value)
+        blobs = try oldSchema.blobs(of: try oldSchema.objectID(RawSpan(_unsafeBytes: key)), record)
+        for blob in blobs where horizon.sees(blob: blob) { try counts.change(blob, by: -1, sink) }
+      }
+      try sink.delete(table.code, key)
+    }
+    unreferenced.formUnion(counts.unreferenced)
+  }
+
+  /// Deletes the rest of what is younger than the snapshot, or replaced as a whole.
+  private func dropLater() throws(StoreError) {
+    var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
+    while let start = next, let list = try before.savedKeys(from: start, before: .max) {
+      for (table, key) in list.keys {
+        let state = PreimageKey.encode(table: table, key: key.span.bytes, epoch: list.place.epoch)
+        try sink.delete(.preimages, unsafePointers(state.span.bytes))
+      }
+      let place = list.place.bytes
+      try sink.delete(.preimages, unsafePointers(place.bytes))
+      next = list.place.following
+    }
+    // Uploads that began before the snapshot: those that are under way still are in the increment.
+    try before.forEachStaged { (serial, _) throws(StoreError) in
+      guard horizon.sees(blob: serial) else { return true }
+      let key = ShortKey.blobInfo(serial)
+      try sink.delete(.blobInfo, unsafePointers(key.bytes))
+      try sink.deleteChunks(of: serial)
+      return true
+    }
+    let later = ShortKey.change(commit: since.commit + 1, part: 0)
+    try sink.deleteAll(.changes, from: unsafePointers(later.bytes)) { _ in true }
+    // History is purged from its begin.
+    let first = ShortKey.change(commit: increment.value.firstChangeCommit, part: increment.value.firstChangePart)
+    let least: [UInt8] = [0]
+    try sink.deleteAll(.changes, from: unsafePointers(least.span.bytes)) {
+      KeyBound.compare($0, unsafePointers(first.bytes)) < 0
+    }
+    for table in Self.wholeTables {
+      try sink.deleteAll(table, from: unsafePointers(least.span.bytes)) { _ in true }
+    }
+    // Nothing was saved of an index that was dropped.
+    for id in oldSchema.codes.indexIDs.subtracting(newSchema.codes.indexIDs).sorted() {
+      let prefix = IndexKey.prefix(indexID: id)
+      try sink.deleteAll(.indexes, from: unsafePointers(prefix.span.bytes)) { SnapshotHorizon.indexID($0) == id }
+    }
+  }
+
+  /// Deletes the objects of root entities that are gone, where no snapshot of the increment shows them: they went with the last
+  /// that did, and nothing was saved of them.
+  private mutating func dropPurged() throws(StoreError) {
+    let shown = try Snapshots.all(reader, SchemaTables(rootCodes: newSchema.rootCodes)).map(\.value.modelNumber)
+    for (root, number) in (newSchema.codes.former?.roots ?? [:]).sorted(by: { $0.key < $1.key }) {
+      guard let rootCode = UInt16(root), !shown.contains(where: { UInt64($0) < number }) else { continue }
+      let code = TableCode.objects(rootCode: rootCode)
+      guard let table = oldSchema.tables.objects[rootCode] else { continue }
+      let first = ShortKey.object(ObjectID(rootCode: rootCode, serial: 0))
+      let bound = unsafePointers(first.bytes)
+      while let found = try sink.backend.seek(table, bound, .atOrAfter) {
+        let key = Array(found.key)
+        try count(unsafePointers(key.span.bytes), nil, oldSchema)
+        try sink.delete(code, unsafePointers(key.span.bytes))
+      }
+      for other in [TableCode.links, .provenance] {
+        try sink.deleteAll(other, from: bound) { key in
+          key.count >= 8 && SnapshotHorizon.number(key, at: 0) >> 48 == UInt64(rootCode)
+        }
+      }
+    }
+  }
+
+  /// Tables that an increment has whole.
+  private static let wholeTables: [TableCode] = [.metadata, .snapshots, .operations, .redirects]
+
+  // MARK: What the increment has
+
+  private mutating func putIncrement() throws(StoreError) {
+    let least: [UInt8] = [0]
+    let deletions = StorageTable(code: .deletions, handle: 0)
+    var keys: [(table: TableCode, key: [UInt8])] = []
+    var next: [UInt8]? = least
+    // Some at a time: the reader is borrowed meanwhile.
+    while let start = next {
+      keys.removeAll(keepingCapacity: true)
+      next = nil
+      try reader.scan(deletions, from: start.span.bytes) { (key, _) throws(StoreError) in
+        if keys.count == Self.batchCount {
+          next = key.withUnsafeBytes { Array($0) }
+          return false
+        }
+        do throws(RecordError) {
+          let gone = try DeletionKey.key(of: copy key)
+          keys.append((try DeletionKey.table(of: copy key), gone.withUnsafeBytes { Array($0) }))
+        } catch {
+          throw IncrementFile.corrupted(increment.path, error.description)
+        }
+        return true
+      }
+      for (table, key) in keys { try putDeletion(table, unsafePointers(key.span.bytes)) }
+    }
+    let codes = increment.tables.map(\.code)
+    for code in codes where code.rootCode != nil { try putObjects(StorageTable(code: code, handle: 0)) }
+    // Descriptions of large values come last: what they say replaces what was counted.
+    for code in codes where code.rootCode == nil && code != .blobInfo { try put(code) }
+    try put(.blobInfo)
+  }
+
+  private static let batchCount = 1000
+
+  private mutating func putDeletion(_ table: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) {
+    if table == .blobs {
+      guard key.count == 8 else { throw IncrementFile.corrupted(increment.path, RecordError.badKey.description) }
+      return try sink.deleteChunks(of: SnapshotHorizon.number(key, at: 0))
+    }
+    guard SnapshotHorizon.isVersioned(table) else {
+      throw IncrementFile.corrupted(increment.path, RecordError.badKey.description)
+    }
+    if table.rootCode != nil { try count(key, nil, newSchema) }
+    try sink.delete(table, key)
+  }
+
+  private mutating func putObjects(_ table: StorageTable) throws(StoreError) {
+    let (sink, horizon, schemas) = (sink, horizon, (old: oldSchema, new: newSchema))
+    var counts = BlobCounts()
+    let least: [UInt8] = [0]
+    try reader.scan(table, from: least.span.bytes) { (key, value) throws(StoreError) in
+      let pointers = (key: unsafePointers(copy key), value: unsafePointers(copy value))
+      let old = try sink.get(table.code, pointers.key)
+      try counts.change(pointers.key, from: old, schemas.old, to: pointers.value, schemas.new, horizon, sink)
+      try sink.put(table.code, pointers.key, pointers.value)
+      return true
+    }
+    counts.hand(to: &unreferenced)
+  }
+
+  private mutating func put(_ code: TableCode) throws(StoreError) {
+    let least: [UInt8] = [0]
+    let format = MetadataKey.bytes(MetadataKey.format)
+    let mark = MetadataKey.bytes(MetadataKey.increment)
+    var described: [UInt64] = []
+    try reader.scan(StorageTable(code: code, handle: 0), from: least.span.bytes) { (key, value) throws(StoreError) in
+      let key = unsafePointers(copy key)
+      if code == .metadata {
+        if key.elementsEqual(mark) { return true }
+        if key.elementsEqual(format) {
+          try sink.put(code, format, increment.format.encoded())
+          return true
+        }
+      }
+      if code == .blobInfo, key.count == 8, !unreferenced.isEmpty {
+        described.append(SnapshotHorizon.number(key, at: 0))
+      }
+      try sink.put(code, key, unsafePointers(copy value))
+      return true
+    }
+    unreferenced.subtract(described)
+  }
+
+  // MARK: Large values
+
+  /// Counts for a record that comes in the place of what is there now.
+  private mutating func count(
+    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer?, _ schema: Schema
+  ) throws(StoreError) {
+    guard key.count == 8 else { return }
+    let code = TableCode(rawValue: 0x8000 | UInt16(truncatingIfNeeded: SnapshotHorizon.number(key, at: 0) >> 48))
+    var counts = BlobCounts()
+    let old = try sink.get(code, key)
+    try counts.change(key, from: old, oldSchema, to: value, schema, horizon, sink)
+    counts.hand(to: &unreferenced)
+  }
+
+  /// Deletes the large values that nobody has and that the increment does not tell of: those of another past than the increment's.
+  private func dropUnreferenced() throws(StoreError) {
+    for serial in unreferenced.sorted() {
+      let key = ShortKey.blobInfo(serial)
+      let pointers = unsafePointers(key.bytes)
+      guard let value = try sink.get(.blobInfo, pointers), try Self.info(pointers, value).referenceCount == 0 else {
+        continue
+      }
+      try sink.delete(.blobInfo, pointers)
+      let states = SavedStates(sink.backend, try sink.table(.preimages), epoch: 0)
+      if try states.hasValue(of: .blobInfo, pointers) { continue }
+      try sink.deleteChunks(of: serial)
+    }
+  }
+
+  fileprivate static func info(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
+    -> BlobInfo
+  {
+    do throws(RecordError) {
+      let seed = ValueEnvelope.seed(tableCode: .blobInfo, key: key)
+      return try BlobInfo(stored: RawSpan(_unsafeBytes: value), seed: seed)
+    } catch {
+      throw StoreError(.corrupted, "the entry of a blob is corrupted: \(error)")
+    }
+  }
+
+  private func store(_ info: BlobInfo, _ key: UnsafeRawBufferPointer) throws(StoreError) {
+    try BlobCounts.store(info, key, sink)
+  }
+
+  // MARK: The end
+
+  /// Deletes what older snapshots needed that are gone, looks whether all tables have what they should, and commits.
+  private consuming func finish() throws(StoreError) {
+    let old = try Snapshots.all(before.storage, oldSchema.tables).map(\.value).filter { $0.epoch < since.epoch }
+    var left: Set<UInt64> = []
+    let snapshots = try Snapshots.all(reader, SchemaTables(rootCodes: newSchema.rootCodes))
+    for snapshot in snapshots { left.insert(snapshot.value.epoch) }
+    var session = Session(
+      storage: StorageTransaction(sink.backend), schema: newSchema, commit: 0, storeUUID: increment.format.storeUUID,
+      serialFloor: SerialHighWaterMark())
+    try session.sweepPreviousStates(of: Set(old.map(\.epoch)).subtracting(left), among: old + [since])
+    for count in increment.value.counts {
+      let found = try sink.backend.entryCount(try sink.table(count.table))
+      if found != count.entries {
+        throw ChainLink.broken(
+          "the table \(count.table.name ?? "") would have \(found) entries instead of the \(count.entries) of "
+            + "\(increment.path); the earlier backups belong to another history of the store")
+      }
+    }
+    try session.storage.commit()
+  }
+}
+
+/// Keeps the counts of older large values in step with records that come and go.
+struct BlobCounts {
+  /// Those that nobody has any more, and those that somebody has again.
+  private(set) var unreferenced: Set<UInt64> = []
+  private var referenced: Set<UInt64> = []
+
+  mutating func change(
+    _ key: UnsafeRawBufferPointer, from old: UnsafeRawBufferPointer?, _ oldSchema: Schema,
+    to new: UnsafeRawBufferPointer?, _ newSchema: Schema, _ horizon: SnapshotHorizon, _ sink: IncrementSink
+  ) throws(StoreError) {
+    let id = try oldSchema.objectID(RawSpan(_unsafeBytes: key))
+    // Before anything is written, which moves the engine's bytes.
+    let gone = try old.map { (old) throws(StoreError) in
+      try Self.blobs(id, old, oldSchema, newSchema)
+    }
+    let come = try new.map { (new) throws(StoreError) in
+      try newSchema.blobs(of: id, RawSpan(_unsafeBytes: new))
+    }
+    if gone == come { return }
+    for blob in gone ?? [] where horizon.sees(blob: blob) { try change(blob, by: -1, sink) }
+    for blob in come ?? [] where horizon.sees(blob: blob) { try change(blob, by: 1, sink) }
+  }
+
+  /// What is in the store may be of the increment already: then its layout may be known to that alone.
+  private static func blobs(
+    _ id: ObjectID, _ record: UnsafeRawBufferPointer, _ first: Schema, _ second: Schema
+  ) throws(StoreError) -> [UInt64] {
+    do throws(StoreError) {
+      return try first.blobs(of: id, RawSpan(_unsafeBytes: record))
+    } catch {
+      return try second.blobs(of: id, RawSpan(_unsafeBytes: record))
+    }
+  }
+
+  /// A blob that is not described is one that the increment describes.
+  mutating func change(_ blob: UInt64, by difference: Int, _ sink: IncrementSink) throws(StoreError) {
+    let key = ShortKey.blobInfo(blob)
+    let pointers = unsafePointers(key.bytes)
+    guard let value = try sink.get(.blobInfo, pointers) else { return }
+    var info = try ChainStep.info(pointers, value)
+    if difference > 0 {
+      info.referenceCount &+= 1
+    } else {
+      guard info.referenceCount > 0 else {
+        throw StoreError(.corrupted, "blob \(blob) has more referrers than its reference count")
+      }
+      info.referenceCount -= 1
+    }
+    if info.referenceCount == 0 {
+      unreferenced.insert(blob)
+      referenced.remove(blob)
+    } else {
+      unreferenced.remove(blob)
+      referenced.insert(blob)
+    }
+    try Self.store(info, pointers, sink)
+  }
+
+  func hand(to all: inout Set<UInt64>) {
+    all.subtract(referenced)
+    all.formUnion(unreferenced)
+  }
+
+  static func store(_ info: BlobInfo, _ key: UnsafeRawBufferPointer, _ sink: IncrementSink) throws(StoreError) {
+    let value = info.encoded(seed: ValueEnvelope.seed(tableCode: .blobInfo, key: key))
+    try sink.put(.blobInfo, key, unsafePointers(value.span.bytes))
+  }
+}

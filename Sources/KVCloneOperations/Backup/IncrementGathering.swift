@@ -1,0 +1,181 @@
+import KVClone
+import KVCloneCore
+import KVCloneLMDB
+import KVCloneModel
+import KVCloneRecords
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Gathers an increment: what a restoration needs to make of a store in the state of a snapshot the store as a reader sees it now,
+/// entry by entry. Time and room follow what was changed and what came, and not the store's size. The metadata and the tables of
+/// snapshots, operations and redirects are short, and given whole.
+struct IncrementGathering: ~Copyable {
+  /// What the reader sees, by the model that it sees.
+  private let session: Session
+  private let name: String
+  private let since: SnapshotValue
+  private let horizon: SnapshotHorizon
+  private let sink: IncrementSink
+  private let format: FormatRecord
+  /// Table `redirects`, which nothing else opens.
+  private let redirects: StorageTable
+
+  /// - Parameter session: for the whole work.
+  init(
+    _ session: consuming Session, since name: String, redirects: StorageTable, path: String, _ sink: IncrementSink
+  ) throws(StoreError) {
+    guard let format = try Metadata.format(session.storage, session.schema.tables.metadata) else {
+      throw Metadata.corrupted(MetadataKey.format, .badKey)
+    }
+    if format.version > FormatLimits.formatVersion {
+      throw StoreError(
+        .newerFormat,
+        "\(path) has the newer format \(format.version), so this library cannot determine its changes; make a full "
+          + "backup, or use the library version that wrote it")
+    }
+    since = try session.existingSnapshot(name)
+    horizon = SnapshotHorizon(since, session.schema.orderedLists)
+    self.name = name
+    self.format = format
+    self.redirects = redirects
+    self.sink = sink
+    self.session = session
+  }
+
+  /// - Parameter created: the time to write down.
+  borrowing func run(created: Date = Date()) throws(StoreError) -> IncrementValue {
+    let tables = session.schema.tables
+    let least: [UInt8] = [0]
+    for table in [tables.metadata, tables.snapshots, tables.operations, redirects] {
+      try sink.copy(table, from: least.span.bytes, of: session)
+    }
+    try sink.put(.metadata, MetadataKey.bytes(MetadataKey.format), format.ofIncrement.encoded())
+    let later = ShortKey.change(commit: since.commit + 1, part: 0)
+    try sink.copy(tables.changes, from: later.bytes, of: session)
+    try gatherSaved()
+    try gatherBorn()
+    try gatherUploads()
+    let value = try header(created)
+    let key = MetadataKey.bytes(MetadataKey.increment)
+    try sink.put(.metadata, key, value.encoded(seed: ValueEnvelope.seed(tableCode: .metadata, key: key)))
+    return value
+  }
+
+  // MARK: What the snapshot sees
+
+  /// All that was saved since, as it was saved, and what the saved keys have now.
+  private borrowing func gatherSaved() throws(StoreError) {
+    let preimages = session.schema.tables.preimages
+    var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
+    while let start = next, let list = try session.savedKeys(from: start, before: .max) {
+      let place = list.place.bytes
+      if let value = try session.storage.get(preimages, place.bytes) {
+        try sink.put(.preimages, unsafePointers(place.bytes), unsafePointers(value))
+      }
+      for (table, key) in list.keys {
+        let state = PreimageKey.encode(table: table, key: key.span.bytes, epoch: list.place.epoch)
+        guard let value = try session.storage.get(preimages, state.span.bytes) else {
+          throw SavedStates.corrupted(.badKey)
+        }
+        try sink.put(.preimages, unsafePointers(state.span.bytes), unsafePointers(value))
+        // Of what came later, younger snapshots have states too.
+        if key.withUnsafeBytes({ horizon.sees(table, $0) }) { try gatherPresent(table, key) }
+        if table == .blobInfo, try !isPresent(value, state) { try gatherChunks(key) }
+      }
+      next = list.place.following
+    }
+  }
+
+  private borrowing func isPresent(_ value: RawSpan, _ key: [UInt8]) throws(StoreError) -> Bool {
+    do throws(RecordError) {
+      return try PreimageView(value, seed: ValueEnvelope.seed(tableCode: .preimages, key: key)).isPresent
+    } catch {
+      throw SavedStates.corrupted(error)
+    }
+  }
+
+  /// What a key has now, or that it has nothing.
+  private borrowing func gatherPresent(_ code: TableCode, _ key: [UInt8]) throws(StoreError) {
+    guard let table = session.schema.table(code) else { throw SavedStates.corrupted(.badKey) }
+    guard let value = try session.storage.get(table, key.span.bytes) else {
+      return try sink.noteDeletion(code, unsafePointers(key.span.bytes))
+    }
+    try sink.put(code, unsafePointers(key.span.bytes), unsafePointers(value))
+    if code.rootCode != nil { try gatherBlobs(of: unsafePointers(key.span.bytes), value) }
+  }
+
+  /// Older large values of a record, described as they are now: with this record, their counts may have changed.
+  private borrowing func gatherBlobs(of key: UnsafeRawBufferPointer, _ record: RawSpan) throws(StoreError) {
+    let id = try session.schema.objectID(RawSpan(_unsafeBytes: key))
+    for blob in try session.schema.blobs(of: id, record) where horizon.sees(blob: blob) {
+      let key = ShortKey.blobInfo(blob)
+      guard let value = try session.storage.get(session.schema.tables.blobinfo, key.bytes) else { continue }
+      try sink.put(.blobInfo, unsafePointers(key.bytes), unsafePointers(value))
+    }
+  }
+
+  /// All chunks of a blob whose serial is older than the snapshot, and whose bytes are not.
+  private borrowing func gatherChunks(_ key: [UInt8]) throws(StoreError) {
+    guard key.count == 8, key.withUnsafeBytes({ horizon.sees(.blobInfo, $0) }) else { return }
+    try sink.noteDeletion(.blobs, unsafePointers(key.span.bytes))
+    try sink.copy(session.schema.tables.blobs, from: key.span.bytes, of: session) { chunk in
+      chunk.count >= 8 && chunk.prefix(8).elementsEqual(key)
+    }
+  }
+
+  // MARK: What came later
+
+  private borrowing func gatherBorn() throws(StoreError) {
+    try BornEntries(since: since, session.schema).forEach(in: session) { (table, key, value) throws(StoreError) in
+      try sink.put(table.code, key, value)
+      if table.code.rootCode != nil { try gatherBlobs(of: key, RawSpan(_unsafeBytes: value)) }
+    }
+  }
+
+  /// Uploads that began before the snapshot, and go on.
+  private borrowing func gatherUploads() throws(StoreError) {
+    let blobinfo = session.schema.tables.blobinfo
+    try session.forEachStaged { (serial, _) throws(StoreError) in
+      guard horizon.sees(blob: serial) else { return true }
+      let key = ShortKey.blobInfo(serial)
+      if let value = try session.storage.get(blobinfo, key.bytes) {
+        try sink.put(.blobInfo, unsafePointers(key.bytes), unsafePointers(value))
+      }
+      try gatherChunks(key.array)
+      return true
+    }
+  }
+
+  // MARK: The rest
+
+  private borrowing func header(_ created: Date) throws(StoreError) -> IncrementValue {
+    let tables = session.schema.tables
+    var value = IncrementValue(
+      commit: try session.counter(MetadataKey.commitCounter), created: created.timeIntervalSinceReferenceDate,
+      sinceName: name, sinceEpoch: since.epoch, sinceCommit: since.commit, sinceCreated: since.created, counts: [])
+    let least = ShortKey.change(commit: 0, part: 0)
+    if let entry = try session.storage.seek(tables.changes, least.bytes, .atOrAfter) {
+      (value.firstChangeCommit, value.firstChangePart) = try Session.changeKey(entry.key)
+    }
+    for table in ([redirects] + tables.all).sorted(by: { $0.code.rawValue < $1.code.rawValue }) {
+      value.counts.append(.init(table: table.code, entries: try session.storage.entryCount(table)))
+    }
+    return value
+  }
+}
+
+extension Schema {
+  /// The serials of the large values that a stored record has.
+  func blobs(of id: ObjectID, _ record: RawSpan) throws(StoreError) -> [UInt64] {
+    let view = try view(of: record, id: id)
+    var blobs: [UInt64] = []
+    for field in 0..<view.layout.fieldCount where view.layout.kind(field).mayBeBlob && !view.isNull(field) {
+      if let blob = view.blobReference(field) { blobs.append(blob.id) }
+    }
+    return blobs
+  }
+}

@@ -1,0 +1,102 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// Where a backup or restoration puts entries: tables by their codes, in any order.
+final class IncrementSink {
+  let backend: any StorageBackend
+  private let tables: [TableCode: StorageTable]
+  private let run: BackupRun
+  private let deletion = ReusedBytes()
+  private var unreported = 0
+  /// How many entries were put and deleted.
+  private(set) var entryCount: UInt64 = 0
+
+  /// Bytes after which somebody is told, and may cancel.
+  private static let reportStep = 64 << 10
+
+  init(_ backend: any StorageBackend, _ tables: [StorageTable], _ run: BackupRun) {
+    self.backend = backend
+    self.tables = Dictionary(tables.map { ($0.code, $0) }, uniquingKeysWith: { first, _ in first })
+    self.run = run
+  }
+
+  func table(_ code: TableCode) throws(StoreError) -> StorageTable {
+    guard let table = tables[code] else {
+      throw StoreError(.corrupted, "the table \(code.name ?? String(code.rawValue)) is missing; run `check`")
+    }
+    return table
+  }
+
+  func put(_ code: TableCode, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
+    try backend.put(try table(code), key, value)
+    try advance(key.count + value.count)
+  }
+
+  func put(_ code: TableCode, _ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+    try put(code, unsafePointers(key.span.bytes), unsafePointers(value.span.bytes))
+  }
+
+  func get(_ code: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
+    try backend.get(try table(code), key)
+  }
+
+  func delete(_ code: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) {
+    _ = try backend.delete(try table(code), key)
+    try advance(key.count)
+  }
+
+  /// Notes, in an increment, that a key is gone.
+  func noteDeletion(_ code: TableCode, _ key: UnsafeRawBufferPointer) throws(StoreError) {
+    DeletionKey.write(table: code, key: key, to: deletion)
+    var value = ValueEnvelope.emptyValue(seed: ValueEnvelope.seed(tableCode: .deletions, key: deletion.bytes))
+    try withUnsafeBytes(of: &value) { (value) throws(StoreError) in try put(.deletions, deletion.bytes, value) }
+  }
+
+  /// Deletes all chunks of a blob.
+  func deleteChunks(of blob: UInt64) throws(StoreError) {
+    let first = ShortKey.blobChunk(blob, chunk: 0)
+    try deleteAll(.blobs, from: unsafePointers(first.bytes)) { key in
+      key.count >= 8 && SnapshotHorizon.number(key, at: 0) == blob
+    }
+  }
+
+  /// Deletes from a key on until `isWanted` says no.
+  func deleteAll(
+    _ code: TableCode, from first: UnsafeRawBufferPointer, while isWanted: (UnsafeRawBufferPointer) -> Bool
+  ) throws(StoreError) {
+    let table = try table(code)
+    let bound = ReusedBytes()
+    bound.append(first)
+    while let found = try backend.seek(table, bound.bytes, .atOrAfter), isWanted(found.key) {
+      // Copied: what is deleted must not be the engine's own bytes.
+      bound.removeAll()
+      bound.append(found.key)
+      try delete(code, bound.bytes)
+    }
+  }
+
+  private func advance(_ byteCount: Int) throws(StoreError) {
+    entryCount &+= 1
+    unreported += byteCount
+    if unreported < Self.reportStep, entryCount % 256 != 0 { return }
+    run.advance(unreported)
+    unreported = 0
+    try run.check()
+  }
+}
+
+extension IncrementSink {
+  /// Puts a table's entries from a key on, until `isWanted` says no.
+  func copy(
+    _ table: StorageTable, from first: RawSpan, of session: borrowing Session,
+    while isWanted: (UnsafeRawBufferPointer) -> Bool = { _ in true }
+  ) throws(StoreError) {
+    try session.storage.scan(table, from: first) { (key, value) throws(StoreError) in
+      let key = unsafePointers(copy key)
+      guard isWanted(key) else { return false }
+      try put(table.code, key, unsafePointers(copy value))
+      return true
+    }
+  }
+}

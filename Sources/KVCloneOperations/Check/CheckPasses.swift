@@ -1,0 +1,100 @@
+import KVCloneCore
+import KVCloneLMDB
+
+/// What all passes over one state of a file came to.
+struct CheckPasses {
+  /// What the last pass found.
+  private let found: CheckReport
+  /// What its walk over the pages found.
+  let findings: [PageFinding]
+  /// Whether pages were refused to it that its walk had, or had no need of: what depends on them was not checked, and not told.
+  private let isIncomplete: Bool
+  /// Where the system refused to read, up to now.
+  private let refusals: PageRefusals
+  private let maximumIssues: Int
+
+  /// A disk that goes bad meanwhile is not followed for longer.
+  private static let maximumCount = 3
+
+  /// Walks over the file's pages, and then checks what they have. Where something cannot be read that the walk had no need of, it is
+  /// done once more, with a walk that reads all: then it is known where not to go, and what lies behind is checked, too.
+  init(
+    _ file: PageFile, _ options: CheckOptions, _ body: (PageMap) throws(StoreError) -> CheckReport
+  ) throws(StoreError) {
+    let maximum = max(1, options.maximumIssues)
+    let refusals = file.refusals
+    var count = 0
+    while true {
+      count += 1
+      let map = try storeErrors { () throws(LMDBError) in
+        try file.walk(maximumFindings: maximum, readsValues: count > 1)
+      }
+      let named = Self.unreadable(map.findings)
+      let before = refusals.pages
+      let found = try body(map)
+      let isIncomplete = refusals.pages.contains { page, refusal in
+        refusal.denials > before[page]?.denials ?? 0 && !named.contains(page)
+      }
+      if isIncomplete && count < Self.maximumCount { continue }
+      (self.found, findings, self.isIncomplete) = (found, map.findings, isIncomplete)
+      (self.refusals, maximumIssues) = (refusals, maximum)
+      return
+    }
+  }
+
+  /// What was found, and each refused read that no finding tells.
+  var report: CheckReport {
+    var more = refused.map { IntegrityIssue(refused: $0.page, code: $0.code) }
+    if isIncomplete { more.append(.refusedAgain) }
+    return CheckReport(
+      objectCount: found.objectCount, pageCount: found.pageCount,
+      issues: found.issues + more.prefix(max(0, maximumIssues - found.issues.count)),
+      isTruncated: found.isTruncated || refusals.isTruncated
+        || !more.isEmpty && found.issues.count + more.count >= maximumIssues)
+  }
+
+  /// Pages at which the system refused to read when it was asked first, in order; without those of which `findings` says so.
+  private var refused: [(page: UInt64, code: Int32)] {
+    let named = Self.unreadable(findings)
+    return refusals.pages.filter { !named.contains($0.key) }.map { ($0.key, $0.value.code) }
+      .sorted { $0.page < $1.page }
+  }
+
+  private static func unreadable(_ findings: [PageFinding]) -> Set<UInt64> {
+    Set(findings.lazy.filter(\.problem.isUnreadable).map(\.page))
+  }
+
+  /// Whether LMDB may have the file.
+  var isFileSound: Bool { findings.isEmpty && refused.isEmpty }
+
+  /// Why nothing can be told of a file that is not sound, and that is written all the while.
+  func error(_ path: String) -> StoreError {
+    let pages = Self.unreadable(findings).union(refused.map(\.page))
+    guard findings.allSatisfy(\.problem.isUnreadable), let page = pages.min() else {
+      return StoreError(
+        .busy,
+        "the store at \(path) changes during the check, and its pages are inconsistent; stop the writers and check "
+          + "again"
+      )
+    }
+    let more = pages.count > 1 ? " and \(pages.count - 1) more" : ""
+    return StoreError(
+      .io,
+      "page \(page)\(more) of the store at \(path) cannot be read, and the store changes during the check; check the "
+        + "disk, stop the writers, and check again")
+  }
+}
+
+extension IntegrityIssue {
+  /// A page that the system did not give when it was asked first.
+  fileprivate init(refused page: UInt64, code: Int32) {
+    self.init(
+      kind: .page, object: nil, property: nil, page: Int(page),
+      message: "\(PageProblem.unreadable(code).message) at the first attempt; the disk may be failing")
+  }
+
+  /// What the last pass could not read though the walk before it could.
+  fileprivate static let refusedAgain = IntegrityIssue(
+    kind: .unreadableTable, object: nil, property: nil, page: nil,
+    message: "pages that were readable at first failed in every later attempt; the check is incomplete")
+}

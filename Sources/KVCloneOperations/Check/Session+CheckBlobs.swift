@@ -1,0 +1,128 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// Large binary values: complete, counted rightly, and somebody's.
+extension Session {
+  borrowing func checkBlobs(_ run: CheckRun) throws(StoreError) {
+    var last: UInt64 = 0
+    try run.reading("the blob entries") { () throws(StoreError) in
+      try forEachEntry(schema.tables.blobinfo) { (key, _) throws(StoreError) in
+        guard let serial = try? NumberKey.blobSerial(copy key), serial > 0 else {
+          run.report(
+            .malformedKey, page: run.page(schema.tables.blobinfo, key),
+            "the table of blob entries has a malformed key")
+          return !run.isFull
+        }
+        last = serial
+        try checkBlob(serial, run)
+        return !run.isFull
+      }
+    }
+    if !run.lost.any(schema.tables.blobinfo) {
+      for serial in run.staged.keys.sorted() {
+        run.report(.metadata, "a staged upload of blob \(serial) is recorded, but the blob is not pending")
+      }
+    }
+    try run.reading("the blobs") { () throws(StoreError) in
+      last = max(last, try checkChunks(run))
+      try checkCounter(MetadataKey.blobSerial, above: last, "blobs", run)
+    }
+  }
+
+  /// Finds out whose the damaged large values are: another walk over all records, only where there is such damage.
+  borrowing func nameReferrers(_ run: CheckRun) throws(StoreError) {
+    for rootCode in schema.rootCodes where run.seeksReferrers {
+      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
+      try forEachEntry(table) { (key, value) throws(StoreError) in
+        guard let id = Self.objectID(key), id.rootCode == rootCode, !run.isUnreadable(id) else { return true }
+        let view = try schema.view(of: copy value, id: id)
+        let entity = try schema.entity(of: view, id: id)
+        for field in 0..<view.layout.fieldCount where view.layout.kind(field).mayBeBlob && !view.isNull(field) {
+          guard let blob = view.blobReference(field) else { continue }
+          let name = run.propertyNames[view.layout[field].propertyCode]
+          run.noteReferrer(of: blob.id, id, entity, property: name)
+        }
+        return run.seeksReferrers
+      }
+    }
+  }
+
+  private borrowing func checkBlob(_ serial: UInt64, _ run: CheckRun) throws(StoreError) {
+    let found = run.references.count(serial)
+    do throws(StoreError) {
+      guard let info = try storage.blobInfo(blobTables, serial) else { return }
+      if info.state == .pending {
+        let stager = run.staged.removeValue(forKey: serial)
+        if found > 0 {
+          run.report(.blobCount, "\(found) objects reference blob \(serial), which is still pending")
+        } else if stager != UInt64(info.stager), stager != nil || !run.lost.any(schema.tables.metadata) {
+          run.report(.orphanBlob, "blob \(serial) is pending without a staged upload")
+        }
+        return
+      } else {
+        // What records that cannot be read refer to is not known.
+        let counted = info.referenceCount
+        if found > counted || found < counted && run.readsAllObjects {
+          run.report(
+            found == 0 ? .orphanBlob : .blobCount, isDerived: true,
+            found == 0
+              ? "no object references blob \(serial)"
+              : "\(found) objects reference blob \(serial), and its reference count is \(counted)")
+        }
+      }
+    } catch {
+      guard error.kind == .corrupted else { throw error }
+      let page = run.pages?.page(blobTables.blobinfo, ShortKey.blobInfo(serial).array)
+      return run.reportBlob(serial, page: page, error.message)
+    }
+    try checkBytes(of: serial, run)
+  }
+
+  /// Large values of objects whose model cannot be read: whether all of their bytes are there, and are those of the digest.
+  borrowing func checkUnowned(_ run: CheckRun) throws(StoreError) {
+    try forEachEntry(schema.tables.blobinfo) { (key, _) throws(StoreError) in
+      guard let serial = try? NumberKey.blobSerial(copy key), serial > 0 else {
+        run.report(
+          .malformedKey, page: run.page(schema.tables.blobinfo, key),
+          "the table of blob entries has a malformed key")
+        return !run.isFull
+      }
+      try checkBytes(of: serial, run)
+      return !run.isFull
+    }
+  }
+
+  private borrowing func checkBytes(of serial: UInt64, _ run: CheckRun) throws(StoreError) {
+    // Pieces of it may be on a damaged page, which was told.
+    if run.lost.intersects(blobTables.blobs, prefix: ShortKey.blobInfo(serial).array) { return }
+    for problem in try storage.findProblems(blobTables, serial, readData: run.options.readData) {
+      let page = problem.chunk.flatMap {
+        run.pages?.page(blobTables.blobs, ShortKey.blobChunk(serial, chunk: $0).array)
+      }
+      run.reportBlob(serial, page: page, problem.message)
+    }
+  }
+
+  /// Chunks without a description; the highest serial of all chunks.
+  private borrowing func checkChunks(_ run: CheckRun) throws(StoreError) -> UInt64 {
+    var last: UInt64 = 0
+    try forEachEntry(schema.tables.blobs) { (key, _) throws(StoreError) in
+      guard let serial = try? NumberKey.numberAndPart(copy key).number, serial > 0 else {
+        run.report(
+          .malformedKey, page: run.page(schema.tables.blobs, key),
+          "the table of blob chunks has a malformed key")
+        return !run.isFull
+      }
+      if serial == last { return true }
+      last = serial
+      let info = ShortKey.blobInfo(serial).array
+      let isKnown = run.lost.contains(schema.tables.blobinfo, info) || run.lost.any(schema.tables.preimages)
+      if !isKnown, run.retained.count(serial) == 0, try !has(schema.tables.blobinfo, info) {
+        run.report(.orphanBlob, isDerived: true, "chunks of blob \(serial) exist without an entry of the blob")
+      }
+      return !run.isFull
+    }
+    return last
+  }
+}

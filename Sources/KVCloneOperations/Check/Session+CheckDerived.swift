@@ -1,0 +1,32 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+extension Session {
+  /// Derived attributes of an object have the values that their sources give. Not looked at are times, sums that depend on
+  /// the order of their members, and stores that have not been opened for writing since their model was changed.
+  borrowing func checkDerived(
+    _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
+  ) throws(StoreError) {
+    guard run.checksDerived, let rules = schema.derivations.entity(entity.code) else { return }
+    for (derivation, attribute) in rules.own where derivation.function != .now {
+      do throws(StoreError) {
+        let (value, isExact) = try derivedValue(
+          derivation, id, view, entity, now: Date(timeIntervalSinceReferenceDate: 0))
+        if isExact, try storedValue(attribute, id, view) != value {
+          run.report(
+            .derivedMismatch, id, entity, property: attribute.path, page: run.page(id),
+            "\(attribute.path) differs from the value that its sources yield")
+        }
+      } catch {
+        // What it is derived from is missing or damaged: told there.
+        guard error.kind == .corrupted || error.kind == .objectNotFound else { throw error }
+      }
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import KVClone
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// What a store remembers of its past: each value by itself.
+extension Session {
+  borrowing func checkHistory(_ run: CheckRun) throws(StoreError) {
+    for table in run.historyTables where table.code != .snapshots && table.code != .preimages {
+      let name = table.code.name ?? ""
+      // Where pages are lost, nobody knows what is missing for another reason.
+      var tally = HistoryTally(start: run.lost.any(table) ? nil : (try? historyStart()) ?? nil, last: run.commit)
+      try run.reading("the table \(name)") { () throws(StoreError) in
+        try forEachEntry(table) { (key, value) throws(StoreError) in
+          do throws(RecordError) {
+            try Self.decode(table.code, key, value)
+            switch table.code {
+            case .changes: tally.note(key, value, run)
+            case .provenance: checkProvenance(run, table, key)
+            case .operations: checkOperation(run, table, key, value)
+            default: break
+            }
+          } catch {
+            let kind: IntegrityIssue.Kind = error == .badKey ? .malformedKey : .history
+            run.report(kind, page: run.page(table, key), "an entry of the table \(name): \(error.description)")
+            if table.code == .changes { tally.skip(key, run) }
+          }
+          return !run.isFull
+        }
+        tally.finish(run)
+      }
+    }
+  }
+
+  /// A clone's origin goes with the clone, so the clone is there.
+  private borrowing func checkProvenance(_ run: CheckRun, _ table: StorageTable, _ key: borrowing RawSpan) {
+    // Without a model, or where pages are lost, nobody knows what should be there.
+    guard !schema.entities.isEmpty, let id = try? NumberKey.objectID(copy key), let isThere = try? isStored(id),
+      !isThere,
+      !run.isUnreadable(id)
+    else { return }
+    run.report(
+      .history, object: schema.rootName(of: id), page: run.page(table, key),
+      "the provenance entry of \(schema.rootName(of: id)) has no object")
+  }
+
+  /// Whether a table has an object. One of a removed entity is there for as long as a snapshot shows it, though the model has
+  /// it no more.
+  private borrowing func isStored(_ id: ObjectID) throws(StoreError) -> Bool {
+    guard let table = schema.tables.objects[id.rootCode] else { return false }
+    let key = ShortKey.object(id)
+    return try storage.get(table, key.bytes) != nil
+  }
+
+  /// What an operation answered can be told again, and it was done by a commit that there was.
+  private borrowing func checkOperation(
+    _ run: CheckRun, _ table: StorageTable, _ key: borrowing RawSpan, _ value: borrowing RawSpan
+  ) {
+    let seed = ValueEnvelope.seed(tableCode: .operations, key: copy key)
+    guard let operation = try? OperationValue(stored: copy value, seed: seed) else { return }
+    if !operation.hasReadableResult {
+      run.report(
+        .history, page: run.page(table, key),
+        "an entry of the table operations: the JSON of its result cannot be read")
+    } else if let commit = run.commit, operation.commit > commit {
+      run.report(
+        .history, page: run.page(table, key),
+        "an entry of the table operations: its commit is \(operation.commit), but the last commit is \(commit)"
+      )
+    }
+  }
+
+  private static func decode(
+    _ code: TableCode, _ key: borrowing RawSpan, _ value: borrowing RawSpan
+  ) throws(RecordError) {
+    let seed = ValueEnvelope.seed(tableCode: code, key: copy key)
+    switch code {
+    case .changes:
+      if try NumberKey.numberAndPart(copy key).part == 0 {
+        _ = try ChangeHeader(stored: copy value, seed: seed)
+      } else {
+        _ = try ChangePart(stored: copy value, seed: seed)
+      }
+    case .provenance:
+      _ = try NumberKey.objectID(copy key)
+      _ = try ProvenanceValue(stored: copy value, seed: seed)
+    case .operations: _ = try OperationValue(stored: copy value, seed: seed)
+    case .redirects:
+      _ = try NumberKey.objectID(copy key)
+      _ = try RedirectValue(stored: copy value, seed: seed)
+    default: break
+    }
+  }
+
+  /// All that can be said of objects whose model cannot be read: whether their bytes are those that were stored.
+  borrowing func checkSums(_ run: CheckRun) throws(StoreError) {
+    try run.reading("the blobs") { () throws(StoreError) in try checkUnowned(run) }
+    let fixed: [TableCode] = [.links, .indexes] + (run.options.readData ? [.blobs] : [])
+    for code in run.storedTables where code.rootCode != nil || fixed.contains(code) {
+      let table = StorageTable(code: code, handle: 0)
+      let name = code.name ?? ""
+      try run.reading("the table \(name)") { () throws(StoreError) in
+        try forEachEntry(table) { (key, value) throws(StoreError) in
+          let seed = ValueEnvelope.seed(tableCode: code, key: copy key)
+          if code.rootCode != nil { run.objectCount += 1 }
+          if ValueEnvelope.isIntact(copy value, seed: seed) { return !run.isFull }
+          // Its value's own check told of it.
+          if code == .blobs, let serial = try? NumberKey.numberAndPart(copy key).number,
+            try has(schema.tables.blobinfo, ShortKey.blobInfo(serial).array)
+          {
+            return true
+          }
+          let text = RecordError.checksumMismatch.description
+          if code.rootCode != nil, let id = Self.objectID(key) {
+            run.reportUnreadable(id, page: run.page(table, key), text)
+          } else {
+            run.report(.unreadableTable, page: run.page(table, key), "an entry of the table \(name): \(text)")
+          }
+          return !run.isFull
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,191 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// The index entries: each is an object's, each object has its own, and no two have the same values where they must not.
+extension Session {
+  borrowing func checkIndexes(_ run: CheckRun) throws(StoreError) {
+    if try indexesAreEven(run) { return }
+    try lookUpIndexEntries(run)
+    var walk = IndexWalk()
+    try forEachEntry(schema.tables.indexes) { (key, value) throws(StoreError) in
+      try checkIndexEntry(key, value, &walk, run)
+      return !run.isFull
+    }
+  }
+
+  /// Whether the indexes have what the objects have to have in them, as far as sums tell (``Balance``), and nothing that has to be looked
+  /// at more closely.
+  borrowing func indexesAreEven(_ run: CheckRun) throws(StoreError) -> Bool {
+    guard run.isClean else { return false }
+    let constraints = Set(schema.entities.flatMap { entity in entity.constraints.map(\.indexID) })
+    var last: [UInt8] = []
+    var isEven = true
+    try forEachEntry(schema.tables.indexes) { (key, value) throws(StoreError) in
+      guard Self.isIntact(key, value), let indexID = try? IndexKey.indexID(of: copy key) else {
+        isEven = false
+        return false
+      }
+      run.indexEntries.findEntry(key)
+      guard constraints.contains(indexID) else { return true }
+      // Two objects with the same values, or two long texts that begin alike and are cut in keys: rare enough to look up all.
+      guard let values = try? IndexKey.values(of: copy key), !values.isEqual(to: last) else {
+        isEven = false
+        return false
+      }
+      last.removeAll(keepingCapacity: true)
+      values.withUnsafeBytes { unsafe last.append(contentsOf: $0) }
+      return true
+    }
+    return isEven && run.indexEntries.isEven
+  }
+
+  /// Each object's entries, looked up in the indexes.
+  private borrowing func lookUpIndexEntries(_ run: CheckRun) throws(StoreError) {
+    for rootCode in schema.rootCodes {
+      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
+      try forEachEntry(table) { (key, value) throws(StoreError) in
+        guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0, !run.isUnreadable(id)
+        else { return true }
+        let view = try schema.view(of: copy value, id: id)
+        let entity = try schema.entity(of: view, id: id)
+        do throws(StoreError) {
+          try forEachIndexEntry(of: view, id, entity) { (entry, index) throws(StoreError) in
+            if try has(schema.tables.indexes, entry) { return }
+            switch index {
+            case .constraint(let name):
+              run.report(
+                .missingIndexEntry, id, entity, property: name, "it has no entry in the index of the constraint")
+            case .fetchIndex(let name):
+              run.report(.missingIndexEntry, id, entity, property: name, "it has no entry in the fetch index \(name)")
+            }
+          }
+        } catch {
+          // A text that is not UTF-8: told with the values.
+          guard error.kind == .corrupted else { throw error }
+        }
+        return !run.isFull
+      }
+    }
+  }
+
+  /// The keys of the entries that an object has to have, with the index of each.
+  borrowing func forEachIndexEntry(
+    of view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity,
+    _ body: ([UInt8], CheckedIndex) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    for constraint in entity.constraints {
+      guard let builder = try constraint.entry(entity, view, id, schema) else { continue }
+      try body(builder.key(id), .constraint(constraint.name))
+    }
+    for index in entity.fetchIndexes {
+      try body(try index.builder(entity, view, id, schema).key(id), .fetchIndex(index.name))
+    }
+  }
+
+  private borrowing func checkIndexEntry(
+    _ key: borrowing RawSpan, _ value: borrowing RawSpan, _ walk: inout IndexWalk, _ run: CheckRun
+  ) throws(StoreError) {
+    guard let id = try? IndexKey.objectID(of: copy key), let indexID = try? IndexKey.indexID(of: copy key) else {
+      return run.report(
+        .malformedKey, page: run.page(schema.tables.indexes, key), isDerived: true,
+        "an index has a malformed key")
+    }
+    if run.isUnreadable(id) { return }
+    guard let view = try record(id) else {
+      return run.report(
+        .staleIndexEntry, object: schema.rootName(of: id), page: run.page(schema.tables.indexes, key),
+        "an index has an entry for it, but the object does not exist")
+    }
+    let entity = try schema.entity(of: view, id: id)
+    if let index = entity.fetchIndexes.first(where: { $0.indexID == indexID }) {
+      return try checkFetchIndexEntry(key, value, index, id, entity, view, run)
+    }
+    guard let constraint = entity.constraints.first(where: { $0.indexID == indexID }) else {
+      return run.report(
+        .staleIndexEntry, id, entity, page: run.page(schema.tables.indexes, key),
+        "index \(indexID) has an entry for it, but its entity does not have this index")
+    }
+    if !Self.isIntact(key, value) {
+      return run.report(
+        .indexEntry, id, entity, property: constraint.name, page: run.page(schema.tables.indexes, key),
+        RecordError.checksumMismatch.description)
+    }
+    let values: [AttributeValue?]
+    do throws(StoreError) {
+      values = try constraint.values(entity, view, id, schema)
+    } catch {
+      guard error.kind == .corrupted else { throw error }
+      return
+    }
+    guard let builder = constraint.builder(for: values), Self.values(of: key, are: builder.bytes) else {
+      return run.report(
+        .staleIndexEntry, id, entity, property: constraint.name, page: run.page(schema.tables.indexes, key),
+        "an index has an entry for values that it does not have")
+    }
+    guard let other = walk.earlier(builder, values, id) else { return }
+    // Long texts are cut in keys, so the values themselves decide.
+    if builder.isTruncated {
+      guard !run.isUnreadable(other), let earlier = try record(other),
+        try constraint.values(try schema.entity(of: earlier, id: other), earlier, other, schema) == values
+      else { return }
+    }
+    let name = run.isUnreadable(other) ? schema.rootName(of: other) : try name(of: other)
+    run.report(
+      .duplicateValues, id, entity, property: constraint.name,
+      "\(name) has the same values, which must be unique")
+  }
+
+  /// An entry of a fetch index, in which any number of objects may have the same values.
+  private borrowing func checkFetchIndexEntry(
+    _ key: borrowing RawSpan, _ value: borrowing RawSpan, _ index: CompiledFetchIndex, _ id: ObjectID,
+    _ entity: CompiledEntity, _ view: borrowing RecordView, _ run: CheckRun
+  ) throws(StoreError) {
+    if !Self.isIntact(key, value) {
+      return run.report(
+        .indexEntry, id, entity, property: index.name, page: run.page(schema.tables.indexes, key),
+        RecordError.checksumMismatch.description)
+    }
+    let expected: [UInt8]
+    do throws(StoreError) {
+      expected = try index.builder(entity, view, id, schema).bytes
+    } catch {
+      guard error.kind == .corrupted else { throw error }
+      return
+    }
+    if !Self.values(of: key, are: expected) {
+      run.report(
+        .staleIndexEntry, id, entity, property: index.name, page: run.page(schema.tables.indexes, key),
+        "the fetch index \(index.name) has an entry for values that it does not have")
+    }
+  }
+
+  static func values(of key: borrowing RawSpan, are bytes: [UInt8]) -> Bool {
+    (try? IndexKey.values(of: copy key))?.isEqual(to: bytes) ?? false
+  }
+}
+
+/// What an entry belongs to, by its name in the model.
+enum CheckedIndex {
+  case constraint(String)
+  case fetchIndex(String)
+}
+
+/// What a walk over index entries remembers: the run of entries with equal keys that it is in.
+struct IndexWalk {
+  private var bytes: [UInt8] = []
+  /// By hash of the values: the object that had them first. Entries with uncut keys all have the same.
+  private var objects: [Int: ObjectID] = [:]
+
+  /// An object of the same run that (as far as hashes tell) has the same values; notes `id` where there is none.
+  mutating func earlier(_ builder: IndexKeyBuilder, _ values: [AttributeValue?], _ id: ObjectID) -> ObjectID? {
+    if bytes != builder.bytes {
+      bytes = builder.bytes
+      objects.removeAll(keepingCapacity: true)
+    }
+    let hash = builder.isTruncated ? values.hashValue : 0
+    if let other = objects[hash] { return other }
+    objects[hash] = id
+    return nil
+  }
+}

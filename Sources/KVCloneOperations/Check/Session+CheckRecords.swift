@@ -1,0 +1,205 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// Every record by itself, with the lists, large values and index entries that it says it has.
+extension Session {
+  borrowing func checkRecords(_ run: CheckRun) throws(StoreError) {
+    for rootCode in schema.rootCodes {
+      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
+      let name = schema.entity(code: rootCode)?.name ?? ""
+      var last: UInt64 = 0
+      try run.reading("the objects of \(name)") { () throws(StoreError) in
+        try forEachEntry(table) { (key, value) throws(StoreError) in
+          guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
+            run.report(
+              .malformedKey, page: run.page(table, key), "the table of \(name) has a malformed key")
+            return !run.isFull
+          }
+          run.objectCount += 1
+          last = id.serial
+          try checkRecord(id, value, run)
+          return !run.isFull
+        }
+        try checkCounter(MetadataKey.serial(rootCode: rootCode), above: last, name, run)
+      }
+    }
+  }
+
+  /// Objects of entities that the model has no more: snapshots show them still, so their bytes and their large values count.
+  borrowing func checkRetiredRecords(_ run: CheckRun) throws(StoreError) {
+    for rootCode in schema.codes.former?.rootCodes ?? [] {
+      guard let table = schema.tables.objects[rootCode] else { continue }
+      try run.reading("the objects of removed entities") { () throws(StoreError) in
+        try forEachEntry(table) { (key, value) throws(StoreError) in
+          guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
+            run.report(
+              .malformedKey, page: run.page(table, key), "the table of a removed entity has a malformed key")
+            return !run.isFull
+          }
+          do throws(StoreError) {
+            let view = try schema.view(of: copy value, id: id)
+            for field in 0..<view.layout.fieldCount where view.layout.kind(field).mayBeBlob && !view.isNull(field) {
+              if let blob = view.blobReference(field) { run.references.add(blob.id) }
+            }
+          } catch {
+            guard error.kind == .corrupted || error.kind == .incompatibleModel else { throw error }
+            run.reportUnreadable(id, page: run.page(id), error.message)
+          }
+          return !run.isFull
+        }
+      }
+    }
+  }
+
+  static func objectID(_ key: borrowing RawSpan) -> ObjectID? {
+    try? NumberKey.objectID(copy key)
+  }
+
+  private borrowing func checkRecord(_ id: ObjectID, _ value: borrowing RawSpan, _ run: CheckRun) throws(StoreError) {
+    do throws(StoreError) {
+      let view = try schema.view(of: copy value, id: id)
+      guard !run.badLayouts.contains(view.layout.id) else { throw schema.corrupted(id, .wrongLayout) }
+      try checkReadable(view, id, try schema.entity(of: view, id: id), run)
+    } catch {
+      // Of a layout that nobody knows: the metadata have all that there are.
+      guard error.kind == .corrupted || error.kind == .incompatibleModel, let problem = problem(of: value, id, run)
+      else {
+        throw error
+      }
+      run.reportUnreadable(id, page: run.page(id), problem)
+    }
+  }
+
+  private borrowing func checkReadable(
+    _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
+  ) throws(StoreError) {
+    if entity.isAbstract {
+      run.report(.abstractEntity, id, entity, "its entity \(entity.name) is abstract")
+    }
+    if let commit = run.commit, view.commit > commit {
+      run.report(.counter, id, entity, "it was written by commit \(view.commit), but the last commit is \(commit)")
+    }
+    for field in 0..<view.layout.fieldCount {
+      switch view.layout.kind(field) {
+      case .toOne: break
+      case .toMany: try checkList(field, view, id, entity, run)
+      default: try checkValue(field, view, id, entity, run)
+      }
+    }
+    try expectIndexEntries(view, id, entity, run)
+    try checkDerived(view, id, entity, run)
+  }
+
+  /// Why a record cannot be read; nil where it can.
+  private borrowing func problem(of value: borrowing RawSpan, _ id: ObjectID, _ run: CheckRun) -> String? {
+    do throws(RecordError) {
+      guard let layout = schema.layout(id: try RecordView.layoutID(of: copy value)),
+        !run.badLayouts.contains(layout.id)
+      else {
+        // Bytes that are damaged may name any layout: then the checksum is what to tell.
+        let isIntact = ValueEnvelope.isIntact(copy value, seed: ValueEnvelope.seed(object: id))
+        throw isIntact ? .wrongLayout : .checksumMismatch
+      }
+      let view = try RecordView(copy value, layout: layout, seed: ValueEnvelope.seed(object: id))
+      guard let entity = schema.entity(code: view.layout.entityCode), entity.rootCode == id.rootCode else {
+        return "its entity is not in the model, or has another table"
+      }
+      return nil
+    } catch {
+      return error.description
+    }
+  }
+
+  private borrowing func checkValue(
+    _ field: Int, _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
+  ) throws(StoreError) {
+    let kind = view.layout.kind(field)
+    let name = run.propertyNames[view.layout[field].propertyCode]
+    let offset = view.layout.offset(field)
+    let bytes = view.bytes
+    if view.isNull(field) {
+      let isEmpty =
+        kind.isVariable
+        ? view.variableBytes(field).byteCount == 0 && !view.isBlob(field)
+        : (0..<kind.width).allSatisfy { bytes.unsafeLoad(fromByteOffset: offset + $0, as: UInt8.self) == 0 }
+      if !isEmpty { run.report(.value, id, entity, property: name, "it is nil, but has a value") }
+      return
+    }
+    switch kind {
+    case .boolean:
+      if bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self) > 1 {
+        run.report(.value, id, entity, property: name, "its Boolean is neither true nor false")
+      }
+    case .string, .uri:
+      if (try? view.string(field)) == nil {
+        run.report(.value, id, entity, property: name, RecordError.invalidUTF8.description)
+      }
+    case .binary, .transformable:
+      guard let blob = view.blobReference(field) else { return }
+      try checkReference(blob, property: name, id, entity, run)
+    default: break
+    }
+  }
+
+  private borrowing func checkReference(
+    _ blob: BlobReference, property: String?, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
+  ) throws(StoreError) {
+    do throws(StoreError) {
+      guard let info = try storage.blobInfo(blobTables, blob.id) else {
+        return run.report(.missingBlob, id, entity, property: property, "its blob \(blob.id) does not exist")
+      }
+      if info.byteCount != blob.byteCount || info.state != .complete {
+        run.report(
+          .missingBlob, id, entity, property: property,
+          "its blob \(blob.id) differs in length, or was never completed")
+      }
+    } catch {
+      // Told with the blobs.
+      guard error.kind == .corrupted else { throw error }
+    }
+    run.references.add(blob.id)
+  }
+
+  private borrowing func checkList(
+    _ field: Int, _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
+  ) throws(StoreError) {
+    let code = view.layout[field].propertyCode
+    // A list of a relationship that the model has no more is nobody's.
+    guard let index = entity.relationshipIndexByCode[code] else { return }
+    let isOrdered = entity.relationships[index].isOrdered
+    let list = address(id, code)
+    let head = view.head(field)
+    if head.isChunked {
+      // Pieces of it may be on a damaged page, which was told.
+      if run.isLost(list) { return }
+      for problem in try storage.findProblems(list, head: head, isOrdered: isOrdered) {
+        run.reportList(list, entity, problem)
+      }
+      return
+    }
+    let ids = view.inlineIDs(field)
+    if isOrdered {
+      for position in 1..<max(1, ids.count) where (ids.firstIndex(of: ids[position]) ?? position) < position {
+        run.reportList(list, entity, ListProblem("a member occurs twice"))
+      }
+    } else if !ids.isStrictlyAscending {
+      run.reportList(
+        list, entity, ListProblem("its members are not sorted by id, or one occurs twice"))
+    }
+  }
+
+  /// Notes the entries that an object has to have in indexes; whether they are there is looked at with the indexes.
+  private borrowing func expectIndexEntries(
+    _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
+  ) throws(StoreError) {
+    do throws(StoreError) {
+      try forEachIndexEntry(of: view, id, entity) { (key, _) throws(StoreError) in
+        run.indexEntries.expectEntry(key.span.bytes)
+      }
+    } catch {
+      // A text that is not UTF-8: told with the values.
+      guard error.kind == .corrupted else { throw error }
+    }
+  }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import KVCloneCore
+import KVCloneCoreData
+import KVCloneLMDB
+import KVCloneModel
+
+/// One import or its plan: what is read, what became of it, and who is told.
+///
+/// Memory is flat: a bit per object, and links in scratch space.
+final class CoreDataImportRun {
+  let options: CoreDataImportOptions
+  let layout: CoreDataLayout
+  let file: SQLiteFile
+  private let source: CoreDataImportSource
+  var external: CoreDataExternalFiles { source.external }
+  private let progress: (@Sendable (CoreDataImportProgress) -> Void)?
+  private let isCancelled: @Sendable () -> Bool
+  let start = ContinuousClock.now
+  /// Where links are kept until all objects are there.
+  let space: ScratchSpace
+
+  var report = CoreDataImportReport()
+  /// By concrete entity: the keys of its objects.
+  private(set) var present: [String: SerialSet] = [:]
+  /// By entity: what is in ``present`` of it and of those below it, as far as somebody asked.
+  private var kinds: [String: [(entity: String, keys: SerialSet)]] = [:]
+  var links: [CoreDataLinkTable] = []
+  private var steps = 0
+
+  /// How many blocks of keys the sets of all entities may span together: 128 MiB of directories, however far apart a file says
+  /// that its keys are. It is 68 billion keys, of each of a hundred entities 680 million; keys beyond cost some bytes each.
+  private static let blockCount: UInt64 = 1 << 24
+
+  init(
+    _ source: CoreDataImportSource, _ options: CoreDataImportOptions, scratch: String,
+    _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ isCancelled: @escaping @Sendable () -> Bool
+  ) {
+    self.source = source
+    self.options = options
+    layout = source.layout
+    file = source.file
+    self.progress = progress
+    self.isCancelled = isCancelled
+    space = ScratchSpace(directory: scratch)
+  }
+
+  /// Prepares the sets of keys and of links.
+  func beginPass() {
+    report = source.report()
+    present = [:]
+    kinds = [:]
+    let entityCount = layout.hierarchies.reduce(0) { $0 + $1.entities.count }
+    for hierarchy in layout.hierarchies {
+      for entity in hierarchy.entities.values {
+        present[entity.name] = SerialSet(maximumSpan: Self.blockCount / UInt64(max(1, entityCount)))
+      }
+    }
+    links = CoreDataLinkTable.all(of: layout, in: space)
+  }
+
+  /// The keys of an entity's objects and of those below it, by entity.
+  func keys(kindOf entity: String) -> [(entity: String, keys: SerialSet)] {
+    if let known = kinds[entity] { return known }
+    var found: [(entity: String, keys: SerialSet)] = []
+    for name in [entity] + layout.model.subentities(of: entity) {
+      if let keys = present[name] { found.append((entity: name, keys: keys)) }
+    }
+    kinds[entity] = found
+    return found
+  }
+
+  // MARK: Objects
+
+  /// Calls `body` with every object that can be taken over.
+  func forEachObject(_ body: (CoreDataRow, SQLiteScan, CoreDataLayout.Hierarchy) throws -> Void) throws {
+    // What a store says of itself may be any number.
+    let total = layout.hierarchies.reduce(0) { $0 + Int(min(max(0, $1.maximumKey), CoreDataRows.maximumKey)) }
+    // Columns come first in the list of link tables, in the order of the hierarchies.
+    var firstLinks = 0
+    for hierarchy in layout.hierarchies {
+      defer { firstLinks += hierarchy.toOnes.count }
+      let rows = CoreDataRows(hierarchy: hierarchy, external: source.external, broken: broken) { conversion in
+        self.report.note(conversion, limit: self.options.skippedLimit)
+      }
+      let scan = try SQLiteScan(file, hierarchy.table)
+      while try scan.next() {
+        try step(.objects, report.objectCount, of: total)
+        guard let row = try rows.object(scan) else { continue }
+        try body(row, scan, hierarchy)
+        _ = present[row.entity.name]?.insert(UInt64(row.key))
+        for target in row.targets { try note(target, of: row, in: firstLinks + target.toOne) }
+        report.noteObject(row.entity.name)
+      }
+    }
+  }
+
+  private func note(
+    _ target: (toOne: Int, key: Int64, order: Int64?), of row: CoreDataRow, in place: Int
+  ) throws {
+    guard (1...CoreDataRows.maximumKey).contains(target.key) else {
+      return try broken(oversized(row.name, row.entity.name, links[place].relationship.name, target.key), false)
+    }
+    if links[place].isFromMember {
+      try links[place].links.append(owner: target.key, member: row.key, order: target.order)
+    } else {
+      try links[place].links.append(owner: row.key, member: target.key, order: nil)
+    }
+  }
+
+  /// Throws the error, or notes it and goes on.
+  func broken(_ error: CoreDataImportError, _ isWholeObject: Bool) throws {
+    guard options.skipsBroken else { throw error }
+    report.noteSkipped(error, isWholeObject: isWholeObject, limit: options.skippedLimit)
+  }
+
+  func dangling(_ object: String, _ entity: String, _ property: String, _ target: String) -> CoreDataImportError {
+    CoreDataImportError(
+      .danglingReference,
+      "\(object) \(property): leads to the row \(target), which does not exist or was skipped; --skip-broken imports "
+        + "the object without the link", entity: entity, property: property, object: object)
+  }
+
+  /// A row with that key may well be there: it is its key that an import cannot take.
+  private func oversized(_ object: String, _ entity: String, _ property: String, _ key: Int64) -> CoreDataImportError {
+    CoreDataImportError(
+      .invalidKey,
+      "\(object) \(property): leads to a row with the key \(key), but \(CoreDataRows.keyLimit); --skip-broken imports "
+        + "the object without the link", entity: entity, property: property, object: object)
+  }
+
+  // MARK: Rules of the model
+
+  /// Lists a rule that an object breaks. Required attributes without a value were listed with their rows.
+  func noteKept(_ issue: ValidationIssue) throws {
+    if issue.kind == .requiredValueMissing,
+      let attribute = layout.model.attribute(issue.property, of: issue.entity), !attribute.isDerived,
+      attribute.type != .composite
+    {
+      return
+    }
+    try broken(Self.refusal(issue), false)
+  }
+
+  static func refusal(_ issue: ValidationIssue) -> CoreDataImportError {
+    let remedy =
+      issue.kind == .uniquenessConflict
+      ? "--skip-broken imports the object without the value" : "--skip-broken imports the object unchanged"
+    return CoreDataImportError(
+      .rejected, "\(issue.message); \(remedy)", entity: issue.entity, property: issue.property,
+      object: issue.object,
+      kindName: issue.kind.rawValue)
+  }
+
+  // MARK: Progress
+
+  /// Every so many steps somebody is told, and may stop it.
+  private static let stepsPerReport = 1 << 10
+
+  func step(_ phase: CoreDataImportProgress.Phase, _ completed: Int, of total: Int?) throws(StoreError) {
+    steps += 1
+    if steps % Self.stepsPerReport == 0 { try tell(phase, completed, of: total) }
+  }
+
+  func tell(_ phase: CoreDataImportProgress.Phase, _ completed: Int = 0, of total: Int? = nil) throws(StoreError) {
+    progress?(CoreDataImportProgress(phase: phase, completed: completed, total: total))
+    try check()
+  }
+
+  func check() throws(StoreError) {
+    if isCancelled() { throw CoreDataImportError.cancelled }
+  }
+}

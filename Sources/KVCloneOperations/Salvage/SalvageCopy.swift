@@ -1,0 +1,144 @@
+import KVClone
+import KVCloneCore
+import KVCloneLMDB
+import KVCloneModel
+import KVCloneRecords
+
+/// Copies what is readable, byte for byte: records first, then the lists that they have, then the large values that they name. Whether it
+/// fits together is for `SalvageMend`.
+struct SalvageCopy {
+  let source: SalvageSource
+  let writer: SalvageWriter
+  let schema: Schema
+  let run: SalvageRun
+  let lost: SalvageRanges
+
+  /// Whether a table has places that were not read.
+  func lacksEntries(_ code: TableCode) -> Bool { !lost[code].isEmpty || source.cutOff.contains(code) }
+
+  private var steps: BackupRun { run.steps }
+
+  func copy() throws(StoreError) {
+    steps.begin(.copy)
+    for rootCode in schema.rootCodes { try copyObjects(rootCode) }
+    try SalvageObjects(self).find()
+    try SalvageLists(self).copy()
+    try writer.flush()
+    try SalvageBlobs(self).copy()
+    try copyOrigins()
+    try countSnapshots()
+  }
+
+  /// Looks for entries of these tables beside the trees.
+  ///
+  /// - Parameter includingFree: whether free pages are looked at, too, whose entries are older than the state.
+  func findHidden(
+    _ wanted: Set<TableCode>, includingFree: Bool,
+    _ take: (TableCode, PageSalvage.Entry) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    if wanted.isEmpty { return }
+    try source.pages.forEachHidden(includingFree: includingFree) { (entry) throws(StoreError) in
+      guard let code = Self.table(of: entry.key, wanted) else { return }
+      try take(code, entry)
+    }
+    try steps.check()
+  }
+
+  /// The one of these tables that has keys of this form.
+  private static func table(of key: UnsafeRawBufferPointer, _ wanted: Set<TableCode>) -> TableCode? {
+    switch key.count {
+    case 8:
+      let root = UInt16(bigEndian: key.loadUnaligned(as: UInt16.self))
+      guard root >= 1, root <= FormatLimits.maximumRootCode else { return nil }
+      let code = TableCode.objects(rootCode: root)
+      return wanted.contains(code) ? code : nil
+    case 12: return wanted.contains(.blobs) ? .blobs : nil
+    case LinkKey.length: return wanted.contains(.links) ? .links : nil
+    default: return nil
+    }
+  }
+
+  // MARK: Records
+
+  private func copyObjects(_ rootCode: UInt16) throws(StoreError) {
+    guard let table = schema.objectTable(rootCode: rootCode) else { return }
+    try source.scan(table.code) { (key, value) throws(StoreError) in
+      guard let id = Session.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
+        run.report.lostObjectCount += 1
+        run.lose(
+          .object, page: page(table, key),
+          "the table of \(schema.entity(code: rootCode)?.name ?? "") has a malformed key")
+        return true
+      }
+      steps.advance(value.byteCount)
+      if let problem = problem(of: value, id) {
+        run.noteDamaged(id, page: page(table, key), problem)
+      } else {
+        if let commit = try? RecordView.commit(of: copy value) { run.note(commit: commit) }
+        try writer.append(table, unsafePointers(copy key), unsafePointers(copy value))
+      }
+      return true
+    }
+  }
+
+  private func page(_ table: StorageTable, _ key: borrowing RawSpan) -> Int? {
+    source.backend.page(table, key.withUnsafeBytes { Array($0) })
+  }
+
+  /// Why a record cannot be brought over; nil where it can.
+  func problem(of value: borrowing RawSpan, _ id: ObjectID) -> String? {
+    do throws(StoreError) {
+      let entity = try schema.entity(of: try schema.view(of: copy value, id: id), id: id)
+      return entity.isAbstract ? "its entity \(entity.name) is abstract" : nil
+    } catch {
+      let isIntact = ValueEnvelope.isIntact(copy value, seed: ValueEnvelope.seed(object: id))
+      return isIntact ? "the format of its record does not match its entity" : RecordError.checksumMismatch.description
+    }
+  }
+
+  // MARK: What else belongs to objects
+
+  /// Where clones came from, what operations have done, and the ids that objects had before a migration.
+  private func copyOrigins() throws(StoreError) {
+    for (code, table) in [
+      (TableCode.provenance, schema.tables.provenance), (.operations, schema.tables.operations),
+      (.redirects, schema.tables.redirects),
+    ] {
+      try source.scan(code) { (key, value) throws(StoreError) in
+        let seed = ValueEnvelope.seed(tableCode: code, key: copy key)
+        guard ValueEnvelope.isIntact(copy value, seed: seed), try isReadable(code, key, value, seed) else {
+          return true
+        }
+        try writer.append(table, unsafePointers(copy key), unsafePointers(copy value))
+        return true
+      }
+    }
+  }
+
+  private func isReadable(
+    _ code: TableCode, _ key: borrowing RawSpan, _ value: borrowing RawSpan, _ seed: UInt64
+  ) throws(StoreError) -> Bool {
+    switch code {
+    case .provenance:
+      guard (try? ProvenanceValue(stored: copy value, seed: seed)) != nil, let id = Session.objectID(key),
+        let table = schema.objectTable(rootCode: id.rootCode)
+      else { return false }
+      return try writer.get(table, unsafePointers(copy key)) != nil
+    case .operations:
+      guard let operation = try? OperationValue(stored: copy value, seed: seed), operation.hasReadableResult else {
+        return false
+      }
+      run.note(commit: operation.commit)
+      return true
+    default:
+      return Session.objectID(key) != nil && (try? RedirectValue(stored: copy value, seed: seed)) != nil
+    }
+  }
+
+  private func countSnapshots() throws(StoreError) {
+    try source.scan(.snapshots) { (_, _) throws(StoreError) in
+      run.report.snapshotCount += 1
+      return true
+    }
+  }
+}

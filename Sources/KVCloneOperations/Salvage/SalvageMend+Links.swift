@@ -1,0 +1,146 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// What one side of a link has to do, because the other side does not agree.
+private enum LinkRemedy {
+  /// The other side lacks it, and gets it.
+  case complete(ObjectID, CompiledRelationship)
+  /// The other side has a link to an object of which less is sure, which goes.
+  case replace(ObjectID, CompiledRelationship, instead: ObjectID)
+  /// It goes.
+  case cut(ObjectID, LinkFault)
+  /// It goes, and was none.
+  case forget(ObjectID)
+  /// The target is told, in its hidden list, who refers to it.
+  case note(ObjectID)
+}
+
+/// Why a link goes. A list may have a million such links, so what is told of it is written when it goes.
+private enum LinkFault {
+  case lost
+  case otherEntity
+  case oneSided
+  /// The other side can have one link, and has this one.
+  case taken(ObjectID)
+}
+
+/// Brings both sides of each link together.
+///
+/// A link that one side has is a link, unless the other side is whole and this one may be older than the state. Where both may be, it is
+/// one.
+extension Session {
+  mutating func mendLinks(_ id: ObjectID, _ run: SalvageRun) throws(StoreError) {
+    let entity = try entity(of: id)
+    for relationship in entity.relationships {
+      let remedies = try remedies(id, relationship, run)
+      for remedy in remedies { try apply(remedy, id, relationship, entity, run) }
+    }
+  }
+
+  private borrowing func remedies(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ run: SalvageRun
+  ) throws(StoreError) -> [LinkRemedy] {
+    let view = try existingRecord(id)
+    let entity = try schema.entity(of: view, id: id)
+    var remedies: [LinkRemedy] = []
+    try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+      if let remedy = try remedy(id, relationship, member, run) { remedies.append(remedy) }
+      return true
+    }
+    return remedies
+  }
+
+  private borrowing func remedy(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ member: ObjectID, _ run: SalvageRun
+  ) throws(StoreError) -> LinkRemedy? {
+    guard let view = try record(member) else {
+      return .cut(member, .lost)
+    }
+    let other = try schema.entity(of: view, id: member)
+    guard other.isKind(of: relationship.destinationCode) else {
+      return .cut(member, .otherEntity)
+    }
+    if !relationship.hasInverse { return .note(member) }
+    guard let inverse = other.inverse(of: relationship),
+      let field = other.field(inverse.field, code: inverse.code, in: view)
+    else { return nil }
+    if try has(id, member, inverse, field, view) { return nil }
+    let isUnsure = run.isDoubtful(id, relationship)
+    let isOtherUnsure = run.isDoubtful(member, inverse) || run.isBroken(address(member, inverse.code))
+    if isUnsure, !isOtherUnsure {
+      // An old piece of a list says nothing of what was lost.
+      if run.hasDoubtfulLists(id) { return .forget(member) }
+      return .cut(member, .oneSided)
+    }
+    guard !inverse.isToMany, let current = view.toOne(field), try exists(current) else {
+      return .complete(member, inverse)
+    }
+    if isOtherUnsure, !isUnsure { return .replace(member, inverse, instead: current) }
+    return .cut(member, .taken(current))
+  }
+
+  private borrowing func reason(_ fault: LinkFault, _ member: ObjectID) throws(StoreError) -> String {
+    switch fault {
+    case .lost: "its target \(schema.rootName(of: member)) is lost"
+    case .otherEntity: "its target \(try name(of: member)) has another entity"
+    case .oneSided: "its target \(try name(of: member)) has no link back"
+    case .taken(let other):
+      "its target \(try name(of: member)) links to \(try name(of: other)) and can have one link only"
+    }
+  }
+
+  private borrowing func has(
+    _ id: ObjectID, _ owner: ObjectID, _ relationship: CompiledRelationship, _ field: Int, _ view: borrowing RecordView
+  ) throws(StoreError) -> Bool {
+    guard relationship.isToMany else { return view.toOne(field) == id }
+    let head = view.head(field)
+    guard head.isChunked else { return view.inlineIDs(field).firstIndex(of: id) != nil }
+    let list = address(owner, relationship.code)
+    if relationship.isOrdered { return try storage.containsOrdered(list, id, head: head) }
+    return try storage.containsUnordered(list, id)
+  }
+
+  private mutating func apply(
+    _ remedy: LinkRemedy, _ id: ObjectID, _ relationship: CompiledRelationship, _ entity: CompiledEntity,
+    _ run: SalvageRun
+  ) throws(StoreError) {
+    switch remedy {
+    case .note(let member):
+      _ = try storage.insertUnordered(address(member, relationship.inverseCode), id)
+    case .forget(let member):
+      _ = try detach(id, relationship.code, member)
+    case .cut(let member, let fault):
+      let reason = try reason(fault, member)
+      _ = try detach(id, relationship.code, member)
+      let left = relationship.isToMany ? try count(id, relationship.name) : 0
+      let description = relationship.description
+      run.lose(
+        .link, object: "\(entity.name)/\(id.serial)", property: relationship.name,
+        breaksRule: relationship.isToMany ? left < description.minCount : !description.isOptional, reason)
+    case .complete(let member, let inverse):
+      // A to-one may name an object that is lost.
+      if !inverse.isToMany, let gone = try toOne(member, inverse) {
+        _ = try detach(member, inverse.code, gone)
+        try loseLink(member, inverse, "its target \(schema.rootName(of: gone)) is lost", run)
+      }
+      if try attach(member, inverse.code, id) { run.noteFound(address(member, inverse.code)) }
+    case .replace(let member, let inverse, let former):
+      _ = try detach(member, inverse.code, former)
+      _ = try detach(former, relationship.code, member)
+      try loseLink(
+        member, inverse,
+        "its link to \(try name(of: former)) was replaced by the more reliable one to \(try name(of: id))", run)
+      _ = try attach(member, inverse.code, id)
+    }
+  }
+
+  /// A link that another one takes the place of.
+  private borrowing func loseLink(
+    _ id: ObjectID, _ relationship: CompiledRelationship, _ reason: String, _ run: SalvageRun
+  ) throws(StoreError) {
+    let entity = try entity(of: id)
+    run.lose(
+      .link, object: "\(entity.name)/\(id.serial)", property: relationship.name, reason)
+  }
+}

@@ -1,0 +1,176 @@
+import KVCloneCore
+import KVCloneLMDB
+import KVCloneModel
+import KVCloneRecords
+
+/// Looks for the objects that no tree leads to any more, and tells which are lost.
+///
+/// Pages that only a lost page led to have them as they were. Where more are missing, older copies on free pages are better than nothing:
+/// they may be of a time before the last change, or the deletion, of the object, and the report says so.
+struct SalvageObjects {
+  private let copied: SalvageCopy
+  private var schema: Schema { copied.schema }
+  private var writer: SalvageWriter { copied.writer }
+  private var run: SalvageRun { copied.run }
+
+  init(_ copied: SalvageCopy) { self.copied = copied }
+
+  func find() throws(StoreError) {
+    let codes = Set(schema.rootCodes.map { TableCode.objects(rootCode: $0) })
+    try writer.flush()
+    let misled = try misledTables()
+    try copied.findHidden(codes.intersection(copied.lost.codes).union(misled), includingFree: false) {
+      (code, entry) throws(StoreError) in
+      try take(code, entry, anyKey: misled.contains(code))
+    }
+    try writer.flush()
+    let incomplete = try incompleteTables().union(misled)
+    let damaged = Set(run.damagedRecords.keys.map { TableCode.objects(rootCode: $0.rootCode) })
+    try copied.findHidden(incomplete.union(damaged), includingFree: true) { (code, entry) throws(StoreError) in
+      guard let id = Session.objectID(RawSpan(_unsafeBytes: entry.key)),
+        incomplete.contains(code) || run.isDamaged(id) || run.isDoubtful(id)
+      else { return }
+      try take(code, entry, anyKey: misled.contains(code))
+    }
+    try writer.flush()
+    try reportObjects(misled)
+    reportDoubts()
+  }
+
+  /// A record that no tree leads to. Of several, that of the newest commit counts.
+  private func take(_ code: TableCode, _ entry: PageSalvage.Entry, anyKey: Bool) throws(StoreError) {
+    guard let rootCode = code.rootCode, let table = schema.objectTable(rootCode: rootCode),
+      let id = Session.objectID(RawSpan(_unsafeBytes: entry.key)), id.serial > 0,
+      anyKey || copied.lost.contains(code, entry.key) || run.isDamaged(id) || run.isDoubtful(id),
+      let bytes = entry.value()
+    else { return }
+    let value = RawSpan(_unsafeBytes: bytes)
+    guard copied.problem(of: value, id) == nil, let commit = try? RecordView.commit(of: value) else { return }
+    if let known = try writer.get(table, entry.key),
+      let other = try? RecordView.commit(of: RawSpan(_unsafeBytes: known))
+    {
+      let isKnownForSure = !run.isDoubtful(id)
+      if isKnownForSure != entry.isCurrent ? isKnownForSure : other >= commit { return }
+    }
+    run.note(commit: commit)
+    if entry.isCurrent { run.believe(id) } else { run.doubt(id) }
+    run.noteFound(id)
+    try writer.put(table, entry.key, bytes)
+  }
+
+  /// How many objects of a root entity are missing, but for those whose records are damaged; nil where nobody knows.
+  ///
+  /// - Parameter countsDoubtful: whether what may have been deleted counts as some of those that there were.
+  private func missingCount(
+    _ table: StorageTable, _ rootCode: UInt16, countsDoubtful: Bool = false
+  ) throws(StoreError) -> UInt64? {
+    guard let expected = copied.source.entryCount(table.code) else { return nil }
+    let damaged = UInt64(run.damagedRecords.keys.count { $0.rootCode == rootCode })
+    let doubtful =
+      countsDoubtful ? 0 : Int(rootCode) < run.doubtful.sets.count ? run.doubtful.sets[Int(rootCode)]?.count ?? 0 : 0
+    let found = try writer.backend.entryCount(table) + damaged - UInt64(doubtful)
+    // A number that is damaged itself may be any.
+    let most = copied.source.file.byteCount / 16
+    return expected > found ? min(expected - found, most) : 0
+  }
+
+  /// Tables that lack objects, as far as their own counts tell.
+  private func incompleteTables() throws(StoreError) -> Set<TableCode> {
+    var codes: Set<TableCode> = []
+    for rootCode in schema.rootCodes {
+      guard let table = schema.objectTable(rootCode: rootCode), copied.lacksEntries(table.code) else { continue }
+      // Where the list of tables is lost nobody knows: then nothing that was deleted shall come back.
+      if let missing = try missingCount(table, rootCode), missing > 0 { codes.insert(table.code) }
+    }
+    return codes
+  }
+
+  /// Tables that lack objects though nothing of them seems lost: a page may lead to one of another table, or of the list of free
+  /// pages, whose keys fit in; what it should lead to is then where nothing leads.
+  private func misledTables() throws(StoreError) -> Set<TableCode> {
+    var codes: Set<TableCode> = []
+    if copied.source.pages.map.findings.isEmpty { return codes }
+    for rootCode in schema.rootCodes {
+      guard let table = schema.objectTable(rootCode: rootCode), !copied.lacksEntries(table.code) else { continue }
+      if let missing = try missingCount(table, rootCode), missing > 0 { codes.insert(table.code) }
+    }
+    return codes
+  }
+
+  // MARK: Telling
+
+  private func reportObjects(_ misled: Set<TableCode>) throws(StoreError) {
+    for (id, damage) in run.damagedRecords.sorted(by: { $0.key < $1.key }) {
+      run.report.lostObjectCount += 1
+      run.lose(.object, object: schema.rootName(of: id), page: damage.page, damage.message)
+    }
+    for rootCode in schema.rootCodes {
+      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
+      let isMisled = misled.contains(table.code)
+      let ranges = isMisled ? [LostRange(low: [], high: nil, page: 0)] : copied.lost[table.code]
+      if !isMisled, !copied.lacksEntries(table.code) { continue }
+      let missing = try missingCount(table, rootCode)
+      if missing == 0 { continue }
+      if let missing = try missingCount(table, rootCode, countsDoubtful: true) {
+        run.report.lostObjectCount += Int(clamping: missing)
+      }
+      for range in ranges { try report(range, table, schema.entity(code: rootCode)?.name ?? "") }
+    }
+  }
+
+  private func report(_ range: LostRange, _ table: StorageTable, _ name: String) throws(StoreError) {
+    let first = Session.objectID(range.low.span.bytes)
+    if range.isOneKey, let id = first {
+      if try writer.get(table, unsafePointers(range.low.span.bytes)) == nil {
+        run.lose(
+          .object, object: schema.rootName(of: id), page: Int(clamping: range.page),
+          "the overflow pages of its record are corrupted")
+      }
+      return
+    }
+    let next = range.high.flatMap { Session.objectID($0.span.bytes) }
+    let extent =
+      switch (first, next) {
+      case (let first?, let next?): "serials from \(first.serial) to \(max(1, next.serial) - 1)"
+      case (let first?, nil): "serials from \(first.serial) on"
+      case (nil, let next?): "serials below \(next.serial)"
+      case (nil, nil): "all serials"
+      }
+    let found = try count(table, first, next)
+    run.lose(
+      .objects, page: range.page == 0 ? nil : Int(clamping: range.page),
+      "a page of the objects of \(name) is lost, \(extent); \(found) of them were recovered from it or other pages")
+  }
+
+  /// How many objects the new store has between two ids.
+  private func count(_ table: StorageTable, _ first: ObjectID?, _ next: ObjectID?) throws(StoreError) -> Int {
+    var count = 0
+    let low = ShortKey.object(first ?? ObjectID(rawValue: 1))
+    try writer.backend.scan(table, from: unsafePointers(low.bytes)) { (key, _) throws(StoreError) in
+      guard let id = Session.objectID(key) else { return true }
+      if let next, id >= next { return false }
+      count += 1
+      return true
+    }
+    return count
+  }
+
+  private func reportDoubts() {
+    for (rootCode, serials) in run.doubtful.sets.enumerated() {
+      guard let serials else { continue }
+      var next = serials.next(from: 0)
+      while let serial = next {
+        let id = ObjectID(rootCode: UInt16(rootCode), serial: serial)
+        run.lose(
+          .doubtfulObject, object: schema.rootName(of: id),
+          "it was found on an unreferenced page: it may be outdated or deleted")
+        next = serials.next(from: serial + 1)
+      }
+    }
+    for finding in copied.source.pages.map.findings where finding.problem == .usedAndFree {
+      run.lose(
+        .doubtfulObject, page: Int(clamping: finding.page),
+        "the page is both in use and on the free list: its content may be outdated")
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import KVCloneCore
+import KVCloneLMDB
+import KVCloneModel
+import KVCloneRecords
+
+/// A damaged store as it is read: the state that is salvaged, and the pages beside it. Nothing of it is written.
+final class SalvageSource {
+  let path: String
+  let file: PageFile
+  let pages: PageSalvage
+  let backend: PageFileBackend
+  private let run: SalvageRun
+  /// Tables that could not be read to their ends.
+  private(set) var cutOff: Set<TableCode> = []
+
+  /// Opens the file without keeping writers out, because that would need a write to the lock. `isStillCurrent` detects
+  /// writers at the end.
+  static func open(_ path: String, _ run: SalvageRun) throws(StoreError) -> PageFile {
+    let watch = run.steps.watch()
+    return try storeErrors { () throws(LMDBError) in try PageFile(at: path, isUntouched: true, watch: watch) }
+  }
+
+  init(_ path: String, _ file: PageFile, _ run: SalvageRun) throws(StoreError) {
+    self.path = path
+    self.file = file
+    self.run = run
+    run.steps.begin(.check, of: file.byteCount)
+    pages = try SalvageState.choose(file, run)
+    try run.steps.check()
+    backend = try PageFileEngine(file, pages.map).beginReading()
+    run.report.corruptedPageCount = Set(pages.map.findings.filter { !$0.problem.isHarmless }.map(\.page)).count
+  }
+
+  /// What the file's tables lack.
+  func lost(_ expected: [TableCode]) -> SalvageRanges { SalvageRanges(pages.map, expected: expected) }
+
+  /// Whether the file has any table of ours.
+  var hasTables: Bool { pages.map.tables.contains { TableCode(name: $0.name)?.rootCode != nil } }
+
+  /// How many entries a table had; nil where nobody knows.
+  func entryCount(_ code: TableCode) -> UInt64? {
+    pages.map.tables.first { $0.name == code.name }?.tree.entries
+  }
+
+  func scan(
+    _ code: TableCode, _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    // The least key that a table can have.
+    let first: [UInt8] = [0]
+    do throws(StoreError) {
+      try backend.scan(StorageTable(code: code, handle: 0), from: unsafePointers(first.span.bytes), body)
+    } catch {
+      // A page that was sound when it was walked, and is not any more: a disk that fails now and then. What was read of the table stays.
+      guard error.kind == .corrupted else { throw error }
+      try run.steps.check()
+      guard cutOff.insert(code).inserted else { return }
+      run.lose(
+        code.rootCode == nil ? .metadata : .objects,
+        "the end of the table \(code.name ?? "of tables") is unreadable, although its pages were intact before; try "
+          + "again: \(error.message)"
+      )
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import KVCloneCore
+import KVCloneLMDB
+import KVCloneModel
+import KVCloneRecords
+
+/// Writes entries into the new store, in many transactions: nobody knows of it before it is complete, and so memory stays flat.
+final class SalvageWriter {
+  private static let batchByteCount = 16 << 20
+
+  let engine: LMDBEngine
+  private let run: BackupRun
+  private(set) var backend: any StorageBackend
+  private var byteCount = 0
+
+  init(_ engine: LMDBEngine, _ run: BackupRun) throws(StoreError) {
+    self.engine = engine
+    self.run = run
+    backend = try engine.beginWrite(label: "salvage", timeout: .zero)
+  }
+
+  /// Adds an entry whose key is above all others of its table.
+  func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
+    throws(StoreError)
+  {
+    try backend.append(table, key, value)
+    try advance(key.count + value.count)
+  }
+
+  func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
+    try backend.put(table, key, value)
+    try advance(key.count + value.count)
+  }
+
+  func put(_ table: StorageTable, _ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+    try put(table, unsafePointers(key.span.bytes), unsafePointers(value.span.bytes))
+  }
+
+  func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
+    try backend.get(table, key)
+  }
+
+  func delete(_ table: StorageTable, _ key: ShortKey) throws(StoreError) {
+    _ = try backend.delete(table, unsafePointers(key.bytes))
+    try advance(key.count)
+  }
+
+  private func advance(_ count: Int) throws(StoreError) {
+    byteCount += count
+    if byteCount >= Self.batchByteCount { try flush() }
+  }
+
+  /// Commits what was written. What was read from the transaction before dies with it.
+  func flush() throws(StoreError) {
+    byteCount = 0
+    try run.check()
+    try backend.commit()
+    backend = try engine.beginWrite(label: "salvage", timeout: .zero)
+  }
+
+  func finish() throws(StoreError) { try backend.commit() }
+}

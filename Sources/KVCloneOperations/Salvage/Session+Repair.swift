@@ -1,0 +1,174 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// Making anew what follows from objects, where it is not what it should be.
+extension Session {
+  /// Keys that are held at a time.
+  private static var batchCount: Int { 1000 }
+
+  // MARK: Indexes
+
+  /// Removes the entries that are no object's, or are damaged; how many there were.
+  mutating func removeWrongIndexEntries() throws(StoreError) -> Int {
+    var count = 0
+    var next: [UInt8]? = [0]
+    while let start = next {
+      let keys: [[UInt8]]
+      (keys, next) = try wrongIndexKeys(from: start)
+      for key in keys { try storage.delete(schema.tables.indexes, key.span.bytes) }
+      count += keys.count
+    }
+    return count
+  }
+
+  private borrowing func wrongIndexKeys(from start: [UInt8]) throws(StoreError) -> ([[UInt8]], next: [UInt8]?) {
+    var keys: [[UInt8]] = []
+    var next: [UInt8]?
+    try storage.scan(schema.tables.indexes, from: start.span.bytes) { (key, value) throws(StoreError) in
+      if keys.count == Self.batchCount {
+        next = key.withUnsafeBytes { Array($0) }
+        return false
+      }
+      if try !isRightIndexEntry(key, value) { keys.append(key.withUnsafeBytes { Array($0) }) }
+      return true
+    }
+    return (keys, next)
+  }
+
+  private borrowing func isRightIndexEntry(
+    _ key: borrowing RawSpan, _ value: borrowing RawSpan
+  ) throws(StoreError) -> Bool {
+    guard let id = try? IndexKey.objectID(of: copy key), let index = try? IndexKey.indexID(of: copy key),
+      Self.isIntact(key, value), let view = try record(id)
+    else { return false }
+    let entity = try schema.entity(of: view, id: id)
+    if let fetchIndex = entity.fetchIndexes.first(where: { $0.indexID == index }) {
+      return Self.values(of: key, are: try fetchIndex.builder(entity, view, id, schema).bytes)
+    }
+    guard let constraint = entity.constraints.first(where: { $0.indexID == index }),
+      let builder = try constraint.entry(entity, view, id, schema)
+    else { return false }
+    return Self.values(of: key, are: builder.bytes)
+  }
+
+  /// Makes the entries that objects lack; how many there were.
+  mutating func addMissingIndexEntries() throws(StoreError) -> Int {
+    var count = 0
+    for rootCode in schema.rootCodes {
+      var next: ObjectID? = ObjectID(rootCode: rootCode, serial: 0)
+      while let start = next {
+        let keys: [[UInt8]]
+        (keys, next) = try missingIndexKeys(from: start)
+        for key in keys { try putIndexEntry(key) }
+        count += keys.count
+      }
+    }
+    return count
+  }
+
+  private borrowing func missingIndexKeys(from start: ObjectID) throws(StoreError) -> ([[UInt8]], next: ObjectID?) {
+    guard let table = schema.objectTable(rootCode: start.rootCode) else { return ([], nil) }
+    var keys: [[UInt8]] = []
+    var next: ObjectID?
+    let first = ShortKey.object(start)
+    let schema = schema
+    try storage.scan(table, from: first.bytes) { (key, value) throws(StoreError) in
+      let id = try schema.objectID(key)
+      if keys.count >= Self.batchCount {
+        next = id
+        return false
+      }
+      let view = try schema.view(of: copy value, id: id)
+      let entity = try schema.entity(of: view, id: id)
+      for key in try entity.indexKeys(id, view, schema) where try !has(schema.tables.indexes, key) { keys.append(key) }
+      return true
+    }
+    return (keys, next)
+  }
+
+  // MARK: Hidden lists
+
+  /// Makes all hidden lists of referrers anew.
+  mutating func rebuildReferrers() throws(StoreError) {
+    let codes = Set(schema.codes.referrers.values.flatMap(\.values))
+    var last: LinkKey?
+    while let list = try referrerList(after: last, codes) {
+      try storage.deleteList(list)
+      last = LinkKey(owner: list.owner, relationship: list.relationship, kind: .positionDirectory, position: .max)
+    }
+    for rootCode in schema.rootCodes {
+      var next: ObjectID? = ObjectID(rootCode: rootCode, serial: 0)
+      while let start = next {
+        let links: [(list: ListAddress, referrer: ObjectID)]
+        (links, next) = try hiddenLinks(from: start)
+        for link in links { _ = try storage.insertUnordered(link.list, link.referrer) }
+      }
+    }
+  }
+
+  /// The next list of `links` under one of these codes.
+  private borrowing func referrerList(after last: LinkKey?, _ codes: Set<UInt16>) throws(StoreError) -> ListAddress? {
+    var found: ListAddress?
+    let first = last.map { ShortKey.link($0) } ?? ShortKey.linkPrefix(owner: ObjectID(rawValue: 0))
+    try storage.scan(schema.tables.links, from: first.bytes) { (key, _) throws(StoreError) in
+      guard let link = try? LinkKey(copy key), codes.contains(link.relationship), link != last else { return true }
+      found = address(link.owner, link.relationship)
+      return false
+    }
+    return found
+  }
+
+  /// The links of the next objects by relationships without an inverse.
+  private borrowing func hiddenLinks(
+    from start: ObjectID
+  ) throws(StoreError) -> ([(list: ListAddress, referrer: ObjectID)], next: ObjectID?) {
+    guard let table = schema.objectTable(rootCode: start.rootCode) else { return ([], nil) }
+    var links: [(list: ListAddress, referrer: ObjectID)] = []
+    var next: ObjectID?
+    let first = ShortKey.object(start)
+    let schema = schema
+    try storage.scan(table, from: first.bytes) { (key, value) throws(StoreError) in
+      let id = try schema.objectID(key)
+      if links.count >= 64 * Self.batchCount {
+        next = id
+        return false
+      }
+      let view = try schema.view(of: copy value, id: id)
+      let entity = try schema.entity(of: view, id: id)
+      for relationship in entity.relationships where !relationship.hasInverse {
+        try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+          links.append((address(member, relationship.inverseCode), id))
+          return true
+        }
+      }
+      return true
+    }
+    return (links, next)
+  }
+
+  // MARK: Large values
+
+  /// Gives large values the counts of their referrers, and removes those that are nobody's.
+  ///
+  /// - Parameter removesPieces: whether pieces without a description go, too: snapshots may show them.
+  mutating func repairBlobs(removesPieces: Bool) throws(StoreError) {
+    let tally = try SalvageBlobs.tally(storage.backend, schema, includingRetired: true)
+    try countBlobs { tally.count($0) }
+    if !removesPieces { return }
+    var next: UInt64? = 0
+    while let start = next {
+      guard let serial = try blobWithPieces(atOrAfter: start) else { return }
+      next = serial < .max ? serial + 1 : nil
+      if try !has(schema.tables.blobinfo, ShortKey.blobInfo(serial).array), try !storage.keepsBlob(serial) {
+        try storage.deleteBlobChunks(blobTables, serial)
+      }
+    }
+  }
+
+  private borrowing func blobWithPieces(atOrAfter serial: UInt64) throws(StoreError) -> UInt64? {
+    let key = ShortKey.blobChunk(serial, chunk: 0)
+    guard let entry = try storage.seek(schema.tables.blobs, key.bytes, .atOrAfter) else { return nil }
+    return try? NumberKey.numberAndPart(entry.key).number
+  }
+}

@@ -1,0 +1,29 @@
+public import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+extension ObjectStore {
+  /// Returns basic facts about the store in one read transaction.
+  ///
+  /// The call counts objects by their record headers, so its cost grows with the number of objects.
+  ///
+  /// - Throws: `corrupted`, `readersFull`, `closed`.
+  public func info() throws(StoreError) -> StoreInfo {
+    let session = try readSession()
+    var counts: [String: Int] = [:]
+    for entity in schema.entities where !entity.isAbstract { counts[entity.name] = 0 }
+    for rootCode in schema.rootCodes {
+      for (code, count) in try session.counts(rootCode: rootCode) {
+        counts[schema.entity(code: code)?.name ?? "", default: 0] += count
+      }
+    }
+    // The first snapshot, index or migration raises it, in another process too.
+    let format = try Metadata.format(session.storage, schema.tables.metadata)
+    return StoreInfo(
+      uuid: uuid, formatVersion: Int(format?.version ?? formatVersion), modelName: model.name,
+      modelVersion: model.versionIdentifier, modelHash: model.modelHash.hex, objectCount: counts.values.reduce(0, +),
+      counts: counts, fileBytes: try engine.facts().fileBytes,
+      commit: try session.counter(MetadataKey.commitCounter),
+      snapshotCount: try session.countEntries(schema.tables.snapshots))
+  }
+}

@@ -1,0 +1,32 @@
+import Foundation
+import KVCloneCore
+
+/// A file that is open to be loaded. For one thread at a time.
+final class LoadFile: @unchecked Sendable {
+  /// With the file's directory as the one where `{"file":"…"}` values are looked for.
+  let options: LoadOptions
+  /// Whether its bytes may be read while the write lock is held.
+  let isRegular: Bool
+  /// Its bytes, where they were read before; then nothing else is read.
+  var spool: LoadSpool?
+  private let path: String
+  private let handle: FileHandle
+
+  init(_ path: String, _ options: LoadOptions) throws(TransferError) {
+    self.path = path
+    var options = options
+    options.baseDirectory = URL(fileURLWithPath: path).deletingLastPathComponent().path
+    self.options = options
+    handle = try TransferFiles.open(path, path)
+    isRegular = try TransferFiles.isRegular(handle, path)
+  }
+
+  /// Appends the next bytes; false at the end.
+  func next(_ buffer: inout [UInt8]) throws -> Bool {
+    if let spool { return try spool.read(into: &buffer) }
+    if !isRegular { return try TransferFiles.append(from: handle, path, to: &buffer) }
+    guard let data = try TransferFiles.next(from: handle, path) else { return false }
+    buffer.append(contentsOf: data)
+    return true
+  }
+}

@@ -1,0 +1,119 @@
+import KVCloneCore
+import KVCloneLMDB
+import KVCloneModel
+
+/// The ids of one file and what they became: a dense number per id, so that links are kept in four bytes an end. All of
+/// it in scratch space, because a file may have more ids than memory has room for.
+struct LoadLabels {
+  /// Entities are numbered; this stands for "an object that the store had before".
+  static let stored = UInt16.max
+
+  /// By number; ``undefined`` until its line has come.
+  let ids: ScratchArray<ObjectID>
+  let entities: ScratchArray<UInt16>
+  let serials: ScratchArray<UInt64>
+  /// The line that defined it, or, before, the one that named it first.
+  let lines: ScratchArray<UInt32>
+  /// A hash table of numbers, each in the first free slot from where its id belongs on; 0 is free, else the number + 1.
+  private var slots: ScratchArray<UInt32>
+  /// Unknown to whoever wrote the file, who could else choose ids that all belong in one place.
+  private let seed = UInt64.random(in: 0 ... .max)
+  private let space: ScratchSpace
+
+  static let undefined = ObjectID(rawValue: 0)
+
+  init(in space: ScratchSpace) {
+    self.space = space
+    ids = ScratchArray(in: space)
+    entities = ScratchArray(in: space)
+    serials = ScratchArray(in: space)
+    lines = ScratchArray(in: space)
+    slots = ScratchArray(in: space)
+  }
+
+  var count: Int { ids.count }
+
+  func isDefined(_ number: UInt32) -> Bool { ids[Int(number)] != LoadLabels.undefined }
+  func isStored(_ number: UInt32) -> Bool { entities[Int(number)] == LoadLabels.stored }
+
+  /// The number of a file's id; a new one if no line has named it yet.
+  mutating func number(entity: UInt16, serial: UInt64, line: Int) throws(StoreError) -> UInt32 {
+    try number(entity, serial, id: LoadLabels.undefined, line)
+  }
+
+  /// The number of an object that the store has.
+  mutating func number(stored id: ObjectID, line: Int) throws(StoreError) -> UInt32 {
+    try number(LoadLabels.stored, id.rawValue, id: id, line)
+  }
+
+  func define(_ number: UInt32, as id: ObjectID, line: Int) {
+    ids[Int(number)] = id
+    lines[Int(number)] = UInt32(clamping: line)
+  }
+
+  private mutating func number(_ entity: UInt16, _ serial: UInt64, id: ObjectID, _ line: Int) throws(StoreError)
+    -> UInt32
+  {
+    if ids.count >= slots.count / 4 * 3 { try growTable() }
+    var slot = home(entity, serial)
+    while slots[slot] != 0 {
+      let known = Int(slots[slot]) - 1
+      if serials[known] == serial, entities[known] == entity { return UInt32(known) }
+      slot = (slot + 1) & (slots.count - 1)
+    }
+    try ids.append(id)
+    try entities.append(entity)
+    try serials.append(serial)
+    try lines.append(UInt32(clamping: line))
+    slots[slot] = UInt32(ids.count)
+    return UInt32(ids.count - 1)
+  }
+
+  private mutating func growTable() throws(StoreError) {
+    slots = try ScratchArray(repeating: 0, count: max(64, slots.count * 2), in: space)
+    for number in ids.indices {
+      var slot = home(entities[number], serials[number])
+      while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
+      slots[slot] = UInt32(number + 1)
+    }
+  }
+
+  /// Where an id belongs: its bits well mixed (the finalizer of MurmurHash3).
+  private func home(_ entity: UInt16, _ serial: UInt64) -> Int {
+    var mixed = (serial ^ seed) &+ UInt64(entity) &* 0x9E37_79B9_7F4A_7C15
+    mixed = (mixed ^ (mixed >> 33)) &* 0xFF51_AFD7_ED55_8CCD
+    mixed = (mixed ^ (mixed >> 33)) &* 0xC4CE_B9FE_1A85_EC53
+    return Int(truncatingIfNeeded: mixed ^ (mixed >> 33)) & (slots.count - 1)
+  }
+
+  /// The number whose line became the object; a linear search for the way of an error.
+  func number(of serial: UInt64, entity: UInt16) -> Int? {
+    ids.indices.first { entities[$0] == entity && ids[$0].serial == serial }
+  }
+}
+
+/// `Entity/serial` as lines write it.
+struct LoadName {
+  let entity: Substring
+  let serial: UInt64
+
+  /// Bytes of an entity's name, a slash, and a number of 64 bits: more is no name that an object could have.
+  static let lengthLimit = ModelLimits.nameBytes + 21
+
+  /// nil unless the serial is a plain number, written in one way only, so that names are equal where their text is.
+  init?(_ text: Substring) {
+    guard let slash = text.utf8.lastIndex(of: UInt8(ascii: "/")) else { return nil }
+    entity = text[..<slash]
+    let digits = text[text.index(after: slash)...].utf8
+    guard !entity.isEmpty, !digits.isEmpty, digits.first != UInt8(ascii: "0") || digits.count == 1 else { return nil }
+    var serial: UInt64 = 0
+    for digit in digits {
+      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+      let (product, overflow) = serial.multipliedReportingOverflow(by: 10)
+      let (sum, carry) = product.addingReportingOverflow(UInt64(digit - UInt8(ascii: "0")))
+      if overflow || carry { return nil }
+      serial = sum
+    }
+    self.serial = serial
+  }
+}

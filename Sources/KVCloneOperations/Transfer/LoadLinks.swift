@@ -1,0 +1,75 @@
+import KVCloneCore
+import KVCloneLMDB
+
+/// What the lines of one batch say about one side of one relationship, in a few flat arrays of scratch space.
+struct LoadLinks {
+  /// By statement: whose relationship it is.
+  let owners: ScratchArray<UInt32>
+  /// By statement: its line.
+  let lines: ScratchArray<UInt32>
+  /// Of all statements, one after the other.
+  let targets: ScratchArray<UInt32>
+  /// By statement: where its targets end in ``targets``.
+  private let ends: ScratchArray<Int>
+  /// Bit per number: lines of this and earlier batches that say anything about the relationship.
+  private var given: [UInt64] = []
+  private let space: ScratchSpace
+
+  init(in space: ScratchSpace) {
+    self.space = space
+    owners = ScratchArray(in: space)
+    lines = ScratchArray(in: space)
+    targets = ScratchArray(in: space)
+    ends = ScratchArray(in: space)
+  }
+
+  var isEmpty: Bool { owners.isEmpty }
+
+  mutating func append(owner: UInt32, targets: [UInt32], line: Int) throws(StoreError) {
+    try owners.append(owner)
+    for target in targets { try self.targets.append(target) }
+    try ends.append(self.targets.count)
+    try lines.append(UInt32(clamping: line))
+    let word = Int(owner >> 6)
+    if word >= given.count { given.append(contentsOf: repeatElement(0, count: word + 1 - given.count)) }
+    given[word] |= 1 << UInt64(owner & 63)
+  }
+
+  func isGiven(_ owner: UInt32) -> Bool {
+    let word = Int(owner >> 6)
+    return word < given.count && given[word] >> UInt64(owner & 63) & 1 == 1
+  }
+
+  /// Where a statement's targets are in ``targets``.
+  func places(of statement: Int) -> Range<Int> {
+    (statement == 0 ? 0 : ends[statement - 1])..<ends[statement]
+  }
+
+  /// The line that says something about the owner in this batch.
+  func line(of owner: UInt32) -> Int? {
+    owners.indices.first { owners[$0] == owner }.map { Int(lines[$0]) }
+  }
+
+  /// Forgets the statements of a batch that is linked.
+  func endBatch() {
+    owners.removeAll()
+    ends.removeAll()
+    lines.removeAll()
+    targets.removeAll()
+  }
+
+  /// Every link as `first << 32 | second`, sorted; with `isSwapped` the target comes first.
+  func sortedLinks(isSwapped: Bool) throws(StoreError) -> ScratchArray<UInt64> {
+    let result = ScratchArray<UInt64>(in: space)
+    try result.reserve(targets.count)
+    for statement in owners.indices {
+      let owner = UInt64(owners[statement])
+      for place in places(of: statement) {
+        let target = UInt64(targets[place])
+        try result.append(isSwapped ? target << 32 | owner : owner << 32 | target)
+      }
+    }
+    try result.sort()
+    return result
+  }
+}

@@ -1,0 +1,207 @@
+import KVCloneCore
+import KVCloneModel
+
+extension LoadSession {
+  /// Makes the links that the batch's lines state about one relationship and its inverse.
+  func link(_ pairIndex: Int, in transaction: inout WriteTransaction) throws {
+    let pair = schema.pairs[pairIndex]
+    let statements = links[pairIndex]
+    if statements.allSatisfy(\.isEmpty) { return }
+    if pair.sides.count == 1 {
+      if pair.isOwnInverse { try checkOwnInverse(pair.sides[0], statements[0]) }
+      return try setMembers(pair.sides[0], statements[0], &transaction)
+    }
+    let union = try agreedLinks(pair, statements)
+    for (side, isSwapped) in [(0, false), (1, true)] where !pair.sides[side].description.isToMany {
+      try checkToOne(pair, side, isSwapped ? try swapped(union) : union, statements, transaction)
+    }
+    let primary = primarySide(pair)
+    try setMembers(pair.sides[primary], statements[primary], &transaction)
+    try linkOthers(pair, statements, primary: primary, &transaction)
+    if pair.sides.allSatisfy(\.description.isOrdered) {
+      try setMembers(pair.sides[1 - primary], statements[1 - primary], &transaction)
+    }
+  }
+
+  /// The side that links are written from: an ordered one, because it decides the order, else the to-many one, because
+  /// a whole list is written at once.
+  private func primarySide(_ pair: LoadPair) -> Int {
+    if pair.sides[0].description.isOrdered != pair.sides[1].description.isOrdered {
+      return pair.sides[0].description.isOrdered ? 0 : 1
+    }
+    return !pair.sides[0].description.isToMany && pair.sides[1].description.isToMany ? 1 : 0
+  }
+
+  private func setMembers(
+    _ side: LoadPair.Side, _ statements: LoadLinks, _ transaction: inout WriteTransaction
+  ) throws {
+    for statement in statements.owners.indices {
+      let places = statements.places(of: statement)
+      if places.isEmpty { continue }
+      let owner = statements.owners[statement]
+      do {
+        try transaction.setMembers(
+          labels.ids[Int(owner)], side.description.name, places.map { labels.ids[Int(statements.targets[$0])] })
+      } catch {
+        throw refusal(error, owner, side, line: Int(statements.lines[statement]))
+      }
+    }
+  }
+
+  /// Links that only the side that is not primary states.
+  private func linkOthers(
+    _ pair: LoadPair, _ statements: [LoadLinks], primary: Int, _ transaction: inout WriteTransaction
+  ) throws {
+    let other = statements[1 - primary]
+    // In the order of the lines: owner on the primary side, then place.
+    let places = ScratchArray<UInt64>(in: space)
+    for statement in other.owners.indices {
+      for place in other.places(of: statement) {
+        let owner = other.targets[place]
+        if !statements[primary].isGiven(owner) { try places.append(UInt64(owner) << 32 | UInt64(statement)) }
+      }
+    }
+    try places.sort()
+    var start = 0
+    while start < places.count {
+      let owner = UInt32(places[start] >> 32)
+      let first = Int(UInt32(truncatingIfNeeded: places[start]))
+      var members: [ObjectID] = []
+      while start < places.count, places[start] >> 32 == owner {
+        members.append(labels.ids[Int(other.owners[Int(UInt32(truncatingIfNeeded: places[start]))])])
+        start += 1
+      }
+      do {
+        try transaction.link(labels.ids[Int(owner)], pair.sides[primary].description.name, members)
+      } catch {
+        throw refusal(error, owner, pair.sides[primary], line: Int(other.lines[first]))
+      }
+    }
+  }
+
+  private func refusal(_ error: any Error, _ owner: UInt32, _ side: LoadPair.Side, line: Int) -> any Error {
+    guard let error = error as? any KVCloneError else { return error }
+    return TransferError(
+      .rejected, error.message, line: line, entity: error.entity ?? side.entity,
+      property: error.property ?? side.description.name, object: label(owner), kindName: error.kindName)
+  }
+}
+
+// MARK: - Do both sides agree?
+
+extension LoadSession {
+  /// All links as `side 0 << 32 | side 1`, sorted.
+  private func agreedLinks(_ pair: LoadPair, _ statements: [LoadLinks]) throws -> ScratchArray<UInt64> {
+    let first = try statements[0].sortedLinks(isSwapped: false)
+    let second = try statements[1].sortedLinks(isSwapped: true)
+    try refuseRepeats(first, pair.sides[0], statements[0], isSwapped: false)
+    try refuseRepeats(second, pair.sides[1], statements[1], isSwapped: true)
+    if first.isEqual(to: second) { return first }
+    let union = ScratchArray<UInt64>(in: space)
+    try union.reserve(max(first.count, second.count))
+    var (left, right) = (0, 0)
+    while left < first.count || right < second.count {
+      if right == second.count || left < first.count && first[left] < second[right] {
+        let link = first[left]
+        if statements[1].isGiven(UInt32(truncatingIfNeeded: link)) {
+          throw disagreement(owner: UInt32(link >> 32), UInt32(truncatingIfNeeded: link), pair, 0, statements)
+        }
+        try union.append(link)
+        left += 1
+      } else if left == first.count || second[right] < first[left] {
+        let link = second[right]
+        if statements[0].isGiven(UInt32(link >> 32)) {
+          throw disagreement(owner: UInt32(truncatingIfNeeded: link), UInt32(link >> 32), pair, 1, statements)
+        }
+        try union.append(link)
+        right += 1
+      } else {
+        try union.append(first[left])
+        left += 1
+        right += 1
+      }
+    }
+    return union
+  }
+
+  private func disagreement(
+    owner: UInt32, _ target: UInt32, _ pair: LoadPair, _ side: Int, _ statements: [LoadLinks]
+  ) -> TransferError {
+    let name = pair.sides[side].description.name
+    let inverse = pair.sides[pair.sides.count - 1 - (pair.sides.count == 2 ? side : 0)].description.name
+    return TransferError(
+      .inverseMismatch,
+      "\(name) contains \(label(target)), but \(inverse) of \(label(target)) does not contain \(label(owner)); make "
+        + "both sides match",
+      line: statements[side].line(of: owner), entity: pair.sides[side].entity, property: name, object: label(owner))
+  }
+
+  private func refuseRepeats(
+    _ sorted: ScratchArray<UInt64>, _ side: LoadPair.Side, _ statements: LoadLinks, isSwapped: Bool
+  ) throws {
+    for index in 1..<max(1, sorted.count) where sorted[index] == sorted[index - 1] {
+      let link = sorted[index]
+      let owner = isSwapped ? UInt32(truncatingIfNeeded: link) : UInt32(link >> 32)
+      throw TransferError(
+        .inverseMismatch, "\(side.description.name) contains the same object twice", line: statements.line(of: owner),
+        entity: side.entity, property: side.description.name, object: label(owner))
+    }
+  }
+
+  private func swapped(_ links: ScratchArray<UInt64>) throws -> ScratchArray<UInt64> {
+    let result = ScratchArray<UInt64>(in: space)
+    try result.reserve(links.count)
+    for index in links.indices { try result.append(links[index] << 32 | links[index] >> 32) }
+    try result.sort()
+    return result
+  }
+
+  /// A to-one side has one member at most, counting what earlier batches linked.
+  private func checkToOne(
+    _ pair: LoadPair, _ side: Int, _ links: ScratchArray<UInt64>, _ statements: [LoadLinks],
+    _ transaction: borrowing WriteTransaction
+  ) throws {
+    let description = pair.sides[side].description
+    for index in links.indices {
+      let owner = UInt32(links[index] >> 32)
+      var isTaken = index > 0 && UInt32(links[index - 1] >> 32) == owner
+      if owner < batchStart, !labels.isStored(owner), !isTaken {
+        let current = try transaction.toOne(labels.ids[Int(owner)], description.name)
+        isTaken = current != nil && current != labels.ids[Int(UInt32(truncatingIfNeeded: links[index]))]
+      }
+      guard isTaken else { continue }
+      let other = UInt32(truncatingIfNeeded: links[index])
+      throw TransferError(
+        .inverseMismatch, "two objects link to \(label(owner)), but its \(description.name) is to-one",
+        line: statements[1 - side].line(of: other) ?? statements[side].line(of: owner), entity: pair.sides[side].entity,
+        property: description.name, object: label(owner))
+    }
+  }
+
+  /// A relationship that is its own inverse: where both ends speak, they name each other.
+  private func checkOwnInverse(_ side: LoadPair.Side, _ statements: LoadLinks) throws {
+    let stated = try statements.sortedLinks(isSwapped: false)
+    try refuseRepeats(stated, side, statements, isSwapped: false)
+    let turned = try swapped(stated)
+    var index = 0
+    for place in turned.indices {
+      let link = turned[place]
+      while index < stated.count, stated[index] < link { index += 1 }
+      let isMutual = index < stated.count && stated[index] == link
+      // Turned: the one that is named comes first.
+      let (named, owner) = (UInt32(link >> 32), UInt32(truncatingIfNeeded: link))
+      if !isMutual, statements.isGiven(named) {
+        throw disagreement(
+          owner: owner, named, LoadPair(sides: [side], isOwnInverse: true), 0, [statements])
+      }
+    }
+    if side.description.isToMany { return }
+    for place in 1..<max(1, turned.count) where turned[place] >> 32 == turned[place - 1] >> 32 {
+      let one = UInt32(turned[place] >> 32)
+      throw TransferError(
+        .inverseMismatch, "two objects link to \(label(one)), but its \(side.description.name) is to-one",
+        line: statements.line(of: one) ?? Int(labels.lines[Int(one)]), entity: side.entity,
+        property: side.description.name, object: label(one))
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import KVCloneCore
+import KVCloneLMDB
+
+/// Copies the lines of a source of unknown speed to a file without a name in the store's directory, so that no lock is
+/// held while the source delivers.
+///
+/// Memory stays flat: what the source appends at a time is held, and never more. For one thread at a time.
+final class LoadSpool {
+  /// Bytes that are read back at a time.
+  private static let chunkSize = 1 << 20
+  /// A first line up to this length is looked at before the source is read to its end.
+  private static let headLimit = 64 << 10
+
+  private let file: SpoolFile
+  private let directory: String
+  /// What the source has delivered and no batch has taken.
+  private var pending: [UInt8] = []
+  private var start = 0
+  private var isAtEnd = false
+  /// Bytes since the last line feed.
+  private var lineLength = 0
+  private var lineCount = 0
+  /// The beginning of the text, until its first line has been looked at.
+  private var head: [UInt8]? = []
+  private var receivedCount: UInt64 = 0
+
+  /// - Parameter directory: where the file is made; one that may hold what the store holds.
+  /// - Throws: `diskFull`, `io`.
+  init(directory: String) throws(StoreError) {
+    self.directory = directory
+    do throws(LMDBError) {
+      file = try SpoolFile(directory: directory)
+    } catch {
+      throw Self.storeError(error, directory)
+    }
+  }
+
+  /// Replaces the spooled lines by the source's next ones.
+  ///
+  /// - Parameters:
+  ///   - limit: how many lines at most; the source is not asked for more bytes than those need.
+  ///   - source: appends bytes.
+  ///   - progress: is called with all bytes received so far.
+  ///   - checkFirstLine: is called with the first line of the text, unless that is a long one.
+  /// - Returns: how many lines were spooled; 0 at the end of the source.
+  /// - Throws: `unreadableLine` for one above ``LineReader/lineLimit``; `diskFull`, `io`; what `source` and
+  ///   `checkFirstLine` throw.
+  func fill(
+    upTo limit: Int, from source: LineReader.Source, progress: ((UInt64) -> Void)?,
+    checkFirstLine: (Span<UInt8>) throws -> Void
+  ) throws -> Int {
+    file.removeAll()
+    var lines = 0
+    while lines < limit {
+      if start < pending.count {
+        let end = try endOfLines(&lines, limit)
+        let bytes = pending
+        if head != nil { try checkHead(bytes.span.extracting(start..<end), checkFirstLine) }
+        try append(bytes.span.extracting(start..<end))
+        start = end
+        continue
+      }
+      if isAtEnd { break }
+      pending.removeAll(keepingCapacity: true)
+      start = 0
+      isAtEnd = try !source(&pending)
+      receivedCount += UInt64(pending.count)
+      progress?(receivedCount)
+    }
+    if isAtEnd, start == pending.count, lineLength > 0, lines < limit {
+      // The last line has no line feed.
+      lineLength = 0
+      lines += 1
+    }
+    return lines
+  }
+
+  /// Appends the next of the spooled bytes; false at their end.
+  func read(into buffer: inout [UInt8]) throws(StoreError) -> Bool {
+    try storeErrors { () throws(LMDBError) in try file.read(into: &buffer, upTo: Self.chunkSize) }
+  }
+
+  /// The end of the pending lines that still belong to the batch, or of the part of a line.
+  private func endOfLines(_ lines: inout Int, _ limit: Int) throws(TransferError) -> Int {
+    let bytes = pending
+    var place = start
+    while lines < limit, place < bytes.count {
+      guard let feed = LineReader.lineFeed(in: bytes.span, from: place) else {
+        lineLength += bytes.count - place
+        guard lineLength <= LineReader.lineLimit else { throw LineReader.tooLong(lineCount + 1) }
+        return bytes.count
+      }
+      lines += 1
+      lineCount += 1
+      lineLength = 0
+      place = feed + 1
+    }
+    return place
+  }
+
+  /// Has the first line looked at once it is there.
+  private func checkHead(_ bytes: Span<UInt8>, _ check: (Span<UInt8>) throws -> Void) throws {
+    guard var line = head else { return }
+    var index = 0
+    while index < bytes.count, bytes[index] != 0x0A, line.count < Self.headLimit {
+      line.append(bytes[index])
+      index += 1
+    }
+    head = line
+    if index == bytes.count, line.count < Self.headLimit { return }
+    head = nil
+    if line.count < Self.headLimit { try check(line.span) }
+  }
+
+  private func append(_ bytes: Span<UInt8>) throws(StoreError) {
+    do throws(LMDBError) {
+      try file.append(bytes.bytes)
+    } catch {
+      throw Self.storeError(error, directory)
+    }
+  }
+
+  private static func storeError(_ error: LMDBError, _ directory: String) -> StoreError {
+    let same = StoreError(error)
+    guard error.isDiskFull else { return same }
+    return StoreError(
+      same.kind,
+      "the spooled input does not fit into \(directory). \(same.message) Batches, or a file instead of a pipe, need "
+        + "less space.")
+  }
+}

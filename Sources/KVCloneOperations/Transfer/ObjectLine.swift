@@ -1,0 +1,79 @@
+import KVCloneCore
+
+/// A line of NDJSON, taken apart without its lists.
+///
+/// A list may have as many members as fit into the line, which are read one at a time from where they stand. Everything else that a
+/// line has is bounded in number, so that memory stays within a few times the line's own length.
+struct ObjectLine {
+  /// Values besides the members of lists: many more than the properties of an entity.
+  private static let valueLimit = 1 << 20
+
+  /// What stands in the line, but for ``relationships``.
+  private(set) var members = JSONObject()
+  /// Relationships by name; nil where the line has none. A list is an empty array here.
+  private(set) var relationships: JSONObject?
+  /// For each relationship where its list begins, if it is one.
+  private(set) var lists: [Int?] = []
+
+  /// Reads a line.
+  ///
+  /// - Returns: nil where it is something else than an object, which `other` tells.
+  init?(_ line: Span<UInt8>, other: inout JSONValue) throws(JSONError) {
+    var parser = JSONParser(line, valueLimit: ObjectLine.valueLimit)
+    let end = UInt8(ascii: "}")
+    guard try parser.next() == UInt8(ascii: "{") else {
+      other = try parser.value()
+      return nil
+    }
+    var names: Set<String> = []
+    if try parser.begin(end) {
+      repeat {
+        let name = try parser.memberName(after: members, &names)
+        if name == "relationships", try parser.next() == UInt8(ascii: "{") {
+          // Its place among the names is taken.
+          members.append(name, .null)
+          relationships = try ObjectLine.relationships(&parser, &lists)
+        } else {
+          members.append(name, try parser.value())
+        }
+      } while try parser.hasMore(end)
+    }
+    try parser.end()
+  }
+
+  private static func relationships(
+    _ parser: inout JSONParser, _ lists: inout [Int?]
+  ) throws(JSONError) -> JSONObject {
+    var result = JSONObject()
+    var names: Set<String> = []
+    guard try parser.begin(UInt8(ascii: "}")) else { return result }
+    repeat {
+      let name = try parser.memberName(after: result, &names)
+      if try parser.next() == UInt8(ascii: "[") {
+        lists.append(parser.position)
+        try skipList(&parser)
+        result.append(name, .array([]))
+      } else {
+        lists.append(nil)
+        result.append(name, try parser.value())
+      }
+    } while try parser.hasMore(UInt8(ascii: "}"))
+    return result
+  }
+
+  private static func skipList(_ parser: inout JSONParser) throws(JSONError) {
+    guard try parser.begin(UInt8(ascii: "]")) else { return }
+    repeat {
+      if try parser.next() == UInt8(ascii: "\"") { try parser.skipString() } else { _ = try parser.value() }
+    } while try parser.hasMore(UInt8(ascii: "]"))
+  }
+
+  /// Hands out the members of a list of the line, which begins at `start`.
+  static func forEachMember(
+    of line: Span<UInt8>, from start: Int, _ body: (JSONValue) throws -> Void
+  ) throws {
+    var parser = JSONParser(line, from: start)
+    guard try parser.begin(UInt8(ascii: "]")) else { return }
+    repeat { try body(try parser.value()) } while try parser.hasMore(UInt8(ascii: "]"))
+  }
+}

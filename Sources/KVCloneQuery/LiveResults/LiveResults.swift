@@ -1,0 +1,154 @@
+public import KVCloneCore
+public import KVCloneModel
+import KVCloneRecords
+
+extension ObjectStore {
+  /// Returns the results of a request as an asynchronous sequence that follows every commit, of this process and
+  /// others. See <doc:Changes>.
+  ///
+  /// With the history on, commits that cannot affect the results only cost a look at their changes. With the history
+  /// off, the request runs again after each commit.
+  public func liveResults(for request: FetchRequest) -> LiveResults { LiveResults(self, request) }
+}
+
+/// The changing results of a request; see ``ObjectStore/liveResults(for:)``.
+///
+/// The first element contains all results, and each further one the difference from the previous element. If several
+/// commits arrive before the consumer requests the next element, they form one difference. The ids of the results are
+/// kept in memory. The sequence ends when its task is cancelled or the store is closed.
+public struct LiveResults: AsyncSequence, Sendable {
+  /// The first results, then differences.
+  public typealias Element = FetchedResultsChange
+  /// The error type of the iterators.
+  public typealias Failure = StoreError
+
+  private let store: ObjectStore
+  private let request: FetchRequest
+
+  init(_ store: ObjectStore, _ request: FetchRequest) {
+    self.store = store
+    self.request = request
+  }
+
+  /// Creates an iterator that starts with the current results.
+  public func makeAsyncIterator() -> Iterator { Iterator(store, request) }
+
+  /// An iterator for one consumer.
+  public struct Iterator: AsyncIteratorProtocol {
+    private let store: ObjectStore
+    private let request: FetchRequest
+    private let listener: CommitListener
+    private var known: (ids: [ObjectID], token: HistoryToken)?
+
+    fileprivate init(_ store: ObjectStore, _ request: FetchRequest) {
+      self.store = store
+      self.request = request
+      listener = CommitListener(store)
+    }
+
+    /// Returns the results at first, then waits for the next difference. Returns nil when the task is cancelled or the
+    /// store is closed.
+    ///
+    /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate` for the request; `corrupted`.
+    public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(StoreError)
+      -> FetchedResultsChange?
+    {
+      while !Task.isCancelled, !store.commitSignal.isClosed {
+        let generation = store.commitSignal.generation
+        do throws(StoreError) {
+          if let change = try look() { return change }
+        } catch {
+          if error.kind == .closed { return nil }
+          throw error
+        }
+        await store.commitSignal.wait(after: generation)
+      }
+      return nil
+    }
+
+    /// Returns the results at first, then waits for the next difference.
+    public mutating func next() async throws(StoreError) -> FetchedResultsChange? { try await next(isolation: nil) }
+
+    /// What has changed since the last look; nil where nothing has.
+    private mutating func look() throws(StoreError) -> FetchedResultsChange? {
+      let session = try store.readSession()
+      let token = try session.currentToken()
+      guard let known else {
+        let (ids, _) = try session.results(of: request, changedAfter: token.commit)
+        self.known = (ids, token)
+        return FetchedResultsChange(from: [], to: ids, token: token, isInitial: true) { _ in false }
+      }
+      if known.token == token { return nil }
+      let touch = try session.touch(on: request, known.ids, after: known.token)
+      var change: FetchedResultsChange?
+      switch touch {
+      case .nothing: break
+      case .objects(let updated):
+        change = FetchedResultsChange(from: known.ids, to: known.ids, token: token) { updated.contains($0) }
+      case .results:
+        let (ids, updated) = try session.results(of: request, changedAfter: known.token.commit)
+        change = FetchedResultsChange(from: known.ids, to: ids, token: token) { updated.contains($0) }
+      }
+      self.known = (change?.ids ?? known.ids, token)
+      return change.flatMap { $0.isEmpty ? nil : $0 }
+    }
+  }
+}
+
+/// What commits can have done to a request's results.
+private enum RequestTouch {
+  case nothing
+  /// The results are the same, and these of them were written to.
+  case objects(Set<ObjectID>)
+  /// The results have to be fetched again.
+  case results
+}
+
+extension Session {
+  /// The ids of a request's results, and which of them were written to by later commits than `commit`.
+  fileprivate borrowing func results(of request: FetchRequest, changedAfter commit: UInt64) throws(StoreError)
+    -> (ids: [ObjectID], updated: Set<ObjectID>)
+  {
+    var ids: [ObjectID] = []
+    var updated: Set<ObjectID> = []
+    try forEachResult(try compile(request)) { (id, view) throws(StoreError) in
+      ids.append(id)
+      if view.commit > commit { updated.insert(id) }
+      return true
+    }
+    return (ids, updated)
+  }
+
+  /// What the commits after a token can have done to the results of a request. When in doubt, they have to be fetched
+  /// again: where there is no history of the commits, too.
+  fileprivate borrowing func touch(
+    on request: FetchRequest, _ results: [ObjectID], after token: HistoryToken
+  ) throws(StoreError) -> RequestTouch {
+    guard let start = try historyStart(), start <= token.commit else { return .results }
+    let names = request.propertyNames
+    let codes = Set(
+      schema.propertyNames.filter { names.contains(String($0.value.prefix { $0 != "." })) }.keys)
+    let root = try schema.entity(request.entityName).rootCode
+    var isTouched = false
+    var updated: Set<ObjectID> = []
+    var members: Set<ObjectID>?
+    try forEachTransaction(after: token.commit) { (commit, header) throws(StoreError) in
+      try forEachPart(of: commit) { (part) throws(StoreError) in
+        switch part {
+        case .inserted(let entries): isTouched = entries.contains { $0.first.rootCode == root }
+        case .deleted(let entries): isTouched = entries.contains { $0.id.rootCode == root }
+        case .updated(let entries):
+          isTouched = entries.contains { !codes.isDisjoint(with: $0.properties) }
+          if isTouched { break }
+          let those = members ?? Set(results)
+          members = those
+          for entry in entries where those.contains(entry.id) { updated.insert(entry.id) }
+        }
+        return !isTouched
+      }
+      return !isTouched
+    }
+    if isTouched { return .results }
+    return updated.isEmpty ? .nothing : .objects(updated)
+  }
+}

@@ -1,0 +1,115 @@
+public import KVCloneCore
+public import KVCloneModel
+
+extension ObjectStore {
+  /// Compiles a request for repeated use. Its predicate may contain variables, such as `code == $code`.
+  ///
+  /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate`, if the error does not depend on the
+  ///   values of variables.
+  public func prepare(_ request: FetchRequest) throws(StoreError) -> PreparedRequest {
+    try PreparedRequest(request, schema, storeUUID: uuid)
+  }
+
+  /// Compiles a fetch request template of the model; its variables get their values later, like those of Core Data's
+  /// `fetchRequestFromTemplate(withName:substitutionVariables:)`.
+  ///
+  /// - Returns: the prepared request, or nil if the model has no template with the name.
+  /// - Throws: `invalidPredicate` if the predicate of the template cannot be parsed; the errors of ``prepare(_:)``.
+  public func prepareTemplate(withName name: String) throws(StoreError) -> PreparedRequest? {
+    let request: FetchRequest?
+    do {
+      request = try model.fetchRequestFromTemplate(withName: name)
+    } catch {
+      throw StoreError(
+        .invalidPredicate, "the predicate of the fetch request template \(name) cannot be parsed: \(error)")
+    }
+    guard let request else { return nil }
+    return try prepare(request)
+  }
+}
+
+/// Each takes the values of the variables by name, without the `$`; names that the request does not have are ignored, as they
+/// are in Core Data.
+extension ObjectReading where Self: ~Copyable {
+  /// Returns the results of a prepared request, in its order.
+  ///
+  /// - Parameters:
+  ///   - request: the prepared request.
+  ///   - variables: the values of its variables, by name without the `$`. Unknown names are ignored, as in Core Data.
+  /// - Throws: `invalidPredicate` for a variable without a value and for a request of another store; `wrongType` for a
+  ///   value that cannot be compared with its property; both before anything is read. Also the errors of ``fetch(_:)``.
+  public borrowing func fetch(
+    _ request: PreparedRequest, _ variables: QueryVariables = [:]
+  ) throws(StoreError) -> [ManagedObject] {
+    try _withSession { (session) throws(StoreError) in
+      let found = try session.resolve(request, variables)
+      var objects: [ManagedObject] = []
+      objects.reserveCapacity(found.found?.count ?? 0)
+      try session.forEachResult(found) { (id, view) throws(StoreError) in
+        objects.append(try session.managedObject(view, id: id))
+        return true
+      }
+      return objects
+    }
+  }
+
+  /// Returns the ids of a prepared request's results, in its order.
+  ///
+  /// - Throws: the errors of ``fetch(_:_:)->[ManagedObject]``.
+  public borrowing func fetchIDs(
+    _ request: PreparedRequest, _ variables: QueryVariables = [:]
+  ) throws(StoreError) -> [ObjectID] {
+    try _withSession { (session) throws(StoreError) in
+      let found = try session.resolve(request, variables)
+      var ids: [ObjectID] = []
+      ids.reserveCapacity(found.found?.count ?? 0)
+      try session.forEachResult(found) { (id, _) throws(StoreError) in
+        ids.append(id)
+        return true
+      }
+      return ids
+    }
+  }
+
+  /// Returns the number of a prepared request's results, including its offset and limit.
+  ///
+  /// - Throws: the errors of ``fetch(_:_:)->[ManagedObject]``.
+  public borrowing func count(
+    _ request: PreparedRequest, _ variables: QueryVariables = [:]
+  ) throws(StoreError) -> Int {
+    try _withSession { (session) throws(StoreError) in
+      try session.count(try session.resolve(request, variables, isCount: true))
+    }
+  }
+
+  /// Calls `body` with each result of a prepared request, in its order, until `body` returns false.
+  ///
+  /// - Throws: the errors of ``fetch(_:_:)->[ManagedObject]``, and the error of `body`.
+  public borrowing func forEachObject(
+    matching request: PreparedRequest, _ variables: QueryVariables = [:],
+    _ body: (ManagedObject) throws -> Bool
+  ) throws {
+    try forEachView(matching: request, variables) { try body($0.managedObject()) }
+  }
+
+  /// Calls `body` with a view of each result of a prepared request, in its order, until `body` returns false. Objects
+  /// are not copied.
+  ///
+  /// - Throws: the errors of ``fetch(_:_:)->[ManagedObject]``, and the error of `body`.
+  public borrowing func forEachView(
+    matching request: PreparedRequest, _ variables: QueryVariables = [:], _ body: (ObjectView) throws -> Bool
+  ) throws {
+    try _withSession { session in
+      try session.forEachView(try session.resolve(request, variables), body)
+    }
+  }
+
+  /// Returns the query plan of a prepared request for given values as text, one line per step.
+  ///
+  /// - Throws: the errors of ``fetch(_:_:)->[ManagedObject]``.
+  public borrowing func explain(
+    _ request: PreparedRequest, _ variables: QueryVariables = [:]
+  ) throws(StoreError) -> [String] {
+    try _withSession { (session) throws(StoreError) in try session.explain(request, variables) }
+  }
+}

@@ -1,0 +1,245 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// Chooses where a request's objects come from: what is likely to be read least.
+///
+/// The cost is counted in records that are read one after the other; one that is looked up counts for `lookupCost` of them. How
+/// many entries a part of an index has is counted, up to the number at which reading everything is cheaper.
+struct RequestPlanner {
+  enum IndexUse: Sendable {
+    case whereCheaper
+    /// For tests: any index that can be used at all is better than none.
+    case always
+    case never
+  }
+
+  let entity: CompiledEntity
+  let schema: Schema
+  /// By entity code: whose objects are wanted.
+  let wantedCodes: Set<UInt16>
+  let indexes: [RequestIndex]
+  let use: IndexUse
+  let order: [CompiledRequest.Order]
+  /// Results that are wanted at most.
+  let wanted: Int?
+
+  typealias Source = CompiledRequest.Source
+
+  struct Choice {
+    var source: Source
+    /// Objects to look at, as far as they were counted; nil where that is not known.
+    var count: Int?
+    var isExact = false
+    /// The objects themselves, where they are few.
+    var found: [ObjectID]?
+    /// Objects of other entities that are read on the way.
+    var passed = 0
+
+    /// How many objects are read.
+    var weight: Int {
+      let (sum, overflows) = (count ?? .max).addingReportingOverflow(passed)
+      return overflows ? .max : sum
+    }
+  }
+
+  /// Records that a look-up of a record costs.
+  static let lookupCost = 4
+  /// Entries that are counted of every part of an index that may be used.
+  static let firstCount = 1000
+  /// One of so many objects is taken to meet what an index does not tell.
+  private static let guessedShare = 10
+
+  func choose(_ condition: QueryCondition?, _ session: borrowing Session) throws(StoreError) -> Choice {
+    if case .constant(false)? = condition { return Choice(source: .objects([]), count: 0) }
+    let parts = condition?.parts ?? []
+    let tests = use == .never ? [] : parts.map { ColumnTest($0) }
+    let narrowest = try narrowest(parts, tests, session)
+    // Looking up what is named is cheaper than anything else, unless it is much.
+    if let narrowest, narrowest.source.isOfNamedObjects, narrowest.count ?? 0 < Self.firstCount { return narrowest }
+    if let narrowest, order.isEmpty, isSurelyCheaper(narrowest) { return narrowest }
+    let everything = try session.upperBound(entity)
+    var best = Choice(source: .entity, count: nil)
+    var cost = use == .always ? Int.max : everything
+    if let narrowest {
+      let counted = try recounted(narrowest, limit: everything / Self.lookupCost + 1, session)
+      let found = price(counted)
+      if found < cost { (best, cost) = (counted, found) }
+    }
+    if order.isEmpty || use == .never { return best }
+    for index in indexes {
+      guard let candidate = try ordered(index, tests, everything, session) else { continue }
+      if candidate.cost <= cost || use == .always { (best, cost) = (candidate.choice, candidate.cost) }
+    }
+    return best
+  }
+
+  /// Whether the few objects that were found tell by their ids that there are more than enough others.
+  private func isSurelyCheaper(_ choice: Choice) -> Bool {
+    guard let found = choice.found else { return false }
+    let most = UInt64(found.count * Self.lookupCost)
+    return found.isEmpty || found.contains { $0.rootCode == entity.rootCode && $0.serial > most }
+  }
+
+  /// The source, other than all objects of the entity, with the fewest objects; nil where there is none.
+  ///
+  /// - Parameter tests: what each part says of one stored value.
+  private func narrowest(
+    _ parts: [QueryCondition], _ tests: [ColumnTest?], _ session: borrowing Session
+  ) throws(StoreError) -> Choice? {
+    var best: Choice?
+    func offer(_ choice: Choice) {
+      if best.map({ choice.weight < $0.weight }) ?? true { best = choice }
+    }
+    for part in parts {
+      if case .any(let branches) = part, let union = try union(branches, session) { offer(union) }
+      guard case .comparison(let test) = part else { continue }
+      if test.modifier == .direct, case .current = test.left.node, let targets = test.namedObjects {
+        return Choice(source: .objects(targets), count: targets.count)
+      }
+      guard let (link, targets) = test.linkedObjects, let inverse = entity.inverseLink(of: link, schema) else {
+        continue
+      }
+      offer(Choice(source: .members(targets, inverse), count: try session.memberCount(targets, inverse)))
+    }
+    guard use != .never else { return best }
+    for index in indexes {
+      guard let scan = IndexScan(index, tests) else { continue }
+      let (count, found) = try session.fewEntries(scan.intervals, limit: Self.firstCount)
+      offer(Choice(source: .index(scan), count: count, isExact: isExact(scan), found: found))
+    }
+    if let choice = try linked(parts, limit: best?.weight ?? .max, session) { offer(choice) }
+    return best
+  }
+
+  /// Objects of all branches of an OR, where each can be narrowed down.
+  private func union(_ branches: [QueryCondition], _ session: borrowing Session) throws(StoreError) -> Choice? {
+    var found: [CompiledRequest.Branch] = []
+    var (count, passed) = (0, 0)
+    for branch in branches {
+      let parts = branch.parts
+      guard let choice = try narrowest(parts, parts.map { ColumnTest($0) }, session) else { return nil }
+      found.append(CompiledRequest.Branch(source: choice.source, estimate: choice.count))
+      count += choice.count ?? 0
+      passed += choice.passed
+    }
+    return Choice(source: .union(found), count: count, passed: passed)
+  }
+
+  /// The order that an index has, if it is the request's.
+  private func ordered(
+    _ index: RequestIndex, _ tests: [ColumnTest?], _ everything: Int, _ session: borrowing Session
+  ) throws(StoreError) -> (choice: Choice, cost: Int)? {
+    guard let scan = IndexScan.ordered(index, tests),
+      let ordered = OrderedScan(scan, order)
+    else { return nil }
+    let limit = max(Self.firstCount, everything / Self.lookupCost + 1)
+    var count = everything
+    if scan.limitedCount > 0 {
+      let counted = try session.countEntries(scan.intervals, limit: limit)
+      // A count that came to its end says only that there are many.
+      if counted < limit { count = counted }
+    }
+    var looked = count
+    if let wanted {
+      looked = min(count, scan.isExact || wanted > count / Self.guessedShare ? wanted : wanted * Self.guessedShare)
+    }
+    let choice = Choice(source: .ordered(ordered), count: looked, isExact: isExact(scan))
+    return (choice, price(choice))
+  }
+
+  /// The same with its objects counted on, where the first counts came to their end.
+  private func recounted(_ choice: Choice, limit: Int, _ session: borrowing Session) throws(StoreError) -> Choice {
+    guard choice.count ?? 0 >= Self.firstCount else { return choice }
+    // Lists know how long they are.
+    if case .linked = choice.source { return choice }
+    var choice = choice
+    if let wanted = readInOrder(choice) {
+      choice.count = wanted
+    } else {
+      choice.count = try count(choice.source, limit: max(Self.firstCount, limit), session)
+    }
+    return choice
+  }
+
+  /// How many objects are read of an index whose order is the request's, which are as many as are wanted; nil where all are.
+  private func readInOrder(_ choice: Choice) -> Int? {
+    guard case .index(let scan) = choice.source, scan.isInOrderOfIDs, choice.isExact, order.isEmpty, let wanted,
+      wanted < Self.firstCount
+    else { return nil }
+    return wanted
+  }
+
+  /// How many objects a source has, one that several branches of an OR find as often; about `limit` at most.
+  private func count(_ source: Source, limit: Int, _ session: borrowing Session) throws(StoreError) -> Int {
+    switch source {
+    case .entity: return limit
+    case .objects(let ids): return ids.count
+    case .members(let owners, let link): return try session.memberCount(owners, link)
+    case .linked(let search): return try session.memberCount(search.found, search.inverse, areIndexed: true)
+    case .index(let scan): return try session.countEntries(scan.intervals, limit: limit)
+    case .ordered(let ordered): return try session.countEntries(ordered.scan.intervals, limit: limit)
+    case .union(let branches):
+      var sum = 0
+      for branch in branches where sum < limit { sum += try count(branch.source, limit: limit - sum, session) }
+      return sum
+    }
+  }
+
+  private func price(_ choice: Choice) -> Int {
+    let (cost, overflows) = choice.weight.multipliedReportingOverflow(by: Self.lookupCost)
+    return overflows ? .max : cost
+  }
+
+  /// Whether there is nothing left to ask of an entry's object, its entity neither.
+  private func isExact(_ scan: IndexScan) -> Bool {
+    guard scan.isExact, let code = scan.index.entityCode, let declaring = schema.entity(code: code) else {
+      return false
+    }
+    // Of the request's own entity, codes are all wanted, or fewer of them.
+    if declaring === entity { return wantedCodes.count == entity.concreteCodes.count }
+    return declaring.concreteCodes.isSubset(of: wantedCodes)
+  }
+}
+
+extension CompiledRequest.Source {
+  /// Whether the condition itself names them, or those that they belong to.
+  fileprivate var isOfNamedObjects: Bool {
+    switch self {
+    case .objects, .members: true
+    default: false
+    }
+  }
+}
+
+extension QueryTest {
+  /// The objects that the left side has to be one of; nil where that is not what the comparison says.
+  fileprivate var namedObjects: [ObjectID]? {
+    switch (self.operator, right.constant) {
+    case (.equal, .object(let id)?): return [id]
+    case (.in, .list(let values)?):
+      var objects: [ObjectID] = []
+      for value in values {
+        // nil is a value too, and names no object.
+        guard case .object(let id) = value else { return nil }
+        objects.append(id)
+      }
+      return objects
+    default: return nil
+    }
+  }
+}
+
+extension QueryTest {
+  /// The objects to one of which a relationship of the object has to lead, and that relationship: `owner == X`,
+  /// `ANY tags == X`, `tags CONTAINS X`, `X IN tags`. nil where the comparison says something else.
+  fileprivate var linkedObjects: (link: QueryLink, targets: [ObjectID])? {
+    let isTurned = self.operator == .in && right.constant == nil
+    let (members, other) = isTurned ? (right, left) : (left, right)
+    guard case .relationship(let owner, let link) = members.node, case .current = owner.node else { return nil }
+    let asksForMember = isTurned || self.operator == .contains
+    if link.isToMany, modifier == .direct, asksForMember, case .object(let id)? = other.constant { return (link, [id]) }
+    guard !isTurned, modifier == (link.isToMany ? .any : .direct), let targets = namedObjects else { return nil }
+    return (link, targets)
+  }
+}

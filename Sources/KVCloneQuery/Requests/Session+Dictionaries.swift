@@ -1,0 +1,230 @@
+package import KVCloneCore
+package import KVCloneModel
+import KVCloneRecords
+
+/// A request for dictionaries, made ready: which objects are looked at, and what is computed of each or of groups of them.
+struct CompiledDictionaries {
+  /// The objects. Of groups and of distinct dictionaries, all are looked at, whatever the limit.
+  let objects: CompiledRequest
+  let names: [String]
+  let values: [QueryTerm]
+  /// nil: a dictionary for each object.
+  let grouping: QueryGrouping?
+  let having: QueryCondition?
+  /// The order of groups.
+  let order: [CompiledRequest.Order]
+  let isDistinct: Bool
+  let offset: Int
+  let limit: Int?
+}
+
+/// Answers fetch requests with values by name.
+extension Session {
+  /// - Throws: as `compile(_:)`; `invalidPredicate` also for a property that is neither grouped by nor in a function of the group.
+  borrowing func compileDictionaries(_ request: FetchRequest) throws(StoreError) -> CompiledDictionaries {
+    let entity = try schema.entity(request.entityName)
+    var compiler = queryCompiler(entity)
+    let columns = request.propertiesToFetch.isEmpty ? entity.fetchedByDefault : request.propertiesToFetch
+    let expressions = columns.map(\.expression) + request.propertiesToGroupBy.map(\.expression)
+    if expressions.contains(where: \.isTooDeep) || request.havingPredicate?.isTooDeep ?? false {
+      throw compiler.invalid("an expression is nested too deeply; reduce its nesting")
+    }
+    var keys: [(expression: QueryExpression, term: QueryTerm)] = []
+    for property in request.propertiesToGroupBy {
+      keys.append((property.expression, try compiler.single(property.expression)))
+    }
+    var grouping: QueryGrouping? = QueryGrouping(keys: keys)
+    if keys.isEmpty, request.havingPredicate == nil, !columns.contains(where: { $0.expression.isOfGroup }) {
+      grouping = nil
+    }
+    compiler.grouping = grouping
+    var values: [QueryTerm] = []
+    for column in columns {
+      let value = try compiler.single(column.expression)
+      values.append(value)
+      grouping?.named[column.name] = value
+    }
+    var having: QueryCondition?
+    if let predicate = request.havingPredicate { having = try compiler.condition(predicate) }
+    var order: [CompiledRequest.Order] = []
+    var plain = request
+    if grouping != nil {
+      for sort in request.sortDescriptors { order.append(try compiler.order(sort)) }
+      plain.sortDescriptors = []
+    }
+    if grouping != nil || request.returnsDistinctResults { (plain.fetchLimit, plain.fetchOffset) = (0, 0) }
+    return CompiledDictionaries(
+      objects: try compile(plain), names: columns.map(\.name), values: values, grouping: grouping, having: having,
+      order: order, isDistinct: request.returnsDistinctResults, offset: request.fetchOffset,
+      limit: request.fetchLimit == 0 ? nil : request.fetchLimit)
+  }
+
+  /// Calls `body` with each dictionary, in the request's order, until it answers false.
+  ///
+  /// Dictionaries of objects stream. Of groups, their values are in memory; of distinct ones, those that have come already.
+  borrowing func forEachDictionary(
+    _ request: CompiledDictionaries, _ body: (FetchedDictionary) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    let evaluator = QueryEvaluator(schema)
+    if let grouping = request.grouping { return try forEachGroup(request, grouping, evaluator, body) }
+    var window = ResultWindow(request, skips: request.isDistinct)
+    try forEachResult(request.objects) { (id, view) throws(StoreError) in
+      try window.pass(try values(request, id, view, evaluator), body)
+    }
+  }
+
+  private borrowing func values(
+    _ request: CompiledDictionaries, _ id: ObjectID, _ view: borrowing RecordView, _ evaluator: QueryEvaluator
+  ) throws(StoreError) -> [QueryConstant] {
+    var values: [QueryConstant] = []
+    for term in request.values { values.append(QueryConstant(try evaluator.value(term, id, view, self), term)) }
+    return values
+  }
+
+  // MARK: Groups
+
+  private borrowing func forEachGroup(
+    _ request: CompiledDictionaries, _ grouping: QueryGrouping, _ evaluator: QueryEvaluator,
+    _ body: (FetchedDictionary) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    let groups = try groups(request.objects, grouping, evaluator)
+    // Nothing of an object is asked for here, only places.
+    var nobody = RecordBuffer()
+    nobody.reset(request.objects.entity.layout)
+    let id = ObjectID(rawValue: 0)
+    var results: [(keys: [QueryValue], values: [QueryConstant])] = []
+    for group in groups {
+      evaluator.places = group.places
+      if let having = request.having, try !evaluator.holds(having, id, nobody.view, self) { continue }
+      var keys: [QueryValue] = []
+      for order in request.order {
+        keys.append(order.key(try evaluator.value(order.term, id, nobody.view, self)))
+      }
+      results.append((keys, try values(request, id, nobody.view, evaluator)))
+    }
+    // Groups that no key tells apart come in the order of their first objects.
+    let sorted = results.indices.sorted { left, right in
+      for (place, order) in request.order.enumerated() {
+        switch results[left].keys[place].sortOrder(against: results[right].keys[place]) {
+        case .same: continue
+        case .less: return order.ascending
+        case .greater: return !order.ascending
+        }
+      }
+      return left < right
+    }
+    var window = ResultWindow(request, skips: true)
+    for index in sorted where try !window.pass(results[index].values, body) { return }
+  }
+
+  /// The groups in the order of their first objects. Without anything to group by there is one, of no object even.
+  private borrowing func groups(
+    _ objects: CompiledRequest, _ grouping: QueryGrouping, _ evaluator: QueryEvaluator
+  ) throws(StoreError) -> [QueryGroup] {
+    let functions = grouping.functions
+    var groups: [QueryGroup] = grouping.keys.isEmpty ? [QueryGroup([], functions)] : []
+    var places = QueryValueSet()
+    try forEachResult(objects) { (id, view) throws(StoreError) in
+      var keys: [QueryValue] = []
+      for key in grouping.keys { keys.append(try evaluator.value(key.term, id, view, self)) }
+      var place = 0
+      if !grouping.keys.isEmpty {
+        place = places.place(of: .list(keys))
+        if place == groups.count { groups.append(QueryGroup(keys, functions)) }
+      }
+      for (index, function) in functions.enumerated() {
+        groups[place].add(try evaluator.value(function.argument, id, view, self), function: index)
+      }
+      return true
+    }
+    return groups
+  }
+}
+
+/// Lets pass what is distinct, beyond the offset and within the limit.
+private struct ResultWindow {
+  private let names: [String]
+  private let isDistinct: Bool
+  private let skips: Bool
+  private let offset: Int
+  private let limit: Int?
+  private var seen: Set<[QueryConstant]> = []
+  private var count = 0
+
+  /// - Parameter skips: whether offset and limit were not seen to already.
+  init(_ request: CompiledDictionaries, skips: Bool) {
+    names = request.names
+    isDistinct = request.isDistinct
+    self.skips = skips
+    offset = request.offset
+    limit = request.limit
+  }
+
+  /// Whether there may be more.
+  mutating func pass(
+    _ values: [QueryConstant], _ body: (FetchedDictionary) throws(StoreError) -> Bool
+  ) throws(StoreError) -> Bool {
+    if isDistinct, !seen.insert(values).inserted { return true }
+    count += 1
+    if skips {
+      if count <= offset { return true }
+      if let limit, count - offset > limit { return false }
+    }
+    let goesOn = try body(FetchedDictionary(names: names, values: values))
+    return goesOn && !(skips && limit == count - offset)
+  }
+}
+
+extension CompiledEntity {
+  /// What a dictionary has when nobody says: every stored attribute and to-one relationship.
+  fileprivate var fetchedByDefault: [ExpressionDescription] {
+    attributeNames.filter { composites[$0] != nil || attributeIndex[$0].map { attributes[$0].field != nil } ?? false }
+      .map { ExpressionDescription(keyPath: $0) }
+      + relationships.filter { !$0.isToMany }.map { ExpressionDescription(keyPath: $0.name) }
+  }
+}
+
+extension QueryExpression {
+  /// Whether a function of a group is in it, and so one dictionary stands for many objects: `max:(price)`, but not
+  /// `max:({price, cost})`.
+  fileprivate var isOfGroup: Bool {
+    switch self {
+    case .function(let function, let arguments):
+      if function.ofGroup != nil, arguments.count == 1 {
+        if case .aggregate = arguments[0] { return false }
+        return true
+      }
+      return arguments.contains(where: \.isOfGroup)
+    case .aggregate(let parts): return parts.contains(where: \.isOfGroup)
+    case .cast(let base, _): return base.isOfGroup
+    case .conditional(_, let yes, let no): return yes.isOfGroup || no.isOfGroup
+    default: return false
+    }
+  }
+}
+
+extension QueryConstant {
+  /// A value as a result has it: an attribute's in the attribute's own type.
+  package init(_ value: QueryValue, _ term: QueryTerm) {
+    var type: AttributeType?
+    if case .attribute(_, let column) = term.node { type = column.type }
+    self.init(value, type)
+  }
+
+  private init(_ value: QueryValue, _ type: AttributeType?) {
+    switch value {
+    case .null: self = .null
+    case .boolean(let value): self = .value(.boolean(value))
+    case .integer(let number): self = .value(.integer(number))
+    case .double(let number): self = .value(type == .float ? .float(Float(number)) : .double(number))
+    case .decimal(let number): self = .value(.decimal(number))
+    case .string(let text): self = .value(type == .uri ? .uri(text) : .string(text))
+    case .date(let seconds): self = .value(.date(.init(timeIntervalSinceReferenceDate: seconds)))
+    case .uuid(let uuid): self = .value(.uuid(uuid))
+    case .binary(let data): self = .value(.binary(data))
+    case .object(let id): self = .object(id)
+    case .other(let value): self = .value(value)
+    case .list(let values): self = .list(values.map { QueryConstant($0, type) })
+    }
+  }
+}

@@ -1,0 +1,342 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// Answers fetch requests.
+extension Session {
+  /// - Parameter isCount: results are counted only, so that their order does not matter.
+  /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate`.
+  borrowing func compile(
+    _ request: FetchRequest, isCount: Bool = false, use: RequestPlanner.IndexUse = .whereCheaper,
+    objects: [String: (id: ObjectID, entity: CompiledEntity)] = [:]
+  ) throws(StoreError) -> CompiledRequest {
+    var compiler = try schema.compiler(for: request, storeUUID: storeUUID)
+    compiler.objects = objects
+    var condition: QueryCondition?
+    if let predicate = request.predicate { condition = try compiler.condition(predicate) }
+    return try plan(try compiler.frame(of: request), condition, isCount: isCount, use: use)
+  }
+
+  /// Chooses how objects are found for which a condition holds.
+  borrowing func plan(
+    _ frame: RequestFrame, _ condition: QueryCondition?, isCount: Bool, use: RequestPlanner.IndexUse
+  ) throws(StoreError) -> CompiledRequest {
+    let entity = frame.entity
+    var condition = condition
+    // Nothing is asked of the objects, so that they are counted without being read.
+    if case .constant(true)? = condition { condition = nil }
+    let order = isCount ? [] : frame.order
+    let planner = RequestPlanner(
+      entity: entity, schema: schema, wantedCodes: frame.wantedCodes, indexes: try usableIndexes(of: entity), use: use,
+      order: order, wanted: frame.wanted)
+    let choice = try planner.choose(condition, self)
+    return CompiledRequest(
+      frame: frame, source: choice.source, estimate: choice.count, found: choice.found, condition: condition,
+      isSourceExact: choice.isExact, order: order)
+  }
+
+  /// What requests for an entity's objects may use in the session's state.
+  borrowing func usableIndexes(of entity: CompiledEntity) throws(StoreError) -> [RequestIndex] {
+    let hasFetchIndexes = entity.fetchIndexes.isEmpty ? false : try hasCurrentFetchIndexes()
+    return hasFetchIndexes ? entity.requestIndexes.all : entity.requestIndexes.ofConstraints
+  }
+
+  /// Calls `body` with each result in the request's order, until it answers false.
+  borrowing func forEachResult(
+    _ request: CompiledRequest, _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    if request.sortsResults {
+      for id in try sortedResults(request) where try !body(id, try existingRecord(id)) { return }
+      return
+    }
+    var passed = 0
+    try forEachMatch(request) { (id, view) throws(StoreError) in
+      passed += 1
+      if passed <= request.offset { return true }
+      if let wanted = request.wanted, passed > wanted { return false }
+      let goesOn = try body(id, view)
+      return goesOn && passed != request.wanted
+    }
+  }
+
+  /// How many results there are.
+  borrowing func count(_ request: CompiledRequest) throws(StoreError) -> Int {
+    var count = 0
+    if request.isSourceExact, let found = request.found {
+      count = min(found.count, request.wanted ?? .max)
+    } else if request.condition == nil, request.found == nil {
+      count = try self.count(of: request.entity, includesSubentities: request.includesSubentities)
+    } else if request.isSourceExact, case .index(let scan) = request.source {
+      count = try countEntries(scan.intervals, limit: request.wanted ?? .max)
+    } else {
+      try forEachMatch(request) { (_, _) throws(StoreError) in
+        count += 1
+        return count != request.wanted
+      }
+    }
+    let rest = max(0, count - request.offset)
+    return request.limit.map { min($0, rest) } ?? rest
+  }
+
+  /// The ids of the results in their order.
+  private borrowing func sortedResults(_ request: CompiledRequest) throws(StoreError) -> ArraySlice<ObjectID> {
+    let evaluator = QueryEvaluator(schema)
+    let order = request.order
+    var results = SortedResults(order.map { $0.ascending }, limit: request.wanted)
+    let cutOff = Box(RecordTests())
+    try forEachMatch(request, behind: cutOff.place) { (id, view) throws(StoreError) in
+      if cutOff.value.surelyHold(view) { return true }
+      let first = order[0].key(try evaluator.value(order[0].term, id, view, self))
+      if results.isBehindAll(first) { return true }
+      if results.insert(try sortKeys(request, id, view, evaluator), id), let last = results.lastKey {
+        // Ids ascend, so that what has the same only key comes behind too.
+        let test = RecordTest(behind: last, order[0], isBehindEqual: order.count == 1)
+        cutOff.value.set(test.map { [$0] } ?? [])
+      }
+      return true
+    }
+    return results.ids.dropFirst(request.offset)
+  }
+
+  private borrowing func sortKeys(
+    _ request: CompiledRequest, _ id: ObjectID, _ view: borrowing RecordView, _ evaluator: QueryEvaluator
+  ) throws(StoreError) -> [QueryValue] {
+    var keys: [QueryValue] = []
+    for order in request.order { keys.append(order.key(try evaluator.value(order.term, id, view, self))) }
+    return keys
+  }
+
+  /// Calls `body` with every object for which the request's condition holds: by ascending id, or in the order of an index
+  /// that is the request's.
+  ///
+  /// - Parameter behind: tests that together say that an object is not wanted; they may change meanwhile.
+  private borrowing func forEachMatch(
+    _ request: CompiledRequest, behind: UnsafeMutablePointer<RecordTests>? = nil,
+    _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    if let found = request.found, request.isSourceExact {
+      var start = 0
+      while start < found.count {
+        let next = found[start..<min(start + Self.readsAhead, found.count)]
+        prefetch(next)
+        for id in next {
+          guard let view = try record(id) else { throw Self.damagedIndex }
+          if try !body(id, view) { return }
+        }
+        start += next.count
+      }
+      return
+    }
+    var filter = RecordFilter(request, schema, behind: behind)
+    if let found = request.found {
+      var last: ObjectID?
+      for id in found where id != last {
+        if try !passes(id, isIndexed: true, &filter, body) { return }
+        last = id
+      }
+      return
+    }
+    switch request.source {
+    case .entity:
+      try forEachRecord(
+        of: request.entity, includesSubentities: request.includesSubentities, through: &filter, body)
+    case .index(let scan) where scan.isInOrderOfIDs:
+      for interval in scan.intervals {
+        try forEachKey(interval) { (_, id) throws(StoreError) in
+          try passes(id, isIndexed: true, &filter, body)
+        }
+      }
+    case .ordered(let ordered):
+      let evaluator = filter.evaluator
+      try forEachID(ordered, isPartlySorted: ordered.sortedCount < request.order.count) {
+        (ids) throws(StoreError) in
+        if ids.isEmpty { return ids }
+        var results = SortedResults(request.order.map { $0.ascending }, limit: nil)
+        for id in ids {
+          guard let view = try record(id) else { throw Self.damagedIndex }
+          results.insert(try sortKeys(request, id, view, evaluator), id)
+        }
+        return results.ids
+      } _: { (id) throws(StoreError) in
+        try passes(id, isIndexed: true, &filter, body)
+      }
+    case .objects, .members, .linked, .index, .union:
+      var gathered = GatheredObjects()
+      let isIndexed = try gather(request.source, into: &gathered)
+      var next: [ObjectID] = []
+      var goesOn = true
+      try gathered.forEach { (id) throws(StoreError) in
+        next.append(id)
+        if next.count == Self.readsAhead { goesOn = try passAll(&next, isIndexed: isIndexed, &filter, body) }
+        return goesOn
+      }
+      if goesOn { _ = try passAll(&next, isIndexed: isIndexed, &filter, body) }
+    }
+  }
+
+  /// How many objects whose ids are known are brought from memory at a time.
+  static var readsAhead: Int { 16 }
+
+  /// A hint: these objects are about to be read, one after the other.
+  borrowing func prefetch(_ ids: ArraySlice<ObjectID>) {
+    guard ids.count > 1, let first = ids.first, let table = schema.objectTable(rootCode: first.rootCode) else { return }
+    storage.prefetch(table, ids)
+  }
+
+  /// Adds the objects of a source; whether all of them are sure to exist.
+  @discardableResult
+  private borrowing func gather(
+    _ source: CompiledRequest.Source, into gathered: inout GatheredObjects
+  ) throws(StoreError) -> Bool {
+    switch source {
+    case .entity, .ordered: return false
+    case .objects(let ids):
+      for id in ids { gathered.insert(id) }
+      return false
+    case .members(let owners, let link):
+      try gatherMembers(owners, link, into: &gathered)
+      return false
+    case .linked(let search):
+      try gatherMembers(search.found, search.inverse, into: &gathered)
+      return false
+    case .index(let scan):
+      for interval in scan.intervals {
+        try forEachKey(interval) { (_, id) throws(StoreError) in
+          gathered.insert(id)
+          return true
+        }
+      }
+      return true
+    case .union(let branches):
+      for branch in branches { try gather(branch.source, into: &gathered) }
+      return false
+    }
+  }
+
+  private borrowing func gatherMembers(
+    _ owners: [ObjectID], _ link: QueryLink, into gathered: inout GatheredObjects
+  ) throws(StoreError) {
+    for owner in owners {
+      for member in try members(owner, link) { gathered.insert(member) }
+    }
+  }
+
+  /// Calls `body` with an object if it is one of the request's; whether to go on.
+  private borrowing func passes(
+    _ id: ObjectID, isIndexed: Bool, _ filter: inout RecordFilter,
+    _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
+  ) throws(StoreError) -> Bool {
+    guard let view = try record(id) else {
+      if isIndexed { throw Self.damagedIndex }
+      return true
+    }
+    guard try filter.isOfWantedEntity(id, view), try filter.holds(id, view, self) else { return true }
+    return try body(id, view)
+  }
+
+  /// The same with some objects, which are forgotten then.
+  private borrowing func passAll(
+    _ ids: inout [ObjectID], isIndexed: Bool, _ filter: inout RecordFilter,
+    _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
+  ) throws(StoreError) -> Bool {
+    defer { ids.removeAll(keepingCapacity: true) }
+    prefetch(ids[...])
+    for id in ids where try !passes(id, isIndexed: isIndexed, &filter, body) { return false }
+    return true
+  }
+
+  /// The members of a relationship of an object that may be gone.
+  private borrowing func members(_ owner: ObjectID, _ link: QueryLink) throws(StoreError) -> [ObjectID] {
+    guard let view = try record(owner) else { return [] }
+    let entity = try schema.entity(of: view, id: owner)
+    guard let index = entity.relationshipIndexByCode[link.code] else { return [] }
+    return try members(owner, entity.relationships[index])
+  }
+}
+
+/// Results by their keys, with their ids to tell equal ones apart; only as many as are wanted are kept.
+struct SortedResults {
+  private struct Entry {
+    let keys: [QueryValue]
+    let id: ObjectID
+  }
+
+  private let directions: [Bool]
+  private let limit: Int?
+  /// Without a limit, in the order they came. With one, a heap: the last of those that are kept is the first.
+  private var entries: [Entry] = []
+
+  init(_ directions: [Bool], limit: Int?) {
+    self.directions = directions
+    self.limit = limit
+  }
+
+  /// The first key of the last result that is kept, once there are as many as are wanted.
+  var lastKey: QueryValue? {
+    guard let limit, entries.count >= limit else { return nil }
+    return entries.first?.keys[0]
+  }
+
+  /// Whether a result with this first key comes behind all that are kept, and nothing else of it has to be known.
+  func isBehindAll(_ key: QueryValue) -> Bool {
+    guard let limit, entries.count >= limit, let last = entries.first else { return false }
+    switch key.sortOrder(against: last.keys[0]) {
+    case .same: return false
+    case .less: return !directions[0]
+    case .greater: return directions[0]
+    }
+  }
+
+  /// Whether the result is kept.
+  @discardableResult
+  mutating func insert(_ keys: [QueryValue], _ id: ObjectID) -> Bool {
+    let entry = Entry(keys: keys, id: id)
+    guard let limit, entries.count >= limit else {
+      entries.append(entry)
+      if limit != nil { moveUp(entries.count - 1) }
+      return true
+    }
+    guard let last = entries.first, precedes(entry, last) else { return false }
+    entries[0] = entry
+    moveDown(0)
+    return true
+  }
+
+  /// The ids in order.
+  var ids: [ObjectID] { entries.sorted { precedes($0, $1) }.map(\.id) }
+
+  private func precedes(_ left: Entry, _ right: Entry) -> Bool {
+    for (index, ascending) in directions.enumerated() {
+      switch left.keys[index].sortOrder(against: right.keys[index]) {
+      case .same: continue
+      case .less: return ascending
+      case .greater: return !ascending
+      }
+    }
+    return left.id < right.id
+  }
+
+  private mutating func moveUp(_ index: Int) {
+    var index = index
+    while index > 0 {
+      let parent = (index - 1) / 2
+      guard precedes(entries[parent], entries[index]) else { return }
+      entries.swapAt(parent, index)
+      index = parent
+    }
+  }
+
+  private mutating func moveDown(_ index: Int) {
+    var index = index
+    while true {
+      var last = index
+      for child in [2 * index + 1, 2 * index + 2] where child < entries.count && precedes(entries[last], entries[child])
+      {
+        last = child
+      }
+      if last == index { return }
+      entries.swapAt(index, last)
+      index = last
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import KVCloneCore
+import KVCloneModel
+
+/// Relationships that are read along with the results of a request, and requests that belong to properties.
+extension Session {
+  /// - Throws: `unknownProperty` where the path is not one of relationships, in any entity that may be met.
+  borrowing func checkPrefetching(_ path: String, of entity: CompiledEntity) throws(StoreError) {
+    var current = entity
+    for name in path.split(separator: ".", omittingEmptySubsequences: false) {
+      let relationship = try current.relationship(String(name))
+      guard let destination = schema.entity(code: relationship.destinationCode) else { return }
+      current = destination
+    }
+  }
+
+  /// The request of a fetched property, and the entity of the object that has it.
+  borrowing func request(ofFetchedProperty name: String, _ id: ObjectID) throws(StoreError) -> (
+    FetchRequest, CompiledEntity
+  ) {
+    let entity = try entity(of: id)
+    guard let property = schema.model.fetchedProperties(of: entity.name).first(where: { $0.name == name }) else {
+      throw StoreError(
+        .unknownProperty, "\(entity.name) has no fetched property \(name); check the spelling", entity: entity.name,
+        property: name,
+        object: "\(entity.name)/\(id.serial)")
+    }
+    do {
+      return (
+        try FetchRequest(property.fetchRequest, substitutionVariables: ["FETCHED_PROPERTY": .string(name)]), entity
+      )
+    } catch {
+      throw StoreError(
+        .invalidPredicate, "the predicate of the fetched property \(name) cannot be parsed: \(error)",
+        entity: entity.name,
+        property: name)
+    }
+  }
+}
+
+/// Follows key paths from objects, and reads each object on the way once.
+struct PrefetchReader {
+  private(set) var related: [ObjectID: ManagedObject] = [:]
+  private(set) var members: [PrefetchedObjects.Link: [ObjectID]] = [:]
+  private let start: [ObjectID]
+
+  init(_ objects: [ManagedObject]) {
+    start = objects.map(\.id)
+    for object in objects { related[object.id] = object }
+  }
+
+  mutating func follow(_ path: String, _ session: borrowing Session) throws(StoreError) {
+    var level = start
+    for name in path.split(separator: ".").map(String.init) {
+      var next: [ObjectID] = []
+      for owner in level {
+        let link = PrefetchedObjects.Link(owner: owner, relationship: name)
+        if let known = members[link] {
+          next += known
+          continue
+        }
+        let targets = try session.members(owner, try session.entity(of: owner).relationship(name))
+        members[link] = targets
+        next += targets
+        try read(targets.filter { related[$0] == nil }, session)
+      }
+      var seen: Set<ObjectID> = []
+      level = next.filter { seen.insert($0).inserted }
+    }
+  }
+
+  /// Reads objects that are not known yet, of which memory is asked for some at a time.
+  private mutating func read(_ ids: [ObjectID], _ session: borrowing Session) throws(StoreError) {
+    var start = 0
+    while start < ids.count {
+      let end = min(start + Session.readsAhead, ids.count)
+      session.prefetch(ids[start..<end])
+      for id in ids[start..<end] where related[id] == nil { related[id] = try session.object(id) }
+      start = end
+    }
+  }
+}

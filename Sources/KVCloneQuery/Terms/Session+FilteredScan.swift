@@ -1,0 +1,28 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+extension Session {
+  /// The records of an entity's objects that a filter accepts, by ascending serial, until `body` returns false. Most of what it does not let through is dropped by its bytes.
+  borrowing func forEachRecord(
+    of entity: CompiledEntity, includesSubentities: Bool, through filter: inout RecordFilter,
+    _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: 0))
+    let schema = schema
+    var known = KnownLayout(entity.wantedCodes(includesSubentities: includesSubentities))
+    try storage.scan(entity.table, from: key.bytes) { (key, value) throws(StoreError) in
+      let verdict = filter.judge(copy key, copy value)
+      if case .dropped = verdict { return true }
+      let id = try schema.objectID(key)
+      guard let layout = try known.layout(of: copy value, id, schema) else { return true }
+      var isIntact = false
+      if case .kept = verdict { isIntact = true }
+      let view =
+        isIntact
+        ? try schema.view(ofIntact: copy value, layout, id: id) : try schema.view(of: copy value, layout, id: id)
+      guard try filter.holds(id, view, self) else { return true }
+      return try body(id, view)
+    }
+  }
+}
