@@ -115,7 +115,7 @@ extension Session {
     if run.dryRun != nil {
       try session.storage.checkCommitRoom()
     } else {
-      try session.storage.commit()
+      try session.commitStorage()
     }
     return tally
   }

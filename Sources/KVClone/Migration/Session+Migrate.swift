@@ -173,7 +173,7 @@ extension Session {
     let (serials, blob) = (changes.nextSerials, changes.nextBlobSerial)
     let (commit, uuid, floor, engine) = (commit, storeUUID, serialFloor, engine)
     var session = Session(
-      storage: storage, schema: schema, commit: commit, storeUUID: uuid, serialFloor: floor, engine: engine)
+      storage: takeStorage(), schema: schema, commit: commit, storeUUID: uuid, serialFloor: floor, engine: engine)
     session.changes.nextSerials = serials
     session.changes.nextBlobSerial = blob
     session.changes.isEmpty = false

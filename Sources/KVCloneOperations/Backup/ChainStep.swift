@@ -354,7 +354,7 @@ struct ChainStep: ~Copyable {
             + "\(increment.path); the earlier backups belong to another history of the store")
       }
     }
-    try session.storage.commit()
+    try session.commitStorage()
   }
 }
 

@@ -95,7 +95,7 @@ struct RecordRenewal: ~Copyable {
       }
     }
     session.storage.retainCursors(in: [])
-    try session.storage.commit()
+    try session.commitStorage()
     return next
   }
 

@@ -92,7 +92,7 @@ extension ObjectStore {
       try session.writeHistory()
     }
     try session.writeCounters()
-    try session.storage.commit()
+    try session.commitStorage()
     commitSignal.noteCommit()
     return (entries, commit)
   }

@@ -12,7 +12,7 @@ extension SalvageMend {
     // When something was last changed is no reason to change it again.
     try session.noteAllDerived(includesTimes: false)
     try session.refreshDerived()
-    try session.storage.commit()
+    try session.commitStorage()
     try run.steps.check()
     session = try writeSession()
     let ids = schema.codes.indexIDs
@@ -20,7 +20,7 @@ extension SalvageMend {
     for id in ids.sorted() { try session.dropIndex(id) }
     let run = run
     try session.buildIndexes(ids) { (_) throws(StoreError) in try run.steps.check() }
-    try session.storage.commit()
+    try session.commitStorage()
     try resolveDuplicates()
     try countBlobs()
     try writeMetadata(isUncertain: isUncertain)
@@ -33,7 +33,7 @@ extension SalvageMend {
     let tally = try SalvageBlobs.tally(try engine.beginRead(), schema)
     var session = try writeSession()
     try session.countBlobs { tally.count($0) }
-    try session.storage.commit()
+    try session.commitStorage()
   }
 
   /// How far counters leap over what may have been given out and is lost.
@@ -60,7 +60,7 @@ extension SalvageMend {
       try Metadata.put(&session.storage, table, MetadataKey.derivations, Metadata.derivations(fingerprint))
     }
     try session.writeCounters()
-    try session.storage.commit()
+    try session.commitStorage()
   }
 }
 

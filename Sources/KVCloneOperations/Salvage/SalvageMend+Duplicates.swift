@@ -15,7 +15,7 @@ extension SalvageMend {
       let losers = try session.duplicates(run)
       for (id, constraint) in losers { try session.giveUp(id, constraint, run) }
       try session.refreshDerived()
-      try session.storage.commit()
+      try session.commitStorage()
       if losers.isEmpty { return }
     }
   }

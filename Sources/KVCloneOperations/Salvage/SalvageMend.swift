@@ -39,7 +39,7 @@ struct SalvageMend {
         let ids: [ObjectID]
         (ids, next) = try session.ids(from: start, limit: Self.batchCount)
         for id in ids { try body(&session, id) }
-        try session.storage.commit()
+        try session.commitStorage()
       }
     }
   }

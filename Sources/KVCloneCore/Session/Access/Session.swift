@@ -52,6 +52,12 @@ public struct Session: ~Copyable {
     self.hooks = hooks
   }
 
+  /// Ends this access and returns its storage transaction, to read it by another schema.
+  package consuming func takeStorage() -> StorageTransaction { storage }
+
+  /// Commits the storage transaction without completing pending changes.
+  package consuming func commitStorage() throws(StoreError) { try storage.commit() }
+
   /// What this transaction has changed so far; empty and unused in a read transaction.
   package var changes: PendingChanges {
     @inline(__always) unsafeAddress { UnsafePointer(pending.place) }
