@@ -7,7 +7,7 @@ import Synchronization
 /// After `arm`, calls are counted: begins, gets, seeks, scans, changes and commits, in the order they come. The one with the
 /// number given fails, as an engine may fail: a begin begins nothing, a change leaves its transaction abort-only, a
 /// commit commits nothing.
-package final class FaultyEngine: StorageEngine {
+package final class FaultyEngine: StorageEngine, EngineSpace {
   /// The calls that can fail.
   package enum Call: String, Sendable, CaseIterable {
     case beginRead, beginWrite, get, seek, scan, put, append, delete, commit
@@ -64,9 +64,9 @@ package final class FaultyEngine: StorageEngine {
     return FaultyTransaction(self, try inner.beginRead())
   }
 
-  package func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend {
+  package func beginWrite(label: String, timeout: Duration, isDryRun: Bool) throws(StoreError) -> any StorageBackend {
     try pass(.beginWrite)
-    return FaultyTransaction(self, try inner.beginWrite(label: label, timeout: timeout))
+    return FaultyTransaction(self, try inner.beginWrite(label: label, timeout: timeout, isDryRun: isDryRun))
   }
 
   package func facts() throws(StoreError) -> StorageFacts {
@@ -75,20 +75,24 @@ package final class FaultyEngine: StorageEngine {
     return facts
   }
 
+  package var space: (any EngineSpace)? { self }
+
   package func makeRoom(for byteCount: UInt64) throws(StoreError) {
-    if !hidesRoom { try inner.makeRoom(for: byteCount) }
+    if !hidesRoom { try inner.space?.makeRoom(for: byteCount) }
   }
+
+  package func checkRoom(for byteCount: UInt64) throws(StoreError) {}
 
   package func lastFreedByteCount() throws(StoreError) -> UInt64 {
     try pass(.beginRead)
-    return try inner.lastFreedByteCount()
+    return try inner.space?.lastFreedByteCount() ?? 0
   }
 
   package func close() { inner.close() }
 }
 
 /// One transaction of `FaultyEngine`.
-private final class FaultyTransaction: StorageBackend, TableMaker {
+private final class FaultyTransaction: StorageBackend, TransactionSpace {
   private let engine: FaultyEngine
   private let inner: any StorageBackend
   private var hasFailed = false
@@ -111,11 +115,11 @@ private final class FaultyTransaction: StorageBackend, TableMaker {
   }
 
   func scan(
-    _ table: StorageTable, from key: UnsafeRawBufferPointer,
+    _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
     try engine.pass(.scan)
-    try inner.scan(table, from: key) { (key, value) throws(StoreError) in
+    try inner.scan(table, from: key, before: end) { (key, value) throws(StoreError) in
       // A scan may fail at any entry, not only at its first.
       try engine.pass(.scan)
       return try body(key, value)
@@ -135,11 +139,16 @@ private final class FaultyTransaction: StorageBackend, TableMaker {
 
   func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] {
     try passChange(.put)
-    guard let maker = inner as? any TableMaker else { throw StoreError(.readOnly, "no tables can be made") }
-    return try maker.makeTables(tables)
+    return try inner.makeTables(tables)
   }
 
   func retainCursors(in tables: [StorageTable]) { inner.retainCursors(in: tables) }
+
+  var prefetchWindow: Int { inner.prefetchWindow }
+
+  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
+    inner.prefetch(table, keys, stride: stride)
+  }
 
   func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
     try passChange(.delete)
@@ -158,11 +167,22 @@ private final class FaultyTransaction: StorageBackend, TableMaker {
 
   func abort() { inner.abort() }
 
-  func facts() throws(StoreError) -> StorageFacts? { engine.hidesRoom ? nil : try inner.facts() }
+  var space: (any TransactionSpace)? { engine.hidesRoom || inner.space == nil ? nil : self }
 
-  func makeRoom(for byteCount: UInt64) throws(StoreError) {
-    if !engine.hidesRoom { try inner.makeRoom(for: byteCount) }
+  func facts() throws(StoreError) -> StorageFacts? { try inner.space?.facts() }
+
+  func makeRoom(for byteCount: UInt64) throws(StoreError) { try inner.space?.makeRoom(for: byteCount) }
+
+  func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes {
+    guard let space = inner.space else { throw StorageTransaction.noPages }
+    return try space.sizes(tables)
   }
+
+  func growth() throws(StoreError) -> StorageGrowth? { try inner.space?.growth() }
+
+  func refuseGrowth() { inner.space?.refuseGrowth() }
+
+  func checkCommitRoom() throws(StoreError) { try inner.space?.checkCommitRoom() }
 
   private func passChange(_ call: FaultyEngine.Call) throws(StoreError) {
     if hasFailed {

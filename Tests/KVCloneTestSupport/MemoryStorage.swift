@@ -25,6 +25,20 @@ package final class MemoryStorage: StorageEngine {
     var isClosed = false
     /// Changes that still succeed; nil for all.
     var changesUntilFailure: Int?
+    var window = 0
+    var reads = Reads()
+  }
+
+  /// What transactions announced, and which objects they read.
+  package struct Reads: Sendable {
+    /// The number of announced keys.
+    package var announcedCount = 0
+    /// The number of keys that were announced at once, at most.
+    package var greatestWindow = 0
+    /// The number of objects that were read by their ids, after they were announced.
+    package var expectedCount = 0
+    /// The same without an announcement.
+    package var unexpectedCount = 0
   }
 
   private let state = Mutex(State())
@@ -35,6 +49,18 @@ package final class MemoryStorage: StorageEngine {
   package func failChanges(after count: Int?) {
     state.withLock { $0.changesUntilFailure = count }
   }
+
+  /// Asks transactions to announce up to `window` keys at once, as an engine across a network does, and counts from zero.
+  package func countReads(window: Int) {
+    state.withLock { ($0.window, $0.reads) = (window, Reads()) }
+  }
+
+  /// What was counted since ``countReads(window:)``.
+  package var reads: Reads { state.withLock { $0.reads } }
+
+  var window: Int { state.withLock { $0.window } }
+
+  func note(_ change: (inout Reads) -> Void) { state.withLock { change(&$0.reads) } }
 
   func takeChange() throws(StoreError) {
     let isAllowed = state.withLock { state in
@@ -65,7 +91,7 @@ package final class MemoryStorage: StorageEngine {
     return MemoryTransaction(self, tables, isWriting: false)
   }
 
-  package func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend {
+  package func beginWrite(label: String, timeout: Duration, isDryRun: Bool) throws(StoreError) -> any StorageBackend {
     enum Turn {
       case mine([Table])
       case nested

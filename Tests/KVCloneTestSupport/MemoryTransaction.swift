@@ -3,13 +3,15 @@ package import KVClone
 package import KVCloneRecords
 
 /// One transaction of `MemoryStorage`.
-package final class MemoryTransaction: StorageBackend, TableMaker {
+package final class MemoryTransaction: StorageBackend {
   private let engine: MemoryStorage
   private var tables: [MemoryStorage.Table]
   private let isWriting: Bool
   private var isOpen = true
   private var hasFailed = false
   private var lent: [UnsafeMutableRawBufferPointer] = []
+  /// The keys of objects that were announced.
+  private var announced: Set<[UInt8]> = []
 
   init(_ engine: MemoryStorage, _ tables: [MemoryStorage.Table], isWriting: Bool) {
     self.engine = engine
@@ -23,6 +25,12 @@ package final class MemoryTransaction: StorageBackend, TableMaker {
 
   package func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
     try Self.check(key)
+    if prefetchWindow > 0, table.code.rootCode != nil {
+      let isExpected = announced.contains(Array(key))
+      engine.note { reads in
+        if isExpected { reads.expectedCount += 1 } else { reads.unexpectedCount += 1 }
+      }
+    }
     let entries = tables[Int(table.handle)]
     let index = Self.lowerBound(entries, key)
     guard index < entries.count, Self.order(entries[index].key, key) == 0 else { return nil }
@@ -41,13 +49,26 @@ package final class MemoryTransaction: StorageBackend, TableMaker {
   }
 
   package func scan(
-    _ table: StorageTable, from key: UnsafeRawBufferPointer,
+    _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
     if !key.isEmpty { try Self.check(key) }
     let entries = tables[Int(table.handle)]
+    // Like an engine across a network, it returns nothing beyond the end.
     for entry in entries[Self.lowerBound(entries, key)...] {
+      if !end.isEmpty, Self.order(entry.key, end) >= 0 { return }
       if try !body(entry.key.span.bytes, entry.value.span.bytes) { return }
+    }
+  }
+
+  package var prefetchWindow: Int { engine.window }
+
+  package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
+    let count = keys.count / stride
+    for place in 0..<count { announced.insert(Array(keys[place * stride..<(place + 1) * stride])) }
+    engine.note { reads in
+      reads.announcedCount += count
+      reads.greatestWindow = max(reads.greatestWindow, count)
     }
   }
 

@@ -225,7 +225,7 @@ struct BackupTests {
       }
       #expect(try fixture.names() == ["source"])
     }
-    let environment = try store.fileEnvironment()
+    let environment = try store.engine.requireFiles(for: "a test").environment
     #expect(try environment.readers().allSatisfy { $0.commitNumber == nil })
     // By the task, from asynchronous code.
     let path = fixture.root + "/b"

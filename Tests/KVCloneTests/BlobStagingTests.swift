@@ -1,5 +1,5 @@
-import KVClone
 import Foundation
+import KVClone
 import KVCloneRecords
 import Testing
 
@@ -44,7 +44,7 @@ extension ObjectStore {
         var counts = BlobCounts()
         let tables = session.blobTables
         let first = ShortKey.blobInfo(0)
-        try session.storage.scan(tables.blobinfo, from: first.bytes) { (key, _) throws(StoreError) in
+        try session.storage.scanToEnd(of: tables.blobinfo, from: first.bytes) { (key, _) throws(StoreError) in
           let serial = (try? NumberKey.blobSerial(copy key)) ?? 0
           if try session.storage.blobInfo(tables, serial)?.state == .pending {
             counts.pending += 1
@@ -54,7 +54,7 @@ extension ObjectStore {
           return true
         }
         let chunk = ShortKey.blobChunk(0, chunk: 0)
-        try session.storage.scan(tables.blobs, from: chunk.bytes) { (_, _) throws(StoreError) in
+        try session.storage.scanToEnd(of: tables.blobs, from: chunk.bytes) { (_, _) throws(StoreError) in
           counts.chunks += 1
           return true
         }

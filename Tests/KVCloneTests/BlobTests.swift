@@ -1,5 +1,5 @@
-import KVClone
 import Foundation
+import KVClone
 import KVCloneRecords
 import Testing
 
@@ -236,7 +236,7 @@ extension ObjectStore {
       try tx._withSession { (session) throws(StoreError) in
         var count = 0
         let key = ShortKey.blobChunk(0, chunk: 0)
-        try session.storage.scan(session.schema.tables.blobs, from: key.bytes) { (_, _) throws(StoreError) in
+        try session.storage.scanToEnd(of: session.schema.tables.blobs, from: key.bytes) { (_, _) throws(StoreError) in
           count += 1
           return true
         }

@@ -76,7 +76,7 @@ final class DamagedFile {
   }
 
   private static func page(_ fixture: CheckFixture, _ id: ObjectID) throws -> Int? {
-    let environment = try #require((fixture.store.engine as? LMDBEngine)?.environment)
+    let environment = try #require(fixture.store.engine.files?.environment)
     let file = try PageFile(pinning: environment)
     let backend = try PageFileEngine(file, try file.walk()).beginReading()
     return backend.page(try fixture.table(of: id), fixture.key(id))
@@ -238,7 +238,7 @@ final class DamagedFile {
 
   @Test func tablesThatNobodyKnowsAreFound() throws {
     let fixture = try CheckFixture()
-    let environment = try #require((fixture.store.engine as? LMDBEngine)?.environment)
+    let environment = try #require(fixture.store.engine.files?.environment)
     try environment.openTables(["strange"], create: true)
     try fixture.expect("table - -")
   }

@@ -370,7 +370,7 @@ extension CloneStore {
     let session = try store.readSession()
     var count: UInt64 = 0
     func add(_ table: StorageTable) throws {
-      try session.storage.scan(table, from: [UInt8]().span.bytes) { (key, value) throws(StoreError) in
+      try session.storage.scanToEnd(of: table, from: [UInt8]().span.bytes) { (key, value) throws(StoreError) in
         count += UInt64(key.byteCount + value.byteCount)
         return true
       }

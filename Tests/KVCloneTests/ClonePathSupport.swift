@@ -90,7 +90,7 @@ final class ClonePaths {
     private static func entries(_ table: StorageTable, _ session: borrowing Session) throws -> [[UInt8]] {
       var entries: [[UInt8]] = []
       let first: [UInt8] = [0]
-      try session.storage.scan(table, from: first.span.bytes) { (key, value) throws(StoreError) in
+      try session.storage.scanToEnd(of: table, from: first.span.bytes) { (key, value) throws(StoreError) in
         entries.append(key.withUnsafeBytes { Array($0) } + [0xFF] + value.withUnsafeBytes { Array($0) })
         return true
       }

@@ -1,5 +1,5 @@
-import KVClone
 import Foundation
+import KVClone
 import KVCloneTestSupport
 import Testing
 
@@ -167,6 +167,17 @@ struct ExactSumTests {
     // Halves go to the even digit.
     #expect(halves.average(2)?.description == "12345678901234567890123456789012345678")
     #expect(halves.average(1)?.description == "24691357802469135780246913578024691355")
+  }
+
+  @Test("an average of whole numbers is rounded once")
+  func averageIsRoundedOnce() {
+    var average = QueryAggregate(.avg)
+    for number: Int64 in [1, 2, 2] { average.add(.integer(number)) }
+    guard case .double(let value) = average.value else {
+      Issue.record("not a double")
+      return
+    }
+    #expect(value == 5.0 / 3.0)
   }
 
   @Test("whole numbers: sums and averages are those of 128 bits")

@@ -281,7 +281,7 @@ struct IncrementTests {
       }
       #expect(try fixture.fixture.names() == names)
     }
-    let environment = try fixture.store.fileEnvironment()
+    let environment = try fixture.store.engine.requireFiles(for: "a test").environment
     #expect(try environment.readers().allSatisfy { $0.commitNumber == nil })
     try fixture.expectSame("full", "i")
   }

@@ -60,11 +60,11 @@ import Testing
       for _ in 0..<1 + random.below(8) { try write(4 + random.below(300)) }
       let reader = try #require(try store.activeReaders().first)
       let retained = try #require(reader.retainedBytes)
-      let environment = try #require((store.engine as? LMDBEngine)?.environment)
+      let environment = try #require(store.engine.files?.environment)
       let info = try environment.info()
       // By the library itself: what it can use is what it need not add to the file.
       let free = UInt64(try environment.freePageCount()) * 4096
-      let lastFreed = try store.engine.lastFreedByteCount()
+      let lastFreed = try #require(store.engine.space).lastFreedByteCount()
       #expect(retained <= free - lastFreed, "seed \(seed), round \(round)")
       snapshot.close()
       #expect(try store.activeReaders().isEmpty)

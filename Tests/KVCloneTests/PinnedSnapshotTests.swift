@@ -27,7 +27,7 @@ extension TestStore {
 
   /// Waits until no place in the reader table is in use, without asking the store, which would end what is over by itself.
   func waitForNoReader() throws {
-    let environment = try #require((store.engine as? LMDBEngine)?.environment)
+    let environment = try #require(store.engine.files?.environment)
     for _ in 0..<6000 {
       if try !environment.readers().contains(where: { $0.commitNumber != nil }) { return }
       usleep(10_000)

@@ -1,6 +1,6 @@
-import KVClone
 import Dispatch
 import Foundation
+import KVClone
 import KVCloneTestSupport
 import Synchronization
 import Testing

@@ -1,5 +1,5 @@
-import KVClone
 import Foundation
+import KVClone
 
 /// What the random operations work on.
 let randomModel = RandomModel().description

@@ -23,7 +23,7 @@ import Testing
         sourceLocation: sourceLocation)
       #expect(fill.compactedPageCount <= fill.pageCount, "\(fill.name)", sourceLocation: sourceLocation)
     }
-    let audit = try #require((store.engine as? LMDBEngine)?.environment).auditPages()
+    let audit = try #require(store.engine.files?.environment).auditPages()
     #expect(audit.isConsistent && audit.total == summary.pageCount, sourceLocation: sourceLocation)
     #expect(audit.free == summary.freePages.count, sourceLocation: sourceLocation)
     let cheap = try store.statistics()

@@ -1,5 +1,5 @@
-import KVClone
 import Foundation
+import KVClone
 import KVCloneRecords
 import KVCloneTestSupport
 import Testing
@@ -56,7 +56,7 @@ struct StorageConformanceTests {
     var seen = 0
     let kind = readFailure(reader) { (tx) throws(StoreError) in
       let start: [UInt8] = [1]
-      try tx.scan(fixture.table, from: start.span.bytes) { (_, _) throws(StoreError) in
+      try tx.scanToEnd(of: fixture.table, from: start.span.bytes) { (_, _) throws(StoreError) in
         seen += 1
         if seen == 3 { throw StoreError(.deleteDenied, "enough") }
         return true

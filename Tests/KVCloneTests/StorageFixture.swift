@@ -1,5 +1,5 @@
-import KVClone
 import Foundation
+import KVClone
 import KVCloneLMDB
 import KVCloneRecords
 import KVCloneTestSupport
@@ -84,7 +84,7 @@ final class StorageFixture {
 
   /// The page audit of LMDB: nothing leaked, nothing counted twice.
   func expectSoundPages(sourceLocation: SourceLocation = #_sourceLocation) throws {
-    guard let environment = (engine as? LMDBEngine)?.environment else { return }
+    guard let environment = engine.files?.environment else { return }
     let audit = try environment.auditPages()
     #expect(audit.isConsistent, "\(audit)", sourceLocation: sourceLocation)
   }
@@ -107,7 +107,7 @@ extension StorageTransaction {
     -> [MemoryEntry]
   {
     var found: [MemoryEntry] = []
-    try scan(table, from: key.span.bytes) { (key, value) throws(StoreError) in
+    try scanToEnd(of: table, from: key.span.bytes) { (key, value) throws(StoreError) in
       found.append(
         MemoryEntry(key: key.withUnsafeBytes { Array($0) }, value: value.withUnsafeBytes { Array($0) }))
       return found.count < limit

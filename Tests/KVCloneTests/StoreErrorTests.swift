@@ -1,5 +1,5 @@
-import KVClone
 import Glibc
+import KVClone
 import KVCloneLMDB
 import Testing
 

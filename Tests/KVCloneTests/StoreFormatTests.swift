@@ -160,7 +160,7 @@ extension ObjectStore {
       try tx._withSession { (session) throws(StoreError) in
         var rows: [(key: [UInt8], value: [UInt8])] = []
         let first: [UInt8] = [0]
-        try session.storage.scan(table, from: first.span.bytes) { (key, value) throws(StoreError) in
+        try session.storage.scanToEnd(of: table, from: first.span.bytes) { (key, value) throws(StoreError) in
           rows.append((key.withUnsafeBytes { Array($0) }, value.withUnsafeBytes { Array($0) }))
           return true
         }

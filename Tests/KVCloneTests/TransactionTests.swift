@@ -1,6 +1,6 @@
-import KVClone
 import Dispatch
 import Foundation
+import KVClone
 import Synchronization
 import Testing
 

@@ -130,7 +130,7 @@ extension ObjectStore {
     _ start: ContinuousClock.Instant, _ reasons: PlanReasons?
   ) throws -> CloneResult? {
     // While no transaction of this store's is open: its map can grow.
-    if planned != nil { try engine.makeRoom(for: context.byteCount) }
+    if planned != nil { try engine.space?.makeRoom(for: context.byteCount) }
     let cancellation = context.cancellation
     try cancellation.check(.wait, 0, of: nil)
     let commits = planned == nil ? 0 : try makeFreedPagesUsable(for: context.byteCount, dryRun: reasons)

@@ -146,7 +146,7 @@ extension ObjectStore {
     _ cancellation: CloneCancellation, _ start: ContinuousClock.Instant, _ reasons: PlanReasons?
   ) throws -> CloneResult? {
     // While no transaction of ours is open: the map can grow.
-    if let planned { try engine.makeRoom(for: planned.context.byteCount) }
+    if let planned { try engine.space?.makeRoom(for: planned.context.byteCount) }
     try cancellation.check(.wait, 0, of: nil)
     let commits = try planned.map { try makeFreedPagesUsable(for: $0.context.byteCount, dryRun: reasons) } ?? 0
     var transaction = WriteTransaction(try cloneSession(dryRun: reasons))

@@ -261,7 +261,7 @@ private struct EntityTally {
       var counts: [UInt16: Int] = [:]
       var byteCounts: [UInt16: UInt64] = [:]
       let key = ShortKey.object(ObjectID(rootCode: rootCode, serial: 0))
-      try session.storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
+      try session.storage.scanToEnd(of: table, from: key.bytes) { (key, value) throws(StoreError) in
         do throws(RecordError) {
           let code = try RecordView.entityCode(of: copy value)
           counts[code, default: 0] += 1

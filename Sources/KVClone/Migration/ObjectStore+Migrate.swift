@@ -42,8 +42,8 @@ extension ObjectStore {
     let start = ContinuousClock.now
     let schema = try Schema(catalog, tables: tables, transformers: options.transformers)
     let label = run.dryRun == nil ? "migration" : "migration plan"
-    var writing = StorageTransaction(try engine.beginWrite(label: label, timeout: options.busyTimeout))
-    if run.dryRun != nil { writing.markDryRun() }
+    var writing = StorageTransaction(
+      try engine.beginWrite(label: label, timeout: options.busyTimeout, isDryRun: run.dryRun != nil))
     guard try Metadata.counter(writing, metadata, MetadataKey.catalog) == catalog.number else { return nil }
     let commit = try Metadata.counter(writing, metadata, MetadataKey.commitCounter)
     try writing.record(schema, commit: commit + 1)
@@ -113,7 +113,7 @@ extension Session {
     try session.purgeRetired(shownBy: shown)
     try session.writeCounters()
     if run.dryRun != nil {
-      try session.storage.checkCommitRoom()
+      try session.storage.space()?.checkCommitRoom()
     } else {
       try session.commitStorage()
     }

@@ -254,7 +254,8 @@ extension Session {
     while let start = next {
       suspects.removeAll(keepingCapacity: true)
       next = nil
-      try storage.scan(schema.tables.indexes, from: start.span.bytes) { (key, _) throws(StoreError) in
+      try storage.scan(schema.tables.indexes, from: start.span.bytes, within: prefix.span.bytes) {
+        (key, _) throws(StoreError) in
         guard key.withUnsafeBytes({ $0.starts(with: prefix) }) else { return false }
         if suspects.count == 100 {
           next = key.withUnsafeBytes { Array($0) }

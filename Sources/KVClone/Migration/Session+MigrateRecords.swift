@@ -64,7 +64,7 @@ extension Session {
     found.records.removeAll(keepingCapacity: true)
     found.bytes.removeAll(keepingCapacity: true)
     let key = ShortKey.object(start)
-    try storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
+    try storage.scanToEnd(of: table, from: key.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       if found.records.count == batchCount || found.bytes.count >= RecordBatch.byteLimit {
         next = id
@@ -108,7 +108,10 @@ extension Session {
     var found: [(id: ObjectID, entity: UInt16)] = []
     found.reserveCapacity(batchCount)
     let key = ShortKey.object(start)
-    try storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
+    let stop = ShortKey.object(ObjectID(rootCode: start.rootCode, serial: min(end, ObjectID.maximumSerial)))
+    let isBounded = end <= ObjectID.maximumSerial
+    try storage.scan(table, from: key.bytes, before: isBounded ? stop.bytes : RawSpan()) {
+      (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       if id.serial >= end { return false }
       if found.count == batchCount {

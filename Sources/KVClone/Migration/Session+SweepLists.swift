@@ -54,7 +54,7 @@ extension Session {
   ) throws(StoreError) -> ShortKey? {
     var next: ShortKey?
     var found: [ListAddress] = []
-    try storage.scan(schema.tables.links, from: start.bytes) { (key, _) throws(StoreError) in
+    try storage.scanToEnd(of: schema.tables.links, from: start.bytes) { (key, _) throws(StoreError) in
       guard let link = try? LinkKey(copy key) else {
         throw StoreError(.corrupted, "the table of lists has a malformed key; run `check` to see the extent")
       }

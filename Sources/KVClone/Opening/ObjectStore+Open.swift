@@ -132,7 +132,7 @@ extension ObjectStore {
     let schema = try Schema(catalog, tables: tables, transformers: options.transformers)
     // Errors so far named the path that was given; the store's own outlives a change of the working directory.
     let store = ObjectStore(
-      path: (engine as? LMDBEngine)?.environment.directory ?? path, uuid: format.storeUUID, options: options,
+      path: engine.files?.directory ?? path, uuid: format.storeUUID, options: options,
       engine: engine, schema: schema,
       formatVersion: format.version, pins: PinnedSnapshots(limit: options.pinnedSnapshotLimit))
     if let tracksHistory = options.tracksHistory, !options.isReadOnly { try store.turnHistory(on: tracksHistory) }

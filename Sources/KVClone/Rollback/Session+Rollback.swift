@@ -29,7 +29,7 @@ extension Session {
     for rootCode in schema.rootCodes {
       guard let table = schema.objectTable(rootCode: rootCode) else { continue }
       let first = ShortKey.object(horizon.firstLater(rootCode: rootCode))
-      try storage.scan(table, from: first.bytes) { (key, _) throws(StoreError) in
+      try storage.scanToEnd(of: table, from: first.bytes) { (key, _) throws(StoreError) in
         _ = found.insert(try schema.objectID(key))
         return true
       }

@@ -22,7 +22,7 @@ extension Session {
     var ids: [ObjectID] = []
     var blobs: [BlobReference] = []
     let first = ShortKey.object(ObjectID(rootCode: rootCode, serial: 0))
-    try storage.scan(table, from: first.bytes) { (key, value) throws(StoreError) in
+    try storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       let view = try schema.view(of: copy value, id: id)
       for field in 0..<view.layout.fieldCount where view.layout.kind(field).mayBeBlob && !view.isNull(field) {

@@ -65,32 +65,24 @@ final class SnapshotBackend: StorageBackend {
     return try inner.get(table, key)
   }
 
+  /// The caller sees, and can stop at, only what the snapshot shows. Between two such entries, there may be any number of
+  /// entries and preimages of other times, which `end` limits.
   func scan(
-    _ table: StorageTable, from key: UnsafeRawBufferPointer,
-    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
-  ) throws(StoreError) {
-    try scan(table, from: key, before: nil, body)
-  }
-
-  var hidesEntries: Bool { true }
-
-  /// The caller only sees, and can only stop at, what the snapshot shows. Between two of these there may be any number of
-  /// entries and previous states of other times, so whoever knows where to stop has to say so.
-  func scan(
-    _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer?,
+    _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
     let code = table.code
-    guard SnapshotHorizon.isVersioned(code) else { return try inner.scan(table, from: key, body) }
+    let isBounded = !end.isEmpty
+    guard SnapshotHorizon.isVersioned(code) else { return try inner.scan(table, from: key, before: end, body) }
     let isChanged = try isChanged(code)
     let saved = SavedState()
     if isChanged { try preimages.next(code, from: key, limit: key, into: saved) }
     var isStopped = false
     // Most objects are as they were: one comparison tells.
     var firstOther = firstOtherNumber(code, saved)
-    try inner.scan(table, from: key) { (key, value) throws(StoreError) in
+    try inner.scan(table, from: key, before: end) { (key, value) throws(StoreError) in
       let live = unsafePointers(copy key)
-      if let end, KeyBound.compare(live, end) >= 0 { return false }
+      if isBounded, KeyBound.compare(live, end) >= 0 { return false }
       if live.count == 8, SnapshotHorizon.number(live, at: 0) < firstOther {
         isStopped = try !body(key, value)
         return !isStopped
@@ -118,11 +110,11 @@ final class SnapshotBackend: StorageBackend {
     }
     // What is left was behind all that there is now.
     while !isStopped, saved.isThere {
-      if let end, saved.compare(to: end) >= 0 { break }
+      if isBounded, saved.compare(to: end) >= 0 { break }
       if saved.isPresent, horizon.sees(code, saved.keyBytes) {
         isStopped = try !body(RawSpan(_unsafeBytes: saved.keyBytes), RawSpan(_unsafeBytes: saved.valueBytes))
       }
-      if !isStopped { try preimages.next(code, after: saved, limit: end) }
+      if !isStopped { try preimages.next(code, after: saved, limit: isBounded ? end : nil) }
     }
   }
 
@@ -180,7 +172,11 @@ final class SnapshotBackend: StorageBackend {
     return mode == .atOrAfter ? order <= 0 : order >= 0
   }
 
-  func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) { inner.prefetch(table, ids) }
+  var prefetchWindow: Int { inner.prefetchWindow }
+
+  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
+    inner.prefetch(table, keys, stride: stride)
+  }
 
   // MARK: Nothing is changed
 

@@ -119,7 +119,7 @@ struct SnapshotComparison {
     var found: [(id: ObjectID, entityName: String)] = []
     let key = ShortKey.object(ObjectID(rootCode: rootCode, serial: serial))
     let schema = session.schema
-    try session.storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
+    try session.storage.scanToEnd(of: table, from: key.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       let view = try schema.view(of: copy value, id: id)
       found.append((id, try schema.entity(of: view, id: id).name))

@@ -71,7 +71,7 @@ extension Session {
   /// Pending blobs with the bytes of their stagers, until `body` answers false.
   package borrowing func forEachStaged(_ body: (UInt64, UInt16) throws(StoreError) -> Bool) throws(StoreError) {
     let prefix = MetadataKey.bytes(StagingKey.prefix)
-    try storage.scan(schema.tables.metadata, from: prefix.span.bytes) { (key, value) throws(StoreError) in
+    try storage.scan(schema.tables.metadata, within: prefix.span.bytes) { (key, value) throws(StoreError) in
       let name = key.withUnsafeBytes { Array($0) }
       guard name.starts(with: prefix) else { return false }
       let seed = ValueEnvelope.seed(tableCode: .metadata, key: name)

@@ -53,7 +53,8 @@ extension StorageTransaction {
     var problems: [BlobProblem] = []
     var digest = XXH64Stream(seed: 0)
     let start = ShortKey.blobChunk(serial, chunk: 0)
-    try scan(tables.blobs, from: start.bytes) { (key, value) throws(StoreError) in
+    let end = ShortKey.blobChunk(serial &+ 1, chunk: 0)
+    try scan(tables.blobs, from: start.bytes, before: end.bytes) { (key, value) throws(StoreError) in
       let found: (number: UInt64, part: UInt32)
       do throws(RecordError) {
         found = try NumberKey.numberAndPart(key)

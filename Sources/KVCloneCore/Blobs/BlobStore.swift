@@ -113,31 +113,6 @@ extension StorageTransaction {
     for (serial, count) in counts { try addReferences(tables, serial, count: count) }
   }
 
-  /// Takes referrers away, and with the last one the blob; whether it went. What a snapshot may show keeps its chunks: they go
-  /// with the last snapshot that needs them.
-  ///
-  /// - Throws: `damaged` when the blob has fewer referrers than are to go.
-  @discardableResult
-  package mutating func releaseReference(_ tables: BlobTables, _ serial: UInt64, count: UInt64 = 1) throws(StoreError)
-    -> Bool
-  {
-    guard var info = try blobInfo(tables, serial) else {
-      throw tables.corrupted(serial, "A referrer was deleted, but the blob is missing.")
-    }
-    guard info.referenceCount >= count else {
-      throw tables.corrupted(serial, "It has more referrers than its reference count.")
-    }
-    info.referenceCount -= count
-    guard info.referenceCount == 0 else {
-      try store(tables, serial, info)
-      return false
-    }
-    if try !keepsBlob(serial) { try deleteBlobChunks(tables, serial) }
-    let key = ShortKey.blobInfo(serial)
-    try delete(tables.blobinfo, key.bytes)
-    return true
-  }
-
   /// Deletes all chunks that are there: what `blobinfo` says of them does not matter.
   package mutating func deleteBlobChunks(_ tables: BlobTables, _ serial: UInt64) throws(StoreError) {
     var limit = Int.max

@@ -14,9 +14,13 @@ struct ObjectQueue {
     if near.count < Self.limit { near.append(id) } else { _ = far.insert(id) }
   }
 
-  mutating func next() -> ObjectID? {
+  /// Moves at most `count` objects into `next`, replacing its contents; false if none waits.
+  mutating func take(_ count: Int, into next: inout [ObjectID]) -> Bool {
+    next.removeAll(keepingCapacity: true)
     if near.isEmpty, !far.isEmpty { refill() }
-    return near.popLast()
+    next.append(contentsOf: near.suffix(count))
+    near.removeLast(next.count)
+    return !next.isEmpty
   }
 
   /// Looking through all bits is paid for by the many objects that were visited since the last time.

@@ -144,6 +144,8 @@ public struct StoreError: KVCloneError, Hashable {
     public static let mapFull = Kind(rawValue: "mapFull")
     /// The disk is full.
     public static let diskFull = Kind(rawValue: "diskFull")
+    /// The storage engine of the store does not support the operation.
+    public static let unsupportedByEngine = Kind(rawValue: "unsupportedByEngine")
     /// A call of the operating system failed.
     public static let io = Kind(rawValue: "io")
     /// A backup, restore, reflink copy, export or migration was cancelled and left nothing behind.

@@ -125,7 +125,8 @@ extension Session {
     let table = schema.tables.changes
     var keys: [(commit: UInt64, part: UInt32)] = []
     let first = ShortKey.change(commit: 0, part: 0)
-    try storage.scan(table, from: first.bytes) { (key, _) throws(StoreError) in
+    let end = ShortKey.change(commit: min(last, .max - 1) + 1, part: 0)
+    try storage.scan(table, from: first.bytes, before: end.bytes) { (key, _) throws(StoreError) in
       let place = try Self.changeKey(key)
       guard place.number <= last else { return false }
       keys.append((place.number, place.part))

@@ -53,7 +53,7 @@ extension Session {
     guard let table = schema.objectTable(rootCode: start.rootCode) else { return nil }
     var next: ObjectID?
     let key = ShortKey.object(start)
-    try storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
+    try storage.scanToEnd(of: table, from: key.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       if keys.byteCount >= Self.buildBatchByteCount {
         next = id
@@ -85,7 +85,7 @@ extension Session {
 
   private borrowing func keys(beginningWith prefix: [UInt8]) throws(StoreError) -> [[UInt8]] {
     var keys: [[UInt8]] = []
-    try storage.scan(schema.tables.indexes, from: prefix.span.bytes) { (key, _) throws(StoreError) in
+    try storage.scan(schema.tables.indexes, within: prefix.span.bytes) { (key, _) throws(StoreError) in
       let bytes = key.withUnsafeBytes { Array($0) }
       guard bytes.starts(with: prefix), keys.count < Self.dropBatch else { return false }
       keys.append(bytes)

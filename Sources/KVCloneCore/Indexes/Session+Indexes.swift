@@ -84,7 +84,7 @@ extension Session {
   ) throws(StoreError) -> ObjectID? {
     let prefix = builder.bytes
     var found: ObjectID?
-    try storage.scan(schema.tables.indexes, from: prefix.span.bytes) { (key, _) throws(StoreError) in
+    try storage.scan(schema.tables.indexes, within: prefix.span.bytes) { (key, _) throws(StoreError) in
       let other: ObjectID
       do throws(RecordError) {
         guard try IndexKey.values(of: copy key).isEqual(to: prefix) else { return false }

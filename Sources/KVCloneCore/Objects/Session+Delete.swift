@@ -48,15 +48,19 @@ extension Session {
       if doomed.insert(id) { queue.add(id) }
       return true
     }
-    while let id = queue.next() {
-      let view = try existingRecord(id)
-      let entity = try schema.entity(of: view, id: id)
-      for relationship in entity.relationships where relationship.description.deleteRule == .cascade {
-        try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
-          if member == kept { return true }
-          if onlyNew, try !isNew(member) { return true }
-          if doomed.insert(member) { queue.add(member) }
-          return true
+    var next: [ObjectID] = []
+    while queue.take(max(prefetchWindow, 1), into: &next) {
+      prefetch(next[...])
+      for id in next {
+        let view = try existingRecord(id)
+        let entity = try schema.entity(of: view, id: id)
+        for relationship in entity.relationships where relationship.description.deleteRule == .cascade {
+          try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+            if member == kept { return true }
+            if onlyNew, try !isNew(member) { return true }
+            if doomed.insert(member) { queue.add(member) }
+            return true
+          }
         }
       }
     }
@@ -64,7 +68,7 @@ extension Session {
   }
 
   private borrowing func checkDenied(_ doomed: ObjectSet) throws(StoreError) {
-    try doomed.forEach { (id) throws(StoreError) in
+    try forEachAnnounced(doomed) { (id) throws(StoreError) in
       let view = try existingRecord(id)
       let entity = try schema.entity(of: view, id: id)
       for relationship in entity.relationships where relationship.description.deleteRule == .deny {

@@ -35,7 +35,10 @@ package struct SavedStates {
     PreimageKey.write(table: table, key: key, epoch: 0, to: bound)
     let wanted = bound.bytes
     var isFound = false
-    try inner.scan(preimages, from: wanted) { (key, value) throws(StoreError) in
+    let end = ReusedBytes()
+    PreimageKey.write(table: table, key: key, epoch: .max, to: end)
+    end.append(0)
+    try inner.scan(preimages, from: wanted, before: end.bytes) { (key, value) throws(StoreError) in
       let key = unsafePointers(copy key)
       guard PreimageKey.isOfSameKey(key, wanted) else { return false }
       let entry = StorageEntryPointers(key: key, value: unsafePointers(copy value))
@@ -49,7 +52,9 @@ package struct SavedStates {
   package func forEachKey(of table: TableCode, _ body: (UnsafeRawBufferPointer) -> Bool) throws(StoreError) {
     bound.removeAll()
     bound.appendBigEndian(table.rawValue)
-    try inner.scan(preimages, from: bound.bytes) { (key, _) throws(StoreError) in
+    let end = ReusedBytes()
+    if table.rawValue < .max { end.appendBigEndian(table.rawValue + 1) }
+    try inner.scan(preimages, from: bound.bytes, before: end.bytes) { (key, _) throws(StoreError) in
       let key = unsafePointers(copy key)
       return Self.isOf(table, key) ? body(try Self.place(key).key) : false
     }

@@ -1,4 +1,4 @@
-package import KVCloneModel
+import KVCloneModel
 package import KVCloneRecords
 
 /// A write transaction of a store with snapshots: before a key that the youngest snapshot sees is changed for the first time,
@@ -6,7 +6,7 @@ package import KVCloneRecords
 ///
 /// One previous state serves all snapshots since the one before it, so only the youngest has to be asked. Without snapshots
 /// nothing stands between the store and its engine.
-package final class SnapshotRecorder: StorageBackend, TableMaker {
+package final class SnapshotRecorder: StorageBackend, TransactionSpace {
   package let inner: any StorageBackend
   private let preimages: StorageTable
   private let commitNumber: UInt64
@@ -149,10 +149,10 @@ package final class SnapshotRecorder: StorageBackend, TableMaker {
   }
 
   package func scan(
-    _ table: StorageTable, from key: UnsafeRawBufferPointer,
+    _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    try inner.scan(table, from: key, body)
+    try inner.scan(table, from: key, before: end, body)
   }
 
   package func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
@@ -181,21 +181,22 @@ package final class SnapshotRecorder: StorageBackend, TableMaker {
 
   package func retainCursors(in tables: [StorageTable]) { inner.retainCursors(in: tables) }
 
-  package func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) { inner.prefetch(table, ids) }
+  package var prefetchWindow: Int { inner.prefetchWindow }
+
+  package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
+    inner.prefetch(table, keys, stride: stride)
+  }
 
   package func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
     try save(table, key, isDelete: true)
     return try inner.delete(table, key)
   }
 
-  package func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] {
-    guard let maker = inner as? any TableMaker else {
-      throw StoreError(.readOnly, "tables can only be created in write transactions")
-    }
-    return try maker.makeTables(tables)
-  }
+  package func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] { try inner.makeTables(tables) }
 
-  /// A blob that was an upload yet when the youngest snapshot was made is shown by none.
+  /// Returns whether a snapshot may show the bytes of a blob whose last reference is removed.
+  ///
+  /// No snapshot shows a blob that was still an upload when the youngest snapshot was created.
   package func keepsBlob(_ serial: UInt64) throws(StoreError) -> Bool {
     guard let horizon, horizon.sees(blob: serial) else { return false }
     let states = SavedStates(inner, preimages, epoch: horizon.epoch)
@@ -211,20 +212,7 @@ package final class SnapshotRecorder: StorageBackend, TableMaker {
 
   package func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 { try inner.entryCount(table) }
 
-  package func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes? { try inner.sizes(tables) }
-
-  package func growth() throws(StoreError) -> StorageGrowth? { try inner.growth() }
-
-  package func refuseGrowth() { inner.refuseGrowth() }
-
   package func markDeleteOnly() { inner.markDeleteOnly() }
-
-  package func markDryRun() { inner.markDryRun() }
-
-  package func checkCommitRoom() throws(StoreError) {
-    try flush()
-    try inner.checkCommitRoom()
-  }
 
   package func commit() throws(StoreError) {
     do throws(StoreError) {
@@ -238,7 +226,27 @@ package final class SnapshotRecorder: StorageBackend, TableMaker {
 
   package func abort() { inner.abort() }
 
-  package func facts() throws(StoreError) -> StorageFacts? { try inner.facts() }
+  // MARK: Space
 
-  package func makeRoom(for byteCount: UInt64) throws(StoreError) { try inner.makeRoom(for: byteCount) }
+  package var space: (any TransactionSpace)? { inner.space == nil ? nil : self }
+
+  package func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes { try innerSpace().sizes(tables) }
+
+  package func growth() throws(StoreError) -> StorageGrowth? { try inner.space?.growth() }
+
+  package func refuseGrowth() { inner.space?.refuseGrowth() }
+
+  package func facts() throws(StoreError) -> StorageFacts? { try inner.space?.facts() }
+
+  package func makeRoom(for byteCount: UInt64) throws(StoreError) { try inner.space?.makeRoom(for: byteCount) }
+
+  package func checkCommitRoom() throws(StoreError) {
+    try flush()
+    try inner.space?.checkCommitRoom()
+  }
+
+  private func innerSpace() throws(StoreError) -> any TransactionSpace {
+    if let space = inner.space { return space }
+    throw StorageTransaction.noPages
+  }
 }

@@ -30,7 +30,7 @@ package enum Snapshots {
   {
     var found: [(name: String, value: SnapshotValue)] = []
     let first: [UInt8] = [0]
-    try storage.scan(tables.snapshots, from: first.span.bytes) { (key, value) throws(StoreError) in
+    try storage.scanToEnd(of: tables.snapshots, from: first.span.bytes) { (key, value) throws(StoreError) in
       let key = key.withUnsafeBytes { Array($0) }
       guard let name = String(validating: key, as: UTF8.self) else {
         throw StoreError(.corrupted, "the name of a snapshot is corrupted; run `check` to see the extent")

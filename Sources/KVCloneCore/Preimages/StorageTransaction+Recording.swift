@@ -1,10 +1,10 @@
 import KVCloneRecords
 
 extension StorageTransaction {
-  /// What saves previous states in this write transaction; nil where nothing does.
+  /// The recorder of preimages in this write transaction, or nil if the store has no snapshots.
   package var recorder: SnapshotRecorder? { backend as? SnapshotRecorder }
 
-  /// Has previous states saved from now on, where the store has snapshots.
+  /// Records preimages from now on, if the store has snapshots.
   package mutating func record(
     _ schema: Schema, commit: UInt64, droppedIndexes: Set<UInt16> = []
   ) throws(StoreError) {
@@ -14,5 +14,32 @@ extension StorageTransaction {
       SnapshotRecorder(
         $0, preimages: schema.tables.preimages, commit: commit, horizon, droppedIndexes: droppedIndexes)
     }
+  }
+
+  /// Removes references to a blob, and with the last one the blob.
+  ///
+  /// The chunks of a blob that a snapshot may show remain until the last snapshot that needs them is deleted.
+  ///
+  /// - Returns: whether the blob was deleted.
+  /// - Throws: `corrupted` if the blob has fewer references than are removed.
+  @discardableResult
+  package mutating func releaseReference(_ tables: BlobTables, _ serial: UInt64, count: UInt64 = 1) throws(StoreError)
+    -> Bool
+  {
+    guard var info = try blobInfo(tables, serial) else {
+      throw tables.corrupted(serial, "A referrer was deleted, but the blob is missing.")
+    }
+    guard info.referenceCount >= count else {
+      throw tables.corrupted(serial, "It has more referrers than its reference count.")
+    }
+    info.referenceCount -= count
+    guard info.referenceCount == 0 else {
+      try store(tables, serial, info)
+      return false
+    }
+    if try recorder?.keepsBlob(serial) != true { try deleteBlobChunks(tables, serial) }
+    let key = ShortKey.blobInfo(serial)
+    try delete(tables.blobinfo, key.bytes)
+    return true
   }
 }

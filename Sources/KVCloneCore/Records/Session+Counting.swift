@@ -10,7 +10,7 @@ extension Session {
     let schema = schema
     // Neighbours are of one entity, as a rule.
     var last: (names: UInt32, code: UInt16, count: Int) = (0, 0, 0)
-    try storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
+    try storage.scanToEnd(of: table, from: key.bytes) { (key, value) throws(StoreError) in
       let names: UInt32
       do throws(RecordError) { names = try RecordView.layoutAndEntity(of: copy value) } catch {
         throw schema.corrupted(try schema.objectID(key), error)
@@ -30,7 +30,7 @@ extension Session {
   package borrowing func countEntries(_ table: StorageTable) throws(StoreError) -> Int {
     var count = 0
     let first: [UInt8] = [0]
-    try storage.scan(table, from: first.span.bytes) { (_, _) throws(StoreError) in
+    try storage.scanToEnd(of: table, from: first.span.bytes) { (_, _) throws(StoreError) in
       count += 1
       return true
     }

@@ -10,7 +10,7 @@ extension Session {
     let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: start))
     let schema = schema
     var known = KnownLayout(entity.wantedCodes(includesSubentities: includesSubentities))
-    try storage.scan(entity.table, from: key.bytes) { (key, value) throws(StoreError) in
+    try storage.scanToEnd(of: entity.table, from: key.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       guard let layout = try known.layout(of: copy value, id, schema) else { return true }
       return try body(id, try schema.view(of: copy value, layout, id: id))

@@ -28,8 +28,8 @@ extension StorageTransaction {
 
   private borrowing func walk(_ check: inout ListCheck) throws(StoreError) {
     let list = check.list
-    let start = list.key(.chunk, 0)
-    try scan(list.links, from: start.bytes) { (key, value) throws(StoreError) in
+    let prefix = list.prefix()
+    try scan(list.links, within: prefix.bytes) { (key, value) throws(StoreError) in
       let link: LinkKey
       do throws(RecordError) { link = try LinkKey(key) } catch { throw list.corrupted(error.description) }
       guard link.owner == list.owner, link.relationship == list.relationship else { return false }
@@ -56,8 +56,8 @@ extension StorageTransaction {
       check.report("its member index has \(check.indexedCount) entries for \(check.count) members")
     }
     var seen: Set<ObjectID> = []
-    let start = list.key(.chunk, 0)
-    try scan(list.links, from: start.bytes) { (key, value) throws(StoreError) in
+    let prefix = list.prefix(.chunk)
+    try scan(list.links, within: prefix.bytes) { (key, value) throws(StoreError) in
       guard let label = try list.position(in: key, .chunk) else { return false }
       let ids = try list.chunk(value, at: label, isOrdered: true)
       // With an index, a member in two chunks shows by its one entry; only those of one chunk have to be compared.

@@ -71,8 +71,8 @@ extension StorageTransaction {
   borrowing func forEachPage(_ list: ListAddress, _ body: (DirectoryPageView) throws(StoreError) -> Bool)
     throws(StoreError)
   {
-    let start = list.key(.positionDirectory, 0)
-    try scan(list.links, from: start.bytes) { (key, value) throws(StoreError) in
+    let prefix = list.prefix(.positionDirectory)
+    try scan(list.links, within: prefix.bytes) { (key, value) throws(StoreError) in
       guard let position = try list.position(in: key, .positionDirectory) else { return false }
       return try body(try list.page(value, at: position))
     }

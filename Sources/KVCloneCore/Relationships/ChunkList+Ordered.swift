@@ -32,7 +32,8 @@ extension StorageTransaction {
     if head.hasDirectory { return try directoryRank(list, of: place.chunk.position) + place.offset }
     var before = 0
     let start = list.key(.chunk, 0)
-    try scan(list.links, from: start.bytes) { (key, value) throws(StoreError) in
+    let end = list.key(.chunk, place.chunk.position)
+    try scan(list.links, from: start.bytes, before: end.bytes) { (key, value) throws(StoreError) in
       guard let position = try list.position(in: key, .chunk), position < place.chunk.position else { return false }
       before += try list.chunk(value, at: position, isOrdered: true).count
       return true
@@ -93,8 +94,8 @@ extension StorageTransaction {
   {
     var before = 0
     var found: (label: UInt64, offset: Int)?
-    let start = list.key(.chunk, 0)
-    try scan(list.links, from: start.bytes) { (key, value) throws(StoreError) in
+    let prefix = list.prefix(.chunk)
+    try scan(list.links, within: prefix.bytes) { (key, value) throws(StoreError) in
       guard let position = try list.position(in: key, .chunk) else { return false }
       let count = try list.chunk(value, at: position, isOrdered: true).count
       if index <= before + count { found = (position, index - before) }

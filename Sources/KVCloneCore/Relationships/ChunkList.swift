@@ -120,11 +120,11 @@ extension StorageTransaction {
   /// Deletes the list's entries of one kind, or all. In batches, so that memory stays flat whatever the list's length.
   mutating func deleteEntries(_ list: ListAddress, kind: LinkKey.Kind?) throws(StoreError) {
     let batch = 1024
-    let start = list.key(kind ?? .chunk, 0)
+    let prefix = list.prefix(kind)
     var found: [ShortKey] = []
     repeat {
       found.removeAll(keepingCapacity: true)
-      try scan(list.links, from: start.bytes) { (key, _) throws(StoreError) in
+      try scan(list.links, within: prefix.bytes) { (key, _) throws(StoreError) in
         let link: LinkKey
         do throws(RecordError) { link = try LinkKey(key) } catch { throw list.corrupted(error.description) }
         guard link.owner == list.owner, link.relationship == list.relationship, kind == nil || link.kind == kind else {

@@ -1,9 +1,8 @@
 package import KVCloneLMDB
-import KVCloneModel
 package import KVCloneRecords
 
 /// LMDB behind the seam.
-package final class LMDBEngine: StorageEngine {
+package final class LMDBEngine: StorageEngine, EngineSpace, EngineFiles {
   package let environment: LMDBEnvironment
 
   package init(_ environment: LMDBEnvironment) {
@@ -53,9 +52,9 @@ package final class LMDBEngine: StorageEngine {
 
   package func writer() -> WriteLockHolder? { environment.currentWriter.map(WriteLockHolder.init) }
 
-  package func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend {
+  package func beginWrite(label: String, timeout: Duration, isDryRun: Bool) throws(StoreError) -> any StorageBackend {
     do throws(LMDBError) {
-      return LMDBBackend(try environment.beginWrite(timeout: timeout, label: label))
+      return LMDBBackend(try environment.beginWrite(timeout: timeout, label: label), isDryRun: isDryRun)
     } catch {
       throw StoreError(error)
     }
@@ -79,10 +78,26 @@ package final class LMDBEngine: StorageEngine {
     }
   }
 
+  package func watchCommits(_ body: @escaping @Sendable () -> Void) -> (any CommitWatch)? {
+    environment.watchWrites(body)
+  }
+
+  package var space: (any EngineSpace)? { self }
+
+  package var files: (any EngineFiles)? { self }
+
+  package var directory: String { environment.directory }
+
+  package var currentDirectory: String { environment.currentDirectory }
+
+  package var identity: FileSystem.Identity { environment.identity }
+
   package func close() {
     environment.close()
   }
 }
+
+extension FileWatcher: CommitWatch {}
 
 /// A transaction of LMDB's in the seam's shape, of either kind. It ends with this object, which its owner lets go of when
 /// it ends.
@@ -92,7 +107,7 @@ package final class LMDBEngine: StorageEngine {
 /// transaction is held by a pointer, where no check for overlapping accesses is made: who used a transaction from two
 /// places at once would be stopped by `StorageTransaction`, which cannot be copied and is borrowed. `Benchmarks/seam`
 /// counts the instructions.
-private final class LMDBBackend: StorageBackend, TableMaker {
+private final class LMDBBackend: StorageBackend, TransactionSpace {
   private let pointers: LMDBPointerReader
   private let reader: LMDBReadTransaction?
   /// How a read transaction reads as long as the pages allow it. LMDB's own calls say the rest, and all errors.
@@ -110,7 +125,7 @@ private final class LMDBBackend: StorageBackend, TableMaker {
     writer = nil
   }
 
-  init(_ transaction: consuming LMDBWriteTransaction) {
+  init(_ transaction: consuming LMDBWriteTransaction, isDryRun: Bool) {
     pointers = transaction.pointers
     map = nil
     reader = nil
@@ -118,6 +133,7 @@ private final class LMDBBackend: StorageBackend, TableMaker {
     stateNumber = 0
     let writer = UnsafeMutablePointer<LMDBWriteTransaction>.allocate(capacity: 1)
     writer.initialize(to: transaction)
+    if isDryRun { writer.pointee.markDryRun() }
     self.writer = writer
   }
 
@@ -160,7 +176,7 @@ private final class LMDBBackend: StorageBackend, TableMaker {
 
   @inline(__always)
   func scan(
-    _ table: StorageTable, from key: UnsafeRawBufferPointer,
+    _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
     guard let map else { return try scanByCursor(table, from: key, body) }
@@ -218,11 +234,18 @@ private final class LMDBBackend: StorageBackend, TableMaker {
     if !succeeds { throw changeError() }
   }
 
-  func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {
+  /// The number of entries that memory delivers in parallel. A write transaction reads without the map.
+  var prefetchWindow: Int { map == nil ? 0 : 16 }
+
+  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
     guard let map else { return }
-    // All leaves first, so that memory brings them side by side; then the entries, which the leaves lead to.
-    for id in ids { ShortKey.object(id).withUnsafeBytes { map.fetchLeaf(table.handle, $0) } }
-    for id in ids { ShortKey.object(id).withUnsafeBytes { map.fetchEntry(table.handle, $0) } }
+    // All leaves first, so that memory delivers them in parallel; then the entries, which the leaves lead to.
+    for place in Swift.stride(from: 0, to: keys.count, by: stride) {
+      map.fetchLeaf(table.handle, UnsafeRawBufferPointer(rebasing: keys[place..<place + stride]))
+    }
+    for place in Swift.stride(from: 0, to: keys.count, by: stride) {
+      map.fetchEntry(table.handle, UnsafeRawBufferPointer(rebasing: keys[place..<place + stride]))
+    }
   }
 
   func retainCursors(in tables: [StorageTable]) {
@@ -272,7 +295,9 @@ private final class LMDBBackend: StorageBackend, TableMaker {
     return count
   }
 
-  func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes? {
+  var space: (any TransactionSpace)? { self }
+
+  func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes {
     var found: [TreeSizes] = []
     for handle in tables.map(\.handle) + [LMDBPointerReader.tableList, LMDBPointerReader.freeList] {
       var code: Int32 = 0
@@ -298,8 +323,6 @@ private final class LMDBBackend: StorageBackend, TableMaker {
   func markDeleteOnly() { writer?.pointee.markDeleteOnly() }
 
   func refuseGrowth() { writer?.pointee.refuseGrowth() }
-
-  func markDryRun() { writer?.pointee.markDryRun() }
 
   func checkCommitRoom() throws(StoreError) {
     guard let writer else { return }

@@ -46,7 +46,7 @@ package final class PageFileEngine: StorageEngine {
     return PageFileBackend(reader, tables)
   }
 
-  package func beginWrite(label: String, timeout: Duration) throws(StoreError) -> any StorageBackend {
+  package func beginWrite(label: String, timeout: Duration, isDryRun: Bool) throws(StoreError) -> any StorageBackend {
     throw StoreError.checkedOnly
   }
 
@@ -110,7 +110,7 @@ package final class PageFileBackend: StorageBackend {
 
   /// What is damaged is left out: the walk has told it.
   package func scan(
-    _ table: StorageTable, from key: UnsafeRawBufferPointer,
+    _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
     guard let index = index(table) else { return }

@@ -54,17 +54,9 @@ package struct StorageTransaction: ~Copyable {
     return _overrideLifetime(found, borrowing: self)
   }
 
-  /// Entries from the first key at or after `key`, ascending, until `body` answers false. `body` cannot change the
-  /// table meanwhile: the transaction is borrowed.
-  @inlinable @inline(__always)
-  package borrowing func scan(
-    _ table: StorageTable, from key: RawSpan,
-    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
-  ) throws(StoreError) {
-    try backend.scan(table, from: unsafePointers(key), body)
-  }
-
-  /// As `scan`, for a `body` that stops at `end` at the latest.
+  /// Calls `body` with each entry from the first key at or after `key`, ascending, until it returns false.
+  ///
+  /// `body` returns false for each key at or after `end`: an engine reads ahead, and learns from `end` how far.
   @inlinable @inline(__always)
   package borrowing func scan(
     _ table: StorageTable, from key: RawSpan, before end: RawSpan,
@@ -73,27 +65,47 @@ package struct StorageTransaction: ~Copyable {
     try backend.scan(table, from: unsafePointers(key), before: unsafePointers(end), body)
   }
 
-  /// As `scan`, for a `body` that stops at the first key that does not begin with `prefix`.
+  /// Calls `body` with each entry from the first key at or after `key` to the end of the table, until it returns false.
   @inlinable @inline(__always)
+  package borrowing func scanToEnd(
+    of table: StorageTable, from key: RawSpan,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    try backend.scan(table, from: unsafePointers(key), before: .noBytes, body)
+  }
+
+  /// Calls `body` with each entry whose key begins with `prefix`, until it returns false, which it does for all other
+  /// keys.
   package borrowing func scan(
     _ table: StorageTable, within prefix: RawSpan,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    guard backend.hidesEntries else { return try backend.scan(table, from: unsafePointers(prefix), body) }
-    try scanHiding(table, within: prefix, body)
+    try scan(table, from: prefix, within: prefix, body)
   }
 
-  @usableFromInline @inline(never)
-  borrowing func scanHiding(
-    _ table: StorageTable, within prefix: RawSpan,
+  /// Calls `body` with each entry at or after `key` whose key begins with `prefix`, until it returns false, which it
+  /// does for all other keys.
+  package borrowing func scan(
+    _ table: StorageTable, from key: RawSpan, within prefix: RawSpan,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    // The first key behind all that begin so.
-    var end = prefix.withUnsafeBytes { Array($0) }
-    while end.last == .max { end.removeLast() }
-    guard let last = end.indices.last else { return try scan(table, from: prefix, body) }
-    end[last] += 1
-    try scan(table, from: prefix, before: end.span.bytes, body)
+    // The first key after all that begin with the prefix has its last byte below 255 incremented. Prefixes are short:
+    // the copy is on the stack.
+    let prefix = unsafePointers(prefix)
+    let failure = withUnsafeTemporaryAllocation(byteCount: prefix.count, alignment: 1) { end -> StoreError? in
+      end.copyMemory(from: prefix)
+      var count = end.count
+      while count > 0, end[count - 1] == .max { count -= 1 }
+      if count > 0 { end[count - 1] += 1 }
+      do throws(StoreError) {
+        try backend.scan(
+          table, from: unsafePointers(key), before: UnsafeRawBufferPointer(rebasing: end[..<count]), body)
+        return nil
+      } catch {
+        return error
+      }
+    }
+    if let failure { throw failure }
   }
 
   /// Stores `value` under `key`, in place of what was there.
@@ -127,9 +139,15 @@ package struct StorageTransaction: ~Copyable {
     backend.retainCursors(in: tables)
   }
 
-  /// A hint: these entries of a table are about to be read, whose keys are ids.
+  /// The number of objects to announce with `prefetch` at once, at most 2,048; 0 if announcing is of no use.
+  package var prefetchWindow: Int { min(backend.prefetchWindow, 2048) }
+
+  /// Announces that the records of these objects are read next.
   package borrowing func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {
-    backend.prefetch(table, ids)
+    withUnsafeTemporaryAllocation(of: UInt64.self, capacity: ids.count) { keys in
+      for (place, id) in ids.enumerated() { keys.initializeElement(at: place, to: id.rawValue.bigEndian) }
+      backend.prefetch(table, UnsafeRawBufferPointer(keys), stride: 8)
+    }
   }
 
   /// Removes the entry; whether there was one.
@@ -140,55 +158,42 @@ package struct StorageTransaction: ~Copyable {
     return try backend.delete(table, unsafePointers(key))
   }
 
-  /// Makes tables that are missing, and opens them: for others, if the transaction is committed.
+  /// Opens tables, and creates missing ones; others see them after the commit.
   package mutating func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] {
-    guard let maker = backend as? any TableMaker else {
-      throw StoreError(.readOnly, "tables can only be created in a write transaction")
-    }
-    return try maker.makeTables(tables)
+    try backend.makeTables(tables)
   }
 
-  /// Whether the bytes of a blob whose last referrer goes have to stay, because a snapshot may show them.
-  /// A number of the state that is read, another one after each commit; 0 where nobody knows.
+  /// The number of the state that a read transaction sees, which each commit changes; 0 if the engine has none.
   package var stateNumber: UInt64 { backend.stateNumber }
-
-  package borrowing func keepsBlob(_ serial: UInt64) throws(StoreError) -> Bool { try backend.keepsBlob(serial) }
 
   /// How many entries a table has.
   package borrowing func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 {
     try backend.entryCount(table)
   }
 
-  /// The sizes of tables, as the transaction sees them; nil for an engine that has no pages.
-  package borrowing func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes? {
-    try backend.sizes(tables)
+  /// The space that the transaction uses, or nil for an engine without such limits.
+  package borrowing func space() -> (any TransactionSpace)? { backend.space }
+
+  /// The error for statistics of an engine without pages.
+  package static var noPages: StoreError {
+    StoreError(
+      .unsupportedByEngine,
+      "the storage engine of this store has no pages to count; use the statistics of its database server")
   }
 
-  /// How far a write transaction has made the file grow; nil where nobody knows.
-  package borrowing func growth() throws(StoreError) -> StorageGrowth? { try backend.growth() }
+  /// Returns the sizes of tables in the state of the transaction.
+  ///
+  /// - Throws: `unsupportedByEngine` for an engine without pages.
+  package borrowing func sizes(_ tables: [StorageTable]) throws(StoreError) -> StorageSizes {
+    guard let space = backend.space else { throw Self.noPages }
+    return try space.sizes(tables)
+  }
 
-  /// Says that the transaction ends in failure, because the file is too long.
-  package borrowing func refuseGrowth() { backend.refuseGrowth() }
+  /// Marks the transaction as one that only deletes; see ``StorageBackend/markDeleteOnly()``.
   package borrowing func markDeleteOnly() { backend.markDeleteOnly() }
 
-  /// Turns the transaction into a dry run, which cannot be committed.
-  package borrowing func markDryRun() { backend.markDryRun() }
-
-  /// Refuses, for a dry run, what the commit would meet.
-  package borrowing func checkCommitRoom() throws(StoreError) { try backend.checkCommitRoom() }
-
-  /// From now on all goes through something that stands before the engine.
+  /// Puts a decorator before the engine for all following calls.
   package mutating func interpose(_ make: (any StorageBackend) -> any StorageBackend) { backend = make(backend) }
-
-  /// The engine's facts, where the transaction itself can tell them.
-  package borrowing func facts() throws(StoreError) -> StorageFacts? {
-    try backend.facts()
-  }
-
-  /// Says that so many bytes more do not fit, where that is certain; nothing was written then.
-  package borrowing func makeRoom(for byteCount: UInt64) throws(StoreError) {
-    try backend.makeRoom(for: byteCount)
-  }
 
   /// Makes every change durable, or none; the transaction is over either way.
   package consuming func commit() throws(StoreError) {

@@ -9,7 +9,9 @@ extension ObjectStore {
   /// - Parameter byteCount: what the write will take at least.
   /// - Returns: how many commits were made.
   package func makeFreedPagesUsable(for byteCount: UInt64, dryRun reasons: PlanReasons? = nil) throws -> UInt64 {
-    guard reasons == nil, byteCount >= Self.worthReusing, try engine.lastFreedByteCount() >= Self.worthReusing else {
+    guard reasons == nil, byteCount >= Self.worthReusing, let space = engine.space,
+      try space.lastFreedByteCount() >= Self.worthReusing
+    else {
       return 0
     }
     var session = try writeSession(label: "clone")

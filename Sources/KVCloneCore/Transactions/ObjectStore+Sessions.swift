@@ -23,9 +23,13 @@ extension ObjectStore {
     }
   }
 
-  package func writeSession(label: String, timeout: Duration? = nil) throws(StoreError) -> Session {
+  /// Begins a write transaction, which a dry run can only abort.
+  package func writeSession(label: String, timeout: Duration? = nil, isDryRun: Bool = false) throws(StoreError)
+    -> Session
+  {
     try requireWritable()
-    var storage = StorageTransaction(try engine.beginWrite(label: label, timeout: timeout ?? options.busyTimeout))
+    var storage = StorageTransaction(
+      try engine.beginWrite(label: label, timeout: timeout ?? options.busyTimeout, isDryRun: isDryRun))
     guard try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata) else {
       throw StoreError(
         .incompatibleModel,

@@ -84,8 +84,7 @@ extension ObjectStore {
     label: String, timeout: Duration?, mergePolicy: MergePolicy = .error, dryRun reasons: PlanReasons? = nil,
     _ body: (inout WriteTransaction) throws -> R
   ) throws -> R {
-    var transaction = WriteTransaction(try writeSession(label: label, timeout: timeout))
-    if reasons != nil { transaction.session.storage.markDryRun() }
+    var transaction = WriteTransaction(try writeSession(label: label, timeout: timeout, isDryRun: reasons != nil))
     transaction.mergePolicy = mergePolicy
     let result: R
     do {

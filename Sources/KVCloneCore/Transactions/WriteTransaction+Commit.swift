@@ -46,7 +46,7 @@ extension Session {
       try writeCounters()
       try checkLimits()
       if changes.takesAway { storage.markDeleteOnly() }
-      try storage.checkCommitRoom()
+      try storage.space()?.checkCommitRoom()
     } catch {
       try reasons.note(thrown: error)
     }

@@ -42,6 +42,8 @@ struct NumberSum {
     if count == 0 { return nil }
     if hasDouble { return .double(inDoubles(double) / Double(count)) }
     if hasDecimal { return decimalAverage.map { .decimal($0) } }
+    // Both numbers are exact, so the quotient is rounded once.
+    if whole.magnitude <= 1 << 53 { return .double(Double(whole) / Double(count)) }
     let (quotient, rest) = whole.quotientAndRemainder(dividingBy: Int128(count))
     if rest == 0, let exact = Double(exactly: quotient) { return .double(exact) }
     if quotient.magnitude < 1 << 53 { return .double(Double(quotient) + Double(rest) / Double(count)) }

@@ -56,13 +56,14 @@ struct BornEntries {
       try scan(schema.tables.provenance, rootCode, session, body)
     }
     let index = IndexKey.prefix(indexID: since.nextIndexID)
-    try session.storage.scan(schema.tables.indexes, from: index.span.bytes) { (key, value) throws(StoreError) in
+    try session.storage.scanToEnd(of: schema.tables.indexes, from: index.span.bytes) {
+      (key, value) throws(StoreError) in
       try body(schema.tables.indexes, unsafePointers(copy key), unsafePointers(copy value))
       return true
     }
     let blob = ShortKey.blobInfo(since.nextBlobSerial)
     for table in [schema.tables.blobinfo, schema.tables.blobs] {
-      try session.storage.scan(table, from: blob.bytes) { (key, value) throws(StoreError) in
+      try session.storage.scanToEnd(of: table, from: blob.bytes) { (key, value) throws(StoreError) in
         try body(table, unsafePointers(copy key), unsafePointers(copy value))
         return true
       }
@@ -73,7 +74,7 @@ struct BornEntries {
     _ table: StorageTable, _ rootCode: UInt16, _ session: borrowing Session, _ body: Visit
   ) throws(StoreError) {
     let first = ShortKey.object(horizon.firstLater(rootCode: rootCode))
-    try session.storage.scan(table, from: first.bytes) { (key, value) throws(StoreError) in
+    try session.storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       try body(table, unsafePointers(copy key), unsafePointers(copy value))
       let view = try schema.view(of: copy value, id: id)
@@ -100,7 +101,8 @@ struct BornEntries {
   private func forEachLink(_ rootCode: UInt16, _ session: borrowing Session, _ body: Visit) throws(StoreError) {
     let links = schema.tables.links
     let first = ShortKey.linkPrefix(owner: horizon.firstLater(rootCode: rootCode))
-    try session.storage.scan(links, from: first.bytes) { (key, value) throws(StoreError) in
+    let prefix = Self.prefix(rootCode)
+    try session.storage.scan(links, from: first.bytes, within: prefix.span.bytes) { (key, value) throws(StoreError) in
       let link: LinkKey
       do throws(RecordError) { link = try LinkKey(copy key) } catch { throw Self.corrupted(error) }
       guard link.owner.rootCode == rootCode else { return false }
@@ -118,11 +120,17 @@ struct BornEntries {
     }
   }
 
+  /// The prefix of all ids of a root entity.
+  private static func prefix(_ rootCode: UInt16) -> [UInt8] {
+    [UInt8(rootCode >> 8), UInt8(truncatingIfNeeded: rootCode)]
+  }
+
   private func scan(
     _ table: StorageTable, _ rootCode: UInt16, _ session: borrowing Session, _ body: Visit
   ) throws(StoreError) {
     let first = ShortKey.object(horizon.firstLater(rootCode: rootCode))
-    try session.storage.scan(table, from: first.bytes) { (key, value) throws(StoreError) in
+    let prefix = Self.prefix(rootCode)
+    try session.storage.scan(table, from: first.bytes, within: prefix.span.bytes) { (key, value) throws(StoreError) in
       guard let id = Session.objectID(key), id.rootCode == rootCode else { return false }
       try body(table, unsafePointers(copy key), unsafePointers(copy value))
       return true

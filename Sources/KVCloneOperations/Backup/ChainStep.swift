@@ -217,7 +217,7 @@ struct ChainStep: ~Copyable {
     while let start = next {
       keys.removeAll(keepingCapacity: true)
       next = nil
-      try reader.scan(deletions, from: start.span.bytes) { (key, _) throws(StoreError) in
+      try reader.scanToEnd(of: deletions, from: start.span.bytes) { (key, _) throws(StoreError) in
         if keys.count == Self.batchCount {
           next = key.withUnsafeBytes { Array($0) }
           return false
@@ -257,7 +257,7 @@ struct ChainStep: ~Copyable {
     let (sink, horizon, schemas) = (sink, horizon, (old: oldSchema, new: newSchema))
     var counts = BlobCounts()
     let least: [UInt8] = [0]
-    try reader.scan(table, from: least.span.bytes) { (key, value) throws(StoreError) in
+    try reader.scanToEnd(of: table, from: least.span.bytes) { (key, value) throws(StoreError) in
       let pointers = (key: unsafePointers(copy key), value: unsafePointers(copy value))
       let old = try sink.get(table.code, pointers.key)
       try counts.change(pointers.key, from: old, schemas.old, to: pointers.value, schemas.new, horizon, sink)
@@ -272,7 +272,8 @@ struct ChainStep: ~Copyable {
     let format = MetadataKey.bytes(MetadataKey.format)
     let mark = MetadataKey.bytes(MetadataKey.increment)
     var described: [UInt64] = []
-    try reader.scan(StorageTable(code: code, handle: 0), from: least.span.bytes) { (key, value) throws(StoreError) in
+    try reader.scanToEnd(of: StorageTable(code: code, handle: 0), from: least.span.bytes) {
+      (key, value) throws(StoreError) in
       let key = unsafePointers(copy key)
       if code == .metadata {
         if key.elementsEqual(mark) { return true }

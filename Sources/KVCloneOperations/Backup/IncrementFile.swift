@@ -83,7 +83,7 @@ struct IncrementFile {
     let format = MetadataKey.bytes(MetadataKey.format)
     let least: [UInt8] = [0]
     for table in tables {
-      try storage.scan(table, from: least.span.bytes) { (key, value) throws(StoreError) in
+      try storage.scanToEnd(of: table, from: least.span.bytes) { (key, value) throws(StoreError) in
         let seed = ValueEnvelope.seed(tableCode: table.code, key: copy key)
         if !ValueEnvelope.isIntact(copy value, seed: seed) {
           // One value has a checksum of its own, which was looked at.

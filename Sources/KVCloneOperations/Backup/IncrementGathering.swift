@@ -122,9 +122,7 @@ struct IncrementGathering: ~Copyable {
   private borrowing func gatherChunks(_ key: [UInt8]) throws(StoreError) {
     guard key.count == 8, key.withUnsafeBytes({ horizon.sees(.blobInfo, $0) }) else { return }
     try sink.noteDeletion(.blobs, unsafePointers(key.span.bytes))
-    try sink.copy(session.schema.tables.blobs, from: key.span.bytes, of: session) { chunk in
-      chunk.count >= 8 && chunk.prefix(8).elementsEqual(key)
-    }
+    try sink.copy(session.schema.tables.blobs, from: key.span.bytes, within: key.span.bytes, of: session)
   }
 
   // MARK: What came later

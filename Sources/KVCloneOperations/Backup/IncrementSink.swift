@@ -87,14 +87,14 @@ final class IncrementSink {
 }
 
 extension IncrementSink {
-  /// Puts a table's entries from a key on, until `isWanted` says no.
+  /// Copies the entries of a table from a key, as long as their keys begin with `prefix`.
   func copy(
-    _ table: StorageTable, from first: RawSpan, of session: borrowing Session,
-    while isWanted: (UnsafeRawBufferPointer) -> Bool = { _ in true }
+    _ table: StorageTable, from first: RawSpan, within prefix: RawSpan = RawSpan(), of session: borrowing Session
   ) throws(StoreError) {
-    try session.storage.scan(table, from: first) { (key, value) throws(StoreError) in
+    let wanted = unsafePointers(prefix)
+    try session.storage.scan(table, from: first, within: prefix) { (key, value) throws(StoreError) in
       let key = unsafePointers(copy key)
-      guard isWanted(key) else { return false }
+      guard key.starts(with: wanted) else { return false }
       try put(table.code, key, unsafePointers(copy value))
       return true
     }

@@ -56,7 +56,7 @@ extension ObjectStore {
       }
       return try makeIncrement(path, since, options, run)
     }
-    let environment = try fileEnvironment()
+    let environment = try engine.requireFiles(for: "a backup").environment
     // A backup is written once; what finishes a migration is a store to go on with.
     let copyOnWrite = options.finishesMigration ? environment.copyOnWrite : .asAbove
     var copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: copyOnWrite) }
@@ -98,14 +98,6 @@ extension ObjectStore {
     let next = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: copyOnWrite) }
     try run.copy(file, to: next, of: self.path)
     return next
-  }
-
-  /// The open file, which the engines of tests have not.
-  func fileEnvironment() throws(StoreError) -> LMDBEnvironment {
-    guard let environment = (engine as? LMDBEngine)?.environment else {
-      throw StoreError(.io, "the store has no data file to copy")
-    }
-    return environment
   }
 }
 

@@ -42,7 +42,7 @@ extension ObjectStore {
   }
 
   private func makeFileSnapshot(_ path: String, _ run: BackupRun) throws(StoreError) -> ReflinkResult {
-    let environment = try fileEnvironment()
+    let environment = try engine.requireFiles(for: "a reflink copy").environment
     let copy = try storeErrors { () throws(LMDBError) in
       try StoreCopy(to: path, copyOnWrite: environment.copyOnWrite)
     }

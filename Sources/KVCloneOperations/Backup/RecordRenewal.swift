@@ -73,7 +73,7 @@ struct RecordRenewal: ~Copyable {
     var found: [ObjectID] = []
     var next: ObjectID?
     let key = ShortKey.object(start)
-    try session.storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
+    try session.storage.scanToEnd(of: table, from: key.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       if found.count == Self.batchCount {
         next = id

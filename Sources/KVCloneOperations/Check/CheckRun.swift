@@ -237,7 +237,7 @@ extension Session {
   ) throws(StoreError) {
     // The least key that a table can have.
     let first: [UInt8] = [0]
-    try storage.scan(table, from: first.span.bytes, body)
+    try storage.scanToEnd(of: table, from: first.span.bytes, body)
   }
 
   /// Whether a table has an entry.

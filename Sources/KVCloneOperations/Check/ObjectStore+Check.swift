@@ -31,7 +31,7 @@ extension ObjectStore {
 
   /// - Parameter refusals: what was refused before.
   private func check(_ options: CheckOptions, _ refusals: PageRefusals) throws(StoreError) -> CheckReport {
-    guard let environment = (engine as? LMDBEngine)?.environment else { return try checkThroughEngine(options) }
+    guard let environment = engine.files?.environment else { return try checkThroughEngine(options) }
     let file = try storeErrors { () throws(LMDBError) in try PageFile(pinning: environment, refusals: refusals) }
     return try CheckPasses(file, options) { (map) throws(StoreError) in try Self.check(file, map, run(options)) }.report
   }

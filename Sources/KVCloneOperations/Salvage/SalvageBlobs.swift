@@ -53,7 +53,8 @@ struct SalvageBlobs {
     for rootCode in schema.rootCodes + retired {
       guard let table = schema.tables.objects[rootCode] else { continue }
       let first: [UInt8] = [0]
-      try backend.scan(table, from: unsafePointers(first.span.bytes)) { (key, value) throws(StoreError) in
+      try backend.scan(table, from: unsafePointers(first.span.bytes), before: .noBytes) {
+        (key, value) throws(StoreError) in
         let view = try schema.view(of: copy value, id: try schema.objectID(key))
         for field in 0..<view.layout.fieldCount where view.layout.kind(field).mayBeBlob && !view.isNull(field) {
           if let blob = view.blobReference(field) { tally.add(blob.id) }
@@ -113,8 +114,9 @@ struct SalvageBlobs {
     var found: (chunks: UInt32, bytes: UInt64, isWhole: Bool) = (0, 0, true)
     var digest = XXH64Stream(seed: 0)
     let isKnown = told?.state == .complete
-    let start = ShortKey.blobChunk(serial, chunk: 0)
-    try copied.writer.backend.scan(tables.blobs, from: unsafePointers(start.bytes)) { (key, value) throws(StoreError) in
+    let (start, end) = (ShortKey.blobChunk(serial, chunk: 0), ShortKey.blobChunk(serial &+ 1, chunk: 0))
+    try copied.writer.backend.scan(tables.blobs, from: unsafePointers(start.bytes), before: unsafePointers(end.bytes)) {
+      (key, value) throws(StoreError) in
       guard let place = try? NumberKey.numberAndPart(copy key), place.number == serial else { return false }
       let length = value.byteCount - FormatLimits.envelopeLength
       // Every piece but the last is full.

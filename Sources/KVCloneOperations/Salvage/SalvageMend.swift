@@ -84,7 +84,7 @@ extension Session {
     var next: ObjectID?
     let key = ShortKey.object(start)
     let schema = schema
-    try storage.scan(table, from: key.bytes) { (key, _) throws(StoreError) in
+    try storage.scanToEnd(of: table, from: key.bytes) { (key, _) throws(StoreError) in
       let id = try schema.objectID(key)
       if ids.count == limit {
         next = id

@@ -146,7 +146,7 @@ struct SalvageObjects {
   private func count(_ table: StorageTable, _ first: ObjectID?, _ next: ObjectID?) throws(StoreError) -> Int {
     var count = 0
     let low = ShortKey.object(first ?? ObjectID(rawValue: 1))
-    try writer.backend.scan(table, from: unsafePointers(low.bytes)) { (key, _) throws(StoreError) in
+    try writer.backend.scan(table, from: unsafePointers(low.bytes), before: .noBytes) { (key, _) throws(StoreError) in
       guard let id = Session.objectID(key) else { return true }
       if let next, id >= next { return false }
       count += 1

@@ -48,7 +48,8 @@ final class SalvageSource {
     // The least key that a table can have.
     let first: [UInt8] = [0]
     do throws(StoreError) {
-      try backend.scan(StorageTable(code: code, handle: 0), from: unsafePointers(first.span.bytes), body)
+      try backend.scan(
+        StorageTable(code: code, handle: 0), from: unsafePointers(first.span.bytes), before: .noBytes, body)
     } catch {
       // A page that was sound when it was walked, and is not any more: a disk that fails now and then. What was read of the table stays.
       guard error.kind == .corrupted else { throw error }

@@ -219,7 +219,7 @@ enum SalvageState {
     let first: [UInt8] = [0]
     var newest: UInt64 = 0
     for code in backend.tableCodes where code.rootCode != nil {
-      try backend.scan(StorageTable(code: code, handle: 0), from: unsafePointers(first.span.bytes)) {
+      try backend.scan(StorageTable(code: code, handle: 0), from: unsafePointers(first.span.bytes), before: .noBytes) {
         (key, value) throws(StoreError) in
         guard let id = Session.objectID(key),
           ValueEnvelope.isIntact(copy value, seed: ValueEnvelope.seed(object: id)),

@@ -25,7 +25,7 @@ extension Session {
   private borrowing func wrongIndexKeys(from start: [UInt8]) throws(StoreError) -> ([[UInt8]], next: [UInt8]?) {
     var keys: [[UInt8]] = []
     var next: [UInt8]?
-    try storage.scan(schema.tables.indexes, from: start.span.bytes) { (key, value) throws(StoreError) in
+    try storage.scanToEnd(of: schema.tables.indexes, from: start.span.bytes) { (key, value) throws(StoreError) in
       if keys.count == Self.batchCount {
         next = key.withUnsafeBytes { Array($0) }
         return false
@@ -73,7 +73,7 @@ extension Session {
     var next: ObjectID?
     let first = ShortKey.object(start)
     let schema = schema
-    try storage.scan(table, from: first.bytes) { (key, value) throws(StoreError) in
+    try storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       if keys.count >= Self.batchCount {
         next = id
@@ -111,7 +111,7 @@ extension Session {
   private borrowing func referrerList(after last: LinkKey?, _ codes: Set<UInt16>) throws(StoreError) -> ListAddress? {
     var found: ListAddress?
     let first = last.map { ShortKey.link($0) } ?? ShortKey.linkPrefix(owner: ObjectID(rawValue: 0))
-    try storage.scan(schema.tables.links, from: first.bytes) { (key, _) throws(StoreError) in
+    try storage.scanToEnd(of: schema.tables.links, from: first.bytes) { (key, _) throws(StoreError) in
       guard let link = try? LinkKey(copy key), codes.contains(link.relationship), link != last else { return true }
       found = address(link.owner, link.relationship)
       return false
@@ -128,7 +128,7 @@ extension Session {
     var next: ObjectID?
     let first = ShortKey.object(start)
     let schema = schema
-    try storage.scan(table, from: first.bytes) { (key, value) throws(StoreError) in
+    try storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       if links.count >= 64 * Self.batchCount {
         next = id
@@ -160,7 +160,9 @@ extension Session {
     while let start = next {
       guard let serial = try blobWithPieces(atOrAfter: start) else { return }
       next = serial < .max ? serial + 1 : nil
-      if try !has(schema.tables.blobinfo, ShortKey.blobInfo(serial).array), try !storage.keepsBlob(serial) {
+      if try !has(schema.tables.blobinfo, ShortKey.blobInfo(serial).array),
+        try storage.recorder?.keepsBlob(serial) != true
+      {
         try storage.deleteBlobChunks(blobTables, serial)
       }
     }

@@ -48,7 +48,7 @@ extension ObjectStore {
   private func walkForStatistics(
     _ progress: (@Sendable (StatisticsProgress) -> Void)?, _ cancellation: Cancellation?
   ) throws(StoreError) -> DeepStatistics {
-    guard let environment = (engine as? LMDBEngine)?.environment else { throw Self.noPages }
+    let environment = try engine.requireFiles(for: "statistics of pages").environment
     let readers = try activeReaders()
     // Whether another process has migrated the store.
     _ = try readSession()

@@ -17,7 +17,7 @@ extension ObjectStore {
     let readers = try activeReaders()
     let session = try readSession()
     let tables = schema.tables.withRedirects
-    guard let sizes = try session.storage.sizes(tables) else { throw Self.noPages }
+    let sizes = try session.storage.sizes(tables)
     let state = session.storage.stateNumber
     let facts = try engine.facts()
     let free = StoreStatistics.FreePages(
@@ -49,10 +49,6 @@ extension ObjectStore {
       found.append(TableStatistics(name, sizes))
     }
     return found
-  }
-
-  static var noPages: StoreError {
-    StoreError(.io, "the store has no data file with pages to count")
   }
 }
 

@@ -110,7 +110,7 @@ extension ObjectStore {
   /// Where files without a name are made: they share the disk with the store, which may have been moved while it is
   /// open. Stores without a directory have them in the one for temporary files.
   private var scratchDirectory: String {
-    (engine as? LMDBEngine)?.environment.currentDirectory ?? FileManager.default.temporaryDirectory.path
+    engine.files?.currentDirectory ?? FileManager.default.temporaryDirectory.path
   }
 
   /// Loads one batch in a transaction; false when that was the last one.

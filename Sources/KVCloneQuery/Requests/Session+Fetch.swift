@@ -115,9 +115,10 @@ extension Session {
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
     if let found = request.found, request.isSourceExact {
+      let window = max(prefetchWindow, 16)
       var start = 0
       while start < found.count {
-        let next = found[start..<min(start + Self.readsAhead, found.count)]
+        let next = found[start..<min(start + window, found.count)]
         prefetch(next)
         for id in next {
           guard let view = try record(id) else { throw Self.damagedIndex }
@@ -163,24 +164,16 @@ extension Session {
     case .objects, .members, .linked, .index, .union:
       var gathered = GatheredObjects()
       let isIndexed = try gather(request.source, into: &gathered)
+      let window = max(prefetchWindow, 16)
       var next: [ObjectID] = []
       var goesOn = true
       try gathered.forEach { (id) throws(StoreError) in
         next.append(id)
-        if next.count == Self.readsAhead { goesOn = try passAll(&next, isIndexed: isIndexed, &filter, body) }
+        if next.count == window { goesOn = try passAll(&next, isIndexed: isIndexed, &filter, body) }
         return goesOn
       }
       if goesOn { _ = try passAll(&next, isIndexed: isIndexed, &filter, body) }
     }
-  }
-
-  /// How many objects whose ids are known are brought from memory at a time.
-  static var readsAhead: Int { 16 }
-
-  /// A hint: these objects are about to be read, one after the other.
-  borrowing func prefetch(_ ids: ArraySlice<ObjectID>) {
-    guard ids.count > 1, let first = ids.first, let table = schema.objectTable(rootCode: first.rootCode) else { return }
-    storage.prefetch(table, ids)
   }
 
   /// Adds the objects of a source; whether all of them are sure to exist.

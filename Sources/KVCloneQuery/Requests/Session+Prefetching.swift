@@ -70,9 +70,10 @@ struct PrefetchReader {
 
   /// Reads objects that are not known yet, of which memory is asked for some at a time.
   private mutating func read(_ ids: [ObjectID], _ session: borrowing Session) throws(StoreError) {
+    let window = max(session.prefetchWindow, 16)
     var start = 0
     while start < ids.count {
-      let end = min(start + Session.readsAhead, ids.count)
+      let end = min(start + window, ids.count)
       session.prefetch(ids[start..<end])
       for id in ids[start..<end] where related[id] == nil { related[id] = try session.object(id) }
       start = end

@@ -11,7 +11,7 @@ extension Session {
     let key = ShortKey.object(ObjectID(rootCode: entity.rootCode, serial: 0))
     let schema = schema
     var known = KnownLayout(entity.wantedCodes(includesSubentities: includesSubentities))
-    try storage.scan(entity.table, from: key.bytes) { (key, value) throws(StoreError) in
+    try storage.scanToEnd(of: entity.table, from: key.bytes) { (key, value) throws(StoreError) in
       let verdict = filter.judge(copy key, copy value)
       if case .dropped = verdict { return true }
       let id = try schema.objectID(key)

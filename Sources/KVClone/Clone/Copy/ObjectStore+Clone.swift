@@ -130,7 +130,7 @@ extension ObjectStore {
     _ cancellation: CloneCancellation, _ start: ContinuousClock.Instant, _ reasons: PlanReasons?
   ) throws -> CloneResult? {
     // While no transaction of ours is open: the map can grow.
-    if let byteCount = planned?.context.byteCount { try engine.makeRoom(for: byteCount) }
+    if let byteCount = planned?.context.byteCount { try engine.space?.makeRoom(for: byteCount) }
     try cancellation.check(.wait, 0, of: nil)
     let commits = try planned.map { try makeFreedPagesUsable(for: $0.context.leastByteCount, dryRun: reasons) } ?? 0
     var transaction = WriteTransaction(try cloneSession(dryRun: reasons))

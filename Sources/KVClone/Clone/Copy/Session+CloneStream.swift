@@ -58,7 +58,7 @@ extension Session {
     var wanted: UInt64? = serial
     var skipped = 0
     let key = ShortKey.object(ObjectID(rootCode: rootCode, serial: serial))
-    try storage.scan(table, from: key.bytes) { (key, value) throws(StoreError) in
+    try storage.scanToEnd(of: table, from: key.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       guard let next = wanted else { return false }
       if id.serial < next {

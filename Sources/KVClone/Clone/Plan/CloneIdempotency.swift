@@ -63,7 +63,7 @@ extension Session {
     while let start = next {
       var keys: [[UInt8]] = []
       next = nil
-      try storage.scan(table, from: start.span.bytes) { (key, value) throws(StoreError) in
+      try storage.scanToEnd(of: table, from: start.span.bytes) { (key, value) throws(StoreError) in
         let bytes = key.withUnsafeBytes { Array($0) }
         if keys.count == 1024 {
           next = bytes

@@ -58,7 +58,9 @@ extension Session {
     }
     while try marker.nextLevel() {
       var position = 0
+      var announced = 0
       while position < marker.level.count {
+        if position >= announced { announced = announce(marker.level, from: position) }
         let id = ObjectID(rawValue: marker.level[position] & ~CloneMarker.listBit)
         if marker.level[position] & CloneMarker.listBit == 0 {
           try visit(id, &marker)
@@ -72,6 +74,20 @@ extension Session {
     marker.mark.parents.finish()
     marker.mark.set.finish()
     return marker.mark
+  }
+
+  /// Announces the next objects of a level, and returns the position after them.
+  private borrowing func announce(_ level: [UInt64], from start: Int) -> Int {
+    let window = prefetchWindow
+    guard window > 1 else { return .max }
+    var ids: [ObjectID] = []
+    var position = start
+    while position < level.count, ids.count < window {
+      ids.append(ObjectID(rawValue: level[position] & ~CloneMarker.listBit))
+      position += level[position] & CloneMarker.listBit == 0 ? 1 : 2
+    }
+    prefetch(ids[...])
+    return position
   }
 
   /// Discovers what the edges of an object lead to.

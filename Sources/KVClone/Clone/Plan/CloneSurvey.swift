@@ -67,7 +67,7 @@ struct CloneSurvey {
     let byteCount = tally.bytesWritten.saturatingAdd(tally.bytesCopied)
     do throws(StoreError) {
       try session.checkFileLimit(adding: byteCount)
-      try session.engine?.checkRoom(for: byteCount)
+      try session.engine?.space?.checkRoom(for: byteCount)
     } catch {
       guard [.limitExceeded, .diskFull, .mapFull].contains(error.kind) else { throw error }
       var issue = PlanIssue(error)
@@ -111,7 +111,7 @@ extension Session {
   /// least a third full. What fits even then needs no other proof.
   fileprivate borrowing func isNearLimit(adding byteCount: UInt64) throws(StoreError) -> Bool {
     // What cannot be found out is no limit: a write finds out.
-    guard let facts = (try? storage.facts()) ?? (try? engine?.facts()) else { return false }
+    guard let facts = (try? storage.space()?.facts()) ?? (try? engine?.facts()) else { return false }
     let fileBytes = UInt64(facts.pageCount).saturatingMultiply(UInt64(facts.pageSize))
     let growth = byteCount.saturatingMultiply(3).saturatingAdd(fileBytes.saturatingMultiply(2)).saturatingAdd(1 << 20)
     if facts.freeDiskBytes != .max, growth > facts.freeDiskBytes { return true }
@@ -147,8 +147,6 @@ extension ObjectStore {
 
   /// The session that a clone, or its dry run, writes in.
   func cloneSession(dryRun reasons: PlanReasons?) throws(StoreError) -> Session {
-    let session = try writeSession(label: reasons == nil ? "clone" : "clone plan")
-    if reasons != nil { session.storage.markDryRun() }
-    return session
+    try writeSession(label: reasons == nil ? "clone" : "clone plan", isDryRun: reasons != nil)
   }
 }

@@ -7,7 +7,7 @@ extension Session {
   borrowing func isRoomTight(for context: CloneContext) throws(StoreError) -> Bool {
     let options = context.book.options
     // What cannot be found out is no obstacle: the write finds out.
-    guard let facts = (try? storage.facts()) ?? (try? engine?.facts()) else { return false }
+    guard let facts = (try? storage.space()?.facts()) ?? (try? engine?.facts()) else { return false }
     let free = min(facts.freeMapBytes, facts.freeDiskBytes)
     if free == .max { return false }
     let fileBytes = UInt64(facts.pageCount) * UInt64(facts.pageSize)

@@ -23,6 +23,12 @@ package struct ListAddress: Hashable, Sendable {
     .link(LinkKey(owner: owner, relationship: relationship, kind: kind, position: position))
   }
 
+  /// The prefix of the keys of all entries of one kind, or of all kinds.
+  package func prefix(_ kind: LinkKey.Kind? = nil) -> ShortKey {
+    guard let kind else { return .linkPrefix(owner: owner, relationship: relationship) }
+    return .linkPrefix(owner: owner, relationship: relationship, kind: kind)
+  }
+
   /// The seed of the checksum of the value at `key`.
   @inline(__always)
   package func seed(_ key: ShortKey) -> UInt64 {

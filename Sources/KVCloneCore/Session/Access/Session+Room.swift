@@ -5,6 +5,6 @@ extension Session {
   /// - Throws: `diskFull` or `mapFull`, where it is certain that there is not so much.
   package borrowing func makeRoom(for byteCount: UInt64) throws(StoreError) {
     try checkFileLimit(adding: byteCount)
-    try storage.makeRoom(for: byteCount)
+    try storage.space()?.makeRoom(for: byteCount)
   }
 }

@@ -49,7 +49,7 @@ extension Session {
 
   /// Pages of all trees, where the engine has pages.
   private borrowing func usedPageCount() throws(StoreError) -> Int? {
-    guard let sizes = try storage.sizes(schema.tables.withRedirects) else { return nil }
+    guard let sizes = try storage.space()?.sizes(schema.tables.withRedirects) else { return nil }
     return 2 + (sizes.tables + sizes.own).reduce(0) { $0 + $1.pages }
   }
 
@@ -76,7 +76,7 @@ extension Session {
   /// it were used.
   package borrowing func checkFileLimit(adding byteCount: UInt64) throws(StoreError) {
     guard let limits, let limit = limits.fileBytes, let used = try usedPageCount() else { return }
-    let pageSize = UInt64(try storage.growth()?.pageSize ?? 4096)
+    let pageSize = UInt64(try storage.space()?.growth()?.pageSize ?? 4096)
     let total = (UInt64(used) * pageSize).saturatingAdd(byteCount)
     if total > limit { throw StoreError(.limitExceeded, limits.tooManyBytes(total)) }
   }
@@ -89,7 +89,7 @@ extension Session {
     if let limit = limits.objectCount, objectCount > limit, objectCount > changes.firstObjectCount {
       throw StoreError(.limitExceeded, limits.tooManyObjects(objectCount))
     }
-    guard let limit = limits.fileBytes, let growth = try storage.growth() else { return }
+    guard let limit = limits.fileBytes, let growth = try storage.space()?.growth() else { return }
     // The commit itself takes some pages: a list of what is free, 512 pages a page, and the way to it.
     let pageCount = growth.pageCount + growth.pageCount / 512 + 8
     let byteCount = UInt64(pageCount) * UInt64(growth.pageSize)
@@ -98,7 +98,7 @@ extension Session {
     let usedPages = try usedPageCount() ?? 0
     if usedPages < changes.firstUsedPages { return }
     if objectCount < changes.firstObjectCount, usedPages == changes.firstUsedPages { return }
-    storage.refuseGrowth()
+    storage.space()?.refuseGrowth()
     throw StoreError(.limitExceeded, limits.tooManyBytes(byteCount))
   }
 }

@@ -12,7 +12,7 @@ package final class CommitSignal: Sendable {
     var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     /// Who wants to hear of other processes' commits, and what tells of them.
     var listenerCount = 0
-    var watcher: FileWatcher?
+    var watcher: (any CommitWatch)?
   }
 
   private let state = Mutex(State())
@@ -73,7 +73,7 @@ package final class CommitSignal: Sendable {
   // MARK: Other processes
 
   /// Begins to hear of other processes' commits, through `watch` where nobody did so far.
-  fileprivate func addListener(_ watch: () -> FileWatcher?) {
+  fileprivate func addListener(_ watch: () -> (any CommitWatch)?) {
     state.withLock { state in
       state.listenerCount += 1
       if state.watcher == nil, !state.isClosed { state.watcher = watch() }
@@ -83,7 +83,7 @@ package final class CommitSignal: Sendable {
   fileprivate func removeListener() {
     let watcher = state.withLock { state in
       state.listenerCount -= 1
-      if state.listenerCount > 0 { return nil as FileWatcher? }
+      if state.listenerCount > 0 { return nil as (any CommitWatch)? }
       defer { state.watcher = nil }
       return state.watcher
     }
@@ -102,7 +102,7 @@ package final class CommitListener: Sendable {
     let metadata = store.schema.tables.metadata
     let known = LastCommit()
     store.commitSignal.addListener {
-      (engine as? LMDBEngine)?.environment.watchWrites { [weak engine, weak signal] in
+      engine.watchCommits { [weak engine, weak signal] in
         // A page that was written is no commit yet, and most are this process's own.
         guard let engine, let signal, let commit = try? engine.lastCommit(metadata), known.isNew(commit) else { return }
         signal.noteCommit()

@@ -64,8 +64,7 @@ public final class ObjectStore: Sendable {
     self.formatVersion = formatVersion
     limits = StoreLimits(options)
     self.pins = pins
-    let environment = (engine as? LMDBEngine)?.environment
-    stagers = Stagers(directory: environment?.directory, beside: environment?.identity, isReadOnly: options.isReadOnly)
+    stagers = Stagers(engine.files, isReadOnly: options.isReadOnly)
   }
 
   /// Closes the file as soon as the last open transaction has ended.

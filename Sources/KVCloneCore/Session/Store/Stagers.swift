@@ -17,8 +17,8 @@ final class Stagers: Sendable {
   private let state = Mutex(State())
 
   /// - Parameter isReadOnly: whether there will be no upload.
-  init(directory: String?, beside data: FileSystem.Identity?, isReadOnly: Bool) {
-    if let directory, let data { place = (directory, data) } else { place = nil }
+  init(_ files: (any EngineFiles)?, isReadOnly: Bool) {
+    place = files.map { ($0.directory, $0.identity) }
     if isReadOnly { return }
     // Now, while the directory has its name for certain. What goes wrong is told to the first upload, which tries again: a
     // full disk is no reason not to open.
