@@ -140,7 +140,8 @@ let package = Package(
       plugins: ["KVCloneModelPlugin"]),
     .testTarget(name: "TidyTests", swiftSettings: common),
     .testTarget(
-      name: "KVCloneToolTests", dependencies: ["KVCloneTool", "KVCloneOperations", "KVClone", "KVCloneTestSupport", "KVClonePeer"],
+      name: "KVCloneToolTests",
+      dependencies: ["KVCloneTool", "KVCloneOperations", "KVClone", "KVCloneTestSupport", "KVClonePeer"],
       swiftSettings: common),
   ]
 )

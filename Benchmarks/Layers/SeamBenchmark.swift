@@ -296,7 +296,7 @@ private struct SeamThrough {
     var sum: UInt64 = 0
     for id in load.ids.prefix(SeamLoad.count("Scans") / SeamLoad.scanLength) {
       var left = SeamLoad.scanLength
-      try transaction.scan(records, from: SeamLoad.key(id).bytes) { (key, value) throws(StoreError) in
+      try transaction.scanToEnd(of: records, from: SeamLoad.key(id).bytes) { (key, value) throws(StoreError) in
         sum &+= taste(key) &+ taste(value)
         left -= 1
         return left > 0

@@ -46,7 +46,8 @@ struct StoragePrefetchTests {
   }
 
   private static func request(_ ids: [ObjectID]) throws -> FetchRequest {
-    FetchRequest("Page", predicate: try QueryPredicate(format: "SELF IN %@", arguments: [.list(ids.map { .object($0) })]))
+    FetchRequest(
+      "Page", predicate: try QueryPredicate(format: "SELF IN %@", arguments: [.list(ids.map { .object($0) })]))
   }
 
   /// The share of reads by id that were announced, and the greatest window.

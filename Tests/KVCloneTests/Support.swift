@@ -170,7 +170,8 @@ extension ObjectStore {
       try tx._withSession { (session) throws(StoreError) in
         var count = 0
         let key = ShortKey.blobInfo(0)
-        try session.storage.scanToEnd(of: session.schema.tables.blobinfo, from: key.bytes) { (_, _) throws(StoreError) in
+        try session.storage.scanToEnd(of: session.schema.tables.blobinfo, from: key.bytes) {
+          (_, _) throws(StoreError) in
           count += 1
           return true
         }

@@ -26,7 +26,9 @@ enum SourceRules {
     "KVCloneTool": ["KVClone", "KVCloneOperations", "KVCloneBench", "KVCloneDemo", "KVCloneGenerator"],
     "KVCloneModelTool": ["KVCloneGenerator", "KVCloneCoreData", "KVCloneModel"],
     "KVCloneFaultTool": ["KVClone", "KVCloneOperations", "KVCloneLMDB", "KVCloneRecords"],
-    "KVCloneFuzz": ["KVClone", "KVCloneCore", "KVCloneOperations", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel"],
+    "KVCloneFuzz": [
+      "KVClone", "KVCloneCore", "KVCloneOperations", "KVCloneRecords", "KVCloneCoreData", "KVCloneModel",
+    ],
     "CKVCloneYardstick": [],
     "KVCloneLayerBenchmark": [
       "KVClone", "KVCloneCore", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "CKVCloneYardstick",
