@@ -12,6 +12,11 @@ let common: [SwiftSetting] = [
 
 let service: TargetDependencyCondition = .when(traits: ["Service"])!
 
+/// What tests of the store use. Each target tests one module, and opens stores by those above it.
+let tested: [Target.Dependency] = [
+  "KVCloneOperations", "KVClone", "KVCloneQuery", "KVCloneCore", "KVCloneTestSupport", "KVClonePeer",
+]
+
 let package = Package(
   name: "KVClone",
   products: [
@@ -128,12 +133,12 @@ let package = Package(
       name: "KVCloneCoreDataTests", dependencies: ["KVCloneCoreData", "KVCloneTestSupport"],
       swiftSettings: common),
     .testTarget(
-      name: "KVCloneTests",
-      dependencies: [
-        "KVCloneOperations", "KVClone", "KVCloneTestSupport", "KVClonePeer",
-        .product(name: "Logging", package: "swift-log"),
-      ],
-      exclude: ["GoldenStores"], swiftSettings: common),
+      name: "KVCloneCoreTests", dependencies: tested + [.product(name: "Logging", package: "swift-log")],
+      swiftSettings: common),
+    .testTarget(name: "KVCloneQueryTests", dependencies: tested, swiftSettings: common),
+    .testTarget(name: "KVCloneTests", dependencies: tested, swiftSettings: common),
+    .testTarget(
+      name: "KVCloneOperationsTests", dependencies: tested, exclude: ["GoldenStores"], swiftSettings: common),
     .testTarget(
       name: "KVCloneTypedTests", dependencies: ["KVClone", "KVCloneGenerator", "KVCloneTestSupport"],
       exclude: ["Notebook.xcdatamodeld", "Todo.xcdatamodeld", "Golden"], swiftSettings: common,

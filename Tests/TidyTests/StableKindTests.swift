@@ -81,7 +81,8 @@ struct StableKindTests {
     mapFull nestedWrite newerFormat noStore notAStore notConvertible notInferable notUnique
     objectNotFound olderFormat outOfRange readOnly readersFull snapshotExists snapshotExpired
     snapshotHeld snapshotNotFound snapshotNotHeld stageFailed storeExists tooManySnapshots
-    transactionAborted transformFailed unknownEntity unknownProperty unknownTransformer wrongDestination
+    transactionAborted transformFailed unknownEntity unknownProperty unknownTransformer unsupportedByEngine
+    wrongDestination
     wrongType
     """,
     "TransferError.Kind": """

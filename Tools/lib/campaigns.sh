@@ -41,7 +41,7 @@ campaign_model() {
 campaign_golden() {
   local started=$SECONDS result="all passed" count
   # Stores, an increment, and a commit log with its store.
-  count=$(find "$root/Tests/KVCloneTests/GoldenStores" -name '*.txt' ! -name '*.dump.txt' | wc -l)
+  count=$(find "$root/Tests/KVCloneOperationsTests/GoldenStores" -name '*.txt' ! -name '*.dump.txt' | wc -l)
   tests Golden || result="**FAILED**"
   grep -q '^✔ Test run with [1-9]' <<<"$output" || result="**FAILED**"
   row G15 "golden files of every format version: opened, checked, changed, migrated, restored, recovered" "$count" "$result" golden

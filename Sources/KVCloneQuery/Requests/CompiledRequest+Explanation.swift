@@ -1,5 +1,5 @@
 import KVCloneCore
-import KVCloneModel
+package import KVCloneModel
 
 extension Session {
   /// What is done for a request, a line for each step.
@@ -30,7 +30,7 @@ extension CompiledRequest {
   /// - Parameters:
   ///   - highest: how many objects the entity has at most.
   ///   - lookup: what found the objects, where nothing was planned.
-  func explanation(
+  package func explanation(
     _ predicate: QueryPredicate?, _ sort: [QuerySortDescriptor], highest: Int, lookup: KeyLookup? = nil
   ) -> [String] {
     var lines = lookup.map { [explanation(of: $0)] } ?? explanation(of: source, estimate, highest)

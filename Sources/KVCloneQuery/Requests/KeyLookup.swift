@@ -4,7 +4,7 @@ import KVCloneRecords
 
 /// A request for the objects that have these values: an index has them side by side, in its first columns. It is what is asked
 /// most often, and answered without compiling a condition or comparing plans, as long as few objects are found.
-struct KeyLookup: Sendable {
+package struct KeyLookup: Sendable {
   /// Where the value of a column comes from.
   enum Source: Sendable {
     case constant(AttributeValue)

@@ -6,8 +6,8 @@ import KVCloneRecords
 ///
 /// The cost is counted in records that are read one after the other; one that is looked up counts for `lookupCost` of them. How
 /// many entries a part of an index has is counted, up to the number at which reading everything is cheaper.
-struct RequestPlanner {
-  enum IndexUse: Sendable {
+package struct RequestPlanner {
+  package enum IndexUse: Sendable {
     case whereCheaper
     /// For tests: any index that can be used at all is better than none.
     case always

@@ -1,12 +1,12 @@
-import KVCloneCore
-import KVCloneModel
-import KVCloneRecords
+package import KVCloneCore
+package import KVCloneModel
+package import KVCloneRecords
 
 /// Answers fetch requests.
 extension Session {
   /// - Parameter isCount: results are counted only, so that their order does not matter.
   /// - Throws: `unknownEntity`, `unknownProperty`, `wrongType`, `invalidPredicate`.
-  borrowing func compile(
+  package borrowing func compile(
     _ request: FetchRequest, isCount: Bool = false, use: RequestPlanner.IndexUse = .whereCheaper,
     objects: [String: (id: ObjectID, entity: CompiledEntity)] = [:]
   ) throws(StoreError) -> CompiledRequest {
@@ -42,7 +42,7 @@ extension Session {
   }
 
   /// Calls `body` with each result in the request's order, until it answers false.
-  borrowing func forEachResult(
+  package borrowing func forEachResult(
     _ request: CompiledRequest, _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
     if request.sortsResults {
@@ -60,7 +60,7 @@ extension Session {
   }
 
   /// How many results there are.
-  borrowing func count(_ request: CompiledRequest) throws(StoreError) -> Int {
+  package borrowing func count(_ request: CompiledRequest) throws(StoreError) -> Int {
     var count = 0
     if request.isSourceExact, let found = request.found {
       count = min(found.count, request.wanted ?? .max)

@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 
 /// A request made ready: what is looked at, what has to hold, and in which order the results come.
-struct CompiledRequest: Sendable {
+package struct CompiledRequest: Sendable {
   let frame: RequestFrame
   let source: Source
   /// About how many objects the source has, where that was found out.

@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 
 extension SecondStore {
   /// A blob's bytes, held against its description.

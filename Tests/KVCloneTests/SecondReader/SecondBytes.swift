@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 
 /// What the second reader found wrong; the text is all it says.
 struct SecondError: Error, CustomStringConvertible {

@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 
 extension SecondStore {
   /// Throws at the first thing that `Format.md` does not allow.

@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 
 extension SecondStore {
   /// The first line of `kvclone dump`, but for the model's hash, which the file does not have.

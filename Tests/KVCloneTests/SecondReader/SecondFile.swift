@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 
 /// One key and its payload: the value after its checksum.
 struct SecondEntry {

@@ -1,3 +1,5 @@
+import KVCloneTestSupport
+
 /// XXH64, written down from its published definition.
 func secondXXH64(_ bytes: some Collection<UInt8>, seed: UInt64) -> UInt64 {
   let hash = bytes.withContiguousStorageIfAvailable { xxh64(UnsafeRawBufferPointer($0), seed) }

@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 
 /// A value as index keys have it.
 struct SecondIndexKey {

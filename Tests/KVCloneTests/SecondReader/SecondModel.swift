@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 
 /// What the second reader has to know of an attribute.
 struct SecondAttribute {

@@ -1,5 +1,6 @@
 import Foundation
 import KVClone
+import KVCloneTestSupport
 
 /// What the tests of the second reader store.
 extension SecondReaderTests {

@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 
 /// A decimal as the record has it: ± mantissa · 10^exponent, or NaN.
 struct SecondDecimal: Equatable {

@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 
 /// A store's contents, decoded by what `Format.md` says and by nothing else.
 struct SecondStore {

@@ -1,0 +1,149 @@
+import Foundation
+import KVCloneTestSupport
+import Testing
+
+@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+
+/// Files of each format version are read and changed by the library as it is now.
+///
+/// `GoldenStores` has a store and its dumps for each version, as text (``GoldenStore``). Those of 3 to 6 were all made by one build, that of
+/// version 6, which writes the lowest version that says everything in a file: they have the older versions' form, and are not what
+/// the builds of then had written. They are never made anew: where one is missing, and
+/// `KVCLONE_GOLDEN=1` is set, this suite writes it, which is for a version that is new.
+@Suite("Stores of all format versions")
+struct GoldenStoreTests {
+  @Test("opened, dumped and checked as when they were made, and changed as any other", arguments: GoldenStore.versions)
+  func golden(version: Int) throws {
+    try Self.makeIfMissing(version)
+    let root = try temporaryDirectory()
+    defer { try? FileManager.default.removeItem(atPath: root) }
+    let path = root + "/golden.kvclone"
+    try GoldenStore.place("v\(version).store", at: path)
+    let damages = try ObjectStore.check(at: path, options: CheckOptions(readData: true)).issues
+    #expect(damages.isEmpty, "\(damages.prefix(3).map(\.message))")
+    var readOnly = StoreOptions()
+    readOnly.isReadOnly = true
+    var store = try ObjectStore.open(at: path, options: readOnly)
+    #expect(try store.info().formatVersion == version)
+    #expect(try GoldenStore.dumps(store) == GoldenStore.text("v\(version).dump.txt"))
+    store.close()
+    // Opened to be written, nothing changes by that alone.
+    store = try ObjectStore.open(at: path)
+    #expect(try GoldenStore.dumps(store) == GoldenStore.text("v\(version).dump.txt"))
+    let root1 = try store.objects("Folder")[0]
+    // It follows the notes that it leads to by `next`, and shares its folder and tags.
+    let clone = try store.clone([try store.members(root1, "notes")[30]])
+    #expect(clone.objectCount > 5)
+    let note = try store.members(root1, "notes")[3]
+    try store.set(note, "title", "changed")
+    #expect(try store.delete([try store.members(root1, "notes")[5]]) == 1)
+    try checked(store)
+    #expect(try store.info().formatVersion == version)
+    for name in try store.snapshots().map(\.name) {
+      let before = try GoldenStore.dump { try store.snapshot(named: name).dump(to: $0) }
+      #expect(try GoldenStore.text("v\(version).dump.txt").contains(before))
+    }
+    let after = try GoldenStore.dumps(store)
+    store.close()
+    store = try ObjectStore.open(at: path)
+    defer { store.close() }
+    #expect(try GoldenStore.dumps(store) == after)
+  }
+
+  // MARK: Making one
+
+  private static func makeIfMissing(_ version: Int) throws {
+    guard GoldenStore.isToBeMade("v\(version).store") else { return }
+    let test = try TestStore(model(version: 1, indexed: version > 3))
+    try fill(test.store)
+    if version >= 5 {
+      try test.store.createSnapshot(named: "before")
+      let notes = try test.store.objects("Note")
+      try test.store.set(notes[0], "title", "after")
+      _ = try test.store.delete([notes[1]])
+    }
+    if version >= 6 {
+      test.store.close()
+      let wanted = model(version: 2, indexed: true)
+      _ = try ObjectStore.migrate(
+        at: test.path, to: wanted, migration: MigrationOptions(versions: [model(version: 1, indexed: true), wanted]))
+      try test.reopen()
+      let note = try test.store.objects("Note")[4]
+      try test.store.set(note, "stars", 5)
+    }
+    // What a store says of its format is what it was when it was opened.
+    try test.reopen()
+    try checked(test.store)
+    #expect(try test.store.info().formatVersion == version)
+    try GoldenStore.write(GoldenStore.dumps(test.store), to: "v\(version).dump")
+    try test.store.backup(to: test.root + "/backup")
+    try GoldenStore.keep(test.root + "/backup/data.mdb", as: "v\(version).store")
+  }
+
+  private static func model(version: Int, indexed: Bool) -> ManagedObjectModel {
+    ManagedObjectModel("Golden", version: "Golden \(version)") {
+      EntityDescription("Folder") {
+        AttributeDescription("name", .string)
+        RelationshipDescription("notes", toMany: "Note", inverse: "folder", ordered: true, deleteRule: .cascade)
+      }
+      EntityDescription(
+        "Note", unique: [["number"]], indexes: indexed ? [FetchIndexDescription("byTitle", [.init("title")])] : []
+      ) {
+        AttributeDescription("number", .integer32)
+        AttributeDescription("title", .string, default: "untitled")
+        AttributeDescription("big", .integer64)
+        AttributeDescription("created", .date)
+        AttributeDescription("data", .binary)
+        AttributeDescription("flag", .boolean)
+        AttributeDescription("id", .uuid)
+        AttributeDescription("link", .uri)
+        AttributeDescription("price", .decimal)
+        AttributeDescription("ratio", .double)
+        AttributeDescription("size", .float)
+        if version > 1 { AttributeDescription("stars", .integer16, optional: false, default: 3) }
+        AttributeDescription(
+          "place", .composite, elements: [AttributeDescription("x", .double), AttributeDescription("y", .double)])
+        RelationshipDescription("folder", toOne: "Folder", inverse: "notes")
+        RelationshipDescription("tags", toMany: "Tag", inverse: "notes")
+        RelationshipDescription("next", toOne: "Note")
+      }
+      EntityDescription("Pinned", parent: "Note") { AttributeDescription("reason", .string) }
+      EntityDescription("Tag") {
+        AttributeDescription("name", .string)
+        RelationshipDescription("notes", toMany: "Note", inverse: "tags")
+      }
+    }
+  }
+
+  private static func fill(_ store: ObjectStore) throws {
+    try store.write { tx in
+      let tags = try ["red", "blue", "é 😀"].map { try tx.insert("Tag", ["name": .string($0)]) }
+      let folder = try tx.insert("Folder", ["name": "all"])
+      var last: ObjectID?
+      for number in 0..<40 {
+        // What the test clones has no number: it would be another one with the same.
+        let note = try tx.insert(
+          number % 7 == 3 ? "Pinned" : "Note",
+          [
+            "number": number < 2 ? .integer(Int64(number)) : nil, "title": .string("note \(number)"),
+            "big": .integer(.max - Int64(number)),
+            "created": .date(Date(timeIntervalSinceReferenceDate: Double(number) + 0.25)),
+            "data": .binary(Data(repeating: UInt8(number), count: number == 7 ? 5_000 : number * 20)),
+            "flag": .boolean(number % 2 == 0),
+            "id": .uuid(try #require(UUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"))),
+            "link": .uri("x:\(number)"), "price": .decimal(try #require(Decimal(string: "\(number).50"))),
+            "ratio": .double(Double(number) / 3), "size": .float(0.1),
+            "place": .composite(["x": .double(1), "y": .double(Double(number))]),
+          ],
+          relationships: [
+            "folder": [folder], "tags": number % 3 == 0 ? [tags[0]] : [tags[number % 3], tags[0]],
+            "next": number > 20 ? last.map { [$0] } ?? [] : [],
+          ])
+        last = note
+      }
+    }
+    _ = try store.delete([try store.objects("Note")[9]])
+  }
+}

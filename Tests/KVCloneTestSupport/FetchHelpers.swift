@@ -1,0 +1,44 @@
+import Foundation
+import KVClone
+package import KVCloneCore
+package import KVCloneModel
+package import KVCloneQuery
+
+/// An index over columns: `-name` descends, `~name` is canonical:(name).
+package func fetchIndex(_ columns: String...) -> FetchIndexDescription {
+  FetchIndexDescription(
+    columns.joined(separator: "_"),
+    columns.map { column in
+      let name = column.trimmingCharacters(in: CharacterSet(charactersIn: "-~"))
+      let isAscending = !column.contains("-")
+      return column.contains("~")
+        ? .init(expression: "canonical:(\(name))", ascending: isAscending) : .init(name, ascending: isAscending)
+    })
+}
+
+package func day(_ seconds: Double) -> AttributeValue { .date(Date(timeIntervalSinceReferenceDate: seconds)) }
+
+extension ObjectReading where Self: ~Copyable {
+  package borrowing func ids(_ request: FetchRequest, _ use: RequestPlanner.IndexUse) throws(StoreError) -> [ObjectID] {
+    try _withSession { (session) throws(StoreError) in
+      var ids: [ObjectID] = []
+      try session.forEachResult(try session.compile(request, use: use)) { (id, _) throws(StoreError) in
+        ids.append(id)
+        return true
+      }
+      return ids
+    }
+  }
+
+  package borrowing func count(_ request: FetchRequest, _ use: RequestPlanner.IndexUse) throws(StoreError) -> Int {
+    try _withSession { (session) throws(StoreError) in
+      try session.count(try session.compile(request, isCount: true, use: use))
+    }
+  }
+
+  package borrowing func plan(_ request: FetchRequest, _ use: RequestPlanner.IndexUse) throws(StoreError) -> [String] {
+    try _withSession { (session) throws(StoreError) in
+      try session.compile(request, use: use).explanation(request.predicate, request.sortDescriptors, highest: 0)
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import Foundation
+import KVClone
+package import KVCloneCore
+import KVCloneLMDB
+package import KVCloneRecords
+package import Testing
+
+/// The engines that have to keep what the seam promises.
+package enum StorageKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
+  case memory
+  case lmdb
+  /// LMDB with so small a budget that nearly every change spills.
+  case spilling
+
+  package var testDescription: String { rawValue }
+}
+
+/// An engine with a few tables, gone with the test.
+package final class StorageFixture {
+  package static let tableCodes: [TableCode] = [.links, .blobs, .indexes]
+
+  package let kind: StorageKind
+  package private(set) var engine: any StorageEngine
+  package private(set) var tables: [StorageTable] = []
+  private let root: String?
+
+  package var table: StorageTable { tables[0] }
+
+  package init(_ kind: StorageKind) throws {
+    self.kind = kind
+    if kind == .memory {
+      root = nil
+      engine = MemoryStorage()
+    } else {
+      let root = try temporaryDirectory()
+      self.root = root
+      engine = LMDBEngine(try LMDBEnvironment.create(at: root + "/store", tables: [], options: Self.options(kind)))
+    }
+    tables = try engine.openTables(Self.tableCodes, create: true)
+  }
+
+  deinit {
+    engine.close()
+    if let root { try? FileManager.default.removeItem(atPath: root) }
+  }
+
+  /// Closes the engine and opens it again.
+  package func reopen() throws {
+    engine.close()
+    if let memory = engine as? MemoryStorage {
+      memory.reopen()
+    } else {
+      engine = LMDBEngine(try LMDBEnvironment.open(at: (root ?? "") + "/store", options: Self.options(kind)))
+    }
+    tables = try engine.openTables(Self.tableCodes, create: false)
+  }
+
+  private static func options(_ kind: StorageKind) -> LMDBOptions {
+    var options = LMDBOptions()
+    if kind == .spilling { options.spillBudget = 16 << 10 }
+    return options
+  }
+
+  package func begin() throws -> StorageTransaction {
+    StorageTransaction(try engine.beginWrite(label: "test", timeout: .seconds(5)))
+  }
+
+  package func beginRead() throws -> StorageTransaction { StorageTransaction(try engine.beginRead()) }
+
+  /// Changes in a transaction that is committed.
+  package func write(_ body: (inout StorageTransaction) throws -> Void) throws {
+    var transaction = try begin()
+    try body(&transaction)
+    try transaction.commit()
+  }
+
+  /// Every committed entry of a table.
+  package func entries(_ table: StorageTable? = nil) throws -> [MemoryEntry] {
+    let transaction = try beginRead()
+    return try transaction.entries(table ?? self.table)
+  }
+
+  /// The page audit of LMDB: nothing leaked, nothing counted twice.
+  package func expectSoundPages(sourceLocation: SourceLocation = #_sourceLocation) throws {
+    guard let environment = engine.files?.environment else { return }
+    let audit = try environment.auditPages()
+    #expect(audit.isConsistent, "\(audit)", sourceLocation: sourceLocation)
+  }
+}
+
+/// The seam in arrays.
+extension StorageTransaction {
+  package borrowing func value(_ table: StorageTable, _ key: [UInt8]) throws(StoreError) -> [UInt8]? {
+    guard let value = try get(table, key.span.bytes) else { return nil }
+    return value.withUnsafeBytes { Array($0) }
+  }
+
+  package borrowing func entry(_ table: StorageTable, _ key: [UInt8], _ mode: StorageSeek) throws(StoreError)
+    -> MemoryEntry?
+  {
+    guard let entry = try seek(table, key.span.bytes, mode) else { return nil }
+    return MemoryEntry(key: entry.key.withUnsafeBytes { Array($0) }, value: entry.value.withUnsafeBytes { Array($0) })
+  }
+
+  /// Entries from `key` on, at most `limit`.
+  package borrowing func entries(_ table: StorageTable, from key: [UInt8] = [], limit: Int = .max) throws(StoreError)
+    -> [MemoryEntry]
+  {
+    var found: [MemoryEntry] = []
+    try scanToEnd(of: table, from: key.span.bytes) { (key, value) throws(StoreError) in
+      found.append(
+        MemoryEntry(key: key.withUnsafeBytes { Array($0) }, value: value.withUnsafeBytes { Array($0) }))
+      return found.count < limit
+    }
+    return found
+  }
+
+  package mutating func put(_ table: StorageTable, _ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+    try put(table, key.span.bytes, value.span.bytes)
+  }
+
+  package mutating func append(_ table: StorageTable, _ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+    try append(table, key.span.bytes, value.span.bytes)
+  }
+
+  @discardableResult
+  package mutating func delete(_ table: StorageTable, _ key: [UInt8]) throws(StoreError) -> Bool {
+    try delete(table, key.span.bytes)
+  }
+}
+
+/// The kind of error that a change ends in; nil where it succeeds.
+package func failure(
+  _ transaction: inout StorageTransaction, _ body: (inout StorageTransaction) throws(StoreError) -> Void
+)
+  -> StoreError.Kind?
+{
+  do throws(StoreError) {
+    try body(&transaction)
+    return nil
+  } catch {
+    return error.kind
+  }
+}
+
+/// The kind of error that a read ends in; nil where it succeeds.
+package func readFailure(
+  _ transaction: borrowing StorageTransaction, _ body: (borrowing StorageTransaction) throws(StoreError) -> Void
+) -> StoreError.Kind? {
+  do throws(StoreError) {
+    try body(transaction)
+    return nil
+  } catch {
+    return error.kind
+  }
+}
+
+/// The kind of error that a commit ends in; nil where it succeeds.
+package func commitFailure(_ transaction: consuming StorageTransaction) -> StoreError.Kind? {
+  do throws(StoreError) {
+    try transaction.commit()
+    return nil
+  } catch {
+    return error.kind
+  }
+}

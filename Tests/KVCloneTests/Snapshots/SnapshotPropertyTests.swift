@@ -1,0 +1,30 @@
+import Foundation
+import KVCloneTestSupport
+import Testing
+
+@testable import KVClone
+@testable import KVCloneCore
+@testable import KVCloneOperations
+@testable import KVCloneQuery
+
+/// Random operations on a store whose snapshots come and go, each held against a full copy of the plain dictionaries.
+///
+/// `KVCLONE_SEEDS=7,8 KVCLONE_OPERATIONS=100000` repeats a failure, or looks for rarer ones.
+@Suite("Snapshots against full copies")
+struct SnapshotPropertyTests {
+  static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 500
+
+  @Test("random operations, snapshots, aborts, indexes that come and go", arguments: PropertySeeds.seeds)
+  func random(_ seed: UInt64) throws {
+    let run = try SnapshotRun(seed: seed)
+    do {
+      try run.begin()
+      while run.operations.count < Self.operationCount { try run.step() }
+      try run.end()
+    } catch {
+      Issue.record("\(error), \(run.place)")
+    }
+    // In a long run this is what it was about.
+    if ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] != nil { print(run.summary) }
+  }
+}
