@@ -1,11 +1,12 @@
-package import KVCloneModel
+public import KVCloneModel
 
 /// A set of serials of one root entity: a bitmap in blocks of 4,096 serials, allocated on demand. Serials are dense, so
 /// it costs little more than one bit per object: ten million objects need 1.3 MB, where a hash table would need 300.
 /// Blocks are small, so that a hundred objects far apart cost 64 KB and not megabytes.
+@usableFromInline
 package final class SerialSet {
   /// The same set, without counting references to it: valid while the set lives.
-  package let bits: SerialBits
+  @usableFromInline package let bits: SerialBits
 
   /// - Parameter maximumSpan: how many blocks may lie between the first and the last one; keys beyond are kept one by one.
   package init(maximumSpan: UInt64 = SerialBits.maximumSpan) {
@@ -20,15 +21,18 @@ package final class SerialSet {
   package var count: Int { bits.count }
 
   /// Adds `serial`; whether it is new.
+  @inlinable
   package func insert(_ serial: UInt64) -> Bool { bits.insert(serial) }
 
   /// Takes `serial` out; whether it was there.
   func remove(_ serial: UInt64) -> Bool { bits.remove(serial) }
 
   /// Whether `serial` is in the set.
+  @inlinable
   package func contains(_ serial: UInt64) -> Bool { bits.contains(serial) }
 
   /// The least member that is at least `serial`.
+  @inlinable
   package func next(from serial: UInt64) -> UInt64? { bits.next(from: serial) }
 
   /// The members, ascending, until `body` answers false.
@@ -41,32 +45,34 @@ package final class SerialSet {
 
 /// The bits of a ``SerialSet``, behind one pointer: what is asked for every link of a clone must pay neither for
 /// exclusivity checks nor for counting references.
+@usableFromInline
 package struct SerialBits {
-  package static let wordsPerBlock = 64
-  package static let blockShift: UInt64 = 12
-  /// The bits of a serial that say where in its block it is.
-  package static let blockMask: UInt64 = 0xFFF
+  @inlinable package static var wordsPerBlock: Int { 64 }
+  @inlinable package static var blockShift: UInt64 { 12 }
+  /// The bits of a serial that are its position in its block.
+  @inlinable package static var blockMask: UInt64 { 0xFFF }
 
   /// The directory spans at most this many blocks: 1.7 × 10^10 serials. No store gets there by counting, but the bytes of
   /// a damaged file may say anything, and must not make us reserve memory for it.
   static let maximumSpan: UInt64 = 1 << 22
 
-  package typealias Words = UnsafeMutablePointer<UInt64>
+  @usableFromInline package typealias Words = UnsafeMutablePointer<UInt64>
 
-  private struct State {
+  @usableFromInline
+  struct State {
     /// Block number of `directory[0]`.
-    var firstBlock: UInt64 = 0
-    var blockCount: UInt64 = 0
-    /// The words of each block from `firstBlock`; nil where nothing is allocated.
-    var directory: UnsafeMutablePointer<Words?>
+    @usableFromInline var firstBlock: UInt64 = 0
+    @usableFromInline var blockCount: UInt64 = 0
+    /// The words of each block from `firstBlock`, or nil for a block that is not allocated.
+    @usableFromInline var directory: UnsafeMutablePointer<Words?>
     var capacity: UInt64
     let maximumSpan: UInt64
-    var count = 0
+    @usableFromInline var count = 0
     /// Serials outside the directory's span.
-    var far: Set<UInt64> = []
+    @usableFromInline var far: Set<UInt64> = []
   }
 
-  private let state: UnsafeMutablePointer<State>
+  @usableFromInline let state: UnsafeMutablePointer<State>
 
   init(maximumSpan: UInt64 = Self.maximumSpan) {
     state = .allocate(capacity: 1)
@@ -88,8 +94,8 @@ package struct SerialBits {
   var count: Int { state.pointee.count }
 
   /// Adds `serial`; whether it is new.
-  @inline(__always)
-  func insert(_ serial: UInt64) -> Bool {
+  @inlinable @inline(__always)
+  package func insert(_ serial: UInt64) -> Bool {
     guard let block = words(serial >> Self.blockShift) ?? allocateBlock(serial >> Self.blockShift) else {
       return insertFar(serial)
     }
@@ -111,14 +117,14 @@ package struct SerialBits {
   }
 
   /// Whether `serial` is in the set.
-  @inline(__always)
-  func contains(_ serial: UInt64) -> Bool {
+  @inlinable @inline(__always)
+  package func contains(_ serial: UInt64) -> Bool {
     guard let block = words(serial >> Self.blockShift) else { return isFar(serial) }
     return block[Int(serial & Self.blockMask) >> 6] & (1 << (serial & 63)) != 0
   }
 
   /// The least member that is at least `serial`.
-  @inline(__always)
+  @inlinable @inline(__always)
   package func next(from serial: UInt64) -> UInt64? {
     // Neighbours are the rule: most answers are in the same word.
     if let block = words(serial >> Self.blockShift) {
@@ -129,8 +135,8 @@ package struct SerialBits {
     return nextBeyond(serial)
   }
 
-  @inline(never)
-  private func nextBeyond(_ serial: UInt64) -> UInt64? {
+  @usableFromInline @inline(never)
+  func nextBeyond(_ serial: UInt64) -> UInt64? {
     let near = nextNear(from: serial)
     if state.pointee.far.isEmpty { return near }
     let beyond = state.pointee.far.lazy.filter { $0 >= serial }.min()
@@ -176,27 +182,28 @@ package struct SerialBits {
     )
   }
 
-  @inline(__always)
-  private func words(_ number: UInt64) -> Words? {
+  @inlinable @inline(__always)
+  func words(_ number: UInt64) -> Words? {
     // Wraps to a great number below the first block.
     let index = number &- state.pointee.firstBlock
     return index < state.pointee.blockCount ? state.pointee.directory[Int(truncatingIfNeeded: index)] : nil
   }
 
-  @inline(never)
-  private func isFar(_ serial: UInt64) -> Bool {
+  @usableFromInline @inline(never)
+  func isFar(_ serial: UInt64) -> Bool {
     !state.pointee.far.isEmpty && state.pointee.far.contains(serial)
   }
 
-  private func insertFar(_ serial: UInt64) -> Bool {
+  @usableFromInline
+  func insertFar(_ serial: UInt64) -> Bool {
     guard state.pointee.far.insert(serial).inserted else { return false }
     state.pointee.count += 1
     return true
   }
 
   /// Makes the block; nil where it lies outside the span.
-  @inline(never)
-  private func allocateBlock(_ number: UInt64) -> Words? {
+  @usableFromInline @inline(never)
+  func allocateBlock(_ number: UInt64) -> Words? {
     let isEmpty = state.pointee.blockCount == 0
     let first = isEmpty ? number : min(number, state.pointee.firstBlock)
     let last = isEmpty ? number : max(number, state.pointee.firstBlock + state.pointee.blockCount - 1)
@@ -226,11 +233,12 @@ package struct SerialBits {
 }
 
 /// A set of objects: one `SerialSet` per root entity.
+@usableFromInline
 package struct ObjectSet {
   /// By root code.
   package private(set) var sets: [SerialSet?] = []
   /// The same sets.
-  private var bits: [SerialBits?] = []
+  @usableFromInline var bits: [SerialBits?] = []
   package init() {}
 
   /// These objects.
@@ -249,15 +257,15 @@ package struct ObjectSet {
   package var isEmpty: Bool { count == 0 }
 
   /// Adds `id`; whether it is new.
-  @inline(__always)
+  @inlinable @inline(__always)
   package mutating func insert(_ id: ObjectID) -> Bool {
     let root = Int(id.rootCode)
     if root < bits.count, let set = bits[root] { return set.insert(id.serial) }
     return addSet(root).insert(id.serial)
   }
 
-  @inline(never)
-  private mutating func addSet(_ root: Int) -> SerialBits {
+  @usableFromInline @inline(never)
+  mutating func addSet(_ root: Int) -> SerialBits {
     while sets.count <= root {
       sets.append(nil)
       bits.append(nil)
@@ -274,7 +282,7 @@ package struct ObjectSet {
   }
 
   /// Whether `id` is in the set.
-  @inline(__always)
+  @inlinable @inline(__always)
   package func contains(_ id: ObjectID) -> Bool {
     guard Int(id.rootCode) < bits.count, let set = bits[Int(id.rootCode)] else { return false }
     return set.contains(id.serial)

@@ -1,33 +1,44 @@
-package import KVCloneModel
+public import KVCloneModel
 
 /// Links from new objects to others whose lists are yet to learn of them: 24 bytes each, so many at a time that a list is
 /// written once for hundreds of new members.
 ///
 /// New objects come in the order of their ids, so grouping them by target keeps each group in order.
+@usableFromInline
 package final class WaitingLinks {
+  @usableFromInline
   struct Link: BitwiseCopyable {
-    let target: UInt64
-    let member: UInt64
+    @usableFromInline let target: UInt64
+    @usableFromInline let member: UInt64
     /// The code of the target's own list.
-    let code: UInt64
+    @usableFromInline let code: UInt64
+
+    @inlinable
+    init(target: UInt64, member: UInt64, code: UInt64) {
+      self.target = target
+      self.member = member
+      self.code = code
+    }
   }
 
   /// The members that one list gains, where they lie; gone with the call that it is handed to.
+  @usableFromInline
   package struct Group: RandomAccessCollection {
     fileprivate let links: UnsafePointer<Link>
-    package let startIndex: Int
-    package let endIndex: Int
+    @usableFromInline package let startIndex: Int
+    @usableFromInline package let endIndex: Int
 
-    package subscript(index: Int) -> ObjectID { ObjectID(rawValue: links[index].member) }
+    @usableFromInline package subscript(index: Int) -> ObjectID { ObjectID(rawValue: links[index].member) }
   }
 
   /// More are published before others are noted.
   static let limit = 1 << 18
 
-  fileprivate struct State {
-    var links: UnsafeMutablePointer<Link>
-    var count = 0
-    var capacity: Int
+  @usableFromInline
+  struct State {
+    @usableFromInline var links: UnsafeMutablePointer<Link>
+    @usableFromInline var count = 0
+    @usableFromInline var capacity: Int
   }
 
   private let state: UnsafeMutablePointer<State>
@@ -115,11 +126,12 @@ package final class WaitingLinks {
 }
 
 /// Where ``WaitingLinks`` are appended: for every link of a new object.
+@usableFromInline
 package struct WaitingLinkSink {
-  fileprivate let state: UnsafeMutablePointer<WaitingLinks.State>
+  @usableFromInline let state: UnsafeMutablePointer<WaitingLinks.State>
 
   /// Notes that `target` gains `member` in its list with this code.
-  @inline(__always)
+  @inlinable @inline(__always)
   package func append(_ target: ObjectID, _ code: UInt16, _ member: ObjectID) {
     if state.pointee.count == state.pointee.capacity { grow() }
     (state.pointee.links + state.pointee.count).initialize(
@@ -127,8 +139,8 @@ package struct WaitingLinkSink {
     state.pointee.count &+= 1
   }
 
-  @inline(never)
-  private func grow() {
+  @usableFromInline @inline(never)
+  func grow() {
     let larger = UnsafeMutablePointer<WaitingLinks.Link>.allocate(capacity: 2 * state.pointee.capacity)
     larger.update(from: state.pointee.links, count: state.pointee.count)
     state.pointee.links.deallocate()
