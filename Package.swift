@@ -57,7 +57,8 @@ let package = Package(
       ],
       swiftSettings: common),
     .target(
-      name: "KVCloneQuery", dependencies: ["KVCloneCore", "KVCloneRecords", "KVCloneModel"], swiftSettings: common),
+      name: "KVCloneQuery", dependencies: ["KVCloneCore", "KVCloneRecords", "KVCloneModel"],
+      exclude: ["Conditions.md"], swiftSettings: common),
     .target(
       name: "KVClone",
       dependencies: [

@@ -41,7 +41,7 @@ extension Schema {
       guard let attribute = model.attribute(member.name, of: entity.name) else { continue }
       try? AttributeJSON.read(member.value, for: attribute, into: &found)
     }
-    return found.values
+    return found.values.compactMapValues { $0 }
   }
 }
 

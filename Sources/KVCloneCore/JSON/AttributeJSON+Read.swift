@@ -12,10 +12,8 @@ extension AttributeJSON {
 
   /// Attributes as a line gives them.
   package struct Attributes: Sendable {
-    /// The values that are at hand.
-    package var values: [String: AttributeValue] = [:]
-    /// Attributes that are to be nil, although they may have a default value.
-    package var nils: [String] = []
+    /// The values. An explicit null replaces the default of the attribute.
+    package var values: [String: AttributeValue?] = [:]
     /// Attributes whose bytes are in a file.
     package var files: [FileValue] = []
 
@@ -34,7 +32,7 @@ extension AttributeJSON {
     _ json: JSONValue, for attribute: AttributeDescription, into attributes: inout Attributes
   ) throws(Refusal) {
     if json == .null {
-      attributes.nils.append(attribute.name)
+      attributes.values[attribute.name] = .some(nil)
     } else if let value = try value(json, attribute, path: attribute.name, files: &attributes.files) {
       attributes.values[attribute.name] = value
     }

@@ -293,12 +293,6 @@ extension LoadSession {
       }
     }
     let id = try transaction.restore(entity.name, attributes.values)
-    for name in attributes.nils {
-      // A composite has no default of its own, but its elements may have.
-      guard let attribute = entity.attributes[name], attribute.defaultValue != nil || attribute.type == .composite
-      else { continue }
-      try transaction.set(id, name, nil)
-    }
     for file in attributes.files {
       do {
         try load(file, as: id, &transaction)

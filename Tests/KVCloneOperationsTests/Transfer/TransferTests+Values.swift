@@ -73,7 +73,7 @@ struct AttributeJSONTests {
   private func read(_ text: String, _ attribute: AttributeDescription) throws -> AttributeValue? {
     var attributes = AttributeJSON.Attributes()
     try AttributeJSON.read(try JSONParser.parse(text), for: attribute, into: &attributes)
-    return attributes.values[attribute.name]
+    return attributes.values[attribute.name] ?? nil
   }
 
   private static let uuid = UUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F")

@@ -31,7 +31,6 @@ struct InsertCommand: ToolCommand {
       var relationships: [String: [ObjectID]] = [:]
       for (name, targets) in values.relationships { relationships[name] = try transaction.objectIDs(named: targets) }
       let id = try transaction.insert(entity, values.attributes.values, relationships: relationships)
-      for name in values.attributes.nils { try transaction.set(id, name, nil) }
       for file in values.attributes.files { try transaction.setFile(id, file, below: ".") }
       return try transaction.name(of: id)
     }

@@ -26,8 +26,7 @@ struct SetCommand: ToolCommand {
       let id = try transaction.objectID(named: self.id)
       let object = try transaction.object(id)
       let values = try Assignments(assignments, entity: object.entityName, model: model)
-      var attributes: [String: AttributeValue?] = values.attributes.values
-      for name in values.attributes.nils { attributes.updateValue(nil, forKey: name) }
+      let attributes = values.attributes.values
       if !attributes.isEmpty { try transaction.setAttributes(id, attributes) }
       for file in values.attributes.files { try transaction.setFile(id, file, below: ".") }
       for (name, targets) in values.relationships {
