@@ -144,7 +144,7 @@ private final class FaultyTransaction: StorageBackend, TransactionSpace {
 
   func retainCursors(in tables: [StorageTable]) { inner.retainCursors(in: tables) }
 
-  var prefetchWindow: Int { inner.prefetchWindow }
+  func prefetchWindow(isAscending: Bool) -> Int { inner.prefetchWindow(isAscending: isAscending) }
 
   func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
     inner.prefetch(table, keys, stride: stride)

@@ -25,7 +25,7 @@ package final class MemoryTransaction: StorageBackend {
 
   package func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
     try Self.check(key)
-    if prefetchWindow > 0, table.code.rootCode != nil {
+    if engine.window > 0, table.code.rootCode != nil {
       let isExpected = announced.contains(Array(key))
       engine.note { reads in
         if isExpected { reads.expectedCount += 1 } else { reads.unexpectedCount += 1 }
@@ -61,7 +61,7 @@ package final class MemoryTransaction: StorageBackend {
     }
   }
 
-  package var prefetchWindow: Int { engine.window }
+  package func prefetchWindow(isAscending: Bool) -> Int { engine.window }
 
   package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
     let count = keys.count / stride

@@ -13,7 +13,7 @@ final class CloneIntoContext: CloneNames {
   let bridge: CloneBridge
   let book: CloneRuleBook
   let mark: CloneMark
-  let cancellation: CloneCancellation
+  let cancellation: CloneMonitor
   /// Large binary values that clones refer to, by the source's serials: the check finds them.
   var blobs = SerialSet()
   /// About how many bytes the clone will write.
@@ -41,7 +41,7 @@ final class CloneIntoContext: CloneNames {
   }
 
   init(
-    bridge: CloneBridge, book: CloneRuleBook, mark: CloneMark, cancellation: CloneCancellation
+    bridge: CloneBridge, book: CloneRuleBook, mark: CloneMark, cancellation: CloneMonitor
   ) {
     self.bridge = bridge
     self.book = book
@@ -141,14 +141,14 @@ extension Session {
   ///
   /// - Throws: `CloneError`, `StoreError`.
   borrowing func prepareCloneInto(
-    _ destination: Schema, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation
+    _ destination: Schema, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneMonitor
   ) throws -> CloneIntoContext {
     try prepareClone(across: CloneBridge(source: schema, destination: destination), roots, book, cancellation)
   }
 
   /// Finds what is to be cloned into another store, or from a snapshot.
   borrowing func prepareClone(
-    across bridge: CloneBridge, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation
+    across bridge: CloneBridge, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneMonitor
   ) throws -> CloneIntoContext {
     let mark = try mark(roots, book, cancellation)
     let (total, overflow) = mark.count.multipliedReportingOverflow(by: book.options.count)

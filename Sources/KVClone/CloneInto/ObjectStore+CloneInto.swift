@@ -22,7 +22,7 @@ extension ObjectStore {
   public func clone(
     _ roots: [ObjectID], into destination: ObjectStore, options: CloneOptions = CloneOptions()
   ) throws -> CloneResult {
-    try runClone(roots, into: destination, options, CloneCancellation(progress: options.progress))
+    try runClone(roots, into: destination, options, CloneMonitor(progress: options.progress))
   }
 
   /// Clones objects and their subgraphs into another store from asynchronous code, on the writer thread of the
@@ -33,7 +33,7 @@ extension ObjectStore {
   public func clone(
     _ roots: [ObjectID], into destination: ObjectStore, options: CloneOptions = CloneOptions()
   ) async throws -> CloneResult {
-    let cancellation = CloneCancellation(progress: options.progress)
+    let cancellation = CloneMonitor(progress: options.progress)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         destination.writerQueue.async {
@@ -58,7 +58,7 @@ extension ObjectStore {
     let survey = try survey(roots, destination, options)
     return try destination.plan(survey) { reasons in
       _ = try runClone(
-        roots, into: destination, options, CloneCancellation(progress: options.progress), dryRun: reasons)
+        roots, into: destination, options, CloneMonitor(progress: options.progress), dryRun: reasons)
     }
   }
 
@@ -78,7 +78,7 @@ extension ObjectStore {
     var survey = CloneSurvey(book)
     try survey.find { survey in
       let context = try source.prepareCloneInto(
-        destination.schema, roots, book, CloneCancellation(progress: options.progress))
+        destination.schema, roots, book, CloneMonitor(progress: options.progress))
       try survey.check(context, source, reader)
     }
     if let refusal, !survey.errors.contains(refusal) { survey.note(refusal) }
@@ -93,7 +93,7 @@ extension ObjectStore {
   }
 
   private func runClone(
-    _ roots: [ObjectID], into destination: ObjectStore, _ options: CloneOptions, _ cancellation: CloneCancellation,
+    _ roots: [ObjectID], into destination: ObjectStore, _ options: CloneOptions, _ cancellation: CloneMonitor,
     dryRun reasons: PlanReasons? = nil
   ) throws -> CloneResult {
     try checkCanClone(into: destination)

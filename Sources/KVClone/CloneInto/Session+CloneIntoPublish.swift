@@ -160,7 +160,7 @@ extension StorageTransaction {
   /// - Parameter serial: Above every serial that a blob of this store was ever given.
   mutating func copyBlob(
     _ tables: BlobTables, to serial: UInt64, references: UInt64, from other: UInt64,
-    of source: borrowing StorageTransaction, _ sourceTables: BlobTables, _ cancellation: CloneCancellation
+    of source: borrowing StorageTransaction, _ sourceTables: BlobTables, _ cancellation: CloneMonitor
   ) throws -> BlobInfo {
     var info = try source.existingBlobInfo(sourceTables, other)
     guard info.state == .complete else { throw sourceTables.missing(other) }

@@ -27,7 +27,7 @@ extension ObjectStore {
   public func clone(_ roots: [ObjectID], from snapshot: Snapshot, options: CloneOptions = CloneOptions()) throws
     -> CloneResult
   {
-    try runClone(roots, from: snapshot, options, CloneCancellation(progress: options.progress))
+    try runClone(roots, from: snapshot, options, CloneMonitor(progress: options.progress))
   }
 
   /// Clones objects and their subgraphs from a snapshot, from asynchronous code, on a thread of the store.
@@ -37,7 +37,7 @@ extension ObjectStore {
   public func clone(_ roots: [ObjectID], from snapshot: Snapshot, options: CloneOptions = CloneOptions()) async throws
     -> CloneResult
   {
-    let cancellation = CloneCancellation(progress: options.progress)
+    let cancellation = CloneMonitor(progress: options.progress)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         writerQueue.async {
@@ -60,7 +60,7 @@ extension ObjectStore {
     try checkOwns(snapshot)
     let survey = try survey(roots, snapshot, options)
     return try plan(survey) { reasons in
-      _ = try runClone(roots, from: snapshot, options, CloneCancellation(progress: options.progress), dryRun: reasons)
+      _ = try runClone(roots, from: snapshot, options, CloneMonitor(progress: options.progress), dryRun: reasons)
     }
   }
 
@@ -80,7 +80,7 @@ extension ObjectStore {
     var survey = CloneSurvey(book)
     try survey.find { survey in
       let context = try source.prepareClone(
-        from: snapshot, roots, book, CloneCancellation(progress: options.progress))
+        from: snapshot, roots, book, CloneMonitor(progress: options.progress))
       try survey.check(context, source, reader)
     }
     if let refusal, !survey.errors.contains(refusal) { survey.note(refusal) }
@@ -103,7 +103,7 @@ extension ObjectStore {
   }
 
   private func runClone(
-    _ roots: [ObjectID], from snapshot: Snapshot, _ options: CloneOptions, _ cancellation: CloneCancellation,
+    _ roots: [ObjectID], from snapshot: Snapshot, _ options: CloneOptions, _ cancellation: CloneMonitor,
     dryRun reasons: PlanReasons? = nil
   ) throws -> CloneResult {
     try checkOwns(snapshot)
@@ -130,7 +130,7 @@ extension ObjectStore {
   }
 
   private func prepareClone(
-    _ roots: [ObjectID], from snapshot: Snapshot, _ options: CloneOptions, _ cancellation: CloneCancellation
+    _ roots: [ObjectID], from snapshot: Snapshot, _ options: CloneOptions, _ cancellation: CloneMonitor
   ) throws -> PreparedClone {
     // A snapshot shows the same to whoever begins to read it; of what the store has now the later transaction decides.
     let source = try cloneSource(snapshot)
@@ -143,7 +143,7 @@ extension ObjectStore {
   /// Writes what was planned, or, without a plan, plans under the lock. Nil where the plan is not true any more.
   private func write(
     _ planned: PreparedClone?, _ roots: [ObjectID], _ snapshot: Snapshot, _ options: CloneOptions, _ key: CloneKey?,
-    _ cancellation: CloneCancellation, _ start: ContinuousClock.Instant, _ reasons: PlanReasons?
+    _ cancellation: CloneMonitor, _ start: ContinuousClock.Instant, _ reasons: PlanReasons?
   ) throws -> CloneResult? {
     // While no transaction of ours is open: the map can grow.
     if let planned { try engine.space?.makeRoom(for: planned.context.byteCount) }
@@ -192,7 +192,7 @@ extension Session {
   ///
   /// - Throws: the first `CloneError` that stands in the way of finding it; `StoreError`.
   borrowing func prepareClone(
-    from snapshot: Snapshot, _ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation
+    from snapshot: Snapshot, _ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneMonitor
   ) throws -> CloneIntoContext {
     let book = schema.cloneRules.book(schema, options, rootEntities: try rootEntities(roots, shownBy: snapshot))
     if let error = book.errors.first { throw error }
@@ -223,7 +223,7 @@ extension Session {
   }
 
   fileprivate borrowing func prepareClone(
-    from snapshot: Snapshot, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation
+    from snapshot: Snapshot, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneMonitor
   ) throws -> CloneIntoContext {
     _ = try existingSnapshot(snapshot.name, epoch: snapshot.info.epoch)
     return try prepareClone(

@@ -36,7 +36,7 @@ extension WriteTransaction {
       _ = try session.existingSnapshot(snapshot.name, epoch: snapshot.info.epoch)
       let source = try snapshot.store.cloneSource(snapshot)
       let context = try source.prepareClone(
-        from: snapshot, roots, options, CloneCancellation(progress: options.progress))
+        from: snapshot, roots, options, CloneMonitor(progress: options.progress))
       try context.check(source, session)
       return try runClone(context, source, snapshot, roots, key, start)
     } catch {

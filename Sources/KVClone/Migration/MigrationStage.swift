@@ -103,7 +103,7 @@ extension CustomMigrationStage {
   ]
 
   /// The error for what a handler threw, or for what it has left.
-  func failure(_ error: any Error, in phase: MigrationProgress.Phase) -> StoreError {
+  func failure(_ error: any Error, in phase: OperationProgress.Phase) -> StoreError {
     if let error = error as? StoreError, Self.passed.contains(error.kind) { return error }
     if error is CancellationError {
       return StoreError(
@@ -120,7 +120,7 @@ extension CustomMigrationStage {
   }
 
   /// The error for objects that break rules after a handler.
-  func invalid(_ issues: [ValidationIssue], in phase: MigrationProgress.Phase) -> StoreError {
+  func invalid(_ issues: [ValidationIssue], in phase: OperationProgress.Phase) -> StoreError {
     let more = issues.count > 1 ? " (and \(issues.count - 1) more)" : ""
     return StoreError(
       .invalidObject,

@@ -8,7 +8,7 @@ extension ObjectStore {
   /// Migrates a store that any engine holds.
   static func migrate(
     _ engine: any StorageEngine, path: String, to model: ManagedObjectModel, _ migration: MigrationOptions,
-    _ options: StoreOptions, _ progress: (@Sendable (MigrationProgress) -> Void)? = nil,
+    _ options: StoreOptions, _ progress: (@Sendable (OperationProgress) -> Void)? = nil,
     _ cancellation: Cancellation? = nil, dryRun: MigrationDryRun? = nil
   ) throws(StoreError) -> MigrationReport {
     try onceMoreIfMapFull { () throws(StoreError) in

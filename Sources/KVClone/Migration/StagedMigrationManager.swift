@@ -74,7 +74,7 @@ extension Session {
   ///
   /// - Parameter history: where the handlers' changes are noted; nil where the store keeps no history.
   consuming func running(
-    _ handler: CustomMigrationStage.Handler, of stage: CustomMigrationStage, in phase: MigrationProgress.Phase,
+    _ handler: CustomMigrationStage.Handler, of stage: CustomMigrationStage, in phase: OperationProgress.Phase,
     _ run: MigrationRun, _ history: inout HistoryRecorder?
   ) throws(StoreError) -> Session {
     try run.begin(phase)

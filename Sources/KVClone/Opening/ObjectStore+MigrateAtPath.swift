@@ -33,7 +33,7 @@ extension ObjectStore {
   ///   store. Errors of the migration itself are in ``MigrationPlan/errors``.
   public static func planMigration(
     at path: String, to model: ManagedObjectModel, migration: MigrationOptions = MigrationOptions(),
-    options: StoreOptions = StoreOptions(), progress: (@Sendable (MigrationProgress) -> Void)? = nil,
+    options: StoreOptions = StoreOptions(), progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation? = nil
   ) throws(StoreError) -> MigrationPlan {
     let dryRun = MigrationDryRun()
@@ -63,7 +63,7 @@ extension ObjectStore {
   @discardableResult
   public static func migrate(
     at path: String, to model: ManagedObjectModel, migration: MigrationOptions = MigrationOptions(),
-    options: StoreOptions = StoreOptions(), progress: (@Sendable (MigrationProgress) -> Void)? = nil,
+    options: StoreOptions = StoreOptions(), progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation? = nil
   ) throws(StoreError) -> MigrationReport {
     try withEngine(at: path, options) { (engine, options) throws(StoreError) in

@@ -172,7 +172,7 @@ final class SnapshotBackend: StorageBackend {
     return mode == .atOrAfter ? order <= 0 : order >= 0
   }
 
-  var prefetchWindow: Int { inner.prefetchWindow }
+  func prefetchWindow(isAscending: Bool) -> Int { inner.prefetchWindow(isAscending: isAscending) }
 
   func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
     inner.prefetch(table, keys, stride: stride)

@@ -49,7 +49,7 @@ extension Session {
       return true
     }
     var next: [ObjectID] = []
-    while queue.take(max(prefetchWindow, 1), into: &next) {
+    while queue.take(max(prefetchWindow(), 1), into: &next) {
       prefetch(next[...])
       for id in next {
         let view = try existingRecord(id)

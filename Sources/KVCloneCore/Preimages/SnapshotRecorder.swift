@@ -181,7 +181,7 @@ package final class SnapshotRecorder: StorageBackend, TransactionSpace {
 
   package func retainCursors(in tables: [StorageTable]) { inner.retainCursors(in: tables) }
 
-  package var prefetchWindow: Int { inner.prefetchWindow }
+  package func prefetchWindow(isAscending: Bool) -> Int { inner.prefetchWindow(isAscending: isAscending) }
 
   package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
     inner.prefetch(table, keys, stride: stride)

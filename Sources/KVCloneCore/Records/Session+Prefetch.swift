@@ -2,9 +2,11 @@ package import KVCloneModel
 
 extension Session {
   /// The number of objects to announce with `prefetch` at once; 0 if announcing is of no use.
-  package var prefetchWindow: Int { storage.prefetchWindow }
+  package borrowing func prefetchWindow(isAscending: Bool = false) -> Int {
+    storage.prefetchWindow(isAscending: isAscending)
+  }
 
-  /// Announces that the records of these objects are read next, at most ``prefetchWindow`` at once.
+  /// Announces that the records of these objects are read next, at most `prefetchWindow` at once.
   package borrowing func prefetch(_ ids: ArraySlice<ObjectID>) {
     var rest = ids
     while let first = rest.first {
@@ -18,7 +20,7 @@ extension Session {
 
   /// Calls `body` with each object of a set, ascending, until it returns false, and announces them before.
   borrowing func forEachAnnounced(_ set: ObjectSet, _ body: (ObjectID) throws(StoreError) -> Bool) throws(StoreError) {
-    let window = prefetchWindow
+    let window = prefetchWindow(isAscending: true)
     guard window > 1 else { return try set.forEach(body) }
     var next: [ObjectID] = []
     var isStopped = false

@@ -235,7 +235,7 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
   }
 
   /// The number of entries that memory delivers in parallel. A write transaction reads without the map.
-  var prefetchWindow: Int { map == nil ? 0 : 16 }
+  func prefetchWindow(isAscending: Bool) -> Int { map == nil || isAscending ? 0 : 16 }
 
   func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
     guard let map else { return }

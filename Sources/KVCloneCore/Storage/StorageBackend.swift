@@ -43,8 +43,9 @@ package protocol StorageBackend: AnyObject {
 
   /// The next reads and changes concern these tables only, in about the order of their keys.
   func retainCursors(in tables: [StorageTable])
-  /// The number of keys to announce with `prefetch` at once; 0 if announcing is of no use.
-  var prefetchWindow: Int { get }
+  /// The number of keys to announce with `prefetch` at once; 0 if announcing is of no use, such as for ascending keys
+  /// whose pages the system reads ahead anyway.
+  func prefetchWindow(isAscending: Bool) -> Int
   /// These keys of a table are read next: `keys` holds one after the other, each of `stride` bytes.
   func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int)
   /// The transaction only deletes, and may use disk space that is reserved for such commits.
@@ -83,7 +84,7 @@ extension StorageBackend {
 
   package func retainCursors(in tables: [StorageTable]) {}
 
-  package var prefetchWindow: Int { 0 }
+  package func prefetchWindow(isAscending: Bool) -> Int { 0 }
 
   package func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {}
 

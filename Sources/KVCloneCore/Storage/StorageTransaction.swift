@@ -140,7 +140,9 @@ package struct StorageTransaction: ~Copyable {
   }
 
   /// The number of objects to announce with `prefetch` at once, at most 2,048; 0 if announcing is of no use.
-  package var prefetchWindow: Int { min(backend.prefetchWindow, 2048) }
+  package borrowing func prefetchWindow(isAscending: Bool) -> Int {
+    min(backend.prefetchWindow(isAscending: isAscending), 2048)
+  }
 
   /// Announces that the records of these objects are read next.
   package borrowing func prefetch(_ table: StorageTable, _ ids: ArraySlice<ObjectID>) {

@@ -8,7 +8,7 @@ import Synchronization
 /// looked at before it gets its name.
 final class BackupRun: Sendable {
   private struct State {
-    var phase = BackupProgress.Phase.copy
+    var phase = OperationProgress.Phase.copy
     var completed: UInt64 = 0
     var total: UInt64?
     var lastReport: ContinuousClock.Instant?
@@ -17,11 +17,11 @@ final class BackupRun: Sendable {
   private static let pause = Duration.milliseconds(50)
 
   let start = ContinuousClock.now
-  private let progress: (@Sendable (BackupProgress) -> Void)?
+  private let progress: (@Sendable (OperationProgress) -> Void)?
   private let cancellation: Cancellation?
   private let state = Mutex(State())
 
-  init(_ progress: (@Sendable (BackupProgress) -> Void)?, _ cancellation: Cancellation?) {
+  init(_ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?) {
     self.progress = progress
     self.cancellation = cancellation
   }
@@ -36,7 +36,7 @@ final class BackupRun: Sendable {
     }
   }
 
-  func begin(_ phase: BackupProgress.Phase, of total: UInt64? = nil) {
+  func begin(_ phase: OperationProgress.Phase, of total: UInt64? = nil) {
     report(isDue: true) { $0 = State(phase: phase, total: total) }
   }
 
@@ -46,12 +46,13 @@ final class BackupRun: Sendable {
 
   private func report(isDue: Bool = false, _ change: (inout State) -> Void) {
     let now = ContinuousClock.now
-    let news = state.withLock { state -> BackupProgress? in
+    let news = state.withLock { state -> OperationProgress? in
       change(&state)
       if !isDue, let last = state.lastReport, now - last < Self.pause { return nil }
       state.lastReport = now
       let completed = state.total.map { min($0, state.completed) } ?? state.completed
-      return BackupProgress(phase: state.phase, completed: completed, total: state.total)
+      return OperationProgress(
+        phase: state.phase, completed: Int(clamping: completed), total: state.total.map { Int(clamping: $0) })
     }
     if let news { progress?(news) }
   }

@@ -25,7 +25,7 @@ extension ObjectStore {
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func backup(
-    to path: String, options: BackupOptions = BackupOptions(), progress: (@Sendable (BackupProgress) -> Void)? = nil,
+    to path: String, options: BackupOptions = BackupOptions(), progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation? = nil
   ) throws(StoreError) -> BackupResult {
     try makeBackup(path, options, BackupRun(progress, cancellation))
@@ -36,7 +36,7 @@ extension ObjectStore {
   /// Cancelling the task ends the backup with `cancelled` and removes partial output.
   @discardableResult
   public func backup(
-    to path: String, options: BackupOptions = BackupOptions(), progress: (@Sendable (BackupProgress) -> Void)? = nil,
+    to path: String, options: BackupOptions = BackupOptions(), progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> BackupResult {
     let run = BackupRun(progress, cancellation)

@@ -22,7 +22,7 @@ extension ObjectStore {
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public static func restore(
-    from source: String, to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
+    from source: String, to path: String, progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation? = nil
   ) throws(StoreError) -> BackupResult {
     try runRestore([source], path, BackupRun(progress, cancellation))
@@ -33,7 +33,7 @@ extension ObjectStore {
   /// Cancelling the task ends the restore with `cancelled` and removes partial output.
   @discardableResult
   public static func restore(
-    from source: String, to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
+    from source: String, to path: String, progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> BackupResult {
     let run = BackupRun(progress, cancellation)
@@ -56,7 +56,7 @@ extension ObjectStore {
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public static func restore(
-    from sources: [String], to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
+    from sources: [String], to path: String, progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation? = nil
   ) throws(StoreError) -> BackupResult {
     try runRestore(sources, path, BackupRun(progress, cancellation))
@@ -67,7 +67,7 @@ extension ObjectStore {
   /// Cancelling the task ends the restore with `cancelled` and removes partial output.
   @discardableResult
   public static func restore(
-    from sources: [String], to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
+    from sources: [String], to path: String, progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> BackupResult {
     let run = BackupRun(progress, cancellation)

@@ -22,7 +22,7 @@ extension ObjectStore {
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func reflinkCopy(
-    to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil, cancellation: Cancellation? = nil
+    to path: String, progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws(StoreError) -> ReflinkResult {
     try makeFileSnapshot(path, BackupRun(progress, cancellation))
   }
@@ -32,7 +32,7 @@ extension ObjectStore {
   /// Cancelling the task ends the copy with `cancelled` and removes partial output.
   @discardableResult
   public func reflinkCopy(
-    to path: String, progress: (@Sendable (BackupProgress) -> Void)? = nil,
+    to path: String, progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> ReflinkResult {
     let run = BackupRun(progress, cancellation)

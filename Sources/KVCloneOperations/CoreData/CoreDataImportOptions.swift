@@ -105,36 +105,3 @@ public struct CoreDataImportReport: Sendable {
     if skipped.count < limit { skipped.append(CoreDataSkipped(error: error, isWholeObject: isWholeObject)) }
   }
 }
-
-/// The progress of a Core Data import.
-public struct CoreDataImportProgress: Sendable, Hashable {
-  /// A phase, in the order of execution.
-  public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// The stable text of the phase, as in JSON.
-    public let rawValue: String
-
-    /// Creates a phase from its text. Later versions may add phases, so a `switch` needs a `default`.
-    public init(rawValue: String) { self.rawValue = rawValue }
-
-    /// The stable text of the phase.
-    public var description: String { rawValue }
-
-    /// Reading the write-ahead log, the model and the list of tables.
-    public static let opening = Phase(rawValue: "opening")
-    /// Reading rows and writing objects.
-    public static let objects = Phase(rawValue: "objects")
-    /// Linking objects.
-    public static let links = Phase(rawValue: "links")
-    /// Validating the rules of the model, and committing.
-    public static let commit = Phase(rawValue: "commit")
-    /// Waiting for fsync.
-    public static let sync = Phase(rawValue: "sync")
-  }
-
-  /// The current phase.
-  public let phase: Phase
-  /// The number of objects or links completed in this phase.
-  public let completed: Int
-  /// The approximate number of objects or links in this phase; nil if it is unknown.
-  public let total: Int?
-}

@@ -13,7 +13,7 @@ final class CoreDataImportRun {
   let file: SQLiteFile
   private let source: CoreDataImportSource
   var external: CoreDataExternalFiles { source.external }
-  private let progress: (@Sendable (CoreDataImportProgress) -> Void)?
+  private let progress: (@Sendable (OperationProgress) -> Void)?
   private let isCancelled: @Sendable () -> Bool
   let start = ContinuousClock.now
   /// Where links are kept until all objects are there.
@@ -33,7 +33,7 @@ final class CoreDataImportRun {
 
   init(
     _ source: CoreDataImportSource, _ options: CoreDataImportOptions, scratch: String,
-    _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ isCancelled: @escaping @Sendable () -> Bool
+    _ progress: (@Sendable (OperationProgress) -> Void)?, _ isCancelled: @escaping @Sendable () -> Bool
   ) {
     self.source = source
     self.options = options
@@ -156,13 +156,13 @@ final class CoreDataImportRun {
   /// Every so many steps somebody is told, and may stop it.
   private static let stepsPerReport = 1 << 10
 
-  func step(_ phase: CoreDataImportProgress.Phase, _ completed: Int, of total: Int?) throws(StoreError) {
+  func step(_ phase: OperationProgress.Phase, _ completed: Int, of total: Int?) throws(StoreError) {
     steps += 1
     if steps % Self.stepsPerReport == 0 { try tell(phase, completed, of: total) }
   }
 
-  func tell(_ phase: CoreDataImportProgress.Phase, _ completed: Int = 0, of total: Int? = nil) throws(StoreError) {
-    progress?(CoreDataImportProgress(phase: phase, completed: completed, total: total))
+  func tell(_ phase: OperationProgress.Phase, _ completed: Int = 0, of total: Int? = nil) throws(StoreError) {
+    progress?(OperationProgress(phase: phase, completed: completed, total: total))
     try check()
   }
 

@@ -37,7 +37,7 @@ extension ObjectStore {
   @discardableResult
   public static func importCoreData(
     from source: String, to path: String, options: CoreDataImportOptions = CoreDataImportOptions(),
-    progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil, cancellation: Cancellation? = nil
+    progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws -> CoreDataImportReport {
     try runImport(source, path, options, progress, cancellation)
   }
@@ -48,7 +48,7 @@ extension ObjectStore {
   @discardableResult
   public static func importCoreData(
     from source: String, to path: String, options: CoreDataImportOptions = CoreDataImportOptions(),
-    progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil,
+    progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation = Cancellation()
   ) async throws -> CoreDataImportReport {
     try await withTaskCancellationHandler {
@@ -81,7 +81,7 @@ extension ObjectStore {
   @available(*, noasync, message: "call it on a separate thread")
   public static func planCoreDataImport(
     from source: String, to path: String? = nil, options: CoreDataImportOptions = CoreDataImportOptions(),
-    progress: (@Sendable (CoreDataImportProgress) -> Void)? = nil, cancellation: Cancellation? = nil
+    progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws -> CoreDataImportReport {
     let place = path ?? FileManager.default.temporaryDirectory.path + "/kvclone-import-\(UUID().uuidString)"
     return try runImport(source, place, options, progress, cancellation, isPlan: true)
@@ -94,12 +94,12 @@ extension ObjectStore {
 
   private static func runImport(
     _ source: String, _ path: String, _ options: CoreDataImportOptions,
-    _ progress: (@Sendable (CoreDataImportProgress) -> Void)?, _ cancellation: Cancellation?, isPlan: Bool = false
+    _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?, isPlan: Bool = false
   ) throws -> CoreDataImportReport {
     // Before the long reading, and again when the copy begins.
     try storeErrors { () throws(LMDBError) in try OutputPath.requireNew(path) }
     let isCancelled = Self.isCancelled(cancellation)
-    progress?(CoreDataImportProgress(phase: .opening, completed: 0, total: nil))
+    progress?(OperationProgress(phase: .opening, completed: 0, total: nil))
     let opened = try CoreDataImportSource(source, options, isCancelled)
     let copy = try storeErrors { () throws(LMDBError) in try StoreCopy(to: path, copyOnWrite: .offUnlessMirrored) }
     let run = CoreDataImportRun(opened, options, scratch: copy.directory, progress, isCancelled)

@@ -34,7 +34,7 @@ extension ObjectStore {
   @discardableResult
   public static func salvage(
     from source: String, to path: String, options: SalvageOptions = SalvageOptions(),
-    progress: (@Sendable (BackupProgress) -> Void)? = nil, cancellation: Cancellation? = nil
+    progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws(StoreError) -> SalvageReport {
     try runSalvage(source, path, options, BackupRun(progress, cancellation))
   }
@@ -45,7 +45,7 @@ extension ObjectStore {
   @discardableResult
   public static func salvage(
     from source: String, to path: String, options: SalvageOptions = SalvageOptions(),
-    progress: (@Sendable (BackupProgress) -> Void)? = nil, cancellation: Cancellation = Cancellation()
+    progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> SalvageReport {
     let run = BackupRun(progress, cancellation)
     return try await BackupRun.onOwnThread(cancellation) { () throws(StoreError) in

@@ -202,11 +202,3 @@ public struct SpaceUsage: Sendable, Hashable {
   /// The size in bytes.
   public internal(set) var byteCount: UInt64 = 0
 }
-
-/// The progress of deep statistics.
-public struct StatisticsProgress: Sendable, Hashable {
-  /// The number of bytes read so far.
-  public let completed: UInt64
-  /// The maximum number of bytes to read. Blobs need not be read.
-  public let total: UInt64
-}

@@ -18,7 +18,7 @@ extension ObjectStore {
   ///   `closed`, `forked`, `io`.
   @available(*, noasync, message: "use the asynchronous form")
   public func deepStatistics(
-    progress: (@Sendable (StatisticsProgress) -> Void)? = nil, cancellation: Cancellation? = nil
+    progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws(StoreError) -> DeepStatistics {
     try walkForStatistics(progress, cancellation)
   }
@@ -26,7 +26,7 @@ extension ObjectStore {
   /// Returns the distribution of all bytes from asynchronous code, on a separate thread. Cancelling the task ends the
   /// call with `cancelled`.
   public func deepStatistics(
-    progress: (@Sendable (StatisticsProgress) -> Void)? = nil,
+    progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> DeepStatistics {
     let result = await withTaskCancellationHandler {
@@ -46,7 +46,7 @@ extension ObjectStore {
   }
 
   private func walkForStatistics(
-    _ progress: (@Sendable (StatisticsProgress) -> Void)?, _ cancellation: Cancellation?
+    _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?
   ) throws(StoreError) -> DeepStatistics {
     let environment = try engine.requireFiles(for: "statistics of pages").environment
     let readers = try activeReaders()
@@ -71,7 +71,7 @@ extension ObjectStore {
   }
 
   private static func watch(
-    _ facts: StorageFacts, _ progress: (@Sendable (StatisticsProgress) -> Void)?,
+    _ facts: StorageFacts, _ progress: (@Sendable (OperationProgress) -> Void)?,
     _ cancellation: Cancellation?
   ) -> PageWatch? {
     guard progress != nil || cancellation != nil else { return nil }
@@ -79,7 +79,7 @@ extension ObjectStore {
     let completed = Atomic<UInt64>(0)
     return PageWatch { byteCount in
       let sum = completed.add(UInt64(byteCount), ordering: .relaxed).newValue
-      progress?(StatisticsProgress(completed: min(sum, total), total: total))
+      progress?(OperationProgress(phase: .read, completed: Int(clamping: min(sum, total)), total: Int(clamping: total)))
       return cancellation?.isCancelled != true
     }
   }

@@ -1,30 +1,3 @@
-/// The progress of an export.
-public struct ExportProgress: Sendable, Hashable {
-  /// A phase of an export, in the order of execution.
-  public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// The stable text of the phase, as in JSON.
-    public let rawValue: String
-
-    /// Creates a phase from its text. Later versions may add phases, so a `switch` needs a `default`.
-    public init(rawValue: String) { self.rawValue = rawValue }
-
-    /// The stable text of the phase.
-    public var description: String { rawValue }
-
-    /// Writing objects as text, and blobs as files.
-    public static let objects = Phase(rawValue: "objects")
-    /// Waiting for fsync.
-    public static let sync = Phase(rawValue: "sync")
-  }
-
-  /// The current phase.
-  public var phase: Phase
-  /// The number of objects written so far.
-  public var objectCount: Int
-  /// The total number of objects.
-  public var totalCount: Int
-}
-
 /// The result of an export.
 public struct ExportResult: Sendable, Hashable {
   /// The name of the model bundle in the folder, such as `Notes.xcdatamodeld`.

@@ -17,11 +17,11 @@ final class ExportRun: Sendable {
   private static let pause = Duration.milliseconds(50)
 
   private let path: String
-  private let progress: (@Sendable (ExportProgress) -> Void)?
+  private let progress: (@Sendable (OperationProgress) -> Void)?
   private let cancellation: Cancellation?
   private let written = Mutex(Written())
 
-  init(_ path: String, _ progress: (@Sendable (ExportProgress) -> Void)?, _ cancellation: Cancellation?) {
+  init(_ path: String, _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?) {
     self.path = path
     self.progress = progress
     self.cancellation = cancellation
@@ -132,7 +132,7 @@ final class ExportRun: Sendable {
 
   // MARK: Progress and errors
 
-  private func report(_ phase: ExportProgress.Phase, _ count: Int, _ totalCount: Int, isDue: Bool = false) {
+  private func report(_ phase: OperationProgress.Phase, _ count: Int, _ totalCount: Int, isDue: Bool = false) {
     guard let progress else { return }
     let now = ContinuousClock.now
     let isTold = written.withLock { written in
@@ -140,7 +140,7 @@ final class ExportRun: Sendable {
       written.lastReport = now
       return true
     }
-    if isTold { progress(ExportProgress(phase: phase, objectCount: count, totalCount: max(count, totalCount))) }
+    if isTold { progress(OperationProgress(phase: phase, completed: count, total: max(count, totalCount))) }
   }
 
   private func check() throws(StoreError) {

@@ -35,7 +35,7 @@ extension ObjectStore {
   @available(*, noasync, message: "it waits for fsync: call it on a separate thread")
   @discardableResult
   public func export(
-    to path: String, progress: (@Sendable (ExportProgress) -> Void)? = nil, cancellation: Cancellation? = nil
+    to path: String, progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws(StoreError) -> ExportResult {
     let run = ExportRun(path, progress, cancellation)
     return try run.export(ReadTransaction(try readSession()))
@@ -50,7 +50,7 @@ extension Snapshot {
   @available(*, noasync, message: "it waits for fsync: call it on a separate thread")
   @discardableResult
   public func export(
-    to path: String, progress: (@Sendable (ExportProgress) -> Void)? = nil, cancellation: Cancellation? = nil
+    to path: String, progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation? = nil
   ) throws(StoreError) -> ExportResult {
     let run = ExportRun(path, progress, cancellation)
     return try run.export(ReadTransaction(try store.snapshotSession(info.name, epoch: info.epoch)))

@@ -61,7 +61,7 @@ struct BlobStoreTests {
       let part = try bytes(storage, 9, UInt64(range.lowerBound)..<UInt64(range.upperBound))
       #expect(part == Array(content[range]))
     }
-    let copy = try storage.copyBlob(tables, from: 9, to: 10, CloneCancellation())
+    let copy = try storage.copyBlob(tables, from: 9, to: 10, CloneMonitor())
     #expect(copy == info)
     #expect(try bytes(storage, 10) == content)
     #expect(try storage.checkBlob(tables, 10, expectedReferences: 1, readData: true) == [])
@@ -148,7 +148,7 @@ struct BlobStoreTests {
         let tables = tables
         #expect(throws: StoreError.self, "seed \(seed)") { try damaged.readBlob(tables, 1) { _ in } }
         #expect(throws: StoreError.self, "seed \(seed)") {
-          try damaged.copyBlob(tables, from: 1, to: 2, CloneCancellation())
+          try damaged.copyBlob(tables, from: 1, to: 2, CloneMonitor())
         }
         engine.tamper(table) { $0 = sound }
       }

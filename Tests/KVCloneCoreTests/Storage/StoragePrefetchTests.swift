@@ -34,7 +34,7 @@ struct StoragePrefetchTests {
     (shelf, pages) = try store.write { tx in
       let shelf = try tx.insert("Shelf")
       var pages: [ObjectID] = []
-      for number in 0..<60 {
+      for number in 0..<300 {
         let book = try tx.insert("Book", relationships: ["shelf": [shelf]])
         for page in 0..<50 {
           pages.append(
@@ -58,7 +58,7 @@ struct StoragePrefetchTests {
   }
 
   @Test func fetchesAnnounceTheObjectsThatTheyFind() throws {
-    let request = try Self.request(pages)
+    let request = try Self.request(Array(pages.suffix(3000)))
     let reads = try announced {
       let found = try store.read { tx in try tx.fetch(request) }
       #expect(found.count == 3000)
@@ -70,7 +70,7 @@ struct StoragePrefetchTests {
   @Test func markingAnnouncesTheNextLevel() throws {
     let reads = try announced { _ = try store.planClone([shelf]) }
     #expect(reads.greatestWindow == 2048)
-    #expect(reads.expectedCount >= 3060)
+    #expect(reads.expectedCount >= 15_300)
     // The root, and what describes it.
     #expect(reads.unexpectedCount < 10)
   }
@@ -78,19 +78,19 @@ struct StoragePrefetchTests {
   @Test func cascadesAnnounceWhatTheyVisit() throws {
     let reads = try announced { try store.write { tx in _ = try tx.delete(shelf) } }
     #expect(reads.greatestWindow == 2048)
-    #expect(reads.announcedCount >= 2 * 3061)
+    #expect(reads.announcedCount >= 2 * 15_300)
   }
 
   @Test func anEngineWithoutAWindowIsAskedForNothing() throws {
     let reads = try announced(window: 0) {
-      _ = try store.read { tx in try tx.fetch(try Self.request(pages)) }
+      _ = try store.read { tx in try tx.fetch(try Self.request(Array(pages.suffix(3000)))) }
     }
     #expect(reads.announcedCount == 0)
   }
 
   @Test func aWindowIsLimited() throws {
     let reads = try announced(window: 1 << 20) {
-      _ = try store.read { tx in try tx.fetch(try Self.request(pages)) }
+      _ = try store.read { tx in try tx.fetch(try Self.request(Array(pages.suffix(3000)))) }
     }
     #expect(reads.greatestWindow == 2048)
   }

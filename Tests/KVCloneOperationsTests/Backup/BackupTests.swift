@@ -213,9 +213,9 @@ struct BackupTests {
     let fixture = try BackupFixture()
     let store = fixture.store
     try await store.backup(to: fixture.root + "/source")
-    for phase in [BackupProgress.Phase.check, .copy, .sync, .verify] {
+    for phase in [OperationProgress.Phase.check, .copy, .sync, .verify] {
       let cancellation = Cancellation()
-      let progress: @Sendable (BackupProgress) -> Void = { if $0.phase == phase { cancellation.cancel() } }
+      let progress: @Sendable (OperationProgress) -> Void = { if $0.phase == phase { cancellation.cancel() } }
       expectError(.cancelled) {
         _ = try ObjectStore.restore(
           from: fixture.root + "/source", to: fixture.root + "/b", progress: progress, cancellation: cancellation)
@@ -245,10 +245,10 @@ struct BackupTests {
   @Test("progress goes from 0 to the whole, phase by phase")
   func progress() throws {
     let fixture = try BackupFixture()
-    let seen = Mutex<[BackupProgress]>([])
+    let seen = Mutex<[OperationProgress]>([])
     try fixture.store.backup(to: fixture.root + "/b", progress: { news in seen.withLock { $0.append(news) } })
     let news = seen.withLock { $0 }
-    var phases: [BackupProgress.Phase] = []
+    var phases: [OperationProgress.Phase] = []
     for item in news where phases.last != item.phase { phases.append(item.phase) }
     #expect(phases == [.copy, .sync, .verify])
     #expect(news.allSatisfy { $0.total == nil || $0.completed <= $0.total ?? 0 })

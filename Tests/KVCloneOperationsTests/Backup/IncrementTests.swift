@@ -257,10 +257,10 @@ struct IncrementTests {
     try fixture.increment("i", since: "a")
     let names = try fixture.fixture.names()
     let sources = ["full", "i"].map(fixture.path)
-    for phase in [BackupProgress.Phase.check, .copy, .gather, .apply, .sync, .verify] {
+    for phase in [OperationProgress.Phase.check, .copy, .gather, .apply, .sync, .verify] {
       let cancellation = Cancellation()
       let seen = Atomic(false)
-      let progress: @Sendable (BackupProgress) -> Void = {
+      let progress: @Sendable (OperationProgress) -> Void = {
         if $0.phase != phase { return }
         seen.store(true, ordering: .relaxed)
         cancellation.cancel()
@@ -293,7 +293,7 @@ struct IncrementTests {
     let fixture = try IncrementFixture()
     try fixture.change()
     let root = fixture.root
-    let counts = Mutex<[BackupProgress.Phase: Int]>([:])
+    let counts = Mutex<[OperationProgress.Phase: Int]>([:])
     try fixture.store.backup(to: fixture.path("i"), options: BackupOptions(since: "a")) { news in
       let names = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
       counts.withLock { $0[news.phase] = names.count { $0.hasPrefix(".i.") } }

@@ -129,8 +129,8 @@ struct CoreDataHostileImportTests {
 
   @Test(
     "a cancelled task ends the import, in whatever phase it is, with nothing left",
-    arguments: [CoreDataImportProgress.Phase.opening, .commit])
-  func cancelledTask(_ phase: CoreDataImportProgress.Phase) async throws {
+    arguments: [OperationProgress.Phase.opening, .commit])
+  func cancelledTask(_ phase: OperationProgress.Phase) async throws {
     let place = try CoreDataPlace()
     let (source, store) = (place.database, place.store)
     let meeting = Meeting()

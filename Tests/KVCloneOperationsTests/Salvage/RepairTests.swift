@@ -166,6 +166,7 @@ import Testing
   @Test func theSamplesAreThoseThatAreTested() throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
+      .deletingLastPathComponent()
     let article = try String(
       contentsOf: root.appending(path: "Sources/KVClone/Documentation.docc/Salvage.md"), encoding: .utf8)
     let tested = try String(contentsOfFile: #filePath, encoding: .utf8)

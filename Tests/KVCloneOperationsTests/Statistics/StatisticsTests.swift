@@ -237,7 +237,7 @@ import Testing
       for _ in 0..<1500 { try tx.insert("Item", ["title": .string(title)]) }
     }
     let last = Seen()
-    _ = try store.deepStatistics(progress: { last.note($0.completed) })
+    _ = try store.deepStatistics(progress: { last.note(UInt64($0.completed)) })
     #expect(last.value >= 1 << 20)
     let cancellation = Cancellation()
     cancellation.cancel()

@@ -157,6 +157,7 @@ struct PreparedRequestTests {
     )
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
+      .deletingLastPathComponent()
     let article = try String(
       contentsOf: root.appending(path: "Sources/KVClone/Documentation.docc/Predicates.md"), encoding: .utf8)
     #expect(article.contains(lines[begin + 1..<end].map { $0.dropFirst(4) }.joined(separator: "\n")))

@@ -314,7 +314,7 @@ struct CloneIntoTests {
 
 /// A phase with its numbers.
 struct CloneProgressFacts: Equatable {
-  let phase: CloneProgress.Phase
+  let phase: OperationProgress.Phase
   let completed: Int
   let total: Int?
 }
@@ -323,7 +323,7 @@ private final class Heard: Sendable {
   private let list = Mutex<[CloneProgressFacts]>([])
   var all: [CloneProgressFacts] { list.withLock { $0 } }
 
-  @Sendable func hear(_ progress: CloneProgress) {
+  @Sendable func hear(_ progress: OperationProgress) {
     list.withLock {
       $0.append(.init(phase: progress.phase, completed: progress.completed, total: progress.total))
     }

@@ -107,7 +107,7 @@ struct RegressionTests {
     let test = try TestStore(Self.model)
     let store = test.store
     let source = try store.insert("A", ["name": .string("")])
-    let plan = try store.readSession().prepareClone([source], CloneOptions(), CloneCancellation())
+    let plan = try store.readSession().prepareClone([source], CloneOptions(), CloneMonitor())
     #expect(throws: GivenUp.self) {
       try store.write { tx in
         try tx.insert("A", ["name": .string("")])
@@ -117,7 +117,7 @@ struct RegressionTests {
     let session = try store.writeSession(label: "test")
     let fits = session.hasFreeSerials(for: plan)
     #expect(!fits)
-    let again = try session.prepareClone([source], CloneOptions(), CloneCancellation())
+    let again = try session.prepareClone([source], CloneOptions(), CloneMonitor())
     let fitsAgain = session.hasFreeSerials(for: again)
     #expect(fitsAgain)
   }

@@ -67,6 +67,11 @@ final class ProgressBar: Sendable {
     }
   }
 
+  /// Shows the progress of an operation of the library.
+  @Sendable func update(_ progress: OperationProgress) {
+    update(UInt64(progress.completed), phase: progress.phase.rawValue, of: progress.total.map { UInt64($0) })
+  }
+
   private func writeStatus(_ done: UInt64, _ phase: String?, _ total: UInt64?, _ elapsed: Double) {
     var json = JSONWriter()
     json.beginObject()

@@ -25,16 +25,16 @@ public final class CloneTask: Sendable {
   /// The progress of the clone, as a stream that finishes with the clone, whatever the outcome.
   ///
   /// The stream keeps only the latest value for a slow reader. It supports one reader.
-  public let progress: AsyncStream<CloneProgress>
-  let control: CloneCancellation
-  private let updates: AsyncStream<CloneProgress>.Continuation
+  public let progress: AsyncStream<OperationProgress>
+  let control: CloneMonitor
+  private let updates: AsyncStream<OperationProgress>.Continuation
   private let state = Mutex(State.running([]))
 
-  init(_ callback: (@Sendable (CloneProgress) -> Void)?) {
-    let (stream, updates) = AsyncStream.makeStream(of: CloneProgress.self, bufferingPolicy: .bufferingNewest(1))
+  init(_ callback: (@Sendable (OperationProgress) -> Void)?) {
+    let (stream, updates) = AsyncStream.makeStream(of: OperationProgress.self, bufferingPolicy: .bufferingNewest(1))
     progress = stream
     self.updates = updates
-    control = CloneCancellation { progress in
+    control = CloneMonitor { progress in
       callback?(progress)
       updates.yield(progress)
     }

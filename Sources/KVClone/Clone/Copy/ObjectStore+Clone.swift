@@ -22,7 +22,7 @@ extension ObjectStore {
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> CloneResult {
-    try runClone(roots, options, CloneCancellation(progress: options.progress))
+    try runClone(roots, options, CloneMonitor(progress: options.progress))
   }
 
   /// Clones objects and their subgraphs from asynchronous code, on a thread of the store.
@@ -33,7 +33,7 @@ extension ObjectStore {
   /// - Throws: ``CloneError``, ``ValidationError`` and ``StoreError``, as the synchronous form does.
   @discardableResult
   public func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) async throws -> CloneResult {
-    let cancellation = CloneCancellation(progress: options.progress)
+    let cancellation = CloneMonitor(progress: options.progress)
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         writerQueue.async {
@@ -82,7 +82,7 @@ extension ObjectStore {
   public func planClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> ClonePlan {
     let survey = try survey(roots, options)
     return try plan(survey) { reasons in
-      _ = try runClone(roots, options, CloneCancellation(progress: options.progress), dryRun: reasons)
+      _ = try runClone(roots, options, CloneMonitor(progress: options.progress), dryRun: reasons)
     }
   }
 
@@ -102,7 +102,7 @@ extension ObjectStore {
   }
 
   func runClone(
-    _ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation, dryRun reasons: PlanReasons? = nil
+    _ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneMonitor, dryRun reasons: PlanReasons? = nil
   ) throws -> CloneResult {
     let key = try CloneKey(roots, options)
     return try onceMoreIfMapFull {
@@ -127,7 +127,7 @@ extension ObjectStore {
   /// Writes what was planned, or, without a plan, plans under the lock. Nil where the plan is not true any more.
   private func write(
     _ planned: PreparedClone?, _ roots: [ObjectID], _ options: CloneOptions, _ key: CloneKey?,
-    _ cancellation: CloneCancellation, _ start: ContinuousClock.Instant, _ reasons: PlanReasons?
+    _ cancellation: CloneMonitor, _ start: ContinuousClock.Instant, _ reasons: PlanReasons?
   ) throws -> CloneResult? {
     // While no transaction of ours is open: the map can grow.
     if let byteCount = planned?.context.byteCount { try engine.space?.makeRoom(for: byteCount) }
@@ -193,7 +193,7 @@ extension ObjectReading where Self: ~Copyable {
       let book = session.schema.cloneRules.book(
         session.schema, options, rootEntities: try session.rootEntities(roots))
       if let error = book.errors.first { throw error }
-      let mark = try session.mark(roots, book, CloneCancellation())
+      let mark = try session.mark(roots, book, CloneMonitor())
       var ids: [ObjectID] = []
       mark.set.forEach { id in
         ids.append(id)

@@ -29,7 +29,7 @@ extension Session {
   ///
   /// - Throws: the first `CloneError` that stands in the way.
   borrowing func prepareClone(
-    _ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneCancellation
+    _ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneMonitor
   ) throws -> CloneContext {
     let book = schema.cloneRules.book(schema, options, rootEntities: try rootEntities(roots))
     if let error = book.errors.first { throw error }
@@ -48,7 +48,7 @@ extension Session {
   }
 
   private borrowing func cloneContext(
-    _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation
+    _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneMonitor
   ) throws -> CloneContext {
     let mark = try mark(roots, book, cancellation, smallLimit: book.options.smallLimit)
     var bases: [UInt16: UInt64] = [:]
@@ -76,7 +76,7 @@ extension Session {
     let book = schema.cloneRules.book(schema, options, rootEntities: try rootEntities(roots))
     var survey = CloneSurvey(book)
     try survey.find { survey in
-      let context = try cloneContext(roots, book, CloneCancellation(progress: options.progress))
+      let context = try cloneContext(roots, book, CloneMonitor(progress: options.progress))
       var planner = ClonePlanner(context: context, isExhaustive: true)
       try planner.check(self)
       survey.take(planner.tally, planner.errors, planner.errorCount)

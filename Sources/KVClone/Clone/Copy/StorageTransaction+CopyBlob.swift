@@ -8,7 +8,7 @@ extension StorageTransaction {
   ///
   /// - Parameter newSerial: Above every serial that a blob was ever given.
   mutating func copyBlob(
-    _ tables: BlobTables, from serial: UInt64, to newSerial: UInt64, _ cancellation: CloneCancellation
+    _ tables: BlobTables, from serial: UInt64, to newSerial: UInt64, _ cancellation: CloneMonitor
   ) throws -> BlobInfo {
     var info = try existingBlobInfo(tables, serial)
     guard info.state == .complete else { throw tables.missing(serial) }

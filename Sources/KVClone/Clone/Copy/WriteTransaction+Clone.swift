@@ -27,7 +27,7 @@ extension WriteTransaction {
         session.changes.now = session.changes.now ?? Date()
         try session.refreshDerived()
       }
-      let context = try session.prepareClone(roots, options, CloneCancellation(progress: options.progress))
+      let context = try session.prepareClone(roots, options, CloneMonitor(progress: options.progress))
       return try runClone(context, roots, key, start)
     } catch {
       session.changes.fail(error)

@@ -79,7 +79,7 @@ public struct CloneOptions: Sendable {
   /// repeated, and the closure is called again.
   public var didClone: (@Sendable (inout WriteTransaction, _ source: ObjectID, _ clone: ObjectID) throws -> Void)?
   /// Receives progress on the cloning thread, at most a few times per second.
-  public var progress: (@Sendable (CloneProgress) -> Void)?
+  public var progress: (@Sendable (OperationProgress) -> Void)?
 
   /// How many objects a small clone has at most, which is cloned by a path of its own; tests force either path.
   var smallLimit = CloneSet.smallLimit

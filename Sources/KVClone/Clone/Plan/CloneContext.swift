@@ -12,7 +12,7 @@ final class CloneContext: CloneNames {
   let schema: Schema
   let book: CloneRuleBook
   let mark: CloneMark
-  let cancellation: CloneCancellation
+  let cancellation: CloneMonitor
   let ids: CloneIDs
   let key = KeyedUUID()
   /// The operation's one `now` (R16).
@@ -47,7 +47,7 @@ final class CloneContext: CloneNames {
 
   init(
     schema: Schema, book: CloneRuleBook, mark: CloneMark, bases: [UInt16: UInt64], now: Date,
-    cancellation: CloneCancellation, bridge: CloneBridge? = nil
+    cancellation: CloneMonitor, bridge: CloneBridge? = nil
   ) {
     self.schema = schema
     self.book = book

@@ -48,7 +48,7 @@ extension Session {
   /// - Parameter smallLimit: how many objects a small clone has; 0 for none.
   /// - Throws: `CloneError`: `objectNotFound`, `limitExceeded`, `cancelled`; `StoreError` for damage.
   borrowing func mark(
-    _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneCancellation, smallLimit: Int = 0
+    _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneMonitor, smallLimit: Int = 0
   ) throws -> CloneMark {
     var marker = CloneMarker(book: book, cancellation: cancellation, smallLimit: smallLimit)
     try cancellation.check(.mark, 0, of: nil)
@@ -78,7 +78,7 @@ extension Session {
 
   /// Announces the next objects of a level, and returns the position after them.
   private borrowing func announce(_ level: [UInt64], from start: Int) -> Int {
-    let window = prefetchWindow
+    let window = prefetchWindow()
     guard window > 1 else { return .max }
     var ids: [ObjectID] = []
     var position = start
@@ -88,6 +88,21 @@ extension Session {
     }
     prefetch(ids[...])
     return position
+  }
+
+  /// Announces the next objects of one root entity, and returns the first serial after them.
+  borrowing func announce(_ set: CloneMembers, from start: UInt64) -> UInt64 {
+    let window = prefetchWindow(isAscending: true)
+    guard window > 1 else { return .max }
+    var ids: [ObjectID] = []
+    var place = 0
+    var serial = set.next(from: start, &place)
+    while let current = serial, ids.count < window {
+      ids.append(ObjectID(rootCode: set.rootCode, serial: current))
+      serial = set.next(from: current + 1, &place)
+    }
+    prefetch(ids[...])
+    return serial ?? .max
   }
 
   /// Discovers what the edges of an object lead to.
@@ -190,7 +205,7 @@ struct CloneMarker {
   static let listBit: UInt64 = 1 << 63
 
   let book: CloneRuleBook
-  let cancellation: CloneCancellation
+  let cancellation: CloneMonitor
   var mark: CloneMark
   /// What waits to be visited, 8 bytes an object.
   private(set) var level: [UInt64] = []
@@ -203,7 +218,7 @@ struct CloneMarker {
   /// How often the caller's hook was asked.
   private var questionCount = 0
 
-  init(book: CloneRuleBook, cancellation: CloneCancellation, smallLimit: Int) {
+  init(book: CloneRuleBook, cancellation: CloneMonitor, smallLimit: Int) {
     mark = CloneMark(smallLimit: smallLimit)
     self.book = book
     self.cancellation = cancellation

@@ -11,7 +11,7 @@ import KVCloneRecords
 protocol CloneNames: AnyObject {
   var book: CloneRuleBook { get }
   var mark: CloneMark { get }
-  var cancellation: CloneCancellation { get }
+  var cancellation: CloneMonitor { get }
   /// The schema of the store that is cloned from.
   var sourceSchema: Schema { get }
   /// The clone's id of a source in one of the copies; nil for objects outside the clone set.

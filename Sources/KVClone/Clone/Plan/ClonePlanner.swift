@@ -89,7 +89,9 @@ struct ClonePlanner {
       guard let set = context.mark.set.set(rootCode: rootCode) else { continue }
       var place = 0
       var serial = set.next(from: 0, &place)
+      var announced: UInt64 = 0
       while let current = serial, !isFull {
+        if current >= announced { announced = session.announce(set, from: current) }
         let id = ObjectID(rootCode: rootCode, serial: current)
         let view = try session.existingRecord(id)
         let entity = try context.schema.entity(of: view, id: id)

@@ -56,7 +56,7 @@ import Testing
     try fixture.store.write { tx in
       for _ in 0..<2999 { _ = try tx.insert("Child", relationships: ["parent": [parent]]) }
     }
-    let seen = Mutex<[CloneProgress]>([])
+    let seen = Mutex<[OperationProgress]>([])
     _ = try fixture.store.clone(
       [parent],
       options: .with {

@@ -326,7 +326,7 @@ import Testing
     let reader = try other.store.readSession()
     let book = CloneRuleBook(
       schema: fixture.store.schema, options: CloneOptions(), rootEntities: try source.rootEntities([first]))
-    let context = try source.prepareCloneInto(other.store.schema, [first], book, CloneCancellation())
+    let context = try source.prepareCloneInto(other.store.schema, [first], book, CloneMonitor())
     try context.place(in: reader)
     var planner = try CloneIntoPlanner(context: context, source)
     try planner.check(source, reader)

@@ -163,7 +163,7 @@ struct CloneDerivedTests {
   /// The clones that there will be, each with the clone that it follows; nil where the clone is refused.
   private static func pairs(_ root: ObjectID, _ options: CloneOptions, _ session: borrowing Session) throws -> [Pair]? {
     let context: CloneContext
-    do { context = try session.prepareClone([root], options, CloneCancellation()) } catch is CloneError { return nil }
+    do { context = try session.prepareClone([root], options, CloneMonitor()) } catch is CloneError { return nil }
     var ids: [ObjectID] = []
     context.mark.set.forEach { id in
       ids.append(id)

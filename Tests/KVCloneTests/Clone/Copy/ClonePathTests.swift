@@ -153,7 +153,7 @@ struct ClonePathTests {
     let session = try paths.stores[0].store.readSession()
     let book = session.schema.cloneRules.book(
       session.schema, CloneOptions(), rootEntities: try session.rootEntities(ids))
-    let mark = try session.mark(ids, book, CloneCancellation(), smallLimit: CloneSet.smallLimit)
+    let mark = try session.mark(ids, book, CloneMonitor(), smallLimit: CloneSet.smallLimit)
     #expect(mark.set.isSmall == (count <= CloneSet.smallLimit) && mark.set.count == count && mark.count == count)
     for (copies, blobs) in [(1, CloneOptions.Blobs.share), (2, .copy)] {
       let done = try paths.compare("\(count) objects, \(copies) copies") { store, smallLimit in
@@ -196,7 +196,7 @@ struct ClonePathTests {
   func cancelled(_ smallLimit: Int) throws {
     let test = try ContractStore(contractModel)
     let source = try ContractLibrary(test.store)
-    let cancellation = CloneCancellation()
+    let cancellation = CloneMonitor()
     cancellation.cancel()
     let options = CloneOptions.contract { $0.smallLimit = smallLimit }
     let error = try test.expectNothingDone { _ = try test.store.runClone([source.doc], options, cancellation) }

@@ -26,24 +26,24 @@ struct CloneProgressTests {
 
   @Test("phases come one after the other, with numbers that grow")
   func phases() throws {
-    let seen = Mutex<[CloneProgress]>([])
+    let seen = Mutex<[OperationProgress]>([])
     _ = try fixture.store.clone(
       [first], options: .with { $0.progress = { progress in seen.withLock { $0.append(progress) } } })
     let all = seen.withLock { $0 }
-    let phases = all.reduce(into: [CloneProgress.Phase]()) { if $0.last != $1.phase { $0.append($1.phase) } }
+    let phases = all.reduce(into: [OperationProgress.Phase]()) { if $0.last != $1.phase { $0.append($1.phase) } }
     #expect(phases == [.mark, .wait, .copy, .publish, .commit])
     for phase in phases {
       let counts = all.filter { $0.phase == phase }.map(\.completed)
       #expect(counts == counts.sorted())
     }
-    #expect(all.last == CloneProgress(phase: .commit, completed: 5000, total: 5000))
-    #expect(all.contains(CloneProgress(phase: .copy, completed: 5000, total: 5000)))
+    #expect(all.last == OperationProgress(phase: .commit, completed: 5000, total: 5000))
+    #expect(all.contains(OperationProgress(phase: .copy, completed: 5000, total: 5000)))
   }
 
   @Test("an operation is watched and waited for, from anywhere")
   func operation() async throws {
     let operation = fixture.store.startClone([first])
-    var last: CloneProgress?
+    var last: OperationProgress?
     for await progress in operation.progress { last = progress }
     #expect(last?.phase == .commit && last?.completed == 5000)
     let result = try await operation.result

@@ -22,8 +22,8 @@ struct CloneContractCancelTests {
 
   @Test(
     "R29: cancelled from the progress callback, in any phase before the commit", .tags(.r29),
-    arguments: [CloneProgress.Phase.mark, .check, .wait, .copy, .publish])
-  func inPhase(_ phase: CloneProgress.Phase) async throws {
+    arguments: [OperationProgress.Phase.mark, .check, .wait, .copy, .publish])
+  func inPhase(_ phase: OperationProgress.Phase) async throws {
     let (test, doc) = try filled()
     let (before, commit) = (try test.dump(), try test.commit())
     let operation = ContractBox<CloneTask?>(nil)
@@ -97,14 +97,14 @@ struct CloneContractCancelTests {
   @Test("R29: progress counts up, phase by phase, and its stream ends with the clone", .tags(.r29))
   func progress() async throws {
     let (test, doc) = try filled()
-    let heard = ContractBox<[CloneProgress]>([])
+    let heard = ContractBox<[OperationProgress]>([])
     let options = CloneOptions.contract(count: 3) { $0.progress = { progress in heard.change { $0.append(progress) } } }
     let operation = test.store.startClone([doc], options: options)
-    var streamed: [CloneProgress] = []
+    var streamed: [OperationProgress] = []
     for await progress in operation.progress { streamed.append(progress) }
     let result = try await operation.result
     #expect(result.objectCount == 3 * 107)
-    let order: [CloneProgress.Phase] = [.mark, .check, .wait, .copy, .publish, .commit]
+    let order: [OperationProgress.Phase] = [.mark, .check, .wait, .copy, .publish, .commit]
     for all in [heard.value, streamed] {
       var (phase, completed) = (0, 0)
       for progress in all {

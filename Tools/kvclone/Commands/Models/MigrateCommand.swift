@@ -67,7 +67,7 @@ struct MigrateCommand: ToolCommand {
         defer { bar.finish() }
         return try ObjectStore.planMigration(
           at: path, to: loaded.model, migration: options,
-          progress: { bar.update(UInt64($0.completed), phase: $0.phase.rawValue) }, cancellation: cancellation)
+          progress: { bar.update($0) }, cancellation: cancellation)
       }
       return try tell(plan)
     }
@@ -76,7 +76,7 @@ struct MigrateCommand: ToolCommand {
         defer { bar.finish() }
         return try ObjectStore.migrate(
           at: path, to: loaded.model, migration: options,
-          progress: { bar.update(UInt64($0.completed), phase: $0.phase.rawValue) }, cancellation: cancellation)
+          progress: { bar.update($0) }, cancellation: cancellation)
       }
       try tell(report)
     } catch let error as StoreError {

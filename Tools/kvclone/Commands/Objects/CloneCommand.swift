@@ -242,7 +242,7 @@ struct CloneCommand: ToolCommand {
   private func watch(_ options: inout CloneOptions) -> ProgressBar {
     let bar = ProgressBar("clone", unit: "objects", total: nil, global)
     let global = global
-    let last = Mutex<CloneProgress.Phase?>(nil)
+    let last = Mutex<OperationProgress.Phase?>(nil)
     options.progress = { progress in
       if progress.phase == .commit {
         Interruption.note(
@@ -253,7 +253,7 @@ struct CloneCommand: ToolCommand {
         return last != progress.phase
       }
       if isNew, !global.json { global.detail("clone: \(progress.phase.rawValue)") }
-      bar.update(UInt64(progress.completed), phase: progress.phase.rawValue, of: progress.total.map { UInt64($0) })
+      bar.update(progress)
     }
     return bar
   }

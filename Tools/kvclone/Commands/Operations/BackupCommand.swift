@@ -174,8 +174,8 @@ struct BackupBar: Sendable {
     bar = ProgressBar(title, unit: "bytes", total: nil, global)
   }
 
-  @Sendable func update(_ progress: BackupProgress) {
-    bar.update(progress.completed, phase: progress.phase.rawValue, of: progress.total)
+  @Sendable func update(_ progress: OperationProgress) {
+    bar.update(progress)
   }
 
   func finish() { bar.finish() }

@@ -42,10 +42,7 @@ struct ExportCommand: ToolCommand {
     let past = try snapshot.map { try store.snapshot(named: $0) }
     let cancellation = Cancellation()
     let bar = ProgressBar("export", unit: "objects", total: nil, global)
-    let report: @Sendable (ExportProgress) -> Void = { progress in
-      bar.update(
-        UInt64(progress.objectCount), phase: progress.phase.rawValue, of: UInt64(progress.totalCount))
-    }
+    let report: @Sendable (OperationProgress) -> Void = { bar.update($0) }
     let result = try Interruption.cancelling(cancellation.cancel) {
       defer { bar.finish() }
       return try past?.export(to: destination, progress: report, cancellation: cancellation)

@@ -74,10 +74,7 @@ struct ImportCommand: ToolCommand {
     let settings = options
     let cancellation = Cancellation()
     let bar = ProgressBar(isPlan ? "import plan" : "import", unit: "objects", total: nil, global)
-    let show: @Sendable (CoreDataImportProgress) -> Void = { progress in
-      bar.update(
-        UInt64(progress.completed), phase: progress.phase.rawValue, of: progress.total.map { UInt64($0) })
-    }
+    let show: @Sendable (OperationProgress) -> Void = { bar.update($0) }
     let report = try Interruption.cancelling(cancellation.cancel) {
       defer { bar.finish() }
       guard let path, !isPlan else {

@@ -82,7 +82,7 @@ struct StatCommand: ToolCommand {
     defer { bar.finish() }
     return try Interruption.cancelling(cancellation.cancel) {
       try store.deepStatistics(
-        progress: { bar.update($0.completed, of: $0.total) }, cancellation: cancellation)
+        progress: { bar.update(UInt64($0.completed), of: $0.total.map { UInt64($0) }) }, cancellation: cancellation)
     }
   }
 

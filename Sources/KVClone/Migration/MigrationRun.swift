@@ -1,57 +1,18 @@
 import KVCloneCore
 
-/// The progress of a migration.
-public struct MigrationProgress: Sendable, Hashable {
-  /// A phase of a migration step, in the order of execution.
-  public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// The stable text of the phase, as in JSON.
-    public let rawValue: String
-
-    /// Creates a phase from its text. Later versions may add phases, so a `switch` needs a `default`.
-    public init(rawValue: String) { self.rawValue = rawValue }
-
-    /// The stable text of the phase.
-    public var description: String { rawValue }
-
-    /// Running the handler of a stage before the step.
-    public static let willMigrate = Phase(rawValue: "willMigrate")
-    /// Deleting the objects of removed entities.
-    public static let delete = Phase(rawValue: "delete")
-    /// Assigning new ids to objects that move to another root entity.
-    public static let move = Phase(rawValue: "move")
-    /// Rewriting objects.
-    public static let rewrite = Phase(rawValue: "rewrite")
-    /// Linking the inverse sides of relationships.
-    public static let link = Phase(rawValue: "link")
-    /// Building indexes.
-    public static let index = Phase(rawValue: "index")
-    /// Running the handler of a stage after the step.
-    public static let didMigrate = Phase(rawValue: "didMigrate")
-  }
-
-  /// The index of the step, from 0.
-  public let step: Int
-  /// The number of steps.
-  public let stepCount: Int
-  /// The current phase.
-  public let phase: Phase
-  /// The number of objects completed in this phase.
-  public let completed: Int
-}
-
 /// What a migration tells while it runs.
 final class MigrationRun {
-  private let progress: (@Sendable (MigrationProgress) -> Void)?
+  private let progress: (@Sendable (OperationProgress) -> Void)?
   private let cancellation: Cancellation?
   /// What collects the reasons of a dry run; nil for a migration.
   let dryRun: MigrationDryRun?
   var stepCount = 0
   private var step = 0
-  private var phase = MigrationProgress.Phase.rewrite
+  private var phase = OperationProgress.Phase.rewrite
   private var completed = 0
 
   init(
-    _ progress: (@Sendable (MigrationProgress) -> Void)?, _ cancellation: Cancellation?, dryRun: MigrationDryRun? = nil
+    _ progress: (@Sendable (OperationProgress) -> Void)?, _ cancellation: Cancellation?, dryRun: MigrationDryRun? = nil
   ) {
     self.progress = progress
     self.cancellation = cancellation
@@ -70,7 +31,7 @@ final class MigrationRun {
 
   func begin(step: Int) { self.step = step }
 
-  func begin(_ phase: MigrationProgress.Phase) throws(StoreError) {
+  func begin(_ phase: OperationProgress.Phase) throws(StoreError) {
     self.phase = phase
     completed = 0
     try advance(by: 0)
@@ -81,7 +42,7 @@ final class MigrationRun {
   /// - Throws: `cancelled`.
   func advance(by count: Int) throws(StoreError) {
     completed += count
-    progress?(MigrationProgress(step: step, stepCount: stepCount, phase: phase, completed: completed))
+    progress?(OperationProgress(phase: phase, completed: completed, step: step, stepCount: stepCount))
     if cancellation?.isCancelled == true || Task.isCancelled {
       throw StoreError(.cancelled, "the migration was cancelled; the store is unchanged")
     }

@@ -1,0 +1,45 @@
+import KVCloneCore
+import Synchronization
+
+/// Reports the progress of a clone, and ends it when it is cancelled: also by the cancellation of its task while it runs on
+/// the writer thread (R29).
+final class CloneMonitor: Sendable {
+  private static let pause = Duration.milliseconds(50)
+
+  private let cancellation = Cancellation()
+  private let progress: (@Sendable (OperationProgress) -> Void)?
+  private let last = Mutex<(phase: OperationProgress.Phase, time: ContinuousClock.Instant)?>(nil)
+
+  init(progress: (@Sendable (OperationProgress) -> Void)? = nil) {
+    self.progress = progress
+  }
+
+  /// Cancels the clone.
+  func cancel() { cancellation.cancel() }
+
+  /// Throws `cancelled` if the clone or its task was cancelled.
+  func check() throws(CloneError) {
+    if cancellation.isCancelled || Task.isCancelled {
+      throw CloneError(.cancelled, "the clone was cancelled; nothing was written (R29)")
+    }
+  }
+
+  /// Reports the progress, and throws `cancelled` if the clone was cancelled. It reads a clock: call it about every
+  /// thousand objects.
+  func check(_ phase: OperationProgress.Phase, _ completed: Int, of total: Int?) throws(CloneError) {
+    report(phase, completed, of: total)
+    try check()
+  }
+
+  /// Reports the progress: at the begin and end of a phase, and otherwise every 50 ms.
+  func report(_ phase: OperationProgress.Phase, _ completed: Int, of total: Int?) {
+    guard let progress else { return }
+    let now = ContinuousClock.now
+    let isDue = last.withLock { last in
+      if let before = last, before.phase == phase, completed != total, now - before.time < Self.pause { return false }
+      last = (phase, now)
+      return true
+    }
+    if isDue { progress(OperationProgress(phase: phase, completed: completed, total: total)) }
+  }
+}
