@@ -47,10 +47,7 @@ extension ObjectStore {
     guard try Metadata.counter(writing, metadata, MetadataKey.catalog) == catalog.number else { return nil }
     let commit = try Metadata.counter(writing, metadata, MetadataKey.commitCounter)
     try writing.record(schema, commit: commit + 1)
-    let session = Session(
-      storage: writing, schema: schema, commit: commit + 1, storeUUID: format.storeUUID,
-      serialFloor: SerialHighWaterMark(),
-      engine: engine)
+    let session = StoreContext(uuid: format.storeUUID, engine: engine).session(writing, schema, commit: commit + 1)
     let planner = try MigrationPlanner(from: catalog, to: model, migration)
     run.stepCount = planner.stepCount
     let plan = try planner.plan(session)

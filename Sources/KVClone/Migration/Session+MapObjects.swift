@@ -11,9 +11,7 @@ extension Session {
     by model: MappingModel, from source: Schema, _ policies: [String: any EntityMigrationPolicy], _ run: MigrationRun,
     _ tally: inout MigrationTally
   ) throws(StoreError) -> Session {
-    let look = Session(
-      storage: StorageTransaction(lookingInto: storage), schema: source, commit: commit, storeUUID: storeUUID,
-      serialFloor: serialFloor, engine: engine)
+    let look = context.session(StorageTransaction(lookingInto: storage), source, commit: commit)
     // Serials that no object had before, of whatever entity: so no old name is ever another object's.
     var next: UInt64 = 1
     for rootCode in source.rootCodes { next = max(next, try nextSerial(rootCode: rootCode)) }

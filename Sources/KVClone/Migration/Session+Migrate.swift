@@ -171,9 +171,8 @@ extension Session {
     let schema = try Schema(
       step.new, tables: tables, transformers: old.transformers, formerCatalogs: old.formerCatalogs)
     let (serials, blob) = (changes.nextSerials, changes.nextBlobSerial)
-    let (commit, uuid, floor, engine) = (commit, storeUUID, serialFloor, engine)
-    var session = Session(
-      storage: takeStorage(), schema: schema, commit: commit, storeUUID: uuid, serialFloor: floor, engine: engine)
+    let (commit, context) = (commit, context)
+    var session = context.session(takeStorage(), schema, commit: commit)
     session.changes.nextSerials = serials
     session.changes.nextBlobSerial = blob
     session.changes.isEmpty = false

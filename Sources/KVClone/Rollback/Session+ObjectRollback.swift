@@ -12,10 +12,8 @@ extension Session {
     guard let recorder = storage.recorder else { return tally.result(automatic) }
     let horizon = SnapshotHorizon(snapshot, schema.orderedLists)
     _ = try deleteAll(ObjectSet(sets.doomed))
-    let past = Session(
-      storage: StorageTransaction(
-        SnapshotBackend(recorder.inner, preimages: schema.tables.preimages, horizon, isWritten: true)),
-      schema: schema, commit: 0, storeUUID: storeUUID, serialFloor: serialFloor)
+    let past = StoreContext(uuid: storeUUID, serialFloor: serialFloor).session(
+      SnapshotBackend(recorder.inner, preimages: schema.tables.preimages, horizon, isWritten: true), schema)
     // First all objects, then the links between them.
     var recreated = ObjectSet()
     for id in sets.past where try !exists(id) {

@@ -95,8 +95,7 @@ extension ObjectStore {
     let pinned = try pinned.add { () throws(StoreError) in
       let began = monotonicNanoseconds()
       let storage = StorageTransaction(try engine.beginPinnedRead(owner: owner))
-      let session = Session(
-        storage: storage, schema: schema, commit: 0, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
+      let session = context.session(storage, schema)
       let commit = try session.counter(MetadataKey.commitCounter)
       return PinnedReader(
         PinnedTransaction(session), owner: owner, commit: commit, began: began,

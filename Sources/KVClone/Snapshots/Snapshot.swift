@@ -116,8 +116,7 @@ extension ObjectStore {
     // By the store's own, as the writer does.
     let horizon = SnapshotHorizon(value, self.schema.orderedLists)
     storage.interpose { SnapshotBackend($0, preimages: schema.tables.preimages, horizon) }
-    var session = Session(
-      storage: storage, schema: schema, commit: 0, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
+    var session = context.session(storage, schema)
     // Of the last commit that it shows only a part, where that went on afterwards.
     session.shownCommit = value.isUnfinished ? value.commit - min(1, value.commit) : value.commit
     session.trustFetchIndexes(schema.codes.fetchIndexes == own.codes.fetchIndexes)

@@ -123,8 +123,6 @@ struct HistorySource: Sendable {
 
   /// A read transaction on the last committed state.
   func session() throws(StoreError) -> Session {
-    Session(
-      storage: StorageTransaction(try engine.beginRead()), schema: schema, commit: 0, storeUUID: storeUUID,
-      serialFloor: SerialHighWaterMark(), engine: engine)
+    StoreContext(uuid: storeUUID, engine: engine).session(try engine.beginRead(), schema)
   }
 }

@@ -51,10 +51,7 @@ extension ObjectStore {
     let commit = try Metadata.counter(storage, tables.metadata, MetadataKey.commitCounter)
     let (old, new) = (stored.codes.fetchIndexIDs, catalog.codes.fetchIndexIDs)
     try storage.record(schema, commit: commit + 1, droppedIndexes: old.subtracting(new))
-    var session = Session(
-      storage: storage, schema: schema, commit: commit + 1, storeUUID: format.storeUUID,
-      serialFloor: SerialHighWaterMark(),
-      engine: engine)
+    var session = StoreContext(uuid: format.storeUUID, engine: engine).session(storage, schema, commit: commit + 1)
     try session.writeCatalog(catalog, code, after: stored)
     for id in old.subtracting(new).sorted() { try session.dropIndex(id) }
     try session.buildIndexes(new.subtracting(old))

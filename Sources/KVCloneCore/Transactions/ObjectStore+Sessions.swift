@@ -2,6 +2,11 @@ import KVCloneRecords
 
 /// How the transactions of a store begin.
 extension ObjectStore {
+  /// What the read sessions of the store share. Hooks concern writes only.
+  package var context: StoreContext {
+    StoreContext(uuid: uuid, serialFloor: serialFloor, engine: engine, hooks: nil, limits: limits)
+  }
+
   package func readSession() throws(StoreError) -> Session {
     let storage = StorageTransaction(try engine.beginRead())
     guard try schema.catalogWatch.isReadable(schema, storage, schema.tables.metadata) else {
@@ -10,10 +15,7 @@ extension ObjectStore {
         "another process has migrated the store at \(path) to another model version; close the store and open it again"
       )
     }
-    var session = Session(
-      storage: storage, schema: schema, commit: 0, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
-    session.limits = limits
-    return session
+    return context.session(storage, schema)
   }
 
   /// Throws `readOnly` if the store was opened read-only.
@@ -38,10 +40,9 @@ extension ObjectStore {
     }
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
     try storage.record(schema, commit: commit + 1)
-    var session = Session(
-      storage: storage, schema: schema, commit: commit + 1, storeUUID: uuid, serialFloor: serialFloor, engine: engine,
-      hooks: hooks.withLock { $0 })
-    session.limits = limits
+    var session = StoreContext(
+      uuid: uuid, serialFloor: serialFloor, engine: engine, hooks: hooks.withLock { $0 }, limits: limits
+    ).session(storage, schema, commit: commit + 1)
     try session.beginLimits()
     try session.beginHistory(author: options.author)
     return session

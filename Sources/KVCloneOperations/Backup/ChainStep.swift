@@ -56,8 +56,7 @@ struct ChainStep: ~Copyable {
       throw ChainLink.broken("\(increment.path) and \(path) have different tables")
     }
     let reader = StorageTransaction(try increment.engine.beginReading())
-    let before = Session(
-      storage: storage, schema: old, commit: 0, storeUUID: format.storeUUID, serialFloor: SerialHighWaterMark())
+    let before = StoreContext(uuid: format.storeUUID).session(storage, old)
     let since = try ChainLink(before, format, path).requireFit(increment, reader)
     let backend = try engine.beginWrite(label: "restore", timeout: .zero)
     sink = IncrementSink(backend, opened, run)
@@ -343,9 +342,7 @@ struct ChainStep: ~Copyable {
     var left: Set<UInt64> = []
     let snapshots = try Snapshots.all(reader, SchemaTables(rootCodes: newSchema.rootCodes))
     for snapshot in snapshots { left.insert(snapshot.value.epoch) }
-    var session = Session(
-      storage: StorageTransaction(sink.backend), schema: newSchema, commit: 0, storeUUID: increment.format.storeUUID,
-      serialFloor: SerialHighWaterMark())
+    var session = StoreContext(uuid: increment.format.storeUUID).session(sink.backend, newSchema)
     try session.sweepPreviousStates(of: Set(old.map(\.epoch)).subtracting(left), among: old + [since])
     for count in increment.value.counts {
       let found = try sink.backend.entryCount(try sink.table(count.table))

@@ -89,8 +89,7 @@ extension ObjectStore {
     let storage = StorageTransaction(try engine.beginPinnedRead(owner: owner))
     let catalog = try StoreCatalog(storage, schema.tables.metadata)
     let schema = try Schema(catalog, tables: schema.tables, transformers: schema.transformers)
-    return Session(
-      storage: storage, schema: schema, commit: 0, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
+    return context.session(storage, schema)
   }
 }
 

@@ -168,9 +168,7 @@ extension ObjectStore {
     let map = try storeErrors { () throws(LMDBError) in try file.tableMap() }
     let engine = PageFileEngine(file, map)
     let format = try readFormat(engine, path)
-    let session = Session(
-      storage: StorageTransaction(try engine.beginReading()), schema: try .unknown(), commit: 0,
-      storeUUID: format.storeUUID, serialFloor: SerialHighWaterMark())
+    let session = StoreContext(uuid: format.storeUUID).session(try engine.beginReading(), try .unknown())
     return try ChainLink(session, format, path)
   }
 

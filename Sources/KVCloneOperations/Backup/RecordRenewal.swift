@@ -66,9 +66,8 @@ struct RecordRenewal: ~Copyable {
   /// Renews some records in a transaction; where to go on.
   private mutating func renew(from start: ObjectID) throws(StoreError) -> ObjectID? {
     guard let table = schema.objectTable(rootCode: start.rootCode) else { return nil }
-    var session = Session(
-      storage: StorageTransaction(try engine.beginWrite(label: "compact", timeout: .zero)), schema: schema, commit: 0,
-      storeUUID: storeUUID, serialFloor: SerialHighWaterMark(), engine: engine)
+    var session = StoreContext(uuid: storeUUID, engine: engine).session(
+      try engine.beginWrite(label: "compact", timeout: .zero), schema)
     let (schema, run) = (schema, run)
     var found: [ObjectID] = []
     var next: ObjectID?

@@ -123,9 +123,7 @@ extension ObjectStore {
     for code in expected where map.table(code.name ?? "") == nil && !map.isTableListDamaged {
       run.report(.table, "the file lacks the table \(code.name ?? "")")
     }
-    let session = Session(
-      storage: StorageTransaction(pages), schema: run.schema, commit: 0, storeUUID: run.expectedUUID ?? UUID(),
-      serialFloor: SerialHighWaterMark())
+    let session = StoreContext(uuid: run.expectedUUID ?? UUID()).session(pages, run.schema)
     try session.check(run)
     return run.report(pageCount: map.pageCount)
   }

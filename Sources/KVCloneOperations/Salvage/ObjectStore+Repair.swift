@@ -72,8 +72,8 @@ extension ObjectStore {
         .incompatibleModel, "another process migrated the store at \(path) to another model version; open it again")
     }
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter) + 1
-    var session = Session(
-      storage: storage, schema: schema, commit: commit, storeUUID: uuid, serialFloor: serialFloor, engine: engine)
+    let context = StoreContext(uuid: uuid, serialFloor: serialFloor, engine: engine)
+    var session = context.session(storage, schema, commit: commit)
     // Somebody may have made one since it was looked at.
     try parts.requirePossible(session, path)
     var entries = 0

@@ -117,9 +117,7 @@ extension ObjectStore {
   }
 
   private static func count(_ schema: Schema, _ engine: LMDBEngine, _ run: SalvageRun) throws(StoreError) {
-    let session = Session(
-      storage: StorageTransaction(try engine.beginRead()), schema: schema, commit: 0, storeUUID: UUID(),
-      serialFloor: SerialHighWaterMark())
+    let session = StoreContext(uuid: UUID()).session(try engine.beginRead(), schema)
     for entity in schema.entities where !entity.isAbstract { run.report.counts[entity.name] = 0 }
     for rootCode in schema.rootCodes {
       for (code, count) in try session.counts(rootCode: rootCode) {

@@ -45,16 +45,13 @@ struct SalvageMend {
   }
 
   func writeSession() throws(StoreError) -> Session {
-    Session(
-      storage: StorageTransaction(try engine.beginWrite(label: "salvage", timeout: .zero)), schema: schema,
-      commit: commit, storeUUID: storeUUID, serialFloor: SerialHighWaterMark(), engine: engine)
+    StoreContext(uuid: storeUUID, engine: engine).session(
+      try engine.beginWrite(label: "salvage", timeout: .zero), schema, commit: commit)
   }
 
   /// Which members the lists that lost pieces have now.
   private func reportLists() throws(StoreError) {
-    let session = Session(
-      storage: StorageTransaction(try engine.beginRead()), schema: schema, commit: commit, storeUUID: storeUUID,
-      serialFloor: SerialHighWaterMark())
+    let session = StoreContext(uuid: storeUUID).session(try engine.beginRead(), schema, commit: commit)
     let lists = run.brokenLists.sorted {
       ($0.key.owner, $0.key.relationship) < ($1.key.owner, $1.key.relationship)
     }

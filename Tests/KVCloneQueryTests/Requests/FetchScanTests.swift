@@ -162,9 +162,7 @@ struct FetchScanTests {
   }
 
   private func answer(_ request: FetchRequest) throws -> (ids: [ObjectID], count: Int) {
-    let session = Session(
-      storage: StorageTransaction(try test.store.engine.beginRead()), schema: schema, commit: 0,
-      storeUUID: test.store.uuid, serialFloor: test.store.serialFloor)
+    let session = test.store.context.session(try test.store.engine.beginRead(), schema)
     var ids: [ObjectID] = []
     try session.forEachResult(try session.compile(request)) { (id, _) throws(StoreError) in
       ids.append(id)
@@ -254,9 +252,7 @@ struct FetchScanTests {
   func views(_ seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let rows = try fill(&random, 60)
-    let session = Session(
-      storage: StorageTransaction(try test.store.engine.beginRead()), schema: schema, commit: 0,
-      storeUUID: test.store.uuid, serialFloor: test.store.serialFloor)
+    let session = test.store.context.session(try test.store.engine.beginRead(), schema)
     func key<Value>(_ name: String) throws -> AttributeKey<Value> {
       AttributeKey(place: try AttributePlace(schema, "Thing", name))
     }

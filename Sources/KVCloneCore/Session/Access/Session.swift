@@ -22,35 +22,32 @@ public struct Session: ~Copyable {
   package let commit: UInt64
   /// The last commit fully visible to this snapshot; nil outside snapshot reads.
   package var shownCommit: UInt64?
-  /// The store's identity, for URIs.
-  package let storeUUID: UUID
-  /// Serials that were given out before, in transactions that were given up too.
-  package let serialFloor: SerialHighWaterMark
-  /// Whom to ask for room; nil for a session that never writes.
-  package var engine: (any StorageEngine)?
-  /// Lifecycle hooks, or nil if none are registered.
-  var hooks: (any SessionHooks)?
-  /// The size limits, or nil if none are set.
-  package var limits: StoreLimits?
+  /// What the session shares with the other sessions of its store.
+  package let context: StoreContext
   /// What new objects still owe others, once there are any.
   var waiting: WaitingInserts?
   /// Whether the store's fetch indexes are those that the schema knows, once a request has asked.
   private let fetchIndexes = FetchIndexMemo()
 
-  package init(
-    storage: consuming StorageTransaction, schema: Schema, commit: UInt64, shownCommit: UInt64? = nil,
-    storeUUID: UUID, serialFloor: SerialHighWaterMark, engine: (any StorageEngine)? = nil,
-    hooks: (any SessionHooks)? = nil
+  init(
+    storage: consuming StorageTransaction, schema: Schema, context: StoreContext, commit: UInt64, shownCommit: UInt64?
   ) {
     self.storage = storage
     self.schema = schema
+    self.context = context
     self.commit = commit
     self.shownCommit = shownCommit
-    self.storeUUID = storeUUID
-    self.serialFloor = serialFloor
-    self.engine = engine
-    self.hooks = hooks
   }
+
+  package var storeUUID: UUID { context.uuid }
+
+  package var serialFloor: SerialHighWaterMark { context.serialFloor }
+
+  package var engine: (any StorageEngine)? { context.engine }
+
+  var hooks: (any SessionHooks)? { context.hooks }
+
+  package var limits: StoreLimits? { context.limits }
 
   /// Ends this access and returns its storage transaction, to read it by another schema.
   package consuming func takeStorage() -> StorageTransaction { storage }
