@@ -1,5 +1,5 @@
-package import KVCloneModel
-package import KVCloneRecords
+public import KVCloneModel
+public import KVCloneRecords
 
 extension Session {
   /// The records of an entity's objects by ascending serial, until `body` answers false.
@@ -19,19 +19,20 @@ extension Session {
 }
 
 /// The layout of the record that a scan was at last: neighbours are of one entity and layout, as a rule.
+@usableFromInline
 package struct KnownLayout {
   /// Codes of the entities whose records are wanted.
-  private let wanted: Set<UInt16>
+  @usableFromInline let wanted: Set<UInt16>
   /// The layout and entity that the last record's header named, and what that means.
-  private var last: UInt32?
-  private var layout: RecordLayout?
+  @usableFromInline var last: UInt32?
+  @usableFromInline var layout: RecordLayout?
 
   package init(_ wanted: Set<UInt16>) {
     self.wanted = wanted
   }
 
   /// The layout of an object's record; nil where the record is not wanted.
-  @inline(__always)
+  @inlinable @inline(__always)
   package mutating func layout(of record: borrowing RawSpan, _ id: ObjectID, _ schema: Schema) throws(StoreError)
     -> RecordLayout?
   {

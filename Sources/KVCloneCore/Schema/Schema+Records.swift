@@ -3,8 +3,8 @@
 #else
   import Foundation
 #endif
-package import KVCloneModel
-package import KVCloneRecords
+public import KVCloneModel
+public import KVCloneRecords
 
 extension Schema {
   /// Verifies and opens a record's bytes by the layout that they name.
@@ -37,7 +37,7 @@ extension Schema {
 
   /// The same by a layout that the caller has looked up.
   @_lifetime(copy bytes)
-  @inline(__always)
+  @inlinable @inline(__always)
   package func view(of bytes: RawSpan, _ layout: RecordLayout, id: ObjectID) throws(StoreError) -> RecordView {
     do throws(RecordError) {
       return try RecordView(bytes, layout: layout, seed: ValueEnvelope.seed(object: id))
@@ -48,6 +48,7 @@ extension Schema {
 
   /// The same of bytes whose checksum the caller has verified.
   @_lifetime(copy bytes)
+  @inlinable
   package func view(ofIntact bytes: RawSpan, _ layout: RecordLayout, id: ObjectID) throws(StoreError) -> RecordView {
     do throws(RecordError) {
       return try RecordView(intact: bytes, layout: layout)
@@ -77,6 +78,7 @@ extension Schema {
   /// The error for bytes that cannot be trusted.
   ///
   /// - Parameter layout: the one that the record names, which tells its entity unless the name is what is damaged.
+  @usableFromInline
   package func corrupted(_ id: ObjectID, _ error: RecordError, _ layout: RecordLayout? = nil) -> StoreError {
     let own = error == .checksumMismatch ? nil : layout.flatMap { entity(code: $0.entityCode) }
     let named = own?.rootCode == id.rootCode ? own : entity(code: id.rootCode)
@@ -148,6 +150,7 @@ extension Schema {
 
   /// The layout of records whose headers say this (`RecordView.layoutAndEntity`); nil for those of entities that are not
   /// among `codes`.
+  @usableFromInline
   func layout(
     _ names: UInt32, of record: RawSpan, _ id: ObjectID, ifOf codes: Set<UInt16>
   ) throws(StoreError) -> RecordLayout? {

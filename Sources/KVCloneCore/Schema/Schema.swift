@@ -3,6 +3,7 @@ package import KVCloneRecords
 import Synchronization
 
 /// A model with its codes and tables, compiled for reading and writing. One per store and model version; immutable.
+@usableFromInline
 package final class Schema: Sendable {
   /// Of no other schema that this process ever had.
   let number = Schema.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue

@@ -1,10 +1,17 @@
 import Foundation
-package import KVCloneModel
+public import KVCloneModel
 
 /// Text as comparisons see it.
+@usableFromInline
 package enum QueryText {
   /// The text without what `[c]` and `[d]` say does not count: letter case, diacritics. Both by Unicode, in no language.
+  @inlinable
   package static func folded(_ text: String, _ options: QueryComparison.Options) -> String {
+    options.isEmpty ? text : folding(text, options)
+  }
+
+  @usableFromInline
+  static func folding(_ text: String, _ options: QueryComparison.Options) -> String {
     var folding: String.CompareOptions = []
     if options.contains(.caseInsensitive) { folding.insert(.caseInsensitive) }
     if options.contains(.diacriticInsensitive) { folding.insert(.diacriticInsensitive) }
@@ -17,6 +24,7 @@ package enum QueryText {
   }
 
   /// Whether `text` has `part` in it, by code points.
+  @inlinable
   package static func contains(_ text: String, _ part: String) -> Bool {
     var (text, part) = (text, part)
     return text.withUTF8 { text in
@@ -62,8 +70,10 @@ package enum QueryText {
     return String(decoding: result, as: UTF8.self)
   }
 
+  @inlinable
   package static func begins(_ text: String, with part: String) -> Bool { text.utf8.starts(with: part.utf8) }
 
+  @inlinable
   package static func ends(_ text: String, with part: String) -> Bool {
     text.utf8.count >= part.utf8.count && text.utf8.suffix(part.utf8.count).elementsEqual(part.utf8)
   }
