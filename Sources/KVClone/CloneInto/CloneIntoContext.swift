@@ -52,7 +52,7 @@ final class CloneIntoContext: CloneNames {
 
   /// Works out the ids that clones get in the destination as it is now.
   ///
-  /// Copy after copy, and in each the source's root entities in their order: several of them may be sub-entities of one
+  /// Copy after copy, and in each the source's root entities in their order: several of them may be subentities of one
   /// root entity in the destination, and share its serials.
   func place(in destination: borrowing Session) throws(StoreError) {
     var totals: [UInt16: UInt64] = [:]

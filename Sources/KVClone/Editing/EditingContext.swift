@@ -132,7 +132,7 @@ extension EditingContext {
   ///
   /// - Parameters:
   ///   - type: the Swift type of the objects.
-  ///   - request: a request for the type's entity or a sub-entity; nil for all objects of the entity.
+  ///   - request: a request for the type's entity or a subentity; nil for all objects of the entity.
   /// - Throws: `invalidPredicate` for expressions that the store cannot evaluate; `wrongDestination` if an object
   ///   belongs to another entity.
   public func fetch<Object: EntityObject>(_ type: Object.Type, _ request: FetchRequest? = nil) throws -> [Object] {

@@ -61,7 +61,7 @@ extension ModelDifference.Change {
 }
 
 extension Session {
-  /// An object of an entity, its sub-entities' left out, that has nothing in an attribute, an element of a composite one or a
+  /// An object of an entity, its subentities' left out, that has nothing in an attribute, an element of a composite one or a
   /// relationship; nil where all have something.
   borrowing func firstObject(of name: String, without path: String) throws(StoreError) -> ObjectID? {
     let entity = try schema.entity(name)

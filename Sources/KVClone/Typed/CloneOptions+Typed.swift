@@ -31,7 +31,7 @@ extension CloneOptions {
   /// Sets a closure that runs for every cloned object of a type with its clone, after ``didClone`` if that is set.
   ///
   /// - Parameters:
-  ///   - type: the Swift type of the entity. `body` also receives objects of its sub-entities.
+  ///   - type: the Swift type of the entity. `body` also receives objects of its subentities.
   ///   - body: may change the clone, in the transaction of the clone operation. Throwing rolls the transaction back.
   public mutating func didClone<Object: EntityObject>(
     _ type: Object.Type,

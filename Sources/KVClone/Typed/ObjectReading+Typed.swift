@@ -20,7 +20,7 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 
-  /// Returns the objects of an entity and its sub-entities that match a predicate; see <doc:TypedSwift>.
+  /// Returns the objects of an entity and its subentities that match a predicate; see <doc:TypedSwift>.
   ///
   /// ```swift
   /// let items = try tx.fetch(Item.self, where: #Predicate { $0.tags.contains { $0.name.starts(with: "A") } })
@@ -44,7 +44,7 @@ extension ObjectReading where Self: ~Copyable {
   ///
   /// - Parameters:
   ///   - type: the Swift type of the objects.
-  ///   - request: a request for the type's entity or a sub-entity.
+  ///   - request: a request for the type's entity or a subentity.
   /// - Throws: the errors of ``fetch(_:)``; `wrongDestination` if an object belongs to another entity.
   public borrowing func fetch<Object: EntityObject>(_ type: Object.Type, _ request: FetchRequest) throws(StoreError)
     -> [Object]
@@ -52,7 +52,7 @@ extension ObjectReading where Self: ~Copyable {
     try typed(fetch(request))
   }
 
-  /// Returns the number of objects of an entity and its sub-entities that match a predicate.
+  /// Returns the number of objects of an entity and its subentities that match a predicate.
   ///
   /// - Throws: `invalidPredicate` for expressions that the store cannot evaluate.
   public borrowing func count<Object: EntityObject>(

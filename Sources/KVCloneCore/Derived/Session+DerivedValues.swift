@@ -22,7 +22,7 @@ extension Session {
       return (derivation.type.derived(from: .integer(Int64(count))), true)
     case .aggregate(let function):
       guard let source = derivation.source,
-        // Its own: in records of a sub-entity the list may be in another place than in those of the entity that declares it.
+        // Its own: in records of a subentity the list may be in another place than in those of the entity that declares it.
         let index = entity.relationshipIndexByCode[derivation.hops[0].code]
       else { return (nil, true) }
       var aggregate = DerivedAggregate(function)

@@ -95,7 +95,7 @@ public struct ObjectView: ~Escapable {
     return record.layout == field.layout ? field : otherField(place)
   }
 
-  /// The field in a record of a sub-entity, or from before an attribute was added to the entity.
+  /// The field in a record of a subentity, or from before an attribute was added to the entity.
   private func otherField(_ place: AttributePlace) -> RecordField? {
     guard entity.isKind(of: place.entityCode) else { return nil }
     return RecordField(record.layout, property: place.code)

@@ -8,6 +8,7 @@ extension Session {
 
   /// Announces that the records of these objects are read next, at most `prefetchWindow` at once.
   package borrowing func prefetch(_ ids: ArraySlice<ObjectID>) {
+    guard prefetchWindow() > 0 else { return }
     var rest = ids
     while let first = rest.first {
       let run = rest.prefix { $0.rootCode == first.rootCode }

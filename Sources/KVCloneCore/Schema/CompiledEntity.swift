@@ -114,7 +114,7 @@ package final class CompiledEntity: Sendable {
   package let rootCode: UInt16
   package let isAbstract: Bool
   package let layout: RecordLayout
-  /// Objects of this entity and its sub-entities live here.
+  /// Objects of this entity and its subentities live here.
   package let table: StorageTable
   package let attributes: [CompiledAttribute]
   package let attributeIndex: [String: Int]

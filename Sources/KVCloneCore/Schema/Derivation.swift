@@ -2,7 +2,7 @@ package import KVCloneModel
 
 /// How one derived attribute is computed, compiled for a schema: property codes instead of names.
 ///
-/// An attribute that a sub-entity declares again with another expression is another derivation.
+/// An attribute that a subentity declares again with another expression is another derivation.
 package final class Derivation: Sendable {
   /// Its place in ``DerivationPlan/all``: what it is made of has lower ones.
   package let index: Int

@@ -66,7 +66,7 @@ package struct RecordMigration {
           steps.append(.complete(attribute.code, value, siblings: siblings))
           continue
         }
-        // Where a sub-entity declares it again, with another default than older records are said to have, these are told.
+        // Where a subentity declares it again, with another default than older records are said to have, these are told.
         if known.contains(attribute.code) || attribute.fill != attribute.description.defaultValue {
           steps.append(.renew(attribute.code, attribute.description.defaultValue))
         }

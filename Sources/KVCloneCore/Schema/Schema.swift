@@ -32,7 +32,7 @@ package final class Schema: Sendable {
   private let layoutsByID: [RecordLayout?]
   /// Root-entity code → table of its objects.
   private let objectTables: [StorageTable?]
-  /// Root entities of which, or of whose sub-entities, a commit has anything to check.
+  /// Root entities of which, or of whose subentities, a commit has anything to check.
   private let validatedRoots: Set<UInt16>
   /// Whether a uniqueness constraint names a derived attribute.
   package let hasDerivedConstraints: Bool
@@ -187,7 +187,7 @@ package enum SchemaInverse {
   }
 
   /// The relationship on the other side, where every object on either side is sure to have it. A model may name an
-  /// inverse that only a sub-entity of the destination declares; kept in step it cannot be, so it counts as none.
+  /// inverse that only a subentity of the destination declares; kept in step it cannot be, so it counts as none.
   package static func inverse(
     of relationship: RelationshipDescription, declaredIn entity: String, in model: ManagedObjectModel
   )

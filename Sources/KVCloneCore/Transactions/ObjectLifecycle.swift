@@ -3,7 +3,7 @@ public import KVCloneModel
 /// Hooks that run when objects of an entity are inserted, saved or deleted, like the methods of the same names of
 /// `NSManagedObject`.
 ///
-/// Hooks are registered for an entity and also run for objects of its sub-entities; those of the super-entity run
+/// Hooks are registered for an entity and also run for objects of its subentities; those of the super-entity run
 /// first. They run on the writing thread, inside the write transaction, except ``didSave``.
 ///
 /// ``awakeFromInsert`` does not run for clones, because the clone rules determine their values; adjust clones in
@@ -52,7 +52,7 @@ public struct LifecycleRejection: Error, Sendable, Hashable {
 }
 
 extension ObjectStore {
-  /// Registers hooks for the objects of an entity and its sub-entities.
+  /// Registers hooks for the objects of an entity and its subentities.
   ///
   /// They run after the hooks that were registered before. Transactions that have already begun do not call them.
   ///

@@ -47,7 +47,7 @@ extension ObjectReading where Self: ~Copyable {
     try _withSession { (session) throws(StoreError) in try session.value(id, attribute) }
   }
 
-  /// Returns the number of objects of an entity, by default including its sub-entities.
+  /// Returns the number of objects of an entity, by default including its subentities.
   public borrowing func count(entity: String, includesSubentities: Bool = true) throws(StoreError) -> Int {
     try _withSession { (session) throws(StoreError) in
       try session.count(of: try session.schema.entity(entity), includesSubentities: includesSubentities)

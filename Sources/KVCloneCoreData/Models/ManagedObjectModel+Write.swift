@@ -5,7 +5,7 @@ extension ManagedObjectModel {
   /// Returns the model as the text of a `contents` file, which Xcode, Core Data's model compiler and
   /// ``load(contentsOf:version:userInfoKeys:)`` can read.
   ///
-  /// The text is parsed again before it is returned, to verify that it describes the same model with the same
+  /// The text is parsed again before it is returned, and must yield the same model with the same
   /// `modelHash`. Some Swift declarations have only one form in the file. The elements of an attribute without a
   /// composite name become a composite `Entity_attribute`. An index of an old kind that an old file could not express
   /// becomes a fetch index.

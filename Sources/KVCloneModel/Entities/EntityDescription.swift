@@ -7,7 +7,7 @@ public struct EntityDescription: Sendable, Hashable {
   public var managedObjectClassName: String?
   /// The parent entity's name; nil for a root entity.
   public var superentityName: String?
-  /// Whether only sub-entities of the entity have objects.
+  /// Whether only subentities of the entity have objects.
   public var isAbstract: Bool
   /// The attributes declared here, in declaration order.
   public var attributes: [AttributeDescription]

@@ -1,4 +1,4 @@
-/// An index over objects of an entity and its sub-entities.
+/// An index over objects of an entity and its subentities.
 public struct FetchIndexDescription: Sendable, Hashable {
   /// The form in which the model declares an index.
   public enum Origin: String, Sendable, Hashable, Codable {

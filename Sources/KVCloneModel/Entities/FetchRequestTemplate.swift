@@ -13,7 +13,7 @@ public struct FetchRequestTemplate: Sendable, Hashable {
   public var fetchBatchSize: Int
   /// The result type as numbered by Core Data: 0 objects, 1 ids, 2 dictionaries, 4 count.
   public var resultType: Int
-  /// Whether the results include objects of sub-entities.
+  /// Whether the results include objects of subentities.
   public var includesSubentities: Bool
   /// Whether Core Data also reads property values; kept for exports.
   public var includesPropertyValues: Bool

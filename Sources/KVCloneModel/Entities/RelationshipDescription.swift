@@ -15,7 +15,7 @@ public enum DeleteRule: String, Sendable, Hashable, Codable, CaseIterable {
 public struct RelationshipDescription: PropertyDescription, Hashable {
   /// The relationship's name, unique among all properties of its entity.
   public var name: String
-  /// The destination entity; targets may also belong to its sub-entities.
+  /// The destination entity; targets may also belong to its subentities.
   public var destinationEntityName: String
   /// The name of the inverse relationship. It counts only if the inverse names this relationship; see
   /// ``ManagedObjectModel/inverse(of:in:)``.

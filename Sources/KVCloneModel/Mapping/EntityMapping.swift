@@ -25,7 +25,7 @@ public struct EntityMapping: Hashable, Sendable {
   /// The mapping author's annotations, which policies can read.
   public var userInfo: [String: String]
 
-  /// The objects of the source entity that a mapping reads. Objects of sub-entities have their own mappings.
+  /// The objects of the source entity that a mapping reads. Objects of subentities have their own mappings.
   public enum SourceObjects: Hashable, Sendable {
     /// All objects.
     case all

@@ -8,13 +8,13 @@ extension ManagedObjectModel {
     return index.superentities[position].map { entities[$0].name }
   }
 
-  /// Returns the names of an entity's direct sub-entities, in declaration order.
+  /// Returns the names of an entity's direct subentities, in declaration order.
   public func directSubentities(of name: String) -> [String] {
     guard let position = index.positions[name] else { return [] }
     return index.directSubentities[position].map { entities[$0].name }
   }
 
-  /// Returns the names of all descendants of an entity, each before its own sub-entities.
+  /// Returns the names of all descendants of an entity, each before its own subentities.
   public func subentities(of name: String) -> [String] {
     guard let start = index.positions[name] else { return [] }
     var result: [String] = []

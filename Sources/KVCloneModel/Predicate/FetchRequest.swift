@@ -14,7 +14,7 @@ public struct FetchRequest: Sendable, Hashable {
   public var fetchLimit: Int
   /// The number of results to skip.
   public var fetchOffset: Int
-  /// Whether the results include objects of sub-entities.
+  /// Whether the results include objects of subentities.
   public var includesSubentities: Bool
   /// The type of the results of `execute(_:)`.
   public var resultType = FetchRequestResultType.managedObject

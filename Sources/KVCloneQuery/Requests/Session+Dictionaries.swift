@@ -59,7 +59,7 @@ extension Session {
       limit: request.fetchLimit == 0 ? nil : request.fetchLimit)
   }
 
-  /// Calls `body` with each dictionary, in the request's order, until it answers false.
+  /// Calls `body` with each dictionary, in the order of the request, until it returns false.
   ///
   /// Dictionaries of objects stream. Of groups, their values are in memory; of distinct ones, those that have come already.
   borrowing func forEachDictionary(

@@ -41,7 +41,7 @@ extension Session {
     return hasFetchIndexes ? entity.requestIndexes.all : entity.requestIndexes.ofConstraints
   }
 
-  /// Calls `body` with each result in the request's order, until it answers false.
+  /// Calls `body` with each result in the order of the request, until it returns false.
   package borrowing func forEachResult(
     _ request: CompiledRequest, _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {

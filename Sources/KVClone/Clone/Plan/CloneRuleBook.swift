@@ -160,7 +160,7 @@ final class CloneRuleBook: @unchecked Sendable {
     }
     excludedNames = plain
     excludedQualified = qualified
-    // The first that fits counts: a rule for a sub-entity wins over one for an entity above it, as in R22.
+    // The first that fits counts: a rule for a subentity wins over one for an entity above it, as in R22.
     func depth(_ entity: UInt16) -> Int { schema.entity(code: entity)?.lineage.count ?? 0 }
     self.perCall = perCall.sorted { depth($0.entity) > depth($1.entity) }
     ruleErrors = parser.errors
@@ -185,7 +185,7 @@ final class CloneRuleBook: @unchecked Sendable {
   /// The plans of all reachable entities.
   var allPlans: [EntityPlan] { plans.compactMap { $0 } }
 
-  /// Every entity that the roots' relationships lead to by the model, sub-entities included.
+  /// Every entity that the roots' relationships lead to by the model, subentities included.
   private static func reachableEntities(from roots: [CompiledEntity], _ schema: Schema) -> [CompiledEntity] {
     var seen: Set<UInt16> = []
     var queue = roots
