@@ -97,8 +97,8 @@ extension Session {
       try context.cancellation.check()
       // Referrers are counted as clones refer to it.
       let info = try storage.copyBlob(
-        blobTables, to: serial, references: 0, from: old, of: source.storage, source.blobTables,
-        context.cancellation)
+        blobTables, to: serial, references: 0, from: old, of: source.storage, source.blobTables
+      ) { try context.cancellation.check() }
       byteCount = byteCount.saturatingAdd(info.byteCount)
       serial += 1
       next = context.blobs.next(from: old + 1)
@@ -124,8 +124,8 @@ extension Session {
       case .copy:
         serial = try nextBlobSerial()
         let info = try storage.copyBlob(
-          blobTables, to: serial, references: 1, from: blob.id, of: source.storage, source.blobTables,
-          state.context.cancellation)
+          blobTables, to: serial, references: 1, from: blob.id, of: source.storage, source.blobTables
+        ) { try state.context.cancellation.check() }
         state.tally.bytesCopied = state.tally.bytesCopied.saturatingAdd(info.byteCount)
       }
       let reference = BlobReference(id: serial, byteCount: blob.byteCount, isTransformable: blob.isTransformable)
@@ -150,33 +150,5 @@ extension Session {
       info.referenceCount = count
       try storage.store(blobTables, serial, info)
     }
-  }
-}
-
-extension StorageTransaction {
-  /// Writes a copy of another store's blob, with one chunk in memory at a time. Every chunk is verified before it is
-  /// copied, so that damage is never laundered.
-  ///
-  /// - Parameter serial: Above every serial that a blob of this store was ever given.
-  mutating func copyBlob(
-    _ tables: BlobTables, to serial: UInt64, references: UInt64, from other: UInt64,
-    of source: borrowing StorageTransaction, _ sourceTables: BlobTables, _ cancellation: CloneMonitor
-  ) throws -> BlobInfo {
-    var info = try source.existingBlobInfo(sourceTables, other)
-    guard info.state == .complete else { throw sourceTables.missing(other) }
-    var buffer: [UInt8] = []
-    for number in 0..<info.chunkCount {
-      try cancellation.check()
-      let key = ShortKey.blobChunk(serial, chunk: number)
-      buffer.removeAll(keepingCapacity: true)
-      buffer.append(contentsOf: repeatElement(0, count: FormatLimits.envelopeLength))
-      try source.blobChunk(sourceTables, other, number, info).withUnsafeBytes { buffer.append(contentsOf: $0) }
-      let seed = ValueEnvelope.seed(tableCode: tables.blobs.code, key: key)
-      buffer.withUnsafeMutableBytes { ValueEnvelope.seal($0, seed: seed) }
-      try append(tables.blobs, key.bytes, buffer.span.bytes)
-    }
-    info.referenceCount = references
-    try store(tables, serial, info)
-    return info
   }
 }

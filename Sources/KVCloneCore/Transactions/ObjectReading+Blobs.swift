@@ -47,3 +47,21 @@ extension ObjectReading where Self: ~Copyable {
     }
   }
 }
+
+/// Transformable attributes as values of Swift types, by the store's ``StoreOptions/transformers``.
+extension ObjectReading where Self: ~Copyable {
+  /// Returns the decoded value of a transformable attribute of any size; nil if the attribute is nil.
+  ///
+  /// - Throws: `unknownProperty`; `wrongType` for attributes of other types; `unknownTransformer` if no transformer is
+  ///   registered for the attribute and `type`; `transformFailed` if the transformer cannot decode the bytes.
+  public borrowing func transformed<Value: Sendable>(
+    _ id: ObjectID, _ attribute: String, as type: Value.Type = Value.self
+  ) throws(StoreError) -> Value? {
+    guard let data = try data(id, attribute) else { return nil }
+    return try _withSession { (session) throws(StoreError) in
+      let entity = try session.entity(of: id)
+      let compiled = try session.binaryAttribute(attribute, entity)
+      return try session.schema.transformers.decode(data, as: type, compiled, entity)
+    }
+  }
+}

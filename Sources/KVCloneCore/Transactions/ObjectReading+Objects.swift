@@ -61,3 +61,130 @@ extension ObjectReading where Self: ~Copyable {
     try forEachView(of: entity, includesSubentities: includesSubentities) { try body($0.managedObject()) }
   }
 }
+
+extension ObjectReading where Self: ~Copyable {
+  /// Calls `body` with a view of an object, without copying the object.
+  ///
+  /// - Returns: the result of `body`.
+  /// - Throws: `objectNotFound`, `corrupted`, and the error of `body`.
+  public borrowing func withObject<Result>(_ id: ObjectID, _ body: (ObjectView) throws -> Result) throws -> Result {
+    try _withSession { session in try session.withObject(id, body) }
+  }
+
+  /// Calls `body` with a view of each object of an entity in ascending order of serials, until `body` returns false.
+  ///
+  /// Objects are not copied.
+  ///
+  /// - Throws: `unknownEntity`, `corrupted`, and the error of `body`.
+  public borrowing func forEachView(
+    of entity: String, includesSubentities: Bool = true, _ body: (ObjectView) throws -> Bool
+  ) throws {
+    var failure: (any Error)?
+    try _withSession { (session) throws(StoreError) in
+      let entity = try session.schema.entity(entity)
+      try session.forEachRecord(of: entity, includesSubentities: includesSubentities) {
+        (id, record) throws(StoreError) in
+        let view = try ObjectView(copy record, id: id, session.schema, transients: session.transients(of: id))
+        do { return try body(view) } catch { failure = error }
+        return false
+      }
+    }
+    if let failure { throw failure }
+  }
+}
+
+extension Session {
+  /// Hands on an object that has to exist without copying it.
+  @inline(__always)
+  borrowing func withObject<Result>(_ id: ObjectID, _ body: (ObjectView) throws -> Result) throws -> Result {
+    try body(try ObjectView(try existingRecord(id), id: id, schema, transients: transients(of: id)))
+  }
+}
+
+extension ObjectReading where Self: ~Copyable {
+  /// Returns the target of a to-one relationship, or nil if it is empty. ``toOne(_:_:)`` is the short form.
+  public borrowing func objectID(forRelationshipNamed relationship: String, of id: ObjectID) throws(StoreError)
+    -> ObjectID?
+  {
+    try toOne(id, relationship)
+  }
+
+  /// Returns the members of a relationship. ``members(_:_:)-(ObjectID,_)`` is the short form.
+  ///
+  /// - Returns: the members of an ordered relationship in its order, those of an unordered one in ascending order of
+  ///   their ids; at most one member for a to-one relationship.
+  public borrowing func objectIDs(forRelationshipNamed relationship: String, of id: ObjectID) throws(StoreError)
+    -> [ObjectID]
+  {
+    try members(id, relationship)
+  }
+
+  /// Returns the target of a to-one relationship, or nil if it is empty.
+  public borrowing func toOne(_ id: ObjectID, _ relationship: String) throws(StoreError) -> ObjectID? {
+    try members(id, relationship).first
+  }
+
+  /// Returns the members of a relationship.
+  ///
+  /// - Returns: the members of an ordered relationship in its order, those of an unordered one in ascending order of
+  ///   their ids; at most one member for a to-one relationship.
+  public borrowing func members(_ id: ObjectID, _ relationship: String) throws(StoreError) -> [ObjectID] {
+    try _withSession { (session) throws(StoreError) in
+      try session.members(id, try session.entity(of: id).relationship(relationship))
+    }
+  }
+
+  /// Calls `body` with each member of a relationship until `body` returns false, without loading all members.
+  ///
+  /// Members come in the same order as from ``members(_:_:)-(ObjectID,_)``.
+  public borrowing func forEachMember(
+    _ id: ObjectID, _ relationship: String, _ body: (ObjectID) throws -> Bool
+  ) throws {
+    var failure: (any Error)?
+    try _withSession { (session) throws(StoreError) in
+      let view = try session.existingRecord(id)
+      let entity = try session.schema.entity(of: view, id: id)
+      let compiled = try entity.relationship(relationship)
+      try session.forEachMember(id, compiled, in: view, entity) { (member) throws(StoreError) in
+        do { return try body(member) } catch { failure = error }
+        return false
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  /// Returns the number of members of a relationship. The cost does not depend on the number.
+  public borrowing func count(_ id: ObjectID, _ relationship: String) throws(StoreError) -> Int {
+    try _withSession { (session) throws(StoreError) in try session.count(id, relationship) }
+  }
+}
+
+/// Objects that may be gone, as what a repeated operation tells of (R31).
+extension ObjectReading where Self: ~Copyable {
+  /// Returns the name of an object. A deleted object is named after its root entity.
+  package borrowing func nameOfAny(_ id: ObjectID) throws(StoreError) -> String {
+    try _withSession { (session) throws(StoreError) in
+      try session.exists(id) ? try session.name(of: id) : session.schema.rootName(of: id)
+    }
+  }
+
+  /// The id that a name stands for, where there is no such object any more; nil for what is no name of this store.
+  package borrowing func objectID(ofDeleted name: String) -> ObjectID? {
+    _withSession { session in
+      guard let id = try? session.parse(name).id, (try? session.exists(id)) == false else { return nil }
+      return id
+    }
+  }
+}
+
+extension ObjectReading where Self: ~Copyable {
+  /// Refuses names that ``WriteTransaction/setData(_:_:_:)`` would refuse. The attribute's value is not looked at: whether
+  /// it can be read is of no account to who replaces it.
+  ///
+  /// - Throws: `objectNotFound`, `unknownProperty`, `wrongType`.
+  package borrowing func checkIsBinary(_ id: ObjectID, _ attribute: String) throws(StoreError) {
+    try _withSession { (session) throws(StoreError) in
+      _ = try session.binaryAttribute(attribute, try session.entity(of: id))
+    }
+  }
+}

@@ -117,7 +117,10 @@ extension Session {
         state.tally.share(byteCount: blob.byteCount)
       case .copy:
         let serial = try nextBlobSerial()
-        let info = try storage.copyBlob(blobTables, from: blob.id, to: serial, state.context.cancellation)
+        let source = StorageTransaction(lookingInto: storage)
+        let info = try storage.copyBlob(
+          blobTables, to: serial, references: 1, from: blob.id, of: source, blobTables
+        ) { try state.context.cancellation.check() }
         try setScratch(
           field,
           .blob(BlobReference(id: serial, byteCount: info.byteCount, isTransformable: blob.isTransformable)),
