@@ -37,7 +37,7 @@ extension ObjectStore {
 
   package func expectNoPreviousStates(sourceLocation: SourceLocation = #_sourceLocation) throws {
     let session = try readSession()
-    let count = try session.countEntries(session.schema.tables.preimages)
+    let count = try session.storage.entryCount(session.schema.tables.preimages)
     #expect(count == 0, "previous states that nobody needs", sourceLocation: sourceLocation)
   }
 }

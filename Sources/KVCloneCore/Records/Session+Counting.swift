@@ -26,15 +26,18 @@ extension Session {
     return counts
   }
 
-  /// How many entries a small table has.
-  package borrowing func countEntries(_ table: StorageTable) throws(StoreError) -> Int {
-    var count = 0
+  /// Calls `body` with each entry of a table, also those with malformed keys, until it returns false.
+  package borrowing func forEachEntry(
+    _ table: StorageTable, _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    // The least key that a table can have.
     let first: [UInt8] = [0]
-    try storage.scanToEnd(of: table, from: first.span.bytes) { (_, _) throws(StoreError) in
-      count += 1
-      return true
-    }
-    return count
+    try storage.scanToEnd(of: table, from: first.span.bytes, body)
+  }
+
+  /// Returns whether a table has an entry.
+  package borrowing func has(_ table: StorageTable, _ key: [UInt8]) throws(StoreError) -> Bool {
+    try storage.get(table, key.span.bytes) != nil
   }
 
   /// How many objects an entity has.

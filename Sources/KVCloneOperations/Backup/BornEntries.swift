@@ -131,7 +131,7 @@ struct BornEntries {
     let first = ShortKey.object(horizon.firstLater(rootCode: rootCode))
     let prefix = Self.prefix(rootCode)
     try session.storage.scan(table, from: first.bytes, within: prefix.span.bytes) { (key, value) throws(StoreError) in
-      guard let id = Session.objectID(key), id.rootCode == rootCode else { return false }
+      guard let id = StoreChecker.objectID(key), id.rootCode == rootCode else { return false }
       try body(table, unsafePointers(copy key), unsafePointers(copy value))
       return true
     }

@@ -44,7 +44,7 @@ extension CheckRun {
   private func take(_ key: [UInt8], _ code: TableCode, _ finding: PageFinding) -> Bool {
     let page = Int(clamping: finding.page)
     let message = "unreadable bytes: \(finding.problem.message)"
-    if code.rootCode != nil, let id = Session.objectID(key.span.bytes) {
+    if code.rootCode != nil, let id = StoreChecker.objectID(key.span.bytes) {
       reportUnreadable(id, page: page, message)
     } else if code == .blobs, let serial = try? NumberKey.numberAndPart(key.span.bytes).number {
       reportBlob(serial, page: page, "blob \(serial): \(message)")
@@ -67,8 +67,8 @@ extension CheckRun {
     guard let name = finding.table, TableCode(name: name)?.rootCode != nil,
       let range = map.lost[name]?.first(where: { $0.page == finding.page })
     else { return "" }
-    let first = Session.objectID(range.low.span.bytes)
-    let next = range.high.flatMap { Session.objectID($0.span.bytes) }
+    let first = StoreChecker.objectID(range.low.span.bytes)
+    let next = range.high.flatMap { StoreChecker.objectID($0.span.bytes) }
     switch (first, next) {
     case (let first?, let next?): return "; serials from \(first.serial) to \(max(1, next.serial) - 1) are lost"
     case (let first?, nil): return "; serials from \(first.serial) on are lost"

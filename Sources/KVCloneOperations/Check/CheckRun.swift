@@ -229,19 +229,3 @@ struct BlobTally {
     blocks[serial >> Self.blockShift]?[Int(serial & (1 << Self.blockShift - 1))] ?? 0
   }
 }
-
-extension Session {
-  /// Visits a table's entries, until `body` answers false; those with keys of a wrong form too.
-  borrowing func forEachEntry(
-    _ table: StorageTable, _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
-  ) throws(StoreError) {
-    // The least key that a table can have.
-    let first: [UInt8] = [0]
-    try storage.scanToEnd(of: table, from: first.span.bytes, body)
-  }
-
-  /// Whether a table has an entry.
-  borrowing func has(_ table: StorageTable, _ key: [UInt8]) throws(StoreError) -> Bool {
-    try storage.get(table, key.span.bytes) != nil
-  }
-}

@@ -124,7 +124,7 @@ extension ObjectStore {
       run.report(.table, "the file lacks the table \(code.name ?? "")")
     }
     let session = StoreContext(uuid: run.expectedUUID ?? UUID()).session(pages, run.schema)
-    try session.check(run)
+    try StoreChecker(session).check(run)
     return run.report(pageCount: map.pageCount)
   }
 
@@ -137,7 +137,7 @@ extension ObjectStore {
     }
     run.begin(history)
     let session = try readSession()
-    try session.check(run)
+    try StoreChecker(session).check(run)
     return run.report(pageCount: try engine.facts().pageCount)
   }
 
@@ -177,23 +177,4 @@ extension Schema {
 extension TableCode {
   /// Tables that hold neither objects nor what belongs to them.
   static let history: [TableCode] = [.changes, .preimages, .snapshots, .provenance, .operations, .redirects]
-}
-
-extension Session {
-  /// Everything in tables, as this transaction sees it. The order matters: later steps are silent about what earlier ones
-  /// found unreadable.
-  borrowing func check(_ run: CheckRun) throws(StoreError) {
-    try run.reading("the metadata") { () throws(StoreError) in try checkMetadata(run) }
-    try checkHistory(run)
-    try checkSnapshots(run)
-    if schema.entities.isEmpty { return try checkSums(run) }
-    try checkRecords(run)
-    try checkRetiredRecords(run)
-    try run.reading("the lists") { () throws(StoreError) in try checkLists(run) }
-    try checkLinks(run)
-    try run.reading("the indexes") { () throws(StoreError) in try checkIndexes(run) }
-    try checkBlobs(run)
-    // Not through `reading`, which does nothing once the report is full, and says what was said already.
-    do throws(StoreError) { try nameReferrers(run) } catch { guard error.kind == .corrupted else { throw error } }
-  }
 }

@@ -108,7 +108,7 @@ private struct RepairParts {
 
   /// Refuses what snapshots would show otherwise.
   func requirePossible(_ session: borrowing Session, _ path: String) throws(StoreError) {
-    guard referrers || orphanBlobs, try session.countEntries(session.schema.tables.snapshots) > 0 else { return }
+    guard referrers || orphanBlobs, try session.storage.entryCount(session.schema.tables.snapshots) > 0 else { return }
     throw StoreError(
       .corrupted,
       "back references or unreferenced blobs of \(path) cannot be repaired while snapshots exist, because the "

@@ -63,7 +63,7 @@ struct SalvageCopy {
   private func copyObjects(_ rootCode: UInt16) throws(StoreError) {
     guard let table = schema.objectTable(rootCode: rootCode) else { return }
     try source.scan(table.code) { (key, value) throws(StoreError) in
-      guard let id = Session.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
+      guard let id = StoreChecker.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
         run.report.lostObjectCount += 1
         run.lose(
           .object, page: page(table, key),
@@ -120,7 +120,7 @@ struct SalvageCopy {
   ) throws(StoreError) -> Bool {
     switch code {
     case .provenance:
-      guard (try? ProvenanceValue(stored: copy value, seed: seed)) != nil, let id = Session.objectID(key),
+      guard (try? ProvenanceValue(stored: copy value, seed: seed)) != nil, let id = StoreChecker.objectID(key),
         let table = schema.objectTable(rootCode: id.rootCode)
       else { return false }
       return try writer.get(table, unsafePointers(copy key)) != nil
@@ -131,7 +131,7 @@ struct SalvageCopy {
       run.note(commit: operation.commit)
       return true
     default:
-      return Session.objectID(key) != nil && (try? RedirectValue(stored: copy value, seed: seed)) != nil
+      return StoreChecker.objectID(key) != nil && (try? RedirectValue(stored: copy value, seed: seed)) != nil
     }
   }
 

@@ -27,7 +27,7 @@ struct SalvageObjects {
     let incomplete = try incompleteTables().union(misled)
     let damaged = Set(run.damagedRecords.keys.map { TableCode.objects(rootCode: $0.rootCode) })
     try copied.findHidden(incomplete.union(damaged), includingFree: true) { (code, entry) throws(StoreError) in
-      guard let id = Session.objectID(RawSpan(_unsafeBytes: entry.key)),
+      guard let id = StoreChecker.objectID(RawSpan(_unsafeBytes: entry.key)),
         incomplete.contains(code) || run.isDamaged(id) || run.isDoubtful(id)
       else { return }
       try take(code, entry, anyKey: misled.contains(code))
@@ -40,7 +40,7 @@ struct SalvageObjects {
   /// A record that no tree leads to. Of several, that of the newest commit counts.
   private func take(_ code: TableCode, _ entry: PageSalvage.Entry, anyKey: Bool) throws(StoreError) {
     guard let rootCode = code.rootCode, let table = schema.objectTable(rootCode: rootCode),
-      let id = Session.objectID(RawSpan(_unsafeBytes: entry.key)), id.serial > 0,
+      let id = StoreChecker.objectID(RawSpan(_unsafeBytes: entry.key)), id.serial > 0,
       anyKey || copied.lost.contains(code, entry.key) || run.isDamaged(id) || run.isDoubtful(id),
       let bytes = entry.value()
     else { return }
@@ -119,7 +119,7 @@ struct SalvageObjects {
   }
 
   private func report(_ range: LostRange, _ table: StorageTable, _ name: String) throws(StoreError) {
-    let first = Session.objectID(range.low.span.bytes)
+    let first = StoreChecker.objectID(range.low.span.bytes)
     if range.isOneKey, let id = first {
       if try writer.get(table, unsafePointers(range.low.span.bytes)) == nil {
         run.lose(
@@ -128,7 +128,7 @@ struct SalvageObjects {
       }
       return
     }
-    let next = range.high.flatMap { Session.objectID($0.span.bytes) }
+    let next = range.high.flatMap { StoreChecker.objectID($0.span.bytes) }
     let extent =
       switch (first, next) {
       case (let first?, let next?): "serials from \(first.serial) to \(max(1, next.serial) - 1)"
@@ -147,7 +147,7 @@ struct SalvageObjects {
     var count = 0
     let low = ShortKey.object(first ?? ObjectID(rawValue: 1))
     try writer.backend.scan(table, from: unsafePointers(low.bytes), before: .noBytes) { (key, _) throws(StoreError) in
-      guard let id = Session.objectID(key) else { return true }
+      guard let id = StoreChecker.objectID(key) else { return true }
       if let next, id >= next { return false }
       count += 1
       return true

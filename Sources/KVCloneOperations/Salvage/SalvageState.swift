@@ -149,7 +149,7 @@ enum SalvageState {
       return counter.map { $0.value > commit } == true
     }
     // A record has up to a gibibyte of pages of its own, and most are older: its header says so.
-    guard let id = Session.objectID(RawSpan(_unsafeBytes: entry.key)),
+    guard let id = StoreChecker.objectID(RawSpan(_unsafeBytes: entry.key)),
       let header = entry.prefix(RecordView.headerLength),
       let claimed = try? RecordView.commit(of: header.span.bytes), claimed > commit, let bytes = entry.value()
     else { return false }
@@ -221,7 +221,7 @@ enum SalvageState {
     for code in backend.tableCodes where code.rootCode != nil {
       try backend.scan(StorageTable(code: code, handle: 0), from: unsafePointers(first.span.bytes), before: .noBytes) {
         (key, value) throws(StoreError) in
-        guard let id = Session.objectID(key),
+        guard let id = StoreChecker.objectID(key),
           ValueEnvelope.isIntact(copy value, seed: ValueEnvelope.seed(object: id)),
           let commit = try? RecordView.commit(of: copy value)
         else { return true }

@@ -44,12 +44,12 @@ extension Session {
     else { return false }
     let entity = try schema.entity(of: view, id: id)
     if let fetchIndex = entity.fetchIndexes.first(where: { $0.indexID == index }) {
-      return Self.values(of: key, are: try fetchIndex.builder(entity, view, id, schema).bytes)
+      return StoreChecker.values(of: key, are: try fetchIndex.builder(entity, view, id, schema).bytes)
     }
     guard let constraint = entity.constraints.first(where: { $0.indexID == index }),
       let builder = try constraint.entry(entity, view, id, schema)
     else { return false }
-    return Self.values(of: key, are: builder.bytes)
+    return StoreChecker.values(of: key, are: builder.bytes)
   }
 
   /// Makes the entries that objects lack; how many there were.

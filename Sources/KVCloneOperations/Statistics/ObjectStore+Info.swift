@@ -24,6 +24,6 @@ extension ObjectStore {
       modelVersion: model.versionIdentifier, modelHash: model.modelHash.hex, objectCount: counts.values.reduce(0, +),
       counts: counts, fileBytes: try engine.facts().fileBytes,
       commit: try session.counter(MetadataKey.commitCounter),
-      snapshotCount: try session.countEntries(schema.tables.snapshots))
+      snapshotCount: Int(clamping: try session.storage.entryCount(schema.tables.snapshots)))
   }
 }

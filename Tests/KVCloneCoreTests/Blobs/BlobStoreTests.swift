@@ -61,7 +61,8 @@ struct BlobStoreTests {
       let part = try bytes(storage, 9, UInt64(range.lowerBound)..<UInt64(range.upperBound))
       #expect(part == Array(content[range]))
     }
-    let copy = try storage.copyBlob(tables, from: 9, to: 10, CloneMonitor())
+    let source = StorageTransaction(lookingInto: storage)
+    let copy = try storage.copyBlob(tables, to: 10, references: 1, from: 9, of: source, tables) {}
     #expect(copy == info)
     #expect(try bytes(storage, 10) == content)
     #expect(try storage.checkBlob(tables, 10, expectedReferences: 1, readData: true) == [])
@@ -148,7 +149,8 @@ struct BlobStoreTests {
         let tables = tables
         #expect(throws: StoreError.self, "seed \(seed)") { try damaged.readBlob(tables, 1) { _ in } }
         #expect(throws: StoreError.self, "seed \(seed)") {
-          try damaged.copyBlob(tables, from: 1, to: 2, CloneMonitor())
+          let source = StorageTransaction(lookingInto: damaged)
+          return try damaged.copyBlob(tables, to: 2, references: 1, from: 1, of: source, tables) {}
         }
         engine.tamper(table) { $0 = sound }
       }

@@ -59,9 +59,9 @@ import Testing
   }
 
   private func balance(_ store: ObjectStore) throws -> (links: Bool, indexes: Bool) {
-    let session = try store.readSession()
+    let checker = StoreChecker(try store.readSession())
     let run = CheckRun(schema: store.schema, options: CheckOptions())
-    try session.checkRecords(run)
-    return (try session.linksAreEven(run), try session.indexesAreEven(run))
+    try checker.checkRecords(run)
+    return (try checker.linksAreEven(run), try checker.indexesAreEven(run))
   }
 }

@@ -48,9 +48,8 @@ struct FetchIndexStoreTests {
   }
 
   private func entryCount(_ store: ObjectStore) throws -> Int {
-    try store.read {
-      try $0._withSession { (session) throws(StoreError) in try session.countEntries(session.schema.tables.indexes) }
-    }
+    let session = try store.readSession()
+    return Int(try session.storage.entryCount(session.schema.tables.indexes))
   }
 
   private static let searched = "look up name in the index name_-size, without planning (about 25 objects)"

@@ -122,6 +122,6 @@ struct CloneRulesProvenanceTests {
 
   private func entryCount() throws -> Int {
     let session = try fixture.store.readSession()
-    return try session.countEntries(session.schema.tables.provenance)
+    return Int(try session.storage.entryCount(session.schema.tables.provenance))
   }
 }

@@ -7,18 +7,18 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-extension Session {
+extension StoreChecker {
   /// Derived attributes of an object have the values that their sources give. Not looked at are times, sums that depend on
   /// the order of their members, and stores that have not been opened for writing since their model was changed.
   borrowing func checkDerived(
     _ view: borrowing RecordView, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
   ) throws(StoreError) {
-    guard run.checksDerived, let rules = schema.derivations.entity(entity.code) else { return }
+    guard run.checksDerived, let rules = session.schema.derivations.entity(entity.code) else { return }
     for (derivation, attribute) in rules.own where derivation.function != .now {
       do throws(StoreError) {
-        let (value, isExact) = try derivedValue(
+        let (value, isExact) = try session.derivedValue(
           derivation, id, view, entity, now: Date(timeIntervalSinceReferenceDate: 0))
-        if isExact, try storedValue(attribute, id, view) != value {
+        if isExact, try session.storedValue(attribute, id, view) != value {
           run.report(
             .derivedMismatch, id, entity, property: attribute.path, page: run.page(id),
             "\(attribute.path) differs from the value that its sources yield")

@@ -4,14 +4,15 @@ import KVCloneModel
 import KVCloneRecords
 
 /// What a store remembers of its past: each value by itself.
-extension Session {
+extension StoreChecker {
   borrowing func checkHistory(_ run: CheckRun) throws(StoreError) {
     for table in run.historyTables where table.code != .snapshots && table.code != .preimages {
       let name = table.code.name ?? ""
       // Where pages are lost, nobody knows what is missing for another reason.
-      var tally = HistoryTally(start: run.lost.any(table) ? nil : (try? historyStart()) ?? nil, last: run.commit)
+      var tally = HistoryTally(
+        start: run.lost.any(table) ? nil : (try? session.historyStart()) ?? nil, last: run.commit)
       try run.reading("the table \(name)") { () throws(StoreError) in
-        try forEachEntry(table) { (key, value) throws(StoreError) in
+        try session.forEachEntry(table) { (key, value) throws(StoreError) in
           do throws(RecordError) {
             try Self.decode(table.code, key, value)
             switch table.code {
@@ -35,21 +36,21 @@ extension Session {
   /// A clone's origin goes with the clone, so the clone is there.
   private borrowing func checkProvenance(_ run: CheckRun, _ table: StorageTable, _ key: borrowing RawSpan) {
     // Without a model, or where pages are lost, nobody knows what should be there.
-    guard !schema.entities.isEmpty, let id = try? NumberKey.objectID(copy key), let isThere = try? isStored(id),
+    guard !session.schema.entities.isEmpty, let id = try? NumberKey.objectID(copy key), let isThere = try? isStored(id),
       !isThere,
       !run.isUnreadable(id)
     else { return }
     run.report(
-      .history, object: schema.rootName(of: id), page: run.page(table, key),
-      "the provenance entry of \(schema.rootName(of: id)) has no object")
+      .history, object: session.schema.rootName(of: id), page: run.page(table, key),
+      "the provenance entry of \(session.schema.rootName(of: id)) has no object")
   }
 
   /// Whether a table has an object. One of a removed entity is there for as long as a snapshot shows it, though the model has
   /// it no more.
   private borrowing func isStored(_ id: ObjectID) throws(StoreError) -> Bool {
-    guard let table = schema.tables.objects[id.rootCode] else { return false }
+    guard let table = session.schema.tables.objects[id.rootCode] else { return false }
     let key = ShortKey.object(id)
-    return try storage.get(table, key.bytes) != nil
+    return try session.storage.get(table, key.bytes) != nil
   }
 
   /// What an operation answered can be told again, and it was done by a commit that there was.
@@ -100,13 +101,13 @@ extension Session {
       let table = StorageTable(code: code, handle: 0)
       let name = code.name ?? ""
       try run.reading("the table \(name)") { () throws(StoreError) in
-        try forEachEntry(table) { (key, value) throws(StoreError) in
+        try session.forEachEntry(table) { (key, value) throws(StoreError) in
           let seed = ValueEnvelope.seed(tableCode: code, key: copy key)
           if code.rootCode != nil { run.objectCount += 1 }
           if ValueEnvelope.isIntact(copy value, seed: seed) { return !run.isFull }
           // Its value's own check told of it.
           if code == .blobs, let serial = try? NumberKey.numberAndPart(copy key).number,
-            try has(schema.tables.blobinfo, ShortKey.blobInfo(serial).array)
+            try session.has(session.schema.tables.blobinfo, ShortKey.blobInfo(serial).array)
           {
             return true
           }

@@ -3,14 +3,14 @@ import KVCloneModel
 import KVCloneRecords
 
 /// Large binary values: complete, counted rightly, and somebody's.
-extension Session {
+extension StoreChecker {
   borrowing func checkBlobs(_ run: CheckRun) throws(StoreError) {
     var last: UInt64 = 0
     try run.reading("the blob entries") { () throws(StoreError) in
-      try forEachEntry(schema.tables.blobinfo) { (key, _) throws(StoreError) in
+      try session.forEachEntry(session.schema.tables.blobinfo) { (key, _) throws(StoreError) in
         guard let serial = try? NumberKey.blobSerial(copy key), serial > 0 else {
           run.report(
-            .malformedKey, page: run.page(schema.tables.blobinfo, key),
+            .malformedKey, page: run.page(session.schema.tables.blobinfo, key),
             "the table of blob entries has a malformed key")
           return !run.isFull
         }
@@ -19,7 +19,7 @@ extension Session {
         return !run.isFull
       }
     }
-    if !run.lost.any(schema.tables.blobinfo) {
+    if !run.lost.any(session.schema.tables.blobinfo) {
       for serial in run.staged.keys.sorted() {
         run.report(.metadata, "a staged upload of blob \(serial) is recorded, but the blob is not pending")
       }
@@ -32,12 +32,12 @@ extension Session {
 
   /// Finds out whose the damaged large values are: another walk over all records, only where there is such damage.
   borrowing func nameReferrers(_ run: CheckRun) throws(StoreError) {
-    for rootCode in schema.rootCodes where run.seeksReferrers {
-      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
-      try forEachEntry(table) { (key, value) throws(StoreError) in
+    for rootCode in session.schema.rootCodes where run.seeksReferrers {
+      guard let table = session.schema.objectTable(rootCode: rootCode) else { continue }
+      try session.forEachEntry(table) { (key, value) throws(StoreError) in
         guard let id = Self.objectID(key), id.rootCode == rootCode, !run.isUnreadable(id) else { return true }
-        let view = try schema.view(of: copy value, id: id)
-        let entity = try schema.entity(of: view, id: id)
+        let view = try session.schema.view(of: copy value, id: id)
+        let entity = try session.schema.entity(of: view, id: id)
         for field in 0..<view.layout.fieldCount where view.layout.kind(field).mayBeBlob && !view.isNull(field) {
           guard let blob = view.blobReference(field) else { continue }
           let name = run.propertyNames[view.layout[field].propertyCode]
@@ -51,12 +51,12 @@ extension Session {
   private borrowing func checkBlob(_ serial: UInt64, _ run: CheckRun) throws(StoreError) {
     let found = run.references.count(serial)
     do throws(StoreError) {
-      guard let info = try storage.blobInfo(blobTables, serial) else { return }
+      guard let info = try session.storage.blobInfo(session.blobTables, serial) else { return }
       if info.state == .pending {
         let stager = run.staged.removeValue(forKey: serial)
         if found > 0 {
           run.report(.blobCount, "\(found) objects reference blob \(serial), which is still pending")
-        } else if stager != UInt64(info.stager), stager != nil || !run.lost.any(schema.tables.metadata) {
+        } else if stager != UInt64(info.stager), stager != nil || !run.lost.any(session.schema.tables.metadata) {
           run.report(.orphanBlob, "blob \(serial) is pending without a staged upload")
         }
         return
@@ -73,7 +73,7 @@ extension Session {
       }
     } catch {
       guard error.kind == .corrupted else { throw error }
-      let page = run.pages?.page(blobTables.blobinfo, ShortKey.blobInfo(serial).array)
+      let page = run.pages?.page(session.blobTables.blobinfo, ShortKey.blobInfo(serial).array)
       return run.reportBlob(serial, page: page, error.message)
     }
     try checkBytes(of: serial, run)
@@ -81,10 +81,10 @@ extension Session {
 
   /// Large values of objects whose model cannot be read: whether all of their bytes are there, and are those of the digest.
   borrowing func checkUnowned(_ run: CheckRun) throws(StoreError) {
-    try forEachEntry(schema.tables.blobinfo) { (key, _) throws(StoreError) in
+    try session.forEachEntry(session.schema.tables.blobinfo) { (key, _) throws(StoreError) in
       guard let serial = try? NumberKey.blobSerial(copy key), serial > 0 else {
         run.report(
-          .malformedKey, page: run.page(schema.tables.blobinfo, key),
+          .malformedKey, page: run.page(session.schema.tables.blobinfo, key),
           "the table of blob entries has a malformed key")
         return !run.isFull
       }
@@ -95,10 +95,10 @@ extension Session {
 
   private borrowing func checkBytes(of serial: UInt64, _ run: CheckRun) throws(StoreError) {
     // Pieces of it may be on a damaged page, which was told.
-    if run.lost.intersects(blobTables.blobs, prefix: ShortKey.blobInfo(serial).array) { return }
-    for problem in try storage.findProblems(blobTables, serial, readData: run.options.readData) {
+    if run.lost.intersects(session.blobTables.blobs, prefix: ShortKey.blobInfo(serial).array) { return }
+    for problem in try session.storage.findProblems(session.blobTables, serial, readData: run.options.readData) {
       let page = problem.chunk.flatMap {
-        run.pages?.page(blobTables.blobs, ShortKey.blobChunk(serial, chunk: $0).array)
+        run.pages?.page(session.blobTables.blobs, ShortKey.blobChunk(serial, chunk: $0).array)
       }
       run.reportBlob(serial, page: page, problem.message)
     }
@@ -107,18 +107,19 @@ extension Session {
   /// Chunks without a description; the highest serial of all chunks.
   private borrowing func checkChunks(_ run: CheckRun) throws(StoreError) -> UInt64 {
     var last: UInt64 = 0
-    try forEachEntry(schema.tables.blobs) { (key, _) throws(StoreError) in
+    try session.forEachEntry(session.schema.tables.blobs) { (key, _) throws(StoreError) in
       guard let serial = try? NumberKey.numberAndPart(copy key).number, serial > 0 else {
         run.report(
-          .malformedKey, page: run.page(schema.tables.blobs, key),
+          .malformedKey, page: run.page(session.schema.tables.blobs, key),
           "the table of blob chunks has a malformed key")
         return !run.isFull
       }
       if serial == last { return true }
       last = serial
       let info = ShortKey.blobInfo(serial).array
-      let isKnown = run.lost.contains(schema.tables.blobinfo, info) || run.lost.any(schema.tables.preimages)
-      if !isKnown, run.retained.count(serial) == 0, try !has(schema.tables.blobinfo, info) {
+      let isKnown =
+        run.lost.contains(session.schema.tables.blobinfo, info) || run.lost.any(session.schema.tables.preimages)
+      if !isKnown, run.retained.count(serial) == 0, try !session.has(session.schema.tables.blobinfo, info) {
         run.report(.orphanBlob, isDerived: true, "chunks of blob \(serial) exist without an entry of the blob")
       }
       return !run.isFull

@@ -3,18 +3,18 @@ import KVCloneModel
 import KVCloneRecords
 
 /// Both sides of every relationship. Memory stays flat.
-extension Session {
+extension StoreChecker {
   borrowing func checkLinks(_ run: CheckRun) throws(StoreError) {
     if try linksAreEven(run) { return }
     try run.reading("the lists of referrers") { () throws(StoreError) in try lookUpReferrers(run) }
-    for rootCode in schema.rootCodes {
-      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
-      try run.reading("the links of \(schema.entity(code: rootCode)?.name ?? "")") { () throws(StoreError) in
-        try forEachEntry(table) { (key, value) throws(StoreError) in
+    for rootCode in session.schema.rootCodes {
+      guard let table = session.schema.objectTable(rootCode: rootCode) else { continue }
+      try run.reading("the links of \(session.schema.entity(code: rootCode)?.name ?? "")") { () throws(StoreError) in
+        try session.forEachEntry(table) { (key, value) throws(StoreError) in
           guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0, !run.isUnreadable(id)
           else { return true }
-          let view = try schema.view(of: copy value, id: id)
-          let entity = try schema.entity(of: view, id: id)
+          let view = try session.schema.view(of: copy value, id: id)
+          let entity = try session.schema.entity(of: view, id: id)
           for relationship in entity.relationships { try checkLinks(id, relationship, view, entity, run) }
           return !run.isFull
         }
@@ -28,14 +28,14 @@ extension Session {
     guard run.isClean else { return false }
     var balance = Balance()
     do throws(StoreError) {
-      for rootCode in schema.rootCodes {
-        guard let table = schema.objectTable(rootCode: rootCode) else { continue }
-        try forEachEntry(table) { (key, value) throws(StoreError) in
+      for rootCode in session.schema.rootCodes {
+        guard let table = session.schema.objectTable(rootCode: rootCode) else { continue }
+        try session.forEachEntry(table) { (key, value) throws(StoreError) in
           guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0 else { return true }
-          let view = try schema.view(of: copy value, id: id)
-          let entity = try schema.entity(of: view, id: id)
+          let view = try session.schema.view(of: copy value, id: id)
+          let entity = try session.schema.entity(of: view, id: id)
           for relationship in entity.relationships {
-            try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+            try session.forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
               balance.expectLink(relationship.inverseCode, member, id)
               // A hidden list of referrers expects nothing: it is what is expected.
               if relationship.hasInverse { balance.findLink(relationship.code, id, member) }
@@ -46,8 +46,10 @@ extension Session {
         }
       }
       try forEachStoredList { (list) throws(StoreError) in
-        guard run.isReferrers(list.relationship), !schema.isFormer(property: list.relationship) else { return true }
-        try storage.forEachChunk(list) { (ids) throws(StoreError) in
+        guard run.isReferrers(list.relationship), !session.schema.isFormer(property: list.relationship) else {
+          return true
+        }
+        try session.storage.forEachChunk(list) { (ids) throws(StoreError) in
           for index in 0..<ids.count { balance.findLink(list.relationship, list.owner, ids[index]) }
           return true
         }
@@ -65,13 +67,13 @@ extension Session {
     _ run: CheckRun
   ) throws(StoreError) {
     do throws(StoreError) {
-      try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+      try session.forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
         try checkLink(id, relationship, entity, member, run)
         return !run.isFull
       }
     } catch {
       // The members up to the damage were looked at; the damage was told with the record.
-      guard error.kind == .corrupted, run.isBroken(address(id, relationship.code)) else { throw error }
+      guard error.kind == .corrupted, run.isBroken(session.address(id, relationship.code)) else { throw error }
     }
   }
 
@@ -79,12 +81,12 @@ extension Session {
     _ id: ObjectID, _ relationship: CompiledRelationship, _ entity: CompiledEntity, _ member: ObjectID, _ run: CheckRun
   ) throws(StoreError) {
     if run.isUnreadable(member) { return }
-    guard let view = try record(member) else {
+    guard let view = try session.record(member) else {
       return run.report(
         .danglingLink, id, entity, property: relationship.name,
-        "its member \(schema.rootName(of: member)) does not exist")
+        "its member \(session.schema.rootName(of: member)) does not exist")
     }
-    let other = try schema.entity(of: view, id: member)
+    let other = try session.schema.entity(of: view, id: member)
     guard other.isKind(of: relationship.destinationCode) else {
       return run.report(
         .wrongDestination, id, entity, property: relationship.name,
@@ -98,7 +100,7 @@ extension Session {
         .oneSidedLink, id, entity, property: relationship.name,
         "\(other.name)/\(member.serial) is a member, but its \(inverse.name) does not contain it")
     } else {
-      if try contains(id, address(member, relationship.inverseCode), run) { return }
+      if try contains(id, session.address(member, relationship.inverseCode), run) { return }
       run.report(
         .oneSidedLink, id, entity, property: relationship.name, isDerived: true,
         "\(other.name)/\(member.serial) is a member, but has no back reference to it")
@@ -115,7 +117,7 @@ extension Session {
     let head = view.head(field)
     guard head.isChunked else { return view.inlineIDs(field).firstIndex(of: member) != nil }
     return try contains(
-      member, address(owner, relationship.code), run, orderedHead: relationship.isOrdered ? head : nil)
+      member, session.address(owner, relationship.code), run, orderedHead: relationship.isOrdered ? head : nil)
   }
 
   /// Whether a list in chunks has `member`; true for a list that is damaged, of which nothing can be said.
@@ -124,8 +126,8 @@ extension Session {
   ) throws(StoreError) -> Bool {
     if run.isBroken(list) { return true }
     do throws(StoreError) {
-      if let orderedHead { return try storage.containsOrdered(list, member, head: orderedHead) }
-      return try storage.containsUnordered(list, member)
+      if let orderedHead { return try session.storage.containsOrdered(list, member, head: orderedHead) }
+      return try session.storage.containsUnordered(list, member)
     } catch {
       // The list itself is sound: what cannot be read stands where the member should be.
       guard error.kind == .corrupted else { throw error }

@@ -3,14 +3,14 @@ import KVCloneModel
 import KVCloneRecords
 
 /// Every record by itself, with the lists, large values and index entries that it says it has.
-extension Session {
+extension StoreChecker {
   borrowing func checkRecords(_ run: CheckRun) throws(StoreError) {
-    for rootCode in schema.rootCodes {
-      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
-      let name = schema.entity(code: rootCode)?.name ?? ""
+    for rootCode in session.schema.rootCodes {
+      guard let table = session.schema.objectTable(rootCode: rootCode) else { continue }
+      let name = session.schema.entity(code: rootCode)?.name ?? ""
       var last: UInt64 = 0
       try run.reading("the objects of \(name)") { () throws(StoreError) in
-        try forEachEntry(table) { (key, value) throws(StoreError) in
+        try session.forEachEntry(table) { (key, value) throws(StoreError) in
           guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
             run.report(
               .malformedKey, page: run.page(table, key), "the table of \(name) has a malformed key")
@@ -28,17 +28,17 @@ extension Session {
 
   /// Objects of entities that the model has no more: snapshots show them still, so their bytes and their large values count.
   borrowing func checkRetiredRecords(_ run: CheckRun) throws(StoreError) {
-    for rootCode in schema.codes.former?.rootCodes ?? [] {
-      guard let table = schema.tables.objects[rootCode] else { continue }
+    for rootCode in session.schema.codes.former?.rootCodes ?? [] {
+      guard let table = session.schema.tables.objects[rootCode] else { continue }
       try run.reading("the objects of removed entities") { () throws(StoreError) in
-        try forEachEntry(table) { (key, value) throws(StoreError) in
+        try session.forEachEntry(table) { (key, value) throws(StoreError) in
           guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0 else {
             run.report(
               .malformedKey, page: run.page(table, key), "the table of a removed entity has a malformed key")
             return !run.isFull
           }
           do throws(StoreError) {
-            let view = try schema.view(of: copy value, id: id)
+            let view = try session.schema.view(of: copy value, id: id)
             for field in 0..<view.layout.fieldCount where view.layout.kind(field).mayBeBlob && !view.isNull(field) {
               if let blob = view.blobReference(field) { run.references.add(blob.id) }
             }
@@ -58,9 +58,9 @@ extension Session {
 
   private borrowing func checkRecord(_ id: ObjectID, _ value: borrowing RawSpan, _ run: CheckRun) throws(StoreError) {
     do throws(StoreError) {
-      let view = try schema.view(of: copy value, id: id)
-      guard !run.badLayouts.contains(view.layout.id) else { throw schema.corrupted(id, .wrongLayout) }
-      try checkReadable(view, id, try schema.entity(of: view, id: id), run)
+      let view = try session.schema.view(of: copy value, id: id)
+      guard !run.badLayouts.contains(view.layout.id) else { throw session.schema.corrupted(id, .wrongLayout) }
+      try checkReadable(view, id, try session.schema.entity(of: view, id: id), run)
     } catch {
       // Of a layout that nobody knows: the metadata have all that there are.
       guard error.kind == .corrupted || error.kind == .incompatibleModel, let problem = problem(of: value, id, run)
@@ -94,7 +94,7 @@ extension Session {
   /// Why a record cannot be read; nil where it can.
   private borrowing func problem(of value: borrowing RawSpan, _ id: ObjectID, _ run: CheckRun) -> String? {
     do throws(RecordError) {
-      guard let layout = schema.layout(id: try RecordView.layoutID(of: copy value)),
+      guard let layout = session.schema.layout(id: try RecordView.layoutID(of: copy value)),
         !run.badLayouts.contains(layout.id)
       else {
         // Bytes that are damaged may name any layout: then the checksum is what to tell.
@@ -102,7 +102,7 @@ extension Session {
         throw isIntact ? .wrongLayout : .checksumMismatch
       }
       let view = try RecordView(copy value, layout: layout, seed: ValueEnvelope.seed(object: id))
-      guard let entity = schema.entity(code: view.layout.entityCode), entity.rootCode == id.rootCode else {
+      guard let entity = session.schema.entity(code: view.layout.entityCode), entity.rootCode == id.rootCode else {
         return "its entity is not in the model, or has another table"
       }
       return nil
@@ -146,7 +146,7 @@ extension Session {
     _ blob: BlobReference, property: String?, _ id: ObjectID, _ entity: CompiledEntity, _ run: CheckRun
   ) throws(StoreError) {
     do throws(StoreError) {
-      guard let info = try storage.blobInfo(blobTables, blob.id) else {
+      guard let info = try session.storage.blobInfo(session.blobTables, blob.id) else {
         return run.report(.missingBlob, id, entity, property: property, "its blob \(blob.id) does not exist")
       }
       if info.byteCount != blob.byteCount || info.state != .complete {
@@ -168,12 +168,12 @@ extension Session {
     // A list of a relationship that the model has no more is nobody's.
     guard let index = entity.relationshipIndexByCode[code] else { return }
     let isOrdered = entity.relationships[index].isOrdered
-    let list = address(id, code)
+    let list = session.address(id, code)
     let head = view.head(field)
     if head.isChunked {
       // Pieces of it may be on a damaged page, which was told.
       if run.isLost(list) { return }
-      for problem in try storage.findProblems(list, head: head, isOrdered: isOrdered) {
+      for problem in try session.storage.findProblems(list, head: head, isOrdered: isOrdered) {
         run.reportList(list, entity, problem)
       }
       return

@@ -3,7 +3,7 @@ import KVCloneModel
 import KVCloneRecords
 
 /// Named snapshots, and the previous states that are saved for them: each is sound, listed once, and needed by some snapshot.
-extension Session {
+extension StoreChecker {
   borrowing func checkSnapshots(_ run: CheckRun) throws(StoreError) {
     guard let snapshots = run.historyTables.first(where: { $0.code == .snapshots }),
       let preimages = run.historyTables.first(where: { $0.code == .preimages })
@@ -11,12 +11,12 @@ extension Session {
     var shown = ShownStates()
     var youngest: (name: String, epoch: UInt64)?
     try run.reading("the table snapshots") { () throws(StoreError) in
-      try forEachEntry(snapshots) { (key, value) throws(StoreError) in
+      try session.forEachEntry(snapshots) { (key, value) throws(StoreError) in
         do throws(RecordError) {
           guard let name = String(validating: key.withUnsafeBytes { Array($0) }, as: UTF8.self) else { throw .badKey }
           let seed = ValueEnvelope.seed(tableCode: .snapshots, key: copy key)
           let snapshot = try SnapshotValue(stored: copy value, seed: seed)
-          shown.add(SnapshotHorizon(snapshot, schema.orderedLists))
+          shown.add(SnapshotHorizon(snapshot, session.schema.orderedLists))
           if snapshot.epoch > youngest?.epoch ?? 0 { youngest = (name, snapshot.epoch) }
           checkSnapshot(name, snapshot, run, page: run.page(snapshots, key))
         } catch {
@@ -28,7 +28,7 @@ extension Session {
     }
     shown.sort()
     if shown.hasSameEpochs { run.report(.snapshot, "two snapshots have the same epoch") }
-    let tellsAll = !run.lost.any(snapshots) && !run.lost.any(schema.tables.metadata)
+    let tellsAll = !run.lost.any(snapshots) && !run.lost.any(session.schema.tables.metadata)
     if tellsAll { checkYoungest(youngest?.name, run) }
     // Which previous states are needed, only all snapshots together tell.
     let isWhole = shown.isWhole && !run.isFull && !run.lost.any(snapshots) && !run.lost.any(preimages)
@@ -42,25 +42,25 @@ extension Session {
     if let commit = run.commit, snapshot.commit > commit {
       report("shows commit \(snapshot.commit), but the last commit is \(commit)")
     }
-    if let epoch = try? counter(MetadataKey.epoch), snapshot.epoch == 0 || snapshot.epoch > epoch {
+    if let epoch = try? session.counter(MetadataKey.epoch), snapshot.epoch == 0 || snapshot.epoch > epoch {
       report("has epoch \(snapshot.epoch), but the last epoch is \(epoch)")
     }
     for watermark in snapshot.watermarks {
-      let stored = try? Metadata.serial(storage, schema.tables.metadata, rootCode: watermark.rootCode)
+      let stored = try? Metadata.serial(session.storage, session.schema.tables.metadata, rootCode: watermark.rootCode)
       if let stored, watermark.nextSerial > max(1, stored) {
         report("shows serial numbers that are not allocated yet")
       }
     }
-    if let blobs = try? counter(MetadataKey.blobSerial), snapshot.nextBlobSerial > max(1, blobs) {
+    if let blobs = try? session.counter(MetadataKey.blobSerial), snapshot.nextBlobSerial > max(1, blobs) {
       report("shows blob serial numbers that are not allocated yet")
     }
   }
 
   private borrowing func checkYoungest(_ name: String?, _ run: CheckRun) {
-    let table = schema.tables.metadata
+    let table = session.schema.tables.metadata
     let named: String?
     do throws(StoreError) {
-      named = try Metadata.get(storage, table, MetadataKey.youngestSnapshot, as: BytesValue.self)
+      named = try Metadata.get(session.storage, table, MetadataKey.youngestSnapshot, as: BytesValue.self)
         .map { String(decoding: $0.bytes, as: UTF8.self) }
     } catch {
       // Told with the metadata.
@@ -77,13 +77,13 @@ extension Session {
     throws(StoreError)
   {
     // Without a model nobody knows which lists have an order, and so which of their pieces came later.
-    let knowsLists = !schema.entities.isEmpty
+    let knowsLists = !session.schema.entities.isEmpty
     // Sums of hashes: what is listed has to be what is there, whatever the order.
     var listed: (count: UInt64, sum: UInt64) = (0, 0)
     var found: (count: UInt64, sum: UInt64) = (0, 0)
     var isReadable = true
     var last: [UInt8] = []
-    try forEachEntry(table) { (key, value) throws(StoreError) in
+    try session.forEachEntry(table) { (key, value) throws(StoreError) in
       do throws(RecordError) {
         let seed = ValueEnvelope.seed(tableCode: .preimages, key: copy key)
         if SavedKeysKey.isOne(copy key) {
@@ -123,7 +123,7 @@ extension Session {
       } catch {
         isReadable = false
         run.report(
-          .snapshot, object: Self.owner(ofState: key).map(schema.rootName), page: run.page(table, key),
+          .snapshot, object: Self.owner(ofState: key).map(session.schema.rootName), page: run.page(table, key),
           "an entry of the table preimages: \(error.description)")
       }
       return !run.isFull
@@ -152,11 +152,12 @@ extension Session {
   /// A large value that no object has any more, and a snapshot shows.
   private borrowing func checkRetainedBlob(_ serial: UInt64, _ info: BlobInfo, _ run: CheckRun) {
     run.retained.add(serial)
-    if run.lost.intersects(blobTables.blobs, prefix: ShortKey.blobInfo(serial).array) { return }
-    let problems = (try? storage.findProblems(blobTables, serial, info, readData: run.options.readData)) ?? []
+    if run.lost.intersects(session.blobTables.blobs, prefix: ShortKey.blobInfo(serial).array) { return }
+    let problems =
+      (try? session.storage.findProblems(session.blobTables, serial, info, readData: run.options.readData)) ?? []
     for problem in problems {
       let page = problem.chunk.flatMap {
-        run.pages?.page(blobTables.blobs, ShortKey.blobChunk(serial, chunk: $0).array)
+        run.pages?.page(session.blobTables.blobs, ShortKey.blobChunk(serial, chunk: $0).array)
       }
       run.reportBlob(serial, page: page, problem.message)
     }

@@ -3,11 +3,11 @@ import KVCloneModel
 import KVCloneRecords
 
 /// The `links` table from its own side: whose lists are there, and the hidden lists of referrers.
-extension Session {
+extension StoreChecker {
   borrowing func checkLists(_ run: CheckRun) throws(StoreError) {
     try forEachStoredList(malformed: { (key) throws(StoreError) in
       run.report(
-        .malformedKey, page: run.page(schema.tables.links, key), "the table of lists has a malformed key")
+        .malformedKey, page: run.page(session.schema.tables.links, key), "the table of lists has a malformed key")
     }) { (list) throws(StoreError) in
       try checkStoredList(list, run)
       return !run.isFull
@@ -22,13 +22,13 @@ extension Session {
     _ body: (ListAddress) throws(StoreError) -> Bool
   ) throws(StoreError) {
     var current: ListAddress?
-    try forEachEntry(schema.tables.links) { (key, _) throws(StoreError) in
+    try session.forEachEntry(session.schema.tables.links) { (key, _) throws(StoreError) in
       guard let link = try? LinkKey(copy key) else {
         try malformed(key)
         return true
       }
       if let current, current.owner == link.owner, current.relationship == link.relationship { return true }
-      let list = address(link.owner, link.relationship)
+      let list = session.address(link.owner, link.relationship)
       current = list
       return try body(list)
     }
@@ -37,14 +37,14 @@ extension Session {
   /// A list of which at least one piece is there.
   private borrowing func checkStoredList(_ list: ListAddress, _ run: CheckRun) throws(StoreError) {
     let owner = list.owner
-    if schema.isFormer(property: list.relationship) { return try checkFormerList(list, run) }
+    if session.schema.isFormer(property: list.relationship) { return try checkFormerList(list, run) }
     if run.isUnreadable(owner) { return }
-    guard let view = try record(owner) else {
+    guard let view = try session.record(owner) else {
       return run.report(
-        .orphanList, object: schema.rootName(of: owner), property: run.propertyNames[list.relationship],
+        .orphanList, object: session.schema.rootName(of: owner), property: run.propertyNames[list.relationship],
         isDerived: run.isReferrers(list.relationship), "a list of it exists, but the object does not")
     }
-    let entity = try schema.entity(of: view, id: owner)
+    let entity = try session.schema.entity(of: view, id: owner)
     if let index = entity.relationshipIndexByCode[list.relationship] {
       let relationship = entity.relationships[index]
       let field = entity.field(relationship.field, code: relationship.code, in: view)
@@ -62,11 +62,11 @@ extension Session {
   /// of theirs; here, its pieces count, which they read.
   private borrowing func checkFormerList(_ list: ListAddress, _ run: CheckRun) throws(StoreError) {
     if run.isLost(list) { return }
-    let isOrdered = schema.orderedLists.contains(list.relationship)
-    for problem in try storage.findProblems(list, head: nil, isOrdered: isOrdered) {
+    let isOrdered = session.schema.orderedLists.contains(list.relationship)
+    for problem in try session.storage.findProblems(list, head: nil, isOrdered: isOrdered) {
       guard let key = problem.key else { continue }
       run.report(
-        .list, object: schema.rootName(of: list.owner), property: run.propertyNames[list.relationship],
+        .list, object: session.schema.rootName(of: list.owner), property: run.propertyNames[list.relationship],
         page: run.pages?.page(list.links, key.array), problem.message)
     }
   }
@@ -76,19 +76,21 @@ extension Session {
     throws(StoreError)
   {
     if run.isLost(list) { return }
-    for problem in try storage.findProblems(list, head: nil, isOrdered: false) { run.reportList(list, entity, problem) }
+    for problem in try session.storage.findProblems(list, head: nil, isOrdered: false) {
+      run.reportList(list, entity, problem)
+    }
   }
 
   /// The objects that hidden lists name have the owner as a member, each looked up.
   borrowing func lookUpReferrers(_ run: CheckRun) throws(StoreError) {
     try forEachStoredList { (list) throws(StoreError) in
-      guard run.isReferrers(list.relationship), !schema.isFormer(property: list.relationship),
-        !run.isUnreadable(list.owner), let view = try record(list.owner)
+      guard run.isReferrers(list.relationship), !session.schema.isFormer(property: list.relationship),
+        !run.isUnreadable(list.owner), let view = try session.record(list.owner)
       else { return true }
-      let entity = try schema.entity(of: view, id: list.owner)
+      let entity = try session.schema.entity(of: view, id: list.owner)
       guard entity.referrerCodes.contains(list.relationship) else { return true }
       do throws(StoreError) {
-        try storage.forEachChunk(list) { (ids) throws(StoreError) in
+        try session.storage.forEachChunk(list) { (ids) throws(StoreError) in
           for index in 0..<ids.count { try checkReferrer(ids[index], list, entity, run) }
           return !run.isFull
         }
@@ -104,12 +106,12 @@ extension Session {
   ) throws(StoreError) {
     if run.isUnreadable(referrer) { return }
     let property = run.propertyNames[list.relationship]
-    guard let view = try record(referrer) else {
+    guard let view = try session.record(referrer) else {
       return run.report(
         .danglingLink, list.owner, entity, property: property, isDerived: true,
-        "it has a back reference to \(schema.rootName(of: referrer)), which does not exist")
+        "it has a back reference to \(session.schema.rootName(of: referrer)), which does not exist")
     }
-    let other = try schema.entity(of: view, id: referrer)
+    let other = try session.schema.entity(of: view, id: referrer)
     if let relationship = other.relationship(referrerCode: list.relationship),
       try has(list.owner, referrer, relationship, view, other, run)
     {

@@ -3,12 +3,12 @@ import KVCloneModel
 import KVCloneRecords
 
 /// The index entries: each is an object's, each object has its own, and no two have the same values where they must not.
-extension Session {
+extension StoreChecker {
   borrowing func checkIndexes(_ run: CheckRun) throws(StoreError) {
     if try indexesAreEven(run) { return }
     try lookUpIndexEntries(run)
     var walk = IndexWalk()
-    try forEachEntry(schema.tables.indexes) { (key, value) throws(StoreError) in
+    try session.forEachEntry(session.schema.tables.indexes) { (key, value) throws(StoreError) in
       try checkIndexEntry(key, value, &walk, run)
       return !run.isFull
     }
@@ -18,11 +18,11 @@ extension Session {
   /// at more closely.
   borrowing func indexesAreEven(_ run: CheckRun) throws(StoreError) -> Bool {
     guard run.isClean else { return false }
-    let constraints = Set(schema.entities.flatMap { entity in entity.constraints.map(\.indexID) })
+    let constraints = Set(session.schema.entities.flatMap { entity in entity.constraints.map(\.indexID) })
     var last: [UInt8] = []
     var isEven = true
-    try forEachEntry(schema.tables.indexes) { (key, value) throws(StoreError) in
-      guard Self.isIntact(key, value), let indexID = try? IndexKey.indexID(of: copy key) else {
+    try session.forEachEntry(session.schema.tables.indexes) { (key, value) throws(StoreError) in
+      guard Session.isIntact(key, value), let indexID = try? IndexKey.indexID(of: copy key) else {
         isEven = false
         return false
       }
@@ -42,16 +42,16 @@ extension Session {
 
   /// Each object's entries, looked up in the indexes.
   private borrowing func lookUpIndexEntries(_ run: CheckRun) throws(StoreError) {
-    for rootCode in schema.rootCodes {
-      guard let table = schema.objectTable(rootCode: rootCode) else { continue }
-      try forEachEntry(table) { (key, value) throws(StoreError) in
+    for rootCode in session.schema.rootCodes {
+      guard let table = session.schema.objectTable(rootCode: rootCode) else { continue }
+      try session.forEachEntry(table) { (key, value) throws(StoreError) in
         guard let id = Self.objectID(key), id.rootCode == rootCode, id.serial > 0, !run.isUnreadable(id)
         else { return true }
-        let view = try schema.view(of: copy value, id: id)
-        let entity = try schema.entity(of: view, id: id)
+        let view = try session.schema.view(of: copy value, id: id)
+        let entity = try session.schema.entity(of: view, id: id)
         do throws(StoreError) {
           try forEachIndexEntry(of: view, id, entity) { (entry, index) throws(StoreError) in
-            if try has(schema.tables.indexes, entry) { return }
+            if try session.has(session.schema.tables.indexes, entry) { return }
             switch index {
             case .constraint(let name):
               run.report(
@@ -75,11 +75,11 @@ extension Session {
     _ body: ([UInt8], CheckedIndex) throws(StoreError) -> Void
   ) throws(StoreError) {
     for constraint in entity.constraints {
-      guard let builder = try constraint.entry(entity, view, id, schema) else { continue }
+      guard let builder = try constraint.entry(entity, view, id, session.schema) else { continue }
       try body(builder.key(id), .constraint(constraint.name))
     }
     for index in entity.fetchIndexes {
-      try body(try index.builder(entity, view, id, schema).key(id), .fetchIndex(index.name))
+      try body(try index.builder(entity, view, id, session.schema).key(id), .fetchIndex(index.name))
     }
   }
 
@@ -88,49 +88,50 @@ extension Session {
   ) throws(StoreError) {
     guard let id = try? IndexKey.objectID(of: copy key), let indexID = try? IndexKey.indexID(of: copy key) else {
       return run.report(
-        .malformedKey, page: run.page(schema.tables.indexes, key), isDerived: true,
+        .malformedKey, page: run.page(session.schema.tables.indexes, key), isDerived: true,
         "an index has a malformed key")
     }
     if run.isUnreadable(id) { return }
-    guard let view = try record(id) else {
+    guard let view = try session.record(id) else {
       return run.report(
-        .staleIndexEntry, object: schema.rootName(of: id), page: run.page(schema.tables.indexes, key),
+        .staleIndexEntry, object: session.schema.rootName(of: id), page: run.page(session.schema.tables.indexes, key),
         "an index has an entry for it, but the object does not exist")
     }
-    let entity = try schema.entity(of: view, id: id)
+    let entity = try session.schema.entity(of: view, id: id)
     if let index = entity.fetchIndexes.first(where: { $0.indexID == indexID }) {
       return try checkFetchIndexEntry(key, value, index, id, entity, view, run)
     }
     guard let constraint = entity.constraints.first(where: { $0.indexID == indexID }) else {
       return run.report(
-        .staleIndexEntry, id, entity, page: run.page(schema.tables.indexes, key),
+        .staleIndexEntry, id, entity, page: run.page(session.schema.tables.indexes, key),
         "index \(indexID) has an entry for it, but its entity does not have this index")
     }
-    if !Self.isIntact(key, value) {
+    if !Session.isIntact(key, value) {
       return run.report(
-        .indexEntry, id, entity, property: constraint.name, page: run.page(schema.tables.indexes, key),
+        .indexEntry, id, entity, property: constraint.name, page: run.page(session.schema.tables.indexes, key),
         RecordError.checksumMismatch.description)
     }
     let values: [AttributeValue?]
     do throws(StoreError) {
-      values = try constraint.values(entity, view, id, schema)
+      values = try constraint.values(entity, view, id, session.schema)
     } catch {
       guard error.kind == .corrupted else { throw error }
       return
     }
     guard let builder = constraint.builder(for: values), Self.values(of: key, are: builder.bytes) else {
       return run.report(
-        .staleIndexEntry, id, entity, property: constraint.name, page: run.page(schema.tables.indexes, key),
+        .staleIndexEntry, id, entity, property: constraint.name, page: run.page(session.schema.tables.indexes, key),
         "an index has an entry for values that it does not have")
     }
     guard let other = walk.earlier(builder, values, id) else { return }
     // Long texts are cut in keys, so the values themselves decide.
     if builder.isTruncated {
-      guard !run.isUnreadable(other), let earlier = try record(other),
-        try constraint.values(try schema.entity(of: earlier, id: other), earlier, other, schema) == values
+      guard !run.isUnreadable(other), let earlier = try session.record(other),
+        try constraint.values(try session.schema.entity(of: earlier, id: other), earlier, other, session.schema)
+          == values
       else { return }
     }
-    let name = run.isUnreadable(other) ? schema.rootName(of: other) : try name(of: other)
+    let name = run.isUnreadable(other) ? session.schema.rootName(of: other) : try session.name(of: other)
     run.report(
       .duplicateValues, id, entity, property: constraint.name,
       "\(name) has the same values, which must be unique")
@@ -141,21 +142,21 @@ extension Session {
     _ key: borrowing RawSpan, _ value: borrowing RawSpan, _ index: CompiledFetchIndex, _ id: ObjectID,
     _ entity: CompiledEntity, _ view: borrowing RecordView, _ run: CheckRun
   ) throws(StoreError) {
-    if !Self.isIntact(key, value) {
+    if !Session.isIntact(key, value) {
       return run.report(
-        .indexEntry, id, entity, property: index.name, page: run.page(schema.tables.indexes, key),
+        .indexEntry, id, entity, property: index.name, page: run.page(session.schema.tables.indexes, key),
         RecordError.checksumMismatch.description)
     }
     let expected: [UInt8]
     do throws(StoreError) {
-      expected = try index.builder(entity, view, id, schema).bytes
+      expected = try index.builder(entity, view, id, session.schema).bytes
     } catch {
       guard error.kind == .corrupted else { throw error }
       return
     }
     if !Self.values(of: key, are: expected) {
       run.report(
-        .staleIndexEntry, id, entity, property: index.name, page: run.page(schema.tables.indexes, key),
+        .staleIndexEntry, id, entity, property: index.name, page: run.page(session.schema.tables.indexes, key),
         "the fetch index \(index.name) has an entry for values that it does not have")
     }
   }

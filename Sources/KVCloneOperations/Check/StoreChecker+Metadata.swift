@@ -3,32 +3,34 @@ import KVCloneModel
 import KVCloneRecords
 
 /// What the store says of itself: format, model, layouts, counters.
-extension Session {
+extension StoreChecker {
   borrowing func checkMetadata(_ run: CheckRun) throws(StoreError) {
-    let table = schema.tables.metadata
+    let table = session.schema.tables.metadata
     let before = run.damages.count
-    try forEachEntry(table) { (key, value) throws(StoreError) in
+    try session.forEachEntry(table) { (key, value) throws(StoreError) in
       checkMetadataValue(key.withUnsafeBytes { Array($0) }, value, run)
       return !run.isFull
     }
     if run.lost.any(table) { return }
     do throws(StoreError) {
-      _ = try StoreCatalog(storage, table)
+      _ = try StoreCatalog(session.storage, table)
     } catch {
       guard error.kind == .corrupted else { throw error }
       // A value that cannot be read was told by its name; one that is missing shows here.
       if run.damages.count == before { run.report(.metadata, error.message) }
     }
     for name in [MetadataKey.format, MetadataKey.commitCounter] {
-      if try !has(table, MetadataKey.bytes(name)) { run.report(.metadata, "the metadata entry \(name) is missing") }
+      if try !session.has(table, MetadataKey.bytes(name)) {
+        run.report(.metadata, "the metadata entry \(name) is missing")
+      }
     }
-    run.commit = try? Metadata.get(storage, table, MetadataKey.commitCounter, as: CounterValue.self)?.value
-    run.checksDerived = hasDerivedValues()
-    for entity in schema.entities { checkLayouts(of: entity, run) }
+    run.commit = try? Metadata.get(session.storage, table, MetadataKey.commitCounter, as: CounterValue.self)?.value
+    run.checksDerived = session.hasDerivedValues()
+    for entity in session.schema.entities { checkLayouts(of: entity, run) }
   }
 
   private borrowing func checkMetadataValue(_ key: [UInt8], _ value: borrowing RawSpan, _ run: CheckRun) {
-    func page() -> Int? { run.pages?.page(schema.tables.metadata, key) }
+    func page() -> Int? { run.pages?.page(session.schema.tables.metadata, key) }
     guard let name = String(validating: key, as: UTF8.self) else {
       return run.report(.malformedKey, page: page(), "a name in the metadata is not UTF-8")
     }
@@ -55,7 +57,7 @@ extension Session {
         let layout = try RecordLayout(stored: copy value, seed: seed)
         if MetadataKey.layout(layout.id) != name {
           run.report(.layout, page: page(), "\(name) describes a different layout")
-        } else if let known = schema.layout(id: layout.id), known != layout {
+        } else if let known = session.schema.layout(id: layout.id), known != layout {
           run.report(
             .layout, page: page(), "\(name) changed since the store was opened, but layouts are immutable")
         }
@@ -79,15 +81,15 @@ extension Session {
       }
     }
     for relationship in entity.relationships { kinds[relationship.code] = relationship.isToMany ? .toMany : .toOne }
-    for id in 0...schema.codes.lastLayout {
-      guard let layout = schema.layout(id: id), layout.entityCode == entity.code else { continue }
+    for id in 0...session.schema.codes.lastLayout {
+      guard let layout = session.schema.layout(id: id), layout.entityCode == entity.code else { continue }
       let isSound = layout.fields.allSatisfy { (kinds[$0.propertyCode] ?? $0.kind) == $0.kind }
       if isSound { continue }
       run.badLayouts.insert(id)
       run.report(.layout, "the field types of record layout \(id) of \(entity.name) differ from the model")
     }
     guard !entity.isAbstract else { return }
-    if entity.layout.entityCode != entity.code || entity.layout.id != schema.codes.layouts[entity.name] {
+    if entity.layout.entityCode != entity.code || entity.layout.id != session.schema.codes.layouts[entity.name] {
       run.report(.layout, "the record layout of \(entity.name) belongs to another entity")
     }
   }
@@ -97,7 +99,7 @@ extension Session {
     guard last > 0 else { return }
     let next: UInt64
     do throws(StoreError) {
-      next = try counter(name)
+      next = try session.counter(name)
     } catch {
       // Told with the metadata.
       guard error.kind == .corrupted else { throw error }
