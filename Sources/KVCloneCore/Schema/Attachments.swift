@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Values that features keep with a schema, each created on first use: compiled rules, measured speeds.
+/// Values that features keep with a schema or a store, each created on first use: compiled rules, measured speeds.
 package final class Attachments: Sendable {
   private let values = Mutex<[ObjectIdentifier: any Attachment]>([:])
 
@@ -15,7 +15,7 @@ package final class Attachments: Sendable {
   }
 }
 
-/// A value that a feature keeps with a schema.
+/// A value that a feature keeps with a schema or a store.
 package protocol Attachment: AnyObject, Sendable {
   init()
 }

@@ -149,7 +149,7 @@ package struct StoreCatalog {
   }
 
   /// Does without the indexes that a later catalog has not.
-  mutating func forgetIndexes(missingIn later: StoreCatalog) { codes.keepIndexes(of: later.codes) }
+  package mutating func forgetIndexes(missingIn later: StoreCatalog) { codes.keepIndexes(of: later.codes) }
 
   /// Every table of a store with this model.
   package var tableCodes: [TableCode] {

@@ -39,8 +39,8 @@ public final class ObjectStore: Sendable {
   package let serialFloor = SerialHighWaterMark()
   /// Lifecycle hooks, or nil if none are registered.
   let hooks = Mutex<(any SessionHooks)?>(nil)
-  /// Model versions by which snapshots are read, compiled.
-  package let snapshotSchemas = SnapshotSchemas()
+  /// Values that features keep with the store.
+  package let attachments = Attachments()
   /// The size limits, or nil if none are set.
   let limits: StoreLimits?
   /// Wakes tasks that wait for commits.

@@ -1,9 +1,10 @@
+import KVCloneCore
 import KVCloneModel
-package import KVCloneRecords
+import KVCloneRecords
 import Synchronization
 
-/// The schemas by which the snapshots of a store are read: each by the model version that it was made with.
-package final class SnapshotSchemas: Sendable {
+/// The schemas by which the snapshots of a store are read: each by the model version that it was created with.
+final class SnapshotSchemas: Attachment {
   private struct Key: Hashable {
     let model: UInt64
     /// The store's model now, which decides which indexes are there still.
@@ -12,10 +13,10 @@ package final class SnapshotSchemas: Sendable {
 
   private let known = Mutex<[Key: Schema]>([:])
 
-  /// The schema of a snapshot, in a transaction that sees it.
+  /// Returns the schema of a snapshot, in a transaction that sees it.
   ///
-  /// - Parameter schema: the store's own.
-  package func schema(
+  /// - Parameter schema: the schema of the store.
+  func schema(
     of snapshot: SnapshotValue, _ storage: borrowing StorageTransaction, _ schema: Schema
   ) throws(StoreError) -> Schema {
     let current = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.catalog)
@@ -28,10 +29,15 @@ package final class SnapshotSchemas: Sendable {
     }
     let compiled = try Schema(catalog, tables: schema.tables, transformers: schema.transformers)
     known.withLock { known in
-      // Whoever opens a store lives with one current model, and a few earlier ones.
+      // A store has one current model, and snapshots of a few earlier ones.
       known = known.filter { $0.key.current == current }
       known[key] = compiled
     }
     return compiled
   }
+}
+
+extension ObjectStore {
+  /// The schemas of model versions by which snapshots are read.
+  var snapshotSchemas: SnapshotSchemas { attachments.value(of: SnapshotSchemas.self) }
 }
