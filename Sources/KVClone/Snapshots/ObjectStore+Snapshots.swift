@@ -9,6 +9,9 @@ import KVCloneRecords
 
 /// Named snapshots: what the store showed at a time, for as long as they are not deleted, across restarts and crashes.
 extension ObjectStore {
+  /// The schemas of model versions by which snapshots are read.
+  var snapshotSchemas: SnapshotSchemas { attachments.value(of: SnapshotSchemas.self) }
+
   /// Creates a named snapshot of the current state. It writes one small record, regardless of the size of the store.
   ///
   /// Afterwards, the first change of each existing entry also writes its preimage. New entries have no extra cost.

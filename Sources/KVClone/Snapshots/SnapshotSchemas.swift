@@ -36,8 +36,3 @@ final class SnapshotSchemas: Attachment {
     return compiled
   }
 }
-
-extension ObjectStore {
-  /// The schemas of model versions by which snapshots are read.
-  var snapshotSchemas: SnapshotSchemas { attachments.value(of: SnapshotSchemas.self) }
-}
