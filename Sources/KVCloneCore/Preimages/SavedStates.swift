@@ -9,6 +9,7 @@ package struct SavedStates {
   private let epoch: UInt64
   /// Used again and again, so that looking takes no memory of its own.
   private let bound = ReusedBytes()
+  private let lastState = ReusedBytes()
 
   package enum State {
     case unchanged
@@ -35,10 +36,9 @@ package struct SavedStates {
     PreimageKey.write(table: table, key: key, epoch: 0, to: bound)
     let wanted = bound.bytes
     var isFound = false
-    let end = ReusedBytes()
-    PreimageKey.write(table: table, key: key, epoch: .max, to: end)
-    end.append(0)
-    try inner.scan(preimages, from: wanted, before: end.bytes) { (key, value) throws(StoreError) in
+    PreimageKey.write(table: table, key: key, epoch: .max, to: lastState)
+    lastState.append(0)
+    try inner.scan(preimages, from: wanted, before: lastState.bytes) { (key, value) throws(StoreError) in
       let key = unsafePointers(copy key)
       guard PreimageKey.isOfSameKey(key, wanted) else { return false }
       let entry = StorageEntryPointers(key: key, value: unsafePointers(copy value))

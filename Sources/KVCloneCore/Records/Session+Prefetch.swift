@@ -6,6 +6,9 @@ extension Session {
     storage.prefetchWindow(isAscending: isAscending)
   }
 
+  /// The number of objects to read at once: those that are announced together, or a few if announcing is of no use.
+  package borrowing func readWindow() -> Int { max(prefetchWindow(), 16) }
+
   /// Announces that the records of these objects are read next, at most `prefetchWindow` at once.
   package borrowing func prefetch(_ ids: ArraySlice<ObjectID>) {
     guard prefetchWindow() > 0 else { return }

@@ -115,7 +115,7 @@ extension Session {
     _ body: (ObjectID, borrowing RecordView) throws(StoreError) -> Bool
   ) throws(StoreError) {
     if let found = request.found, request.isSourceExact {
-      let window = max(prefetchWindow(), 16)
+      let window = readWindow()
       var start = 0
       while start < found.count {
         let next = found[start..<min(start + window, found.count)]
@@ -164,7 +164,7 @@ extension Session {
     case .objects, .members, .linked, .index, .union:
       var gathered = GatheredObjects()
       let isIndexed = try gather(request.source, into: &gathered)
-      let window = max(prefetchWindow(), 16)
+      let window = readWindow()
       var next: [ObjectID] = []
       var goesOn = true
       try gathered.forEach { (id) throws(StoreError) in

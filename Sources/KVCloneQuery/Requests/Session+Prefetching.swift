@@ -70,7 +70,7 @@ struct PrefetchReader {
 
   /// Reads objects that are not known yet, of which memory is asked for some at a time.
   private mutating func read(_ ids: [ObjectID], _ session: borrowing Session) throws(StoreError) {
-    let window = max(session.prefetchWindow(), 16)
+    let window = session.readWindow()
     var start = 0
     while start < ids.count {
       let end = min(start + window, ids.count)
