@@ -1,6 +1,15 @@
 /// The progress of a long operation: a clone, migration, backup, restore, export, import or statistics.
 public struct OperationProgress: Sendable, Hashable {
-  /// A phase of an operation. Each operation lists its phases in their order.
+  /// A phase of an operation. The phases of each operation, in their order:
+  ///
+  /// - clone: `mark`, `check`, `wait`, `copy`, `publish`, `commit`. If another transaction commits after the plan, the
+  ///   plan is created again.
+  /// - backup, restore, reflink copy, salvage: some of `check`, `gather`, `copy`, `rebuild`, `apply`, `repair`, `sync`,
+  ///   `verify`
+  /// - import: `opening`, `objects`, `links`, `commit`, `sync`
+  /// - export: `objects`, `sync`
+  /// - migration, for each step: `willMigrate`, `delete`, `move`, `rewrite`, `link`, `index`, `didMigrate`
+  /// - statistics: `read`
   public struct Phase: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The stable text of the phase, as in JSON.
     public let rawValue: String
@@ -10,8 +19,6 @@ public struct OperationProgress: Sendable, Hashable {
 
     /// The stable text of the phase.
     public var description: String { rawValue }
-
-    // Clones: mark, check, wait, copy, publish, commit.
 
     /// Traversing the graph to find the objects to clone.
     public static let mark = Phase(rawValue: "mark")
@@ -26,8 +33,6 @@ public struct OperationProgress: Sendable, Hashable {
     /// Committing durably.
     public static let commit = Phase(rawValue: "commit")
 
-    // Backups, restores, reflink copies and salvages: check, gather, copy, rebuild, apply, repair, sync, verify.
-
     /// Collecting the changes since a snapshot, for an incremental backup.
     public static let gather = Phase(rawValue: "gather")
     /// Converting records to the layouts of the current model.
@@ -41,16 +46,12 @@ public struct OperationProgress: Sendable, Hashable {
     /// Reading and verifying the new file.
     public static let verify = Phase(rawValue: "verify")
 
-    // Imports and exports: opening, objects, links, commit, sync.
-
-    /// Reading the model of the source.
+    /// Reading the write-ahead log, the model and the list of tables of the source.
     public static let opening = Phase(rawValue: "opening")
-    /// Reading and writing the objects.
+    /// Reading and writing objects.
     public static let objects = Phase(rawValue: "objects")
     /// Writing the links.
     public static let links = Phase(rawValue: "links")
-
-    // Migrations: willMigrate, delete, move, rewrite, link, index, didMigrate.
 
     /// Running the handler of a stage before the step.
     public static let willMigrate = Phase(rawValue: "willMigrate")
@@ -66,8 +67,6 @@ public struct OperationProgress: Sendable, Hashable {
     public static let index = Phase(rawValue: "index")
     /// Running the handler of a stage after the step.
     public static let didMigrate = Phase(rawValue: "didMigrate")
-
-    // Statistics: read.
 
     /// Reading the pages of the file.
     public static let read = Phase(rawValue: "read")

@@ -187,7 +187,7 @@ enum ListLabel {
   static let first: UInt64 = 1 << 63
   /// Between the chunks of a fresh list: room for 32 splits in one place.
   static let gap: UInt64 = 1 << 32
-  /// Spreading labels anew leaves at least this much between two, unless the whole list has not so much.
+  /// The least distance between two labels after relabeling, unless the label range of the list is too small.
   static let wideEnough: UInt64 = 1 << 20
 }
 

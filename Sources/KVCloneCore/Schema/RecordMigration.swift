@@ -66,7 +66,7 @@ package struct RecordMigration {
           steps.append(.complete(attribute.code, value, siblings: siblings))
           continue
         }
-        // Where a subentity declares it again, with another default than older records are said to have, these are told.
+        // A subentity can redeclare the attribute with a default other than that of older records, which are then renewed.
         if known.contains(attribute.code) || attribute.fill != attribute.description.defaultValue {
           steps.append(.renew(attribute.code, attribute.description.defaultValue))
         }

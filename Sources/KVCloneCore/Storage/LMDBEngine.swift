@@ -1,7 +1,7 @@
 package import KVCloneLMDB
 package import KVCloneRecords
 
-/// LMDB behind the seam.
+/// The storage engine for LMDB.
 package final class LMDBEngine: StorageEngine, EngineSpace, EngineFiles {
   package let environment: LMDBEnvironment
 
@@ -99,18 +99,16 @@ package final class LMDBEngine: StorageEngine, EngineSpace, EngineFiles {
 
 extension FileWatcher: CommitWatch {}
 
-/// A transaction of LMDB's in the seam's shape, of either kind. It ends with this object, which its owner lets go of when
-/// it ends.
+/// A read or write transaction of LMDB. It ends with its last reference.
 ///
-/// What stands between the store and C is paid for on every call, so this is one final class, not two of a kind (the
-/// compiler would merge their methods into one with a further hop); an error is made where there is one; and the write
-/// transaction is held by a pointer, where no check for overlapping accesses is made: who used a transaction from two
-/// places at once would be stopped by `StorageTransaction`, which cannot be copied and is borrowed. `Benchmarks/seam`
-/// counts the instructions.
+/// Every call passes through this class, so it saves instructions, which `Benchmarks/seam` counts. It is one final class
+/// for both kinds, because the compiler would merge the methods of two classes into one with another jump. Errors are
+/// created only when they occur. The write transaction is behind a pointer, which avoids dynamic exclusivity checks;
+/// `StorageTransaction` cannot be copied and is borrowed, which prevents overlapping access at compile time.
 private final class LMDBBackend: StorageBackend, TransactionSpace {
   private let pointers: LMDBPointerReader
   private let reader: LMDBReadTransaction?
-  /// How a read transaction reads as long as the pages allow it. LMDB's own calls say the rest, and all errors.
+  /// Reads pages directly in a read transaction. LMDB's calls serve all other reads, and produce all errors.
   private let map: LMDBMapReader?
   private let writer: UnsafeMutablePointer<LMDBWriteTransaction>?
   let stateNumber: UInt64
@@ -189,7 +187,7 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
     try scanByCursor(table, from: last.isEmpty ? key : last, isBehind: !last.isEmpty, body)
   }
 
-  /// - Parameter isBehind: The entry of `key` itself is left out.
+  /// - Parameter isBehind: whether the entry of `key` itself is omitted.
   private func scanByCursor(
     _ table: StorageTable, from key: UnsafeRawBufferPointer, isBehind: Bool = false,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
@@ -348,7 +346,7 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
     try storeErrors { () throws(LMDBError) in try writer.pointee.makeRoom(for: byteCount) }
   }
 
-  /// Why a change failed: the first time its own reason, then that the transaction can only be given up.
+  /// Returns the error of a failed change: the reason of the first failure, then that the transaction is abort-only.
   @inline(never)
   private func changeError() -> StoreError {
     guard let writer else {

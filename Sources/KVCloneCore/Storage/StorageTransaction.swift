@@ -1,31 +1,32 @@
 package import KVCloneModel
 package import KVCloneRecords
 
-/// One transaction's access to the tables, in borrowed bytes.
+/// A transaction of a storage engine, with results as borrowed bytes.
 ///
-/// What `get` and `seek` return points into the engine's memory. It is borrowed from the transaction, and every change
-/// is `mutating`, so the compiler refuses to use such bytes after a change: exactly LMDB's rule ("values returned from
-/// the database are valid only until a subsequent update operation, or the end of the transaction").
+/// The results of `get` and `seek` are spans into the memory of the engine. They are borrowed from the transaction, and
+/// every change is `mutating`, so the compiler rejects their use after a change. This is LMDB's rule: "Values returned
+/// from the database are valid only until a subsequent update operation, or the end of the transaction."
 @usableFromInline
 package struct StorageTransaction: ~Copyable {
   @usableFromInline package private(set) var backend: any StorageBackend
   @usableFromInline var isOpen = true
-  /// How many changes were made, so that an operation can tell whether it failed before or after its first.
+  /// The number of changes, which shows whether an operation failed before or after its first change.
   @usableFromInline package internal(set) var changeCount: UInt64 = 0
-  /// Bytes of keys and values that were written.
+  /// The number of bytes of written keys and values.
   @usableFromInline package internal(set) var writtenByteCount: UInt64 = 0
 
   package init(_ backend: any StorageBackend) {
     self.backend = backend
   }
 
-  /// A second look at what another transaction sees, with its changes. It must not outlive that one, and ends nothing.
+  /// Creates another view of an open transaction, with its changes. The view must not outlive the transaction, and does
+  /// not end it.
   package init(lookingInto other: borrowing StorageTransaction) {
     backend = other.backend
     isOpen = false
   }
 
-  /// A look into a transaction that somebody else ends.
+  /// Creates a view of a transaction that its owner ends.
   package init(lookingInto backend: any StorageBackend) {
     self.backend = backend
     isOpen = false
@@ -35,7 +36,7 @@ package struct StorageTransaction: ~Copyable {
     if isOpen { backend.abort() }
   }
 
-  /// The value under `key`, checksum and all.
+  /// Returns the stored value of a key, including its checksum, or nil.
   @_lifetime(borrow self)
   @inlinable @inline(__always)
   package borrowing func get(_ table: StorageTable, _ key: RawSpan) throws(StoreError) -> RawSpan? {
@@ -43,7 +44,7 @@ package struct StorageTransaction: ~Copyable {
     return _overrideLifetime(RawSpan(_unsafeBytes: value), borrowing: self)
   }
 
-  /// The entry that `mode` looks for.
+  /// Returns the entry that `mode` looks for, or nil.
   @_lifetime(borrow self)
   @inlinable @inline(__always)
   package borrowing func seek(_ table: StorageTable, _ key: RawSpan, _ mode: StorageSeek) throws(StoreError)
@@ -108,7 +109,7 @@ package struct StorageTransaction: ~Copyable {
     if let failure { throw failure }
   }
 
-  /// Stores `value` under `key`, in place of what was there.
+  /// Stores a value, replacing the earlier value of the key.
   @inlinable @inline(__always)
   package mutating func put(_ table: StorageTable, _ key: RawSpan, _ value: RawSpan) throws(StoreError) {
     changeCount &+= 1
@@ -116,7 +117,7 @@ package struct StorageTransaction: ~Copyable {
     try backend.put(table, unsafePointers(key), unsafePointers(value))
   }
 
-  /// Stores `value` under a key above all others of the table: no search, full pages.
+  /// Stores a value under a key above all others of the table, without a search and in full pages.
   @inlinable @inline(__always)
   package mutating func append(_ table: StorageTable, _ key: RawSpan, _ value: RawSpan) throws(StoreError) {
     changeCount &+= 1
@@ -124,7 +125,8 @@ package struct StorageTransaction: ~Copyable {
     try backend.append(table, unsafePointers(key), unsafePointers(value))
   }
 
-  /// Appends many entries whose keys ascend and are above all others of the table. Their bytes must not be the engine's.
+  /// Appends many entries, whose keys ascend and are above all others of the table. Their bytes must not be memory of the
+  /// engine.
   package mutating func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>)
     throws(StoreError)
   {
@@ -133,8 +135,8 @@ package struct StorageTransaction: ~Copyable {
     try backend.appendRun(table, entries)
   }
 
-  /// A hint: from now on these tables, and no others, are read and changed in about the order of their keys, so that the
-  /// engine may look for each near the one before. Empty: it is over.
+  /// Announces that the next reads and changes concern these tables only, in about the order of their keys. The engine
+  /// can then search near the previous position. An empty array ends this.
   package mutating func retainCursors(in tables: [StorageTable]) {
     backend.retainCursors(in: tables)
   }
@@ -152,7 +154,7 @@ package struct StorageTransaction: ~Copyable {
     }
   }
 
-  /// Removes the entry; whether there was one.
+  /// Removes an entry, and returns whether it existed.
   @discardableResult
   @inlinable @inline(__always)
   package mutating func delete(_ table: StorageTable, _ key: RawSpan) throws(StoreError) -> Bool {
@@ -168,7 +170,7 @@ package struct StorageTransaction: ~Copyable {
   /// The number of the state that a read transaction sees, which each commit changes; 0 if the engine has none.
   package var stateNumber: UInt64 { backend.stateNumber }
 
-  /// How many entries a table has.
+  /// Returns the number of entries of a table.
   package borrowing func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 {
     try backend.entryCount(table)
   }
@@ -197,7 +199,7 @@ package struct StorageTransaction: ~Copyable {
   /// Puts a decorator before the engine for all following calls.
   package mutating func interpose(_ make: (any StorageBackend) -> any StorageBackend) { backend = make(backend) }
 
-  /// Makes every change durable, or none; the transaction is over either way.
+  /// Makes all changes durable, or none. The transaction ends in both cases.
   package consuming func commit() throws(StoreError) {
     isOpen = false
     try backend.commit()
@@ -217,7 +219,7 @@ package struct StorageEntry: ~Escapable {
   }
 }
 
-/// The pointers behind a span, for a call that does not keep them.
+/// Returns the pointers of a span, for a call that does not keep them.
 @inlinable
 @inline(__always)
 package func unsafePointers(_ span: RawSpan) -> UnsafeRawBufferPointer {

@@ -1,11 +1,11 @@
 package import KVCloneRecords
 
-/// A named table of ordered byte keys, as an engine opened it.
+/// An open table: ordered byte keys with values.
 @usableFromInline
 package struct StorageTable: Sendable, Hashable {
   /// The code that seeds the checksums of the table's values (see `Format.md`).
   package let code: TableCode
-  /// What the engine calls the table; meaningless to everybody else.
+  /// The handle of the table, which only the engine interprets.
   package let handle: UInt32
 
   package init(code: TableCode, handle: UInt32) {
@@ -14,7 +14,7 @@ package struct StorageTable: Sendable, Hashable {
   }
 }
 
-/// Which entry a seek looks for.
+/// The position that a seek looks for.
 @usableFromInline
 package enum StorageSeek: Sendable {
   /// The least key that is equal or greater.
@@ -23,7 +23,7 @@ package enum StorageSeek: Sendable {
   case atOrBefore
 }
 
-/// Where an engine's entry lies. The bytes are the engine's own; they live until the next change or the transaction's end.
+/// Pointers to an entry in the memory of the engine, valid until the next change or the end of the transaction.
 @usableFromInline
 package struct StorageEntryPointers {
   @usableFromInline package let key: UnsafeRawBufferPointer
@@ -35,41 +35,41 @@ package struct StorageEntryPointers {
   }
 }
 
-/// A reader that an engine reports.
+/// An open read transaction, as reported by an engine.
 package struct StorageReader: Sendable {
-  /// Its process, and the thread that took its place, where that is known.
+  /// The process, and the thread that took the reader slot if it is known.
   package var processID: Int32
   package var thread: UInt?
   package var isThisProcess: Bool
-  /// The name under which it was pinned; nil where it was not, and of other processes.
+  /// The owner of a pinned snapshot of this process; nil for other readers.
   package var pinOwner: String?
-  /// The process's name; empty where it cannot be told.
+  /// The name of the process; empty if it is unknown.
   package var processName: String
-  /// How long it has been open; nil of other processes.
+  /// The time since the reader was opened; nil for other processes.
   package var age: Duration?
-  /// How many commits there were since the one that it sees.
+  /// The number of commits since the one that the reader sees.
   package var lag: UInt64
-  /// Bytes that could be used again without it; nil where that could not be looked at.
+  /// The number of bytes that become reusable when the reader ends; nil if it is unknown.
   package var retainedBytes: UInt64?
-  /// Whether its process is gone.
+  /// Whether the process has ended.
   package var isStale: Bool
 }
 
-/// Sizes that an engine reports.
+/// Sizes reported by an engine.
 @usableFromInline
 package struct StorageFacts: Sendable {
-  /// Bytes of the data file.
+  /// The size of the data file in bytes.
   package var fileBytes: UInt64
-  /// Pages in use or free, the file's extent.
+  /// The number of pages, used and free.
   package var pageCount: Int
-  /// Bytes a page.
+  /// The page size in bytes.
   package var pageSize: Int
-  /// Bytes by which the file can grow before its map has to; greatest where there is no such limit.
+  /// The number of bytes by which the file can grow within its map; `.max` without such a limit.
   package var freeMapBytes: UInt64
-  /// Bytes by which the file can grow at most, before the disk is full or the file as long as the process may make it;
-  /// greatest where nobody knows.
+  /// The number of bytes by which the file can grow before the disk is full or the file size limit of the process is
+  /// reached; `.max` if it is unknown.
   package var freeDiskBytes: UInt64
-  /// Bytes of address space that the file is mapped into; 0 where there is no map.
+  /// The size of the memory map in bytes; 0 without a map.
   package var mapBytes: UInt64
 
   package init(
@@ -85,14 +85,14 @@ package struct StorageFacts: Sendable {
   }
 }
 
-/// What an engine's trees and free list look like to one transaction.
+/// The sizes of the B+trees and of the free list, as one transaction sees them.
 @usableFromInline
 package struct StorageSizes: Sendable {
-  /// In the order of the tables that were asked about.
+  /// The sizes of the requested tables, in the order of the request.
   package var tables: [TreeSizes]
-  /// What the engine keeps for itself: the list of tables, and that of free pages.
+  /// The sizes of the internal trees of the engine: the list of tables, and the free list.
   package var own: [TreeSizes]
-  /// By the number of the state that freed them, ascending: how many pages.
+  /// The number of freed pages by the state that freed them, ascending.
   package var freed: [(state: UInt64, pages: Int)]
 
   package init(tables: [TreeSizes], own: [TreeSizes], freed: [(state: UInt64, pages: Int)]) {
@@ -102,7 +102,7 @@ package struct StorageSizes: Sendable {
   }
 }
 
-/// The sizes of one tree, in pages.
+/// The size of one B+tree, in pages.
 @usableFromInline
 package struct TreeSizes: Sendable, Hashable {
   package var depth = 0
@@ -122,10 +122,10 @@ package struct TreeSizes: Sendable, Hashable {
   package var pages: Int { branchPages + leafPages + overflowPages }
 }
 
-/// How far a write transaction has made the file grow.
+/// The growth of the file by a write transaction.
 @usableFromInline
 package struct StorageGrowth: Sendable {
-  /// Pages of the file when the transaction began, and those it has come to need.
+  /// The number of pages at the begin of the transaction, and now.
   package var firstPageCount: Int
   package var pageCount: Int
   package var pageSize: Int

@@ -159,7 +159,7 @@ extension ObjectReading where Self: ~Copyable {
   }
 }
 
-/// Objects that may be gone, as what a repeated operation tells of (R31).
+/// Names of objects that may have been deleted, as in the result of a repeated operation (R31).
 extension ObjectReading where Self: ~Copyable {
   /// Returns the name of an object. A deleted object is named after its root entity.
   package borrowing func nameOfAny(_ id: ObjectID) throws(StoreError) -> String {
@@ -178,8 +178,8 @@ extension ObjectReading where Self: ~Copyable {
 }
 
 extension ObjectReading where Self: ~Copyable {
-  /// Refuses names that ``WriteTransaction/setData(_:_:_:)`` would refuse. The attribute's value is not looked at: whether
-  /// it can be read is of no account to who replaces it.
+  /// Checks the names like ``WriteTransaction/setData(_:_:_:)``. The value of the attribute is not read, because it is
+  /// about to be replaced.
   ///
   /// - Throws: `objectNotFound`, `unknownProperty`, `wrongType`.
   package borrowing func checkIsBinary(_ id: ObjectID, _ attribute: String) throws(StoreError) {
