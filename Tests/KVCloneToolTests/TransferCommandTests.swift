@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 import Testing
 
 @Suite("kvclone: load and dump")
@@ -217,12 +218,9 @@ struct TransferCommandTests {
     #expect(try scratch.tool("dump", "Nobody").code == 1)
   }
 
-  /// Whether a process holds the opening lock of the store: a write lock on a byte far beyond the end of `lock.mdb`.
-  private static func isOpening(_ store: String) -> Bool {
-    let locks = (try? String(contentsOfFile: "/proc/locks", encoding: .utf8)) ?? ""
-    let file = try? FileManager.default.attributesOfItem(atPath: store + "/lock.mdb")[.systemFileNumber] as? Int
-    guard let inode = file ?? nil else { return true }
-    return locks.split(separator: "\n").contains { $0.contains(":\(inode) ") && $0.contains(" \(UInt64(1) << 62) ") }
+  /// Whether the process holds the opening lock of the store: a write lock on a byte far beyond the end of `lock.mdb`.
+  private static func isOpening(_ process: Int32, _ store: String) throws -> Bool {
+    try ProcessLocks.lines(of: process, on: store + "/lock.mdb").contains { $0.contains(" \(UInt64(1) << 62) ") }
   }
 
   @Test("a load of a file holds the store (11); an interrupt ends it (130) with nothing half done")
@@ -242,7 +240,7 @@ struct TransferCommandTests {
       kill(load.processIdentifier, SIGSTOP)
       // An opening that is stopped would block all others. The signal needs a moment.
       usleep(2000)
-      if Self.isOpening(scratch.store) {
+      if try Self.isOpening(load.processIdentifier, scratch.store) {
         kill(load.processIdentifier, SIGCONT)
         continue
       }

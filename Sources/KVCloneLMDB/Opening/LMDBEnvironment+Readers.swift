@@ -175,7 +175,8 @@ private final class ReaderLines {
   var parsed: [LMDBReader] {
     text.split(separator: "\n").compactMap { line in
       let fields = line.split(separator: " ")
-      guard fields.count == 3, let pid = Int32(fields[0]) else { return nil }
+      // LMDB reads the process number twice: for a slot that becomes free in between, it prints 0.
+      guard fields.count == 3, let pid = Int32(fields[0]), pid != 0 else { return nil }
       return LMDBReader(pid: pid, thread: UInt(fields[1], radix: 16) ?? 0, commitNumber: UInt64(fields[2]))
     }
   }

@@ -23,12 +23,9 @@ struct TransferStoreFileTests {
     _ = try test.store.stageBlob { writer in try writer.append(Data(count: 100_000)) }
   }
 
-  /// The locks that LMDB holds on its lock file, as the kernel lists them.
+  /// The locks that LMDB holds on its lock file.
   private func locks() throws -> [Substring] {
-    let attributes = try FileManager.default.attributesOfItem(atPath: test.path + "/lock.mdb")
-    let inode = try #require(attributes[.systemFileNumber] as? NSNumber)
-    let text = try String(contentsOfFile: "/proc/locks", encoding: .utf8)
-    return text.split(separator: "\n").filter { $0.contains(":\(inode) ") && $0.contains("POSIX") }
+    try ProcessLocks.lines(on: test.path + "/lock.mdb").filter { $0.contains("POSIX") }
   }
 
   @Test("a line that names one is refused, with its place, and the locks stay")
