@@ -122,13 +122,17 @@ let package = Package(
       path: "Tests/KVClonePeer", swiftSettings: common),
     .target(
       name: "KVCloneTestSupport",
-      dependencies: ["KVCloneOperations", "KVClone", "KVCloneRecords", "KVCloneModel", "KVCloneCoreData"],
+      dependencies: [
+        "KVCloneOperations", "KVClone", "KVCloneLMDB", "KVCloneRecords", "KVCloneModel", "KVCloneCoreData",
+      ],
       path: "Tests/KVCloneTestSupport", swiftSettings: common),
     .testTarget(
       name: "KVCloneModelTests", dependencies: ["KVCloneModel", "KVCloneTestSupport"], swiftSettings: common),
     .testTarget(
       name: "KVCloneRecordsTests", dependencies: ["KVCloneRecords"], swiftSettings: common),
-    .testTarget(name: "KVCloneLMDBTests", dependencies: ["KVCloneLMDB", "KVClonePeer"], swiftSettings: common),
+    .testTarget(
+      name: "KVCloneLMDBTests", dependencies: ["KVCloneLMDB", "KVCloneTestSupport", "KVClonePeer"],
+      swiftSettings: common),
     .testTarget(
       name: "KVCloneCoreDataTests", dependencies: ["KVCloneCoreData", "KVCloneTestSupport"],
       swiftSettings: common),

@@ -9,7 +9,7 @@ import Testing
 struct CoreDataValueTests {
   private func refusal(_ stored: SQLiteValue, _ type: AttributeType) -> CoreDataValue.Refusal? {
     do throws(CoreDataValue.Refusal) {
-      _ = try CoreDataValue.value(stored, of: AttributeDescription("a", type))
+      _ = try CoreDataValue.reading(stored, of: AttributeDescription("a", type))
       return nil
     } catch {
       return error
@@ -41,7 +41,7 @@ struct CoreDataValueTests {
       "340282366920938463463374607431768211456", "10e127",
     ] {
       for stored in [SQLiteValue.text(text), .blob(Array(text.utf8))] {
-        if let value = try? CoreDataValue.value(stored, of: AttributeDescription("a", .decimal)) {
+        if let value = try? CoreDataValue.reading(stored, of: AttributeDescription("a", .decimal))?.value {
           #expect(value == DecimalText(text)?.value.map { .decimal($0) }, "\(text)")
         } else if case .outOfRange = refusal(stored, .decimal) {
           #expect(DecimalText(text)?.value == nil, "\(text)")
@@ -51,7 +51,7 @@ struct CoreDataValueTests {
       }
     }
     for (text, number) in [("-12.50", "-12.5"), ("+7", "7"), (".5", "0.5"), ("5.", "5"), ("1E2", "100")] {
-      let value = try CoreDataValue.value(.text(text), of: AttributeDescription("a", .decimal))
+      let value = try CoreDataValue.reading(.text(text), of: AttributeDescription("a", .decimal))?.value
       #expect(value == .decimal(try #require(Decimal(string: number))), "\(text)")
     }
   }

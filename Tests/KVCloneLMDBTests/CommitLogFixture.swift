@@ -220,12 +220,7 @@ final class LogWorkload {
     case 0: try addTables(pick(4) == 0 ? 30 : 1)
     case 1: try write { _, _ in }
     case 2: try write(commits: false) { writer, next in try put(&writer, &next, name, 20, length: 3000, spills: true) }
-    case 3:
-      try write { writer, next in
-        try writer.clear(try #require(tables[name]))
-        next[name] = [:]
-      }
-    case 4, 5, 6: try write { writer, next in try delete(&writer, &next, name, sparing: 4) }
+    case 3, 4, 5, 6: try write { writer, next in try delete(&writer, &next, name, sparing: 4) }
     case 7: try write { writer, next in try delete(&writer, &next, name, sparing: 1) }
     case 8, 9: try write { writer, next in try put(&writer, &next, name, 40 + pick(60), length: 200) }
     case 10, 11, 12: try write { writer, next in try put(&writer, &next, name, 1 + pick(3), length: 40_000) }

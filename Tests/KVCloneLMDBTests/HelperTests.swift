@@ -31,16 +31,12 @@ import Testing
     #expect(monotonicNanoseconds() >= earlier)
   }
 
-  @Test func memory() throws {
-    #expect(try #require(ProcessMemory.anonymousBytes) > 0)
-  }
-
   @Test func messagesSayWhatToDo() {
     let errors: [LMDBError] = [
       .mapFull, .readersFull, .threadStorageFull, .transactionFull, .cursorFull, .pageFull, .corrupted, .panic,
       .versionMismatch, .invalid, .mapResized, .incompatible, .badReaderSlot, .badTransaction, .badTable, .tablesFull,
       .noTable(name: "a"), .keyTooLong(length: 600), .keyEmpty, .valueTooLong(length: 5), .notAscending,
-      .incompleteValue(reserved: 2, written: 1), .nestedWrite, .busy(holder: nil), .transactionFailed, .forked,
+      .nestedWrite, .busy(holder: nil), .transactionFailed, .forked,
       .alreadyOpen(path: "p"), .readOnly, .closed, .transactionsActive(count: 2), .storeExists(path: "p"),
       .storeNotFound(path: "p"), .destination(path: "p", parent: "q", errno: 2),
       .destination(path: "p", parent: "q", errno: 20), .destination(path: "", parent: ".", errno: 13),

@@ -72,31 +72,18 @@ final class MapTestReader {
     if let first = entries.first, let last = entries.last { keys += [first.key, last.key] }
     for key in keys {
       let found = get(table, key)
-      let expected = try transaction.bytes(table, key)
+      let expected = try transaction.pointers.bytes(table, key)
       #expect(found.code == (expected == nil ? LMDBPointerReader.notFound : 0), comment)
       #expect(found.value == expected ?? [], comment)
       for position in [LMDBSeek.atOrAfter, .atOrBefore] {
         let found = seek(table, key, position)
-        let expected = try transaction.entry(table, key, position)
+        let expected = try transaction.pointers.entry(table, key, position).map(MapTestEntry.init)
         #expect(found.code == (expected == nil ? LMDBPointerReader.notFound : 0) && found.entry == expected, comment)
       }
       let limit = Int(generator.next() % 60)
       let scanned = self.entries(table, from: key, limit: limit)
       #expect(try limit == 0 || scanned == entriesOfLMDB(table, from: key, limit: limit), comment)
     }
-  }
-}
-
-extension LMDBReadTransaction {
-  func bytes(_ table: LMDBTable, _ key: [UInt8]) throws(LMDBError) -> [UInt8]? {
-    guard let value = try get(table, key.span.bytes) else { return nil }
-    return value.withUnsafeBytes { Array($0) }
-  }
-
-  func entry(_ table: LMDBTable, _ key: [UInt8], _ position: LMDBSeek) throws(LMDBError) -> MapTestEntry? {
-    guard let entry = try seek(table, key.span.bytes, position) else { return nil }
-    let (key, value) = (entry.key, entry.value)
-    return MapTestEntry(key: key.withUnsafeBytes { Array($0) }, value: value.withUnsafeBytes { Array($0) })
   }
 }
 

@@ -19,16 +19,13 @@ import Testing
       for _ in 0..<500 {
         let key = PageFixture.key(generator.next() % 1600, &generator)
         let value = try key.withUnsafeBytes { try reader.get(index, $0) }.map { Array($0) }
-        let expected = try transaction.get(table, key.span.bytes)?.withUnsafeBytes { Array($0) }
+        let expected = try transaction.pointers.bytes(table, key)
         #expect(value == expected, "seed \(seed)")
         for isBefore in [false, true] {
           let found = try key.withUnsafeBytes { try reader.seek(index, $0, atOrBefore: isBefore) }
-          let wanted = try transaction.seek(table, key.span.bytes, isBefore ? .atOrBefore : .atOrAfter)
-          let wantedKey = wanted?.key.withUnsafeBytes { Array($0) }
-          let wantedValue = wanted?.value.withUnsafeBytes { Array($0) }
-          #expect(
-            (found.map { Array($0.key) }) == wantedKey && (found.map { Array($0.value) }) == wantedValue, "seed \(seed)"
-          )
+          let wanted = try transaction.pointers.entry(table, key, isBefore ? .atOrBefore : .atOrAfter)
+          #expect((found.map { Array($0.key) }) == wanted?.key, "seed \(seed)")
+          #expect((found.map { Array($0.value) }) == wanted?.value, "seed \(seed)")
         }
       }
       for _ in 0..<20 {

@@ -15,7 +15,7 @@ import Testing
     let environment = try store.create()
     for _ in 0..<1000 { #expect(try environment.beginRead().commitNumber > 0) }
     #expect(try environment.info().readerCount == 1)
-    #expect(try environment.readers().count == 1)
+    #expect(try environment.liveReaders().count == 1)
   }
 
   @Test func aSlotIsTwoCacheLines() {
@@ -25,7 +25,7 @@ import Testing
   @Test func readersBeyondThePoolGiveTheirSlotBack() throws {
     let environment = try store.create()
     try withReaders(environment, 40)
-    #expect(try environment.readers().count == EnvironmentCore.slotCount)
+    #expect(try environment.liveReaders().count == EnvironmentCore.slotCount)
     try withReaders(environment, 40)
     #expect(try environment.info().readerCount == 40)
   }
@@ -83,7 +83,7 @@ import Testing
     _ = try commit(4)
     let peer = try Peer(store.path, ["open", "begin", "wait"])
     #expect(peer.lines(3).last == "waiting")
-    #expect(try environment.readers().contains { $0.pid == peer.pid && $0.commitNumber != nil })
+    #expect(try environment.liveReaders().contains { $0.pid == peer.pid && $0.commitNumber != nil })
     peer.kill()
     // Its slot is still taken, and pages cannot be used again.
     let before = try commit(50)
@@ -91,7 +91,7 @@ import Testing
     #expect(grown - before >= 500)
     let interval = Int(EnvironmentCore.commitsBetweenReaderChecks)
     let checked = try commit(interval)
-    #expect(try !environment.readers().contains { $0.pid == peer.pid })
+    #expect(try !environment.liveReaders().contains { $0.pid == peer.pid })
     #expect(try commit(100) == checked)
     #expect(try environment.auditPages().isConsistent)
   }

@@ -186,11 +186,11 @@ import Testing
       for index in UInt8(0)..<8 {
         // Round 24 is the last one that commits.
         let key = [thread, index]
-        guard let value = try reader.get(table, key.span.bytes) else {
+        guard let value = try reader.pointers.bytes(table, key) else {
           Issue.record("nothing of \(key)")
           continue
         }
-        #expect(value.withUnsafeBytes { bytes in bytes.count == 100_000 && bytes.allSatisfy { $0 == 24 } })
+        #expect(value.count == 100_000 && value.allSatisfy { $0 == 24 })
       }
     }
     #expect(try environment.auditPages().isConsistent)

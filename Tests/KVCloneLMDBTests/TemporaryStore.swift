@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 import Testing
 
 @testable import KVCloneLMDB
@@ -76,29 +77,22 @@ extension LMDBWriteTransaction {
   }
 
   func text(_ table: LMDBTable, _ key: String) throws(LMDBError) -> String? {
-    let key = Array(key.utf8)
-    guard let value = try get(table, key.span.bytes) else { return nil }
-    return textOf(value)
+    try pointers.bytes(table, Array(key.utf8)).map { String(decoding: $0, as: UTF8.self) }
   }
 }
 
 extension LMDBReadTransaction {
   func text(_ table: LMDBTable, _ key: String) throws(LMDBError) -> String? {
-    let key = Array(key.utf8)
-    guard let value = try get(table, key.span.bytes) else { return nil }
-    return textOf(value)
+    try pointers.bytes(table, Array(key.utf8)).map { String(decoding: $0, as: UTF8.self) }
   }
 
   func seekText(_ table: LMDBTable, _ key: String, _ position: LMDBSeek) throws(LMDBError) -> String? {
-    let key = Array(key.utf8)
-    guard let entry = try seek(table, key.span.bytes, position) else { return nil }
-    return textOf(entry.key) + "=" + textOf(entry.value)
+    guard let entry = try pointers.entry(table, Array(key.utf8), position) else { return nil }
+    return String(decoding: entry.key + "=".utf8 + entry.value, as: UTF8.self)
   }
 
   func byteCount(_ table: LMDBTable, _ key: UInt8) throws(LMDBError) -> Int? {
-    let key = [key]
-    guard let value = try get(table, key.span.bytes) else { return nil }
-    return value.byteCount
+    try pointers.bytes(table, [key])?.count
   }
 
   func keys(_ table: LMDBTable, from start: String? = nil) throws(LMDBError) -> [String] {

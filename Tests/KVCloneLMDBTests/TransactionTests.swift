@@ -43,7 +43,7 @@ import Testing
     writer.abort()
     do {
       var dropped = try environment.beginWrite()
-      try dropped.clear(table)
+      #expect(try dropped.delete(table, "x"))
       #expect(try dropped.text(table, "x") == nil)
     }
     #expect(try environment.beginRead().keys(table) == ["x"])
@@ -87,28 +87,6 @@ import Testing
     var cursor = try reader.cursor(table)
     while let entry = try cursor.next() { #expect(textOf(entry.value) == textOf(entry.key).uppercased()) }
     #expect(try cursor.next() == nil)
-    let writer = try environment.beginWrite()
-    var seen: [String] = []
-    try writer.scan(table) { key, _ in
-      seen.append(textOf(key))
-      return true
-    }
-    #expect(seen == ["b", "d", "f"])
-  }
-
-  @Test func scanPassesOnItsBodysError() throws {
-    struct Stop: LMDBErrorConvertible, Equatable {
-      var cause: LMDBError?
-      init(_ error: LMDBError) { cause = error }
-      init() {}
-    }
-    try fill(["b"])
-    let reader = try environment.beginRead()
-    #expect(throws: Stop()) { try reader.scan(table) { (_, _) throws(Stop) in throw Stop() } }
-    let long = [UInt8](repeating: 1, count: 512)
-    #expect(throws: Stop(.keyTooLong(length: 512))) {
-      try reader.scan(table, from: long.span.bytes) { (_, _) throws(Stop) in true }
-    }
   }
 
   @Test func keyLengths() throws {
@@ -118,10 +96,10 @@ import Testing
     try writer.put(table, longest.span.bytes, value.span.bytes)
     try writer.commit()
     let reader = try environment.beginRead()
-    #expect(try reader.get(table, longest.span.bytes)?.byteCount == 1)
+    #expect(try reader.pointers.bytes(table, longest)?.count == 1)
     for (length, error) in [(512, LMDBError.keyTooLong(length: 512)), (0, .keyEmpty)] {
       let key = [UInt8](repeating: 9, count: length)
-      #expect(throws: error) { _ = try reader.get(table, key.span.bytes) }
+      #expect(throws: error) { _ = try reader.pointers.bytes(table, key) }
       var writer = try environment.beginWrite()
       #expect(throws: error) { try writer.put(table, key.span.bytes, value.span.bytes) }
       #expect(throws: LMDBError.transactionFailed) { try writer.put(table, "fine", "1") }
@@ -139,35 +117,13 @@ import Testing
     #expect(try environment.beginRead().keys(table).isEmpty)
   }
 
-  @Test func fillsReservedBytes() throws {
-    let key = Array("k".utf8)
-    var writer = try environment.beginWrite()
-    try writer.put(table, key.span.bytes, byteCount: 10_000) { output in
-      for index in 0..<10_000 { output.append(UInt8(truncatingIfNeeded: index)) }
-    }
-    try writer.put(environment.table(named: "b"), key.span.bytes, byteCount: 0) { _ in }
-    try writer.commit()
-    let reader = try environment.beginRead()
-    if let value = try reader.get(table, key.span.bytes) {
-      #expect(value.withUnsafeBytes { Array($0) } == (0..<10_000).map { UInt8(truncatingIfNeeded: $0) })
-    } else {
-      Issue.record("the reserved value is missing")
-    }
-    #expect(try reader.get(environment.table(named: "b"), key.span.bytes)?.byteCount == 0)
-    var short = try environment.beginWrite()
-    #expect(throws: LMDBError.incompleteValue(reserved: 8, written: 1)) {
-      try short.append(table, Array("z".utf8).span.bytes, byteCount: 8) { $0.append(1) }
-    }
-    #expect(commitError(short) == .transactionFailed)
-  }
-
-  @Test func deletesAndClears() throws {
+  @Test func deletes() throws {
     try fill(["b", "d"])
     var writer = try environment.beginWrite()
     #expect(try writer.delete(table, "b"))
     #expect(try !writer.delete(table, "b"))
     #expect(try writer.text(table, "d") == "D")
-    try writer.clear(table)
+    #expect(try writer.delete(table, "d"))
     try writer.put(table, "e", "E")
     try writer.commit()
     #expect(try environment.beginRead().keys(table) == ["e"])
@@ -185,7 +141,7 @@ import Testing
     for _ in 0..<300 { _ = try environment.beginRead().commitNumber }
     #expect(try environment.info().readerCount <= 2)
     let reader = try environment.beginRead()
-    #expect(try environment.readers().contains { $0.pid == getpid() && $0.commitNumber == reader.commitNumber })
+    #expect(try environment.liveReaders().contains { $0.pid == getpid() && $0.commitNumber == reader.commitNumber })
     #expect(try environment.clearDeadReaders() == 0)
   }
 

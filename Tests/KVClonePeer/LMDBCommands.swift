@@ -1,6 +1,7 @@
 import CKVCloneLMDB
 import Foundation
 import KVCloneLMDB
+import KVCloneTestSupport
 import Synchronization
 
 /// What a second process does on the level of tables: `lmdb PATH STEP…`, each step a word, with a number after "=".
@@ -132,7 +133,7 @@ private final class LMDBPeer {
       let table = try opened.openTables(["a"], create: false)[0]
       guard index % 8 == 7, !options.isReadOnly else {
         let reader = try opened.beginRead()
-        _ = try reader.get(table, [1].span.bytes)
+        _ = try reader.pointers.bytes(table, [1])
         continue
       }
       var writer = try opened.beginWrite(timeout: .seconds(60), label: "peer", isEager: true)
@@ -200,7 +201,7 @@ private final class LMDBPeer {
     let warmUp = 8
     var before = 0
     for number in 0..<warmUp + count {
-      if number == warmUp { before = try writableKibibytes() }
+      if number == warmUp { before = try statusKibibytes("VmData:") }
       var writer = try environment.beginWrite()
       for key: UInt8 in 0..<8 {
         try writer.put(table, [key].span.bytes, [UInt8](repeating: key, count: 100_000).span.bytes)
@@ -209,31 +210,31 @@ private final class LMDBPeer {
       guard writer.spillCount > 0 else { throw CocoaError(.featureUnsupported) }
       if number % 2 == 0 { try writer.commit() } else { writer.abort() }
     }
-    return try (writableKibibytes() - before) / 1024
+    return try (statusKibibytes("VmData:") - before) / 1024
   }
 
   /// One transaction of so many values of a mebibyte.
   private func large(_ count: Int) throws -> String {
     var writer = try required().beginWrite()
-    let before = ProcessMemory.anonymousBytes ?? 0
+    let before = try statusKibibytes("RssAnon:")
+    let value = [UInt8](repeating: 7, count: 1 << 20)
     for number in 0..<UInt64(count) {
       let key = withUnsafeBytes(of: number.bigEndian) { Array($0) }
-      try writer.append(table, key.span.bytes, byteCount: 1 << 20) { output in
-        for _ in 0..<1 << 17 { output.append(number, as: UInt64.self) }
-      }
+      try writer.append(table, key.span.bytes, value.span.bytes)
     }
-    let held = (ProcessMemory.anonymousBytes ?? .max) - before
+    let held = try statusKibibytes("RssAnon:") - before
     let spillCount = writer.spillCount
     try writer.commit()
-    return "held \(held >> 20) \(spillCount)"
+    return "held \(held / 1024) \(spillCount)"
   }
 
   /// What malloc has given out.
   private func allocatedMebibytes() -> Int { Int(kvclone_allocated_bytes() >> 20) }
 
-  private func writableKibibytes() throws -> Int {
+  /// What `/proc/self/status` says of this process's memory.
+  private func statusKibibytes(_ field: String) throws -> Int {
     let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-    let line = status.split(separator: "\n").first { $0.hasPrefix("VmData:") }
+    let line = status.split(separator: "\n").first { $0.hasPrefix(field) }
     guard let number = line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap({ Int($0) }) else {
       throw CocoaError(.fileReadCorruptFile)
     }

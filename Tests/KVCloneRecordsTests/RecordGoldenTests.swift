@@ -86,7 +86,7 @@ enum Example {
     #expect(try RecordView.layoutID(of: bytes.span.bytes) == 3)
     #expect(try RecordView.entityCode(of: bytes.span.bytes) == 4)
     #expect(try RecordView.commit(of: bytes.span.bytes) == 258)
-    let isIntact = RecordView.verifyChecksum(bytes.span.bytes, seed: Example.seed)
+    let isIntact = ValueEnvelope.isIntact(bytes.span.bytes, seed: Example.seed)
     #expect(isIntact)
     let view = try RecordView(bytes.span.bytes, layout: Example.layout, seed: Example.seed)
     let values = try (0..<Example.layout.fieldCount).map { field throws(RecordError) in

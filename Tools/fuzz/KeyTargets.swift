@@ -119,9 +119,9 @@ private func lexicographic(_ a: [UInt8], _ b: [UInt8]) -> Int {
 
 /// Any twenty bytes are some Decimal; storing it and loading it again changes nothing any more.
 @Sendable private func decimal(_ bytes: UnsafeRawBufferPointer) {
-  guard bytes.count >= DecimalCodec.length, let base = bytes.baseAddress else { return }
+  guard bytes.count >= 20, let base = bytes.baseAddress else { return }
   let value = DecimalCodec.load(from: base)
-  var stored = [UInt8](repeating: 0, count: DecimalCodec.length)
+  var stored = [UInt8](repeating: 0, count: 20)
   stored.withUnsafeMutableBytes { buffer in
     if let address = buffer.baseAddress { DecimalCodec.store(DecimalCodec.parts(of: value), to: address) }
   }

@@ -115,16 +115,15 @@ private let directorySeed = Array(
 @Sendable private func listChunk(_ bytes: UnsafeRawBufferPointer) {
   let stored = ValueEnvelope.encode(Array(bytes), seed: seed)
   if let chunk = try? ListChunk(stored.span.bytes, seed: seed, unorderedAt: nil) {
-    let editor = ListChunkEditor(chunk)
-    precondition(editor.encoded(seed: seed) == stored, "decoded and encoded, the chunk differs")
+    precondition(ListChunk.encode(ids(of: chunk), seed: seed) == stored, "decoded and encoded, the chunk differs")
   }
   guard let chunk = try? ListChunk(stored.span.bytes, seed: seed, unorderedAt: someID.rawValue) else { return }
-  var editor = ListChunkEditor(chunk)
-  for index in 0..<editor.ids.count {
-    precondition(editor.lowerBound(of: editor.ids[index]) == index, "an accepted chunk is not in order")
+  for index in 0..<chunk.ids.count {
+    precondition(chunk.ids.lowerBound(of: chunk.ids[index]) == index, "an accepted chunk is not in order")
   }
-  _ = editor.removeAscending(someID)
 }
+
+private func ids(of chunk: borrowing ListChunk) -> [ObjectID] { (0..<chunk.ids.count).map { chunk.ids[$0] } }
 
 @Sendable private func directory(_ bytes: UnsafeRawBufferPointer) {
   let stored = ValueEnvelope.encode(Array(bytes), seed: seed)

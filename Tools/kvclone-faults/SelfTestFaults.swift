@@ -162,12 +162,12 @@ enum SelfTestFaults: FaultClass {
     let environment = try LMDBEnvironment.open(at: root + "/store")
     defer { environment.close() }
     guard let table = try environment.openTables(["preimages"], create: false).first else { return }
-    var transaction = try environment.beginWrite(label: "forget")
     var keys: [[UInt8]] = []
-    try transaction.scan(table) { key, _ in
+    try environment.beginRead().scan(table) { key, _ in
       keys.append(key.withUnsafeBytes { Array($0) })
       return true
     }
+    var transaction = try environment.beginWrite(label: "forget")
     guard let key = random.element(keys) else { throw Finding("no preimage was recorded for a snapshot") }
     _ = try transaction.delete(table, key.span.bytes)
     try transaction.commit()

@@ -152,28 +152,10 @@ extension StorageTransaction {
 }
 
 extension StorageTransaction {
-  /// Every rule of blobs that this one breaks, in words; empty for a sound blob.
+  /// Returns every rule of blobs that this one breaks, with the chunks in which the problems are.
   ///
-  /// - Parameters:
-  ///   - expectedReferences: The referrers that a walk over the store counted; nil to leave them unchecked.
-  ///   - readData: Whether to read and verify the bytes too, and not only which chunks there are.
-  /// - Throws: what the engine throws; damage is reported, not thrown.
-  borrowing func checkBlob(_ tables: BlobTables, _ serial: UInt64, expectedReferences: UInt64?, readData: Bool)
-    throws(StoreError) -> [String]
-  {
-    var problems: [String] = []
-    do throws(StoreError) {
-      if let expectedReferences, let info = try blobInfo(tables, serial), info.referenceCount != expectedReferences {
-        problems.append(
-          "blob \(serial): it has \(expectedReferences) referrers, and its reference count is \(info.referenceCount)")
-      }
-    } catch {
-      guard error.kind == .corrupted else { throw error }
-    }
-    return problems + (try findProblems(tables, serial, readData: readData).map(\.message))
-  }
-
-  /// The same without the count of referrers, and with the chunks in which the problems are.
+  /// - Parameter readData: Whether to read and verify the bytes too, and not only which chunks exist.
+  /// - Throws: Errors of the engine. Corruption is returned, not thrown.
   package borrowing func findProblems(_ tables: BlobTables, _ serial: UInt64, readData: Bool) throws(StoreError)
     -> [BlobProblem]
   {

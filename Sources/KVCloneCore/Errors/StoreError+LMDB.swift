@@ -35,7 +35,7 @@ extension StoreError {
         .unsupportedPageSize, .unsupportedSystemPageSize, .unsupportedLibrary, .replacedWhileOpening, .versionMismatch,
         .invalid, .noTable, .incompatible:
         .invalidStore
-      case .keyTooLong, .keyEmpty, .valueTooLong, .notAscending, .incompleteValue, .tablesFull, .threadStorageFull,
+      case .keyTooLong, .keyEmpty, .valueTooLong, .notAscending, .tablesFull, .threadStorageFull,
         .transactionFull, .cursorFull, .fileTooLarge:
         .limitExceeded
       case .commitLog(.foreign, _): .invalidStore

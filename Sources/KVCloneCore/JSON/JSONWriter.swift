@@ -187,26 +187,4 @@ extension JSONWriter {
     for (entity, count) in counts.sorted(by: { $0.key < $1.key }) { member(entity, count) }
     endObject()
   }
-
-  /// Any JSON value, members in their order.
-  package mutating func value(_ value: JSONValue) {
-    switch value {
-    case .null: null()
-    case .boolean(let value): boolean(value)
-    case .integer(let value): integer(value)
-    case .number(let value): double(value)
-    case .string(let value): string(value)
-    case .array(let values):
-      beginArray()
-      for element in values { self.value(element) }
-      endArray()
-    case .object(let object):
-      beginObject()
-      for member in object.members {
-        key(member.name)
-        self.value(member.value)
-      }
-      endObject()
-    }
-  }
 }

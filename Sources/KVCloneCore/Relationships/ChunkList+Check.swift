@@ -2,15 +2,10 @@ import KVCloneModel
 package import KVCloneRecords
 
 extension StorageTransaction {
-  /// Every rule of lists that this one breaks, in words; empty for a sound list.
+  /// Returns every rule of lists that this one breaks, with the entries in which the problems are.
   ///
   /// - Parameter head: The list's head in its owner's record; nil for lists without one (referrers).
-  /// - Throws: what the engine throws; damage is reported, not thrown.
-  borrowing func checkList(_ list: ListAddress, head: ListHead?, isOrdered: Bool) throws(StoreError) -> [String] {
-    try findProblems(list, head: head, isOrdered: isOrdered).map(\.message)
-  }
-
-  /// The same, with the entries in which the problems are.
+  /// - Throws: Errors of the engine. Corruption is returned, not thrown.
   package borrowing func findProblems(_ list: ListAddress, head: ListHead?, isOrdered: Bool) throws(StoreError)
     -> [ListProblem]
   {

@@ -45,28 +45,6 @@ extension StorageTransaction {
     return found
   }
 
-  /// The members before the chunk with `label`.
-  borrowing func directoryRank(_ list: ListAddress, of label: UInt64) throws(StoreError) -> Int {
-    var before = 0
-    var isFound = false
-    try forEachPage(list) { (page) throws(StoreError) in
-      if page.label(page.count - 1) < label {
-        before += page.memberCount
-        return true
-      }
-      for entry in 0..<page.count {
-        if page.label(entry) >= label {
-          isFound = page.label(entry) == label
-          return false
-        }
-        before += page.memberCount(entry)
-      }
-      return false
-    }
-    guard isFound else { throw list.corrupted("Its directory misses a chunk.") }
-    return before
-  }
-
   /// Visits the directory's pages in their order until `body` answers false.
   borrowing func forEachPage(_ list: ListAddress, _ body: (DirectoryPageView) throws(StoreError) -> Bool)
     throws(StoreError)

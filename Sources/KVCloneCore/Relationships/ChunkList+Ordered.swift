@@ -8,8 +8,6 @@ extension StorageTransaction {
     var chunk: LoadedChunk
     /// The member's index in its chunk.
     var offset: Int
-    /// The members before the chunk; nil where finding the chunk did not pass over them.
-    var rank: Int?
   }
 
   /// Whether `member` is in the list.
@@ -25,32 +23,6 @@ extension StorageTransaction {
     return isFound
   }
 
-  /// The position of `member`, or nil if it is not in the list.
-  borrowing func position(_ list: ListAddress, of member: ObjectID, head: ListHead) throws(StoreError) -> Int? {
-    guard let place = try place(list, of: member, head: head) else { return nil }
-    if let rank = place.rank { return rank + place.offset }
-    if head.hasDirectory { return try directoryRank(list, of: place.chunk.position) + place.offset }
-    var before = 0
-    let start = list.key(.chunk, 0)
-    let end = list.key(.chunk, place.chunk.position)
-    try scan(list.links, from: start.bytes, before: end.bytes) { (key, value) throws(StoreError) in
-      guard let position = try list.position(in: key, .chunk), position < place.chunk.position else { return false }
-      before += try list.chunk(value, at: position, isOrdered: true).count
-      return true
-    }
-    return before + place.offset
-  }
-
-  /// The member at `index`.
-  ///
-  /// - Throws: `invalidIndex` outside of `0..<head.count`.
-  borrowing func member(_ list: ListAddress, at index: Int, head: ListHead) throws(StoreError) -> ObjectID {
-    guard index >= 0, index < head.count else { throw list.invalidIndex(index, count: head.count) }
-    // The place of an insertion behind the member is the end of, or inside, the chunk that has it.
-    let place = try insertionPlace(list, at: index + 1, head: head)
-    return place.chunk.ids[place.offset - 1]
-  }
-
   /// The chunk that has `member`, copied.
   borrowing func place(_ list: ListAddress, of member: ObjectID, head: ListHead) throws(StoreError) -> OrderedPlace? {
     if head.hasMemberIndex {
@@ -60,11 +32,9 @@ extension StorageTransaction {
       else { throw list.corrupted("Its member index refers to a chunk without the member.") }
       return OrderedPlace(chunk: chunk, offset: offset)
     }
-    var rank = 0
     var next = try chunk(list, .atOrAfter, 0, isOrdered: true)
     while let chunk = next {
-      if let offset = chunk.ids.firstIndex(of: member) { return OrderedPlace(chunk: chunk, offset: offset, rank: rank) }
-      rank += chunk.ids.count
+      if let offset = chunk.ids.firstIndex(of: member) { return OrderedPlace(chunk: chunk, offset: offset) }
       next = try self.chunk(list, after: chunk.position, isOrdered: true)
     }
     return nil

@@ -77,18 +77,6 @@ extension StorageTransaction {
     return true
   }
 
-  /// Moves `member` so that it stands at `index` afterwards; false if it was not there.
-  ///
-  /// - Throws: `invalidIndex` outside of `0..<head.count`; the list is unchanged then.
-  mutating func moveOrdered(_ list: ListAddress, _ member: ObjectID, to index: Int, head: inout ListHead)
-    throws(StoreError) -> Bool
-  {
-    guard index >= 0, index < head.count else { throw list.invalidIndex(index, count: head.count) }
-    guard try removeOrdered(list, member, head: &head) else { return false }
-    try insertOrdered(list, member, at: index, head: &head)
-    return true
-  }
-
   /// Inserts into the chunk at `place`, or beside it where it is full.
   private mutating func insert(_ list: ListAddress, _ member: ObjectID, _ place: OrderedPlace, head: ListHead)
     throws(StoreError)

@@ -102,16 +102,6 @@ extension StorageTransaction {
     return (members, chunkCount < chunkLimit || last == .max ? nil : last + 1)
   }
 
-  /// The number of members, counted chunk by chunk: for lists without a head (referrers).
-  borrowing func countChunked(_ list: ListAddress) throws(StoreError) -> Int {
-    var count = 0
-    try forEachChunk(list) { (ids) throws(StoreError) in
-      count += ids.count
-      return true
-    }
-    return count
-  }
-
   /// Deletes every entry of the list: chunks, member index and directory.
   package mutating func deleteList(_ list: ListAddress) throws(StoreError) {
     try deleteEntries(list, kind: nil)

@@ -94,13 +94,6 @@ package struct SchemaCodes: Codable, Hashable, Sendable {
   /// What objects have in an attribute whose records are older than that.
   func fill(ofProperty code: UInt16) -> AttributeValue? { fills?[String(code)] }
 
-  /// Forgets that removed entities had tables, whose objects are gone.
-  mutating func forgetRoots(_ roots: Set<UInt16>) {
-    guard var left = former else { return }
-    left.roots = left.roots.filter { !roots.contains(UInt16($0.key) ?? 0) }
-    former = left
-  }
-
   /// Forgets the indexes that others have not, and have no entries any more.
   mutating func keepIndexes(of others: SchemaCodes) {
     let left = others.indexIDs

@@ -29,13 +29,6 @@ package enum CoreDataValue {
   /// Bytes of a reference to a file: 02, a name, and a zero byte.
   package static let externalReferenceLength = 38
 
-  /// The value as the attribute has it; nil for NULL. Long blobs are not for here.
-  package static func value(
-    _ stored: SQLiteValue, of attribute: AttributeDescription
-  ) throws(Refusal) -> AttributeValue? {
-    try reading(stored, of: attribute)?.value
-  }
-
   /// As `value`, with what became of it.
   package static func reading(
     _ stored: SQLiteValue, of attribute: AttributeDescription

@@ -1,19 +1,6 @@
 import CKVCloneLMDB
 import Glibc
 
-/// An error that can stand for one of LMDB's, so that a scan whose body throws needs one error type only.
-@usableFromInline
-package protocol LMDBErrorConvertible: Error {
-  init(_ error: LMDBError)
-}
-
-extension LMDBError: LMDBErrorConvertible {
-  @usableFromInline
-  package init(_ error: LMDBError) {
-    self = error
-  }
-}
-
 extension LMDBError {
   /// Whether what was written of a transaction that ended so is to be cut off the file.
   var leavesLongFile: Bool {

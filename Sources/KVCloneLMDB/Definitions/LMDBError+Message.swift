@@ -13,7 +13,7 @@ extension LMDBError: CustomStringConvertible {
       .tablesFull,
       .noTable:
       return engineMessage
-    case .keyTooLong, .keyEmpty, .valueTooLong, .notAscending, .incompleteValue:
+    case .keyTooLong, .keyEmpty, .valueTooLong, .notAscending:
       return argumentMessage
     case .nestedWrite, .busy, .transactionFailed, .forked, .alreadyOpen, .readOnly, .closed, .transactionsActive:
       return useMessage
@@ -108,8 +108,6 @@ extension LMDBError: CustomStringConvertible {
     case .valueTooLong(let length):
       "A value has \(length) bytes, but values must be smaller than 4 GiB. Split it into chunks."
     case .notAscending: "An appended key is not greater than the table's last key. Sort the keys, or use a put."
-    case .incompleteValue(let reserved, let written):
-      "\(reserved) bytes were reserved for a value, but \(written) were written. Reserve the exact length."
     default: ""
     }
   }

@@ -81,8 +81,6 @@ package enum LMDBError: Error, Sendable, Equatable {
   case valueTooLong(length: Int)
   /// An append's key is not greater than the table's last key.
   case notAscending
-  /// A closure filled fewer bytes than it had reserved.
-  case incompleteValue(reserved: Int, written: Int)
 
   // MARK: Use
 

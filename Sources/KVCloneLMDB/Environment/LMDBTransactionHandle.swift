@@ -14,13 +14,6 @@ struct LMDBTransactionHandle: @unchecked Sendable {
 }
 
 extension LMDBTransactionHandle {
-  /// The value of `key`, or a `MDB_NOTFOUND`.
-  @inline(__always)
-  func get(_ table: LMDBTable, _ key: RawSpan) -> RawValue {
-    let transaction = unsafe pointer
-    return unsafe key.withUnsafeBytes { key in unsafe rawGet(transaction, table.dbi, key) }
-  }
-
   /// One placement of a short-lived cursor.
   func seek(_ table: LMDBTable, _ key: RawSpan, _ position: LMDBSeek) -> (code: Int32, entry: RawEntry) {
     var opened: OpaquePointer?
@@ -32,14 +25,6 @@ extension LMDBTransactionHandle {
 }
 
 extension LMDBLimits {
-  /// Refuses what LMDB would refuse, before anything is touched.
-  @inline(__always)
-  static func checkKey(_ key: RawSpan) throws(LMDBError) {
-    if UInt(bitPattern: key.byteCount &- 1) >= UInt(maximumKeyLength) {
-      throw key.byteCount == 0 ? .keyEmpty : .keyTooLong(length: key.byteCount)
-    }
-  }
-
   /// For seeks and scans, where an empty key means the table's beginning.
   @inline(__always)
   static func checkBound(_ key: RawSpan?) throws(LMDBError) {

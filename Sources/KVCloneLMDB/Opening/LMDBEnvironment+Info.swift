@@ -1,17 +1,5 @@
 import CKVCloneLMDB
 
-/// Where the file's pages are.
-package struct LMDBPageAudit: Sendable, Equatable {
-  /// Pages of the trees, and the two meta pages.
-  package let used: Int
-  /// Pages on the free list.
-  package let free: Int
-  /// Pages of the file: the last page number plus one.
-  package let total: Int
-  /// Whether each page is either used or free: none leaked, none counted twice.
-  package var isConsistent: Bool { used + free == total }
-}
-
 extension LMDBEnvironment {
   /// Sizes and counters, at this moment.
   package func info() throws(LMDBError) -> LMDBInfo {
@@ -43,18 +31,6 @@ extension LMDBEnvironment {
     let commit = transaction.commitNumber
     guard key.byteCount == 8, unsafe key.unsafeLoadUnaligned(as: UInt64.self) == commit else { return 0 }
     return LMDBLimits.length(ofIDList: value)
-  }
-
-  /// Counts every page once. All tables of the file must be open. Meaningful while nobody writes.
-  package func auditPages() throws(LMDBError) -> LMDBPageAudit {
-    let names = try tableNames()
-    let transaction = try beginRead()
-    var used = 2
-    for dbi in [LMDBLimits.freeDatabase, LMDBLimits.mainDatabase] {
-      used += try statistics(LMDBTable(dbi: dbi), transaction.handle).pages
-    }
-    for name in names { used += try statistics(table(named: name), transaction.handle).pages }
-    return LMDBPageAudit(used: used, free: try freePageCount(transaction.handle), total: try info().lastPage + 1)
   }
 
   /// Makes the file durable. A commit does that by itself.

@@ -55,11 +55,6 @@ extension LMDBEnvironment {
     try core.beginPinnedRead(owner: owner)
   }
 
-  /// The reader slots in use.
-  package func readers() throws(LMDBError) -> [LMDBReader] {
-    try whileOpen { () throws(LMDBError) in try liveReaders() }
-  }
-
   /// The readers that have a transaction open, in the order of what they see, oldest first. Each may have ended when the
   /// answer arrives.
   package func activeReaders() throws(LMDBError) -> [LMDBActiveReader] {
@@ -120,7 +115,7 @@ extension LMDBEnvironment {
   }
 
   /// For a caller who is counted as live.
-  private func liveReaders() throws(LMDBError) -> [LMDBReader] {
+  func liveReaders() throws(LMDBError) -> [LMDBReader] {
     let lines = ReaderLines()
     let code = unsafe mdb_reader_list(
       pointer,

@@ -115,12 +115,6 @@ package final class PageFile: Sendable {
     return now.commitNumber <= meta.commitNumber || now.commitNumber - meta.commitNumber < slack
   }
 
-  /// Whether the file ends before its last page, which can be healthy: then the last pages are free.
-  package var isShorterThanLastPage: Bool {
-    guard let meta else { return true }
-    return byteCount < (meta.lastPage + 1) * UInt64(LMDBLimits.pageSize)
-  }
-
   /// Reads bytes of a page and those that follow it.
   func read(_ page: UInt64, _ offset: Int = 0, into buffer: UnsafeMutableRawBufferPointer) throws(PageError) {
     if let watch, !watch.allows(reading: buffer.count) { throw PageError(page: page, problem: .unreadable(ECANCELED)) }

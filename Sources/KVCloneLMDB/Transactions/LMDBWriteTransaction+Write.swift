@@ -12,21 +12,6 @@ extension LMDBWriteTransaction {
     try write(table, key, value, UInt32(MDB_APPEND))
   }
 
-  /// Sets the value of `key` to `byteCount` bytes that `fill` writes straight into the page. A closure that writes
-  /// fewer fails the transaction (`incompleteValue`); the rest is then zero.
-  package mutating func put(
-    _ table: LMDBTable, _ key: RawSpan, byteCount: Int, fill: (inout OutputRawSpan) -> Void
-  ) throws(LMDBError) {
-    try reserve(table, key, byteCount, 0, fill)
-  }
-
-  /// As `append`, with bytes that `fill` writes straight into the page.
-  package mutating func append(
-    _ table: LMDBTable, _ key: RawSpan, byteCount: Int, fill: (inout OutputRawSpan) -> Void
-  ) throws(LMDBError) {
-    try reserve(table, key, byteCount, UInt32(MDB_APPEND), fill)
-  }
-
   /// Removes `key`. False if it was not there.
   package mutating func delete(_ table: LMDBTable, _ key: RawSpan) throws(LMDBError) -> Bool {
     try prepare(key, 0, isAppend: false)
@@ -36,14 +21,6 @@ extension LMDBWriteTransaction {
     if code == MDB_NOTFOUND { return false }
     if code != 0 { throw fail(code, "mdb_del") }
     return true
-  }
-
-  /// Removes every key of the table. The table stays.
-  package mutating func clear(_ table: LMDBTable) throws(LMDBError) {
-    try checkUsable()
-    closePlace(table.dbi)
-    let code = unsafe mdb_drop(handle.pointer, table.dbi, 0)
-    if code != 0 { throw fail(code, "mdb_drop") }
   }
 
   @inline(__always)
@@ -66,26 +43,6 @@ extension LMDBWriteTransaction {
       unsafe value.withUnsafeBytes { value in unsafe rawPut(transaction, table.dbi, key, value, flags) }
     }
     if code != 0 { throw fail(code, "mdb_put") }
-  }
-
-  private mutating func reserve(
-    _ table: LMDBTable, _ key: RawSpan, _ count: Int, _ flags: UInt32, _ fill: (inout OutputRawSpan) -> Void
-  ) throws(LMDBError) {
-    precondition(count >= 0, "A value has no negative length.")
-    try prepare(key, count, isAppend: flags != 0)
-    closePlace(table.dbi)
-    let transaction = unsafe handle.pointer
-    let place = unsafe key.withUnsafeBytes { key in unsafe rawReserve(transaction, table.dbi, key, count, flags) }
-    if unsafe place.code != 0 { throw unsafe fail(place.code, "mdb_put") }
-    let buffer = unsafe UnsafeMutableRawBufferPointer(start: place.base, count: count)
-    var output = unsafe OutputRawSpan(buffer: buffer, initializedCount: 0)
-    fill(&output)
-    let written = unsafe output.finalize(for: buffer)
-    if written != count {
-      // The page is fresh from malloc: nothing of the heap may reach the file, not even by mistake.
-      unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[written...]).initializeMemory(as: UInt8.self, repeating: 0)
-      throw fail(.incompleteValue(reserved: count, written: written))
-    }
   }
 
   /// The checks before each write, and the spill that may be due.

@@ -19,20 +19,6 @@ package struct AttributeConversion: Sendable, Hashable {
     self.destination = destination
   }
 
-  /// Whether every value has an equal one, so that no object can stand in the way.
-  package var isTotal: Bool { source == destination || source != .string }
-
-  /// What the conversion means, for people.
-  package var meaning: String {
-    switch (source, destination) {
-    case (.date, _): "seconds since 2001-01-01 00:00 UTC"
-    case (_, .date): "as seconds since 2001-01-01 00:00 UTC"
-    case (.string, _): "by parsing the text; a text that is not a valid \(destination.rawValue) is an error"
-    case (_, .string): "as text"
-    default: "the same \(source == .boolean ? "as 0 or 1" : "value")"
-    }
-  }
-
   private static func isDefined(_ source: AttributeType, _ destination: AttributeType) -> Bool {
     switch source {
     case .boolean: destination.isInteger

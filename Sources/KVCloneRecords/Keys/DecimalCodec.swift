@@ -9,8 +9,6 @@
 /// mantissa u128 | exponent i8 | flags u8 (1 negative, 2 NaN) | reserved u16 (0), little-endian. The mantissa has no
 /// trailing decimal zeros as far as the exponent allows, so that equal numbers have equal bytes.
 package enum DecimalCodec {
-  package static let length = 20
-
   /// A number as mantissa × 10^exponent.
   package struct Parts: Equatable {
     package var mantissa: UInt128 = 0

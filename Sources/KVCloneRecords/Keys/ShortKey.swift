@@ -14,17 +14,6 @@ package struct ShortKey: Hashable, Comparable, Sendable {
     self.count = count
   }
 
-  /// A copy of `bytes`, or nil if they are more than 24.
-  package init?(_ bytes: RawSpan) {
-    guard bytes.byteCount <= 24 else { return nil }
-    var words: InlineArray<3, UInt64> = [0, 0, 0]
-    for index in 0..<bytes.byteCount {
-      let byte = UInt64(bytes.unsafeLoad(fromUncheckedByteOffset: index, as: UInt8.self))
-      words[index / 8] |= byte << UInt64(56 - 8 * (index % 8))
-    }
-    self.init(words[0], words[1], words[2], count: bytes.byteCount)
-  }
-
   /// The bytes of a text, or nil if they are more than 24.
   init?(_ text: String.UTF8View) {
     var words: InlineArray<3, UInt64> = [0, 0, 0]

@@ -14,9 +14,6 @@ package struct ObjectIDList: ~Escapable {
   }
 
   @inlinable
-  package var isEmpty: Bool { count == 0 }
-
-  @inlinable
   package subscript(index: Int) -> ObjectID {
     precondition(UInt(bitPattern: index) < UInt(bitPattern: count), "no such member")
     return self[unchecked: index]

@@ -17,14 +17,6 @@ extension RecordBuffer {
     try setInlineIDs(field, ids.span)
   }
 
-  /// Overwrites one member of an inline list: what a clone does to map ids without moving bytes.
-  @inlinable
-  package mutating func setInlineID(_ field: Int, at index: Int, _ id: ObjectID) {
-    let count = view.head(field).inlineCount
-    precondition(UInt(bitPattern: index) < UInt(bitPattern: count), "no such member")
-    base.set(id.rawValue, at: view.inlineOffset(field) &+ 8 &* index)
-  }
-
   /// Inserts a member into an inline list of fewer than 16.
   package mutating func insertInlineID(_ field: Int, at index: Int, _ id: ObjectID) throws(RecordError) {
     let head = view.head(field)

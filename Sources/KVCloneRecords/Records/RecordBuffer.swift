@@ -80,13 +80,6 @@ package struct RecordBuffer: ~Copyable {
     take(view.layout, length: view.byteCount, variableStart: view.variableStart)
   }
 
-  /// Checks a stored record and makes this a copy of it. If it throws, the buffer is as before.
-  @inlinable
-  package mutating func load(_ bytes: RawSpan, layout: RecordLayout, seed: UInt64) throws(RecordError) {
-    let view = try RecordView(bytes, layout: layout, seed: seed)
-    load(view)
-  }
-
   /// Writes the commit and the checksum: the bytes may then be stored under the key the seed was made from.
   @inlinable
   package mutating func seal(commit: UInt64, seed: UInt64) {

@@ -138,10 +138,4 @@ extension RecordView {
     return UInt64(
       littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: RecordHeader.commit, as: UInt64.self))
   }
-
-  /// Whether the checksum is right, for those who copy records without reading them.
-  @inlinable
-  package static func verifyChecksum(_ bytes: RawSpan, seed: UInt64) -> Bool {
-    ValueEnvelope.isIntact(bytes, seed: seed)
-  }
 }

@@ -75,12 +75,6 @@ package enum ValueEnvelope {
     base.storeBytes(of: checksum.littleEndian, as: UInt64.self)
   }
 
-  /// The checksum a payload has in its envelope, for those who write both parts in place (`MDB_RESERVE`).
-  @inlinable
-  package static func checksum(payload: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
-    XXH3.hash(payload, seed: seed)
-  }
-
   /// Checksum and payload in one array.
   package static func encode(_ payload: [UInt8], seed: UInt64) -> [UInt8] {
     var value = [UInt8](repeating: 0, count: 8)

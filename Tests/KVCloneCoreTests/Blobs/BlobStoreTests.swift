@@ -55,8 +55,7 @@ struct BlobStoreTests {
     #expect(info.digest == content.withUnsafeBytes { XXH64.hash($0, seed: 0) })
     #expect(try storage.blobInfo(tables, 9) == info)
     #expect(try bytes(storage, 9) == content)
-    #expect(try storage.checkBlob(tables, 9, expectedReferences: 1, readData: true) == [])
-    #expect(try storage.checkBlob(tables, 9, expectedReferences: 2, readData: false).count == 1)
+    #expect(try storage.findProblems(tables, 9, readData: true).isEmpty)
     for range in [0..<count / 2, count / 2..<count, count / 3..<count / 3, max(0, count - 3)..<count] {
       let part = try bytes(storage, 9, UInt64(range.lowerBound)..<UInt64(range.upperBound))
       #expect(part == Array(content[range]))
@@ -65,7 +64,7 @@ struct BlobStoreTests {
     let copy = try storage.copyBlob(tables, to: 10, references: 1, from: 9, of: source, tables) {}
     #expect(copy == info)
     #expect(try bytes(storage, 10) == content)
-    #expect(try storage.checkBlob(tables, 10, expectedReferences: 1, readData: true) == [])
+    #expect(try storage.findProblems(tables, 10, readData: true).isEmpty)
     try storage.commit()
     #expect(engine.entries(tables.blobs).allSatisfy { $0.value.count <= Self.full + 8 })
   }
@@ -145,7 +144,7 @@ struct BlobStoreTests {
           }
         }
         var damaged = try write()
-        #expect(try damaged.checkBlob(tables, 1, expectedReferences: 1, readData: true) != [], "seed \(seed)")
+        #expect(try !damaged.findProblems(tables, 1, readData: true).isEmpty, "seed \(seed)")
         let tables = tables
         #expect(throws: StoreError.self, "seed \(seed)") { try damaged.readBlob(tables, 1) { _ in } }
         #expect(throws: StoreError.self, "seed \(seed)") {

@@ -54,14 +54,14 @@ struct OrderedListTests {
     #expect(pair.head.hasMemberIndex == (count > 1024))
     #expect(pair.head.hasDirectory == (count > 4096))
     for index in stride(from: 0, to: count, by: max(1, count / 300)) {
-      #expect(try pair.storage.member(pair.list, at: index, head: pair.head) == ids[index])
-      #expect(try pair.storage.position(pair.list, of: ids[index], head: pair.head) == index)
+      let place = try #require(try pair.storage.place(pair.list, of: ids[index], head: pair.head))
+      #expect(place.chunk.ids[place.offset] == ids[index])
       #expect(try pair.storage.containsOrdered(pair.list, ids[index], head: pair.head))
     }
     let absent = ObjectID(rootCode: 2, serial: 11)
     #expect(try !pair.storage.containsOrdered(pair.list, absent, head: pair.head))
-    #expect(try pair.storage.position(pair.list, of: absent, head: pair.head) == nil)
-    #expect(throws: StoreError.self) { try pair.storage.member(pair.list, at: count, head: pair.head) }
+    let isAbsent = try pair.storage.place(pair.list, of: absent, head: pair.head) == nil
+    #expect(isAbsent)
   }
 
   @Test(arguments: [1, 16, 127, 128, 129, 256, 1020])
@@ -92,8 +92,8 @@ struct OrderedListTests {
         let from = random.below(pair.model.count)
         let to = random.below(pair.model.count)
         let id = pair.model[from]
-        #expect(try pair.storage.moveOrdered(pair.list, id, to: to, head: &pair.head), "seed \(seed)")
-        pair.model.insert(pair.model.remove(at: from), at: to)
+        #expect(try pair.remove(id), "seed \(seed)")
+        try pair.insert(id, at: to)
       case _ where !pair.model.isEmpty:
         let id = pair.model[min(spot, pair.model.count - 1)]
         #expect(try pair.remove(id), "seed \(seed)")
@@ -102,9 +102,8 @@ struct OrderedListTests {
       }
       if step.isMultiple(of: checkEvery) { try #require(try pair.problems() == [], "seed \(seed), step \(step)") }
       if let id = pair.model.randomElement(using: &random) {
-        let position = try pair.storage.position(pair.list, of: id, head: pair.head)
-        try #require(position.map { pair.model[$0] } == id, "seed \(seed), step \(step)")
-        #expect(try pair.storage.member(pair.list, at: position ?? 0, head: pair.head) == id, "seed \(seed)")
+        let place = try #require(try pair.storage.place(pair.list, of: id, head: pair.head), "seed \(seed)")
+        try #require(place.chunk.ids[place.offset] == id, "seed \(seed), step \(step)")
       }
     }
     #expect(try pair.storage.members(pair.list) == pair.model, "seed \(seed)")

@@ -37,6 +37,13 @@ struct ListFixture {
   }
 }
 
+extension StorageTransaction {
+  /// Returns the rules that a list breaks, in words.
+  borrowing func checkList(_ list: ListAddress, head: ListHead?, isOrdered: Bool) throws(StoreError) -> [String] {
+    try findProblems(list, head: head, isOrdered: isOrdered).map(\.message)
+  }
+}
+
 /// Ids with gaps, ascending.
 func sampleIDs(_ count: Int, step: UInt64 = 3) -> [ObjectID] {
   (0..<UInt64(count)).map { ObjectID(rootCode: 2, serial: 10 + $0 * step) }
@@ -51,7 +58,6 @@ struct UnorderedListTests {
     var storage = try fixture.write()
     try storage.writeUnordered(fixture.list, ids)
     #expect(try storage.members(fixture.list) == ids)
-    #expect(try storage.countChunked(fixture.list) == count)
     #expect(try storage.checkList(fixture.list, head: nil, isOrdered: false) == [])
     for id in ids.prefix(200) {
       #expect(try storage.containsUnordered(fixture.list, id))

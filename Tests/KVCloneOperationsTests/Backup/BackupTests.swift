@@ -227,7 +227,7 @@ struct BackupTests {
       #expect(try fixture.names() == ["source"])
     }
     let environment = try store.engine.requireFiles(for: "a test").environment
-    #expect(try environment.readers().allSatisfy { $0.commitNumber == nil })
+    #expect(try environment.activeReaders().isEmpty)
     // By the task, from asynchronous code.
     let path = fixture.root + "/b"
     let task = Task { try await store.backup(to: path) }

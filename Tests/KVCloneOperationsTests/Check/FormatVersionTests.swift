@@ -129,10 +129,7 @@ struct FormatVersionTests {
     let again = try LMDBEnvironment.open(at: test.path, options: LMDBOptions())
     defer { again.close() }
     let table = try again.openTables(["future"], create: false)[0]
-    var found: [UInt8] = []
-    let reader = try again.beginRead()
-    if let bytes = try reader.get(table, key.span.bytes) { found = bytes.withUnsafeBytes { Array($0) } }
-    #expect(found == value)
+    #expect(try again.beginRead().pointers.bytes(table, key) == value)
   }
 
   @Test("unknown keys of the model's document are ignored")
@@ -214,9 +211,7 @@ struct FormatVersionTests {
 
     /// The value with its checksum.
     func value(_ key: [UInt8]) throws -> [UInt8]? {
-      let reader = try environment.beginRead()
-      guard let bytes = try reader.get(table, key.span.bytes) else { return nil }
-      return bytes.withUnsafeBytes { Array($0) }
+      try environment.beginRead().pointers.bytes(table, key)
     }
   }
 }

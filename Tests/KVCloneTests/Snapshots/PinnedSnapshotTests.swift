@@ -29,7 +29,7 @@ extension TestStore {
   func waitForNoReader() throws {
     let environment = try #require(store.engine.files?.environment)
     for _ in 0..<6000 {
-      if try !environment.readers().contains(where: { $0.commitNumber != nil }) { return }
+      if try environment.activeReaders().isEmpty { return }
       usleep(10_000)
     }
     Issue.record("the snapshot is still pinned")
