@@ -14,10 +14,6 @@ struct ModelWriter {
   private(set) var text = ""
   private var depth = 0
 
-  init(file: String) {
-    self.file = file
-  }
-
   static func write(_ model: ManagedObjectModel, file: String) throws(ModelFileError) -> String {
     var writer = ModelWriter(file: file)
     try writer.write(model)

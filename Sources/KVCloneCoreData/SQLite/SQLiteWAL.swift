@@ -63,10 +63,6 @@ struct SQLiteWAL {
     var first: UInt32 = 0
     var second: UInt32 = 0
 
-    init(isBigEndian: Bool) {
-      self.isBigEndian = isBigEndian
-    }
-
     mutating func add(_ bytes: [UInt8], _ range: Range<Int>) {
       var place = range.lowerBound
       bytes.withUnsafeBytes { raw in

@@ -72,10 +72,6 @@ struct ReadContext {
   private(set) var warnings: [ModelWarning] = []
   private static let warningLimit = 10_000
 
-  init(file: String) {
-    self.file = file
-  }
-
   mutating func warn(_ kind: ModelWarning.Kind, _ message: String) {
     guard warnings.count < Self.warningLimit else { return }
     warnings.append(ModelWarning(kind, file: file, entity: entity, property: property, message: message))

@@ -27,10 +27,6 @@ package struct PageMap: Sendable {
   /// Nodes that lead to something damaged, as `edge`; with what they lead to.
   var badEdges: [UInt64: UInt64] = [:]
 
-  init(pageCount: Int) {
-    self.pageCount = pageCount
-  }
-
   /// One node of a page, as a number: a page has less than 2,048.
   @inline(__always)
   static func edge(_ page: UInt64, _ index: Int) -> UInt64 {
