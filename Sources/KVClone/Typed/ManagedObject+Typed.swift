@@ -1,5 +1,4 @@
 public import KVCloneCore
-import KVCloneModel
 
 /// What generated source reads its properties with.
 extension ManagedObject {

@@ -1,5 +1,4 @@
 public import KVCloneCore
-import KVCloneModel
 
 /// The result of a deep clone of typed objects.
 ///

@@ -3,7 +3,6 @@
 #else
   import Foundation
 #endif
-import KVCloneModel
 import KVCloneRecords
 
 /// Uploads that are slower than a transaction should be open: pending blobs, from their first chunk until they become a

@@ -1,4 +1,3 @@
-import KVCloneModel
 package import KVCloneRecords
 
 /// The two tables of blobs. A blob is immutable: content in chunks of `FormatLimits.blobChunkLength` bytes (the last one may be

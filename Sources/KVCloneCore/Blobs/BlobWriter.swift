@@ -3,7 +3,6 @@
 #else
   public import Foundation
 #endif
-import KVCloneModel
 import KVCloneRecords
 
 /// A writer that receives the bytes of a blob in chunks, with about 1 MiB of memory for a value of any length.

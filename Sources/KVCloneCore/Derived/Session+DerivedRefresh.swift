@@ -4,7 +4,6 @@
   import Foundation
 #endif
 package import KVCloneModel
-import KVCloneRecords
 
 /// What a commit does about derived attributes, before it validates: those that were noted are computed, sources first, so
 /// that each is computed once.

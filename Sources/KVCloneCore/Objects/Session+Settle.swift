@@ -1,5 +1,4 @@
 import KVCloneModel
-import KVCloneRecords
 
 /// Inserting many objects in one transaction: see ``WaitingInserts``.
 extension Session {

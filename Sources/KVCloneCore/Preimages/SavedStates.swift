@@ -1,5 +1,4 @@
 import Foundation
-import KVCloneModel
 package import KVCloneRecords
 
 /// The previous states that a snapshot needs: those of its own epoch and later ones, of each key the earliest.

@@ -1,4 +1,3 @@
-import KVCloneModel
 package import KVCloneRecords
 
 /// A write transaction of a store with snapshots: before a key that the youngest snapshot sees is changed for the first time,

@@ -1,4 +1,3 @@
-import KVCloneModel
 package import KVCloneRecords
 
 /// Reading the table of snapshots.

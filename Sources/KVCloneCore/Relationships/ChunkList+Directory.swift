@@ -1,4 +1,3 @@
-import KVCloneModel
 import KVCloneRecords
 
 /// The way from ordinal numbers to chunks of a long ordered list: pages that each count the members of up to 128 consecutive

@@ -1,5 +1,4 @@
 package import KVCloneModel
-import KVCloneRecords
 
 /// Both sides of a relationship, always in step: set one, the other follows, and a partner that is replaced lets go.
 extension Session {

@@ -1,4 +1,3 @@
-import KVCloneRecords
 import Synchronization
 
 /// Earlier versions of a store's model with their codes, each read once, when a name of that time is looked up.

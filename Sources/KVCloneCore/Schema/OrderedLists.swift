@@ -1,5 +1,3 @@
-import KVCloneModel
-
 /// The codes of ordered to-many relationships, in bits: those that a store's model ever had, since snapshots show them.
 package struct OrderedLists: Sendable {
   private var words: [UInt64] = []

@@ -1,5 +1,4 @@
 package import KVCloneModel
-import KVCloneRecords
 
 /// What becomes of the records of one concrete entity, where more is to be done than to read them by the new layout.
 package struct RecordMigration {

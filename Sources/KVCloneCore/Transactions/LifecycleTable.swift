@@ -1,5 +1,3 @@
-import KVCloneModel
-
 /// All hooks that are registered, by the entity of the objects that they are called for.
 package final class LifecycleTable: SessionHooks {
   /// By entity code: super-entities' first, each entity's in the order of registration.

@@ -3,7 +3,6 @@
 #else
   import Foundation
 #endif
-import KVCloneModel
 package import KVCloneRecords
 
 /// Bringing a store's fetch indexes in line with its model, when it is opened for writing.

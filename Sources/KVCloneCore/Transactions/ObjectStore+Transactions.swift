@@ -1,6 +1,3 @@
-import KVCloneModel
-import KVCloneRecords
-
 extension ObjectStore {
   /// Runs `body` in a read transaction on the calling thread.
   ///

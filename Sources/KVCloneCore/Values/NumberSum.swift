@@ -1,5 +1,4 @@
 import Foundation
-import KVCloneModel
 
 /// Adds numbers of any of the types that a model has, for requests and for derived attributes alike.
 ///

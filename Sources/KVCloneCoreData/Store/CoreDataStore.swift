@@ -1,5 +1,4 @@
 import Foundation
-import KVCloneModel
 
 /// An SQLite store of Core Data's: its entities by number, and the model that it holds.
 package struct CoreDataStore {

@@ -1,6 +1,5 @@
 import KVCloneCore
 import KVCloneLMDB
-import KVCloneModel
 import KVCloneRecords
 
 #if canImport(FoundationEssentials)

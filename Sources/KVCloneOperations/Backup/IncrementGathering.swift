@@ -1,6 +1,5 @@
 import KVClone
 import KVCloneCore
-import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 

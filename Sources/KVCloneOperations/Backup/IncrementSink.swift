@@ -1,5 +1,4 @@
 import KVCloneCore
-import KVCloneModel
 import KVCloneRecords
 
 /// Where a backup or restoration puts entries: tables by their codes, in any order.

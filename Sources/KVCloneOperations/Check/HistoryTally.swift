@@ -1,4 +1,3 @@
-import KVCloneModel
 import KVCloneRecords
 
 /// Whether the parts of each transaction in the history are all there, and hold as many changes as its header says. Entries

@@ -1,5 +1,4 @@
 import KVCloneCore
-import KVCloneCoreData
 import KVCloneLMDB
 import KVCloneModel
 

@@ -1,7 +1,5 @@
 import KVClone
 public import KVCloneCore
-import KVCloneLMDB
-import KVCloneModel
 import KVCloneRecords
 
 extension ObjectStore {

@@ -1,6 +1,5 @@
 import KVCloneCore
 import KVCloneLMDB
-import KVCloneModel
 import KVCloneRecords
 
 /// What one walk has counted so far, entry by entry. Objects come first, so that of each large value it is known whose it is.

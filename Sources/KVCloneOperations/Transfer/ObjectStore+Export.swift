@@ -1,6 +1,5 @@
 public import KVClone
 public import KVCloneCore
-import KVCloneModel
 
 extension ObjectStore {
   /// Exports the model and the objects to a folder for Core Data tools and ``load(contentsOf:options:)``.

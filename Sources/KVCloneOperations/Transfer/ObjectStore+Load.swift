@@ -5,8 +5,6 @@
 #endif
 import Dispatch
 public import KVCloneCore
-import KVCloneLMDB
-import KVCloneModel
 
 extension ObjectStore {
   /// Inserts and links the objects of an NDJSON text. Ids in the text connect its lines; the store allocates new ids.

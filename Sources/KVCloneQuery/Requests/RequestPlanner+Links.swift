@@ -1,5 +1,4 @@
 import KVCloneCore
-import KVCloneModel
 
 extension RequestPlanner {
   /// One of so many objects is read of the other entity at most, to find out where it leads: what that costs is little

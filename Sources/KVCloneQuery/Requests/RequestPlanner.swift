@@ -1,6 +1,5 @@
 import KVCloneCore
 import KVCloneModel
-import KVCloneRecords
 
 /// Chooses where a request's objects come from: what is likely to be read least.
 ///

@@ -1,5 +1,4 @@
 import KVCloneCore
-import KVCloneModel
 import KVCloneRecords
 
 /// The entries of an index that a condition leaves to look at.

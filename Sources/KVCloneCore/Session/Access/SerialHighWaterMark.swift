@@ -1,4 +1,3 @@
-import KVCloneModel
 import Synchronization
 
 /// The serials that transactions of this process have given out, committed or not: an id that a caller saw in a

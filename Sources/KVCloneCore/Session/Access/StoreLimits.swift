@@ -1,4 +1,3 @@
-import KVCloneModel
 import KVCloneRecords
 
 /// How large a store may become by what somebody writes who opened it with limits.

@@ -1,5 +1,4 @@
 import KVCloneModel
-import KVCloneRecords
 
 /// What new objects still owe others: their place in the lists of those that they are linked to, and their index entries.
 ///

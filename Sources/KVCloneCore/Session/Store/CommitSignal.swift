@@ -1,4 +1,3 @@
-import KVCloneLMDB
 import KVCloneRecords
 import Synchronization
 

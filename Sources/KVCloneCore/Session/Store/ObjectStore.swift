@@ -4,9 +4,7 @@
   public import Foundation
 #endif
 package import Dispatch
-import KVCloneLMDB
 public import KVCloneModel
-import KVCloneRecords
 import Synchronization
 
 /// An embedded object store: a directory with one memory-mapped file, with any number of concurrent readers and one
