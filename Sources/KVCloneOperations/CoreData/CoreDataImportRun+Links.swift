@@ -53,23 +53,18 @@ extension CoreDataImportRun {
   /// Leaves the links that both sides have, and complains of the others.
   private func agree(_ place: Int, with other: Int) throws {
     let first = links[place].links
-    let second = try links[other].links.turned(in: space)
+    let second = try links[other].links.pairs.swapped(in: space)
     try first.pairs.sort()
     let agreed = first.emptyCopy()
-    var (left, right) = (0, 0)
-    while left < first.pairs.count || right < second.count {
+    try ScratchArray.merge(first.pairs, second) { pair, isFirst, isSecond in
       try step(.links, report.linkCount, of: nil)
-      if right == second.count || left < first.pairs.count && first.pairs[left] < second[right] {
-        try complain(first.pairs[left], links[place], isTurned: false)
-        left += 1
-      } else if left == first.pairs.count || second[right] < first.pairs[left] {
-        // Of a relationship that is its own inverse, the first side has said it.
-        if place != other { try complain(second[right], links[other], isTurned: true) }
-        right += 1
-      } else {
-        try agreed.append(owner: Int64(second[right] >> 32), member: Int64(second[right] & 0xFFFF_FFFF), order: nil)
-        left += 1
-        right += 1
+      if !isSecond {
+        try complain(pair, links[place], isTurned: false)
+      } else if isFirst {
+        try agreed.append(owner: Int64(pair >> 32), member: Int64(pair & 0xFFFF_FFFF), order: nil)
+      } else if place != other {
+        // The other side of a relationship that is its own inverse has complained.
+        try complain(pair, links[other], isTurned: true)
       }
     }
     links[place].links = agreed
@@ -149,16 +144,5 @@ extension CoreDataImportRun {
   /// What an object of a hierarchy is called; nil where there is none.
   private func name(_ key: UInt64, _ root: String) -> String? {
     keys(kindOf: root).first { $0.keys.contains(key) }.map { "\($0.entity)/\(key)" }
-  }
-}
-
-extension CoreDataLinks {
-  /// Every pair with the member first, sorted.
-  func turned(in space: ScratchSpace) throws(StoreError) -> ScratchArray<UInt64> {
-    let result = ScratchArray<UInt64>(in: space)
-    try result.reserve(pairs.count)
-    for index in pairs.indices { try result.append(pairs[index] << 32 | pairs[index] >> 32) }
-    try result.sort()
-    return result
   }
 }

@@ -53,16 +53,7 @@ final class CoreDataLinks {
   /// Calls `body` with each owner and its members: in the order of their places, and of their keys where they have none.
   func forEachOwner(_ body: (UInt64, [UInt64]) throws -> Void) throws {
     if relationship.isOrdered { try sortByPlace() } else { try pairs.sort() }
-    var start = 0
-    while start < pairs.count {
-      let owner = pairs[start] >> 32
-      var members: [UInt64] = []
-      while start < pairs.count, pairs[start] >> 32 == owner {
-        members.append(pairs[start] & 0xFFFF_FFFF)
-        start += 1
-      }
-      try body(owner, members)
-    }
+    try pairs.forEachFirst { owner, range in try body(UInt64(owner), range.map { pairs[$0] & 0xFFFF_FFFF }) }
   }
 
   /// Sorts by owner, then place, then member. Places are replaced by their ranks, which fit beside an owner.

@@ -13,7 +13,7 @@ extension LoadSession {
     }
     let union = try agreedLinks(pair, statements)
     for (side, isSwapped) in [(0, false), (1, true)] where !pair.sides[side].description.isToMany {
-      try checkToOne(pair, side, isSwapped ? try swapped(union) : union, statements, transaction)
+      try checkToOne(pair, side, isSwapped ? try union.swapped(in: space) : union, statements, transaction)
     }
     let primary = primarySide(pair)
     try setMembers(pair.sides[primary], statements[primary], &transaction)
@@ -62,19 +62,13 @@ extension LoadSession {
       }
     }
     try places.sort()
-    var start = 0
-    while start < places.count {
-      let owner = UInt32(places[start] >> 32)
-      let first = Int(UInt32(truncatingIfNeeded: places[start]))
-      var members: [ObjectID] = []
-      while start < places.count, places[start] >> 32 == owner {
-        members.append(labels.ids[Int(other.owners[Int(UInt32(truncatingIfNeeded: places[start]))])])
-        start += 1
-      }
+    try places.forEachFirst { owner, range in
+      let statements = range.map { Int(UInt32(truncatingIfNeeded: places[$0])) }
+      let members = statements.map { labels.ids[Int(other.owners[$0])] }
       do {
         try transaction.link(labels.ids[Int(owner)], pair.sides[primary].description.name, members)
       } catch {
-        throw refusal(error, owner, pair.sides[primary], line: Int(other.lines[first]))
+        throw refusal(error, owner, pair.sides[primary], line: Int(other.lines[statements[0]]))
       }
     }
   }
@@ -99,27 +93,11 @@ extension LoadSession {
     if first.isEqual(to: second) { return first }
     let union = ScratchArray<UInt64>(in: space)
     try union.reserve(max(first.count, second.count))
-    var (left, right) = (0, 0)
-    while left < first.count || right < second.count {
-      if right == second.count || left < first.count && first[left] < second[right] {
-        let link = first[left]
-        if statements[1].isGiven(UInt32(truncatingIfNeeded: link)) {
-          throw disagreement(owner: UInt32(link >> 32), UInt32(truncatingIfNeeded: link), pair, 0, statements)
-        }
-        try union.append(link)
-        left += 1
-      } else if left == first.count || second[right] < first[left] {
-        let link = second[right]
-        if statements[0].isGiven(UInt32(link >> 32)) {
-          throw disagreement(owner: UInt32(truncatingIfNeeded: link), UInt32(link >> 32), pair, 1, statements)
-        }
-        try union.append(link)
-        right += 1
-      } else {
-        try union.append(first[left])
-        left += 1
-        right += 1
-      }
+    try ScratchArray.merge(first, second) { link, isFirst, isSecond in
+      let (one, other) = (UInt32(link >> 32), UInt32(truncatingIfNeeded: link))
+      if !isSecond, statements[1].isGiven(other) { throw disagreement(owner: one, other, pair, 0, statements) }
+      if !isFirst, statements[0].isGiven(one) { throw disagreement(owner: other, one, pair, 1, statements) }
+      try union.append(link)
     }
     return union
   }
@@ -148,14 +126,6 @@ extension LoadSession {
     }
   }
 
-  private func swapped(_ links: ScratchArray<UInt64>) throws -> ScratchArray<UInt64> {
-    let result = ScratchArray<UInt64>(in: space)
-    try result.reserve(links.count)
-    for index in links.indices { try result.append(links[index] << 32 | links[index] >> 32) }
-    try result.sort()
-    return result
-  }
-
   /// A to-one side has one member at most, counting what earlier batches linked.
   private func checkToOne(
     _ pair: LoadPair, _ side: Int, _ links: ScratchArray<UInt64>, _ statements: [LoadLinks],
@@ -182,7 +152,7 @@ extension LoadSession {
   private func checkOwnInverse(_ side: LoadPair.Side, _ statements: LoadLinks) throws {
     let stated = try statements.sortedLinks(isSwapped: false)
     try refuseRepeats(stated, side, statements, isSwapped: false)
-    let turned = try swapped(stated)
+    let turned = try stated.swapped(in: space)
     var index = 0
     for place in turned.indices {
       let link = turned[place]
