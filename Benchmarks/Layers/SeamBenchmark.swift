@@ -119,10 +119,10 @@ private struct SeamDirect {
 
   @inline(__always)
   private func seek(
-    _ map: LMDBMapReader, _ pointers: LMDBPointerReader, _ key: RawSpan, _ position: LMDBSeek
+    _ map: LMDBMapReader, _ pointers: LMDBPointerReader, _ key: RawSpan, _ position: StorageSeek
   ) -> UInt64 {
     key.withUnsafeBytes { key in
-      var entry = LMDBEntryPointer()
+      var entry = StorageEntryPointers()
       var code = map.seek(records.dbi, key, position, &entry)
       if code == LMDBMapReader.askLMDB { code = pointers.seek(records.dbi, key, position, &entry) }
       return code == 0 ? taste(entry.value.bytes) : 0
@@ -176,7 +176,7 @@ private struct SeamDirect {
     let (map, pointers) = (transaction.map, transaction.pointers)
     var sum: UInt64 = 0
     for id in load.ids.prefix(SeamLoad.count("Seeks")) {
-      let position: LMDBSeek = id & 1 == 0 ? .atOrAfter : .atOrBefore
+      let position: StorageSeek = id & 1 == 0 ? .atOrAfter : .atOrBefore
       sum &+= seek(map, pointers, SeamLoad.key(id).bytes, position)
     }
     return sum

@@ -255,7 +255,7 @@ private final class DamageBench {
       let found = reader.get(table, entry.key)
       let isAsked = found.code == LMDBMapReader.askLMDB
       if isAsked ? isSound : isNoticed && (found.code != 0 || found.value != entry.value) { wrong += 1 }
-      for position in [LMDBSeek.atOrAfter, .atOrBefore] {
+      for position in [StorageSeek.atOrAfter, .atOrBefore] {
         let found = reader.seek(table, entry.key + [0], position)
         guard let foundEntry = found.entry else { continue }
         let isRight =

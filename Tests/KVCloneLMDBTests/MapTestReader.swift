@@ -36,8 +36,8 @@ final class MapTestReader {
     return (found.code, found.code == 0 ? Array(found.bytes) : [])
   }
 
-  func seek(_ table: LMDBTable, _ key: [UInt8], _ position: LMDBSeek) -> (code: Int32, entry: MapTestEntry?) {
-    var entry = LMDBEntryPointer()
+  func seek(_ table: LMDBTable, _ key: [UInt8], _ position: StorageSeek) -> (code: Int32, entry: MapTestEntry?) {
+    var entry = StorageEntryPointers()
     let code = key.withUnsafeBytes { transaction.map.seek(table.dbi, $0, position, &entry) }
     return (code, code == 0 ? MapTestEntry(entry) : nil)
   }
@@ -75,7 +75,7 @@ final class MapTestReader {
       let expected = try transaction.pointers.bytes(table, key)
       #expect(found.code == (expected == nil ? LMDBPointerReader.notFound : 0), comment)
       #expect(found.value == expected ?? [], comment)
-      for position in [LMDBSeek.atOrAfter, .atOrBefore] {
+      for position in [StorageSeek.atOrAfter, .atOrBefore] {
         let found = seek(table, key, position)
         let expected = try transaction.pointers.entry(table, key, position).map(MapTestEntry.init)
         #expect(found.code == (expected == nil ? LMDBPointerReader.notFound : 0) && found.entry == expected, comment)
@@ -88,7 +88,7 @@ final class MapTestReader {
 }
 
 extension MapTestEntry {
-  init(_ entry: LMDBEntryPointer) {
+  init(_ entry: StorageEntryPointers) {
     self.init(key: Array(entry.key), value: Array(entry.value))
   }
 }

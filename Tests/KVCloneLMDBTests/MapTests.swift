@@ -36,7 +36,7 @@ import Testing
     let environment = try small(4 * mebibyte)
     for key in 1...40 as ClosedRange<UInt8> { try put(environment, key, mebibyte / 2) }
     #expect(try environment.info().mapSize == 32 * mebibyte)
-    #expect(try environment.statistics(environment.table(named: "a")).entries == 40)
+    #expect(try environment.sizes(environment.table(named: "a")).entries == 40)
   }
 
   @Test func doesNotMoveTheMapUnderAReader() throws {
@@ -97,7 +97,7 @@ import Testing
       }
     }
     #expect(failures == 0)
-    #expect(try environment.statistics(table).entries == 60)
+    #expect(try environment.sizes(table).entries == 60)
     #expect(try environment.info().mapSize >= 32 * mebibyte)
   }
 

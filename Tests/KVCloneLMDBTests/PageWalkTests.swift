@@ -19,7 +19,7 @@ import Testing
       #expect(map.usedPages == audit.used && map.freePages == audit.free && map.pageCount == audit.total)
       #expect(map.tables.map(\.name) == PageFixture.names)
       for table in map.tables {
-        #expect(table.tree.entries == UInt64(try environment.statistics(environment.table(named: table.name)).entries))
+        #expect(table.tree.entries == UInt64(try environment.sizes(environment.table(named: table.name)).entries))
       }
     }
     environment.close()

@@ -73,7 +73,7 @@ import Testing
       }
       #expect((code == 0) == (model[probe] != nil), "seed \(seed)")
       if code == 0 { #expect(count == model[probe]?.count, "seed \(seed)") }
-      var entry = LMDBEntryPointer()
+      var entry = StorageEntryPointers()
       let before = key.withUnsafeBytes { key in
         writer.placedSeek(table.dbi, key, .atOrBefore, &entry)
           ?? writer.pointers.seek(table.dbi, key, .atOrBefore, &entry)

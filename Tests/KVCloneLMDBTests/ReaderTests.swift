@@ -83,7 +83,7 @@ import Testing
     _ = try commit(4)
     let peer = try Peer(store.path, ["open", "begin", "wait"])
     #expect(peer.lines(3).last == "waiting")
-    #expect(try environment.liveReaders().contains { $0.pid == peer.pid && $0.commitNumber != nil })
+    #expect(try environment.liveReaders().contains { $0.pid == peer.pid && $0.commit != nil })
     peer.kill()
     // Its slot is still taken, and pages cannot be used again.
     let before = try commit(50)

@@ -239,7 +239,7 @@ import Testing
     for number in 0..<8 { try writer.put(table, Self.key(UInt64(number)).span.bytes, value.span.bytes) }
     #expect(writer.spillCount == 0)
     try writer.commit()
-    #expect(try environment.statistics(table).entries == 8)
+    #expect(try environment.sizes(table).entries == 8)
     #expect(try environment.auditPages().isConsistent)
   }
 

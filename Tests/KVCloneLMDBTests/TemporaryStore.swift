@@ -86,7 +86,7 @@ extension LMDBReadTransaction {
     try pointers.bytes(table, Array(key.utf8)).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  func seekText(_ table: LMDBTable, _ key: String, _ position: LMDBSeek) throws(LMDBError) -> String? {
+  func seekText(_ table: LMDBTable, _ key: String, _ position: StorageSeek) throws(LMDBError) -> String? {
     guard let entry = try pointers.entry(table, Array(key.utf8), position) else { return nil }
     return String(decoding: entry.key + "=".utf8 + entry.value, as: UTF8.self)
   }

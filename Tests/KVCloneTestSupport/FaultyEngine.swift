@@ -1,4 +1,5 @@
 package import KVClone
+import KVCloneLMDB
 package import KVCloneRecords
 import Synchronization
 

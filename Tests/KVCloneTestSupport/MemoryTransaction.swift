@@ -1,5 +1,6 @@
 import Foundation
 package import KVClone
+package import KVCloneLMDB
 package import KVCloneRecords
 
 /// One transaction of `MemoryStorage`.

@@ -1,4 +1,5 @@
 import Foundation
+package import KVCloneLMDB
 package import KVCloneRecords
 
 /// The previous states that a snapshot needs: those of its own epoch and later ones, of each key the earliest.

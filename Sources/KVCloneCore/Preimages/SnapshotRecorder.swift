@@ -1,3 +1,4 @@
+package import KVCloneLMDB
 package import KVCloneRecords
 
 /// A write transaction of a store with snapshots: before a key that the youngest snapshot sees is changed for the first time,

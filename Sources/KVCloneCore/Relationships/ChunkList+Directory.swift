@@ -1,3 +1,4 @@
+import KVCloneLMDB
 import KVCloneRecords
 
 /// The way from ordinal numbers to chunks of a long ordered list: pages that each count the members of up to 128 consecutive

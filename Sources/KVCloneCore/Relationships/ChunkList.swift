@@ -1,3 +1,4 @@
+import KVCloneLMDB
 package import KVCloneModel
 package import KVCloneRecords
 

@@ -29,21 +29,7 @@ package final class LMDBEngine: StorageEngine, EngineSpace, EngineFiles {
   }
 
   package func readers() throws(StoreError) -> [StorageReader]? {
-    try storeErrors { () throws(LMDBError) in
-      let readers = try environment.activeReaders()
-      guard let oldest = readers.first else { return [] }
-      // Begun after the readers were listed: it is none of them.
-      let retained = try environment.retainedPages(since: oldest.commitNumber)
-      let last = if let retained { retained.lastCommit } else { try environment.info().commitNumber }
-      return readers.map { reader in
-        StorageReader(
-          processID: reader.pid, thread: reader.thread, isThisProcess: reader.isThisProcess, pinOwner: reader.pinOwner,
-          processName: reader.isStale ? "" : ProcessNames.name(reader.pid), age: reader.age,
-          lag: last > reader.commitNumber ? last - reader.commitNumber : 0,
-          retainedBytes: retained.map { UInt64($0.count(for: reader.commitNumber)) * UInt64(LMDBLimits.pageSize) },
-          isStale: reader.isStale)
-      }
-    }
+    try storeErrors { () throws(LMDBError) in try environment.activeReaders() }
   }
 
   package func clearStaleReaders() throws(StoreError) -> Int {
@@ -158,16 +144,16 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
   func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
     -> StorageEntryPointers?
   {
-    var entry = LMDBEntryPointer()
+    var entry = StorageEntryPointers()
     var code: Int32
     if let map {
-      code = map.seek(table.handle, key, mode.lmdb, &entry)
-      if code == LMDBMapReader.askLMDB { code = pointers.seek(table.handle, key, mode.lmdb, &entry) }
+      code = map.seek(table.handle, key, mode, &entry)
+      if code == LMDBMapReader.askLMDB { code = pointers.seek(table.handle, key, mode, &entry) }
     } else {
       code =
-        keepsPlaces ? placedSeek(table, key, mode, &entry) : pointers.seek(table.handle, key, mode.lmdb, &entry)
+        keepsPlaces ? placedSeek(table, key, mode, &entry) : pointers.seek(table.handle, key, mode, &entry)
     }
-    if code == 0 { return StorageEntryPointers(key: entry.key, value: entry.value) }
+    if code == 0 { return entry }
     if code == LMDBPointerReader.notFound { return nil }
     throw Self.lookupError(code, key.count)
   }
@@ -192,7 +178,7 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
     _ table: StorageTable, from key: UnsafeRawBufferPointer, isBehind: Bool = false,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    var entry = LMDBEntryPointer()
+    var entry = StorageEntryPointers()
     var code: Int32 = 0
     guard let cursor = pointers.openCursor(table.handle, from: key, &entry, &code) else {
       throw Self.lookupError(code, key.count)
@@ -225,11 +211,7 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
   }
 
   func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>) throws(StoreError) {
-    // Both types are a key and a value, as buffers.
-    let succeeds = entries.withMemoryRebound(to: LMDBRunEntry.self) { entries in
-      writer?.pointee.succeedsInAppending(table.handle, entries) ?? false
-    }
-    if !succeeds { throw changeError() }
+    guard let writer, writer.pointee.succeedsInAppending(table.handle, entries) else { throw changeError() }
   }
 
   /// The number of entries that memory delivers in parallel. A write transaction reads without the map.
@@ -258,10 +240,10 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
 
   @inline(never)
   private func placedSeek(
-    _ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek, _ entry: inout LMDBEntryPointer
+    _ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek, _ entry: inout StorageEntryPointers
   ) -> Int32 {
-    writer?.pointee.placedSeek(table.handle, key, mode.lmdb, &entry)
-      ?? pointers.seek(table.handle, key, mode.lmdb, &entry)
+    writer?.pointee.placedSeek(table.handle, key, mode, &entry)
+      ?? pointers.seek(table.handle, key, mode, &entry)
   }
 
   @inline(__always)
@@ -300,7 +282,7 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
     for handle in tables.map(\.handle) + [LMDBPointerReader.tableList, LMDBPointerReader.freeList] {
       var code: Int32 = 0
       guard let sizes = pointers.statistics(handle, &code) else { throw Self.lookupError(code, 1) }
-      found.append(TreeSizes(sizes))
+      found.append(sizes)
     }
     var freed: [(commit: UInt64, pages: Int)] = []
     if writer == nil {
@@ -313,9 +295,7 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
   }
 
   func growth() throws(StoreError) -> StorageGrowth? {
-    guard let growth = writer?.pointee.growth else { return nil }
-    return StorageGrowth(
-      firstPageCount: growth.firstPageCount, pageCount: growth.pageCount, pageSize: LMDBLimits.pageSize)
+    writer?.pointee.growth
   }
 
   func markDeleteOnly() { writer?.pointee.markDeleteOnly() }
@@ -370,22 +350,5 @@ extension StorageFacts {
       fileBytes: UInt64(info.fileSize), pageCount: info.lastPage + 1, pageSize: LMDBLimits.pageSize,
       freeMapBytes: UInt64(room.freeMapBytes), freeDiskBytes: unlessUnknown(room.freeDiskBytes),
       mapBytes: UInt64(info.mapSize))
-  }
-}
-
-extension TreeSizes {
-  fileprivate init(_ sizes: LMDBStatistics) {
-    self.init(
-      depth: sizes.depth, branchPages: sizes.branchPages, leafPages: sizes.leafPages,
-      overflowPages: sizes.overflowPages, entries: UInt64(sizes.entries))
-  }
-}
-
-extension StorageSeek {
-  fileprivate var lmdb: LMDBSeek {
-    switch self {
-    case .atOrAfter: .atOrAfter
-    case .atOrBefore: .atOrBefore
-    }
   }
 }

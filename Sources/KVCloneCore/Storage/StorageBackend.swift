@@ -1,3 +1,4 @@
+public import KVCloneLMDB
 public import KVCloneRecords
 
 /// One transaction of an engine, in pointers.

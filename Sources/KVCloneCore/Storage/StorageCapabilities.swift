@@ -1,4 +1,4 @@
-package import KVCloneLMDB
+public import KVCloneLMDB
 
 /// The free space of an engine whose storage has a limit.
 package protocol EngineSpace: AnyObject, Sendable {

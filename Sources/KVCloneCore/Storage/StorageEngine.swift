@@ -1,3 +1,4 @@
+package import KVCloneLMDB
 package import KVCloneRecords
 
 /// A storage engine: named tables of ordered byte keys, with transactions.

@@ -1,3 +1,4 @@
+public import KVCloneLMDB
 package import KVCloneModel
 package import KVCloneRecords
 
@@ -203,19 +204,6 @@ package struct StorageTransaction: ~Copyable {
   package consuming func commit() throws(StoreError) {
     isOpen = false
     try backend.commit()
-  }
-}
-
-/// A key and its value, borrowed from a transaction.
-@usableFromInline
-package struct StorageEntry: ~Escapable {
-  @usableFromInline package let key: RawSpan
-  @usableFromInline package let value: RawSpan
-
-  @inlinable @_lifetime(copy key, copy value)
-  init(key: RawSpan, value: RawSpan) {
-    self.key = key
-    self.value = value
   }
 }
 

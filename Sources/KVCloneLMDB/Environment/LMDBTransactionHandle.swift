@@ -15,10 +15,10 @@ struct LMDBTransactionHandle: @unchecked Sendable {
 
 extension LMDBTransactionHandle {
   /// One placement of a short-lived cursor.
-  func seek(_ table: LMDBTable, _ key: RawSpan, _ position: LMDBSeek) -> (code: Int32, entry: RawEntry) {
+  func seek(_ table: LMDBTable, _ key: RawSpan, _ position: StorageSeek) -> (code: Int32, entry: StorageEntryPointers) {
     var opened: OpaquePointer?
     let code = unsafe mdb_cursor_open(pointer, table.dbi, &opened)
-    guard code == 0, let cursor = unsafe opened else { return (code, RawEntry()) }
+    guard code == 0, let cursor = unsafe opened else { return (code, StorageEntryPointers()) }
     defer { unsafe mdb_cursor_close(cursor) }
     return unsafe rawSeek(cursor, key, position)
   }

@@ -104,7 +104,7 @@ extension EnvironmentCore {
     else { return }
     defer { unsafe mdb_cursor_close(cursor) }
     let found = unsafe rawMove(cursor, MDB_FIRST)
-    if found.code == 0, let address = unsafe found.entry.value { _ = unsafe self.start(ofMapWith: address) }
+    if found.code == 0, let address = unsafe found.entry.valueBase { _ = unsafe self.start(ofMapWith: address) }
   }
 
   /// Nobody can tell.

@@ -16,21 +16,10 @@ package struct LMDBInfo: Sendable, Equatable {
   package let fileSize: Int
 }
 
-/// Sizes of one table's tree.
-package struct LMDBStatistics: Sendable, Equatable {
-  package let depth: Int
-  package let branchPages: Int
-  package let leafPages: Int
-  package let overflowPages: Int
-  package let entries: Int
-
-  package var pages: Int { branchPages + leafPages + overflowPages }
-
+extension TreeSizes {
   init(_ raw: MDB_stat) {
-    depth = Int(raw.ms_depth)
-    branchPages = Int(raw.ms_branch_pages)
-    leafPages = Int(raw.ms_leaf_pages)
-    overflowPages = Int(raw.ms_overflow_pages)
-    entries = Int(raw.ms_entries)
+    self.init(
+      depth: Int(raw.ms_depth), branchPages: Int(raw.ms_branch_pages), leafPages: Int(raw.ms_leaf_pages),
+      overflowPages: Int(raw.ms_overflow_pages), entries: UInt64(raw.ms_entries))
   }
 }

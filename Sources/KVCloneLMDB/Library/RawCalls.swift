@@ -10,18 +10,6 @@ struct RawValue {
   let count: Int
 }
 
-/// Where key and value lie, laid out as two `MDB_val`s.
-@safe
-@usableFromInline
-struct RawEntry {
-  @usableFromInline var keyCount = 0
-  @usableFromInline var key: UnsafeRawPointer?
-  @usableFromInline var valueCount = 0
-  @usableFromInline var value: UnsafeRawPointer?
-
-  init() {}
-}
-
 @inline(__always)
 func rawGet(_ transaction: OpaquePointer, _ dbi: UInt32, _ key: UnsafeRawBufferPointer) -> RawValue {
   var k = unsafe MDB_val(mv_size: key.count, mv_data: UnsafeMutableRawPointer(mutating: key.baseAddress))
@@ -69,7 +57,7 @@ func rawDelete(_ transaction: OpaquePointer, _ dbi: UInt32, _ key: UnsafeRawBuff
 
 /// Moves, and writes what it found over `entry`.
 @inline(__always)
-func rawMove(_ cursor: OpaquePointer, _ operation: MDB_cursor_op, _ entry: inout RawEntry) -> Int32 {
+func rawMove(_ cursor: OpaquePointer, _ operation: MDB_cursor_op, _ entry: inout StorageEntryPointers) -> Int32 {
   unsafe withUnsafeMutablePointer(to: &entry) { entry in
     let values = unsafe UnsafeMutableRawPointer(entry).assumingMemoryBound(to: MDB_val.self)
     return unsafe mdb_cursor_get(cursor, values, values + 1, operation)
@@ -77,8 +65,8 @@ func rawMove(_ cursor: OpaquePointer, _ operation: MDB_cursor_op, _ entry: inout
 }
 
 @inline(__always)
-func rawMove(_ cursor: OpaquePointer, _ operation: MDB_cursor_op) -> (code: Int32, entry: RawEntry) {
-  var entry = RawEntry()
+func rawMove(_ cursor: OpaquePointer, _ operation: MDB_cursor_op) -> (code: Int32, entry: StorageEntryPointers) {
+  var entry = StorageEntryPointers()
   let code = unsafe rawMove(cursor, operation, &entry)
   return (code, entry)
 }
@@ -86,31 +74,29 @@ func rawMove(_ cursor: OpaquePointer, _ operation: MDB_cursor_op) -> (code: Int3
 @inline(__always)
 func rawMove(
   _ cursor: OpaquePointer, _ operation: MDB_cursor_op, to key: UnsafeRawBufferPointer
-) -> (code: Int32, entry: RawEntry) {
-  var entry = RawEntry()
-  unsafe entry.key = key.baseAddress
+) -> (code: Int32, entry: StorageEntryPointers) {
+  var entry = StorageEntryPointers()
+  unsafe entry.keyBase = key.baseAddress
   entry.keyCount = key.count
   let code = unsafe rawMove(cursor, operation, &entry)
   return (code, entry)
 }
 
 /// Places a cursor. An empty key means the table's beginning.
-func rawSeek(_ cursor: OpaquePointer, _ key: RawSpan, _ position: LMDBSeek) -> (code: Int32, entry: RawEntry) {
+func rawSeek(_ cursor: OpaquePointer, _ key: RawSpan, _ position: StorageSeek) -> (
+  code: Int32, entry: StorageEntryPointers
+) {
   switch position {
-  case .first: return unsafe rawMove(cursor, MDB_FIRST)
-  case .last: return unsafe rawMove(cursor, MDB_LAST)
   case .atOrAfter:
     if key.byteCount == 0 { return unsafe rawMove(cursor, MDB_FIRST) }
     return unsafe key.withUnsafeBytes { key in unsafe rawMove(cursor, MDB_SET_RANGE, to: key) }
   case .atOrBefore:
-    if key.byteCount == 0 { return (MDB_NOTFOUND, RawEntry()) }
+    if key.byteCount == 0 { return (MDB_NOTFOUND, StorageEntryPointers()) }
     let found = unsafe key.withUnsafeBytes { key in unsafe rawMove(cursor, MDB_SET_RANGE, to: key) }
     if found.code == MDB_NOTFOUND { return unsafe rawMove(cursor, MDB_LAST) }
     guard found.code == 0 else { return found }
     // MDB_SET_RANGE gives a key that is not less; it is the wanted one only if it is the same one.
-    let isSame = unsafe key.withUnsafeBytes { key in
-      unsafe key.elementsEqual(UnsafeRawBufferPointer(start: found.entry.key, count: found.entry.keyCount))
-    }
+    let isSame = unsafe key.withUnsafeBytes { key in unsafe key.elementsEqual(found.entry.key) }
     return isSame ? found : unsafe rawMove(cursor, MDB_PREV)
   }
 }

@@ -6,12 +6,6 @@ extension LMDBEnvironment {
     try whileOpen { () throws(LMDBError) in try liveInfo() }
   }
 
-  /// Sizes of a table's tree, as last committed.
-  package func statistics(_ table: LMDBTable) throws(LMDBError) -> LMDBStatistics {
-    let transaction = try beginRead()
-    return try statistics(table, transaction.handle)
-  }
-
   /// How many pages of the file can be used again. Walks the free list, until it has counted `limit`.
   package func freePageCount(upTo limit: Int = .max) throws(LMDBError) -> Int {
     let transaction = try beginRead()
@@ -23,14 +17,14 @@ extension LMDBEnvironment {
   package func lastFreedPageCount() throws(LMDBError) -> Int {
     let transaction = try beginRead()
     // The free list is ordered by the number of the commit that freed.
-    let last = transaction.handle.seek(LMDBTable(dbi: LMDBLimits.freeDatabase), RawSpan(), .last)
+    let cursor = try unsafe openCursor(transaction.handle.pointer, LMDBTable(dbi: LMDBLimits.freeDatabase))
+    defer { unsafe mdb_cursor_close(cursor) }
+    let last = unsafe rawMove(cursor, MDB_LAST)
     if last.code == MDB_NOTFOUND { return 0 }
     guard last.code == 0 else { throw error(last.code, "mdb_cursor_get") }
-    let key = unsafe RawSpan(_unsafeStart: orEmpty(last.entry.key), byteCount: last.entry.keyCount)
-    let value = unsafe RawSpan(_unsafeStart: orEmpty(last.entry.value), byteCount: last.entry.valueCount)
-    let commit = transaction.commitNumber
-    guard key.byteCount == 8, unsafe key.unsafeLoadUnaligned(as: UInt64.self) == commit else { return 0 }
-    return LMDBLimits.length(ofIDList: value)
+    let key = unsafe last.entry.key
+    guard unsafe key.count == 8, unsafe key.loadUnaligned(as: UInt64.self) == transaction.commitNumber else { return 0 }
+    return LMDBLimits.length(ofIDList: unsafe RawSpan(_unsafeBytes: last.entry.value))
   }
 
   /// Makes the file durable. A commit does that by itself.
@@ -68,15 +62,6 @@ extension LMDBEnvironment {
     }
     guard let path, path.hasSuffix("/data.mdb") else { return directory }
     return String(path.dropLast("/data.mdb".utf8.count))
-  }
-
-  private func statistics(
-    _ table: LMDBTable, _ handle: LMDBTransactionHandle
-  ) throws(LMDBError) -> LMDBStatistics {
-    var raw = MDB_stat()
-    let code = unsafe mdb_stat(handle.pointer, table.dbi, &raw)
-    if code != 0 { throw error(code, "mdb_stat") }
-    return LMDBStatistics(raw)
   }
 
   /// The same through a read transaction.

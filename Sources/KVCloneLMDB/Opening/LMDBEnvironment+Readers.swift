@@ -1,49 +1,18 @@
 import CKVCloneLMDB
 import Glibc
 
-/// One reader slot in use, of any process.
-package struct LMDBReader: Sendable, Equatable {
-  /// Its process, as numbered in that process's PID namespace.
-  package let pid: Int32
-  /// The thread that took the slot, by its number in the C library. Another one may use it now.
-  package let thread: UInt
-  /// The commit that it sees, and that keeps pages from being reused; nil for an idle reader.
-  package let commitNumber: UInt64?
-}
-
-/// A reader that has a transaction open, of any process.
-package struct LMDBActiveReader: Sendable, Equatable {
-  package let pid: Int32
-  /// The thread that took the slot; nil where it is known that any may use it.
-  package let thread: UInt?
-  package let isThisProcess: Bool
-  /// The name under which it was pinned; nil where it was not, and of other processes.
-  package let pinOwner: String?
-  /// How long it has been open; nil of other processes.
-  package let age: Duration?
-  /// The commit that it sees.
-  package let commitNumber: UInt64
-  /// Whether its process is gone.
-  package let isStale: Bool
-}
-
-/// What readers keep from being reused.
-package struct LMDBRetainedPages: Sendable {
+/// The pages that readers keep from being reused.
+private struct RetainedPages {
   /// The last commit.
-  package let lastCommit: UInt64
-  /// By the number of the commit that freed them, ascending: how many pages.
-  private let freed: [(commit: UInt64, pages: Int)]
+  let lastCommit: UInt64
+  /// The number of freed pages by the commit that freed them, ascending.
+  let freed: [(commit: UInt64, pages: Int)]
 
-  fileprivate init(lastCommit: UInt64, freed: [(commit: UInt64, pages: Int)]) {
-    self.lastCommit = lastCommit
-    self.freed = freed
-  }
-
-  /// How many pages could be used if readers of this commit and older ones were not.
+  /// Returns the number of pages that could be reused without readers of this commit and older ones.
   ///
   /// LMDB uses what a commit freed if that is older than the oldest reader's commit, and older than the last one
   /// (`mdb_find_oldest`, and `oldest <= last` in `mdb_page_alloc`).
-  package func count(for commit: UInt64) -> Int {
+  func count(for commit: UInt64) -> Int {
     freed.reduce(0) { $1.commit >= commit && $1.commit < lastCommit ? $0.saturatingAdd($1.pages) : $0 }
   }
 }
@@ -55,31 +24,44 @@ extension LMDBEnvironment {
     try core.beginPinnedRead(owner: owner)
   }
 
-  /// The readers that have a transaction open, in the order of what they see, oldest first. Each may have ended when the
-  /// answer arrives.
-  package func activeReaders() throws(LMDBError) -> [LMDBActiveReader] {
-    let readers = try whileOpen { () throws(LMDBError) in
-      let own = ownReaders()
-      // Not opened again: closing any descriptor of it drops the process's locks, by which others see that its readers
-      // live.
-      let table = core.raw.lockFile?.descriptor
-      let pid = getpid()
-      var others: [LMDBActiveReader] = []
-      for reader in try liveReaders() where reader.pid != pid {
-        guard let commit = reader.commitNumber else { continue }
-        others.append(
-          LMDBActiveReader(
-            pid: reader.pid, thread: reader.thread, isThisProcess: false, pinOwner: nil, age: nil, commitNumber: commit,
-            isStale: table.map { kvclone_is_byte_locked_by_others($0, Int64(reader.pid)) == 0 } ?? false))
-      }
-      return own + others
+  /// Returns the readers that have a transaction open, in the order of what they see, oldest first. Each may have ended
+  /// when the answer arrives.
+  package func activeReaders() throws(LMDBError) -> [StorageReader] {
+    let readers = try whileOpen { () throws(LMDBError) in ownReaders() + (try otherReaders()) }
+      .sorted { ($0.commitNumber, $0.processID) < ($1.commitNumber, $1.processID) }
+    guard let oldest = readers.first else { return [] }
+    // Begun after the readers were listed: it is none of them.
+    let retained = try retainedPages(since: oldest.commitNumber)
+    let last = if let retained { retained.lastCommit } else { try info().commitNumber }
+    return readers.map { reader in
+      var reader = reader
+      if !reader.isStale { reader.processName = ProcessNames.name(reader.processID) }
+      reader.lag = last > reader.commitNumber ? last - reader.commitNumber : 0
+      reader.retainedBytes = retained.map { UInt64($0.count(for: reader.commitNumber)) * UInt64(LMDBLimits.pageSize) }
+      return reader
     }
-    return readers.sorted { ($0.commitNumber, $0.pid) < ($1.commitNumber, $1.pid) }
+  }
+
+  private func otherReaders() throws(LMDBError) -> [StorageReader] {
+    // Not opened again: closing any descriptor of it drops the process's locks, by which others see that its readers
+    // live.
+    let table = core.raw.lockFile?.descriptor
+    let pid = getpid()
+    var others: [StorageReader] = []
+    for reader in try liveReaders() where reader.pid != pid {
+      guard let commit = reader.commit else { continue }
+      others.append(
+        StorageReader(
+          processID: reader.pid, thread: reader.thread, isThisProcess: false, pinOwner: nil, age: nil,
+          commitNumber: commit,
+          isStale: table.map { kvclone_is_byte_locked_by_others($0, Int64(reader.pid)) == 0 } ?? false))
+    }
+    return others
   }
 
   /// What the free list says of pages that were freed by this commit and later ones; nil where no reader slot is left for
   /// looking at it.
-  package func retainedPages(since commit: UInt64) throws(LMDBError) -> LMDBRetainedPages? {
+  private func retainedPages(since commit: UInt64) throws(LMDBError) -> RetainedPages? {
     let transaction: LMDBReadTransaction
     do throws(LMDBError) {
       transaction = try beginRead()
@@ -100,7 +82,7 @@ extension LMDBEnvironment {
         freed.append((number, LMDBLimits.length(ofIDList: entry.value)))
       }
     }
-    return LMDBRetainedPages(lastCommit: last, freed: freed)
+    return RetainedPages(lastCommit: last, freed: freed)
   }
 
   /// Frees the slots of readers whose process is gone, and says how many there were.
@@ -114,8 +96,9 @@ extension LMDBEnvironment {
     }
   }
 
-  /// For a caller who is counted as live.
-  func liveReaders() throws(LMDBError) -> [LMDBReader] {
+  /// Returns the reader slots in use, of all processes; the commit is nil for an idle reader. The caller is counted as
+  /// live.
+  func liveReaders() throws(LMDBError) -> [(pid: Int32, thread: UInt, commit: UInt64?)] {
     let lines = ReaderLines()
     let code = unsafe mdb_reader_list(
       pointer,
@@ -129,23 +112,23 @@ extension LMDBEnvironment {
   }
 
   /// This process's, which LMDB's table does not tell apart.
-  private func ownReaders() -> [LMDBActiveReader] {
+  private func ownReaders() -> [StorageReader] {
     let pid = getpid()
-    var readers: [LMDBActiveReader] = []
+    var readers: [StorageReader] = []
     let (slots, unpooled) = core.state.withLock { state in (core.openSlots(), Array(state.unpooled.values)) }
     // After they were looked at, so that none is younger than now.
     let now = monotonicNanoseconds()
     func age(_ since: UInt64) -> Duration { .nanoseconds(Int64(clamping: now > since ? now - since : 0)) }
     for slot in slots {
       readers.append(
-        LMDBActiveReader(
-          pid: pid, thread: nil, isThisProcess: true, pinOwner: nil, age: age(slot.since), commitNumber: slot.commit,
+        StorageReader(
+          processID: pid, thread: nil, isThisProcess: true, pinOwner: nil, age: age(slot.since), commitNumber: slot.commit,
           isStale: false))
     }
     for reader in unpooled {
       readers.append(
-        LMDBActiveReader(
-          pid: pid, thread: reader.thread, isThisProcess: true, pinOwner: reader.owner, age: age(reader.since),
+        StorageReader(
+          processID: pid, thread: reader.thread, isThisProcess: true, pinOwner: reader.owner, age: age(reader.since),
           commitNumber: reader.commitNumber, isStale: false))
     }
     return readers
@@ -167,12 +150,12 @@ extension EnvironmentCore {
 private final class ReaderLines {
   var text = ""
 
-  var parsed: [LMDBReader] {
+  var parsed: [(pid: Int32, thread: UInt, commit: UInt64?)] {
     text.split(separator: "\n").compactMap { line in
       let fields = line.split(separator: " ")
       // LMDB reads the process number twice: for a slot that becomes free in between, it prints 0.
       guard fields.count == 3, let pid = Int32(fields[0]), pid != 0 else { return nil }
-      return LMDBReader(pid: pid, thread: UInt(fields[1], radix: 16) ?? 0, commitNumber: UInt64(fields[2]))
+      return (pid, UInt(fields[1], radix: 16) ?? 0, UInt64(fields[2]))
     }
   }
 }

@@ -2,11 +2,7 @@ import Glibc
 
 /// What the pages of one tree are taken up by: the three sums of bytes are those of all its pages.
 package struct TreeCensus: Sendable, Equatable {
-  package internal(set) var depth = 0
-  package internal(set) var branchPages: UInt64 = 0
-  package internal(set) var leafPages: UInt64 = 0
-  package internal(set) var overflowPages: UInt64 = 0
-  package internal(set) var entries: UInt64 = 0
+  package internal(set) var sizes = TreeSizes()
   /// Keys and values, wherever the values lie.
   package internal(set) var contentBytes: UInt64 = 0
   /// What the tree itself needs: headers of pages and entries, branches.
@@ -20,17 +16,15 @@ package struct TreeCensus: Sendable, Equatable {
 
   package init() {}
 
-  package var pages: UInt64 { branchPages + leafPages + overflowPages }
-
   mutating func count(_ view: PageView, isLeaf: Bool) {
     let unused = view.word16(14) - view.word16(12)
     unusedBytes += UInt64(unused)
     guard isLeaf else {
-      branchPages += 1
+      sizes.branchPages += 1
       overheadBytes += UInt64(PageView.size - unused)
       return
     }
-    leafPages += 1
+    sizes.leafPages += 1
     var content = 0
     for index in 0..<view.count {
       let isLong = view.flags(index) == PageView.bigDataFlag
@@ -38,13 +32,13 @@ package struct TreeCensus: Sendable, Equatable {
       content += key + (isLong ? 0 : value)
       pack(PageView.nodeHeaderLength + key + (isLong ? 8 : value))
     }
-    entries += UInt64(view.count)
+    sizes.entries += UInt64(view.count)
     contentBytes += UInt64(content)
     overheadBytes += UInt64(PageView.size - unused - content)
   }
 
   mutating func countOverflow(_ byteCount: Int, pages: UInt64) {
-    overflowPages += pages
+    sizes.overflowPages += Int(clamping: pages)
     contentBytes += UInt64(byteCount)
     overheadBytes += UInt64(PageView.headerLength)
     unusedBytes += pages * UInt64(PageView.size) - UInt64(PageView.headerLength + byteCount)
@@ -63,9 +57,9 @@ package struct TreeCensus: Sendable, Equatable {
 
   /// About how many pages a compact copy of the tree has: branches are taken to become fewer as the leaves do.
   package var compactedPages: UInt64 {
-    let below = leafPages + overflowPages
+    let below = UInt64(sizes.leafPages + sizes.overflowPages)
     guard below > 0 else { return 0 }
-    return packedPages + (branchPages * packedPages + below - 1) / below
+    return packedPages + (UInt64(sizes.branchPages) * packedPages + below - 1) / below
   }
 }
 
@@ -156,17 +150,17 @@ package final class PageCensus {
 
   func beginTableList(depth: Int) {
     place = .tableList
-    tableList.depth = depth
+    tableList.sizes.depth = depth
   }
 
   func beginFreeList(depth: Int) {
     place = .freeList
-    freeList.depth = depth
+    freeList.sizes.depth = depth
   }
 
   func beginTable(_ index: Int, depth: Int) {
     place = .table(index)
-    tables[index].depth = depth
+    tables[index].sizes.depth = depth
   }
 
   func count(_ view: PageView, isLeaf: Bool) {

@@ -10,7 +10,7 @@ public struct LMDBCursor: ~Copyable, ~Escapable {
   private let handle: OpaquePointer
   private var operation: MDB_cursor_op
   /// Where LMDB writes what it found: kept here, so that nothing is copied from call to call.
-  @usableFromInline var entry = RawEntry()
+  @usableFromInline var entry = StorageEntryPointers()
 
   /// Opens a cursor whose first `next` gives the first entry at or after `start`, or the table's first.
   @_lifetime(borrow transaction)
@@ -34,15 +34,15 @@ public struct LMDBCursor: ~Copyable, ~Escapable {
   @inlinable
   @inline(__always)
   @_lifetime(copy self)
-  package mutating func next() throws(LMDBError) -> LMDBEntry? {
+  package mutating func next() throws(LMDBError) -> StorageEntry? {
     let code = step()
     guard code == 0 else {
       try throwUnlessNotFound(code)
       return nil
     }
-    let key = unsafe RawSpan(_unsafeStart: orEmpty(entry.key), byteCount: entry.keyCount)
-    let value = unsafe RawSpan(_unsafeStart: orEmpty(entry.value), byteCount: entry.valueCount)
-    return unsafe _overrideLifetime(LMDBEntry(key: key, value: value), copying: self)
+    let key = unsafe RawSpan(_unsafeBytes: entry.key)
+    let value = unsafe RawSpan(_unsafeBytes: entry.value)
+    return unsafe _overrideLifetime(StorageEntry(key: key, value: value), copying: self)
   }
 
   @usableFromInline

@@ -18,7 +18,7 @@ extension LMDBMapReader {
 
   /// The entry nearest to `key` in the direction `position` says; 0 where there is one.
   package func seek(
-    _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ position: LMDBSeek, _ entry: inout LMDBEntryPointer
+    _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ position: StorageSeek, _ entry: inout StorageEntryPointers
   ) -> Int32 {
     guard UInt(bitPattern: key.count &- 1) < UInt(LMDBLimits.maximumKeyLength), let tree = tree(dbi) else {
       return Self.askLMDB
@@ -32,7 +32,6 @@ extension LMDBMapReader {
     switch position {
     case .atOrAfter: break
     case .atOrBefore: if !spot.isSame { index -= 1 }
-    case .first, .last: return Self.askLMDB
     }
     if index >= 0, index < leaf.count { return self.entry(leaf.view, index, &entry) }
     // In the leaf beside this one, which takes the way that led here.

@@ -102,17 +102,17 @@ package struct LMDBMapReader {
 
   /// Where a leaf's entry is; 0, or `askLMDB`, which leaves `entry` as it was.
   @inline(__always)
-  func entry(_ page: PageView, _ index: Int, _ entry: inout LMDBEntryPointer) -> Int32 {
+  func entry(_ page: PageView, _ index: Int, _ entry: inout StorageEntryPointers) -> Int32 {
     guard let node = page.checkedNode(index), let value = unsafe value(page, index) else { return Self.askLMDB }
     let (keyLength, _) = PageView.lengths(page.word64(node))
     // A value that has pages of its own says nothing of where its key ends.
     guard UInt(bitPattern: keyLength &- 1) < UInt(LMDBLimits.maximumKeyLength),
       node &+ PageView.nodeHeaderLength &+ keyLength <= PageView.size
     else { return Self.askLMDB }
-    unsafe entry.raw.key = unsafe page.base + (node &+ PageView.nodeHeaderLength)
-    entry.raw.keyCount = keyLength
-    unsafe entry.raw.value = value.baseAddress
-    entry.raw.valueCount = value.count
+    unsafe entry.keyBase = unsafe page.base + (node &+ PageView.nodeHeaderLength)
+    entry.keyCount = keyLength
+    unsafe entry.valueBase = value.baseAddress
+    entry.valueCount = value.count
     return 0
   }
 

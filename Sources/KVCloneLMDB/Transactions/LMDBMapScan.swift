@@ -6,7 +6,7 @@ import CKVCloneLMDB
 @safe
 package struct LMDBMapScan: ~Copyable {
   /// The entry that `next` went to last; without a key before the first.
-  package private(set) var entry = LMDBEntryPointer()
+  package private(set) var entry = StorageEntryPointers()
   /// Why there is no entry: `LMDBPointerReader.notFound` at the end, `LMDBMapReader.askLMDB` where only LMDB can say how it
   /// goes on; 0 while there are some.
   package private(set) var code: Int32 = 0
@@ -75,10 +75,10 @@ package struct LMDBMapScan: ~Copyable {
     let start = node &+ PageView.nodeHeaderLength &+ keyLength
     guard UInt(bitPattern: keyLength &- 1) < UInt(LMDBLimits.maximumKeyLength) else { return fail() }
     guard PageView.isPlain(header), start &+ valueLength <= PageView.size else { return nextWithLongValue() }
-    unsafe entry.raw.key = unsafe leaf.base + (node &+ PageView.nodeHeaderLength)
-    entry.raw.keyCount = keyLength
-    unsafe entry.raw.value = unsafe leaf.base + start
-    entry.raw.valueCount = valueLength
+    unsafe entry.keyBase = unsafe leaf.base + (node &+ PageView.nodeHeaderLength)
+    entry.keyCount = keyLength
+    unsafe entry.valueBase = unsafe leaf.base + start
+    entry.valueCount = valueLength
     index &+= 1
     // As many bytes of the next leaf are on their way from memory while this entry is looked at. Entries fill a page from its
     // end.

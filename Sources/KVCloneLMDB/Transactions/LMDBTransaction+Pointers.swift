@@ -22,32 +22,10 @@ package struct LMDBValuePointer {
   }
 }
 
-/// Where an entry lies, laid out so that LMDB writes it.
-///
-/// The type is public, though nothing of it is: only then are its inlinable members inlined into other modules.
-@safe
-public struct LMDBEntryPointer {
-  @usableFromInline var raw = RawEntry()
-
-  package init() {}
-
-  /// The entry's key.
-  @inlinable
-  package var key: UnsafeRawBufferPointer {
-    unsafe UnsafeRawBufferPointer(start: orEmpty(raw.key), count: raw.keyCount)
-  }
-
-  /// The entry's value.
-  @inlinable
-  package var value: UnsafeRawBufferPointer {
-    unsafe UnsafeRawBufferPointer(start: orEmpty(raw.value), count: raw.valueCount)
-  }
-}
-
-extension LMDBEntryPointer {
+extension StorageEntryPointers {
   /// Asks the processor to have the value's first bytes at hand soon; nothing else happens.
   @inline(__always)
-  package func prefetch() { unsafe kvclone_prefetch(raw.value, raw.valueCount) }
+  package func prefetch() { unsafe kvclone_prefetch(valueBase, valueCount) }
 }
 
 /// What a transaction reads, in pointers. Valid as long as the transaction, which the owner of this keeps alive.
@@ -70,11 +48,11 @@ package struct LMDBPointerReader {
 
   /// The entry nearest to `key` in the direction `position` says; 0 where there is one.
   package func seek(
-    _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ position: LMDBSeek, _ entry: inout LMDBEntryPointer
+    _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ position: StorageSeek, _ entry: inout StorageEntryPointers
   ) -> Int32 {
     if key.count > LMDBLimits.maximumKeyLength { return MDB_BAD_VALSIZE }
     let found = unsafe handle.seek(LMDBTable(dbi: dbi), RawSpan(_unsafeBytes: key), position)
-    entry.raw = found.entry
+    entry = found.entry
     return found.code
   }
 
@@ -87,10 +65,10 @@ package struct LMDBPointerReader {
   }
 
   /// Sizes of a table's tree, or an error's code.
-  package func statistics(_ dbi: UInt32, _ code: inout Int32) -> LMDBStatistics? {
+  package func statistics(_ dbi: UInt32, _ code: inout Int32) -> TreeSizes? {
     var raw = MDB_stat()
     code = unsafe mdb_stat(handle.pointer, dbi, &raw)
-    return code == 0 ? LMDBStatistics(raw) : nil
+    return code == 0 ? TreeSizes(raw) : nil
   }
 
   /// What stands for the free list, and for the list of tables, in the place of a table.
@@ -101,7 +79,7 @@ package struct LMDBPointerReader {
   /// write transactions, which LMDB lets nobody read it in.
   package func freedPages(_ code: inout Int32) -> [(commit: UInt64, pages: Int)] {
     var freed: [(commit: UInt64, pages: Int)] = []
-    var entry = LMDBEntryPointer()
+    var entry = StorageEntryPointers()
     let start = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
     guard let cursor = unsafe openCursor(Self.freeList, from: start, &entry, &code) else { return [] }
     defer { unsafe Self.close(cursor) }
@@ -122,7 +100,7 @@ package struct LMDBPointerReader {
   /// then says why. `code` is 0 where there is an entry. Whoever gets it closes it while the transaction lives and has not
   /// written.
   package func openCursor(
-    _ dbi: UInt32, from start: UnsafeRawBufferPointer, _ entry: inout LMDBEntryPointer, _ code: inout Int32
+    _ dbi: UInt32, from start: UnsafeRawBufferPointer, _ entry: inout StorageEntryPointers, _ code: inout Int32
   ) -> OpaquePointer? {
     if start.count > LMDBLimits.maximumKeyLength {
       code = MDB_BAD_VALSIZE
@@ -134,13 +112,13 @@ package struct LMDBPointerReader {
     // On a cursor that was not placed yet, MDB_NEXT gives the first entry.
     let found = unsafe start.isEmpty ? rawMove(cursor, MDB_NEXT) : rawMove(cursor, MDB_SET_RANGE, to: start)
     code = found.code
-    entry.raw = found.entry
+    entry = found.entry
     return unsafe cursor
   }
 
   /// Goes to the next entry in key order; 0 where there is one.
-  package static func step(_ cursor: OpaquePointer, _ entry: inout LMDBEntryPointer) -> Int32 {
-    unsafe rawMove(cursor, MDB_NEXT, &entry.raw)
+  package static func step(_ cursor: OpaquePointer, _ entry: inout StorageEntryPointers) -> Int32 {
+    unsafe rawMove(cursor, MDB_NEXT, &entry)
   }
 
   /// Ends a cursor.
@@ -184,18 +162,11 @@ extension LMDBWriteTransaction {
   }
 }
 
-/// One entry of a run of appends.
-@safe
-@usableFromInline
-package struct LMDBRunEntry {
-  let key: UnsafeRawBufferPointer
-  let value: UnsafeRawBufferPointer
-}
-
 extension LMDBWriteTransaction {
   /// Appends many entries with one cursor, which finds the end of the table once and not for each of them. Their keys
   /// ascend and are above all others of the table. The cursor lives for this call alone: none is held across a spill.
-  package mutating func succeedsInAppending(_ dbi: UInt32, _ entries: UnsafeBufferPointer<LMDBRunEntry>) -> Bool {
+  package mutating func succeedsInAppending(_ dbi: UInt32, _ entries: UnsafeBufferPointer<StorageEntryPointers>) -> Bool
+  {
     do throws(LMDBError) {
       try unsafe append(dbi, entries)
       return true
@@ -204,7 +175,7 @@ extension LMDBWriteTransaction {
     }
   }
 
-  private mutating func append(_ dbi: UInt32, _ entries: UnsafeBufferPointer<LMDBRunEntry>) throws(LMDBError) {
+  private mutating func append(_ dbi: UInt32, _ entries: UnsafeBufferPointer<StorageEntryPointers>) throws(LMDBError) {
     var next = 0
     while next < entries.count {
       try checkUsable()

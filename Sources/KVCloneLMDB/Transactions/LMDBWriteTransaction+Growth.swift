@@ -1,19 +1,11 @@
 import CKVCloneLMDB
 
-/// How far a write transaction has made the file grow.
-package struct LMDBGrowth: Sendable, Equatable {
-  /// Pages of the file at the last commit.
-  package let firstPageCount: Int
-  /// Pages that it has by now, free ones included; the commit adds a few for the free list.
-  package let pageCount: Int
-}
-
 /// A limit to the file, which the operator sets and LMDB does not know: its own, the map's size, would refuse deletions as well.
 extension LMDBWriteTransaction {
   /// How far the file has grown, where that is looked after (`LMDBOptions.maximumFileBytes`).
-  package var growth: LMDBGrowth? {
+  package var growth: StorageGrowth? {
     guard let first = firstPageCount else { return nil }
-    return LMDBGrowth(firstPageCount: first, pageCount: max(first, nextPage ?? usedPages()))
+    return StorageGrowth(firstPageCount: first, pageCount: max(first, nextPage ?? usedPages()))
   }
 
   /// Begins to look after the file's length.
@@ -32,7 +24,7 @@ extension LMDBWriteTransaction {
     var pages = 2
     for dbi in tables.map(\.dbi) + [LMDBLimits.mainDatabase, LMDBLimits.freeDatabase] {
       var raw = MDB_stat()
-      if unsafe mdb_stat(handle.pointer, dbi, &raw) == 0 { pages += LMDBStatistics(raw).pages }
+      if unsafe mdb_stat(handle.pointer, dbi, &raw) == 0 { pages += TreeSizes(raw).pages }
     }
     return pages
   }

@@ -61,16 +61,16 @@ extension LMDBWriteTransaction {
     }
     let found = unsafe rawMove(cursor, MDB_SET, to: key)
     return unsafe LMDBValuePointer(
-      code: found.code, base: orEmpty(found.entry.value), count: found.entry.valueCount)
+      code: found.code, base: orEmpty(found.entry.valueBase), count: found.entry.valueCount)
   }
 
   /// As the reader's `seek`, from the place that is kept; nil where none is.
   package mutating func placedSeek(
-    _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ position: LMDBSeek, _ entry: inout LMDBEntryPointer
+    _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ position: StorageSeek, _ entry: inout StorageEntryPointers
   ) -> Int32? {
     guard key.count <= LMDBLimits.maximumKeyLength, let cursor = unsafe place(dbi) else { return nil }
     let found = unsafe rawSeek(cursor, RawSpan(_unsafeBytes: key), position)
-    entry.raw = found.entry
+    entry = found.entry
     return found.code
   }
 }

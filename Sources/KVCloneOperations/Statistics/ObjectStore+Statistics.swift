@@ -1,5 +1,6 @@
 import KVClone
 public import KVCloneCore
+import KVCloneLMDB
 import KVCloneRecords
 
 extension ObjectStore {
@@ -64,7 +65,7 @@ extension StoreStatistics.FreePages {
   ///   - last: the last commit, by the engine's own count.
   ///   - oldestLag: how far the oldest reader is behind; nil where there is none.
   init(_ freed: [(state: UInt64, pages: UInt64)], last: UInt64, oldestLag: UInt64?) {
-    // As in `LMDBRetainedPages.count`.
+    // As in `RetainedPages.count`.
     let oldest = last > oldestLag ?? 0 ? last - (oldestLag ?? 0) : 0
     var (reusable, held, recent) = (0, 0, 0)
     for (state, pages) in freed {

@@ -22,13 +22,13 @@ extension StatisticsRun {
     // Objects of removed entities are none any more: only snapshots show them.
     let removed = entities.filter { entity in !schema.entities.contains { $0.name == entity.name } }
     for entity in removed { counts[entity.name] = nil }
-    let known = named.compactMap { table in table.code.map { ($0, TreeSizes(table.census)) } }
+    let known = named.compactMap { table in table.code.map { ($0, table.census.sizes) } }
     let summary = StoreStatistics(
       uuid: store.uuid, commit: commit, fileBytes: facts.fileBytes, mapBytes: facts.mapBytes,
       pageSize: facts.pageSize, pageCount: map.pageCount, freePages: free, objectCount: counts.values.reduce(0, +),
       counts: counts,
-      tables: store.statistics(of: known, own: [TreeSizes(census.tableList), TreeSizes(census.freeList)]),
-      snapshotCount: Int(clamping: named.first { $0.code == .snapshots }?.census.entries ?? 0),
+      tables: store.statistics(of: known, own: [census.tableList.sizes, census.freeList.sizes]),
+      snapshotCount: Int(clamping: named.first { $0.code == .snapshots }?.census.sizes.entries ?? 0),
       readerCount: readers.count, oldestReader: readers.first, writer: store.writeLockHolder)
     let trees =
       named.map { (name: $0.name, census: $0.census) } + [
@@ -75,12 +75,12 @@ extension StatisticsRun {
       if table.code?.rootCode != nil { continue }
       switch table.code {
       case .links, .blobs, .blobInfo, .indexes, .preimages: continue
-      case .changes: add(.history, "changes", table.census.entries, table.census.contentBytes)
-      case .snapshots: add(.snapshots, table.name, table.census.entries, table.census.contentBytes)
-      case .metadata: add(.metadata, table.name, table.census.entries, table.census.contentBytes)
+      case .changes: add(.history, "changes", table.census.sizes.entries, table.census.contentBytes)
+      case .snapshots: add(.snapshots, table.name, table.census.sizes.entries, table.census.contentBytes)
+      case .metadata: add(.metadata, table.name, table.census.sizes.entries, table.census.contentBytes)
       case .provenance, .operations, .redirects:
-        add(.provenance, table.name, table.census.entries, table.census.contentBytes)
-      default: add(.unknown, table.name, table.census.entries, table.census.contentBytes)
+        add(.provenance, table.name, table.census.sizes.entries, table.census.contentBytes)
+      default: add(.unknown, table.name, table.census.sizes.entries, table.census.contentBytes)
       }
     }
     let pageSize = UInt64(summary.pageSize)
@@ -88,9 +88,9 @@ extension StatisticsRun {
     for (index, tree) in trees.enumerated() {
       // What the last two hold is for the file itself.
       let own = index < tables.count ? 0 : tree.census.contentBytes
-      add(.overhead, tree.name, tree.census.pages, tree.census.overheadBytes + own)
+      add(.overhead, tree.name, UInt64(tree.census.sizes.pages), tree.census.overheadBytes + own)
     }
-    for tree in trees { add(.unused, tree.name, tree.census.pages, tree.census.unusedBytes) }
+    for tree in trees { add(.unused, tree.name, UInt64(tree.census.sizes.pages), tree.census.unusedBytes) }
     for (name, pages) in [("reusable", free.reusable), ("held by readers", free.held), ("just freed", free.recent)] {
       add(.free, name, UInt64(pages), UInt64(pages) * pageSize)
     }
@@ -113,18 +113,10 @@ extension IndexStatistics {
   public var title: String { entity.isEmpty ? name : "\(entity).\(name)" }
 }
 
-extension TreeSizes {
-  fileprivate init(_ tree: TreeCensus) {
-    self.init(
-      depth: tree.depth, branchPages: Int(clamping: tree.branchPages), leafPages: Int(clamping: tree.leafPages),
-      overflowPages: Int(clamping: tree.overflowPages), entries: tree.entries)
-  }
-}
-
 extension PageUtilization {
   fileprivate init(_ name: String, _ tree: TreeCensus, isKept: Bool) {
     self.init(
-      name: name, pageCount: Int(clamping: tree.pages), contentBytes: tree.contentBytes,
+      name: name, pageCount: tree.sizes.pages, contentBytes: tree.contentBytes,
       overheadBytes: tree.overheadBytes, unusedBytes: tree.unusedBytes,
       compactedPageCount: isKept ? Int(clamping: tree.compactedPages) : 0)
   }

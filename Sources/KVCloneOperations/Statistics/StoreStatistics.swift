@@ -1,5 +1,6 @@
 import KVClone
 public import KVCloneCore
+import KVCloneLMDB
 
 #if canImport(FoundationEssentials)
   public import FoundationEssentials

@@ -9,10 +9,10 @@ extension LMDBPointerReader {
     return Array(UnsafeRawBufferPointer(start: found.base, count: found.count))
   }
 
-  package func entry(_ table: LMDBTable, _ key: [UInt8], _ position: LMDBSeek) throws(LMDBError)
+  package func entry(_ table: LMDBTable, _ key: [UInt8], _ position: StorageSeek) throws(LMDBError)
     -> (key: [UInt8], value: [UInt8])?
   {
-    var entry = LMDBEntryPointer()
+    var entry = StorageEntryPointers()
     let code = key.withUnsafeBytes { seek(table.dbi, $0, position, &entry) }
     if code == Self.notFound { return nil }
     if code != 0 { throw Self.error(code, keyLength: key.count) }

@@ -13,18 +13,22 @@ package struct PageAudit {
 }
 
 extension LMDBEnvironment {
+  /// Returns the sizes of a table's tree, as last committed.
+  package func sizes(_ table: LMDBTable) throws(LMDBError) -> TreeSizes {
+    var code: Int32 = 0
+    guard let sizes = try beginRead().pointers.statistics(table.dbi, &code) else {
+      throw LMDBPointerReader.error(code, keyLength: 1)
+    }
+    return sizes
+  }
+
   /// Counts every page once. All tables of the file must be open, and nothing may write meanwhile.
   package func auditPages() throws(LMDBError) -> PageAudit {
-    let tables = try tableNames().map { (name) throws(LMDBError) in try table(named: name).dbi }
-    let transaction = try beginRead()
     var used = 2
-    for table in tables + [LMDBPointerReader.freeList, LMDBPointerReader.tableList] {
-      var code: Int32 = 0
-      guard let sizes = transaction.pointers.statistics(table, &code) else {
-        throw LMDBPointerReader.error(code, keyLength: 1)
-      }
-      used += sizes.pages
+    for list in [LMDBPointerReader.freeList, LMDBPointerReader.tableList] {
+      used += try sizes(LMDBTable(dbi: list)).pages
     }
+    for name in try tableNames() { used += try sizes(table(named: name)).pages }
     return PageAudit(used: used, free: try freePageCount(), total: try info().lastPage + 1)
   }
 }

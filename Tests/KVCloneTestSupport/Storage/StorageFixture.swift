@@ -1,7 +1,7 @@
 import Foundation
 import KVClone
 package import KVCloneCore
-import KVCloneLMDB
+package import KVCloneLMDB
 package import KVCloneRecords
 package import Testing
 

@@ -1,4 +1,5 @@
 import KVCloneCore
+import KVCloneLMDB
 import KVCloneModel
 import KVCloneRecords
 

@@ -1,3 +1,4 @@
+package import KVCloneLMDB
 package import KVCloneModel
 import KVCloneRecords
 
