@@ -30,7 +30,6 @@
 // unrelated descriptor of the same file does not drop them, and they vanish with the process that held them.
 #define KVCLONE_F_OFD_GETLK 36
 #define KVCLONE_F_OFD_SETLK 37
-#define KVCLONE_F_OFD_SETLKW 38
 
 // A lock on `length` bytes from `offset` on, 0 for all there are; the file need not have them.
 static inline struct flock kvclone_range(short type, int64_t offset, int64_t length) {
@@ -65,15 +64,6 @@ static inline int kvclone_ofd_lock_byte(int fd, int64_t offset, int exclusive) {
 static inline int kvclone_ofd_share_byte(int fd, int64_t offset) {
   struct flock range = kvclone_range(F_RDLCK, offset, 1);
   return fcntl(fd, KVCLONE_F_OFD_SETLK, &range) == 0 ? 0 : errno;
-}
-
-// Waits for the lock on one byte.
-static inline int kvclone_ofd_wait_for_byte(int fd, int64_t offset) {
-  struct flock range = kvclone_range(F_WRLCK, offset, 1);
-  int code;
-  do code = fcntl(fd, KVCLONE_F_OFD_SETLKW, &range) == 0 ? 0 : errno;
-  while (code == EINTR);
-  return code;
 }
 
 static inline int kvclone_ofd_is_byte_locked_elsewhere(int fd, int64_t offset) {

@@ -74,7 +74,7 @@ import Testing
 
   @Test func aRecoveryMakesTheLockFileVoid() throws {
     try killBeforeRecord()
-    _ = try CommitLogRecovery.run(StorePaths(store.path))
+    _ = try CommitLogRecovery.run(StorePaths(store.path), deadline: LMDBOptions().openingDeadline)
     let magic = try #require(FileManager.default.contents(atPath: store.path + "/lock.mdb")).prefix(4)
     #expect(Array(magic) == [0, 0, 0, 0])
     #expect(try keys(at: store.path).count == 4)

@@ -64,7 +64,7 @@ import Testing
     // F_GETLK names what would keep LMDB's F_SETLK from it, which a lock of the process's own of the same kind would
     // not.
     #expect(kvclone_is_byte_locked_by_others(descriptor, 0) == 1)
-    #expect(kvclone_is_byte_locked_by_others(descriptor, ReaderLockFile.openingOffset) == 0)
+    #expect(kvclone_is_byte_locked_by_others(descriptor, OpeningLock.offset) == 0)
     environment.close()
     let file = open(path, O_RDWR | O_CLOEXEC)
     #expect(file >= 0 && kvclone_is_byte_locked_by_others(file, 0) == 0)
@@ -85,41 +85,46 @@ import Testing
   }
 
   @Test func anOpeningWaitsForOneThatIsNotDone() throws {
-    let holder = try #require(try ReaderLockFile(path: path, isReadOnly: false))
-    try holder.lockOpening()
+    let holder = try lockedOpening()
     let peer = try Peer(store.path, ["open", "count"])
-    let isWaiting = try anOpeningWaits()
+    let isWaiting = waitsToOpen(peer)
     holder.close()
     #expect(isWaiting)
     #expect(peer.finish() == ["ok", "count 1"])
   }
 
-  /// Whether a process comes to wait for a lock on the file, which the kernel lists with an arrow.
-  private func anOpeningWaits() throws -> Bool {
+  /// `lock.mdb` with the opening lock, as an opening that is not done has it.
+  private func lockedOpening() throws -> ReaderLockFile {
+    let file = try #require(try ReaderLockFile(path: path, isReadOnly: false))
+    try file.lockOpening(deadline: LMDBOptions().openingDeadline)
+    return file
+  }
+
+  /// Whether a process comes to wait for the opening lock: it opens the file before, and goes on with the lock only.
+  private func waitsToOpen(_ peer: Peer) -> Bool {
     for _ in 0..<2000 {
-      let lines = (FileSystem.smallTextFile("/proc/locks") ?? "").split(separator: "\n")
-      let inode = try #require(try FileSystem.facts(path)).identity.inode
-      if lines.contains(where: { $0.contains("->") && $0.contains(":\(inode) ") }) { return true }
+      let links = FileSystem.names(inDirectory: "/proc/\(peer.pid)/fd").map { "/proc/\(peer.pid)/fd/\($0)" }
+      if links.contains(where: { (try? FileManager.default.destinationOfSymbolicLink(atPath: $0)) == path }) {
+        return true
+      }
       usleep(5000)
     }
     return false
   }
 
   @Test func aProcessThatIsKilledWhileItOpensLeavesTheLock() throws {
-    let holder = try #require(try ReaderLockFile(path: path, isReadOnly: false))
-    try holder.lockOpening()
+    let holder = try lockedOpening()
     let peers = try (0..<2).map { _ in try Peer(store.path, ["open", "count"]) }
-    #expect(try anOpeningWaits())
+    for peer in peers { #expect(waitsToOpen(peer)) }
     peers[0].kill()
     holder.close()
     #expect(peers[1].finish() == ["ok", "count 1"])
   }
 
   @Test func aLockFileThatIsReplacedWhileItIsOpenedIsNotUsed() throws {
-    let holder = try #require(try ReaderLockFile(path: path, isReadOnly: false))
-    try holder.lockOpening()
+    let holder = try lockedOpening()
     let peer = try Peer(store.path, ["open", "count", "wait", "close"])
-    #expect(try anOpeningWaits())
+    #expect(waitsToOpen(peer))
     try FileManager.default.removeItem(atPath: path)
     #expect(FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]))
     holder.close()
@@ -127,6 +132,70 @@ import Testing
     let file = open(path, O_RDWR | O_CLOEXEC)
     #expect(kvclone_ofd_is_byte_locked_elsewhere(file, 0) == 1, "the peer holds another file")
     close(file)
+  }
+
+  // MARK: Openings that do not end
+
+  private static func busy(_ path: String, _ process: Int32) -> LMDBError {
+    .openingBusy(path: path, process: process, name: ProcessNames.name(process))
+  }
+
+  @Test(arguments: [Duration.zero, .milliseconds(100)])
+  func anOpeningWaitsNoLongerThanItsTimeout(timeout: Duration) throws {
+    var options = LMDBOptions()
+    options.busyTimeout = timeout
+    let holder = try lockedOpening()
+    let duration = ContinuousClock().measure {
+      #expect(throws: Self.busy(path, getpid())) { _ = try store.open(options) }
+    }
+    #expect(duration >= timeout && duration < timeout + .seconds(4))
+    holder.close()
+    _ = try store.open(options)
+  }
+
+  @Test func anOpeningWaitsNoLongerForTheLog() throws {
+    var options = LMDBOptions()
+    options.walSizeLimit = 1 << 20
+    let environment = try store.open(options)
+    let table = try environment.openTables(["a"], create: false)[0]
+    var writer = try environment.beginWrite()
+    try writer.put(table, "log", "1")
+    try writer.commit()
+    environment.close()
+    options.busyTimeout = .milliseconds(100)
+    let log = try StorePaths(store.path).resolved().commitLog
+    var holder = try CommitLogFile(existingAt: log)
+    try #require(holder).lockOpening(path: log, deadline: options.openingDeadline)
+    for isReadOnly in [false, true] {
+      options.isReadOnly = isReadOnly
+      #expect(throws: Self.busy(StorePaths(store.path).commitLog, getpid())) { _ = try store.open(options) }
+    }
+    holder = nil
+    _ = try store.open(options)
+  }
+
+  /// Stops a process inside `mdb_env_open`, which nothing but that process ends.
+  @Test func aProcessThatIsStoppedWhileItOpensDoesNotStopOthers() throws {
+    let file = open(path, O_RDWR | O_CLOEXEC)
+    defer { close(file) }
+    let peer = try Peer(store.path, ["opens=100000000"])
+    defer { peer.kill() }
+    for _ in 0..<20_000 {
+      usleep(UInt32.random(in: 0..<2000))
+      kill(peer.pid, SIGSTOP)
+      while FileSystem.smallTextFile("/proc/\(peer.pid)/stat")?.contains(") T ") == false { usleep(100) }
+      if kvclone_ofd_is_byte_locked_elsewhere(file, OpeningLock.offset) == 1 { break }
+      kill(peer.pid, SIGCONT)
+    }
+    var options = LMDBOptions()
+    options.busyTimeout = .milliseconds(100)
+    let expected = Self.busy(path, peer.pid)
+    #expect(throws: expected) { _ = try store.open(options) }
+    #expect(expected.message.contains("kill -CONT \(peer.pid)"))
+    #expect(try Peer(store.path, ["busy=100", "open"]).finish() == ["ok", "error " + expected.message])
+    // Where it goes on, others open the store.
+    kill(peer.pid, SIGCONT)
+    #expect(try Peer(store.path, ["open", "count"]).finish() == ["ok", "count 1"])
   }
 
   // MARK: What other programs leave

@@ -136,7 +136,7 @@ import Testing
     let table = try small.openTables(["a"], create: false)[0]
     // What another process would do, past the registry.
     options.mapSize = 64 << 20
-    let raw = try LMDBEnvironment.openRaw(store.path, options, minimumMap: 0)
+    let raw = try LMDBEnvironment.openRaw(store.path, options, minimumMap: 0, deadline: options.openingDeadline)
     let other = LMDBEnvironment(
       raw: raw, directory: store.path, options: options, identity: .init(device: 0, inode: 0), lockFile: nil,
       isShorterThanLastPage: false)

@@ -47,6 +47,7 @@ private final class LMDBPeer {
     case "log": options.walSizeLimit = number
     case "no-log": options.walSizeLimit = nil
     case "length": length = number
+    case "busy": options.busyTimeout = .milliseconds(number)
     case "budget": options.spillBudget = number
     case "limit-space": limit(RLIMIT_AS, number)
     case "limit-room": limit(RLIMIT_AS, addressSpace() + number)

@@ -1,4 +1,7 @@
+import CKVCloneLMDB
 import Foundation
+import KVClone
+import KVCloneTestSupport
 import Testing
 
 /// Each exit code that the tool documents, from a command that ends with it.
@@ -66,6 +69,25 @@ struct ExitCodeTests {
     #expect(lines.count == 2 && lines[0].hasPrefix("compacted ") && lines[0].contains(" → "), "\(lines)")
     #expect(lines[0].contains("\(String(format: "%.1f", saved)) % smaller, in "), "\(lines)")
     #expect(lines[1].hasPrefix("the copy: \(scratch.file("text")), commit "), "\(lines)")
+  }
+
+  @Test("a store that another process does not finish to open is busy (11)")
+  func openingIsBusy() throws {
+    let scratch = try Scratch()
+    try scratch.makeStore()
+    // As a process holds it that is stopped while it opens the store.
+    let file = open(scratch.store + "/lock.mdb", O_RDWR | O_CLOEXEC)
+    defer { close(file) }
+    #expect(kvclone_ofd_lock_byte(file, 1 << 62, 1) == 0)
+    var options = StoreOptions()
+    options.busyTimeout = .milliseconds(100)
+    expectError(.busy) { _ = try ObjectStore.open(at: scratch.store, options: options) }
+    let run = try scratch.tool("info", "--json")
+    #expect(run.code == 11)
+    let error = try run.error()
+    #expect(error["kind"] as? String == "busy")
+    let message = try #require(error["message"] as? String)
+    #expect(message.contains("lock.mdb") && message.contains("resume it (kill -CONT \(getpid()))"), "\(message)")
   }
 
   @Test("a model's picture has colours for dark pages, and for programs without style sheets")

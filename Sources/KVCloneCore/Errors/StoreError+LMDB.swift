@@ -14,7 +14,7 @@ extension StoreError {
       case .readersFull, .badReaderSlot, .pidNamespace: .readersFull
       case .diskFull, .quotaExceeded, .fileSizeLimit: .diskFull
       case .commitFailed(.notCommitted, let errno) where LMDBError.isDiskFull(errno): .diskFull
-      case .busy, .lockFileUnusable: .busy
+      case .busy, .openingBusy, .lockFileUnusable: .busy
       case .nestedWrite: .nestedWrite
       case .transactionFailed: .transactionAborted
       case .forked: .forked

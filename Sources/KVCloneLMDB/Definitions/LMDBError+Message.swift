@@ -15,7 +15,8 @@ extension LMDBError: CustomStringConvertible {
       return engineMessage
     case .keyTooLong, .keyEmpty, .valueTooLong, .notAscending:
       return argumentMessage
-    case .nestedWrite, .busy, .transactionFailed, .forked, .alreadyOpen, .readOnly, .closed, .transactionsActive:
+    case .nestedWrite, .busy, .openingBusy, .transactionFailed, .forked, .alreadyOpen, .readOnly, .closed,
+      .transactionsActive:
       return useMessage
     case .storeExists, .storeNotFound, .destination, .insideStore, .invalidStore, .emptyFile, .symlink, .notRegularFile,
       .wrongOwner, .wrongMode,
@@ -121,6 +122,16 @@ extension LMDBError: CustomStringConvertible {
       \(holder.label.isEmpty ? "" : ", “\(holder.label)”")\(since(holder)). Wait for it, or try again with a longer timeout.
       """
     case .busy(nil): "The write lock is in use. Try again with a longer timeout."
+    case .openingBusy(let path, let process?, let name):
+      """
+      Process \(process)\(name.isEmpty ? "" : " (\(name))") is opening the store, and holds the opening lock of \
+      \(path). If it is stopped, resume it (kill -CONT \(process)) or end it; otherwise try again with a longer timeout.
+      """
+    case .openingBusy(let path, nil, _):
+      """
+      Another process is opening the store, and holds the opening lock of \(path). If it is stopped, resume or end it \
+      (`fuser \(path)` lists processes); otherwise try again with a longer timeout.
+      """
     case .transactionFailed:
       "An operation of the write transaction failed, and the transaction is abort-only. Abort it and try again."
     case .forked: "The process forked after opening the store. Open it again in the child."

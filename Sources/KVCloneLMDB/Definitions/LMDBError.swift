@@ -88,6 +88,9 @@ package enum LMDBError: Error, Sendable, Equatable {
   case nestedWrite
   /// Another writer kept its place until the timeout.
   case busy(holder: WriterHolder?)
+  /// Another process has been opening the store for longer than the timeout; it may be stopped. `path` names the file
+  /// whose lock it holds, `process` is its number, if it can be found, and `name` its name, or "".
+  case openingBusy(path: String, process: Int32?, name: String)
   /// An earlier operation of this write transaction failed, so it cannot be committed.
   case transactionFailed
   /// The process forked after the environment was opened.

@@ -30,5 +30,8 @@ package struct LMDBOptions: Sendable {
   /// Leaves btrfs's copy-on-write, and with it its checksums, on for the files of an environment that is made.
   package var usesCopyOnWrite = false
 
+  /// How long opening waits for another process that opens the store, or recovers it.
+  package var busyTimeout: Duration = .seconds(5)
+
   package init() {}
 }

@@ -50,9 +50,10 @@ extension EnvironmentCore {
     let paths = StorePaths(directory)
     // Who recovers the store while LMDB opens it again would leave it an old lock file.
     // Where that cannot be kept from happening, the next one to begin tries again. Who may only read is let in without, as at opening.
+    let deadline = options.openingDeadline
     var lock: CommitLogFile?
     do throws(LMDBError) {
-      lock = try CommitLogRecovery.lock(paths)
+      lock = try CommitLogRecovery.lock(paths, deadline: deadline)
     } catch {
       guard case .io(let code, _) = error, CommitLogRecovery.refusals.contains(code) else { return }
     }
@@ -62,7 +63,7 @@ extension EnvironmentCore {
     do throws(LMDBError) {
       if try StoreFileCheck.identify(paths, isReadOnly: options.isReadOnly) != identity { return }
       let found = try StoreFileCheck.inspect(paths, identity)
-      let opened = try LMDBEnvironment.openRaw(directory, options, minimumMap: found.byteCount)
+      let opened = try LMDBEnvironment.openRaw(directory, options, minimumMap: found.byteCount, deadline: deadline)
       do throws(LMDBError) {
         if try unsafe LMDBEnvironment.descriptorIdentity(opened.pointer) != identity {
           throw .replacedWhileOpening(path: paths.data)

@@ -5,9 +5,10 @@ extension LMDBEnvironment {
   /// Opens LMDB's environment with the largest map up to `options.mapSize` that the process may have, and clears the
   /// slots of dead readers.
   ///
+  /// - Parameter deadline: when it stops to wait for another process that opens the store (`openingBusy`).
   /// - Throws: `lockFileUnusable` where `lock.mdb` has destroyed mutexes, and another program has the store open.
   static func openRaw(
-    _ directory: String, _ options: LMDBOptions, minimumMap: Int
+    _ directory: String, _ options: LMDBOptions, minimumMap: Int, deadline: UInt64
   ) throws(LMDBError) -> RawEnvironment {
     kvclone_fill_standard_descriptors()
     if !options.isReadOnly { kvclone_ignore_file_size_signal() }
@@ -15,7 +16,7 @@ extension LMDBEnvironment {
     for _ in 0..<maximumReplacements {
       let lockFile = try ReaderLockFile(path: path, isReadOnly: options.isReadOnly)
       do throws(LMDBError) {
-        guard let pointer = try unsafe openRaw(directory, options, minimumMap, lockFile, path) else {
+        guard let pointer = try unsafe openRaw(directory, options, minimumMap, lockFile, deadline) else {
           lockFile?.close()
           continue
         }
@@ -38,10 +39,11 @@ extension LMDBEnvironment {
 
   /// Opens under the opening lock of `lock.mdb`; nil where another file has that name by then.
   private static func openRaw(
-    _ directory: String, _ options: LMDBOptions, _ minimumMap: Int, _ lockFile: ReaderLockFile?, _ path: String
+    _ directory: String, _ options: LMDBOptions, _ minimumMap: Int, _ lockFile: ReaderLockFile?, _ deadline: UInt64
   ) throws(LMDBError) -> OpaquePointer? {
     guard let lockFile else { return try unsafe openMapped(directory, options, minimumMap) }
-    try lockFile.lockOpening()
+    try lockFile.lockOpening(deadline: deadline)
+    let path = lockFile.path
     for _ in 0..<maximumRepairs {
       let pointer = try unsafe openMapped(directory, options, minimumMap)
       do throws(LMDBError) {

@@ -36,6 +36,7 @@ import Glibc
 @safe
 final class ReaderLockFile: Sendable {
   let descriptor: Int32
+  let path: String
 
   /// Opens `lock.mdb`, as LMDB does: with the right to write, making it (0600) if there is none. Nil where LMDB does
   /// without, which is read-only on a file system that is mounted so.
@@ -47,23 +48,22 @@ final class ReaderLockFile: Sendable {
       throw LMDBError(code: -file, operation: "open lock.mdb")
     }
     descriptor = file
+    self.path = path
   }
 
-  /// Bytes that `lock.mdb` never has, and LMDB never locks: it locks byte 0, and the byte of each reader's process
-  /// number.
-  static let openingOffset: Int64 = 1 << 62
   static let useOffset: Int64 = 0
 
   /// Waits until no other process is inside `mdb_env_open` for this store, and keeps others out of it.
   ///
-  /// It waits as long as `mdb_env_open` itself would for the same process. Its holder waits for byte 0 only, never for
-  /// a lock of this project, so the order is always: the opening lock of `commit.log`, this one, LMDB's byte 0.
-  func lockOpening() throws(LMDBError) {
-    let code = kvclone_ofd_wait_for_byte(descriptor, Self.openingOffset)
-    if code != 0 { throw LMDBError(code: code, operation: "fcntl(F_OFD_SETLKW)") }
+  /// Its holder waits for byte 0 only, never for a lock of this project, so the order is always: the opening lock of
+  /// `commit.log`, this one, LMDB's byte 0.
+  ///
+  /// - Throws: `openingBusy` at the deadline: the holder may be stopped.
+  func lockOpening(deadline: UInt64) throws(LMDBError) {
+    try OpeningLock.acquire(descriptor, path: path, deadline: deadline)
   }
 
-  func unlockOpening() { _ = kvclone_ofd_lock_byte(descriptor, Self.openingOffset, 0) }
+  func unlockOpening() { OpeningLock.release(descriptor) }
 
   /// Keeps LMDB from the write lock on byte 0. To be called while the process's environment is open.
   func beginUse() throws(LMDBError) {

@@ -23,7 +23,7 @@ extension LMDBEnvironment {
     if last.code == MDB_NOTFOUND { return 0 }
     guard last.code == 0 else { throw error(last.code, "mdb_cursor_get") }
     let key = unsafe last.entry.key
-    guard unsafe key.count == 8, unsafe key.loadUnaligned(as: UInt64.self) == transaction.commitNumber else { return 0 }
+    guard key.count == 8, unsafe key.loadUnaligned(as: UInt64.self) == transaction.commitNumber else { return 0 }
     return LMDBLimits.length(ofIDList: unsafe RawSpan(_unsafeBytes: last.entry.value))
   }
 

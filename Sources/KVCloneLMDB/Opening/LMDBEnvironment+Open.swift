@@ -17,10 +17,11 @@ extension LMDBEnvironment {
     guard EnvironmentRegistry.claim(identity) else { throw .alreadyOpen(path: given.data) }
     do {
       // Until LMDB's environment is open, nobody else recovers the store, or opens it.
-      let lock = try CommitLogRecovery.run(given)
+      let deadline = options.openingDeadline
+      let lock = try CommitLogRecovery.run(given, deadline: deadline)
       defer { withExtendedLifetime(lock) {} }
       let found = try StoreFileCheck.inspect(given, identity)
-      return try open(try given.resolved(), options, found)
+      return try open(try given.resolved(), options, found, deadline)
     } catch {
       EnvironmentRegistry.release(identity)
       throw error
@@ -28,12 +29,12 @@ extension LMDBEnvironment {
   }
 
   private static func open(
-    _ paths: StorePaths, _ options: LMDBOptions, _ found: StoreFileCheck.Result
+    _ paths: StorePaths, _ options: LMDBOptions, _ found: StoreFileCheck.Result, _ deadline: UInt64
   ) throws(LMDBError) -> LMDBEnvironment {
     let lockFile =
       try options.isReadOnly
       ? WriterLockFile(readOnlyPath: paths.writerLock) : WriterLockFile(path: paths.writerLock)
-    let raw = try openRaw(paths.directory, options, minimumMap: found.byteCount)
+    let raw = try openRaw(paths.directory, options, minimumMap: found.byteCount, deadline: deadline)
     var commitLog: CommitLog?
     var others: [FileSystem.Identity] = []
     do throws(LMDBError) {
@@ -129,7 +130,7 @@ extension LMDBEnvironment {
   ) throws {
     var options = options
     options.isReadOnly = false
-    let raw = try openRaw(paths.directory, options, minimumMap: 0)
+    let raw = try openRaw(paths.directory, options, minimumMap: 0, deadline: options.openingDeadline)
     let environment: LMDBEnvironment
     do {
       let identity = try unsafe descriptorIdentity(raw.pointer)

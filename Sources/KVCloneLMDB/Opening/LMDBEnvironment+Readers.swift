@@ -122,8 +122,8 @@ extension LMDBEnvironment {
     for slot in slots {
       readers.append(
         StorageReader(
-          processID: pid, thread: nil, isThisProcess: true, pinOwner: nil, age: age(slot.since), commitNumber: slot.commit,
-          isStale: false))
+          processID: pid, thread: nil, isThisProcess: true, pinOwner: nil, age: age(slot.since),
+          commitNumber: slot.commit, isStale: false))
     }
     for reader in unpooled {
       readers.append(

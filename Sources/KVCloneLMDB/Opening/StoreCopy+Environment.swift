@@ -13,7 +13,8 @@ extension StoreCopy {
     options.walSizeLimit = 0
     let byteCount = Int(clamping: byteCount)
     try LMDBLibrary.check()
-    let raw = try LMDBEnvironment.openRaw(directory, options, minimumMap: byteCount)
+    let raw = try LMDBEnvironment.openRaw(
+      directory, options, minimumMap: byteCount, deadline: options.openingDeadline)
     let environment: LMDBEnvironment
     do throws(LMDBError) {
       let identity = try unsafe LMDBEnvironment.descriptorIdentity(raw.pointer)

@@ -50,7 +50,7 @@ package final class PageFile: Sendable {
     try NetworkFileSystems.check(paths.directory, trustedFuse: [])
     guard EnvironmentRegistry.claim(identity) else { throw .alreadyOpen(path: paths.data) }
     do throws(LMDBError) {
-      if !isUntouched { _ = try CommitLogRecovery.run(paths) }
+      if !isUntouched { _ = try CommitLogRecovery.run(paths, deadline: LMDBOptions().openingDeadline) }
     } catch {
       EnvironmentRegistry.release(identity)
       throw error

@@ -43,7 +43,7 @@ final class CommitLogFile: @unchecked Sendable {
 
   deinit {
     // By name, and not only by closing: a child that was forked meanwhile has the descriptor, too.
-    if isOpeningLocked { _ = kvclone_ofd_lock_byte(descriptor, Self.openingOffset, 0) }
+    if isOpeningLocked { OpeningLock.release(descriptor) }
     close(descriptor)
   }
 
@@ -54,14 +54,12 @@ final class CommitLogFile: @unchecked Sendable {
   ///
   /// LMDB believes that who cannot have byte 0 of `lock.mdb` alone finds there what somebody else has made ready. So nobody
   /// may open it while a recovery, which makes nothing ready, has that byte locked.
-  func lockOpening() throws(LMDBError) {
-    let code = kvclone_ofd_wait_for_byte(descriptor, Self.openingOffset)
-    if code != 0 { throw LMDBError(code: code, operation: "fcntl(F_OFD_SETLKW)") }
+  ///
+  /// - Throws: `openingBusy` at the deadline: the holder may be stopped.
+  func lockOpening(path: String, deadline: UInt64) throws(LMDBError) {
+    try OpeningLock.acquire(descriptor, path: path, deadline: deadline)
     isOpeningLocked = true
   }
-
-  /// A byte that the log never has.
-  private static let openingOffset: Int64 = 1 << 62
 
   /// The heads, and room for a small commit: a disk that is almost full has that.
   private static let firstLength = CommitLogFormat.recordsOffset + (64 << 10)

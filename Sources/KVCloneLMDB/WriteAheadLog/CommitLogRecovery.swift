@@ -18,9 +18,9 @@ struct CommitLogRecovery {
   ///   Who opens LMDB's environment holds on to it until that is open.
   /// - Throws: `commitLog` where the log is not this file's, or may not be written; `io` where it cannot be read to its end. The file has
   ///   every commit then that the log has, if it had them before.
-  static func run(_ paths: StorePaths) throws(LMDBError) -> CommitLogFile? {
+  static func run(_ paths: StorePaths, deadline: UInt64) throws(LMDBError) -> CommitLogFile? {
     do throws(LMDBError) {
-      guard let file = try lock(paths) else { return nil }
+      guard let file = try lock(paths, deadline: deadline) else { return nil }
       // Before the head is read: where it cannot be, the log is another process's all the same, and the file is whole.
       if try isOpenElsewhere(paths) { return file }
       if try file.head()?.isInUse == true { try CommitLogRecovery(paths: paths, file: file).runAlone() }
@@ -36,11 +36,11 @@ struct CommitLogRecovery {
   }
 
   /// Keeps others from recovering the store, and from opening it. Nil where there is no log.
-  static func lock(_ paths: StorePaths) throws(LMDBError) -> CommitLogFile? {
+  static func lock(_ paths: StorePaths, deadline: UInt64) throws(LMDBError) -> CommitLogFile? {
     guard let facts = try FileSystem.facts(paths.commitLog), facts.kind == .regularFile, facts.byteCount > 0,
       let file = try CommitLogFile(existingAt: paths.commitLog)
     else { return nil }
-    try file.lockOpening()
+    try file.lockOpening(path: paths.commitLog, deadline: deadline)
     return file
   }
 

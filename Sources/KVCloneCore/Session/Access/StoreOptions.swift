@@ -8,8 +8,8 @@ public import Logging
 /// Options for opening a store. They apply to this process and are not stored in the file, except for
 /// ``tracksHistory``.
 public struct StoreOptions: Sendable {
-  /// The maximum wait for another writer, in this process or another, before a write throws `busy`. The default is 5
-  /// seconds.
+  /// The maximum wait for another writer, in this process or another, before a write throws `busy`; and for another
+  /// process that opens or recovers the store, before opening throws `busy`. The default is 5 seconds.
   public var busyTimeout: Duration = .seconds(5)
   /// Whether the store is opened read-only. Every write then throws `readOnly`. The default is false.
   public var isReadOnly = false

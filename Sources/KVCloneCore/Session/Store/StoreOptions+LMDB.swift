@@ -4,6 +4,7 @@ extension StoreOptions {
   package var lmdb: LMDBOptions {
     var options = LMDBOptions()
     options.isReadOnly = isReadOnly
+    options.busyTimeout = busyTimeout
     options.maximumReaders = maximumReaders
     options.keepsDeadReaders = keepsStaleReaders
     options.spillBudget = spillBudget
