@@ -11,14 +11,6 @@ public struct ModelWarning: Hashable, Sendable {
     /// The stable text of the kind.
     public var description: String { rawValue }
 
-    /// All kinds of this version.
-    package static let allCases: [Kind] = [
-      .missingInverse, .oneSidedInverse, .unreadableValue, .meaninglessFlag, .impossibleCount, .unreadablePattern,
-      .impossibleBounds, .contradictoryDefault, .unusableConstraint, .unusableReference, .unusableDerivation,
-      .untypedAttribute, .unknownWithoutParentRule, .unknownContent, .strayFile, .currentVersion, .unusableIndex,
-      .unusableMapping, .unidentifiedRename, .unmatchedRenamingIdentifier, .mappingRequired,
-    ]
-
     /// A relationship has no inverse; deep clones follow it.
     public static let missingInverse = Kind(rawValue: "missingInverse")
     /// The two sides of a relationship do not name each other; they are treated as two relationships without an

@@ -1,4 +1,3 @@
-import Dispatch
 import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
@@ -158,25 +157,5 @@ final class BackupRun: Sendable {
       "the store at \(path) is corrupted: \(place)\(first.message)\(more); run `check` to see the extent; nothing was "
         + "copied",
       property: first.property, object: first.object)
-  }
-
-  /// Runs a call on a thread of its own, where it may wait for the disk, and ends it with its task.
-  static func onOwnThread<R: Sendable>(
-    _ cancellation: Cancellation, _ body: @escaping @Sendable () throws(StoreError) -> R
-  ) async throws(StoreError) -> R {
-    let result = await withTaskCancellationHandler {
-      await withCheckedContinuation { (continuation: CheckedContinuation<Result<R, StoreError>, Never>) in
-        DispatchQueue(label: "KVClone.backup").async {
-          do throws(StoreError) {
-            continuation.resume(returning: .success(try body()))
-          } catch {
-            continuation.resume(returning: .failure(error))
-          }
-        }
-      }
-    } onCancel: {
-      cancellation.cancel()
-    }
-    return try result.get()
   }
 }

@@ -40,7 +40,7 @@ extension ObjectStore {
     cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> BackupResult {
     let run = BackupRun(progress, cancellation)
-    return try await BackupRun.onOwnThread(cancellation) { () throws(StoreError) in
+    return try await cancellation.onOwnThread { () throws(StoreError) in
       try self.makeBackup(path, options, run)
     }
   }

@@ -37,7 +37,7 @@ extension ObjectStore {
     cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> BackupResult {
     let run = BackupRun(progress, cancellation)
-    return try await BackupRun.onOwnThread(cancellation) { () throws(StoreError) in try runRestore([source], path, run)
+    return try await cancellation.onOwnThread { () throws(StoreError) in try runRestore([source], path, run)
     }
   }
 
@@ -71,7 +71,7 @@ extension ObjectStore {
     cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> BackupResult {
     let run = BackupRun(progress, cancellation)
-    return try await BackupRun.onOwnThread(cancellation) { () throws(StoreError) in try runRestore(sources, path, run) }
+    return try await cancellation.onOwnThread { () throws(StoreError) in try runRestore(sources, path, run) }
   }
 
   private static func runRestore(

@@ -36,7 +36,7 @@ extension ObjectStore {
     cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> ReflinkResult {
     let run = BackupRun(progress, cancellation)
-    return try await BackupRun.onOwnThread(cancellation) { () throws(StoreError) in
+    return try await cancellation.onOwnThread { () throws(StoreError) in
       try self.makeFileSnapshot(path, run)
     }
   }

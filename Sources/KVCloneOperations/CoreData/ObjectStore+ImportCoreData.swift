@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import KVClone
 public import KVCloneCore
@@ -51,15 +50,7 @@ extension ObjectStore {
     progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation = Cancellation()
   ) async throws -> CoreDataImportReport {
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue(label: "KVClone.import").async {
-          continuation.resume(with: Result { try runImport(source, path, options, progress, cancellation) })
-        }
-      }
-    } onCancel: {
-      cancellation.cancel()
-    }
+    try await cancellation.onOwnThread { try runImport(source, path, options, progress, cancellation) }
   }
 
   /// Returns what an import would import, skip and omit, and all errors.

@@ -48,7 +48,7 @@ extension ObjectStore {
     progress: (@Sendable (OperationProgress) -> Void)? = nil, cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> SalvageReport {
     let run = BackupRun(progress, cancellation)
-    return try await BackupRun.onOwnThread(cancellation) { () throws(StoreError) in
+    return try await cancellation.onOwnThread { () throws(StoreError) in
       try runSalvage(source, path, options, run)
     }
   }

@@ -1,4 +1,3 @@
-import Dispatch
 public import KVCloneCore
 import KVCloneLMDB
 import KVCloneRecords
@@ -29,20 +28,9 @@ extension ObjectStore {
     progress: (@Sendable (OperationProgress) -> Void)? = nil,
     cancellation: Cancellation = Cancellation()
   ) async throws(StoreError) -> DeepStatistics {
-    let result = await withTaskCancellationHandler {
-      await withCheckedContinuation { (continuation: CheckedContinuation<Result<DeepStatistics, StoreError>, Never>) in
-        DispatchQueue(label: "KVClone.statistics").async {
-          do throws(StoreError) {
-            continuation.resume(returning: .success(try self.walkForStatistics(progress, cancellation)))
-          } catch {
-            continuation.resume(returning: .failure(error))
-          }
-        }
-      }
-    } onCancel: {
-      cancellation.cancel()
+    try await cancellation.onOwnThread { () throws(StoreError) in
+      try self.walkForStatistics(progress, cancellation)
     }
-    return try result.get()
   }
 
   private func walkForStatistics(

@@ -14,8 +14,6 @@ struct Style {
   func bold(_ text: String) -> String { wrap(text, "1") }
   func dim(_ text: String) -> String { wrap(text, "2") }
   func green(_ text: String) -> String { wrap(text, "32") }
-  func yellow(_ text: String) -> String { wrap(text, "33") }
-  func red(_ text: String) -> String { wrap(text, "31") }
   func cyan(_ text: String) -> String { wrap(text, "36") }
 
   private func wrap(_ text: String, _ code: String) -> String {

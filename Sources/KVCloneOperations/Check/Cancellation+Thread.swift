@@ -1,0 +1,22 @@
+import Dispatch
+import KVCloneCore
+
+extension Cancellation {
+  /// Runs a call on a thread of its own, where it may wait for the disk, and cancels it with its task.
+  func onOwnThread<R: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> R) async throws(E) -> R {
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { (continuation: CheckedContinuation<Result<R, E>, Never>) in
+        DispatchQueue(label: "KVClone.operation").async {
+          do throws(E) {
+            continuation.resume(returning: .success(try body()))
+          } catch {
+            continuation.resume(returning: .failure(error))
+          }
+        }
+      }
+    } onCancel: {
+      cancel()
+    }
+    return try result.get()
+  }
+}
