@@ -31,11 +31,16 @@ extension AttributeJSON {
   package static func read(
     _ json: JSONValue, for attribute: AttributeDescription, into attributes: inout Attributes
   ) throws(Refusal) {
-    if json == .null {
-      attributes.values[attribute.name] = .some(nil)
-    } else if let value = try value(json, attribute, path: attribute.name, files: &attributes.files) {
-      attributes.values[attribute.name] = value
-    }
+    let fileCount = attributes.files.count
+    let value = try value(json, for: attribute, files: &attributes.files)
+    if value != nil || attributes.files.count == fileCount { attributes.values[attribute.name] = .some(value) }
+  }
+
+  /// Returns one attribute's value; nil for null, and where a file has the bytes, which is then added to `files`.
+  package static func value(
+    _ json: JSONValue, for attribute: AttributeDescription, files: inout [FileValue]
+  ) throws(Refusal) -> AttributeValue? {
+    json == .null ? nil : try value(json, attribute, path: attribute.name, files: &files)
   }
 
   /// The value; nil for null, and where a file has the bytes.

@@ -11,8 +11,14 @@ extension Session {
         .abstractEntity, "\(entity.name) is abstract; insert an object of one of its sub-entities", entity: entity.name)
     }
     // Everything that the caller may have got wrong is found before anything changes.
-    let assignments = try entity.assignments(attributes)
-    let links = try firstLinks(entity, relationships)
+    return try insert(entity, try entity.assignments(attributes), try firstLinks(entity, relationships))
+  }
+
+  /// Inserts an object of a concrete entity with values and links that were checked.
+  package mutating func insert(
+    _ entity: CompiledEntity, _ assignments: [(attribute: CompiledAttribute, value: AttributeValue?)],
+    _ links: [(relationship: CompiledRelationship, targets: [ObjectID])]
+  ) throws(StoreError) -> ObjectID {
     if waiting?.isFull ?? false { try settle() }
     let id = try nextID(entity)
     scratch.reset(entity.layout)

@@ -155,7 +155,7 @@ extension Session {
   }
 
   /// What a new object is linked to, by relationship name: checked, each target once.
-  borrowing func firstLinks(_ entity: CompiledEntity, _ targets: [String: [ObjectID]]) throws(StoreError)
+  package borrowing func firstLinks(_ entity: CompiledEntity, _ targets: [String: [ObjectID]]) throws(StoreError)
     -> [(relationship: CompiledRelationship, targets: [ObjectID])]
   {
     if targets.isEmpty { return [] }

@@ -119,6 +119,22 @@ extension CompiledEntity {
     return result
   }
 
+  /// As ``assignments(_:)-([String:AttributeValue?])``, of attributes whose names differ, in their order.
+  package func assignments(_ values: [(attribute: String, value: AttributeValue?)]) throws(StoreError)
+    -> [(attribute: CompiledAttribute, value: AttributeValue?)]
+  {
+    var result: [(attribute: CompiledAttribute, value: AttributeValue?)] = []
+    result.reserveCapacity(values.count)
+    for (name, value) in values {
+      if let index = attributeIndex[name] {
+        result.append((attributes[index], try accepted(value, by: attributes[index])))
+      } else {
+        result += try assignments(name, value)
+      }
+    }
+    return result
+  }
+
   /// The leaves that setting an attribute sets, each with the value that its type accepts.
   ///
   /// - Throws: `unknownProperty`, `wrongType`, `outOfRange`.

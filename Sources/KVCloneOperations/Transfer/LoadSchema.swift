@@ -36,7 +36,7 @@ struct LoadPair {
 /// A model as NDJSON is read against it.
 struct LoadSchema {
   let entities: [LoadEntity]
-  let entitiesByName: [String: Int]
+  private let entitiesByName: [String: Int]
   let pairs: [LoadPair]
 
   init(_ model: ManagedObjectModel) {
@@ -65,6 +65,13 @@ struct LoadSchema {
     }
     entitiesByName = Dictionary(
       model.entities.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The place of an entity in ``entities``.
+  func entityIndex(_ name: Substring) -> Int? {
+    // A name that is compared is no string that is made to be looked up.
+    if entities.count <= 8 { return entities.firstIndex { $0.name == name } }
+    return entitiesByName[String(name)]
   }
 
   private struct PropertyKey: Hashable {

@@ -10,8 +10,8 @@ package import KVCloneModel
 final class LoadSession {
   let schema: LoadSchema
   let options: LoadOptions
-  let modelHash: String
-  private var reader = LineReader()
+  let parser: LineParser
+  var reader = LineReader()
   /// The line being read, from 1.
   private var lineNumber = 0
   /// What is kept of the file is there.
@@ -21,6 +21,9 @@ final class LoadSession {
   /// By pair, then side.
   var links: [[LoadLinks]]
   var result = LoadResult()
+  /// Numbers of objects of the store, by the name that lines have given them.
+  private var storedNumbers: [StoredName: UInt32] = [:]
+  private static let storedNumberLimit = 1 << 16
   /// Numbers below this one belong to earlier batches.
   var batchStart: UInt32 = 0
   /// Objects that earlier batches have committed.
@@ -29,28 +32,43 @@ final class LoadSession {
   /// The line being read and its object, for errors that know neither.
   private(set) var currentObject: String?
 
+  /// What a line says about a relationship, in numbers of labels.
+  private struct Statement {
+    let relationship: LoadRelationship
+    let targets: [UInt32]
+    /// Whether the links are made with the object.
+    let isLinkedAtOnce: Bool
+  }
+
+  private struct StoredName: Hashable {
+    let entity: UInt16
+    let serial: UInt64
+  }
+
   /// - Parameter directory: where scratch space is made when there are many lines.
   init(model: ManagedObjectModel, modelHash: String, options: LoadOptions, directory: String) {
     let schema = LoadSchema(model)
     let space = ScratchSpace(directory: directory)
     self.schema = schema
     self.space = space
-    self.modelHash = modelHash
     self.options = options
+    parser = LineParser(schema: schema, modelHash: modelHash, isStrict: options.isStrict)
     labels = LoadLabels(in: space)
     blobs = LoadBlobs(in: space)
     // Each with arrays of its own.
     links = schema.pairs.map { $0.sides.map { _ in LoadLinks(in: space) } }
   }
 
-  /// Reads and links the lines of one batch that was spooled; false when that was the last one.
+  /// Inserts and links the lines of one batch that was spooled; false when that was the last one.
   func loadSpooled(_ transaction: inout WriteTransaction, from spool: LoadSpool) throws -> Bool {
     reader.resume()
-    return try loadBatch(&transaction) { buffer in try spool.read(into: &buffer) }
+    return try ParsedLines.read(&reader, from: { buffer in try spool.read(into: &buffer) }, parser) { lines in
+      try loadBatch(&transaction, from: lines)
+    }
   }
 
-  /// Reads and links the lines of one batch; false when that was the last one.
-  func loadBatch(_ transaction: inout WriteTransaction, from source: LineReader.Source) throws -> Bool {
+  /// Inserts and links the lines of one batch; false when that was the last one.
+  func loadBatch(_ transaction: inout WriteTransaction, from source: ParsedLines) throws -> Bool {
     if isInBatch {
       throw TransferError(
         .rejected, "the transaction was restarted, but the lines that it read are no longer available; load again")
@@ -61,17 +79,19 @@ final class LoadSession {
     var lines = 0
     var hasMore = true
     while lines < limit {
-      // The reader is being changed while the line is read: the line's number is kept outside it.
-      let wasLine = try reader.next(from: source) { line, number in
-        lineNumber = number
-        try load(line, &transaction)
-      }
-      if !wasLine {
+      guard let (number, line) = try source.next() else {
         hasMore = false
         break
       }
+      lineNumber = number
+      currentObject = nil
+      switch line {
+      case .blank, .header: break
+      case .object(let object): try load(object, &transaction)
+      case .failure(let error): throw error
+      }
       lines += 1
-      if lineNumber & 1023 == 0 { options.progress?(lineNumber, reader.byteCount) }
+      if lineNumber & 1023 == 0 { options.progress?(lineNumber, source.byteCount) }
     }
     currentObject = nil
     try refuseDanglingLabels(hasMore: hasMore)
@@ -126,7 +146,7 @@ final class LoadSession {
     var places: [(number: Int, issue: ValidationIssue)] = []
     // Finding an object's line is a search, and nobody reads the thousandth issue.
     for issue in error.issues.prefix(100) {
-      guard let name = LoadName(issue.object[...]), let entity = schema.entitiesByName[String(name.entity)],
+      guard let name = LoadName(issue.object[...]), let entity = schema.entityIndex(name.entity),
         let number = labels.number(of: name.serial, entity: UInt16(entity))
       else { continue }
       places.append((number, issue))
@@ -155,7 +175,7 @@ final class LoadSession {
   }
 }
 
-// MARK: - Lines
+// MARK: - Objects
 
 extension LoadSession {
   private func failure(
@@ -165,135 +185,52 @@ extension LoadSession {
       kind, reason, line: lineNumber, entity: entity, property: property, object: currentObject)
   }
 
-  private func load(_ line: Span<UInt8>, _ transaction: inout WriteTransaction) throws {
-    currentObject = nil
-    let start = try markLength(line)
-    let line = line.extracting(start..<line.count)
-    if isBlank(line) { return }
-    let object = try objectLine(line)
-    if lineNumber == 1 {
-      if let version = object.members["kvclone"] { return try checkHeader(object.members, version) }
-      if options.isStrict { throw missingHeader }
-    }
-    try load(object, line, &transaction)
-  }
-
-  /// The bytes of a byte order mark before the line's JSON. The text may begin with that of UTF-8.
-  private func markLength(_ line: Span<UInt8>) throws -> Int {
-    switch EncodingMark.find(line) {
-    case nil: return 0
-    case .utf8(let length):
-      if lineNumber == 1 { return length }
-      throw failure(
-        .malformedLine,
-        "the line begins with a byte order mark, which is only valid at the start of the text; remove it")
-    case .wide:
-      if lineNumber > 1 { return 0 }
-      throw failure(
-        .malformedLine,
-        "the text is UTF-16 or UTF-32, judging by its byte order mark or zero bytes; convert it to UTF-8 "
-          + "(iconv -f UTF-16 -t UTF-8)"
-      )
-    }
-  }
-
-  private func objectLine(_ line: Span<UInt8>) throws -> ObjectLine {
-    var other = JSONValue.null
-    do {
-      if let object = try ObjectLine(line, other: &other) { return object }
-    } catch {
-      throw failure(.malformedLine, error.reason)
-    }
-    throw failure(.malformedLine, "\(other.kind) instead of an object")
-  }
-
-  private func isBlank(_ line: Span<UInt8>) -> Bool {
-    for index in 0..<line.count {
-      guard line[index] == 0x20 || line[index] == 0x09 || line[index] == 0x0D else { return false }
-    }
-    return true
-  }
-
-  /// Refuses a first line that the load would refuse for its header, before the rest of a slow source is waited for. What is
-  /// no object is left to the load, which knows more about lines.
-  func checkHeader(ahead line: Span<UInt8>) throws {
-    var other = JSONValue.null
-    guard let object = try? ObjectLine(line, other: &other) else { return }
-    lineNumber = 1
-    if let version = object.members["kvclone"] { return try checkHeader(object.members, version) }
-    if options.isStrict { throw missingHeader }
-  }
-
-  private var missingHeader: TransferError {
-    failure(.incompatibleHeader, "the header is missing, but --strict requires it")
-  }
-
-  private func checkHeader(_ header: JSONObject, _ version: JSONValue) throws {
-    guard version == .integer(1) else {
-      throw failure(.incompatibleHeader, "the version of the text is unknown to this library; use a newer library")
-    }
-    if options.isStrict, header["modelHash"] != .string(modelHash) {
-      throw failure(
-        .incompatibleHeader, "the text belongs to another model; migrate the store, or load without --strict")
-    }
-  }
-
-  private func load(_ object: ObjectLine, _ line: Span<UInt8>, _ transaction: inout WriteTransaction) throws {
-    var id: JSONValue?
-    var attributes: JSONObject?
-    for member in object.members.members {
-      switch (member.name, member.value) {
-      case ("id", let value): id = value
-      case ("attributes", .object(let value)): attributes = value
-      case ("relationships", _) where object.relationships != nil: break
-      case ("attributes", let value), ("relationships", let value):
-        throw failure(.malformedLine, "\(value.kind) instead of the object of \(member.name)")
-      default: throw failure(.malformedLine, "a member other than id, attributes and relationships")
-      }
-    }
-    guard case .string(let label)? = id, label.utf8.count <= LoadName.lengthLimit, let name = LoadName(label[...])
-    else {
-      throw failure(.malformedLine, #"no "id" of the form "Entity/serial""#)
-    }
-    currentObject = label
-    guard let index = schema.entitiesByName[String(name.entity)] else {
-      throw failure(.unknownEntity, "the model does not have the entity of this id", entity: String(name.entity))
-    }
-    let entity = schema.entities[index]
-    if entity.isAbstract {
-      throw failure(.abstractEntity, "\(entity.name) is abstract; use one of its subentities", entity: entity.name)
-    }
-    let number = try labels.number(entity: entity.index, serial: name.serial, line: lineNumber)
+  private func load(_ object: ParsedObject, _ transaction: inout WriteTransaction) throws {
+    currentObject = object.label
+    let entity = schema.entities[object.entity]
+    let number = try labels.number(entity: entity.index, serial: object.serial, line: lineNumber)
     if labels.isDefined(number) {
       throw failure(.duplicateID, "line \(labels.lines[Int(number)]) already has this id", entity: entity.name)
     }
-    let inserted = try insert(entity, attributes, &transaction)
+    if let failure = object.attributeFailure { throw failure }
+    var statements: [Statement] = []
+    for statement in object.statements {
+      var targets: [UInt32] = []
+      targets.reserveCapacity(statement.targets.count)
+      for target in statement.targets {
+        targets.append(try self.number(of: target, object, statement.relationship, transaction))
+      }
+      statements.append(
+        Statement(
+          relationship: statement.relationship, targets: targets,
+          isLinkedAtOnce: canLinkAtOnce(statement.relationship, targets)))
+    }
+    if let failure = object.relationshipFailure { throw failure }
+    let inserted = try insert(entity, object, statements, &transaction)
     labels.define(number, as: inserted, line: lineNumber)
-    try postpone(object, line, of: number, entity, transaction)
+    for statement in statements {
+      let relationship = statement.relationship
+      try links[relationship.pair][relationship.side].append(
+        owner: number, targets: statement.isLinkedAtOnce ? [] : statement.targets, line: lineNumber)
+    }
     result.objectCount += 1
     result.counts[entity.name, default: 0] += 1
-    if result.ids.count < options.idLimit { result.ids[label] = "\(entity.name)/\(inserted.serial)" }
+    if result.ids.count < options.idLimit { result.ids[object.label] = "\(entity.name)/\(inserted.serial)" }
   }
 
   private func insert(
-    _ entity: LoadEntity, _ given: JSONObject?, _ transaction: inout WriteTransaction
+    _ entity: LoadEntity, _ object: ParsedObject, _ statements: [Statement], _ transaction: inout WriteTransaction
   ) throws -> ObjectID {
-    var attributes = AttributeJSON.Attributes()
-    for member in given?.members ?? [] {
-      guard let attribute = entity.attributes[member.name] else {
-        throw failure(
-          .unknownProperty, "\(entity.name) has no attribute \(ErrorText.shown(member.name))", entity: entity.name,
-          property: ErrorText.shown(member.name))
+    let id = try transaction.changeObjects(settles: false) { (session) throws(StoreError) in
+      let compiled = try session.schema.entity(entity.name)
+      var targets: [String: [ObjectID]] = [:]
+      for statement in statements where statement.isLinkedAtOnce {
+        targets[statement.relationship.description.name] = statement.targets.map { labels.ids[Int($0)] }
       }
-      if attribute.isDerived || attribute.isTransient { continue }
-      do {
-        try AttributeJSON.read(member.value, for: attribute, into: &attributes)
-      } catch {
-        throw failure(error.kind, "\(error.path): \(error.reason)", entity: entity.name, property: error.path)
-      }
+      return try session.insert(
+        compiled, try compiled.assignments(object.values), try session.firstLinks(compiled, targets))
     }
-    let id = try transaction.restore(entity.name, attributes.values)
-    for file in attributes.files {
+    for file in object.files {
       do {
         try load(file, as: id, &transaction)
       } catch let error as TransferError {
@@ -301,6 +238,59 @@ extension LoadSession {
       }
     }
     return id
+  }
+
+  /// More targets than this are linked at the end of the batch: finding one that occurs twice takes the square of them.
+  private static let atOnceLimit = 32
+
+  /// Whether the links of a new object can be made with it.
+  ///
+  /// Then all targets exist, and no line can say anything else about these links: lines of targets that come later would
+  /// contradict this one, and that is found at the end of the batch.
+  private func canLinkAtOnce(_ relationship: LoadRelationship, _ targets: [UInt32]) -> Bool {
+    let pair = schema.pairs[relationship.pair]
+    guard !targets.isEmpty, targets.count <= Self.atOnceLimit, pair.sides.count == 2 else { return false }
+    let inverse = 1 - relationship.side
+    guard pair.sides[inverse].description.isToMany, !pair.sides[inverse].description.isOrdered else { return false }
+    let inverseStatements = links[relationship.pair][inverse]
+    for (place, target) in targets.enumerated() {
+      guard labels.isDefined(target), !inverseStatements.isGiven(target), !targets[..<place].contains(target) else {
+        return false
+      }
+    }
+    return true
+  }
+
+  /// The number of a target. Objects of the store are looked up.
+  private func number(
+    of target: ParsedObject.Target, _ object: ParsedObject, _ relationship: LoadRelationship,
+    _ transaction: borrowing WriteTransaction
+  ) throws -> UInt32 {
+    switch target.kind {
+    case .label: return try labels.number(entity: target.entity, serial: target.serial, line: lineNumber)
+    case .stored:
+      let name = StoredName(entity: target.entity, serial: target.serial)
+      if let known = storedNumbers[name], relationship.accepts[Int(target.entity)] { return known }
+      let id = try transaction.objectID(named: "\(schema.entities[Int(target.entity)].name)/\(target.serial)")
+      guard relationship.accepts[Int(target.entity)] else { throw wrongDestination(relationship) }
+      let number = try labels.number(stored: id, line: lineNumber)
+      if storedNumbers.count < Self.storedNumberLimit { storedNumbers[name] = number }
+      return number
+    case .text:
+      let id = try transaction.objectID(named: object.texts[Int(target.serial)])
+      guard let entity = LoadName(try transaction.name(of: id)[...])?.entity,
+        let index = schema.entityIndex(entity), relationship.accepts[index]
+      else { throw wrongDestination(relationship) }
+      return try labels.number(stored: id, line: lineNumber)
+    }
+  }
+
+  private func wrongDestination(_ relationship: LoadRelationship) -> TransferError {
+    let property = relationship.description.name
+    return failure(
+      .wrongDestination,
+      "\(property): the id does not belong to the entity \(relationship.description.destinationEntityName)",
+      property: property)
   }
 
   /// Sets an attribute to the bytes of a file, or to the blob that the file has become already.
@@ -319,69 +309,6 @@ extension LoadSession {
     if let place, case .blob(let blob)? = try transaction.value(id, file.path) {
       blobs.note(blob.id, at: place, line: lineNumber)
     }
-  }
-
-  private func postpone(
-    _ object: ObjectLine, _ line: Span<UInt8>, of owner: UInt32, _ entity: LoadEntity,
-    _ transaction: borrowing WriteTransaction
-  ) throws {
-    for (member, list) in zip(object.relationships?.members ?? [], object.lists) {
-      guard let relationship = entity.relationships[member.name] else {
-        throw failure(
-          .unknownProperty, "\(entity.name) has no relationship \(ErrorText.shown(member.name))", entity: entity.name,
-          property: ErrorText.shown(member.name))
-      }
-      var targets: [UInt32] = []
-      switch member.value {
-      case .array where relationship.description.isToMany:
-        guard let list else { break }
-        do {
-          try ObjectLine.forEachMember(of: line, from: list) { value in
-            targets.append(try target(value, relationship, transaction))
-          }
-        } catch let error as JSONError {
-          throw failure(.malformedLine, error.reason)
-        }
-      case .string where !relationship.description.isToMany:
-        targets.append(try target(member.value, relationship, transaction))
-      case .null where !relationship.description.isToMany: break
-      default:
-        let expected = relationship.description.isToMany ? "an array of ids" : "an id or null"
-        throw failure(
-          .wrongType, "\(member.name): \(member.value.kind) instead of \(expected)", entity: entity.name,
-          property: member.name)
-      }
-      try links[relationship.pair][relationship.side].append(owner: owner, targets: targets, line: lineNumber)
-    }
-  }
-
-  private func target(
-    _ value: JSONValue, _ relationship: LoadRelationship, _ transaction: borrowing WriteTransaction
-  ) throws -> UInt32 {
-    let property = relationship.description.name
-    guard case .string(let text) = value else {
-      throw failure(.wrongType, "\(property): \(value.kind) instead of an id", property: property)
-    }
-    let isStored = text.hasPrefix("@")
-    let plain = isStored ? text.dropFirst() : text[...]
-    var entityName = LoadName(plain)?.entity
-    var id: ObjectID?
-    if isStored {
-      let found = try transaction.objectID(named: String(plain))
-      id = found
-      if entityName == nil { entityName = LoadName(try transaction.name(of: found)[...])?.entity }
-    }
-    guard let name = entityName, let index = schema.entitiesByName[String(name)], relationship.accepts[index] else {
-      throw failure(
-        .wrongDestination,
-        "\(property): the id does not belong to the entity \(relationship.description.destinationEntityName)",
-        property: property)
-    }
-    if let id { return try labels.number(stored: id, line: lineNumber) }
-    guard let serial = LoadName(plain)?.serial else {
-      throw failure(.wrongDestination, "\(property): the id does not have the form Entity/serial", property: property)
-    }
-    return try labels.number(entity: UInt16(index), serial: serial, line: lineNumber)
   }
 }
 

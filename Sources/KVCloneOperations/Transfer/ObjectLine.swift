@@ -67,13 +67,4 @@ struct ObjectLine {
       if try parser.next() == UInt8(ascii: "\"") { try parser.skipString() } else { _ = try parser.value() }
     } while try parser.hasMore(UInt8(ascii: "]"))
   }
-
-  /// Hands out the members of a list of the line, which begins at `start`.
-  static func forEachMember(
-    of line: Span<UInt8>, from start: Int, _ body: (JSONValue) throws -> Void
-  ) throws {
-    var parser = JSONParser(line, from: start)
-    guard try parser.begin(UInt8(ascii: "]")) else { return }
-    repeat { try body(try parser.value()) } while try parser.hasMore(UInt8(ascii: "]"))
-  }
 }

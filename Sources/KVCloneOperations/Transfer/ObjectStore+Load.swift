@@ -36,7 +36,7 @@ extension ObjectStore {
       do {
         lines = try spool.fill(
           upTo: options.batch ?? .max, from: source, progress: options.spoolProgress,
-          checkFirstLine: session.checkHeader(ahead:))
+          checkFirstLine: session.parser.checkHeader(ahead:))
       } catch {
         options.commitObserver?(.failed)
         throw session.transferError(error)
@@ -83,7 +83,8 @@ extension ObjectStore {
     let spool = try LoadSpool(directory: scratchDirectory)
     do {
       _ = try spool.fill(
-        upTo: .max, from: file.next, progress: file.options.spoolProgress, checkFirstLine: session.checkHeader(ahead:))
+        upTo: .max, from: file.next, progress: file.options.spoolProgress,
+        checkFirstLine: session.parser.checkHeader(ahead:))
     } catch {
       throw session.transferError(error)
     }
@@ -96,7 +97,9 @@ extension ObjectStore {
   package func loadRegularFile(_ options: LoadOptions, from source: (inout [UInt8]) throws -> Bool) throws -> LoadResult
   {
     let session = try beginLoad(options)
-    while try loadBatch(session, { transaction in try session.loadBatch(&transaction, from: source) }) {}
+    try ParsedLines.read(&session.reader, from: source, session.parser) { lines in
+      while try loadBatch(session, { transaction in try session.loadBatch(&transaction, from: lines) }) {}
+    }
     return session.result
   }
 

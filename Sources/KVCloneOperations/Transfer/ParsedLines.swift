@@ -1,0 +1,170 @@
+import Dispatch
+import KVCloneCore
+import Synchronization
+
+/// Lines that another thread reads and parses while the load inserts those before them.
+///
+/// A few chunks wait at a time, so memory stays flat. The source is used by that thread alone, until it has ended.
+final class ParsedLines {
+  /// Some lines in a row.
+  struct Chunk {
+    /// Lines with their numbers.
+    var lines: [(number: Int, line: ParsedLine)] = []
+    /// All bytes that were read from the source so far.
+    var byteCount: UInt64 = 0
+  }
+
+  /// What the two threads share.
+  private final class Channel: @unchecked Sendable {
+    private struct State {
+      var chunks: [Chunk] = []
+      var failure: (any Error)?
+      var isOver = false
+      /// Whether nobody takes chunks any more.
+      var isAbandoned = false
+    }
+
+    /// A chunk is one or two hundred kilobytes.
+    static let capacity = 3
+
+    private let state = Mutex(State())
+    private let free = DispatchSemaphore(value: Channel.capacity)
+    private let filled = DispatchSemaphore(value: 0)
+    private let ended = DispatchSemaphore(value: 0)
+
+    /// Adds a chunk, and waits for room before. Returns false if nobody wants it.
+    func put(_ chunk: consuming Chunk) -> Bool {
+      free.wait()
+      let chunk = UncheckedBox(chunk)
+      let isWanted = state.withLock { state in
+        if state.isAbandoned { return false }
+        state.chunks.append(chunk.value)
+        return true
+      }
+      filled.signal()
+      return isWanted
+    }
+
+    /// Ends the lines.
+    func end(_ failure: (any Error)?) {
+      state.withLock { state in
+        state.failure = failure
+        state.isOver = true
+      }
+      filled.signal()
+      ended.signal()
+    }
+
+    /// The next chunk; nil at the end.
+    func take() throws -> Chunk? {
+      filled.wait()
+      let (chunk, failure) = state.withLock { state -> (UncheckedBox<Chunk>?, (any Error)?) in
+        if !state.chunks.isEmpty { return (UncheckedBox(state.chunks.removeFirst()), nil) }
+        return (nil, state.failure)
+      }
+      if let failure { throw failure }
+      guard let chunk else { return nil }
+      free.signal()
+      return chunk.value
+    }
+
+    /// Ends the other thread, and waits for that.
+    func abandon() {
+      state.withLock { $0.isAbandoned = true }
+      free.signal()
+      ended.wait()
+    }
+  }
+
+  /// Passes a value from one thread to the other, which alone uses it from then on.
+  private struct UncheckedBox<Value>: @unchecked Sendable {
+    let value: Value
+    init(_ value: Value) { self.value = value }
+  }
+
+  /// A chunk ends after so many lines, or so many bytes of text.
+  private static let lineLimit = 256
+  private static let byteLimit = 128 << 10
+
+  private let channel = Channel()
+  private var chunk = Chunk()
+  private var place = 0
+  private var isAtEnd = false
+
+  private init() {}
+
+  /// Reads lines while `body` runs.
+  ///
+  /// - Parameters:
+  ///   - reader: where the lines go on from an earlier call; it ends behind the last line that was read.
+  ///   - source: appends the next bytes of the text; it is called on another thread until this returns.
+  static func read<R>(
+    _ reader: inout LineReader, from source: LineReader.Source, _ parser: LineParser,
+    _ body: (ParsedLines) throws -> R
+  ) throws -> R {
+    let lines = ParsedLines()
+    return try withoutActuallyEscaping(source) { source in
+      let work = UncheckedBox((source: source, parser: parser))
+      let shared = UncheckedBox(UnsafeReader(reader))
+      let channel = lines.channel
+      DispatchQueue(label: "KVClone.parse").async {
+        produce(shared.value, work.value.source, work.value.parser, channel)
+      }
+      defer {
+        channel.abandon()
+        reader = shared.value.reader
+      }
+      return try body(lines)
+    }
+  }
+
+  private final class UnsafeReader {
+    var reader: LineReader
+    init(_ reader: LineReader) { self.reader = reader }
+  }
+
+  private static func produce(
+    _ shared: UnsafeReader, _ source: LineReader.Source, _ parser: LineParser, _ channel: Channel
+  ) {
+    var failure: (any Error)?
+    var hasMore = true
+    while hasMore {
+      var chunk = Chunk()
+      chunk.lines.reserveCapacity(lineLimit)
+      var byteCount = 0
+      do {
+        while hasMore, chunk.lines.count < lineLimit, byteCount < byteLimit {
+          hasMore = try shared.reader.next(from: source) { line, number in
+            byteCount += line.count
+            chunk.lines.append((number, parser.parse(line, number)))
+          }
+        }
+      } catch {
+        // The lines before it come first.
+        failure = error
+        hasMore = false
+      }
+      chunk.byteCount = shared.reader.byteCount
+      if !chunk.lines.isEmpty, !channel.put(chunk) { break }
+    }
+    channel.end(failure)
+  }
+
+  /// The next line with its number; nil at the end.
+  func next() throws -> (number: Int, line: ParsedLine)? {
+    if isAtEnd { return nil }
+    while place == chunk.lines.count {
+      guard let next = try channel.take() else {
+        isAtEnd = true
+        return nil
+      }
+      chunk = next
+      place = 0
+    }
+    place += 1
+    return chunk.lines[place - 1]
+  }
+
+  /// All bytes that were read for the lines so far.
+  var byteCount: UInt64 { chunk.byteCount }
+}
