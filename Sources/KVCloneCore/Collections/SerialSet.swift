@@ -13,9 +13,14 @@ package final class SerialSet {
     bits = SerialBits(maximumSpan: maximumSpan)
   }
 
+  private init(_ bits: SerialBits) { self.bits = bits }
+
   deinit {
     bits.destroy()
   }
+
+  /// Returns a set with the same members, which does not change with this one. Copies blocks, not members.
+  func copy() -> SerialSet { SerialSet(bits.copy()) }
 
   /// How many serials are in the set.
   package var count: Int { bits.count }
@@ -88,6 +93,21 @@ package struct SerialBits {
     state.pointee.directory.deallocate()
     state.deinitialize(count: 1)
     state.deallocate()
+  }
+
+  func copy() -> SerialBits {
+    let copy = SerialBits(maximumSpan: state.pointee.maximumSpan)
+    copy.state.pointee.far = state.pointee.far
+    copy.state.pointee.count = state.pointee.count
+    if state.pointee.blockCount == 0 { return copy }
+    copy.reach(first: state.pointee.firstBlock, count: state.pointee.blockCount)
+    for index in 0..<Int(state.pointee.blockCount) {
+      guard let words = state.pointee.directory[index] else { continue }
+      let block = Words.allocate(capacity: Self.wordsPerBlock)
+      block.initialize(from: words, count: Self.wordsPerBlock)
+      copy.state.pointee.directory[index] = block
+    }
+    return copy
   }
 
   /// How many serials are in the set.
@@ -250,6 +270,14 @@ package struct ObjectSet {
   package init(rootCode: UInt16, _ set: SerialSet) {
     sets = Array(repeating: nil, count: Int(rootCode)) + [set]
     bits = sets.map { $0?.bits }
+  }
+
+  /// Returns a set with the same members, which does not change with this one.
+  func copy() -> ObjectSet {
+    var copy = ObjectSet()
+    copy.sets = sets.map { $0?.copy() }
+    copy.bits = copy.sets.map { $0?.bits }
+    return copy
   }
 
   /// How many objects are in the set.

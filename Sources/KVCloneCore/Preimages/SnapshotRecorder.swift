@@ -6,8 +6,8 @@ package import KVCloneRecords
 ///
 /// One previous state serves all snapshots since the one before it, so only the youngest has to be asked. Without snapshots
 /// nothing stands between the store and its engine.
-package final class SnapshotRecorder: StorageBackend, TransactionSpace {
-  package let inner: any StorageBackend
+package final class SnapshotRecorder: StorageDecorator, TransactionSpace {
+  package var inner: any StorageBackend
   private let preimages: StorageTable
   private let commitNumber: UInt64
   /// Of the youngest snapshot; nil once the transaction has deleted the last.
@@ -87,6 +87,25 @@ package final class SnapshotRecorder: StorageBackend, TransactionSpace {
     let seed = ValueEnvelope.seed(tableCode: .preimages, key: key)
     try saved.take(seed: seed) { (list) throws(StoreError) in
       try inner.put(preimages, unsafePointers(key.bytes), unsafePointers(list))
+    }
+  }
+
+  /// Lists above this length are written before a savepoint begins, rather than copied.
+  private static let copiedByteCount = 4 << 10
+
+  package func stateRestorer() throws(StoreError) -> () -> Void {
+    if saved.listByteCount > Self.copiedByteCount { try flush() }
+    let (horizon, dropped, isNew) = (horizon, droppedIndexes, isNew)
+    let (list, parts, byteCount) = (saved.state, savedParts, savedByteCount)
+    let greatest = Array(greatest.bytes)
+    return { [unowned self] in
+      self.horizon = horizon
+      droppedIndexes = dropped
+      self.isNew = isNew
+      saved.restore(list)
+      (savedParts, savedByteCount) = (parts, byteCount)
+      self.greatest.removeAll()
+      greatest.withUnsafeBytes { self.greatest.append($0) }
     }
   }
 

@@ -16,6 +16,11 @@ extension StorageTransaction {
     }
   }
 
+  /// Ends the recording of preimages, at the end of a commit in the middle of the transaction.
+  mutating func endRecording() throws(StoreError) {
+    try removeDecorator(SnapshotRecorder.self) { (recorder) throws(StoreError) in try recorder.flush() }
+  }
+
   /// Removes references to a blob, and with the last one the blob.
   ///
   /// The chunks of a blob that a snapshot may show remain until the last snapshot that needs them is deleted.

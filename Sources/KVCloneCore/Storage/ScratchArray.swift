@@ -63,6 +63,25 @@ package final class ScratchArray<Element: BitwiseCopyable> {
   }
 }
 
+extension ScratchArray where Element == UInt8 {
+  /// The elements, valid until the next change.
+  var rawBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: elements, count: count) }
+
+  /// - Parameter bytes: not some of these bytes.
+  func append(contentsOf bytes: UnsafeRawBufferPointer) throws(StoreError) {
+    guard let source = bytes.baseAddress, !bytes.isEmpty else { return }
+    if capacity - count < bytes.count { try reserve(max(1024, (count + bytes.count) * 2)) }
+    UnsafeMutableRawPointer(elements + count).copyMemory(from: source, byteCount: bytes.count)
+    count += bytes.count
+  }
+
+  /// Removes the last elements, and keeps their room.
+  func removeLast(_ number: Int) {
+    precondition(number >= 0 && number <= count, "more elements than the array has")
+    count -= number
+  }
+}
+
 extension ScratchArray where Element == UInt64 {
   /// Sorts the elements, ascending: byte by byte, because the library's sort would take half as much memory again, of the
   /// kind that this array is there to avoid.

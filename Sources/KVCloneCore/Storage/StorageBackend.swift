@@ -58,6 +58,13 @@ package protocol StorageBackend: AnyObject {
   var space: (any TransactionSpace)? { get }
 }
 
+/// A backend that stands before another one and changes what is written.
+package protocol StorageDecorator: StorageBackend {
+  var inner: any StorageBackend { get set }
+  /// Returns a function that restores the present state of the decorator, for savepoints.
+  func stateRestorer() throws(StoreError) -> () -> Void
+}
+
 extension StorageBackend {
   package func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>)
     throws(StoreError)

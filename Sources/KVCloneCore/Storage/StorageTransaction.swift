@@ -9,7 +9,7 @@ package import KVCloneRecords
 /// from the database are valid only until a subsequent update operation, or the end of the transaction."
 @usableFromInline
 package struct StorageTransaction: ~Copyable {
-  @usableFromInline package private(set) var backend: any StorageBackend
+  @usableFromInline package internal(set) var backend: any StorageBackend
   @usableFromInline var isOpen = true
   /// The number of changes, which shows whether an operation failed before or after its first change.
   @usableFromInline package internal(set) var changeCount: UInt64 = 0
@@ -199,6 +199,21 @@ package struct StorageTransaction: ~Copyable {
 
   /// Puts a decorator before the engine for all following calls.
   package mutating func interpose(_ make: (any StorageBackend) -> any StorageBackend) { backend = make(backend) }
+
+  /// Counts changes and bytes from zero: another session uses the transaction.
+  mutating func beginCounting() {
+    changeCount = 0
+    writtenByteCount = 0
+  }
+
+  /// Removes the decorator, if there is one, after `finish`.
+  package mutating func removeDecorator<D: StorageDecorator>(
+    _ type: D.Type, _ finish: (D) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    guard let decorator = backend as? D else { return }
+    try finish(decorator)
+    backend = decorator.inner
+  }
 
   /// Makes all changes durable, or none. The transaction ends in both cases.
   package consuming func commit() throws(StoreError) {

@@ -30,7 +30,7 @@ extension ObjectStore {
     -> Session
   {
     try requireWritable()
-    var storage = StorageTransaction(
+    let storage = StorageTransaction(
       try engine.beginWrite(label: label, timeout: timeout ?? options.busyTimeout, isDryRun: isDryRun))
     guard try schema.catalogWatch.isCurrent(schema, storage, schema.tables.metadata) else {
       throw StoreError(
@@ -39,12 +39,22 @@ extension ObjectStore {
           + "process cannot maintain them; close the store and open it again")
     }
     let commit = try Metadata.counter(storage, schema.tables.metadata, MetadataKey.commitCounter)
-    try storage.record(schema, commit: commit + 1)
-    var session = StoreContext(
-      uuid: uuid, serialFloor: serialFloor, engine: engine, hooks: hooks.withLock { $0 }, limits: limits
-    ).session(storage, schema, commit: commit + 1)
-    try session.beginLimits()
-    try session.beginHistory(author: options.author)
+    var session = writeContext.session(storage, schema, commit: commit + 1)
+    try session.beginWrite(author: options.author)
     return session
+  }
+
+  /// What the write sessions of the store share.
+  var writeContext: StoreContext {
+    StoreContext(uuid: uuid, serialFloor: serialFloor, engine: engine, hooks: hooks.withLock { $0 }, limits: limits)
+  }
+}
+
+extension Session {
+  /// Prepares a new write session: for snapshots, limits and the history.
+  mutating func beginWrite(author: String) throws(StoreError) {
+    try storage.record(schema, commit: commit)
+    try beginLimits()
+    try beginHistory(author: author)
   }
 }

@@ -51,18 +51,21 @@ extension ObjectStore {
 
   /// Runs `body` in a write transaction, from asynchronous code. `body` runs on a thread of the store.
   ///
-  /// Parameters and errors are those of the synchronous form.
+  /// Writes that wait at the same time share one durable commit (see ``StoreOptions/groupCommit`` and <doc:Services>).
+  /// Each still succeeds or fails by itself: it has its own commit number, and sees the changes of the writes before it.
+  /// `write` returns when its changes are durable. If the common commit fails, all writes of the group throw its error,
+  /// and nothing of them is stored; after `commitOutcomeUnknown`, all or nothing of them is stored. After `mapFull` and
+  /// `diskFull`, run the write again. The synchronous form commits by itself: its closure stays on the calling thread.
+  ///
+  /// Cancelling the task before its turn throws `CancellationError`, and `body` does not run. Later, it has no effect.
+  ///
+  /// Parameters and other errors are those of the synchronous form.
   @discardableResult
   public func write<R: Sendable>(
     label: String = "write", timeout: Duration? = nil, mergePolicy: MergePolicy = .error,
     _ body: @escaping @Sendable (inout WriteTransaction) throws -> R
   ) async throws -> R {
-    try await withCheckedThrowingContinuation { continuation in
-      writerQueue.async {
-        continuation.resume(
-          with: Result { try self.runWrite(label: label, timeout: timeout, mergePolicy: mergePolicy, body) })
-      }
-    }
+    try await QueuedTransaction(self, label: label, timeout: timeout, mergePolicy: mergePolicy, body).value()
   }
 
   /// Runs `body` on the writer thread of the store, from asynchronous code.

@@ -1,3 +1,16 @@
+/// A write transaction that has passed all checks of a commit.
+struct PreparedCommit {
+  /// The objects whose hooks are called after the commit.
+  let saved: [SavedObjects]
+  /// Whether the transaction only deletes.
+  let takesAway: Bool
+
+  /// Calls the hooks, after the commit.
+  func announce(_ store: ObjectStore) {
+    for saved in saved { saved.announce(store) }
+  }
+}
+
 extension WriteTransaction {
   /// Checks the changes and makes them durable. If it throws, nothing was written.
   ///
@@ -5,10 +18,22 @@ extension WriteTransaction {
   ///   - store: the store that the transaction belongs to.
   ///   - reasons: collects, for a dry run, what a commit would throw; nothing is committed then.
   package consuming func commit(_ store: ObjectStore, dryRun reasons: PlanReasons? = nil) throws {
+    guard let prepared = try prepareCommit(store, dryRun: reasons) else { return }
+    if prepared.takesAway { session.storage.markDeleteOnly() }
+    let committed = takeSession()
+    try committed.storage.commit()
+    store.commitSignal.noteCommit()
+    prepared.announce(store)
+  }
+
+  /// Completes the changes, checks them, and writes what belongs to a commit.
+  ///
+  /// - Returns: nil if there is nothing to commit, or if `reasons` has collected everything.
+  mutating func prepareCommit(_ store: ObjectStore, dryRun reasons: PlanReasons? = nil) throws -> PreparedCommit? {
     store.noteSerials(of: session.changes, dryRun: reasons)
     if let failure = session.changes.failure { throw failure }
     // Without changes there is nothing to commit, and the counter stays.
-    if session.changes.isEmpty && session.storage.changeCount == 0 { return }
+    if session.changes.isEmpty && session.storage.changeCount == 0 { return nil }
     let announced: [SavedObjects]
     do {
       try prepareToSave()
@@ -18,17 +43,16 @@ extension WriteTransaction {
       throw error
     }
     store.noteSerials(of: session.changes, dryRun: reasons)
-    if let reasons { return try session.checkCommit(reasons) }
+    if let reasons {
+      try session.checkCommit(reasons)
+      return nil
+    }
     let issues = session.changes.refusals + (try session.validationIssues())
     guard issues.isEmpty else { throw ValidationError(issues: issues) }
     try session.writeHistory()
     try session.writeCounters()
     try session.checkLimits()
-    if session.changes.takesAway { session.storage.markDeleteOnly() }
-    let committed = takeSession()
-    try committed.storage.commit()
-    store.commitSignal.noteCommit()
-    for saved in announced { saved.announce(store) }
+    return PreparedCommit(saved: announced, takesAway: session.changes.takesAway)
   }
 }
 

@@ -177,14 +177,4 @@ extension ObjectSet {
     }
     return nil
   }
-
-  /// The same members, which later changes of this set leave alone.
-  func copy() -> ObjectSet {
-    var result = ObjectSet()
-    forEach { id in
-      _ = result.insert(id)
-      return true
-    }
-    return result
-  }
 }

@@ -33,6 +33,24 @@ package struct SavedKeys: ~Copyable {
     self.byteCount = self.byteCount.addingReportingOverflow(byteCount).partialValue
   }
 
+  /// The bytes of the list so far.
+  package var listByteCount: Int { writer.bytes.count }
+
+  /// The list so far, for ``restore(_:)``.
+  package struct State {
+    fileprivate let bytes: [UInt8]
+    fileprivate let count: Int
+    fileprivate let byteCount: UInt64
+  }
+
+  package var state: State { State(bytes: writer.bytes, count: count, byteCount: byteCount) }
+
+  /// Makes the list what it was.
+  package mutating func restore(_ state: State) {
+    writer.bytes = state.bytes
+    (count, byteCount) = (state.count, state.byteCount)
+  }
+
   /// Hands on the list as it is stored, and begins another one.
   package mutating func take<E: Error>(seed: UInt64, _ body: (RawSpan) throws(E) -> Void) throws(E) {
     let (count, byteCount) = (UInt32(count), byteCount)

@@ -19,9 +19,20 @@ package struct HistoryRecorder {
 
   package init() {}
 
+  /// Returns a copy that does not change with this one.
+  func copy() -> HistoryRecorder {
+    var copy = self
+    copy.stillborn = stillborn.copy()
+    copy.updates = updates.mapValues { updates in
+      Updates(
+        objects: updates.objects.copy(), properties: updates.properties.map { ($0.code, $0.objects.copy()) })
+    }
+    return copy
+  }
+
   /// Objects of one root entity.
   fileprivate struct Updates {
-    let objects = SerialSet()
+    var objects = SerialSet()
     /// By property code, ascending: the objects whose property changed.
     var properties: [(code: UInt16, objects: SerialSet)] = []
   }

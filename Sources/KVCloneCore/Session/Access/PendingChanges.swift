@@ -52,6 +52,17 @@ package struct PendingChanges {
 
   package init() {}
 
+  /// Returns a copy that does not change with this one: sets of objects are references.
+  func copy() -> PendingChanges {
+    var copy = self
+    copy.inserted = inserted.copy()
+    copy.updated = updated.copy()
+    copy.derived = derived.copy()
+    copy.recent = recent?.copy()
+    copy.history = history?.copy()
+    return copy
+  }
+
   /// Whether nothing was made, and something deleted.
   var takesAway: Bool { hasDeletes && inserted.isEmpty && nextSerials.isEmpty && nextBlobSerial == nil }
 

@@ -32,6 +32,13 @@ package struct PendingDerivations {
     return set
   }
 
+  /// Returns a copy that does not change with this one.
+  func copy() -> PendingDerivations {
+    var copy = self
+    copy.sets = sets.map { $0.map { $0.copy() } }
+    return copy
+  }
+
   /// Forgets everything.
   package mutating func removeAll() {
     sets = []

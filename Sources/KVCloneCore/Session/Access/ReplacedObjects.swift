@@ -7,6 +7,11 @@ package final class ReplacedObjects: Sendable {
 
   package init() {}
 
+  /// All that gave way so far, for savepoints.
+  var all: [ObjectID: ObjectID] { replaced.withLock { $0 } }
+
+  func restore(_ all: [ObjectID: ObjectID]) { replaced.withLock { $0 = all } }
+
   func note(_ others: [ObjectID: ObjectID]) { replaced.withLock { $0.merge(others) { $1 } } }
 
   /// The object that has an object's place.

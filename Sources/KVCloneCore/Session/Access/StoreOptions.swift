@@ -34,6 +34,8 @@ public struct StoreOptions: Sendable {
   /// The size of the write-ahead log at which a checkpoint starts, in bytes. The minimum is about one million; the
   /// default is 64 MiB.
   public var walSizeLimit = 64 << 20
+  /// How many asynchronous writes share one durable commit. Their callers do not wait longer for it.
+  public var groupCommit = GroupCommitOptions()
   /// The number of reader slots: the maximum number of open read transactions in all processes together. The default is
   /// 126.
   public var maximumReaders = 126

@@ -3,7 +3,6 @@
 #else
   public import Foundation
 #endif
-package import Dispatch
 public import KVCloneModel
 import Synchronization
 
@@ -48,7 +47,7 @@ public final class ObjectStore: Sendable {
   /// The pinned snapshots that are open.
   package let pins: any StoreResource
   /// Asynchronous writes wait and sync here, one after the other, and never on the cooperative pool.
-  package let writerQueue = DispatchQueue(label: "KVClone.writer")
+  package let writerQueue = WriterQueue()
 
   package init(
     path: String, uuid: UUID, options: StoreOptions, engine: any StorageEngine, schema: Schema, formatVersion: UInt32,

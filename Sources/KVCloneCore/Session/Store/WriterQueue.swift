@@ -1,0 +1,100 @@
+import Dispatch
+import Synchronization
+
+/// The work of a store that waits for the write lock, first in, first out. It runs on a thread of its own and never
+/// blocks the cooperative pool.
+package final class WriterQueue: Sendable {
+  private enum Item {
+    /// Work that begins its own transactions.
+    case alone(@Sendable () -> Void)
+    /// A write that may share a commit with the writes behind it.
+    case write(any QueuedWrite)
+  }
+
+  private struct State {
+    /// Those before `first` are taken; cancelled ones are nil.
+    private var items: [Item?] = []
+    private var first = 0
+    /// Whether a block of the dispatch queue takes the next item.
+    var isScheduled = false
+
+    mutating func append(_ item: Item) { items.append(item) }
+
+    /// The next item.
+    var next: Item? {
+      mutating get {
+        while first < items.count, items[first] == nil { first += 1 }
+        if first < items.count { return items[first] }
+        items.removeAll(keepingCapacity: true)
+        first = 0
+        return nil
+      }
+    }
+
+    mutating func takeNext() -> Item? {
+      guard let item = next else { return nil }
+      items[first] = nil
+      return item
+    }
+
+    mutating func remove(_ write: any QueuedWrite) -> Bool {
+      let place = items[first...].lastIndex { item in
+        if case .write(let other)? = item { other === write } else { false }
+      }
+      guard let place else { return false }
+      items[place] = nil
+      return true
+    }
+  }
+
+  private let state = Mutex(State())
+  private let queue = DispatchQueue(label: "KVClone.writer")
+
+  /// Runs `body` after everything that waits.
+  package func async(_ body: @escaping @Sendable () -> Void) { append(.alone(body)) }
+
+  /// Calls `run` of the write when its turn comes, unless another write takes it before.
+  func append(_ write: any QueuedWrite) { append(.write(write)) }
+
+  private func append(_ item: Item) {
+    let isIdle = state.withLock { state in
+      state.append(item)
+      defer { state.isScheduled = true }
+      return !state.isScheduled
+    }
+    if isIdle { schedule() }
+  }
+
+  private func schedule() {
+    queue.async { [self] in
+      switch state.withLock({ $0.takeNext() }) {
+      case .alone(let body): body()
+      case .write(let write): write.run()
+      case nil: break
+      }
+      let goesOn = state.withLock { state in
+        state.isScheduled = state.next != nil
+        return state.isScheduled
+      }
+      if goesOn { schedule() }
+    }
+  }
+
+  /// Takes the next item if it is a write.
+  func takeWrite() -> (any QueuedWrite)? {
+    state.withLock { state in
+      guard case .write(let write)? = state.next else { return nil }
+      _ = state.takeNext()
+      return write
+    }
+  }
+
+  /// Removes a write that waits, and returns whether it did.
+  func remove(_ write: any QueuedWrite) -> Bool { state.withLock { $0.remove(write) } }
+}
+
+/// An asynchronous write in a ``WriterQueue``.
+protocol QueuedWrite: AnyObject, Sendable {
+  /// Runs the write, which its queue has given up, and as many of those behind it as it takes.
+  func run()
+}

@@ -1,0 +1,62 @@
+/// A state of a write transaction to which it can be rolled back.
+package struct StorageSavepoint {
+  fileprivate let log: UndoLog
+  fileprivate let logLength: Int
+  fileprivate let changeCount: UInt64
+  fileprivate let writtenByteCount: UInt64
+  /// The decorator before the log, if there was one, and what makes it what it was.
+  fileprivate let decorator: (backend: any StorageDecorator, restore: () -> Void)?
+  /// Whether the log ends with this savepoint.
+  fileprivate let isOutermost: Bool
+}
+
+extension StorageTransaction {
+  /// The log of the open savepoints. It stands next to the engine, so that what decorators write is undone, too.
+  private var undoLog: UndoLog? {
+    backend as? UndoLog ?? (backend as? any StorageDecorator)?.inner as? UndoLog
+  }
+
+  /// Begins a savepoint. Savepoints end in the reverse order of their begin.
+  ///
+  /// - Parameter directory: where a log that does not fit into memory is kept.
+  package mutating func beginSavepoint(directory: String) throws(StoreError) -> StorageSavepoint {
+    let decorator = backend as? any StorageDecorator
+    let restore = try decorator?.stateRestorer()
+    let open = undoLog
+    let log = open ?? UndoLog(decorator?.inner ?? backend, directory: directory)
+    if open == nil {
+      if let decorator { decorator.inner = log } else { backend = log }
+    }
+    return StorageSavepoint(
+      log: log, logLength: log.length, changeCount: changeCount, writtenByteCount: writtenByteCount,
+      decorator: decorator.flatMap { decorator in restore.map { (decorator, $0) } }, isOutermost: open == nil)
+  }
+
+  /// Makes the state of the savepoint current, which ends it.
+  ///
+  /// - Throws: the error of the engine; the transaction can then only be aborted.
+  package mutating func rollBack(to savepoint: consuming StorageSavepoint) throws(StoreError) {
+    // A decorator that was added since goes.
+    if let decorator = savepoint.decorator {
+      decorator.backend.inner = savepoint.log
+      backend = decorator.backend
+    } else {
+      backend = savepoint.log
+    }
+    try savepoint.log.undo(to: savepoint.logLength)
+    savepoint.decorator?.restore()
+    changeCount = savepoint.changeCount
+    writtenByteCount = savepoint.writtenByteCount
+    release(savepoint)
+  }
+
+  /// Ends a savepoint and keeps the changes since.
+  package mutating func release(_ savepoint: consuming StorageSavepoint) {
+    guard savepoint.isOutermost else { return }
+    if let decorator = backend as? any StorageDecorator {
+      decorator.inner = savepoint.log.inner
+    } else {
+      backend = savepoint.log.inner
+    }
+  }
+}

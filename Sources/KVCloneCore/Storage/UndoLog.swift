@@ -1,0 +1,154 @@
+import KVCloneLMDB
+import KVCloneRecords
+
+/// A write transaction whose changes can be undone: before a key is changed, its value is copied into a log.
+///
+/// It exists only while a savepoint is open. Undoing applies the log backwards, so it takes as long as the changes took,
+/// whatever else the transaction has changed. Nested transactions of LMDB would do the same in fewer reads, but they
+/// merge all dirty pages of the outer transaction at their end, and cannot spill.
+final class UndoLog: StorageBackend {
+  let inner: any StorageBackend
+  /// Entries one after the other: key, earlier value, and ``Trailer``, by which they are read backwards.
+  private let bytes: ScratchArray<UInt8>
+  private var tables: [StorageTable] = []
+  /// How many bytes were written since the engine was last asked for room.
+  private var unaskedByteCount = 0
+
+  /// The engine is asked for room in advance: an engine that runs out of it in the middle of a change loses the whole
+  /// transaction, but one that is asked can still undo.
+  private static let roomStep = 1 << 20
+
+  private struct Trailer: BitwiseCopyable {
+    var table: UInt16
+    var keyLength: UInt16
+    /// ``absent`` if the key did not exist.
+    var valueLength: UInt32
+
+    static let absent = UInt32.max
+  }
+
+  /// - Parameter directory: where a log that does not fit into memory is kept.
+  init(_ inner: any StorageBackend, directory: String) {
+    self.inner = inner
+    bytes = ScratchArray(in: ScratchSpace(directory: directory))
+  }
+
+  /// The length of the log, which ``undo(to:)`` goes back to.
+  var length: Int { bytes.count }
+
+  // MARK: Recording
+
+  private func record(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer?)
+    throws(StoreError)
+  {
+    let index = tables.lastIndex { $0.handle == table.handle } ?? tables.count
+    if index == tables.count { tables.append(table) }
+    let trailer = Trailer(
+      table: UInt16(index), keyLength: UInt16(key.count), valueLength: value.map { UInt32($0.count) } ?? Trailer.absent)
+    try bytes.append(contentsOf: key)
+    if let value { try bytes.append(contentsOf: value) }
+    try withUnsafeBytes(of: trailer) { (trailer) throws(StoreError) in try bytes.append(contentsOf: trailer) }
+  }
+
+  private func recordEarlierValue(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) {
+    try record(table, key, try inner.get(table, key))
+  }
+
+  private func askForRoom(_ byteCount: Int) throws(StoreError) {
+    unaskedByteCount += byteCount
+    guard unaskedByteCount >= Self.roomStep, let space = inner.space else { return }
+    let growth = try space.growth()
+    let grown = growth.map { max(0, $0.pageCount - $0.firstPageCount) * $0.pageSize } ?? unaskedByteCount
+    try space.makeRoom(for: UInt64(grown + Self.roomStep))
+    unaskedByteCount = 0
+  }
+
+  /// Undoes all changes since the log had this length.
+  ///
+  /// - Throws: the error of the engine; the transaction can then only be aborted.
+  func undo(to length: Int) throws(StoreError) {
+    while bytes.count > length {
+      let all = bytes.rawBytes
+      let end = all.count - MemoryLayout<Trailer>.size
+      let trailer = all.loadUnaligned(fromByteOffset: end, as: Trailer.self)
+      let valueLength = trailer.valueLength == Trailer.absent ? 0 : Int(trailer.valueLength)
+      let start = end - valueLength - Int(trailer.keyLength)
+      let key = UnsafeRawBufferPointer(rebasing: all[start..<start + Int(trailer.keyLength)])
+      let table = tables[Int(trailer.table)]
+      if trailer.valueLength == Trailer.absent {
+        _ = try inner.delete(table, key)
+      } else {
+        try inner.put(table, key, UnsafeRawBufferPointer(rebasing: all[end - valueLength..<end]))
+      }
+      bytes.removeLast(all.count - start)
+    }
+  }
+
+  // MARK: Changes
+
+  func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError) {
+    try askForRoom(key.count + value.count)
+    try recordEarlierValue(table, key)
+    try inner.put(table, key, value)
+  }
+
+  func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(StoreError)
+  {
+    try askForRoom(key.count + value.count)
+    // An append over an existing key fails in the engine.
+    try recordEarlierValue(table, key)
+    try inner.append(table, key, value)
+  }
+
+  func appendRun(_ table: StorageTable, _ entries: UnsafeBufferPointer<StorageEntryPointers>) throws(StoreError) {
+    try askForRoom(entries.reduce(0) { $0 + $1.key.count + $1.value.count })
+    for entry in entries { try recordEarlierValue(table, entry.key) }
+    try inner.appendRun(table, entries)
+  }
+
+  func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
+    guard let value = try inner.get(table, key) else { return false }
+    try record(table, key, value)
+    return try inner.delete(table, key)
+  }
+
+  /// Tables that a savepoint creates remain, empty.
+  func makeTables(_ tables: [TableCode]) throws(StoreError) -> [StorageTable] { try inner.makeTables(tables) }
+
+  // MARK: All else is the engine's
+
+  func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
+    try inner.get(table, key)
+  }
+
+  func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
+    -> StorageEntryPointers?
+  {
+    try inner.seek(table, key, mode)
+  }
+
+  func scan(
+    _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
+    _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
+  ) throws(StoreError) {
+    try inner.scan(table, from: key, before: end, body)
+  }
+
+  func entryCount(_ table: StorageTable) throws(StoreError) -> UInt64 { try inner.entryCount(table) }
+
+  func retainCursors(in tables: [StorageTable]) { inner.retainCursors(in: tables) }
+
+  func prefetchWindow(isAscending: Bool) -> Int { inner.prefetchWindow(isAscending: isAscending) }
+
+  func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
+    inner.prefetch(table, keys, stride: stride)
+  }
+
+  func markDeleteOnly() { inner.markDeleteOnly() }
+
+  var space: (any TransactionSpace)? { inner.space }
+
+  func commit() throws(StoreError) { try inner.commit() }
+
+  func abort() { inner.abort() }
+}

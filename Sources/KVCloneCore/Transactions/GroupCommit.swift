@@ -1,0 +1,154 @@
+/// Asynchronous writes that share one transaction of the storage engine and one durable commit.
+///
+/// Each write has its own session, commit number, history transaction, hooks and validation, and sees the changes of
+/// those before it, as if they had committed. All but the first run in a savepoint of the storage, so one that fails
+/// takes only its own changes with it. The first needs none: if it fails, there is nothing else to keep.
+struct CommitGroup: ~Copyable {
+  private struct Member {
+    let write: any GroupedWrite
+    /// Nil if the write changed nothing.
+    let commit: PreparedCommit?
+  }
+
+  /// The room that a group has to find in the storage, in bytes, before it takes another write. A write that finds the
+  /// map or the disk full in the middle of a change would take the whole group with it.
+  private static let roomStep: UInt64 = 1 << 20
+
+  private let store: ObjectStore
+  private let options: GroupCommitOptions
+  private let start = ContinuousClock.now
+  private var members: [Member] = []
+  private var writtenByteCount: UInt64 = 0
+  /// The size of the group up to which room was found.
+  private var checkedByteCount: UInt64 = 0
+
+  init(_ store: ObjectStore) {
+    self.store = store
+    // A transaction that grows the file too much cannot go on after a rollback.
+    options = store.limits?.fileBytes == nil ? store.options.groupCommit : .off
+  }
+
+  /// Runs `first` and writes that wait behind it, commits, and resumes their callers.
+  consuming func run(_ first: any GroupedWrite) {
+    var commit: UInt64
+    var storage: StorageTransaction
+    do {
+      var transaction = WriteTransaction(try store.writeSession(label: first.label, timeout: first.timeout))
+      commit = transaction.session.commit
+      let prepared = try perform(first, &transaction)
+      try transaction.session.storage.endRecording()
+      storage = transaction.takeSession().takeStorage()
+      add(first, prepared, storage)
+    } catch {
+      return first.resume(throwing: error)
+    }
+    while goesOn(storage), let next = store.writerQueue.takeWrite() as? any GroupedWrite {
+      if members.last?.commit != nil { commit += 1 }
+      do throws(GroupFailure) {
+        storage = try continued(by: next, storage, commit: commit)
+      } catch {
+        return fail(error.error)
+      }
+    }
+    do throws(StoreError) {
+      try makeDurable(storage)
+    } catch {
+      return fail(error)
+    }
+    resume()
+  }
+
+  /// The storage transaction can only be aborted.
+  private struct GroupFailure: Error {
+    let error: any Error
+  }
+
+  /// Runs a write in a savepoint of the transaction that the group has open.
+  ///
+  /// - Throws: if the whole group has failed. The failure of the write itself goes to its caller.
+  private mutating func continued(
+    by write: any GroupedWrite, _ storage: consuming StorageTransaction, commit: UInt64
+  ) throws(GroupFailure) -> StorageTransaction {
+    storage.beginCounting()
+    var transaction = WriteTransaction(store.writeContext.session(storage, store.schema, commit: commit))
+    do {
+      let savepoint = try transaction.session.storage.beginSavepoint(directory: transaction.session.scratchDirectory)
+      do {
+        try transaction.session.beginWrite(author: store.options.author)
+        let prepared = try perform(write, &transaction)
+        try transaction.session.storage.endRecording()
+        transaction.session.storage.release(savepoint)
+        add(write, prepared, transaction.session.storage)
+      } catch {
+        // Before the caller knows of its error, the others have to be safe from its changes.
+        do {
+          try transaction.session.storage.rollBack(to: savepoint)
+        } catch let failure {
+          write.resume(throwing: error)
+          throw failure
+        }
+        write.resume(throwing: error)
+      }
+    } catch {
+      throw GroupFailure(error: error)
+    }
+    return transaction.takeSession().takeStorage()
+  }
+
+  /// Runs a write up to its commit.
+  private func perform(_ write: any GroupedWrite, _ transaction: inout WriteTransaction) throws -> PreparedCommit? {
+    transaction.mergePolicy = write.mergePolicy
+    do {
+      try write.perform(&transaction)
+      return try transaction.prepareCommit(store)
+    } catch {
+      store.noteSerials(of: transaction.session.changes, dryRun: nil)
+      throw error
+    }
+  }
+
+  private mutating func add(
+    _ write: any GroupedWrite, _ commit: PreparedCommit?, _ storage: borrowing StorageTransaction
+  ) {
+    writtenByteCount += storage.writtenByteCount
+    members.append(Member(write: write, commit: commit))
+  }
+
+  /// Whether the group takes another write.
+  private mutating func goesOn(_ storage: borrowing StorageTransaction) -> Bool {
+    guard members.count < options.maximumCount, writtenByteCount < UInt64(max(0, options.maximumByteCount)),
+      ContinuousClock.now - start < options.maximumDuration
+    else { return false }
+    if writtenByteCount < checkedByteCount { return true }
+    guard let space = storage.space() else { return true }
+    do throws(StoreError) {
+      let growth = try space.growth()
+      let grown = growth.map { max(0, $0.pageCount - $0.firstPageCount) * $0.pageSize } ?? 0
+      try space.makeRoom(for: UInt64(grown) + 2 * Self.roomStep)
+    } catch {
+      return false
+    }
+    checkedByteCount = writtenByteCount + Self.roomStep
+    return true
+  }
+
+  private func makeDurable(_ storage: consuming StorageTransaction) throws(StoreError) {
+    let commits = members.compactMap(\.commit)
+    if commits.isEmpty { return }
+    if commits.allSatisfy(\.takesAway) { storage.markDeleteOnly() }
+    try storage.commit()
+    store.commitSignal.noteCommit()
+  }
+
+  private func resume() {
+    for member in members {
+      member.commit?.announce(store)
+      member.write.resume()
+    }
+  }
+
+  /// Nothing was committed, or it is not known whether.
+  private func fail(_ error: any Error) {
+    for member in members { member.write.resume(throwing: error) }
+  }
+}

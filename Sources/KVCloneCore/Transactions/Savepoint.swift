@@ -1,0 +1,78 @@
+import KVCloneModel
+import KVCloneRecords
+
+/// A state of a write transaction, with all that its session has noted, to which it can be rolled back.
+struct Savepoint {
+  private let storage: StorageSavepoint
+  private let changes: PendingChanges
+  private let replaced: [ObjectID: ObjectID]?
+
+  /// Begins a savepoint. Nothing waits in the session.
+  init(_ session: inout Session) throws(StoreError) {
+    storage = try session.storage.beginSavepoint(directory: session.scratchDirectory)
+    changes = session.changes.copy()
+    replaced = session.changes.replaced?.all
+  }
+
+  /// Undoes all changes since the savepoint, and ends it.
+  ///
+  /// - Throws: the error of the storage; the transaction is then abort-only.
+  consuming func rollBack(_ session: inout Session) throws(StoreError) {
+    do throws(StoreError) {
+      try session.storage.rollBack(to: storage)
+    } catch {
+      session.changes.failure = nil
+      session.changes.fail(error)
+      throw error
+    }
+    let (serials, blobSerial) = (session.changes.nextSerials, session.changes.nextBlobSerial)
+    session.changes = changes
+    // Serials are not used again.
+    session.changes.nextSerials.merge(serials) { max($0, $1) }
+    session.changes.nextBlobSerial = blobSerial ?? changes.nextBlobSerial
+    if let replaced { session.changes.replaced?.restore(replaced) }
+    session.forgetTransientState()
+  }
+
+  /// Ends the savepoint and keeps the changes since.
+  consuming func release(_ session: inout Session) { session.storage.release(storage) }
+}
+
+extension WriteTransaction {
+  /// Runs `body` in a savepoint: if it throws, its changes are rolled back, and the transaction continues with the
+  /// state before.
+  ///
+  /// ```swift
+  /// try store.write { tx in
+  ///   for line in lines {
+  ///     do { try tx.savepoint { tx in try insert(line, &tx) } } catch { rejected.append(line) }
+  ///   }
+  /// }
+  /// ```
+  ///
+  /// The rollback covers all changes of `body`: objects, relationships, blobs, snapshots, clones and deletions, also
+  /// those that failed after their first change, which make the transaction abort-only outside a savepoint. It takes
+  /// about as long as the changes. Ids that `body` allocated are not reused. Savepoints can be nested. Changes are
+  /// validated when the transaction commits.
+  ///
+  /// - Returns: the result of `body`.
+  /// - Throws: the error of `body`. `transactionAborted` if the transaction was already abort-only, or if `body`
+  ///   returned although a change had failed; the savepoint is then rolled back. If the rollback itself fails, the
+  ///   error of the storage engine, such as `io`; the transaction is then abort-only.
+  @discardableResult
+  public mutating func savepoint<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
+    if let failure = session.changes.failure { throw failure }
+    try settle()
+    let savepoint = try Savepoint(&session)
+    do {
+      let result = try body(&self)
+      try settle()
+      if let failure = session.changes.failure { throw failure }
+      savepoint.release(&session)
+      return result
+    } catch {
+      try savepoint.rollBack(&session)
+      throw error
+    }
+  }
+}
