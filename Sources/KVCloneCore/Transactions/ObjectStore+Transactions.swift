@@ -51,7 +51,7 @@ extension ObjectStore {
 
   /// Runs `body` in a write transaction, from asynchronous code. `body` runs on a thread of the store.
   ///
-  /// Writes that wait at the same time share one durable commit (see ``StoreOptions/groupCommit`` and <doc:Services>).
+  /// Writes that wait at the same time share one durable commit (see ``StoreOptions/groupCommit`` and <doc:GroupCommit>).
   /// Each still succeeds or fails by itself: it has its own commit number, and sees the changes of the writes before it.
   /// `write` returns when its changes are durable. If the common commit fails, all writes of the group throw its error,
   /// and nothing of them is stored; after `commitOutcomeUnknown`, all or nothing of them is stored. After `mapFull` and

@@ -23,7 +23,7 @@ public struct ReadTransaction: ~Copyable, ObjectReading {
 /// Returning from the closure of `ObjectStore.write` commits; throwing rolls back. An operation that fails before its
 /// first change, such as one with an unknown name or a value of the wrong type, leaves the transaction usable. An
 /// operation that fails after a change makes the transaction abort-only: later changes and the commit throw
-/// `transactionAborted`.
+/// `transactionAborted`. A ``savepoint(_:)`` limits both to a part of the transaction.
 public struct WriteTransaction: ~Copyable, ObjectReading {
   /// In memory of its own, because reading settles what waits, though to whoever reads nothing changes. Nobody borrows
   /// anything from the session then: nothing waits while somebody reads, because only changes make it wait.

@@ -1,4 +1,4 @@
-/// How many asynchronous writes share one durable commit; see <doc:Services>.
+/// How many asynchronous writes share one durable commit; see <doc:GroupCommit>.
 ///
 /// Writes that wait at the same time run one after the other under one write lock, and become durable together. No write
 /// waits for others to arrive. A group ends at the first limit that it reaches; the write that reaches it still belongs
