@@ -225,7 +225,7 @@ extension Session {
   fileprivate borrowing func prepareClone(
     from snapshot: Snapshot, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneMonitor
   ) throws -> CloneIntoContext {
-    _ = try existingSnapshot(snapshot.name, epoch: snapshot.info.epoch)
+    _ = try Snapshots.existing(storage, schema.tables, snapshot.name, epoch: snapshot.info.epoch)
     return try prepareClone(
       across: CloneBridge(source: schema, destination: schema, isWithinStore: true), roots, book, cancellation)
   }

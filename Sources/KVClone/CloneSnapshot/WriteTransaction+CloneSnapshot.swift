@@ -33,7 +33,8 @@ extension WriteTransaction {
       }
       // What the last commit left is what the snapshot shows, whatever this transaction has changed since. Deleting the
       // snapshot would take large values along that it alone shows.
-      _ = try session.existingSnapshot(snapshot.name, epoch: snapshot.info.epoch)
+      _ = try Snapshots.existing(
+        session.storage, session.schema.tables, snapshot.name, epoch: snapshot.info.epoch)
       let source = try snapshot.store.cloneSource(snapshot)
       let context = try source.prepareClone(
         from: snapshot, roots, options, CloneMonitor(progress: options.progress))

@@ -1,4 +1,4 @@
-import KVCloneCore
+public import KVCloneCore
 public import KVCloneModel
 
 /// Options of a migration to another version of the model.
@@ -186,4 +186,16 @@ public struct MigrationReport: Sendable {
   public let warnings: [ModelWarning]
   /// The time from the write lock to the durable commit.
   public let duration: Duration
+}
+
+extension StoreOptions {
+  /// The options for migrating a store of another model version when it is opened; nil, the default, for no migration.
+  ///
+  /// With nil, opening a store with another model version throws `incompatibleModel`. A migration rewrites all affected
+  /// records before the store is open. Check
+  /// ``ObjectStore/planMigration(at:to:migration:options:progress:cancellation:)`` before enabling this in a service.
+  public var automaticMigration: MigrationOptions? {
+    get { features[ObjectIdentifier(MigrationOptions.self)] as? MigrationOptions }
+    set { features[ObjectIdentifier(MigrationOptions.self)] = newValue }
+  }
 }

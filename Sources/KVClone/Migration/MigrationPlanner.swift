@@ -202,7 +202,7 @@ struct MigrationPlanner {
     switch origin {
     case .everybody: return false
     case .nobody: return true
-    case .stored(let entity, let path): return try session.firstObject(of: entity, without: path) != nil
+    case .stored(let entity, let path): return try ObjectSearch.first(session, of: entity, without: path) != nil
     }
   }
 
@@ -309,7 +309,7 @@ extension MigrationPlanner {
       guard let path = refusal.property else { continue }
       for entity in work.step.new.model.entities where work.concerns(refusal, entity) {
         guard case .stored(let earlier, let former) = PropertyOrigin(of: path, in: entity.name, after: [work.step]),
-          let id = try session.firstObject(of: earlier, without: former)
+          let id = try ObjectSearch.first(session, of: earlier, without: former)
         else { continue }
         throw StoreError(
           .mappingRequired,

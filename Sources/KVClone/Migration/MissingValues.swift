@@ -59,27 +59,3 @@ extension ModelDifference.Change {
   /// Whether it is refused only because there may be objects without a value: where all have one, there is nothing to be done.
   var isAboutMissingValues: Bool { kind == .changed && aspect == "optional" && work.reason != nil }
 }
-
-extension Session {
-  /// An object of an entity, its subentities' left out, that has nothing in an attribute, an element of a composite one or a
-  /// relationship; nil where all have something.
-  borrowing func firstObject(of name: String, without path: String) throws(StoreError) -> ObjectID? {
-    let entity = try schema.entity(name)
-    if entity.isAbstract { return nil }
-    let top = path.split(separator: ".").first.map(String.init) ?? path
-    let isRelationship = (try? entity.relationship(path)) != nil
-    let schema = schema
-    var found: ObjectID?
-    try forEachRecord(of: entity, includesSubentities: false) { (id, view) throws(StoreError) in
-      if isRelationship {
-        if entity.count(path, view) == 0 { found = id }
-      } else if try entity.value(named: path, in: view, id: id, schema: schema) == nil {
-        // An element has to be there where its composite is.
-        if path == top { found = id }
-        if path != top, try entity.value(named: top, in: view, id: id, schema: schema) != nil { found = id }
-      }
-      return found == nil
-    }
-    return found
-  }
-}

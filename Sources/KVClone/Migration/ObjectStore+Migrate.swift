@@ -59,7 +59,7 @@ extension ObjectStore {
     if planner.isEmpty { return MigrationReport(at: catalog.model, after: ContinuousClock.now - start) }
     var tally = MigrationTally()
     do throws(StoreError) {
-      tally = try session.migrate(by: planner, migration, options, run)
+      tally = try StoreMigrator(session).migrate(by: planner, migration, options, run)
     } catch {
       try run.refuse(error)
     }
@@ -82,70 +82,5 @@ extension MigrationReport {
       versions: versions, stages: stages, snapshot: tally.snapshot, rewrittenCount: tally.rewrittenCount,
       movedCount: tally.movedCount, createdCount: tally.createdCount, deletedCount: tally.deletedCount,
       byteCount: tally.byteCount, warnings: warnings, duration: duration)
-  }
-}
-
-extension Session {
-  /// Migrates and commits; in a dry run, which ends with the first step that fails, nothing is committed.
-  fileprivate consuming func migrate(
-    by planner: MigrationPlanner, _ migration: MigrationOptions, _ options: StoreOptions, _ run: MigrationRun
-  ) throws(StoreError) -> MigrationTally {
-    var session = self
-    var tally = MigrationTally()
-    if migration.takesSnapshot {
-      tally.snapshot = try session.createAutomaticSnapshot(
-        "migration", userInfo: ["migration": planner.versions.last ?? ""]
-      ).name
-    }
-    // Neither the snapshot's name nor snapshots that are deleted for it count: both depend on the time.
-    let first = session.storage.writtenByteCount
-    session = try session.migrating(by: planner, migration.policies, author: options.author, run, &tally)
-    if run.hasFailed { return tally }
-    try session.storage.recorder?.flush()
-    tally.byteCount = session.storage.writtenByteCount &- first &+ (session.storage.recorder?.savedByteCount ?? 0)
-    if migration.takesSnapshot {
-      try session.deleteSuperfluousSnapshots(options.snapshotRetention, sparing: tally.snapshot)
-    }
-    let shown = try Snapshots.all(session.storage, session.schema.tables).map(\.value.modelNumber)
-    try session.purgeRetired(shownBy: shown)
-    try session.writeCounters()
-    if run.dryRun != nil {
-      try session.storage.space()?.checkCommitRoom()
-    } else {
-      try session.commitStorage()
-    }
-    return tally
-  }
-
-  /// Does all steps, with what handlers do before and after them; the session that goes on by the last version.
-  ///
-  /// - Parameter author: who the history says has done what handlers did.
-  consuming func migrating(
-    by planner: MigrationPlanner, _ policies: [String: any EntityMigrationPolicy], author: String, _ run: MigrationRun,
-    _ tally: inout MigrationTally
-  ) throws(StoreError) -> Session {
-    // What steps do to objects is no change of theirs, and has no history; what handlers do is, and has.
-    var history = try historyStart() == nil ? nil : HistoryRecorder()
-    var session = self
-    for stride in planner.strides {
-      let before = tally
-      run.begin(step: stride.first)
-      if let stage = stride.stageBefore, let handler = stage.willMigrateHandler {
-        session = try session.running(handler, of: stage, in: .willMigrate, run, &history)
-      }
-      try planner.requirePossible(stride.first, session)
-      session = try session.migrating(by: stride, policies, run, &tally)
-      run.dryRun?.note(stride, from: before, to: tally)
-      // Later steps would find what this one could not make.
-      if run.hasFailed { break }
-      if let stage = stride.stageAfter, let handler = stage.didMigrateHandler {
-        session = try session.running(handler, of: stage, in: .didMigrate, run, &history)
-      }
-    }
-    session.changes.history = history
-    session.changes.author = author
-    session.changes.operation = "migration"
-    try session.writeHistory()
-    return session
   }
 }

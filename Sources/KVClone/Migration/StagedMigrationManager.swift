@@ -55,8 +55,8 @@ public struct StagedMigrationManager: ~Copyable {
     var start: UInt64 = 0
     while true {
       let ids = try writer._withSession { (session) throws(StoreError) in
-        try session.ids(
-          of: try session.schema.entity(entity), includesSubentities: includesSubentities, where: predicate,
+        try ObjectSearch.ids(
+          session, of: try session.schema.entity(entity), includesSubentities: includesSubentities, where: predicate,
           from: start, below: end, limit: Self.batchCount)
       }
       for id in ids {
@@ -66,55 +66,5 @@ public struct StagedMigrationManager: ~Copyable {
       guard let last = ids.last, ids.count == Self.batchCount else { return }
       start = last.serial + 1
     }
-  }
-}
-
-extension Session {
-  /// Runs a handler, and has what it changed be as valid as after a commit; the session that goes on.
-  ///
-  /// - Parameter history: where the handlers' changes are noted; nil where the store keeps no history.
-  consuming func running(
-    _ handler: CustomMigrationStage.Handler, of stage: CustomMigrationStage, in phase: OperationProgress.Phase,
-    _ run: MigrationRun, _ history: inout HistoryRecorder?
-  ) throws(StoreError) -> Session {
-    try run.begin(phase)
-    changes.history = history
-    history = nil
-    var manager = StagedMigrationManager(WriteTransaction(self), stage, run)
-    do { try handler(&manager) } catch { throw stage.failure(error, in: phase) }
-    var transaction = manager.finish()
-    // A handler may have gone on where a change had failed half way.
-    if let failure = transaction.session.changes.failure { throw stage.failure(failure, in: phase) }
-    do { try transaction.prepareToSave() } catch { throw stage.failure(error, in: phase) }
-    var session = transaction.takeSession()
-    if let failure = session.changes.failure { throw stage.failure(failure, in: phase) }
-    let issues = try session.validationIssues()
-    guard issues.isEmpty else { throw stage.invalid(issues, in: phase) }
-    history = session.changes.history
-    session.forgetChanges()
-    return session
-  }
-
-  /// Objects of an entity for which a predicate is true, by ascending serial.
-  borrowing func ids(
-    of entity: CompiledEntity, includesSubentities: Bool = false, where predicate: QueryPredicate?, from start: UInt64,
-    below end: UInt64 = .max, limit: Int
-  ) throws(StoreError) -> [ObjectID] {
-    var compiler = queryCompiler(entity)
-    var condition: QueryCondition?
-    if let predicate {
-      if predicate.isTooDeep { throw compiler.tooDeep }
-      condition = try compiler.condition(predicate)
-    }
-    let evaluator = QueryEvaluator(schema)
-    var ids: [ObjectID] = []
-    try forEachRecord(of: entity, includesSubentities: includesSubentities, from: start) {
-      (id, view) throws(StoreError) in
-      if id.serial >= end { return false }
-      if let condition, try !evaluator.holds(condition, id, view, self) { return true }
-      ids.append(id)
-      return ids.count < limit
-    }
-    return ids
   }
 }

@@ -138,34 +138,47 @@ extension ObjectStore {
         tx.operation = "rollback"
         let name = snapshot.info.name
         let (value, past, automatic) = try tx.changeObjects { (session) throws(StoreError) in
-          let value = try session.existingSnapshot(name, epoch: snapshot.info.epoch)
-          let past = try session.requireSameModel(as: value, snapshotSchemas)
-          return (value, past, try session.createAutomaticSnapshot("rollback", userInfo: ["rollback": name]))
+          let value = try Snapshots.existing(
+            session.storage, session.schema.tables, name, epoch: snapshot.info.epoch)
+          let past = try snapshotSchemas.requireSameModel(value, session)
+          let automatic = try SnapshotManager.own(&session) { (snapshots) throws(StoreError) in
+            try snapshots.createAutomatic("rollback", userInfo: ["rollback": name])
+          }
+          return (value, past, automatic)
         }
-        let result: RollbackResult
+        var tally: RollbackTally
         if let objects {
           let sets = try rollbackSets(snapshot, objects)
-          dryRun?.tally = sets.tally
-          result = try tx.changeObjects { (session) throws(StoreError) in
-            try session.rollBack(to: value, sets, automatic)
+          tally = try tx.changeRollback(of: ObjectRollback.self) { (rollback) throws(StoreError) in
+            try rollback.count(sets, to: value)
+          }
+          dryRun?.tally = tally
+          tally.replacedByteCount = try tx.changeRollback(of: ObjectRollback.self) { (rollback) throws(StoreError) in
+            try rollback.run(sets, to: value)
           }
         } else {
-          // Readers see what the transaction began with.
-          let tally = try wholeTally(snapshot)
-          dryRun?.tally = tally
-          result = try tx.changeObjects { (session) throws(StoreError) in
-            try session.rollBack(to: value, automatic, tally)
+          do {
+            tally = try tx.changeRollback(of: StoreRollback.self) { (rollback) throws(StoreError) in
+              try rollback.run(to: value, past, automatic.value)
+            }
+          } catch {
+            // A plan has the counts even if it fails halfway. Readers see what the transaction began with.
+            dryRun?.tally = try wholeTally(snapshot)
+            throw error
           }
+          dryRun?.tally = tally
+          dryRun?.tally.replacedByteCount = 0
           if value.isUnfinished {
             if let dryRun { try tx.validateRollback(dryRun.reasons) } else { try tx.validateRollback() }
           }
-          try tx.changeObjects { (session) throws(StoreError) in try session.endRollback(from: past) }
+          try tx.changeRollback(of: StoreRollback.self) { (rollback) throws(StoreError) in try rollback.end(from: past)
+          }
         }
-        dryRun?.tally.replacedByteCount = result.replacedByteCount
-        try tx.changeObjects { (session) throws(StoreError) in
-          try session.deleteSuperfluousSnapshots(retention, sparing: name)
+        dryRun?.tally = tally
+        try tx.changeSnapshots { (snapshots) throws(StoreError) in
+          try snapshots.deleteSuperfluous(retention, sparing: name)
         }
-        return result
+        return tally.result(automatic.info)
       }
     }
   }
@@ -178,13 +191,39 @@ extension ObjectStore {
     let left = try objects.filter { try reader.exists($0) }
     let now = left.isEmpty ? [] : try reader.cloneSet(of: left)
     // Not those with later serials: a rollback may have brought back what the snapshot does not show.
-    let sets = RollbackSets(past: then, doomed: try now.filter { try !past.exists($0) })
-    let source = try snapshotSession(snapshot.info.name, epoch: snapshot.info.epoch, byPresentModel: true)
-    return try sets.compared(source, reader.session)
+    return RollbackSets(past: then, doomed: try now.filter { try !past.exists($0) })
+  }
+}
+
+extension SnapshotSchemas {
+  /// The schema of a snapshot whose model means the same to stored data as the store's.
+  ///
+  /// - Throws: `incompatibleModel` where what a snapshot shows is not for the store's model.
+  fileprivate func requireSameModel(
+    _ snapshot: SnapshotValue, _ session: borrowing Session
+  ) throws(StoreError) -> Schema {
+    let schema = session.schema
+    let past = try self.schema(of: snapshot, session.storage, schema)
+    // A version that came back after another one stores what it has under other codes.
+    if past.model.modelHash == schema.model.modelHash,
+      SchemaCodes.storeAlike(past.codes, past.model, as: schema.codes, schema.model)
+    {
+      return past
+    }
+    throw StoreError(
+      .incompatibleModel,
+      "the store was migrated after the snapshot was created (by version \(past.model.versionIdentifier), "
+        + "\(past.model.modelHash.hex.prefix(12))…); clone from the snapshot, or load a dump of it into a new store")
   }
 }
 
 extension WriteTransaction {
+  fileprivate mutating func changeRollback<Rollback: SessionOwner & ~Copyable, R>(
+    of _: Rollback.Type, _ body: (inout Rollback) throws(StoreError) -> R
+  ) throws(StoreError) -> R {
+    try changeObjects { (session) throws(StoreError) in try Rollback.own(&session, body) }
+  }
+
   /// Refuses to bring back what broke the model's rules when a transaction was half way.
   fileprivate borrowing func validateRollback() throws {
     let issues = try session.validationIssues()
@@ -211,30 +250,6 @@ private final class RollbackDryRun {
 struct RollbackSets {
   let past: [ObjectID]
   let doomed: [ObjectID]
-  /// Those that are there, and are not what they were.
-  private(set) var changed: [ObjectID] = []
-  private(set) var tally = RollbackTally()
-
-  init(past: [ObjectID], doomed: [ObjectID]) {
-    self.past = past
-    self.doomed = doomed
-  }
-
-  /// With what is to be done.
-  func compared(_ past: borrowing Session, _ now: borrowing Session) throws(StoreError) -> RollbackSets {
-    var result = self
-    let all = ObjectSet(self.past)
-    for id in self.past {
-      if try !now.exists(id) {
-        result.tally.recreatedCount += 1
-      } else if try now.isChanged(id, since: past, all) {
-        result.changed.append(id)
-      }
-    }
-    result.tally.updatedCount = result.changed.count
-    result.tally.deletedCount = doomed.count
-    return result
-  }
 }
 
 /// Counts what a rollback does.

@@ -69,9 +69,9 @@ extension ObjectStore {
     let retention = options.snapshotRetention
     let info = try onceMoreIfMapFull {
       try runWrite(label: "snapshot", timeout: nil) { tx in
-        try tx.changeObjects { (session) throws(StoreError) in
-          let info = try session.createAutomaticSnapshot("", userInfo: userInfo)
-          try session.deleteSuperfluousSnapshots(retention)
+        try tx.changeSnapshots { (snapshots) throws(StoreError) in
+          let info = try snapshots.createAutomatic("", userInfo: userInfo).info
+          try snapshots.deleteSuperfluous(retention)
           return info
         }
       }
@@ -94,7 +94,7 @@ extension ObjectStore {
   /// - Throws: `snapshotNotFound`.
   public func snapshot(named name: String) throws(StoreError) -> Snapshot {
     let session = try readSession()
-    let value = try session.existingSnapshot(name)
+    let value = try Snapshots.existing(session.storage, schema.tables, name)
     return Snapshot(SnapshotInfo(name, value, modelVersion: try modelVersion(of: value, session)), self)
   }
 
@@ -124,9 +124,9 @@ extension ObjectStore {
   private func drop(_ names: [String]) throws {
     try onceMoreIfMapFull {
       try runWrite(label: "snapshot", timeout: nil) { tx in
-        try tx.changeObjects { (session) throws(StoreError) in
-          try session.deleteSnapshots(names)
-          session.storage.markDeleteOnly()
+        try tx.changeSnapshots { (snapshots) throws(StoreError) in
+          try snapshots.delete(names)
+          snapshots.markDeleteOnly()
         }
       }
     }
@@ -146,12 +146,9 @@ extension ObjectStore {
     guard try snapshots().contains(where: { $0.isExpired() && $0.holds.isEmpty }) else { return [] }
     return try onceMoreIfMapFull {
       try runWrite(label: "snapshot", timeout: nil) { tx in
-        try tx.changeObjects { (session) throws(StoreError) in
-          let now = Date().timeIntervalSinceReferenceDate
-          let expired = try Snapshots.all(session.storage, session.schema.tables)
-            .filter { $0.value.holds.isEmpty && ($0.value.expires ?? .infinity) <= now }.map(\.name)
-          try session.deleteSnapshots(expired)
-          session.storage.markDeleteOnly()
+        try tx.changeSnapshots { (snapshots) throws(StoreError) in
+          let expired = try snapshots.deleteExpired()
+          snapshots.markDeleteOnly()
           return expired
         }
       }
@@ -171,39 +168,13 @@ extension WriteTransaction {
   public mutating func createSnapshot(
     named name: String, expiresAt expires: Date? = nil, userInfo: [String: String] = [:]
   ) throws(StoreError) -> SnapshotInfo {
-    try changeObjects { (session) throws(StoreError) in
-      let value = try session.createSnapshot(name, expires: expires, userInfo: userInfo, isAutomatic: false)
-      return SnapshotInfo(name, value, modelVersion: session.schema.model.versionIdentifier)
+    try changeSnapshots { (snapshots) throws(StoreError) in
+      try snapshots.create(name, expires: expires, userInfo: userInfo, isAutomatic: false).info
     }
   }
-}
 
-extension Session {
-  /// Makes a snapshot with a name that tells when and why.
-  ///
-  /// - Parameter purpose: a word, or nothing.
-  mutating func createAutomaticSnapshot(_ purpose: String, userInfo: [String: String]) throws(StoreError)
-    -> SnapshotInfo
-  {
-    let time = Date().formatted(.iso8601.dateSeparator(.omitted).timeSeparator(.omitted))
-    // Two in one second are of different commits, or of one that has made more than one.
-    var name = SnapshotName.automaticPrefix + (purpose.isEmpty ? "" : purpose + "-") + "\(time)-\(commit)"
-    if try Snapshots.find(storage, schema.tables, name) != nil { name += "-\(try counter(MetadataKey.epoch))" }
-    let value = try createSnapshot(name, expires: nil, userInfo: userInfo, isAutomatic: true)
-    return SnapshotInfo(name, value, modelVersion: schema.model.versionIdentifier)
-  }
-
-  /// Deletes the automatic snapshots that a policy does not want any more.
-  mutating func deleteSuperfluousSnapshots(
-    _ retention: SnapshotRetention, sparing kept: String? = nil
-  ) throws(StoreError) {
-    let automatic = try Snapshots.all(storage, schema.tables).filter(\.value.isAutomatic)
-    let superfluous = Set(retention.superfluous(automatic.map { ($0.name, $0.value.created) }))
-    // What is held stays, and what was made just now.
-    let youngest = automatic.last?.name
-    try deleteSnapshots(
-      automatic.filter {
-        superfluous.contains($0.name) && $0.value.holds.isEmpty && $0.name != youngest && $0.name != kept
-      }.map(\.name))
+  /// Changes the snapshots of the store; like `changeObjects`.
+  mutating func changeSnapshots<R>(_ body: (inout SnapshotManager) throws(StoreError) -> R) throws(StoreError) -> R {
+    try changeObjects { (session) throws(StoreError) in try SnapshotManager.own(&session, body) }
   }
 }

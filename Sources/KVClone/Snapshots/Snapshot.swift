@@ -55,9 +55,9 @@ public final class Snapshot: Sendable {
   /// - Throws: `snapshotNotFound`, `corrupted`.
   public func retainedBytes() throws(StoreError) -> UInt64 {
     let session = try store.readSession()
-    let value = try session.existingSnapshot(info.name, epoch: info.epoch)
+    let value = try Snapshots.existing(session.storage, session.schema.tables, info.name, epoch: info.epoch)
     let all = try Snapshots.all(session.storage, session.schema.tables)
-    return try session.retainedByteCount(of: value, among: all.map(\.value))
+    return try PreimageSweeper(session).retainedByteCount(of: value, among: all.map(\.value))
   }
 
   /// Adds a hold, which prevents the deletion of the snapshot until it is released. Repeating a hold with the same tag
@@ -81,17 +81,17 @@ public final class Snapshot: Sendable {
   public func release(tag: String) async throws { try await store.onWriterQueue { try self.endHold(tag) } }
 
   private func setHold(_ tag: String) throws {
-    try change { (session) throws(StoreError) in try session.hold(info.name, epoch: info.epoch, tag: tag) }
+    try change { (snapshots) throws(StoreError) in try snapshots.hold(info.name, epoch: info.epoch, tag: tag) }
   }
 
   private func endHold(_ tag: String) throws {
-    try change { (session) throws(StoreError) in try session.releaseHold(info.name, epoch: info.epoch, tag: tag) }
+    try change { (snapshots) throws(StoreError) in try snapshots.releaseHold(info.name, epoch: info.epoch, tag: tag) }
   }
 
-  private func change(_ body: (inout Session) throws(StoreError) -> Void) throws {
+  private func change(_ body: (inout SnapshotManager) throws(StoreError) -> Void) throws {
     try onceMoreIfMapFull {
       try store.runWrite(label: "snapshot", timeout: nil) { tx in
-        try tx.changeObjects { (session) throws(StoreError) in try body(&session) }
+        try tx.changeSnapshots { (snapshots) throws(StoreError) in try body(&snapshots) }
       }
     }
   }

@@ -21,7 +21,8 @@ struct SnapshotComparison {
     let old = try store.snapshotSession(from.info.name, epoch: from.info.epoch)
     let new =
       if let to { try store.snapshotSession(to.info.name, epoch: to.info.epoch) } else { try store.readSession() }
-    let first = try new.existingSnapshot(from.info.name, epoch: from.info.epoch)
+    let first = try Snapshots.existing(
+      new.storage, new.schema.tables, from.info.name, epoch: from.info.epoch)
     let changes = try Self.changes(in: first.epoch..<(to?.info.epoch ?? .max), first, new)
     for rootCode in Set(old.schema.rootCodes + new.schema.rootCodes).sorted() {
       var next = changes.objects.set(rootCode: rootCode)?.next(from: 0)
@@ -75,6 +76,26 @@ struct SnapshotComparison {
     var chunks: [ChunkPlace] = []
     /// What came later than the first state.
     let horizon: SnapshotHorizon
+
+    init(horizon: SnapshotHorizon) { self.horizon = horizon }
+
+    /// Notes the object or the chunk of a saved key.
+    mutating func note(_ table: TableCode, _ key: [UInt8]) {
+      if table.rootCode != nil, let id = try? NumberKey.objectID(key.span.bytes) {
+        // Snapshots between may have saved what came later than the first.
+        if horizon.sees(id) { _ = objects.insert(id) }
+      } else if table == .links, let link = try? LinkKey(key.span.bytes), horizon.sees(link.owner) {
+        _ = objects.insert(link.owner)
+        guard link.kind == .chunk else { return }
+        chunks.append(ChunkPlace(owner: link.owner, relationship: link.relationship, position: link.position))
+      }
+    }
+
+    /// Sorts the chunks after the last key, and removes those that were noted for several epochs.
+    mutating func sortChunks() {
+      chunks.sort()
+      chunks.removeDuplicates()
+    }
   }
 
   struct ChunkPlace: Comparable {
@@ -91,19 +112,8 @@ struct SnapshotComparison {
     in epochs: Range<UInt64>, _ first: SnapshotValue, _ session: borrowing Session
   ) throws(StoreError) -> Changes {
     var changes = Changes(horizon: SnapshotHorizon(first, session.schema.orderedLists))
-    try session.forEachSavedKey(in: epochs) { (table, key, _) throws(StoreError) in
-      if table.rootCode != nil, let id = try? NumberKey.objectID(key.span.bytes) {
-        // Snapshots between may have saved what came later than the first.
-        if changes.horizon.sees(id) { _ = changes.objects.insert(id) }
-      } else if table == .links, let link = try? LinkKey(key.span.bytes), changes.horizon.sees(link.owner) {
-        _ = changes.objects.insert(link.owner)
-        guard link.kind == .chunk else { return }
-        changes.chunks.append(
-          ChunkPlace(owner: link.owner, relationship: link.relationship, position: link.position))
-      }
-    }
-    changes.chunks.sort()
-    changes.chunks.removeDuplicates()
+    try SavedKeyList.forEachKey(in: epochs, session) { (table, key) throws(StoreError) in changes.note(table, key) }
+    changes.sortChunks()
     return changes
   }
 
@@ -130,7 +140,8 @@ struct SnapshotComparison {
 
   // MARK: One object
 
-  private static func difference(
+  /// The difference of an object between two states; nil if there is none.
+  static func difference(
     _ id: ObjectID, _ old: borrowing Session, _ new: borrowing Session, _ changes: Changes
   ) throws(StoreError) -> SnapshotDifference? {
     // Bound to names, so that both are there at once.
@@ -155,7 +166,7 @@ struct SnapshotComparison {
         try known.map { known throws(StoreError) in
           try oldEntity.value(of: known, in: before, id: id, schema: old.schema)
         } ?? attribute.fill
-      if try !new.isSame(value, as: previous, in: old) {
+      if try !isSame(value, in: new, as: previous, in: old) {
         attributes.append(.init(name: attribute.path, old: previous, new: value))
       }
     }
@@ -260,6 +271,21 @@ struct SnapshotComparison {
   }
 }
 
+extension SnapshotComparison {
+  /// Whether a value is what another one was in the past; of large ones, whether their bytes are.
+  static func isSame(
+    _ value: AttributeValue?, in session: borrowing Session, as previous: AttributeValue?, in past: borrowing Session
+  ) throws(StoreError) -> Bool {
+    guard case .blob(let first)? = previous, case .blob(let second)? = value else { return previous == value }
+    if first.id == second.id { return true }
+    guard first.byteCount == second.byteCount, first.isTransformable == second.isTransformable,
+      let one = try past.storage.blobInfo(past.blobTables, first.id),
+      let other = try session.storage.blobInfo(session.blobTables, second.id)
+    else { return false }
+    return one.digest == other.digest
+  }
+}
+
 extension SnapshotComparison.Changes {
   /// The pieces of a list of which something was saved.
   func chunks(of owner: ObjectID, _ relationship: UInt16) -> ArraySlice<SnapshotComparison.ChunkPlace> {
@@ -290,20 +316,5 @@ extension Array where Element: Equatable {
       if isBehind(self[middle]) { high = middle } else { low = middle + 1 }
     }
     return low
-  }
-}
-
-extension Session {
-  /// Whether a value is what another one was in the past; of large ones, whether their bytes are.
-  borrowing func isSame(
-    _ value: AttributeValue?, as previous: AttributeValue?, in past: borrowing Session
-  ) throws(StoreError) -> Bool {
-    guard case .blob(let first)? = previous, case .blob(let second)? = value else { return previous == value }
-    if first.id == second.id { return true }
-    guard first.byteCount == second.byteCount, first.isTransformable == second.isTransformable,
-      let one = try past.storage.blobInfo(past.blobTables, first.id),
-      let other = try storage.blobInfo(blobTables, second.id)
-    else { return false }
-    return one.digest == other.digest
   }
 }

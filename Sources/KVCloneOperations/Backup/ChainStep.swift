@@ -88,7 +88,7 @@ struct ChainStep: ~Copyable {
     let states = SavedStates(before.storage.backend, oldSchema.tables.preimages, epoch: since.epoch)
     for isBlobs in [true, false] {
       var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
-      while let start = next, let list = try before.savedKeys(from: start, before: .max) {
+      while let start = next, let list = try SavedKeyList(before, from: start, before: .max) {
         for (table, key) in list.keys
         where (table == .blobInfo) == isBlobs && key.withUnsafeBytes({ horizon.sees(table, $0) }) {
           try goBack(table, unsafePointers(key.span.bytes), states)
@@ -143,7 +143,7 @@ struct ChainStep: ~Copyable {
   /// Deletes the rest of what is younger than the snapshot, or replaced as a whole.
   private func dropLater() throws(StoreError) {
     var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
-    while let start = next, let list = try before.savedKeys(from: start, before: .max) {
+    while let start = next, let list = try SavedKeyList(before, from: start, before: .max) {
       for (table, key) in list.keys {
         let state = PreimageKey.encode(table: table, key: key.span.bytes, epoch: list.place.epoch)
         try sink.delete(.preimages, unsafePointers(state.span.bytes))
@@ -342,7 +342,8 @@ struct ChainStep: ~Copyable {
     let snapshots = try Snapshots.all(reader, SchemaTables(rootCodes: newSchema.rootCodes))
     for snapshot in snapshots { left.insert(snapshot.value.epoch) }
     var session = StoreContext(uuid: increment.format.storeUUID).session(sink.backend, newSchema)
-    try session.sweepPreviousStates(of: Set(old.map(\.epoch)).subtracting(left), among: old + [since])
+    let gone = Set(old.map(\.epoch)).subtracting(left)
+    try PreimageSweeper.own(&session) { (sweeper) throws(StoreError) in try sweeper.sweep(gone, among: old + [since]) }
     for count in increment.value.counts {
       let found = try sink.backend.entryCount(try sink.table(count.table))
       if found != count.entries {

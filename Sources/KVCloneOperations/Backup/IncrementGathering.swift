@@ -36,7 +36,7 @@ struct IncrementGathering: ~Copyable {
         "\(path) has the newer format \(format.version), so this library cannot determine its changes; make a full "
           + "backup, or use the library version that wrote it")
     }
-    since = try session.existingSnapshot(name)
+    since = try Snapshots.existing(session.storage, session.schema.tables, name)
     horizon = SnapshotHorizon(since, session.schema.orderedLists)
     self.name = name
     self.format = format
@@ -70,7 +70,7 @@ struct IncrementGathering: ~Copyable {
   private borrowing func gatherSaved() throws(StoreError) {
     let preimages = session.schema.tables.preimages
     var next: SavedKeysKey? = SavedKeysKey(epoch: since.epoch, commit: 0, part: 0)
-    while let start = next, let list = try session.savedKeys(from: start, before: .max) {
+    while let start = next, let list = try SavedKeyList(session, from: start, before: .max) {
       let place = list.place.bytes
       if let value = try session.storage.get(preimages, place.bytes) {
         try sink.put(.preimages, unsafePointers(place.bytes), unsafePointers(value))

@@ -70,7 +70,7 @@ extension ObjectStore {
 
   /// A migration gives other meanings to what a base has.
   private func requireNoMigration(_ since: String, _ session: borrowing Session) throws(StoreError) {
-    let snapshot = try session.existingSnapshot(since)
+    let snapshot = try Snapshots.existing(session.storage, session.schema.tables, since)
     let then = try StoreCatalog(session.storage, schema.tables.metadata, number: UInt64(snapshot.modelNumber))
     let now = session.schema
     if then.codes.former == now.codes.former, then.model.modelHash == now.model.modelHash,

@@ -87,7 +87,7 @@ struct RecordRenewal: ~Copyable {
     for id in found {
       if try isShown(id, session) {
         keptCount += 1
-      } else if try session.renewRecord(id, sparingBlobs: hasSnapshots, &chains, &spare) {
+      } else if try RecordMigrator.renew(id, &session, sparingBlobs: hasSnapshots, &chains, &spare) {
         renewedCount += 1
       } else {
         keptCount += 1

@@ -176,7 +176,7 @@ struct CloneSnapshotCallTests {
     }
     expectError(.snapshotNotFound) {
       try test.store.write { tx in
-        try tx.changeObjects { (session) throws(StoreError) in try session.deleteSnapshots(["before"]) }
+        try tx.changeSnapshots { (snapshots) throws(StoreError) in try snapshots.delete(["before"]) }
         _ = try tx.clone([note], from: snapshot)
       }
     }

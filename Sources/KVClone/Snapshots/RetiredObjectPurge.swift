@@ -4,13 +4,21 @@ import KVCloneRecords
 
 /// Objects of root entities that the model has no more. They stay where they are for as long as a snapshot shows them: so it costs
 /// nothing to remove an entity.
-extension Session {
+struct RetiredObjectPurge: ~Copyable, SessionOwner {
+  private var session: Session
+
+  init(_ session: consuming Session) {
+    self.session = session
+  }
+
+  consuming func finish() -> Session { session }
+
   /// Deletes those that no snapshot shows any more.
   ///
   /// - Parameter models: the numbers of the models that snapshots are read by.
-  mutating func purgeRetired(shownBy models: [UInt16]) throws(StoreError) {
-    for (root, number) in (schema.codes.former?.roots ?? [:]).sorted(by: { $0.key < $1.key }) {
-      guard let rootCode = UInt16(root), let table = schema.tables.objects[rootCode],
+  mutating func purge(shownBy models: [UInt16]) throws(StoreError) {
+    for (root, number) in (session.schema.codes.former?.roots ?? [:]).sorted(by: { $0.key < $1.key }) {
+      guard let rootCode = UInt16(root), let table = session.schema.tables.objects[rootCode],
         !models.contains(where: { UInt64($0) < number })
       else { continue }
       while try purgeSome(rootCode, table) {}
@@ -22,23 +30,23 @@ extension Session {
     var ids: [ObjectID] = []
     var blobs: [BlobReference] = []
     let first = ShortKey.object(ObjectID(rootCode: rootCode, serial: 0))
-    try storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
-      let id = try schema.objectID(key)
-      let view = try schema.view(of: copy value, id: id)
+    try session.storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
+      let id = try session.schema.objectID(key)
+      let view = try session.schema.view(of: copy value, id: id)
       for field in 0..<view.layout.fieldCount where view.layout.kind(field).mayBeBlob && !view.isNull(field) {
         if let blob = view.blobReference(field) { blobs.append(blob) }
       }
       ids.append(id)
       return ids.count < 1024
     }
-    changes.isEmpty = false
-    for blob in blobs { try releaseBlob(blob) }
-    let hasProvenance = try hasProvenance()
+    session.changes.isEmpty = false
+    for blob in blobs { try session.releaseBlob(blob) }
+    let hasProvenance = try session.hasProvenance()
     for id in ids {
       let key = ShortKey.object(id)
       try deleteLists(of: id)
-      if hasProvenance { try forgetProvenance(of: id) }
-      try storage.delete(table, key.bytes)
+      if hasProvenance { try session.forgetProvenance(of: id) }
+      try session.storage.delete(table, key.bytes)
     }
     return !ids.isEmpty
   }
@@ -48,13 +56,13 @@ extension Session {
     var keys: [[UInt8]] = []
     repeat {
       keys.removeAll()
-      try storage.scan(schema.tables.links, within: prefix.bytes) { (key, _) throws(StoreError) in
+      try session.storage.scan(session.schema.tables.links, within: prefix.bytes) { (key, _) throws(StoreError) in
         let bytes = key.withUnsafeBytes { Array($0) }
         guard bytes.starts(with: prefix.array) else { return false }
         keys.append(bytes)
         return keys.count < 1024
       }
-      for key in keys { try storage.delete(schema.tables.links, key.span.bytes) }
+      for key in keys { try session.storage.delete(session.schema.tables.links, key.span.bytes) }
     } while !keys.isEmpty
   }
 }

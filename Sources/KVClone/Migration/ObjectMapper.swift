@@ -2,25 +2,34 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Making the objects of a new version by a mapping model.
-extension Session {
+/// Creates the objects of a new version by a mapping model.
+struct ObjectMapper: ~Copyable {
+  private var session: Session
+
+  init(_ session: consuming Session) {
+    self.session = session
+  }
+
   /// Makes and links all objects, by the old ones, which are still in tables of their own; the session that goes on.
   ///
   /// - Parameter source: the schema of the version that the objects are of.
-  consuming func mapped(
+  consuming func map(
     by model: MappingModel, from source: Schema, _ policies: [String: any EntityMigrationPolicy], _ run: MigrationRun,
     _ tally: inout MigrationTally
   ) throws(StoreError) -> Session {
-    let look = context.session(StorageTransaction(lookingInto: storage), source, commit: commit)
+    let look = session.context.session(StorageTransaction(lookingInto: session.storage), source, commit: session.commit)
     // Serials that no object had before, of whatever entity: so no old name is ever another object's.
     var next: UInt64 = 1
-    for rootCode in source.rootCodes { next = max(next, try nextSerial(rootCode: rootCode)) }
-    for rootCode in schema.rootCodes { changes.nextSerials[rootCode] = max(next, try nextSerial(rootCode: rootCode)) }
+    for rootCode in source.rootCodes { next = max(next, try session.nextSerial(rootCode: rootCode)) }
+    for rootCode in session.schema.rootCodes {
+      session.changes.nextSerials[rootCode] = max(next, try session.nextSerial(rootCode: rootCode))
+    }
     // What is there of indexes is the new version's.
     look.trustFetchIndexes(false)
-    let expressions = MappingExpressions(from: source, to: schema)
+    let expressions = MappingExpressions(from: source, to: session.schema)
     var manager = MigrationManager(
-      source: ReadTransaction(look), destination: WriteTransaction(self), model.entityMappings, expressions, policies)
+      source: ReadTransaction(look), destination: WriteTransaction(session), model.entityMappings, expressions, policies
+    )
     do {
       try Self.map(&manager, model.entityMappings, source, expressions, run, &tally)
     } catch let error as StoreError {
@@ -102,7 +111,7 @@ extension Session {
     var start: UInt64 = 0
     while true {
       let ids = try manager.reader._withSession { (session) throws(StoreError) in
-        try session.ids(of: entity, where: condition, from: start, limit: 1024)
+        try ObjectSearch.ids(session, of: entity, where: condition, from: start, limit: 1024)
       }
       for id in ids {
         do {
@@ -126,7 +135,7 @@ extension MigrationManager {
       var start: UInt64 = 0
       while true {
         let ids = try reader._withSession { (session) throws(StoreError) in
-          try session.ids(of: entity, where: nil, from: start, limit: 1024)
+          try ObjectSearch.ids(session, of: entity, where: nil, from: start, limit: 1024)
         }
         for id in ids where !hasDestination(id) { count += 1 }
         try run.advance(by: 0)
@@ -142,7 +151,7 @@ extension MigrationManager {
     for mapping in mappings {
       for index in 0..<pairCount(mapping) {
         guard let pair = pair(mapping, index) else { continue }
-        try destination { tx in try tx.session.redirect(pair.source, to: pair.destination) }
+        try destination { tx in try RedirectValue.leave(at: pair.source, to: pair.destination, &tx.session) }
       }
     }
   }

@@ -31,17 +31,26 @@ struct LostLists {
   func concerns(_ code: UInt16) -> Bool { codes.contains(code) || referrerCodes.contains(code) }
 }
 
-extension Session {
+/// Deletes lists of relationships that are gone.
+struct ListSweeper: ~Copyable, SessionOwner {
+  private var session: Session
+
+  init(_ session: consuming Session) {
+    self.session = session
+  }
+
+  consuming func finish() -> Session { session }
+
   /// Deletes the lists of relationships that are gone. The records that they were of are not touched: what those say of them is
   /// never read again.
-  mutating func sweepLists(_ lost: LostLists, _ run: MigrationRun) throws(StoreError) {
+  mutating func sweep(_ lost: LostLists, _ run: MigrationRun) throws(StoreError) {
     if lost.isEmpty { return }
     var next: ShortKey? = ListAddress(
-      links: schema.tables.links, owner: ObjectID(rawValue: 0), relationship: 0
+      links: session.schema.tables.links, owner: ObjectID(rawValue: 0), relationship: 0
     ).key(.chunk, 0)
     while let start = next {
       var lists: [ListAddress] = []
-      next = try Self.gatherLists(storage, schema, lost, from: start, into: &lists)
+      next = try Self.gatherLists(session.storage, session.schema, lost, from: start, into: &lists)
       for list in lists { try sweep(list, lost) }
       try run.advance(by: 0)
     }
@@ -73,20 +82,20 @@ extension Session {
 
   private mutating func sweep(_ list: ListAddress, _ lost: LostLists) throws(StoreError) {
     // Those of entities at the top that are gone stay with their objects, for snapshots.
-    guard schema.objectTable(rootCode: list.owner.rootCode) != nil else { return }
-    let entity = try self.entity(of: list.owner)
+    guard session.schema.objectTable(rootCode: list.owner.rootCode) != nil else { return }
+    let entity = try session.entity(of: list.owner)
     if let index = entity.relationshipIndexByCode[list.relationship], entity.relationships[index].isToMany { return }
-    guard entity.referrerCodes.contains(list.relationship) else { return try storage.deleteList(list) }
+    guard entity.referrerCodes.contains(list.relationship) else { return try session.storage.deleteList(list) }
     guard lost.referrerCodes.contains(list.relationship) else { return }
     var gone: [ObjectID] = []
-    for member in try storage.members(list) {
-      if schema.objectTable(rootCode: member.rootCode) != nil,
-        try self.entity(of: member).relationship(referrerCode: list.relationship) != nil
+    for member in try session.storage.members(list) {
+      if session.schema.objectTable(rootCode: member.rootCode) != nil,
+        try session.entity(of: member).relationship(referrerCode: list.relationship) != nil
       {
         continue
       }
       gone.append(member)
     }
-    for member in gone { _ = try storage.removeUnordered(list, member) }
+    for member in gone { _ = try session.storage.removeUnordered(list, member) }
   }
 }

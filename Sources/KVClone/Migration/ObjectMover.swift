@@ -31,31 +31,40 @@ struct MovedObjects {
   }
 }
 
-extension Session {
+/// Moves objects whose entities get another root entity.
+struct ObjectMover: ~Copyable, SessionOwner {
+  private var session: Session
+
+  init(_ session: consuming Session) {
+    self.session = session
+  }
+
+  consuming func finish() -> Session { session }
+
   /// Gives ids under their new root to the objects of entities that have another one in the new version, and tells all who refer
   /// to them; how many they are. The old ids lead to the new ones from then on.
-  mutating func moveObjects(by step: MigrationStep, _ run: MigrationRun) throws(StoreError) -> Int {
+  mutating func move(by step: MigrationStep, _ run: MigrationRun) throws(StoreError) -> Int {
     let moves = step.moves
     if moves.isEmpty { return 0 }
     try run.begin(.move)
     // Before anybody has a new id.
     var ends: [UInt16: UInt64] = [:]
-    for rootCode in schema.rootCodes { ends[rootCode] = try nextSerial(rootCode: rootCode) }
+    for rootCode in session.schema.rootCodes { ends[rootCode] = try session.nextSerial(rootCode: rootCode) }
     let tables = try tablesOfRoots(Set(moves.map(\.to)))
     let (moved, count) = try newIDs(moves, run)
     if count == 0 { return 0 }
     let removed = step.removedEntities
     let from = Set(moves.map(\.from))
     let concerned = Set(
-      schema.entities.filter { entity in
+      session.schema.entities.filter { entity in
         !removed.contains(entity.code)
           && (moves.contains { $0.entity == entity.code }
             || entity.relationships.contains { from.contains($0.destinationRootCode) } || !entity.referrerCodes.isEmpty)
       }.map(\.code))
-    for rootCode in schema.rootCodes {
-      try forEachBatch(rootCode: rootCode, below: ends[rootCode] ?? 0, { concerned.contains($0) }) {
-        (session, batch) throws(StoreError) in
-        for (id, _) in batch { try session.move(id, moved, tables) }
+    for rootCode in session.schema.rootCodes {
+      var batches = ObjectBatches(rootCode: rootCode, below: ends[rootCode] ?? 0)
+      while let batch = try batches.next(session, where: { concerned.contains($0) }) {
+        for (id, _) in batch { try move(id, moved, tables) }
         try run.advance(by: batch.count)
       }
     }
@@ -63,10 +72,10 @@ extension Session {
   }
 
   private mutating func tablesOfRoots(_ roots: Set<UInt16>) throws(StoreError) -> [UInt16: StorageTable] {
-    var tables = schema.tables.objects
+    var tables = session.schema.tables.objects
     let missing = roots.filter { tables[$0] == nil }.sorted()
     if missing.isEmpty { return tables }
-    let made = try storage.makeTables(missing.map { TableCode.objects(rootCode: $0) })
+    let made = try session.storage.makeTables(missing.map { TableCode.objects(rootCode: $0) })
     for (root, table) in zip(missing, made) { tables[root] = table }
     return tables
   }
@@ -80,15 +89,16 @@ extension Session {
       for to in Set(moves.filter { $0.from == from }.map(\.to)).sorted() {
         let entities = Set(moves.filter { $0.from == from && $0.to == to }.map(\.entity))
         let set = SerialSet()
-        try forEachBatch(rootCode: from, { entities.contains($0) }) { (_, batch) throws(StoreError) in
+        var batches = ObjectBatches(rootCode: from)
+        while let batch = try batches.next(session, where: { entities.contains($0) }) {
           for (id, _) in batch { _ = set.insert(id.serial) }
           try run.advance(by: 0)
         }
         if set.count == 0 { continue }
         // Above the old root's, too: so no name that an object had before is ever another's.
-        let first = max(try nextSerial(rootCode: to), try nextSerial(rootCode: from))
-        changes.nextSerials[to] = first
-        _ = try reserveSerials(rootCode: to, count: UInt64(set.count))
+        let first = max(try session.nextSerial(rootCode: to), try session.nextSerial(rootCode: from))
+        session.changes.nextSerials[to] = first
+        _ = try session.reserveSerials(rootCode: to, count: UInt64(set.count))
         moved.add(set, from: from, to: to, first: first)
         count += set.count
       }
@@ -101,41 +111,43 @@ extension Session {
   {
     let newID = moved.newID(of: id)
     let owner = newID ?? id
-    let entity = try load(id)
-    let lastCommit = scratch.view.commit
+    let entity = try session.load(id)
+    let lastCommit = session.scratch.view.commit
     var isChanged = newID != nil
     for relationship in entity.relationships {
       let field = relationship.field
       if !relationship.isToMany {
-        guard let target = scratch.view.toOne(field), let new = moved.newID(of: target) else { continue }
-        scratch.setToOne(field, new)
+        guard let target = session.scratch.view.toOne(field), let new = moved.newID(of: target) else { continue }
+        session.scratch.setToOne(field, new)
         isChanged = true
         continue
       }
-      let head = scratch.view.head(field)
-      let list = address(id, relationship.code)
-      let members = head.isChunked ? try storage.members(list, count: head.count) : scratch.view.inlineIDs(field).array
+      let head = session.scratch.view.head(field)
+      let list = session.address(id, relationship.code)
+      let members =
+        head.isChunked
+        ? try session.storage.members(list, count: head.count) : session.scratch.view.inlineIDs(field).array
       var news = members.map { moved.newID(of: $0) ?? $0 }
       guard news != members || newID != nil && head.isChunked else { continue }
       if !relationship.isOrdered { news.sort() }
-      if head.isChunked { try storage.deleteList(list) }
-      try writeList(address(owner, relationship.code), news, relationship, field)
+      if head.isChunked { try session.storage.deleteList(list) }
+      try session.writeList(session.address(owner, relationship.code), news, relationship, field)
       isChanged = true
     }
     for code in entity.referrerCodes {
-      let list = address(id, code)
-      let members = try storage.members(list)
+      let list = session.address(id, code)
+      let members = try session.storage.members(list)
       if members.isEmpty { continue }
       let news = members.map { moved.newID(of: $0) ?? $0 }.sorted()
       guard news != members || newID != nil else { continue }
-      try storage.deleteList(list)
-      try storage.writeUnordered(address(owner, code), news)
+      try session.storage.deleteList(list)
+      try session.storage.writeUnordered(session.address(owner, code), news)
     }
     guard isChanged else { return }
-    guard let table = newID == nil ? entity.table : tables[owner.rootCode] else { throw schema.notFound(owner) }
-    scratch.seal(commit: lastCommit, seed: ValueEnvelope.seed(object: owner))
-    try Self.putMoved(&storage, table, owner, scratch)
-    try releaseOutlived(id)
+    guard let table = newID == nil ? entity.table : tables[owner.rootCode] else { throw session.schema.notFound(owner) }
+    session.scratch.seal(commit: lastCommit, seed: ValueEnvelope.seed(object: owner))
+    try Self.putMoved(&session.storage, table, owner, session.scratch)
+    try session.releaseOutlived(id)
     if newID != nil { try leave(id, for: owner, entity) }
   }
 
@@ -149,25 +161,29 @@ extension Session {
   /// Takes away what an object has under its old id, and leaves word there of the new one.
   private mutating func leave(_ id: ObjectID, for newID: ObjectID, _ entity: CompiledEntity) throws(StoreError) {
     let key = ShortKey.object(id)
-    try storage.delete(entity.table, key.bytes)
+    try session.storage.delete(entity.table, key.bytes)
     var source: ProvenanceValue?
-    if let value = try storage.get(schema.tables.provenance, key.bytes) {
+    if let value = try session.storage.get(session.schema.tables.provenance, key.bytes) {
       // What cannot be read is left where it is, for `check` to tell.
       source = try? ProvenanceValue(stored: value, seed: ValueEnvelope.seed(tableCode: .provenance, objectID: id))
     }
     if let source {
-      try storage.delete(schema.tables.provenance, key.bytes)
-      try noteProvenance(newID, source, isHighest: false)
+      try session.storage.delete(session.schema.tables.provenance, key.bytes)
+      try session.noteProvenance(newID, source, isHighest: false)
     }
-    try redirect(id, to: newID)
+    try RedirectValue.leave(at: id, to: newID, &session)
   }
+}
 
+extension RedirectValue {
   /// Leaves word under an old id of the object that has become of it, if there is none yet.
-  mutating func redirect(_ id: ObjectID, to newID: ObjectID) throws(StoreError) {
+  static func leave(
+    at id: ObjectID, to newID: ObjectID, _ session: inout Session
+  ) throws(StoreError) {
     let key = ShortKey.object(id)
-    if try storage.get(schema.tables.redirects, key.bytes) != nil { return }
-    let redirect = RedirectValue(target: newID, commit: commit)
+    if try session.storage.get(session.schema.tables.redirects, key.bytes) != nil { return }
+    let redirect = RedirectValue(target: newID, commit: session.commit)
     let value = redirect.encoded(seed: ValueEnvelope.seed(tableCode: .redirects, objectID: id))
-    try storage.put(schema.tables.redirects, key.bytes, value.span.bytes)
+    try session.storage.put(session.schema.tables.redirects, key.bytes, value.span.bytes)
   }
 }

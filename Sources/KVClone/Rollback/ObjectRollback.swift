@@ -1,0 +1,174 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// Rolling some objects back, with all that belongs to them: by the operations that everybody has, so that both sides of every
+/// relationship, indexes and derived values follow.
+struct ObjectRollback: ~Copyable, SessionOwner {
+  private var session: Session
+
+  init(_ session: consuming Session) {
+    self.session = session
+  }
+
+  consuming func finish() -> Session { session }
+
+  /// Counts what `run` will change.
+  ///
+  /// This has to precede it: restoring a link also restores its inverse, after which the other object would not differ.
+  borrowing func count(_ sets: RollbackSets, to snapshot: SnapshotValue) throws(StoreError) -> RollbackTally {
+    var tally = RollbackTally()
+    tally.deletedCount = sets.doomed.count
+    guard let recorder = session.storage.recorder else { return tally }
+    let past = past(snapshot, recorder)
+    let all = ObjectSet(sets.past)
+    for id in sets.past {
+      if try !session.exists(id) {
+        tally.recreatedCount += 1
+      } else if try isChanged(id, since: past, all) {
+        tally.updatedCount += 1
+      }
+    }
+    return tally
+  }
+
+  /// Restores the objects. Returns the size of the replaced data, in bytes.
+  mutating func run(_ sets: RollbackSets, to snapshot: SnapshotValue) throws(StoreError) -> UInt64 {
+    guard let recorder = session.storage.recorder else { return 0 }
+    _ = try session.deleteAll(ObjectSet(sets.doomed))
+    let past = past(snapshot, recorder)
+    // First all objects, then the links between them.
+    var recreated = ObjectSet()
+    for id in sets.past where try !session.exists(id) {
+      try recreate(id, past)
+      _ = recreated.insert(id)
+    }
+    session.changes.noteRecreated(recreated)
+    for id in sets.past where !recreated.contains(id) { try restoreAttributes(of: id, past) }
+    for id in sets.past { try restoreLinks(of: id, past) }
+    try recorder.flush()
+    return recorder.savedByteCount
+  }
+
+  /// What the snapshot shows, by the present schema.
+  private borrowing func past(_ snapshot: SnapshotValue, _ recorder: SnapshotRecorder) -> Session {
+    StoreContext(uuid: session.storeUUID, serialFloor: session.serialFloor).session(
+      SnapshotBackend(
+        recorder.inner, preimages: session.schema.tables.preimages,
+        SnapshotHorizon(snapshot, session.schema.orderedLists),
+        isWritten: true), session.schema)
+  }
+
+  /// Makes an object again, under its id, with its values and without links.
+  private mutating func recreate(_ id: ObjectID, _ past: borrowing Session) throws(StoreError) {
+    let bytes: [UInt8]
+    do {
+      let key = ShortKey.object(id)
+      guard let table = session.schema.objectTable(rootCode: id.rootCode),
+        let value = try past.storage.get(table, key.bytes)
+      else { throw session.schema.notFound(id) }
+      bytes = value.withUnsafeBytes { Array($0) }
+    }
+    let view = try session.schema.view(of: bytes.span.bytes, id: id)
+    let entity = try session.schema.entity(of: view, id: id)
+    try Session.load(&session.scratch, view, entity, id)
+    // Those that the record has by the present layout, in which it is stored.
+    for blob in entity.blobs(in: session.scratch.view) {
+      try session.storage.addReference(session.blobTables, to: blob, describedIn: past.storage)
+    }
+    for relationship in entity.relationships {
+      if relationship.isToMany {
+        session.scratch.setHead(relationship.field, ListHead(count: 0, isChunked: true))
+        try session.edit(id) { (record) throws(RecordError) in
+          try record.setInlineIDs(relationship.field, [] as [ObjectID])
+        }
+      } else {
+        session.scratch.setToOne(relationship.field, nil)
+      }
+    }
+    try session.store(id, entity)
+    session.changes.isEmpty = false
+    session.changes.noteInsert(id)
+    try session.addIndexEntries(id, entity)
+    session.noteDerivedInsert(id, entity)
+    try restoreProvenance(of: id, past)
+  }
+
+  private mutating func restoreProvenance(of id: ObjectID, _ past: borrowing Session) throws(StoreError) {
+    let key = ShortKey.object(id)
+    guard let value = try past.storage.get(session.schema.tables.provenance, key.bytes) else { return }
+    let bytes = value.withUnsafeBytes { Array($0) }
+    try session.storage.put(session.schema.tables.provenance, key.bytes, bytes.span.bytes)
+    session.changes.hasProvenance = true
+  }
+
+  /// Sets the attributes that differ, derived ones aside.
+  private mutating func restoreAttributes(of id: ObjectID, _ past: borrowing Session) throws(StoreError) {
+    let values = try changedAttributes(of: id, since: past)
+    if values.isEmpty { return }
+    // Setting a large value counts its referrers itself; it only has to be described.
+    var described: [BlobReference] = []
+    for case (_, .blob(let blob)?) in values {
+      try session.storage.addReference(session.blobTables, to: blob, describedIn: past.storage)
+      described.append(blob)
+    }
+    let entity = try session.load(id)
+    try session.write(values, to: id, entity)
+    for blob in described { try session.releaseBlob(blob) }
+  }
+
+  /// Links an object as it was linked, as far as the others are there.
+  private mutating func restoreLinks(of id: ObjectID, _ past: borrowing Session) throws(StoreError) {
+    let entity = try session.entity(of: id)
+    for relationship in entity.relationships {
+      if let members = try changedMembers(of: id, relationship, since: past, ObjectSet()) {
+        try session.setMembers(id, relationship.name, members)
+      }
+    }
+  }
+
+  // MARK: What is to be done
+
+  /// Whether an object that is there is not what it was, derived attributes and links to what is gone aside.
+  ///
+  /// - Parameter coming: the objects that are brought back with it.
+  private borrowing func isChanged(_ id: ObjectID, since past: borrowing Session, _ coming: ObjectSet)
+    throws(StoreError)
+    -> Bool
+  {
+    if try !changedAttributes(of: id, since: past).isEmpty { return true }
+    for relationship in try session.entity(of: id).relationships {
+      if try changedMembers(of: id, relationship, since: past, coming) != nil { return true }
+    }
+    return false
+  }
+
+  /// The attributes that differ, derived ones aside, with what they were.
+  private borrowing func changedAttributes(of id: ObjectID, since past: borrowing Session) throws(StoreError)
+    -> [(attribute: CompiledAttribute, value: AttributeValue?)]
+  {
+    var values: [(attribute: CompiledAttribute, value: AttributeValue?)] = []
+    let then = try past.existingRecord(id)
+    let now = try session.existingRecord(id)
+    let entity = try session.schema.entity(of: now, id: id)
+    for attribute in entity.attributes where attribute.field != nil && !attribute.isDerived {
+      let value = try entity.value(of: attribute, in: then, id: id, schema: session.schema)
+      let present = try entity.value(of: attribute, in: now, id: id, schema: session.schema)
+      if try !SnapshotComparison.isSame(present, in: session, as: value, in: past) { values.append((attribute, value)) }
+    }
+    return values
+  }
+
+  /// The members that a relationship had, as far as they are there or are `coming`; nil where it has them.
+  private borrowing func changedMembers(
+    of id: ObjectID, _ relationship: CompiledRelationship, since past: borrowing Session, _ coming: ObjectSet
+  ) throws(StoreError) -> [ObjectID]? {
+    var members: [ObjectID] = []
+    for member in try past.members(id, relationship) {
+      let isThere = try session.exists(member)
+      if isThere || coming.contains(member) { members.append(member) }
+    }
+    let present = try self.session.members(id, relationship)
+    return members == present ? nil : members
+  }
+}

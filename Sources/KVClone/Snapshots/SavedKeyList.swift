@@ -1,0 +1,45 @@
+package import KVCloneCore
+package import KVCloneRecords
+
+/// A copied list of the keys whose preimages one commit has saved for a snapshot, or a part of it.
+package struct SavedKeyList {
+  package let place: SavedKeysKey
+  let byteCount: UInt64
+  package let keys: [(table: TableCode, key: [UInt8])]
+
+  /// Copies the next list of saved keys.
+  ///
+  /// - Parameter end: the epoch to stop at.
+  /// - Returns: nil if there is no other list before `end`.
+  package init?(_ session: borrowing Session, from start: SavedKeysKey, before end: UInt64) throws(StoreError) {
+    let bound = start.bytes
+    guard let entry = try session.storage.seek(session.schema.tables.preimages, bound.bytes, .atOrAfter),
+      SavedKeysKey.isOne(entry.key)
+    else { return nil }
+    do throws(RecordError) {
+      let place = try SavedKeysKey(entry.key)
+      guard place.epoch < end else { return nil }
+      let view = try SavedKeysView(entry.value, seed: ValueEnvelope.seed(tableCode: .preimages, key: entry.key))
+      var keys: [(table: TableCode, key: [UInt8])] = []
+      keys.reserveCapacity(view.count)
+      view.forEach { table, key in keys.append((table, key.withUnsafeBytes { Array($0) })) }
+      self.place = place
+      byteCount = view.byteCount
+      self.keys = keys
+    } catch {
+      throw StoreError(
+        .corrupted, "a list of the keys changed since a snapshot is corrupted: \(error) Run `check` to see the extent")
+    }
+  }
+
+  /// Calls `body` with every key whose preimage was saved in some epochs, once for each epoch.
+  static func forEachKey(
+    in epochs: Range<UInt64>, _ session: borrowing Session, _ body: (TableCode, [UInt8]) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    var next: SavedKeysKey? = SavedKeysKey(epoch: epochs.lowerBound, commit: 0, part: 0)
+    while let start = next, let list = try SavedKeyList(session, from: start, before: epochs.upperBound) {
+      for (table, key) in list.keys { try body(table, key) }
+      next = list.place.following
+    }
+  }
+}

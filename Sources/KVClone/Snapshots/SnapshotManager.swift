@@ -1,0 +1,194 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// Creates, holds and deletes the snapshots of a store in a write transaction.
+struct SnapshotManager: ~Copyable, SessionOwner {
+  private var session: Session
+
+  init(_ session: consuming Session) {
+    self.session = session
+  }
+
+  consuming func finish() -> Session { session }
+
+  // MARK: Creating
+
+  /// Makes a snapshot of what this transaction sees now, and ends an epoch: what is changed from here on, in this
+  /// transaction too, is saved before.
+  mutating func create(
+    _ name: String, expires: Date?, userInfo: [String: String], isAutomatic: Bool
+  ) throws(StoreError) -> (info: SnapshotInfo, value: SnapshotValue) {
+    try SnapshotName.check(name, isAutomatic: isAutomatic)
+    guard try Snapshots.find(session.storage, session.schema.tables, name) == nil else {
+      throw StoreError(
+        .snapshotExists, "the snapshot \(name) already exists; delete it, or choose another name")
+    }
+    let hasChanges = !session.changes.isEmpty
+    try session.refreshDerived()
+    try session.settle()
+    let table = session.schema.tables.metadata
+    var value = SnapshotValue(
+      epoch: try session.counter(MetadataKey.epoch) + 1, commit: hasChanges ? session.commit : session.commit - 1,
+      created: Date().timeIntervalSinceReferenceDate, expires: expires?.timeIntervalSinceReferenceDate,
+      objectCount: 0, nextBlobSerial: try coming(session.changes.nextBlobSerial, MetadataKey.blobSerial),
+      modelNumber: UInt16(truncatingIfNeeded: try session.counter(MetadataKey.catalog)),
+      nextLayoutID: session.schema.codes.lastLayout &+ 1, nextIndexID: session.schema.codes.lastIndex &+ 1,
+      nextEntityCode: session.schema.codes.lastEntity &+ 1, watermarks: [])
+    value.isAutomatic = isAutomatic
+    value.isUnfinished = hasChanges
+    for rootCode in session.schema.rootCodes {
+      let next = try coming(session.changes.nextSerials[rootCode], MetadataKey.serial(rootCode: rootCode))
+      value.watermarks.append(.init(rootCode: rootCode, nextSerial: next))
+      if let table = session.schema.objectTable(rootCode: rootCode) {
+        value.objectCount += try session.storage.entryCount(table)
+      }
+    }
+    if !userInfo.isEmpty { value.userInfo = try Self.encode(userInfo) }
+    try put(value, name)
+    try Metadata.put(&session.storage, table, MetadataKey.epoch, CounterValue(value.epoch))
+    try Metadata.put(&session.storage, table, MetadataKey.youngestSnapshot, BytesValue(Array(name.utf8)))
+    try session.raiseFormat(to: FormatLimits.snapshotFormatVersion)
+    try session.storage.beginEpoch(value, session.schema, commit: session.commit, isNew: true)
+    session.changes.isEmpty = false
+    return (SnapshotInfo(name, value, modelVersion: session.schema.model.versionIdentifier), value)
+  }
+
+  /// Makes a snapshot with a name that tells when and why.
+  ///
+  /// - Parameter purpose: a word, or nothing.
+  mutating func createAutomatic(_ purpose: String, userInfo: [String: String]) throws(StoreError)
+    -> (info: SnapshotInfo, value: SnapshotValue)
+  {
+    let time = Date().formatted(.iso8601.dateSeparator(.omitted).timeSeparator(.omitted))
+    // Two in one second are of different commits, or of one that has made more than one.
+    var name = SnapshotName.automaticPrefix + (purpose.isEmpty ? "" : purpose + "-") + "\(time)-\(session.commit)"
+    if try Snapshots.find(session.storage, session.schema.tables, name) != nil {
+      name += "-\(try session.counter(MetadataKey.epoch))"
+    }
+    return try create(name, expires: nil, userInfo: userInfo, isAutomatic: true)
+  }
+
+  /// The next number that a counter gives, whether it was asked in this transaction or not.
+  private borrowing func coming(_ known: UInt64?, _ name: String) throws(StoreError) -> UInt64 {
+    if let known { return known }
+    return max(1, try session.counter(name))
+  }
+
+  private static func encode(_ userInfo: [String: String]) throws(StoreError) -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys]
+    do {
+      return Array(try encoder.encode(userInfo))
+    } catch {
+      throw StoreError(.io, "the userInfo of the snapshot cannot be encoded: \(error)")
+    }
+  }
+
+  /// Writes a snapshot's record.
+  private mutating func put(_ value: SnapshotValue, _ name: String) throws(StoreError) {
+    let key = Array(name.utf8)
+    let bytes = value.encoded(seed: ValueEnvelope.seed(tableCode: .snapshots, key: key))
+    try session.storage.put(session.schema.tables.snapshots, key.span.bytes, bytes.span.bytes)
+    session.changes.isEmpty = false
+  }
+
+  // MARK: Holding
+
+  /// Forbids the deletion of a snapshot, in somebody's name. Who holds it already may do so again.
+  mutating func hold(_ name: String, epoch: UInt64?, tag: String) throws(StoreError) {
+    try SnapshotName.checkTag(tag)
+    var value = try Snapshots.existing(session.storage, session.schema.tables, name, epoch: epoch)
+    if value.holds.contains(tag) { return }
+    value.holds.append(tag)
+    value.holds.sort()
+    try put(value, name)
+  }
+
+  /// Ends a hold.
+  ///
+  /// - Throws: `snapshotNotHeld`.
+  mutating func releaseHold(_ name: String, epoch: UInt64?, tag: String) throws(StoreError) {
+    var value = try Snapshots.existing(session.storage, session.schema.tables, name, epoch: epoch)
+    guard let index = value.holds.firstIndex(of: tag) else {
+      throw StoreError(
+        .snapshotNotHeld,
+        "the snapshot \(name) has no hold \(tag); `snapshot list` shows its holds")
+    }
+    value.holds.remove(at: index)
+    try put(value, name)
+  }
+
+  // MARK: Deleting
+
+  /// Deletes snapshots; what the youngest one saved from then on goes on for the youngest that is left.
+  ///
+  /// - Throws: `snapshotNotFound`, `snapshotHeld`, with nothing deleted.
+  mutating func delete(_ names: [String]) throws(StoreError) {
+    let all = try Snapshots.all(session.storage, session.schema.tables)
+    var doomed: Set<UInt64> = []
+    for name in names {
+      guard let found = all.first(where: { $0.name == name }) else { throw Snapshots.notFound(name) }
+      if !found.value.holds.isEmpty {
+        throw StoreError(
+          .snapshotHeld,
+          "the snapshot \(name) has the holds \(found.value.holds.joined(separator: ", ")); release them first")
+      }
+      doomed.insert(found.value.epoch)
+    }
+    if doomed.isEmpty { return }
+    session.changes.isEmpty = false
+    try session.storage.recorder?.flush()
+    for name in Set(names) {
+      let key = Array(name.utf8)
+      try session.storage.delete(session.schema.tables.snapshots, key.span.bytes)
+    }
+    try PreimageSweeper.own(&session) { (sweeper) throws(StoreError) in
+      try sweeper.sweep(doomed, among: all.map(\.value))
+    }
+    try nameYoungest(all.last { !doomed.contains($0.value.epoch) })
+    let left = all.filter { !doomed.contains($0.value.epoch) }.map(\.value.modelNumber)
+    try RetiredObjectPurge.own(&session) { (purge) throws(StoreError) in try purge.purge(shownBy: left) }
+  }
+
+  /// Deletes the expired snapshots without holds, and returns their names.
+  mutating func deleteExpired() throws(StoreError) -> [String] {
+    let now = Date().timeIntervalSinceReferenceDate
+    let expired = try Snapshots.all(session.storage, session.schema.tables)
+      .filter { $0.value.holds.isEmpty && ($0.value.expires ?? .infinity) <= now }.map(\.name)
+    try delete(expired)
+    return expired
+  }
+
+  /// Allows the commit to use the disk space that is reserved for transactions that only delete.
+  mutating func markDeleteOnly() { session.storage.markDeleteOnly() }
+
+  /// Deletes the automatic snapshots that a policy does not want any more.
+  mutating func deleteSuperfluous(
+    _ retention: SnapshotRetention, sparing kept: String? = nil
+  ) throws(StoreError) {
+    let automatic = try Snapshots.all(session.storage, session.schema.tables).filter(\.value.isAutomatic)
+    let superfluous = Set(retention.superfluous(automatic.map { ($0.name, $0.value.created) }))
+    // What is held stays, and what was made just now.
+    let youngest = automatic.last?.name
+    try delete(
+      automatic.filter {
+        superfluous.contains($0.name) && $0.value.holds.isEmpty && $0.name != youngest && $0.name != kept
+      }.map(\.name))
+  }
+
+  private mutating func nameYoungest(_ youngest: (name: String, value: SnapshotValue)?) throws(StoreError) {
+    let table = session.schema.tables.metadata
+    if let youngest {
+      try Metadata.put(&session.storage, table, MetadataKey.youngestSnapshot, BytesValue(Array(youngest.name.utf8)))
+    } else {
+      try session.storage.delete(table, MetadataKey.youngestSnapshotKey.bytes)
+    }
+    try session.storage.beginEpoch(youngest?.value, session.schema, commit: session.commit)
+  }
+}
