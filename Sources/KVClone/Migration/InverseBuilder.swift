@@ -50,8 +50,8 @@ struct InverseBuilder: ~Copyable, SessionOwner {
         if other == id { return }
         throw StoreError(
           .mappingRequired,
-          "\(try session.name(of: member)) is in \(relationship.name) of \(try session.name(of: other)) and of \(try session.name(of: id)), "
-            + "but the new inverse \(inverse.name) is to-one; make it to-many, or unlink one of them first",
+          "\(try session.name(of: member)) is in \(relationship.name) of \(try session.name(of: other)) and of "
+            + "\(try session.name(of: id)), but the new inverse \(inverse.name) is to-one; make it to-many, or unlink one of them first",
           entity: relationship.declaringEntity, property: relationship.name, object: try session.name(of: member))
       }
     }

@@ -41,8 +41,8 @@ struct ListSweeper: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// Deletes the lists of relationships that are gone. The records that they were of are not touched: what those say of them is
-  /// never read again.
+  /// Deletes the lists of relationships that are gone. The records that they were of are not touched: what those say of
+  /// them is never read again.
   mutating func sweep(_ lost: LostLists, _ run: MigrationRun) throws(StoreError) {
     if lost.isEmpty { return }
     var next: ShortKey? = ListAddress(

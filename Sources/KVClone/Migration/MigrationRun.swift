@@ -108,15 +108,3 @@ extension MigrationPlan.Step {
     return step
   }
 }
-
-extension PendingChanges {
-  /// Forgets what the transaction has changed, but for the serials that it has taken: a migration is no change of objects, and
-  /// has nothing validated and no history.
-  mutating func forget() {
-    var fresh = PendingChanges()
-    fresh.nextSerials = nextSerials
-    fresh.nextBlobSerial = nextBlobSerial
-    fresh.isEmpty = false
-    self = fresh
-  }
-}

@@ -31,8 +31,8 @@ struct MigrationStep {
         .compactMap { old.codes.entities[$0.name] })
   }
 
-  /// Root codes of tables whose entities are all gone: they are kept for snapshots as they are. Where one of them goes on, under
-  /// another root or as one, others may be linked to those that go.
+  /// Root codes of tables whose entities are all gone: they are kept for snapshots as they are. Where one of them goes
+  /// on, under another root or as one, others may be linked to those that go.
   func isRetired(rootCode: UInt16) -> Bool {
     !new.rootCodes.contains(rootCode)
       && old.model.entities.allSatisfy { entity in
@@ -66,8 +66,8 @@ struct MigrationTally: Equatable {
   var snapshot: String?
 }
 
-/// Steps that are done together: each but the first deletes and moves no objects, and each but the last asks for nothing but that
-/// records have other values. So a record is rewritten once, whatever the number of versions.
+/// Steps that are done together: each but the first deletes and moves no objects, and each but the last asks for
+/// nothing but that records have other values. So a record is rewritten once, whatever the number of versions.
 struct MigrationStride {
   /// The number of the first step.
   let first: Int

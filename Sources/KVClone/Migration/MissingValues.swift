@@ -2,8 +2,8 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// What objects have, before a step, in a property that becomes mandatory by it, as far as steps alone can have changed that: a
-/// property that all of them have a value in may be mandatory.
+/// What objects have, before a step, in a property that becomes mandatory by it, as far as steps alone can have changed
+/// that: a property that all of them have a value in may be mandatory.
 enum PropertyOrigin: Equatable {
   /// All have a value, or there are no such objects.
   case everybody
@@ -56,6 +56,7 @@ enum PropertyOrigin: Equatable {
 }
 
 extension ModelDifference.Change {
-  /// Whether it is refused only because there may be objects without a value: where all have one, there is nothing to be done.
+  /// Whether it is refused only because there may be objects without a value: where all have one, there is nothing to
+  /// be done.
   var isAboutMissingValues: Bool { kind == .changed && aspect == "optional" && work.reason != nil }
 }

@@ -2,8 +2,8 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// The new ids of objects that come under another root entity, without a map: by the rank that each has among those that move
-/// from one root to one other.
+/// The new ids of objects that come under another root entity, without a map: by the rank that each has among those
+/// that move from one root to one other.
 struct MovedObjects {
   private struct Move {
     let to: UInt16
@@ -41,8 +41,8 @@ struct ObjectMover: ~Copyable, SessionOwner {
 
   consuming func finish() -> Session { session }
 
-  /// Gives ids under their new root to the objects of entities that have another one in the new version, and tells all who refer
-  /// to them; how many they are. The old ids lead to the new ones from then on.
+  /// Gives ids under their new root to the objects of entities that have another one in the new version, and tells all
+  /// who refer to them; how many they are. The old ids lead to the new ones from then on.
   mutating func move(by step: MigrationStep, _ run: MigrationRun) throws(StoreError) -> Int {
     let moves = step.moves
     if moves.isEmpty { return 0 }

@@ -29,8 +29,8 @@ enum ObjectSearch {
     return ids
   }
 
-  /// An object of an entity, its subentities' left out, that has nothing in an attribute, an element of a composite one or a
-  /// relationship; nil where all have something.
+  /// An object of an entity, its subentities' left out, that has nothing in an attribute, an element of a composite one
+  /// or a relationship; nil where all have something.
   static func first(
     _ session: borrowing Session, of name: String, without path: String
   ) throws(StoreError) -> ObjectID? {

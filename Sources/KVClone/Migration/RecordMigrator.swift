@@ -24,7 +24,8 @@ package struct RecordMigrator: ~Copyable, SessionOwner {
   /// How many objects are looked for at a time.
   private static var batchCount: Int { 1024 }
 
-  /// Rewrites the records of those entities of a table for which there is something to be done; how many were looked at.
+  /// Rewrites the records of those entities of a table for which there is something to be done; how many were looked
+  /// at.
   ///
   /// - Parameter chains: by the entity's code.
   mutating func migrate(
@@ -122,8 +123,8 @@ package struct RecordMigrator: ~Copyable, SessionOwner {
   /// Writes a record that is in an earlier layout in the present one; no other difference can be told.
   ///
   /// - Parameters:
-  ///   - spares: whether a record stays as it is that keeps large values of attributes that are gone: a snapshot may show them
-  ///     elsewhere.
+  ///   - spares: whether a record stays as it is that keeps large values of attributes that are gone: a snapshot may
+  ///     show them elsewhere.
   ///   - chains: by the entity's code; those that are missing are added.
   /// - Returns: whether it was written.
   package static func renew(

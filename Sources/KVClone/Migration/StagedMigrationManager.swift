@@ -1,6 +1,5 @@
 public import KVCloneCore
 public import KVCloneModel
-import KVCloneQuery
 import KVCloneRecords
 
 /// The interface of a stage handler to the objects of a running migration.

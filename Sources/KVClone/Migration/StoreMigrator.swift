@@ -209,8 +209,8 @@ struct StoreMigrator: ~Copyable {
     return StoreMigrator(session)
   }
 
-  /// Has new objects of entities whose names others had before, under another root, get serials that those never had: so an old
-  /// name is never another object's.
+  /// Has new objects of entities whose names others had before, under another root, get serials that those never had:
+  /// so an old name is never another object's.
   private mutating func keepOldNames() throws(StoreError) {
     for number in 1..<session.schema.catalogNumber {
       let then = try session.schema.formerCatalogs.catalog(number, session.storage, session.schema.tables.metadata)
@@ -237,8 +237,8 @@ struct StoreMigrator: ~Copyable {
 
   /// Deletes the objects of entities that are gone; how many there were.
   ///
-  /// Those of a root entity are in tables that nobody reads any more. They are left where they are for as long as a snapshot
-  /// shows them; the others are in tables that go on, and others may be linked to them.
+  /// Those of a root entity are in tables that nobody reads any more. They are left where they are for as long as a
+  /// snapshot shows them; the others are in tables that go on, and others may be linked to them.
   private mutating func deleteObjects(removedBy step: MigrationStep, _ run: MigrationRun) throws(StoreError) -> Int {
     let removed = step.removedEntities
     if removed.isEmpty { return 0 }
@@ -348,5 +348,17 @@ extension CompiledEntity {
   fileprivate func isDerived(_ column: CompiledConstraint.Column) -> Bool {
     guard case .attribute(let index) = column else { return false }
     return attributes[index].isDerived
+  }
+}
+
+extension PendingChanges {
+  /// Forgets what the transaction has changed, but for the serials that it has taken: a migration is no change of
+  /// objects, and has nothing validated and no history.
+  mutating func forget() {
+    var fresh = PendingChanges()
+    fresh.nextSerials = nextSerials
+    fresh.nextBlobSerial = nextBlobSerial
+    fresh.isEmpty = false
+    self = fresh
   }
 }

@@ -2,7 +2,7 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Rolling some objects back, with all that belongs to them: by the operations that everybody has, so that both sides of every
+/// Rolls some objects back, with all that belongs to them, by the ordinary operations on objects: both sides of every
 /// relationship, indexes and derived values follow.
 struct ObjectRollback: ~Copyable, SessionOwner {
   private var session: Session

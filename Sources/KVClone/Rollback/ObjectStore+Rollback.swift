@@ -183,7 +183,8 @@ extension ObjectStore {
     }
   }
 
-  /// What belongs to some objects, then and now. Nobody else writes meanwhile, where this is called in a write transaction.
+  /// What belongs to some objects, then and now. Nobody else writes meanwhile, where this is called in a write
+  /// transaction.
   private func rollbackSets(_ snapshot: Snapshot, _ objects: [ObjectID]) throws -> RollbackSets {
     let past = ReadTransaction(try snapshotSession(snapshot.info.name, epoch: snapshot.info.epoch))
     let then = try past.cloneSet(of: objects)

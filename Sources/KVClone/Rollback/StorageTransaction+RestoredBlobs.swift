@@ -2,7 +2,8 @@ import KVCloneCore
 import KVCloneRecords
 
 extension StorageTransaction {
-  /// Counts a referrer of a blob that a record of a snapshot has. One that went since is described again: its bytes were kept.
+  /// Counts a referrer of a blob that a record of a snapshot has. One that went since is described again: its bytes
+  /// were kept.
   mutating func addReference(
     _ tables: BlobTables, to blob: BlobReference, describedIn past: borrowing StorageTransaction
   ) throws(StoreError) {

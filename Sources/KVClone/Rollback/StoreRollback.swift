@@ -2,8 +2,8 @@ package import KVCloneCore
 import KVCloneModel
 package import KVCloneRecords
 
-/// Rolling a whole store back: what came since is deleted as objects are deleted, so that nobody refers to it any more; then every
-/// key that has a previous state gets that state back, byte for byte.
+/// Rolls a whole store back: deletes newer objects as objects are deleted, which also removes the links to them; then
+/// gives every key with a preimage its previous value, byte for byte.
 struct StoreRollback: ~Copyable, SessionOwner {
   private var session: Session
 
@@ -66,11 +66,11 @@ struct StoreRollback: ~Copyable, SessionOwner {
     return tally
   }
 
-  /// Counts the objects that differ between a snapshot and the state before the rollback, by their values: a record or a
-  /// list can have other bytes and the same content.
+  /// Counts the objects that differ between a snapshot and the state before the rollback, by their values: a record or
+  /// a list can have other bytes and the same content.
   ///
-  /// This compares objects after their keys were restored, because the chunks of a list are saved at different times, and
-  /// because deleting later objects has removed the links to them.
+  /// This compares objects after their keys were restored, because the chunks of a list are saved at different times,
+  /// and because deleting later objects has removed the links to them.
   ///
   /// - Parameter before: what the automatic snapshot shows.
   private borrowing func tally(
@@ -92,8 +92,8 @@ struct StoreRollback: ~Copyable, SessionOwner {
     return tally
   }
 
-  /// What is left when everything is there again: all was like this before, derived values too, unless they were computed by
-  /// other expressions then. Nobody is asked about it.
+  /// What is left when everything is there again: all was like this before, derived values too, unless they were
+  /// computed by other expressions then. Nobody is asked about it.
   mutating func end(from past: Schema) throws(StoreError) {
     if past.derivations.fingerprint != session.schema.derivations.fingerprint {
       try session.noteAllDerived()
@@ -204,7 +204,8 @@ struct StoreRollback: ~Copyable, SessionOwner {
     try Self.put(&session.storage, table, ShortKey.object(id).array, then)
   }
 
-  /// Tells the history which properties differ between the record in `scratch` and the one that comes instead; whether any does.
+  /// Tells the history which properties differ between the record in `scratch` and the one that comes instead; whether
+  /// any does.
   private mutating func noteRestoredProperties(_ id: ObjectID, _ then: borrowing RecordView) -> Bool {
     var isChanged = false
     for field in 0..<session.scratch.layout.fieldCount {

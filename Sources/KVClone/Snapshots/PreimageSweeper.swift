@@ -36,8 +36,8 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
 
   /// Drops the previous states of some epochs that no snapshot needs any more.
   ///
-  /// - Parameter older: the youngest snapshot before them, which is the only one that may need them still; nil where there is
-  ///   none.
+  /// - Parameter older: the youngest snapshot before them, which is the only one that may need them still; nil where
+  ///   there is none.
   private mutating func sweep(_ epochs: Range<UInt64>, neededSince older: SnapshotHorizon?) throws(StoreError) {
     var next: SavedKeysKey? = SavedKeysKey(epoch: epochs.lowerBound, commit: 0, part: 0)
     while let start = next, let list = try SavedKeyList(session, from: start, before: epochs.upperBound) {
@@ -86,8 +86,9 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
 
   // MARK: Sizes
 
-  /// Whether a snapshot of an epoch before needs a previous state: it sees the key, which has no state of that snapshot's epoch
-  /// or one between. A key that came later is nothing to it; of a large value that did, nobody would keep the bytes.
+  /// Whether a snapshot of an epoch before needs a previous state: it sees the key, which has no state of that
+  /// snapshot's epoch or one between. A key that came later is nothing to it; of a large value that did, nobody would
+  /// keep the bytes.
   private borrowing func isNeeded(_ table: TableCode, _ key: [UInt8], epoch: UInt64, since older: SnapshotHorizon)
     throws(StoreError) -> Bool
   {
@@ -120,7 +121,8 @@ package struct PreimageSweeper: ~Copyable, SessionOwner {
     return byteCount
   }
 
-  /// What deleting a snapshot would give back, in bytes: previous states that it alone needs, and the blobs that they keep.
+  /// What deleting a snapshot would give back, in bytes: previous states that it alone needs, and the blobs that they
+  /// keep.
   borrowing func retainedByteCount(of snapshot: SnapshotValue, among all: [SnapshotValue]) throws(StoreError) -> UInt64
   {
     let older = all.last { $0.epoch < snapshot.epoch }.map { SnapshotHorizon($0, session.schema.orderedLists) }

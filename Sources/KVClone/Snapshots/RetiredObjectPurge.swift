@@ -2,8 +2,8 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Objects of root entities that the model has no more. They stay where they are for as long as a snapshot shows them: so it costs
-/// nothing to remove an entity.
+/// Deletes objects of root entities that the model no longer has. They stay in their tables as long as a snapshot shows
+/// them, so removing an entity costs nothing.
 struct RetiredObjectPurge: ~Copyable, SessionOwner {
   private var session: Session
 

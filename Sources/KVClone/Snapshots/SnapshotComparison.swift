@@ -2,8 +2,8 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Finds the objects that differ between a snapshot and a later state: those of which something was saved meanwhile are looked
-/// at in both, and those with later serials came.
+/// Finds the objects that differ between a snapshot and a later state: those of which something was saved meanwhile are
+/// looked at in both, and those with later serials came.
 struct SnapshotComparison {
   private let store: ObjectStore
   private let from: Snapshot
@@ -17,7 +17,8 @@ struct SnapshotComparison {
   }
 
   func forEach(_ body: (SnapshotDifference) throws -> Bool) throws {
-    // What a snapshot shows does not change, so the two need not be of one transaction; what was saved is of the later one.
+    // What a snapshot shows does not change, so the two need not be of one transaction; what was saved is of the later
+    // one.
     let old = try store.snapshotSession(from.info.name, epoch: from.info.epoch)
     let new =
       if let to { try store.snapshotSession(to.info.name, epoch: to.info.epoch) } else { try store.readSession() }
@@ -49,8 +50,8 @@ struct SnapshotComparison {
     }
   }
 
-  /// The objects that were there under a root entity that is gone, but for those that were told already; false where `body` has
-  /// enough.
+  /// The objects that were there under a root entity that is gone, but for those that were told already; false where
+  /// `body` has enough.
   private func forEachRetired(
     _ rootCode: UInt16, _ old: borrowing Session, _ changes: Changes, _ body: (SnapshotDifference) throws -> Bool
   ) throws -> Bool {
@@ -210,8 +211,8 @@ struct SnapshotComparison {
     }
   }
 
-  /// Of an ordered list's pieces that were changed: behind how many stretches of unchanged ones each stands. In these nothing
-  /// moves, so two members have changed places with them only if they are behind another number of them.
+  /// Of an ordered list's pieces that were changed: behind how many stretches of unchanged ones each stands. In these
+  /// nothing moves, so two members have changed places with them only if they are behind another number of them.
   private static func gaps(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ session: borrowing Session, _ changes: Changes
   ) throws(StoreError) -> [Int] {

@@ -133,7 +133,11 @@ extension ObjectStore {
         transaction.operation = "import"
         try run.write(&transaction)
         try run.tell(.commit)
-        if run.options.skipsBroken { try transaction.keepBroken(run.noteKept) }
+        if run.options.skipsBroken {
+          try transaction.change { (session: inout Session) throws -> Void in
+            try BrokenObjectKeeper.own(&session) { (keeper) throws -> Void in try keeper.keep(run.noteKept) }
+          }
+        }
       }
     } catch let error as ValidationError {
       guard let first = error.issues.first else { throw error }

@@ -77,12 +77,14 @@ extension ObjectStore {
     // Somebody may have made one since it was looked at.
     try parts.requirePossible(session, path)
     var entries = 0
-    if parts.referrers { try session.rebuildReferrers() }
-    if parts.indexes {
-      entries += try session.removeWrongIndexEntries()
-      entries += try session.addMissingIndexEntries()
+    try DerivedDataRepair.own(&session) { (repair) throws(StoreError) in
+      if parts.referrers { try repair.rebuildReferrers() }
+      if parts.indexes {
+        entries += try repair.removeWrongIndexEntries()
+        entries += try repair.addMissingIndexEntries()
+      }
+      if parts.blobs { try repair.repairBlobs(removesPieces: parts.orphanBlobs) }
     }
-    if parts.blobs { try session.repairBlobs(removesPieces: parts.orphanBlobs) }
     if parts.derived {
       // These do change objects.
       try session.storage.record(schema, commit: commit)

@@ -26,13 +26,30 @@ extension SalvageMend {
     try writeMetadata(isUncertain: isUncertain)
   }
 
+  // MARK: Duplicates
+
+  /// Two objects may have the same values under a uniqueness constraint where one of them is older than the state. Then
+  /// the one of which less is sure loses its value, or, where that is derived, what it is derived from.
+  private func resolveDuplicates() throws(StoreError) {
+    guard schema.entities.contains(where: { !$0.constraints.isEmpty }) else { return }
+    // Who gave something up has it no more when the next round looks; what else it has may be another one's, too.
+    for _ in 0..<64 {
+      try run.steps.check()
+      var session = try writeSession()
+      let losers = try DuplicateMend.own(&session) { (mend) throws(StoreError) in try mend.resolve(run) }
+      try session.refreshDerived()
+      try session.commitStorage()
+      if losers == 0 { return }
+    }
+  }
+
   // MARK: Counts
 
   /// Large values have as many referrers as there are fields that name them; those without one go.
   private func countBlobs() throws(StoreError) {
     let tally = try SalvageBlobs.tally(try engine.beginRead(), schema)
     var session = try writeSession()
-    try session.countBlobs { tally.count($0) }
+    try BlobRecount.own(&session) { (recount) throws(StoreError) in try recount.run { tally.count($0) } }
     try session.commitStorage()
   }
 
@@ -45,7 +62,7 @@ extension SalvageMend {
     for rootCode in schema.rootCodes {
       guard let objects = schema.objectTable(rootCode: rootCode) else { continue }
       let end = ShortKey.object(ObjectID(rootCode: rootCode, serial: ObjectID.maximumSerial))
-      let last = try session.lastNumber(objects, end) & ObjectID.maximumSerial
+      let last = try Self.lastNumber(session, objects, end) & ObjectID.maximumSerial
       let stored = try Metadata.serial(session.storage, table, rootCode: rootCode)
       let next = max(stored, last + 1) + (isUncertain ? Self.leap : 0)
       if next > 1 {
@@ -53,7 +70,7 @@ extension SalvageMend {
       }
     }
     let end = ShortKey.blobInfo(UInt64(Int64.max))
-    let lastBlob = try session.lastNumber(schema.tables.blobinfo, end)
+    let lastBlob = try Self.lastNumber(session, schema.tables.blobinfo, end)
     let nextBlob = max(try session.counter(MetadataKey.blobSerial), lastBlob + 1) + (isUncertain ? Self.leap : 0)
     if nextBlob > 1 { session.changes.nextBlobSerial = nextBlob }
     if let fingerprint = schema.derivations.fingerprint {
@@ -62,35 +79,12 @@ extension SalvageMend {
     try session.writeCounters()
     try session.commitStorage()
   }
-}
 
-extension Session {
   /// The greatest key up to `end`, which is a number; 0 where there is none.
-  fileprivate borrowing func lastNumber(_ table: StorageTable, _ end: ShortKey) throws(StoreError) -> UInt64 {
-    guard let entry = try storage.seek(table, end.bytes, .atOrBefore) else { return 0 }
+  private static func lastNumber(
+    _ session: borrowing Session, _ table: StorageTable, _ end: ShortKey
+  ) throws(StoreError) -> UInt64 {
+    guard let entry = try session.storage.seek(table, end.bytes, .atOrBefore) else { return 0 }
     return (try? NumberKey.blobSerial(entry.key)) ?? 0
-  }
-
-  /// Gives every large value the count of its referrers, and removes those that have none.
-  mutating func countBlobs(_ count: (UInt64) -> UInt64) throws(StoreError) {
-    var next: UInt64? = 1
-    while let start = next {
-      let key = ShortKey.blobInfo(start)
-      guard let serial = try Self.blob(atOrAfter: key, storage, blobTables) else { break }
-      next = serial < .max ? serial + 1 : nil
-      guard var info = try storage.blobInfo(blobTables, serial), info.state == .complete else { continue }
-      let found = count(serial)
-      if found == info.referenceCount { continue }
-      info.referenceCount = max(1, found)
-      try storage.store(blobTables, serial, info)
-      if found == 0 { try storage.releaseReference(blobTables, serial) }
-    }
-  }
-
-  private static func blob(
-    atOrAfter key: ShortKey, _ storage: borrowing StorageTransaction, _ tables: BlobTables
-  ) throws(StoreError) -> UInt64? {
-    guard let entry = try storage.seek(tables.blobinfo, key.bytes, .atOrAfter) else { return nil }
-    return try? NumberKey.blobSerial(entry.key)
   }
 }

@@ -10,19 +10,13 @@ extension ObjectStore {
   /// - Throws: `corrupted`, `readersFull`, `closed`.
   public func info() throws(StoreError) -> StoreInfo {
     let session = try readSession()
-    var counts: [String: Int] = [:]
-    for entity in schema.entities where !entity.isAbstract { counts[entity.name] = 0 }
-    for rootCode in schema.rootCodes {
-      for (code, count) in try session.counts(rootCode: rootCode) {
-        counts[schema.entity(code: code)?.name ?? "", default: 0] += count
-      }
-    }
+    let counts = try ObjectCounts(session, usingTableSizes: false)
     // The first snapshot, index or migration raises it, in another process too.
     let format = try Metadata.format(session.storage, schema.tables.metadata)
     return StoreInfo(
       uuid: uuid, formatVersion: Int(format?.version ?? formatVersion), modelName: model.name,
-      modelVersion: model.versionIdentifier, modelHash: model.modelHash.hex, objectCount: counts.values.reduce(0, +),
-      counts: counts, fileBytes: try engine.facts().fileBytes,
+      modelVersion: model.versionIdentifier, modelHash: model.modelHash.hex, objectCount: counts.total,
+      counts: counts.byEntity, fileBytes: try engine.facts().fileBytes,
       commit: try session.counter(MetadataKey.commitCounter),
       snapshotCount: Int(clamping: try session.storage.entryCount(schema.tables.snapshots)))
   }

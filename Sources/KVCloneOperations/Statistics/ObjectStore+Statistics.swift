@@ -22,17 +22,11 @@ extension ObjectStore {
     let free = StoreStatistics.FreePages(
       sizes.freed.map { ($0.state, UInt64($0.pages)) }, last: state, oldestLag: readers.first?.lag)
     let usedPages = 2 + (sizes.tables + sizes.own).reduce(0) { $0 + $1.pages }
-    var counts: [String: Int] = [:]
-    for entity in schema.entities where !entity.isAbstract { counts[entity.name] = 0 }
-    for rootCode in schema.rootCodes {
-      for (code, count) in try session.cheapCounts(rootCode: rootCode) {
-        counts[schema.entity(code: code)?.name ?? "", default: 0] += count
-      }
-    }
+    let counts = try ObjectCounts(session, usingTableSizes: true)
     return StoreStatistics(
       uuid: uuid, commit: try session.counter(MetadataKey.commitCounter), fileBytes: facts.fileBytes,
       mapBytes: facts.mapBytes, pageSize: facts.pageSize, pageCount: usedPages + free.count, freePages: free,
-      objectCount: counts.values.reduce(0, +), counts: counts,
+      objectCount: counts.total, counts: counts.byEntity,
       tables: statistics(of: zip(tables.map(\.code), sizes.tables).map { ($0, $1) }, own: sizes.own),
       snapshotCount: Int(clamping: try session.storage.entryCount(schema.tables.snapshots)),
       readerCount: readers.count, oldestReader: readers.first, writer: writeLockHolder)
@@ -73,15 +67,5 @@ extension StoreStatistics.FreePages {
       if state >= last { recent += pages } else if state >= oldest { held += pages } else { reusable += pages }
     }
     self.init(reusable: reusable, held: held, recent: recent)
-  }
-}
-
-extension Session {
-  /// Objects of a root entity by the codes of their concrete ones; of what only one can have objects, without looking at any.
-  fileprivate borrowing func cheapCounts(rootCode: UInt16) throws(StoreError) -> [UInt16: Int] {
-    guard let root = schema.entity(code: rootCode), let table = schema.objectTable(rootCode: rootCode),
-      root.concreteCodes.count == 1, let code = root.concreteCodes.first
-    else { return try counts(rootCode: rootCode) }
-    return [code: Int(clamping: try storage.entryCount(table))]
   }
 }

@@ -27,11 +27,19 @@ private enum LinkFault {
 
 /// Brings both sides of each link together.
 ///
-/// A link that one side has is a link, unless the other side is whole and this one may be older than the state. Where both may be, it is
-/// one.
-extension Session {
-  mutating func mendLinks(_ id: ObjectID, _ run: SalvageRun) throws(StoreError) {
-    let entity = try entity(of: id)
+/// A link that one side has is a link, unless the other side is whole and this one may be older than the state. Where
+/// both may be, it is one.
+struct LinkMend: ~Copyable, SessionOwner {
+  private var session: Session
+
+  init(_ session: consuming Session) {
+    self.session = session
+  }
+
+  consuming func finish() -> Session { session }
+
+  mutating func mend(_ id: ObjectID, _ run: SalvageRun) throws(StoreError) {
+    let entity = try session.entity(of: id)
     for relationship in entity.relationships {
       let remedies = try remedies(id, relationship, run)
       for remedy in remedies { try apply(remedy, id, relationship, entity, run) }
@@ -41,10 +49,10 @@ extension Session {
   private borrowing func remedies(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ run: SalvageRun
   ) throws(StoreError) -> [LinkRemedy] {
-    let view = try existingRecord(id)
-    let entity = try schema.entity(of: view, id: id)
+    let view = try session.existingRecord(id)
+    let entity = try session.schema.entity(of: view, id: id)
     var remedies: [LinkRemedy] = []
-    try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+    try session.forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
       if let remedy = try remedy(id, relationship, member, run) { remedies.append(remedy) }
       return true
     }
@@ -54,10 +62,10 @@ extension Session {
   private borrowing func remedy(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ member: ObjectID, _ run: SalvageRun
   ) throws(StoreError) -> LinkRemedy? {
-    guard let view = try record(member) else {
+    guard let view = try session.record(member) else {
       return .cut(member, .lost)
     }
-    let other = try schema.entity(of: view, id: member)
+    let other = try session.schema.entity(of: view, id: member)
     guard other.isKind(of: relationship.destinationCode) else {
       return .cut(member, .otherEntity)
     }
@@ -67,13 +75,13 @@ extension Session {
     else { return nil }
     if try has(id, member, inverse, field, view) { return nil }
     let isUnsure = run.isDoubtful(id, relationship)
-    let isOtherUnsure = run.isDoubtful(member, inverse) || run.isBroken(address(member, inverse.code))
+    let isOtherUnsure = run.isDoubtful(member, inverse) || run.isBroken(session.address(member, inverse.code))
     if isUnsure, !isOtherUnsure {
       // An old piece of a list says nothing of what was lost.
       if run.hasDoubtfulLists(id) { return .forget(member) }
       return .cut(member, .oneSided)
     }
-    guard !inverse.isToMany, let current = view.toOne(field), try exists(current) else {
+    guard !inverse.isToMany, let current = view.toOne(field), try session.exists(current) else {
       return .complete(member, inverse)
     }
     if isOtherUnsure, !isUnsure { return .replace(member, inverse, instead: current) }
@@ -82,11 +90,11 @@ extension Session {
 
   private borrowing func reason(_ fault: LinkFault, _ member: ObjectID) throws(StoreError) -> String {
     switch fault {
-    case .lost: "its target \(schema.rootName(of: member)) is lost"
-    case .otherEntity: "its target \(try name(of: member)) has another entity"
-    case .oneSided: "its target \(try name(of: member)) has no link back"
+    case .lost: "its target \(session.schema.rootName(of: member)) is lost"
+    case .otherEntity: "its target \(try session.name(of: member)) has another entity"
+    case .oneSided: "its target \(try session.name(of: member)) has no link back"
     case .taken(let other):
-      "its target \(try name(of: member)) links to \(try name(of: other)) and can have one link only"
+      "its target \(try session.name(of: member)) links to \(try session.name(of: other)) and can have one link only"
     }
   }
 
@@ -96,9 +104,9 @@ extension Session {
     guard relationship.isToMany else { return view.toOne(field) == id }
     let head = view.head(field)
     guard head.isChunked else { return view.inlineIDs(field).firstIndex(of: id) != nil }
-    let list = address(owner, relationship.code)
-    if relationship.isOrdered { return try storage.containsOrdered(list, id, head: head) }
-    return try storage.containsUnordered(list, id)
+    let list = session.address(owner, relationship.code)
+    if relationship.isOrdered { return try session.storage.containsOrdered(list, id, head: head) }
+    return try session.storage.containsUnordered(list, id)
   }
 
   private mutating func apply(
@@ -107,31 +115,33 @@ extension Session {
   ) throws(StoreError) {
     switch remedy {
     case .note(let member):
-      _ = try storage.insertUnordered(address(member, relationship.inverseCode), id)
+      _ = try session.storage.insertUnordered(session.address(member, relationship.inverseCode), id)
     case .forget(let member):
-      _ = try detach(id, relationship.code, member)
+      _ = try session.detach(id, relationship.code, member)
     case .cut(let member, let fault):
       let reason = try reason(fault, member)
-      _ = try detach(id, relationship.code, member)
-      let left = relationship.isToMany ? try count(id, relationship.name) : 0
+      _ = try session.detach(id, relationship.code, member)
+      let left = relationship.isToMany ? try session.count(id, relationship.name) : 0
       let description = relationship.description
       run.lose(
         .link, object: "\(entity.name)/\(id.serial)", property: relationship.name,
         breaksRule: relationship.isToMany ? left < description.minCount : !description.isOptional, reason)
     case .complete(let member, let inverse):
       // A to-one may name an object that is lost.
-      if !inverse.isToMany, let gone = try toOne(member, inverse) {
-        _ = try detach(member, inverse.code, gone)
-        try loseLink(member, inverse, "its target \(schema.rootName(of: gone)) is lost", run)
+      if !inverse.isToMany, let gone = try session.toOne(member, inverse) {
+        _ = try session.detach(member, inverse.code, gone)
+        try loseLink(member, inverse, "its target \(session.schema.rootName(of: gone)) is lost", run)
       }
-      if try attach(member, inverse.code, id) { run.noteFound(address(member, inverse.code)) }
+      if try session.attach(member, inverse.code, id) { run.noteFound(session.address(member, inverse.code)) }
     case .replace(let member, let inverse, let former):
-      _ = try detach(member, inverse.code, former)
-      _ = try detach(former, relationship.code, member)
+      _ = try session.detach(member, inverse.code, former)
+      _ = try session.detach(former, relationship.code, member)
       try loseLink(
         member, inverse,
-        "its link to \(try name(of: former)) was replaced by the more reliable one to \(try name(of: id))", run)
-      _ = try attach(member, inverse.code, id)
+        "its link to \(try session.name(of: former)) was replaced by the more reliable one to "
+          + "\(try session.name(of: id))",
+        run)
+      _ = try session.attach(member, inverse.code, id)
     }
   }
 
@@ -139,7 +149,7 @@ extension Session {
   private borrowing func loseLink(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ reason: String, _ run: SalvageRun
   ) throws(StoreError) {
-    let entity = try entity(of: id)
+    let entity = try session.entity(of: id)
     run.lose(
       .link, object: "\(entity.name)/\(id.serial)", property: relationship.name, reason)
   }

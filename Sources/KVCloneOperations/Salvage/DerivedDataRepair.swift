@@ -2,10 +2,18 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Making anew what follows from objects, where it is not what it should be.
-extension Session {
+/// Rebuilds what follows from objects, where it is not what it should be.
+struct DerivedDataRepair: ~Copyable, SessionOwner {
   /// Keys that are held at a time.
-  private static var batchCount: Int { 1000 }
+  private static let batchCount = 1000
+
+  private var session: Session
+
+  init(_ session: consuming Session) {
+    self.session = session
+  }
+
+  consuming func finish() -> Session { session }
 
   // MARK: Indexes
 
@@ -16,7 +24,7 @@ extension Session {
     while let start = next {
       let keys: [[UInt8]]
       (keys, next) = try wrongIndexKeys(from: start)
-      for key in keys { try storage.delete(schema.tables.indexes, key.span.bytes) }
+      for key in keys { try session.storage.delete(session.schema.tables.indexes, key.span.bytes) }
       count += keys.count
     }
     return count
@@ -25,7 +33,8 @@ extension Session {
   private borrowing func wrongIndexKeys(from start: [UInt8]) throws(StoreError) -> ([[UInt8]], next: [UInt8]?) {
     var keys: [[UInt8]] = []
     var next: [UInt8]?
-    try storage.scanToEnd(of: schema.tables.indexes, from: start.span.bytes) { (key, value) throws(StoreError) in
+    try session.storage.scanToEnd(of: session.schema.tables.indexes, from: start.span.bytes) {
+      (key, value) throws(StoreError) in
       if keys.count == Self.batchCount {
         next = key.withUnsafeBytes { Array($0) }
         return false
@@ -40,14 +49,14 @@ extension Session {
     _ key: borrowing RawSpan, _ value: borrowing RawSpan
   ) throws(StoreError) -> Bool {
     guard let id = try? IndexKey.objectID(of: copy key), let index = try? IndexKey.indexID(of: copy key),
-      Self.isIntact(key, value), let view = try record(id)
+      Session.isIntact(key, value), let view = try session.record(id)
     else { return false }
-    let entity = try schema.entity(of: view, id: id)
+    let entity = try session.schema.entity(of: view, id: id)
     if let fetchIndex = entity.fetchIndexes.first(where: { $0.indexID == index }) {
-      return StoreChecker.values(of: key, are: try fetchIndex.builder(entity, view, id, schema).bytes)
+      return StoreChecker.values(of: key, are: try fetchIndex.builder(entity, view, id, session.schema).bytes)
     }
     guard let constraint = entity.constraints.first(where: { $0.indexID == index }),
-      let builder = try constraint.entry(entity, view, id, schema)
+      let builder = try constraint.entry(entity, view, id, session.schema)
     else { return false }
     return StoreChecker.values(of: key, are: builder.bytes)
   }
@@ -55,12 +64,12 @@ extension Session {
   /// Makes the entries that objects lack; how many there were.
   mutating func addMissingIndexEntries() throws(StoreError) -> Int {
     var count = 0
-    for rootCode in schema.rootCodes {
+    for rootCode in session.schema.rootCodes {
       var next: ObjectID? = ObjectID(rootCode: rootCode, serial: 0)
       while let start = next {
         let keys: [[UInt8]]
         (keys, next) = try missingIndexKeys(from: start)
-        for key in keys { try putIndexEntry(key) }
+        for key in keys { try session.putIndexEntry(key) }
         count += keys.count
       }
     }
@@ -68,12 +77,12 @@ extension Session {
   }
 
   private borrowing func missingIndexKeys(from start: ObjectID) throws(StoreError) -> ([[UInt8]], next: ObjectID?) {
-    guard let table = schema.objectTable(rootCode: start.rootCode) else { return ([], nil) }
+    guard let table = session.schema.objectTable(rootCode: start.rootCode) else { return ([], nil) }
     var keys: [[UInt8]] = []
     var next: ObjectID?
     let first = ShortKey.object(start)
-    let schema = schema
-    try storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
+    let schema = session.schema
+    try session.storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       if keys.count >= Self.batchCount {
         next = id
@@ -81,7 +90,9 @@ extension Session {
       }
       let view = try schema.view(of: copy value, id: id)
       let entity = try schema.entity(of: view, id: id)
-      for key in try entity.indexKeys(id, view, schema) where try !has(schema.tables.indexes, key) { keys.append(key) }
+      for key in try entity.indexKeys(id, view, schema) where try !session.has(schema.tables.indexes, key) {
+        keys.append(key)
+      }
       return true
     }
     return (keys, next)
@@ -91,18 +102,18 @@ extension Session {
 
   /// Makes all hidden lists of referrers anew.
   mutating func rebuildReferrers() throws(StoreError) {
-    let codes = Set(schema.codes.referrers.values.flatMap(\.values))
+    let codes = Set(session.schema.codes.referrers.values.flatMap(\.values))
     var last: LinkKey?
     while let list = try referrerList(after: last, codes) {
-      try storage.deleteList(list)
+      try session.storage.deleteList(list)
       last = LinkKey(owner: list.owner, relationship: list.relationship, kind: .positionDirectory, position: .max)
     }
-    for rootCode in schema.rootCodes {
+    for rootCode in session.schema.rootCodes {
       var next: ObjectID? = ObjectID(rootCode: rootCode, serial: 0)
       while let start = next {
         let links: [(list: ListAddress, referrer: ObjectID)]
         (links, next) = try hiddenLinks(from: start)
-        for link in links { _ = try storage.insertUnordered(link.list, link.referrer) }
+        for link in links { _ = try session.storage.insertUnordered(link.list, link.referrer) }
       }
     }
   }
@@ -111,9 +122,9 @@ extension Session {
   private borrowing func referrerList(after last: LinkKey?, _ codes: Set<UInt16>) throws(StoreError) -> ListAddress? {
     var found: ListAddress?
     let first = last.map { ShortKey.link($0) } ?? ShortKey.linkPrefix(owner: ObjectID(rawValue: 0))
-    try storage.scanToEnd(of: schema.tables.links, from: first.bytes) { (key, _) throws(StoreError) in
+    try session.storage.scanToEnd(of: session.schema.tables.links, from: first.bytes) { (key, _) throws(StoreError) in
       guard let link = try? LinkKey(copy key), codes.contains(link.relationship), link != last else { return true }
-      found = address(link.owner, link.relationship)
+      found = session.address(link.owner, link.relationship)
       return false
     }
     return found
@@ -123,12 +134,12 @@ extension Session {
   private borrowing func hiddenLinks(
     from start: ObjectID
   ) throws(StoreError) -> ([(list: ListAddress, referrer: ObjectID)], next: ObjectID?) {
-    guard let table = schema.objectTable(rootCode: start.rootCode) else { return ([], nil) }
+    guard let table = session.schema.objectTable(rootCode: start.rootCode) else { return ([], nil) }
     var links: [(list: ListAddress, referrer: ObjectID)] = []
     var next: ObjectID?
     let first = ShortKey.object(start)
-    let schema = schema
-    try storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
+    let schema = session.schema
+    try session.storage.scanToEnd(of: table, from: first.bytes) { (key, value) throws(StoreError) in
       let id = try schema.objectID(key)
       if links.count >= 64 * Self.batchCount {
         next = id
@@ -137,8 +148,8 @@ extension Session {
       let view = try schema.view(of: copy value, id: id)
       let entity = try schema.entity(of: view, id: id)
       for relationship in entity.relationships where !relationship.hasInverse {
-        try forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
-          links.append((address(member, relationship.inverseCode), id))
+        try session.forEachMember(id, relationship, in: view, entity) { (member) throws(StoreError) in
+          links.append((session.address(member, relationship.inverseCode), id))
           return true
         }
       }
@@ -153,24 +164,24 @@ extension Session {
   ///
   /// - Parameter removesPieces: whether pieces without a description go, too: snapshots may show them.
   mutating func repairBlobs(removesPieces: Bool) throws(StoreError) {
-    let tally = try SalvageBlobs.tally(storage.backend, schema, includingRetired: true)
-    try countBlobs { tally.count($0) }
+    let tally = try SalvageBlobs.tally(session.storage.backend, session.schema, includingRetired: true)
+    try BlobRecount.own(&session) { (recount) throws(StoreError) in try recount.run { tally.count($0) } }
     if !removesPieces { return }
     var next: UInt64? = 0
     while let start = next {
       guard let serial = try blobWithPieces(atOrAfter: start) else { return }
       next = serial < .max ? serial + 1 : nil
-      if try !has(schema.tables.blobinfo, ShortKey.blobInfo(serial).array),
-        try storage.recorder?.keepsBlob(serial) != true
+      if try !session.has(session.schema.tables.blobinfo, ShortKey.blobInfo(serial).array),
+        try session.storage.recorder?.keepsBlob(serial) != true
       {
-        try storage.deleteBlobChunks(blobTables, serial)
+        try session.storage.deleteBlobChunks(session.blobTables, serial)
       }
     }
   }
 
   private borrowing func blobWithPieces(atOrAfter serial: UInt64) throws(StoreError) -> UInt64? {
     let key = ShortKey.blobChunk(serial, chunk: 0)
-    guard let entry = try storage.seek(schema.tables.blobs, key.bytes, .atOrAfter) else { return nil }
+    guard let entry = try session.storage.seek(session.schema.tables.blobs, key.bytes, .atOrAfter) else { return nil }
     return try? NumberKey.numberAndPart(entry.key).number
   }
 }

@@ -1,0 +1,90 @@
+import KVCloneCore
+import KVCloneModel
+import KVCloneRecords
+
+/// Keeps objects that break rules of the model, of a store in which they were found: Core Data checks its rules when it
+/// saves, and not when it reads.
+struct BrokenObjectKeeper: ~Copyable, SessionOwner {
+  /// Duplicates that are resolved before others are looked for.
+  private static let duplicateLimit = 10_000
+
+  private var session: Session
+
+  init(_ session: consuming Session) {
+    self.session = session
+  }
+
+  consuming func finish() -> Session { session }
+
+  /// Checks the rules of the model as a commit does, hands each broken one to `note`, and keeps the objects as they
+  /// are.
+  ///
+  /// Only values that have to be unique cannot stay: of two objects with the same ones, the one with the greater key
+  /// loses the first of them.
+  mutating func keep(_ note: (ValidationIssue) throws -> Void) throws {
+    try session.refreshDerived()
+    try resolveDuplicates(note)
+    var failure: (any Error)?
+    try session.validateChanges { issues in
+      do {
+        for issue in issues { try note(issue) }
+      } catch {
+        failure = error
+      }
+      return failure == nil
+    }
+    if let failure { throw failure }
+    session.changes.keepsBrokenObjects = true
+  }
+
+  /// Takes a value from each object that has the same values under a uniqueness constraint as one with a lesser key.
+  private mutating func resolveDuplicates(_ note: (ValidationIssue) throws -> Void) throws {
+    guard session.schema.entities.contains(where: { !$0.constraints.isEmpty }) else { return }
+    while true {
+      var duplicates: [ValidationIssue] = []
+      try session.validateChanges { issues in
+        for issue in issues {
+          guard issue.kind == .uniquenessConflict, let other = issue.other,
+            Self.serial(issue.object) > Self.serial(other)
+          else { continue }
+          duplicates.append(issue)
+        }
+        return duplicates.count < Self.duplicateLimit
+      }
+      // Each of them has one value less, so that there is an end.
+      if duplicates.isEmpty { return }
+      for issue in duplicates {
+        if try giveUp(issue) { try note(issue) }
+      }
+      try session.refreshDerived()
+    }
+  }
+
+  private static func serial(_ object: String) -> UInt64 { UInt64(object.drop { $0 != "/" }.dropFirst()) ?? 0 }
+
+  /// Takes one of the values of a constraint from an object; false where they are no longer another one's.
+  private mutating func giveUp(_ issue: ValidationIssue) throws -> Bool {
+    let id = ObjectID(rootCode: try session.schema.entity(issue.entity).rootCode, serial: Self.serial(issue.object))
+    guard
+      let constraint = try session.schema.entity(issue.entity).constraints.first(where: { $0.name == issue.property })
+    else {
+      return false
+    }
+    if try !hasConflict(id, constraint) { return false }
+    let entity = try session.load(id)
+    switch try Surrender.find(session, id, entity, constraint) {
+    case .value(let attribute): try session.write([(attribute, nil)], to: id, entity)
+    case .link(let relationship, let target):
+      _ = try session.detach(id, relationship.code, target)
+      try session.detachBack(id, relationship, target)
+    // Made of the members of a list only: nothing of the object's own could be taken.
+    case nil: throw CoreDataImportRun.refusal(issue)
+    }
+    return true
+  }
+
+  private borrowing func hasConflict(_ id: ObjectID, _ constraint: CompiledConstraint) throws(StoreError) -> Bool {
+    let view = try session.existingRecord(id)
+    return try session.conflict(constraint, try session.schema.entity(of: view, id: id), view, id) != nil
+  }
+}
