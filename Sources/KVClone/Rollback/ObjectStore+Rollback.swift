@@ -147,6 +147,7 @@ extension ObjectStore {
           return (value, past, automatic)
         }
         var tally: RollbackTally
+        // A plan has the counts even if it fails halfway, but not the size of the replaced data.
         if let objects {
           let sets = try rollbackSets(snapshot, objects)
           tally = try tx.changeRollback(of: ObjectRollback.self) { (rollback) throws(StoreError) in
@@ -162,7 +163,7 @@ extension ObjectStore {
               try rollback.run(to: value, past, automatic.value)
             }
           } catch {
-            // A plan has the counts even if it fails halfway. Readers see what the transaction began with.
+            // Readers see what the transaction began with.
             dryRun?.tally = try wholeTally(snapshot)
             throw error
           }
@@ -192,7 +193,9 @@ extension ObjectStore {
     let left = try objects.filter { try reader.exists($0) }
     let now = left.isEmpty ? [] : try reader.cloneSet(of: left)
     // Not those with later serials: a rollback may have brought back what the snapshot does not show.
-    return RollbackSets(past: then, doomed: try now.filter { try !past.exists($0) })
+    let doomed = try now.filter { try !past.exists($0) }
+    try schema.requireReading(past.session.schema, of: snapshot.info.name)
+    return RollbackSets(past: then, doomed: doomed)
   }
 }
 
