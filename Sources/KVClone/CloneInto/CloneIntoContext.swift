@@ -150,7 +150,7 @@ extension Session {
   borrowing func prepareClone(
     across bridge: CloneBridge, _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneMonitor
   ) throws -> CloneIntoContext {
-    let mark = try mark(roots, book, cancellation)
+    let mark = try CloneMarker.mark(roots, book, cancellation, in: self)
     let (total, overflow) = mark.count.multipliedReportingOverflow(by: book.options.count)
     if let most = book.options.maxObjects, overflow || total > most {
       throw CloneError(

@@ -67,7 +67,7 @@ extension ObjectStore {
     let reader = try destination.readSession()
     var refusal: CloneError?
     do {
-      if let key = try CloneKey(roots, options, sourceStore: uuid), try reader.result(of: key) != nil {
+      if let key = try CloneKey(roots, options, sourceStore: uuid), try key.result(in: reader) != nil {
         return CloneSurvey(repeatedIn: schema)
       }
     } catch let error as CloneError {
@@ -100,7 +100,7 @@ extension ObjectStore {
     let key = try CloneKey(roots, options, sourceStore: uuid)
     return try onceMoreIfMapFull {
       let start = ContinuousClock.now
-      if let key, let known = try destination.readSession().result(of: key) { return known }
+      if let key, let known = try key.result(in: destination.readSession()) { return known }
       // One read transaction from the mark to the commit: the source is one state, whatever is written meanwhile.
       let source = try readSession()
       let book = CloneRuleBook(schema: schema, options: options, rootEntities: try source.rootEntities(roots))
@@ -137,7 +137,7 @@ extension ObjectStore {
     var transaction = WriteTransaction(try cloneSession(dryRun: reasons))
     transaction.operation = "clone"
     let locked = ContinuousClock.now
-    if let key, let known = try transaction.session.result(of: key) { return known }
+    if let key, let known = try key.result(in: transaction.session) { return known }
     if let planned {
       // A writer who gave up meanwhile leaves the commit as it was, but not the serials.
       guard transaction.session.commit == planned + commits + 1, try context.hasFreeSerials(transaction.session) else {

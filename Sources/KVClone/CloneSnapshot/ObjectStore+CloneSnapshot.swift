@@ -69,7 +69,7 @@ extension ObjectStore {
     let reader = try readSession()
     var refusal: CloneError?
     do {
-      if let key = try CloneKey(roots, options, epoch: snapshot.info.epoch), try reader.result(of: key) != nil {
+      if let key = try CloneKey(roots, options, epoch: snapshot.info.epoch), try key.result(in: reader) != nil {
         return CloneSurvey(repeatedIn: schema)
       }
     } catch let error as CloneError {
@@ -111,7 +111,7 @@ extension ObjectStore {
     return try onceMoreIfMapFull {
       let start = ContinuousClock.now
       // A call that is made again needs no snapshot any more.
-      if let key, let known = try readSession().result(of: key) { return known }
+      if let key, let known = try key.result(in: readSession()) { return known }
       // As within the store: planned without the lock, and again if somebody committed before the lock was ours; the last
       // time under the lock.
       for attempt in 1...3 {
@@ -152,7 +152,7 @@ extension ObjectStore {
     var transaction = WriteTransaction(try cloneSession(dryRun: reasons))
     transaction.operation = "clone"
     let locked = ContinuousClock.now
-    if let key, let known = try transaction.session.result(of: key) { return known }
+    if let key, let known = try key.result(in: transaction.session) { return known }
     // Begun after the write transaction, so both are of one state: nobody has deleted the snapshot, with the bytes of the
     // large values that it alone shows, in the one and not in the other.
     let source = try cloneSource(snapshot)

@@ -25,7 +25,7 @@ extension WriteTransaction {
       guard session.engine === snapshot.store.engine else { throw ObjectStore.foreignSnapshot(snapshot) }
       try settle()
       let key = try CloneKey(roots, options, epoch: snapshot.info.epoch)
-      if let key, let known = try session.result(of: key) { return known }
+      if let key, let known = try key.result(in: session) { return known }
       // Constraints over derived attributes are looked up in what is stored, which has to be of now (R24).
       if session.schema.hasDerivedConstraints, !session.changes.derived.isEmpty {
         session.changes.now = session.changes.now ?? Date()

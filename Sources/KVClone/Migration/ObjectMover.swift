@@ -169,7 +169,7 @@ struct ObjectMover: ~Copyable, SessionOwner {
     }
     if let source {
       try session.storage.delete(session.schema.tables.provenance, key.bytes)
-      try session.noteProvenance(newID, source, isHighest: false)
+      try ProvenanceTable.write(source, of: newID, in: &session)
     }
     try RedirectValue.leave(at: id, to: newID, &session)
   }

@@ -90,7 +90,7 @@ extension ObjectStore {
     let session = try readSession()
     var refusal: CloneError?
     do {
-      if let key = try CloneKey(roots, options), try session.result(of: key) != nil {
+      if let key = try CloneKey(roots, options), try key.result(in: session) != nil {
         return CloneSurvey(repeatedIn: schema)
       }
     } catch let error as CloneError {
@@ -113,7 +113,7 @@ extension ObjectStore {
         var planned: PreparedClone?
         if attempt < 3 {
           let reader = try readSession()
-          if let key, let known = try reader.result(of: key) { return known }
+          if let key, let known = try key.result(in: reader) { return known }
           planned = PreparedClone(
             commit: try reader.counter(MetadataKey.commitCounter),
             context: try reader.prepareClone(roots, options, cancellation))
@@ -136,7 +136,7 @@ extension ObjectStore {
     var transaction = WriteTransaction(try cloneSession(dryRun: reasons))
     transaction.operation = "clone"
     let locked = ContinuousClock.now
-    if let key, let known = try transaction.session.result(of: key) { return known }
+    if let key, let known = try key.result(in: transaction.session) { return known }
     let context: CloneContext
     if let planned {
       // A writer who gave up meanwhile leaves the commit as it was, but not the serials.
@@ -193,7 +193,7 @@ extension ObjectReading where Self: ~Copyable {
       let book = session.schema.cloneRules.book(
         session.schema, options, rootEntities: try session.rootEntities(roots))
       if let error = book.errors.first { throw error }
-      let mark = try session.mark(roots, book, CloneMonitor())
+      let mark = try CloneMarker.mark(roots, book, CloneMonitor(), in: session)
       var ids: [ObjectID] = []
       mark.set.forEach { id in
         ids.append(id)

@@ -47,8 +47,8 @@ extension WriteTransaction {
     let now = Date()
     let looksInside = before != nil || expiredOnly
     return try change { session in
-      try session.forgetOperations(
-        { key in wanted?.contains(key) ?? true },
+      try CloneKey.purge(
+        in: &session, { key in wanted?.contains(key) ?? true },
         looksInside
           ? { operation in
             if let before, operation.time >= before.timeIntervalSinceReferenceDate { return false }

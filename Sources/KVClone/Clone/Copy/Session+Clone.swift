@@ -50,7 +50,8 @@ extension Session {
   private borrowing func cloneContext(
     _ roots: [ObjectID], _ book: CloneRuleBook, _ cancellation: CloneMonitor
   ) throws -> CloneContext {
-    let mark = try mark(roots, book, cancellation, smallLimit: book.options.smallLimit)
+    let mark = try CloneMarker.mark(
+      roots, book, cancellation, smallLimit: book.options.smallLimit, in: self)
     var bases: [UInt16: UInt64] = [:]
     for set in mark.set.roots {
       let code = set.rootCode

@@ -20,7 +20,7 @@ extension WriteTransaction {
     do {
       try settle()
       let key = try CloneKey(roots, options)
-      if let key, let known = try session.result(of: key) { return known }
+      if let key, let known = try key.result(in: session) { return known }
       // Constraints over derived attributes are looked up in what is stored, which has to be of now (R24). All else is worked
       // out of what is not derived; so the rest may wait, and is not computed once for every clone of a transaction.
       if session.schema.hasDerivedConstraints, !session.changes.derived.isEmpty {

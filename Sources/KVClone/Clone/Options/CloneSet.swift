@@ -153,4 +153,19 @@ struct CloneMembers {
     }
     return nil
   }
+
+  /// Announces the next objects to the storage engine, and returns the first serial after them.
+  func announce(from start: UInt64, to session: borrowing Session) -> UInt64 {
+    let window = session.prefetchWindow(isAscending: true)
+    guard window > 1 else { return .max }
+    var ids: [ObjectID] = []
+    var place = 0
+    var serial = next(from: start, &place)
+    while let current = serial, ids.count < window {
+      ids.append(ObjectID(rootCode: rootCode, serial: current))
+      serial = next(from: current + 1, &place)
+    }
+    session.prefetch(ids[...])
+    return serial ?? .max
+  }
 }

@@ -49,34 +49,6 @@ extension CloneNames {
   }
 }
 
-extension Session {
-  /// Remembers the source of every clone of an operation (R33).
-  ///
-  /// - Parameter store: the store that was cloned from, where it is another one.
-  fileprivate mutating func noteProvenance(_ names: some CloneNames, sourceCommit: UInt64, store: UUID?) throws {
-    for rootCode in names.sourceSchema.rootCodes {
-      guard let set = names.mark.set.set(rootCode: rootCode), let first = set.next(from: 0) else { continue }
-      var isHighest: Bool?
-      for copy in 0..<names.copies {
-        var next: UInt64? = first
-        var place = 0
-        var done = 0
-        while let serial = next {
-          let source = ObjectID(rootCode: rootCode, serial: serial)
-          guard let clone = names.cloneID(of: source, copy: copy) else { throw names.sourceSchema.notFound(source) }
-          let appends = try isHighest ?? isAboveAllProvenance(clone)
-          isHighest = appends
-          let value = ProvenanceValue(source: source, commit: sourceCommit, operation: commit, store: store)
-          try noteProvenance(clone, value, isHighest: appends)
-          next = set.next(from: serial + 1, &place)
-          done += 1
-          if done & 1023 == 0 { try names.cancellation.check() }
-        }
-      }
-    }
-  }
-}
-
 extension WriteTransaction {
   /// What a clone writes after its objects: what they come from, what the caller's hook adds, and what a repetition of the
   /// call will answer.
@@ -89,7 +61,7 @@ extension WriteTransaction {
     let options = names.book.options
     var tally = streamed
     if options.recordsProvenance {
-      try session.noteProvenance(names, sourceCommit: sourceCommit, store: store)
+      try ProvenanceTable.writeAll(of: names, sourceCommit: sourceCommit, store: store, in: &session)
       tally.bytesWritten += UInt64(tally.objects) * CloneTally.provenanceBytes(isForeign: store != nil)
     }
     if let didClone = options.didClone {
@@ -97,7 +69,7 @@ extension WriteTransaction {
       if let failure = session.changes.failure { throw failure }
     }
     let result = names.result(roots, tally, ContinuousClock.now - start)
-    if let key { try session.note(result, key) }
+    if let key { try key.store(result, in: &session) }
     return result
   }
 }

@@ -91,7 +91,7 @@ struct ClonePlanner {
       var serial = set.next(from: 0, &place)
       var announced: UInt64 = 0
       while let current = serial, !isFull {
-        if current >= announced { announced = session.announce(set, from: current) }
+        if current >= announced { announced = set.announce(from: current, to: session) }
         let id = ObjectID(rootCode: rootCode, serial: current)
         let view = try session.existingRecord(id)
         let entity = try context.schema.entity(of: view, id: id)

@@ -153,7 +153,8 @@ struct ClonePathTests {
     let session = try paths.stores[0].store.readSession()
     let book = session.schema.cloneRules.book(
       session.schema, CloneOptions(), rootEntities: try session.rootEntities(ids))
-    let mark = try session.mark(ids, book, CloneMonitor(), smallLimit: CloneSet.smallLimit)
+    let mark = try CloneMarker.mark(
+      ids, book, CloneMonitor(), smallLimit: CloneSet.smallLimit, in: session)
     #expect(mark.set.isSmall == (count <= CloneSet.smallLimit) && mark.set.count == count && mark.count == count)
     for (copies, blobs) in [(1, CloneOptions.Blobs.share), (2, .copy)] {
       let done = try paths.compare("\(count) objects, \(copies) copies") { store, smallLimit in

@@ -7,13 +7,13 @@ import KVCloneCore
 import KVCloneModel
 package import KVCloneRecords
 
-extension Session {
+extension CloneKey {
   /// The result of the first call with this key; nil where the key is unknown, or has expired.
   ///
   /// - Throws: `idempotencyKeyReused` where that call had other arguments.
-  borrowing func result(of key: CloneKey) throws -> CloneResult? {
-    guard let operation = try operation(key.bytes), !operation.isExpired(at: Date()) else { return nil }
-    guard operation.argumentDigest == key.digest else {
+  func result(in session: borrowing Session) throws -> CloneResult? {
+    guard let operation = try operation(in: session), !operation.isExpired(at: Date()) else { return nil }
+    guard operation.argumentDigest == digest else {
       throw CloneError(
         .idempotencyKeyReused,
         "the idempotency key belongs to a clone with other arguments in commit \(operation.commit) (R31); repeat "
@@ -24,23 +24,27 @@ extension Session {
         .corrupted, "the stored result of an idempotency key is corrupted; run `check`, or purge the key")
     }
     result.isRepeated = true
-    for root in operation.roots where try !exists(root) { result.deletedRoots.append(root) }
+    for root in operation.roots where try !session.exists(root) { result.deletedRoots.append(root) }
     return result
   }
 
-  /// Remembers what a call with this key made, in the transaction that made it.
-  mutating func note(_ result: CloneResult, _ key: CloneKey) throws {
+  /// Stores the result of a call with this key, in the transaction of the call.
+  func store(_ result: CloneResult, in session: inout Session) throws {
     let value = OperationValue(
-      commit: commit, time: Date().timeIntervalSinceReferenceDate,
-      expires: key.expires?.timeIntervalSinceReferenceDate, roots: result.roots, argumentDigest: key.digest,
+      commit: session.commit, time: Date().timeIntervalSinceReferenceDate,
+      expires: expires?.timeIntervalSinceReferenceDate, roots: result.roots, argumentDigest: digest,
       result: try StoredResult.encode(result))
-    changes.isEmpty = false
-    let bytes = value.encoded(seed: ValueEnvelope.seed(tableCode: .operations, key: key.bytes))
-    try storage.put(schema.tables.operations, key.bytes.span.bytes, bytes.span.bytes)
+    session.changes.isEmpty = false
+    let stored = value.encoded(seed: ValueEnvelope.seed(tableCode: .operations, key: bytes))
+    try session.storage.put(session.schema.tables.operations, bytes.span.bytes, stored.span.bytes)
   }
 
-  private borrowing func operation(_ key: [UInt8]) throws(StoreError) -> OperationValue? {
-    guard let value = try storage.get(schema.tables.operations, key.span.bytes) else { return nil }
+  private func operation(in session: borrowing Session) throws(StoreError) -> OperationValue? {
+    guard let value = try session.storage.get(session.schema.tables.operations, bytes.span.bytes) else { return nil }
+    return try Self.operation(value, bytes)
+  }
+
+  private static func operation(_ value: RawSpan, _ key: [UInt8]) throws(StoreError) -> OperationValue {
     do throws(RecordError) {
       return try OperationValue(stored: value, seed: ValueEnvelope.seed(tableCode: .operations, key: key))
     } catch {
@@ -48,22 +52,22 @@ extension Session {
     }
   }
 
-  /// Forgets operations; how many.
+  /// Deletes stored results, and returns their number.
   ///
   /// - Parameters:
   ///   - isNamed: whether a key is one of those that are meant.
   ///   - isWanted: whether what the store remembers is; nil where it does not matter, so that damage can be got rid of.
-  mutating func forgetOperations(
-    _ isNamed: ([UInt8]) -> Bool, _ isWanted: ((OperationValue) -> Bool)?
+  static func purge(
+    in session: inout Session, _ isNamed: ([UInt8]) -> Bool, _ isWanted: ((OperationValue) -> Bool)?
   ) throws(StoreError) -> Int {
-    let table = schema.tables.operations
+    let table = session.schema.tables.operations
     var count = 0
     // The least key there is; then from the last one that was looked at.
     var next: [UInt8]? = [0]
     while let start = next {
       var keys: [[UInt8]] = []
       next = nil
-      try storage.scanToEnd(of: table, from: start.span.bytes) { (key, value) throws(StoreError) in
+      try session.storage.scanToEnd(of: table, from: start.span.bytes) { (key, value) throws(StoreError) in
         let bytes = key.withUnsafeBytes { Array($0) }
         if keys.count == 1024 {
           next = bytes
@@ -74,15 +78,10 @@ extension Session {
           keys.append(bytes)
           return true
         }
-        let seed = ValueEnvelope.seed(tableCode: .operations, key: copy key)
-        do throws(RecordError) {
-          if isWanted(try OperationValue(stored: copy value, seed: seed)) { keys.append(bytes) }
-        } catch {
-          throw StoreError(.corrupted, "the stored result of an idempotency key is corrupted: \(error) Run `check`")
-        }
+        if isWanted(try operation(copy value, bytes)) { keys.append(bytes) }
         return true
       }
-      for key in keys { try storage.delete(table, key.span.bytes) }
+      for key in keys { try session.storage.delete(table, key.span.bytes) }
       count += keys.count
     }
     return count
