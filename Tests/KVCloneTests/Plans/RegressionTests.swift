@@ -107,7 +107,7 @@ struct RegressionTests {
     let test = try TestStore(Self.model)
     let store = test.store
     let source = try store.insert("A", ["name": .string("")])
-    let plan = try store.readSession().prepareClone([source], CloneOptions(), CloneMonitor())
+    let plan = try CloneOrigin.transaction.prepare([source], CloneOptions(), CloneMonitor(), nil, store.readSession())
     #expect(throws: GivenUp.self) {
       try store.write { tx in
         try tx.insert("A", ["name": .string("")])
@@ -115,10 +115,10 @@ struct RegressionTests {
       }
     }
     let session = try store.writeSession(label: "test")
-    let fits = session.hasFreeSerials(for: plan)
+    let fits = plan.places.areFree(in: session)
     #expect(!fits)
-    let again = try session.prepareClone([source], CloneOptions(), CloneMonitor())
-    let fitsAgain = session.hasFreeSerials(for: again)
+    let again = try CloneOrigin.transaction.prepare([source], CloneOptions(), CloneMonitor(), nil, session)
+    let fitsAgain = again.places.areFree(in: session)
     #expect(fitsAgain)
   }
 

@@ -9,7 +9,7 @@ extension ObjectStore {
   public func startClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) -> CloneTask {
     let operation = CloneTask(options.progress)
     writerQueue.async {
-      operation.end(Result { try self.runClone(roots, options, operation.control) })
+      operation.end(Result { try CloneCall(roots, options, to: self).run(operation.control) })
     }
     return operation
   }

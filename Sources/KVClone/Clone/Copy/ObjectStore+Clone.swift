@@ -1,8 +1,3 @@
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 public import KVCloneCore
 public import KVCloneModel
 import KVCloneRecords
@@ -22,7 +17,7 @@ extension ObjectStore {
   @available(*, noasync, message: "use the asynchronous form")
   @discardableResult
   public func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> CloneResult {
-    try runClone(roots, options, CloneMonitor(progress: options.progress))
+    try CloneCall(roots, options, to: self).run()
   }
 
   /// Clones objects and their subgraphs from asynchronous code, on a thread of the store.
@@ -33,16 +28,7 @@ extension ObjectStore {
   /// - Throws: ``CloneError``, ``ValidationError`` and ``StoreError``, as the synchronous form does.
   @discardableResult
   public func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) async throws -> CloneResult {
-    let cancellation = CloneMonitor(progress: options.progress)
-    return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        writerQueue.async {
-          continuation.resume(with: Result { try self.runClone(roots, options, cancellation) })
-        }
-      }
-    } onCancel: {
-      cancellation.cancel()
-    }
+    try await CloneCall(roots, options, to: self).runOnWriterThread()
   }
 
   /// Clones one object with the parameters of MOCloner, and returns the clone (R27).
@@ -80,97 +66,7 @@ extension ObjectStore {
   /// - Throws: ``StoreError`` if the store cannot be read; errors of ``CloneOptions/willClone``. Errors of the clone
   ///   itself are in ``ClonePlan/errors``.
   public func planClone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> ClonePlan {
-    let survey = try survey(roots, options)
-    return try plan(survey) { reasons in
-      _ = try runClone(roots, options, CloneMonitor(progress: options.progress), dryRun: reasons)
-    }
-  }
-
-  private func survey(_ roots: [ObjectID], _ options: CloneOptions) throws -> CloneSurvey {
-    let session = try readSession()
-    var refusal: CloneError?
-    do {
-      if let key = try CloneKey(roots, options), try key.result(in: session) != nil {
-        return CloneSurvey(repeatedIn: schema)
-      }
-    } catch let error as CloneError {
-      refusal = error
-    }
-    var survey = try session.survey(roots, options)
-    if let refusal, !survey.errors.contains(refusal) { survey.note(refusal) }
-    return survey
-  }
-
-  func runClone(
-    _ roots: [ObjectID], _ options: CloneOptions, _ cancellation: CloneMonitor, dryRun reasons: PlanReasons? = nil
-  ) throws -> CloneResult {
-    let key = try CloneKey(roots, options)
-    return try onceMoreIfMapFull {
-      let start = ContinuousClock.now
-      // The plan is made without the lock. If somebody committed before the lock was ours, it is made again; the last
-      // time under the lock, so that busy writers cannot keep a clone waiting for ever.
-      for attempt in 1...3 {
-        var planned: PreparedClone?
-        if attempt < 3 {
-          let reader = try readSession()
-          if let key, let known = try key.result(in: reader) { return known }
-          planned = PreparedClone(
-            commit: try reader.counter(MetadataKey.commitCounter),
-            context: try reader.prepareClone(roots, options, cancellation))
-        }
-        if let result = try write(planned, roots, options, key, cancellation, start, reasons) { return result }
-      }
-      throw CloneError(.cancelled, "the clone gave up after repeated write conflicts; retry")
-    }
-  }
-
-  /// Writes what was planned, or, without a plan, plans under the lock. Nil where the plan is not true any more.
-  private func write(
-    _ planned: PreparedClone?, _ roots: [ObjectID], _ options: CloneOptions, _ key: CloneKey?,
-    _ cancellation: CloneMonitor, _ start: ContinuousClock.Instant, _ reasons: PlanReasons?
-  ) throws -> CloneResult? {
-    // While no transaction of ours is open: the map can grow.
-    if let byteCount = planned?.context.byteCount { try engine.space?.makeRoom(for: byteCount) }
-    try cancellation.check(.wait, 0, of: nil)
-    let commits = try planned.map { try makeFreedPagesUsable(for: $0.context.leastByteCount, dryRun: reasons) } ?? 0
-    var transaction = WriteTransaction(try cloneSession(dryRun: reasons))
-    transaction.operation = "clone"
-    let locked = ContinuousClock.now
-    if let key, let known = try key.result(in: transaction.session) { return known }
-    let context: CloneContext
-    if let planned {
-      // A writer who gave up meanwhile leaves the commit as it was, but not the serials.
-      guard transaction.session.commit == planned.commit + commits + 1,
-        transaction.session.hasFreeSerials(for: planned.context)
-      else { return nil }
-      context = planned.context
-    } else {
-      context = try transaction.session.prepareClone(roots, options, cancellation)
-    }
-    var result: CloneResult
-    do {
-      result = try transaction.runClone(context, roots, key, start)
-      try cancellation.check(.commit, 0, of: result.objectCount)
-    } catch {
-      // The hook may have shown ids to somebody: they are not given out again.
-      noteSerials(of: transaction.session.changes, dryRun: reasons)
-      throw error
-    }
-    let written = ContinuousClock.now
-    try transaction.commit(self, dryRun: reasons)
-    let committed = ContinuousClock.now
-    // A plan that was made under the lock, and what a hook did, say nothing about the next clone.
-    if planned != nil, options.didClone == nil, reasons == nil {
-      clonePace.note(result, writing: written - locked, commit: committed - written)
-    }
-    cancellation.report(.commit, result.objectCount, of: result.objectCount)
-    result.duration = committed - start
-    return result
-  }
-
-  private struct PreparedClone {
-    let commit: UInt64
-    let context: CloneContext
+    try CloneCall(roots, options, to: self).plan()
   }
 }
 
@@ -190,8 +86,7 @@ extension ObjectReading where Self: ~Copyable {
   ///   read.
   public borrowing func cloneSet(of roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> [ObjectID] {
     try _withSession { session in
-      let book = session.schema.cloneRules.book(
-        session.schema, options, rootEntities: try session.rootEntities(roots))
+      let book = try CloneRuleBook.book(roots, options, in: session)
       if let error = book.errors.first { throw error }
       let mark = try CloneMarker.mark(roots, book, CloneMonitor(), in: session)
       var ids: [ObjectID] = []

@@ -15,24 +15,7 @@ extension WriteTransaction {
   /// - Throws: ``CloneError``. After an error, the transaction is abort-only (R1).
   @discardableResult
   public mutating func clone(_ roots: [ObjectID], options: CloneOptions = CloneOptions()) throws -> CloneResult {
-    if let failure = session.changes.failure { throw failure }
-    let start = ContinuousClock.now
-    do {
-      try settle()
-      let key = try CloneKey(roots, options)
-      if let key, let known = try key.result(in: session) { return known }
-      // Constraints over derived attributes are looked up in what is stored, which has to be of now (R24). All else is worked
-      // out of what is not derived; so the rest may wait, and is not computed once for every clone of a transaction.
-      if session.schema.hasDerivedConstraints, !session.changes.derived.isEmpty {
-        session.changes.now = session.changes.now ?? Date()
-        try session.refreshDerived()
-      }
-      let context = try session.prepareClone(roots, options, CloneMonitor(progress: options.progress))
-      return try runClone(context, roots, key, start)
-    } catch {
-      session.changes.fail(error)
-      throw error
-    }
+    try clone(roots, from: .transaction, options)
   }
 
   /// Clones one object with the parameters of MOCloner in this transaction, and returns the clone (R27).
@@ -53,14 +36,52 @@ extension WriteTransaction {
     ).root
   }
 
-  /// Everything that a clone writes: the clones, what they come from, what the caller's hook adds, and what a repetition
-  /// of the call will answer.
-  mutating func runClone(
-    _ context: CloneContext, _ roots: [ObjectID], _ key: CloneKey?, _ start: ContinuousClock.Instant
+  /// Clones in this transaction. After an error, it is abort-only.
+  mutating func clone(_ roots: [ObjectID], from origin: CloneOrigin, _ options: CloneOptions) throws -> CloneResult {
+    if let failure = session.changes.failure { throw failure }
+    let start = ContinuousClock.now
+    do {
+      try origin.checkEngine(of: session)
+      try settle()
+      let key = try origin.key(roots, options)
+      if let key, let known = try key.result(in: session) { return known }
+      // Constraints over derived attributes are looked up in what is stored, which has to be of now (R24). All else is
+      // worked out of what is not derived; so the rest may wait, and is not computed once for every clone of a
+      // transaction.
+      if session.schema.hasDerivedConstraints, !session.changes.derived.isEmpty {
+        session.changes.now = session.changes.now ?? Date()
+        try session.refreshDerived()
+      }
+      try origin.check(session)
+      let reader = try origin.beginReading()
+      let context = try origin.prepare(roots, options, CloneMonitor(progress: options.progress), reader, session)
+      return try write(context, from: origin, reader, roots, key, start)
+    } catch {
+      session.changes.fail(error)
+      throw error
+    }
+  }
+
+  /// Everything that a clone writes: the clones, what they come from, what the caller's hook adds, and what a
+  /// repetition of the call will answer.
+  mutating func write(
+    _ context: CloneContext, from origin: CloneOrigin, _ reader: CloneReader?, _ roots: [ObjectID], _ key: CloneKey?,
+    _ start: ContinuousClock.Instant
   ) throws -> CloneResult {
-    // What this transaction has changed is in no commit yet but its own.
-    let sourceCommit = session.changes.isEmpty ? session.commit - 1 : session.commit
-    let tally = try session.runClone(context)
-    return try finish(context, tally, sourceCommit: sourceCommit, roots, key, start)
+    let sourceCommit = try origin.commit(reader, session)
+    var tally = try CloneStream.write(context, from: reader, in: &session)
+    let options = context.book.options
+    if options.recordsProvenance {
+      let store = origin.storeUUID
+      try ProvenanceTable.writeAll(of: context, sourceCommit: sourceCommit, store: store, in: &session)
+      tally.bytesWritten += UInt64(tally.objects) * CloneTally.provenanceBytes(isForeign: store != nil)
+    }
+    if let didClone = options.didClone {
+      try context.forEachClone { source, clone in try didClone(&self, source, clone) }
+      if let failure = session.changes.failure { throw failure }
+    }
+    let result = context.result(roots, tally, ContinuousClock.now - start)
+    if let key { try key.store(result, in: &session) }
+    return result
   }
 }

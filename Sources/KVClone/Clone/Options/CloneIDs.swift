@@ -4,9 +4,10 @@ import KVCloneModel
 /// The ids of clones: from a source's id to its clone's without a map, by the rank that the source has among the marked
 /// objects of its root entity.
 ///
-/// A clone's serial is the serial of its root entity's first clone, plus for every earlier copy as many as there are
-/// sources, plus the source's rank. Made once the mark is complete; 2 bytes per 64 serials on top of the set, where it is
-/// in bits. The few sources of a small clone know their ranks.
+/// A clone's id is the id of its root entity's first clone, plus for every earlier copy as many as there are sources,
+/// plus the source's rank. In another store the root entity may have another code there. Made once the mark is
+/// complete; 2 bytes per 64 serials on top of the set, where it is in bits. The few sources of a small clone know their
+/// ranks.
 final class CloneIDs: @unchecked Sendable {
   /// By root code.
   private let roots: UnsafeMutablePointer<CloneIDMap.Root>
@@ -18,11 +19,15 @@ final class CloneIDs: @unchecked Sendable {
   /// A block without members, for gaps.
   private let nothing: CloneIDMap.Block?
 
+  /// By the root code that clones get: the serial of the first one; the greatest number for none.
+  private let floors: [UInt64]
+
   /// The copy whose ids are given out, from 0.
   private(set) var copy = 0
 
-  /// - Parameter first: the serial of the first clone of a root entity, by its code.
-  init(_ set: ObjectSet, first: [UInt16: UInt64]) {
+  /// - Parameter first: the id of the first clone of a root entity, by the root code of its sources.
+  init(_ set: ObjectSet, first: [UInt16: ObjectID]) {
+    floors = Self.floors(first)
     sets = set.sets
     few = nil
     rootCount = sets.count
@@ -34,16 +39,17 @@ final class CloneIDs: @unchecked Sendable {
     self.nothing = nothing
     for (code, set) in sets.enumerated() {
       guard let set else { continue }
-      roots[code] = Self.root(set, first: first[UInt16(code)] ?? 0, nothing)
+      roots[code] = Self.root(set, first: first[UInt16(code)] ?? Self.noID, nothing)
     }
   }
 
   /// The same for a clone set in either form.
-  convenience init(_ set: CloneSet, first: [UInt16: UInt64]) {
+  convenience init(_ set: CloneSet, first: [UInt16: ObjectID]) {
     if let few = set.fewObjects { self.init(few, set.roots, first: first) } else { self.init(set.bits, first: first) }
   }
 
-  private init(_ few: SmallObjectSet, _ members: [CloneMembers], first: [UInt16: UInt64]) {
+  private init(_ few: SmallObjectSet, _ members: [CloneMembers], first: [UInt16: ObjectID]) {
+    floors = Self.floors(first)
     self.few = few
     sets = []
     nothing = nil
@@ -52,14 +58,22 @@ final class CloneIDs: @unchecked Sendable {
     roots.initialize(repeating: CloneIDMap.Root(), count: max(1, rootCount))
     var number: UInt64 = 1
     for members in members {
-      let first = first[members.rootCode] ?? 0
+      let first = (first[members.rootCode] ?? Self.noID).rawValue
       roots[Int(members.rootCode)] = CloneIDMap.Root(
         count: UInt64(members.count), first: first, base: first, firstNumber: number)
       number += UInt64(members.count)
     }
   }
 
-  private static func root(_ set: SerialSet, first: UInt64, _ nothing: CloneIDMap.Block)
+  private static let noID = ObjectID(rawValue: 0)
+
+  private static func floors(_ first: [UInt16: ObjectID]) -> [UInt64] {
+    var floors = Array(repeating: UInt64.max, count: Int(first.values.map(\.rootCode).max() ?? 0) + 1)
+    for id in first.values { floors[Int(id.rootCode)] = min(floors[Int(id.rootCode)], id.serial) }
+    return floors
+  }
+
+  private static func root(_ set: SerialSet, first: ObjectID, _ nothing: CloneIDMap.Block)
     -> CloneIDMap.Root
   {
     let (firstBlock, words) = set.blocks
@@ -79,8 +93,8 @@ final class CloneIDs: @unchecked Sendable {
       (blocks + index).initialize(to: CloneIDMap.Block(words: words, prefixes: prefixes, base: base))
     }
     return CloneIDMap.Root(
-      firstBlock: firstBlock, blockCount: UInt64(words.count), blocks: blocks, count: UInt64(set.count), first: first,
-      base: first)
+      firstBlock: firstBlock, blockCount: UInt64(words.count), blocks: blocks, count: UInt64(set.count),
+      first: first.rawValue, base: first.rawValue)
   }
 
   deinit {
@@ -113,19 +127,13 @@ final class CloneIDs: @unchecked Sendable {
   func clone(of id: ObjectID, copy: Int) -> ObjectID? {
     guard let clone = clone(of: id) else { return nil }
     let root = roots[Int(id.rootCode)]
-    let serial = clone.serial - root.base + root.first + UInt64(copy) * root.count
-    return ObjectID(rootCode: id.rootCode, serial: serial)
+    return ObjectID(rawValue: clone.rawValue - root.base + root.first + UInt64(copy) * root.count)
   }
 
   /// Whether this operation makes the object: its clones have the highest serials of their root entity.
   func isClone(_ id: ObjectID) -> Bool {
     let code = Int(id.rootCode)
-    return code < rootCount && roots[code].count > 0 && id.serial >= roots[code].first
-  }
-
-  /// The serial of the first clone of a root entity.
-  func firstSerial(rootCode: UInt16) -> UInt64 {
-    Int(rootCode) < rootCount ? roots[Int(rootCode)].first : 0
+    return code < floors.count && id.serial >= floors[code]
   }
 }
 
@@ -146,9 +154,9 @@ struct CloneIDMap {
     var blocks: UnsafeMutablePointer<Block>?
     /// Sources of this root entity.
     var count: UInt64 = 0
-    /// The serial of the first clone of the first copy.
+    /// The raw id of the first clone of the first copy.
     var first: UInt64 = 0
-    /// The serial of the first clone of the copy that is being made.
+    /// The raw id of the first clone of the copy that is being made.
     var base: UInt64 = 0
     /// The number of its first source among all of a small clone.
     var firstNumber: UInt64 = 0
@@ -167,8 +175,8 @@ struct CloneIDMap {
       let number = few.number(of: id)
       if number == 0 { return nil }
       let root = roots + Int(id.rootCode)
-      let serial = root.pointee.base &- root.pointee.firstNumber &+ UInt64(truncatingIfNeeded: number)
-      return ObjectID(rawValue: (id.rawValue &- id.serial) | serial)
+      return ObjectID(
+        rawValue: root.pointee.base &- root.pointee.firstNumber &+ UInt64(truncatingIfNeeded: number))
     }
     let code = Int(id.rootCode)
     guard code < rootCount else { return nil }
@@ -183,7 +191,7 @@ struct CloneIDMap {
     guard bits & bit != 0 else { return nil }
     let rank =
       block.pointee.base &+ UInt64(block.pointee.prefixes[word]) &+ UInt64((bits & (bit &- 1)).nonzeroBitCount)
-    return ObjectID(rawValue: (id.rawValue &- serial) | (root.pointee.base &+ rank))
+    return ObjectID(rawValue: root.pointee.base &+ rank)
   }
 }
 

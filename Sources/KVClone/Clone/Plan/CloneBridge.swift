@@ -5,8 +5,8 @@ import KVCloneRecords
 /// How objects of one store become objects of another one with a model of its own (R35): by names, worked out once per
 /// concrete entity. Codes, layouts and the order of declarations may differ.
 ///
-/// A clone from a snapshot goes this way too: what the snapshot shows is another state, to which the store's own objects are
-/// the others. Ids, large values and derived attributes mean the same there.
+/// A clone from a snapshot has a bridge too: the snapshot shows another state of the same store. Ids, blobs and derived
+/// attributes mean the same in both.
 final class CloneBridge {
   let source: Schema
   let destination: Schema
@@ -86,6 +86,14 @@ final class EntityBridge {
     let made = LayoutBridge(self, layout)
     layouts[layout.id] = made
     return made
+  }
+
+  /// Copies what both models store of an object's attributes into `buffer`. Links are the source's, or empty.
+  func load(_ view: borrowing RecordView, into buffer: inout RecordBuffer) throws(RecordError) {
+    let layout = layout(view.layout)
+    guard !layout.isSame else { return buffer.load(view, as: destination.layout) }
+    try buffer.load(view, as: destination.layout, fields: layout.fields)
+    for (field, value) in layout.missing { try buffer.set(field, value) }
   }
 }
 

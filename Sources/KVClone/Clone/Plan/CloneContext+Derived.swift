@@ -263,7 +263,7 @@ extension CloneContext {
     guard let plan = book.plan(entity.code), let index = entity.relationshipIndexByCode[relationship.code] else {
       throw schema.corrupted(id, .wrongLayout)
     }
-    switch try session.linkTarget(plan.relationships[index], id, target, self) {
+    switch try linkTarget(plan.relationships[index], id, target, session) {
     case .clone: return FutureValues.Object(id: target, isClone: true)
     case .original: return FutureValues.Object(id: target, isClone: false)
     case .none: return nil

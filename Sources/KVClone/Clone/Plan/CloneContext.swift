@@ -7,8 +7,10 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// One clone operation between its mark and its commit: who is cloned, under which new ids, with which values.
-final class CloneContext: CloneNames {
+/// One clone operation between its mark and its commit: which objects are cloned, under which new ids, with which
+/// values.
+final class CloneContext {
+  /// The schema of the sources.
   let schema: Schema
   let book: CloneRuleBook
   let mark: CloneMark
@@ -19,16 +21,18 @@ final class CloneContext: CloneNames {
   let now: Date
   /// Followed values, found on the way up of long chains of objects that follow one another: one for every 64 steps.
   private var landmarks: [Followed: AttributeValue?] = [:]
-  /// Where the clones come to be, if that is another store (R35).
+  /// How sources become clones, if these are in another store or state (R35).
   let bridge: CloneBridge?
+  let places: ClonePlaces
   /// What has been worked out of derived attributes.
   var futures = FutureValues()
 
-  /// About how many bytes the clone will write, where somebody counted.
+  /// Blobs that clones in another store refer to, by the source's serials: the planner finds them.
+  var blobs = SerialSet()
+  /// About how many bytes the clone will write, if the planner has counted them.
   var byteCount: UInt64?
-  /// What it writes at least: where nobody has counted, its records' headers, ids and keys.
+  /// What it writes at least: if it was not counted, its records' headers, ids and keys.
   var leastByteCount: UInt64 { byteCount ?? UInt64(objectCount).saturatingMultiply(64) }
-  var sourceSchema: Schema { schema }
 
   /// An attribute that follows the parent's.
   private struct Followed: Hashable {
@@ -46,26 +50,35 @@ final class CloneContext: CloneNames {
   }
 
   init(
-    schema: Schema, book: CloneRuleBook, mark: CloneMark, bases: [UInt16: UInt64], now: Date,
-    cancellation: CloneMonitor, bridge: CloneBridge? = nil
+    book: CloneRuleBook, mark: CloneMark, bridge: CloneBridge?, places: ClonePlaces, now: Date = Date(),
+    cancellation: CloneMonitor
   ) {
-    self.schema = schema
+    schema = book.schema
     self.book = book
     self.mark = mark
-    self.now = now
     self.bridge = bridge
+    self.places = places
+    self.now = now
     self.cancellation = cancellation
-    ids = CloneIDs(mark.set, first: bases)
+    ids = CloneIDs(mark.set, first: places.first)
   }
 
   /// The same clone, for the values of its second copy.
   func secondCopy() -> CloneContext {
-    var bases: [UInt16: UInt64] = [:]
-    for set in mark.set.roots { bases[set.rootCode] = base(rootCode: set.rootCode) }
-    let other = CloneContext(schema: schema, book: book, mark: mark, bases: bases, now: now, cancellation: cancellation)
+    let other = CloneContext(
+      book: book, mark: mark, bridge: bridge, places: places, now: now, cancellation: cancellation)
     other.select(copy: 1)
     return other
   }
+
+  /// The number of clones of the same plan (R32).
+  var copies: Int { book.options.count }
+
+  /// The number of objects that the operation creates, all copies together.
+  var objectCount: Int { mark.count * copies }
+
+  /// Whether the clones are in another store than their sources.
+  var isForeign: Bool { bridge.map { !$0.isWithinStore } ?? false }
 
   /// The clone's id of a source; nil for objects outside the clone set.
   @inline(__always)
@@ -77,8 +90,37 @@ final class CloneContext: CloneNames {
   /// Whether this clone makes the object: its clones have the highest serials of their root entity.
   func isClone(_ id: ObjectID) -> Bool { ids.isClone(id) }
 
-  /// The serial of the first clone of a root entity.
-  func base(rootCode: UInt16) -> UInt64 { ids.firstSerial(rootCode: rootCode) }
+  /// Every source with its clones: sources by ascending id, copies in the order in which they were made.
+  func forEachClone(_ body: (_ source: ObjectID, _ clone: ObjectID) throws -> Void) throws {
+    var done = 0
+    try mark.set.forEach { source in
+      for copy in 0..<copies {
+        guard let clone = cloneID(of: source, copy: copy) else { throw schema.notFound(source) }
+        try body(source, clone)
+      }
+      done += 1
+      if done & 1023 == 0 { try cancellation.check() }
+      return true
+    }
+  }
+
+  /// The result of a finished stream, roots in the caller's order, copy after copy.
+  func result(_ roots: [ObjectID], _ tally: CloneTally, _ duration: Duration) -> CloneResult {
+    CloneResult(
+      roots: (0..<copies).flatMap { copy in roots.compactMap { cloneID(of: $0, copy: copy) } },
+      objectCount: tally.objects, counts: tally.countsByName(schema), affectedObjectCount: tally.touched.count,
+      affectedObjectIDs: tally.firstTouched, blobsShared: tally.blobsShared, bytesShared: tally.bytesShared,
+      bytesCopied: tally.bytesCopied, bytesWritten: tally.bytesWritten, duration: duration)
+  }
+
+  /// What objects of a concrete entity become.
+  func mapping(of entity: CompiledEntity) -> CloneMapping {
+    guard let bridge = bridge?.entity(entity) else { return CloneMapping(entity: entity, bridge: nil) }
+    return CloneMapping(entity: bridge.destination, bridge: bridge)
+  }
+
+  /// Bytes of a list in chunks. Across stores and states, they are counted without chunks and keys.
+  func listByteCount(_ count: Int) -> UInt64 { bridge == nil ? CloneTally.listBytes(count) : UInt64(count) * 8 }
 
   /// Turns to another copy: ids and values are those of its clones from now on.
   func select(copy: Int) {
@@ -173,8 +215,8 @@ final class CloneContext: CloneNames {
     }
   }
 
-  /// Goes up from parent to parent, to the first that does not follow its own (R17). No recursion, and what is remembered
-  /// of a chain of a million objects are its landmarks.
+  /// Goes up from parent to parent, to the first that does not follow its own (R17). No recursion, and what is
+  /// remembered of a chain of a million objects are its landmarks.
   private func followed(
     _ name: String, _ start: Followed, _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
   ) throws -> AttributeValue? {
@@ -217,8 +259,8 @@ final class CloneContext: CloneNames {
     return value
   }
 
-  /// The discovery parent with the attribute that is followed; nil where there is no such parent or attribute, or its type
-  /// is another (R17).
+  /// The discovery parent with the attribute that is followed; nil where there is no such parent or attribute, or its
+  /// type is another (R17).
   private func parent(
     of child: Followed, named name: String, _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
   ) throws(StoreError) -> (parent: ObjectID, index: Int, plan: CloneRuleBook.EntityPlan)? {
@@ -254,19 +296,6 @@ final class CloneContext: CloneNames {
         + "define no fallback (R17, R18); set withoutParent to keep, or to blank if the attribute is optional or has a "
         + "default",
       entity: entity.name, property: attribute.path, object: object)
-  }
-
-  /// What becomes of one link of a relationship whose mode is dynamic.
-  func mode(
-    _ step: CloneRuleBook.RelationshipPlan, _ id: ObjectID, _ target: ObjectID, _ session: borrowing Session
-  ) throws(StoreError) -> CloneRuleBook.LinkMode {
-    let disposition = mark.disposition(step, id, target)
-    guard mark.set.contains(target) else { return disposition == .exclude ? .drop : .stop }
-    let entity = try session.entity(of: target)
-    guard let inverse = entity.inverse(of: step.relationship), let plan = book.plan(entity.code),
-      let index = entity.relationshipIndexByCode[inverse.code]
-    else { return book.answer(disposition, nil) }
-    return book.answer(disposition, mark.disposition(plan.relationships[index], target, id))
   }
 }
 

@@ -8,8 +8,8 @@ struct CloneMarker {
   /// A list with more members waits as one entry.
   private static let wideCount = 1024
 
-  /// Marks an entry of the queue that is a list: its owner, and in the next entry which relationship. Root codes have 15
-  /// bits.
+  /// Marks an entry of the queue that is a list: its owner, and in the next entry which relationship. Root codes have
+  /// 15 bits.
   private static let listBit: UInt64 = 1 << 63
 
   private let book: CloneRuleBook
@@ -190,8 +190,8 @@ struct CloneMarker {
     return view.head(field).count > wideCount
   }
 
-  /// Visits the members of a long list. Those that it did not discover itself were visited before: whoever discovered them
-  /// waited before it.
+  /// Visits the members of a long list. Those that it did not discover itself were visited before: whoever discovered
+  /// them waited before it.
   private mutating func visitMembers(of owner: ObjectID, _ index: Int, _ session: borrowing Session) throws {
     let view = try session.existingRecord(owner)
     let entity = try session.schema.entity(of: view, id: owner)

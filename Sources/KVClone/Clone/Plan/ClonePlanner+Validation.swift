@@ -4,15 +4,29 @@ import KVCloneRecords
 
 /// Values of clones against the model's rules, before anything is written.
 extension ClonePlanner {
-  /// Holds a value that a clone does not have from its source against the model's bounds and patterns.
+  /// Checks the values of a clone against the model that it will have: within a store, those that it does not have from
+  /// its source; across stores and states all, because that model may allow less.
   mutating func validate(
+    _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ mapping: CloneMapping,
+    _ source: borrowing Session
+  ) throws {
+    if mapping.bridge != nil {
+      if mapping.entity.isValidated { try validateAll(id, view, plan, mapping, source) }
+      return
+    }
+    for index in plan.validatedAttributes { try validate(index, id, view, plan, source) }
+    if plan.isValidatedAtCommit { try validateAll(id, view, plan, mapping, source) }
+  }
+
+  /// Checks a value that a clone does not have from its source against the model's bounds and patterns.
+  private mutating func validate(
     _ index: Int, _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan,
-    _ session: borrowing Session
+    _ source: borrowing Session
   ) throws {
     let attribute = plan.entity.attributes[index]
     let value: AttributeValue?
     do {
-      value = try context.value(of: index, plan, view, id, session)
+      value = try context.value(of: index, plan, view, id, source)
     } catch is CloneError {
       // Reported where the attribute's own rules are checked.
       return
@@ -22,44 +36,64 @@ extension ClonePlanner {
     report(
       CloneError(
         .invalidValue,
-        "\(attribute.path) of a clone of \(plan.entity.name)/\(id.serial) \(text); change its clone rule",
-        entity: plan.entity.name, property: attribute.path, object: "\(plan.entity.name)/\(id.serial)"))
+        "\(attribute.path) of a clone of \(plan.name(of: id)) \(text); change its clone rule",
+        entity: plan.entity.name, property: attribute.path, object: plan.name(of: id)))
   }
 
   /// Checks what the commit checks of a clone that it validates: values that are copied, too, which may be older than
   /// the model's rules, and composites that are nil as a whole.
-  mutating func validateAll(
-    _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
+  private mutating func validateAll(
+    _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ mapping: CloneMapping,
+    _ source: borrowing Session
   ) throws {
-    let entity = plan.entity
-    let name = "\(entity.name)/\(id.serial)"
-    func refusal(_ property: String, _ text: String) -> CloneError {
-      CloneError(
-        .invalidValue, "\(property) of a clone of \(name) \(text); change it, or its clone rule", entity: entity.name,
-        property: property, object: name)
-    }
+    let entity = mapping.entity
     var present: Set<String> = []
-    var values: [(index: Int, value: AttributeValue?)] = []
+    var broken: [(attribute: CompiledAttribute, text: String)] = []
     for (index, attribute) in entity.attributes.enumerated() where attribute.field != nil && !attribute.isDerived {
-      let value: AttributeValue?
-      do {
-        value = try context.value(of: index, plan, view, id, session)
-      } catch is CloneError {
-        // Reported where the attribute's own rules are checked.
-        continue
+      guard attribute.isValidated || attribute.composite != nil else { continue }
+      var value = attribute.description.defaultValue
+      if let mine = mapping.attribute(index) {
+        do {
+          value = try context.value(of: mine, plan, view, id, source)
+        } catch is CloneError {
+          // Reported where the attribute's own rules are checked.
+          continue
+        }
+        if value != nil, let composite = attribute.composite { present.insert(composite) }
       }
-      if value != nil, let composite = attribute.composite { present.insert(composite) }
-      if attribute.isValidated, !plan.validatedAttributes.contains(index) || value == nil {
-        values.append((index, value))
-      }
+      // Within a store, values of these attributes were checked before.
+      if value != nil, mapping.bridge == nil, plan.validatedAttributes.contains(index) { continue }
+      guard attribute.isValidated, let (_, text) = attribute.brokenRule(value, &patterns) else { continue }
+      broken.append((attribute, text))
     }
-    for (index, value) in values {
-      let attribute = entity.attributes[index]
-      if value == nil, let composite = attribute.composite, !present.contains(composite) { continue }
-      if let (_, text) = attribute.brokenRule(value, &patterns) { report(refusal(attribute.path, text)) }
+    for (attribute, text) in broken {
+      // A composite that is nil as a whole needs no elements.
+      if let composite = attribute.composite, !present.contains(composite) { continue }
+      report(invalid(attribute.path, text, id, plan))
     }
     for (path, composite) in entity.composites where !composite.isOptional && !present.contains(path) {
-      report(refusal(path, "is required, and every element is nil"))
+      report(invalid(path, "is required, and every element is nil", id, plan))
+    }
+  }
+
+  func invalid(_ property: String, _ text: String, _ id: ObjectID, _ plan: CloneRuleBook.EntityPlan) -> CloneError {
+    let name = plan.name(of: id)
+    return CloneError(
+      .invalidValue, "\(property) of a clone of \(name)\(elsewhere) \(text); change it, or its clone rule",
+      entity: plan.entity.name, property: property, object: name)
+  }
+
+  /// Reports relationships that the destination's model requires and the source's does not have.
+  mutating func reportUnlinked(_ bridge: EntityBridge, _ name: String) {
+    let known = Set(bridge.relationships.map(\.code))
+    for relationship in bridge.destination.relationships where !known.contains(relationship.code) {
+      guard relationship.isValidated, let (_, text) = relationship.brokenRule(0) else { continue }
+      report(
+        CloneError(
+          .incompatibleModel,
+          "\(relationship.name) of a clone of \(name)\(elsewhere) \(text), and the source store has no "
+            + "relationship with that name (R35)",
+          entity: bridge.source.name, property: relationship.name, object: name))
     }
   }
 }

@@ -2,12 +2,17 @@ import KVCloneCore
 import KVCloneModel
 import KVCloneRecords
 
-/// Checks a clone set object by object before anything is written, and counts what a clone would write (R36).
+/// Checks a clone set object by object against the state of the destination before anything is written (R1), and counts
+/// what a clone would write (R36).
 struct ClonePlanner {
   /// More errors than this are counted, and not kept.
   static let errorLimit = PlanReasons.limit
 
   let context: CloneContext
+  /// Nil within a store.
+  let matcher: OutsideMatcher?
+  /// What the second of several copies has: values that are equal in both are equal in all.
+  let second: CloneContext?
   var tally: CloneTally
   private(set) var errors: [CloneError] = []
   private(set) var errorCount = 0
@@ -16,64 +21,84 @@ struct ClonePlanner {
   private let isExhaustive: Bool
   private var reported: Set<UInt16> = []
   var patterns = TextPatterns()
-  /// Constraints whose values on clones may meet on two of them: not all columns are copied, or lead to clones.
-  private let comparedConstraints: Set<UInt16>
-  private var values = CloneValueTable()
-  /// What the second of several copies has: values that are equal in both are equal in all.
-  private let second: CloneContext?
-  /// Clones that outside objects with a maximum count gain.
-  private var gains: [GainKey: Int] = [:]
+  /// Constraints whose values on clones may be equal on two of them: not all columns are copied, or lead to clones.
+  let comparedConstraints: Set<UInt16>
+  /// By the destination's constraint and the source's entity: whether clones differ because their sources do.
+  var distinct: [DistinctKey: Bool] = [:]
+  var values = CloneValueTable()
+  /// Clones of one copy that outside objects with a maximum count, or with a to-one inverse, gain.
+  var gains: [GainKey: Gain] = [:]
+  /// Outside objects without a match that were reported.
+  var unmatched: Set<ObjectID> = []
+  /// Blobs that clones in another store refer to, by the source's serials.
+  private(set) var blobs = SerialSet()
 
-  private struct GainKey: Hashable {
+  struct DistinctKey: Hashable {
+    let index: UInt16
+    let entity: UInt16
+  }
+
+  struct GainKey: Hashable {
     let target: ObjectID
     let code: UInt16
+  }
+
+  struct Gain {
+    var count = 0
+    /// The source of the first one.
+    let source: String
   }
 
   init(context: CloneContext, isExhaustive: Bool = false) {
     self.context = context
     self.isExhaustive = isExhaustive
+    matcher = OutsideMatcher(context)
     tally = CloneTally(entityCount: Int(context.schema.codes.lastEntity))
-    errors = context.book.errors
-    errorCount = errors.count
-    second = context.book.options.count > 1 ? context.secondCopy() : nil
-    comparedConstraints = Set(
-      context.book.allPlans.flatMap { plan in
-        plan.entity.constraints.filter { $0.mayMeet(plan) }.map(\.indexID)
-      })
+    second = context.copies > 1 ? context.secondCopy() : nil
+    comparedConstraints = Self.comparedConstraints(context.book)
+    reset()
   }
 
-  /// Whether objects have to be looked at one by one, when only errors are asked for.
+  /// Whether objects have to be looked at one by one within a store, if only errors are needed.
   static func isNeeded(_ book: CloneRuleBook, _ mark: CloneMark) -> Bool {
     book.allPlans.contains { $0.needsCheck && mark.set.set(rootCode: $0.entity.rootCode) != nil }
   }
 
   var isFull: Bool { !isExhaustive && errorCount >= Self.errorLimit }
 
+  /// Where objects are that are not cloned, for messages.
+  var elsewhere: String { context.bridge?.elsewhere ?? "" }
+
   mutating func report(_ error: CloneError) {
     errorCount += 1
     if errors.count < Self.errorLimit { errors.append(error) }
   }
 
-  /// Looks at every object of the clone set.
-  mutating func check(_ session: borrowing Session) throws {
-    try checkObjects(session)
+  private mutating func reset() {
+    errors = context.book.errors
+    errorCount = errors.count
+    reported = []
+    unmatched = []
+    gains = [:]
+  }
+
+  /// Looks at every object of the clone set. Within a store, both sessions are the same.
+  mutating func check(_ source: borrowing Session, _ destination: borrowing Session) throws {
+    if context.bridge != nil { try context.cancellation.check(.check, 0, of: context.objectCount) }
+    try checkObjects(source, destination)
     if !isFull, values.needsSecondRound() {
       // Once more, for the few whose values may be equal: a hash alone says too little.
       let counted = tally
-      errors = context.book.errors
-      errorCount = errors.count
-      reported = []
-      gains = [:]
-      try checkObjects(session)
+      reset()
+      try checkObjects(source, destination)
       tally = counted
     }
-    let copies = context.book.options.count
     if context.book.options.recordsProvenance {
-      let byteCount = UInt64(tally.objects) * CloneTally.provenanceBytes(isForeign: false)
+      let byteCount = UInt64(tally.objects) * CloneTally.provenanceBytes(isForeign: context.isForeign)
       tally.bytesWritten = tally.bytesWritten.saturatingAdd(byteCount)
     }
-    tally.multiply(by: copies)
-    try checkGains(session, copies: copies)
+    multiplyTally()
+    try checkGains(destination)
     let byteCount = tally.bytesWritten.saturatingAdd(tally.bytesCopied)
     if let most = context.book.options.maxBytes, byteCount > most {
       report(
@@ -84,22 +109,21 @@ struct ClonePlanner {
     }
   }
 
-  private mutating func checkObjects(_ session: borrowing Session) throws {
-    for rootCode in context.schema.rootCodes {
-      guard let set = context.mark.set.set(rootCode: rootCode) else { continue }
+  private mutating func checkObjects(_ source: borrowing Session, _ destination: borrowing Session) throws {
+    for set in context.mark.set.roots {
       var place = 0
       var serial = set.next(from: 0, &place)
       var announced: UInt64 = 0
       while let current = serial, !isFull {
-        if current >= announced { announced = set.announce(from: current, to: session) }
-        let id = ObjectID(rootCode: rootCode, serial: current)
-        let view = try session.existingRecord(id)
+        if current >= announced { announced = set.announce(from: current, to: source) }
+        let id = ObjectID(rootCode: set.rootCode, serial: current)
+        let view = try source.existingRecord(id)
         let entity = try context.schema.entity(of: view, id: id)
         guard let plan = context.book.plan(entity.code) else { throw context.schema.corrupted(id, .wrongLayout) }
-        try check(id, view, plan, session)
+        try check(id, view, plan, source, destination)
         serial = set.next(from: current + 1, &place)
         if tally.objects & 1023 == 0 {
-          let done = tally.objects * context.book.options.count
+          let done = tally.objects * context.copies
           try context.cancellation.check(.check, done, of: context.objectCount)
         }
       }
@@ -107,282 +131,139 @@ struct ClonePlanner {
   }
 
   private mutating func check(
-    _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
+    _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ source: borrowing Session,
+    _ destination: borrowing Session
   ) throws {
-    // Made for errors only: a million objects have none.
-    var name: String { "\(plan.entity.name)/\(id.serial)" }
-    if !plan.errors.isEmpty, reported.insert(plan.entity.code).inserted {
-      for error in plan.errors { report(error.naming(object: name)) }
+    let mapping = context.mapping(of: plan.entity)
+    if !plan.errors.isEmpty || mapping.bridge != nil, reported.insert(plan.entity.code).inserted {
+      let name = plan.name(of: id)
+      for error in mapping.errors + plan.errors { report(error.naming(object: name)) }
+      if let bridge = mapping.bridge, bridge.errors.isEmpty { reportUnlinked(bridge, name) }
     }
     tally.objects += 1
     tally.counts[Int(plan.entity.code)] += 1
-    if view.layout == plan.entity.layout {
-      try countRecord(id, view, plan, session)
-    } else {
-      // A record of an earlier model version is cloned in the present layout.
-      var present = RecordBuffer()
-      try Session.load(&present, view, plan.entity, id)
-      try countRecord(id, present.view, plan, session)
+    guard mapping.errors.isEmpty else { return }
+    try countRecord(id, view, plan, mapping, source)
+    try checkAttributes(id, view, plan, source)
+    try validate(id, view, plan, mapping, source)
+    for (index, step) in plan.relationships.enumerated() {
+      try check(step, mapping.relationship(index, step), id, view, plan, source, destination)
     }
-    for index in plan.checkedAttributes {
-      do {
-        if case .blob(let blob) = try context.value(of: index, plan, view, id, session) { count(blob) }
-        if plan.rules[index].isExcluded, try hasComposite(index, plan, view, id, session),
-          let error = plan.entity.attributes[index].blankError(plan.entity)
-        {
-          report(error.naming(object: name))
-        }
-      } catch let error as CloneError {
-        report(error)
-      }
+    for constraint in mapping.entity.constraints {
+      try check(constraint, id, view, plan, mapping, source, destination)
     }
-    for index in plan.validatedAttributes { try validate(index, id, view, plan, session) }
-    if plan.isValidatedAtCommit { try validateAll(id, view, plan, session) }
-    for step in plan.relationships { try check(step, id, view, plan, session) }
-    for constraint in plan.entity.constraints { try check(constraint, id, view, plan, session) }
-    for index in plan.entity.fetchIndexes {
-      guard let (values, _, _) = try cloneValues(index.columns.map(\.place), id, view, plan, context, session) else {
+    for index in mapping.entity.fetchIndexes {
+      let columns = index.columns.map(\.place)
+      guard let (values, _, _) = try values(columns, id, view, plan, mapping, context, source, destination) else {
         continue
       }
       tally.bytesWritten += index.entryByteCount(values)
     }
-    for code in plan.entity.referrerCodes {
-      // The hidden list of the clone's own referrers.
-      let count = try session.clonedReferrers(code, id, context).count
-      if count > 0 { tally.bytesWritten += CloneTally.listBytes(count) }
+    for code in plan.entity.referrerCodes where mapping.referrers(code) != nil { try countReferrers(code, id, source) }
+  }
+
+  private mutating func checkAttributes(
+    _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ source: borrowing Session
+  ) throws {
+    for index in plan.checkedAttributes {
+      do {
+        if case .blob(let blob) = try context.value(of: index, plan, view, id, source) { count(blob) }
+        // An attribute of a composite that is nil needs no value.
+        guard plan.rules[index].isExcluded, let composite = plan.entity.attributes[index].composite,
+          try plan.entity.value(named: composite, in: view, id: id, schema: context.schema) != nil,
+          let error = plan.entity.attributes[index].blankError(plan.entity)
+        else { continue }
+        report(error.naming(object: plan.name(of: id)))
+      } catch let error as CloneError {
+        report(error)
+      }
     }
   }
 
-  /// Whether the composite that an attribute is a leaf of is there.
-  private func hasComposite(
-    _ index: Int, _ plan: CloneRuleBook.EntityPlan, _ view: borrowing RecordView, _ id: ObjectID,
-    _ session: borrowing Session
-  ) throws(StoreError) -> Bool {
-    guard let composite = plan.entity.attributes[index].composite else { return false }
-    return try plan.entity.value(named: composite, in: view, id: id, schema: session.schema) != nil
-  }
+  // MARK: Bytes
 
-  /// Counts the bytes and the large values of a clone's record.
-  ///
-  /// - Parameter view: the source's record, in the entity's present layout.
+  /// Counts the bytes and the blobs of a clone's record.
   private mutating func countRecord(
-    _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
+    _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ mapping: CloneMapping,
+    _ source: borrowing Session
   ) throws(StoreError) {
-    tally.bytesWritten += UInt64(try context.recordByteCount(plan, view, id, session) + 8)
-    countBlobs(view, plan)
+    if let bridge = mapping.bridge {
+      let added = bridge.layout(view.layout).addedByteCount(to: view, replaced: plan.replacedCodes)
+      try countRecord(id, view, plan, addedByteCount: added, source)
+      countBlobs(view, plan, bridge)
+    } else if view.layout == plan.entity.layout {
+      try countRecord(id, view, plan, source)
+      countBlobs(view, plan, nil)
+    } else {
+      // A record of an earlier model version is cloned in the present layout.
+      var present = RecordBuffer()
+      try Session.load(&present, view, plan.entity, id)
+      try countRecord(id, present.view, plan, source)
+      countBlobs(present.view, plan, nil)
+    }
   }
 
-  private mutating func countBlobs(_ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan) {
+  private mutating func countRecord(
+    _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, addedByteCount added: Int = 0,
+    _ source: borrowing Session
+  ) throws(StoreError) {
+    let byteCount = try context.recordByteCount(plan, view, id, source)
+    tally.bytesWritten += UInt64(max(0, byteCount + added) + 8)
+  }
+
+  private mutating func countBlobs(
+    _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan, _ bridge: EntityBridge?
+  ) {
     for field in view.layout.variableFields where view.isBlob(field) {
-      if plan.replacedCodes.contains(view.layout[field].propertyCode) { continue }
+      let code = view.layout[field].propertyCode
+      if plan.replacedCodes.contains(code) { continue }
+      if let bridge {
+        // What the destination derives is not copied.
+        guard let preset = plan.entity.layout.fieldIndex(ofProperty: code), bridge.fields[preset] != nil else {
+          continue
+        }
+      }
       if let blob = view.blobReference(field) { count(blob) }
     }
   }
 
+  /// A shared value is written once in another store, however many sources have it.
   private mutating func count(_ blob: BlobReference) {
-    if context.book.options.blobs == .share {
+    if context.book.options.blobs == .share, !context.isForeign || !blobs.insert(blob.id) {
       tally.share(byteCount: blob.byteCount)
     } else {
       tally.bytesCopied = tally.bytesCopied.saturatingAdd(blob.byteCount)
     }
   }
 
-  /// The links of one relationship: what remains of them (R14), and what they do to outside objects (R13).
-  private mutating func check(
-    _ step: CloneRuleBook.RelationshipPlan, _ id: ObjectID, _ view: borrowing RecordView,
-    _ plan: CloneRuleBook.EntityPlan, _ session: borrowing Session
-  ) throws {
-    let relationship = step.relationship
-    var links = 0
-    var dropped = 0
-    var name: String { "\(plan.entity.name)/\(id.serial)" }
-    try session.forEachMember(id, relationship, in: view, plan.entity) { (target) throws(StoreError) in
-      var mode = step.mode
-      if mode == .dynamic { mode = try context.mode(step, id, target, session) }
-      let isCloned = context.mark.set.contains(target)
-      if mode == .drop {
-        dropped += 1
-        return true
-      }
-      links += 1
-      if mode == .follow || mode == .stop && isCloned { return true }
-      tally.bytesWritten += 8
-      if !relationship.hasInverse { return true }
-      _ = tally.touched.insert(target)
-      let holder = try session.entity(of: target)
-      let inverse = holder.inverse(of: relationship)
-      if !relationship.inverseIsToMany {
-        let targetName = "\(holder.name)/\(target.serial)"
-        report(
-          CloneError(
-            .inverseTaken,
-            "the clone of \(name) would replace \(name) as the \(inverse?.name ?? "inverse") of \(targetName), because "
-              + "\(relationship.name) is not followed (R13); follow or exclude it", entity: holder.name,
-            property: inverse?.name, object: targetName))
-        return !isFull
-      }
-      if let inverse, inverse.description.maxCount > 0 {
-        gains[GainKey(target: target, code: inverse.code), default: 0] += 1
-      }
-      return true
+  /// Counts the hidden list of a clone's referrers.
+  private mutating func countReferrers(_ code: UInt16, _ id: ObjectID, _ source: borrowing Session) throws(StoreError) {
+    var count = 0
+    var position: UInt64? = 0
+    while let from = position, let batch = try context.clonedReferrers(code, id, from: from, source) {
+      count += batch.clones.count
+      position = batch.next
     }
-    countList(relationship, in: view, plan.entity, links: links, dropped: dropped)
-    if dropped == 0, plan.isValidatedAtCommit, let (_, text) = relationship.brokenRule(links) {
-      report(
-        CloneError(
-          .invalidValue, "\(relationship.name) of a clone of \(name) \(text)", entity: plan.entity.name,
-          property: relationship.name, object: name))
-    }
-    if dropped > 0, let (_, text) = relationship.brokenRule(links) {
-      let decision = context.mark.rootSet.contains(id) ? step.rootDecision : step.decision
-      let reason =
-        context.mark.answers.isEmpty || decision.disposition == .exclude
-        ? decision.reason : "\(decision.reason), or the result of willClone (R30)"
-      report(
-        CloneError(
-          .requiredRelationshipExcluded,
-          "\(relationship.name) of a clone of \(name) \(text), because it is \(reason) (R14)",
-          entity: plan.entity.name, property: relationship.name, object: name))
-    }
+    if count > 0 { tally.bytesWritten += context.listByteCount(count) }
   }
 
-  /// What a list costs beyond its place in the record.
-  private mutating func countList(
-    _ relationship: CompiledRelationship, in view: borrowing RecordView, _ entity: CompiledEntity, links: Int,
-    dropped: Int
-  ) {
-    guard relationship.isToMany, let field = entity.field(relationship.field, code: relationship.code, in: view) else {
-      return
-    }
-    if links > FormatLimits.inlineIDLimit {
-      tally.bytesWritten += CloneTally.listBytes(links)
-    } else if !view.head(field).isChunked {
-      // The source's record has them all.
-      tally.bytesWritten -= UInt64(dropped) * 8
-    } else if context.book.programs.direct(entity: entity.code, layout: view.layout.id) != nil, dropped == 0 {
-      // A short list stays in chunks where it is cloned chunk by chunk,
-      tally.bytesWritten += CloneTally.listBytes(links)
-    } else {
-      // and comes into the record where its links are looked at one by one.
-      tally.bytesWritten += UInt64(links) * 8
-    }
-  }
-
-  private mutating func checkGains(_ session: borrowing Session, copies: Int) throws(StoreError) {
-    for (key, gain) in gains.sorted(by: { ($0.key.target, $0.key.code) < ($1.key.target, $1.key.code) }) {
-      let entity = try session.entity(of: key.target)
-      let relationship = try entity.relationship(code: key.code, key.target, context.schema)
-      let count = try session.count(key.target, relationship.name)
-      let name = "\(entity.name)/\(key.target.serial)"
-      let (all, overflows) = gain.multipliedReportingOverflow(by: copies)
-      if overflows || count + all > relationship.description.maxCount {
-        report(
-          CloneError(
-            .maxCountExceeded,
-            "\(relationship.name) of \(name) has \(count) members and would gain \(overflows ? .max : all), more than its maximum of "
-              + "\(relationship.description.maxCount) (R13)", entity: entity.name, property: relationship.name,
-            object: name))
-      }
-    }
-  }
-
-  /// R24: the clone's values under a constraint, against the store and the other clones.
-  private mutating func check(
-    _ constraint: CompiledConstraint, _ id: ObjectID, _ view: borrowing RecordView, _ plan: CloneRuleBook.EntityPlan,
-    _ session: borrowing Session
-  ) throws {
-    guard let (values, isNew, isUnique) = try cloneValues(constraint.columns, id, view, plan, context, session),
-      let builder = constraint.builder(for: values)
-    else { return }
-    tally.bytesWritten += UInt64(builder.bytes.count + 16)
-    if isUnique { return }
-    var name: String { "\(plan.entity.name)/\(id.serial)" }
-    if let second {
-      if let next = try cloneValues(constraint.columns, id, view, plan, second, session), next.values == values {
-        report(
-          CloneError(
-            .uniquenessConflict,
-            "all copies of \(name) would have the same \(constraint.name), which must be unique (R24, R32); exclude or "
-              + "rebuild an attribute of the constraint", entity: plan.entity.name, property: constraint.name,
-            object: name))
-        return
-      }
-    }
-    var other: ObjectID?
-    if !isNew { other = try session.holder(of: constraint, builder, values: values, otherThan: nil) }
-    let isInStore = other != nil
-    if other == nil, comparedConstraints.contains(constraint.indexID) {
-      other = self.values.note(constraint.indexID, builder, values, id)
-    }
-    guard let other else { return }
-    let holder = try session.name(of: other)
-    report(
-      CloneError(
-        .uniquenessConflict,
-        "a clone of \(name) would have the same \(constraint.name) as \(isInStore ? "" : "the clone of ")\(holder), "
-          + "which must be unique (R24); exclude or rebuild an attribute of the constraint", entity: plan.entity.name,
-        property: constraint.name, object: name))
-  }
-
-  /// The values of the clone in the columns of an index; nil where a rule cannot be followed, which is reported elsewhere.
-  /// `isNew`: one of them names a clone, so nothing in the store can have them. `isUnique`: one is a rebuilt UUID, so nothing
-  /// else can.
-  private func cloneValues(
-    _ columns: [CompiledConstraint.Column], _ id: ObjectID, _ view: borrowing RecordView,
-    _ plan: CloneRuleBook.EntityPlan, _ context: CloneContext, _ session: borrowing Session
-  ) throws -> (values: [AttributeValue?], isNew: Bool, isUnique: Bool)? {
-    var values: [AttributeValue?] = []
-    var isNew = false
-    var isUnique = false
-    for column in columns {
-      switch column {
-      case .attribute(let index):
-        // A rebuilt UUID is like no other: nothing to look up, and nothing to remember for every object (R26).
-        let rule = plan.rules[index]
-        if rule.rebuild == .uuid, !rule.isExcluded, rule.followParent == nil, !plan.entity.attributes[index].isDerived {
-          isUnique = true
-        }
-        do {
-          values.append(try context.value(of: index, plan, view, id, session))
-        } catch is CloneError {
-          return nil
-        }
-      case .toOne(let index):
-        let step = plan.relationships[index]
-        guard let field = plan.entity.field(step.relationship.field, code: step.relationship.code, in: view),
-          let target = view.toOne(field)
-        else {
-          values.append(nil)
-          continue
-        }
-        var mode = step.mode
-        if mode == .dynamic { mode = try context.mode(step, id, target, session) }
-        if mode == .drop {
-          values.append(nil)
-          continue
-        }
-        let clone = mode == .keep ? nil : context.cloneID(of: target)
-        isNew = isNew || clone != nil
-        values.append(CompiledConstraint.column(clone ?? target))
-      }
-    }
-    return (values, isNew, isUnique)
+  /// Turns what was counted for one copy into the sum for all of them.
+  private mutating func multiplyTally() {
+    guard context.book.options.blobs == .share, context.isForeign else { return tally.multiply(by: context.copies) }
+    // The first copy writes a shared value, and every further one refers to it.
+    let (byteCount, count) = (tally.bytesCopied, blobs.count)
+    tally.bytesShared = tally.bytesShared.saturatingAdd(byteCount)
+    tally.blobsShared += count
+    tally.multiply(by: context.copies)
+    tally.bytesShared -= byteCount
+    tally.blobsShared -= count
+    tally.bytesCopied = byteCount
   }
 }
 
-extension CompiledConstraint {
-  /// Whether two clones can have the same values although their sources do not: a default, `now`, a parent's value, or what
-  /// is derived of them, is the same for many.
-  fileprivate func mayMeet(_ plan: CloneRuleBook.EntityPlan) -> Bool {
-    columns.contains { column in
-      if case .attribute(let index) = column {
-        let rule = plan.rules[index]
-        return rule.isExcluded || rule.followParent != nil || rule.rebuild == .now
-          || plan.entity.attributes[index].isDerived
-      }
-      return false
-    }
-  }
+extension CloneRuleBook.EntityPlan {
+  /// The name of a source of the entity, created for errors only.
+  func name(of id: ObjectID) -> String { "\(entity.name)/\(id.serial)" }
 }
 
 extension CloneError {

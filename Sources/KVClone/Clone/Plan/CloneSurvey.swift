@@ -55,14 +55,19 @@ struct CloneSurvey {
     }
   }
 
-  mutating func take(_ tally: CloneTally, _ errors: [CloneError], _ errorCount: Int) {
-    self.tally = tally
-    self.errors = errors
-    self.errorCount = errorCount
+  /// Checks every object of the clone, and the limits and the space of the destination. Within a store, both sessions
+  /// are the same.
+  mutating func check(_ context: CloneContext, _ source: borrowing Session, _ destination: borrowing Session) throws {
+    var planner = ClonePlanner(context: context, isExhaustive: true)
+    try planner.check(source, destination)
+    tally = planner.tally
+    errors = planner.errors
+    errorCount = planner.errorCount
+    try checkRoom(destination)
   }
 
   /// Checks the limits of the store that the clones are written to, and the space that they need.
-  mutating func checkRoom(_ session: borrowing Session) throws {
+  private mutating func checkRoom(_ session: borrowing Session) throws {
     if let error = try session.limitError(addingClones: tally.objects) { note(error) }
     let byteCount = tally.bytesWritten.saturatingAdd(tally.bytesCopied)
     do throws(StoreError) {
@@ -74,7 +79,7 @@ struct CloneSurvey {
       if error.kind != .limitExceeded { issue.message += " The clone would write at least \(byteCount) bytes." }
       note(CloneError(issue))
     }
-    isNearLimit = try session.isNearLimit(adding: byteCount)
+    isNearLimit = CloneRoom(of: session)?.isNearLimit(adding: byteCount) ?? false
   }
 
   /// The plan.
@@ -101,52 +106,5 @@ extension CloneError {
       default: Kind(known: issue.kindName) ?? .invalidValue
       }
     self.init(kind, issue.message, entity: issue.entity, property: issue.property, object: issue.object)
-  }
-}
-
-extension Session {
-  /// Whether only writing tells if so many bytes more fit.
-  ///
-  /// At most every page of the trees is written again, and once more for what snapshots show, and new pages are at
-  /// least a third full. What fits even then needs no other proof.
-  fileprivate borrowing func isNearLimit(adding byteCount: UInt64) throws(StoreError) -> Bool {
-    // What cannot be found out is no limit: a write finds out.
-    guard let facts = (try? storage.space()?.facts()) ?? (try? engine?.facts()) else { return false }
-    let fileBytes = UInt64(facts.pageCount).saturatingMultiply(UInt64(facts.pageSize))
-    let growth = byteCount.saturatingMultiply(3).saturatingAdd(fileBytes.saturatingMultiply(2)).saturatingAdd(1 << 20)
-    if facts.freeDiskBytes != .max, growth > facts.freeDiskBytes { return true }
-    guard let limit = limits?.fileBytes else { return false }
-    return fileBytes.saturatingAdd(growth) > limit
-  }
-}
-
-extension ObjectStore {
-  /// The plan of a clone into this store. Where only writing tells whether the clone fits, `run` clones in a dry run.
-  func plan(_ survey: CloneSurvey, _ run: (PlanReasons) throws -> Void) throws -> ClonePlan {
-    var survey = survey
-    if survey.isNearLimit, survey.errorCount == 0, !survey.isRepeated {
-      if options.isReadOnly {
-        survey.note(Self.untried)
-      } else {
-        let reasons = PlanReasons()
-        do { try run(reasons) } catch { try reasons.note(thrown: error) }
-        survey.note(reasons)
-      }
-    }
-    var plan = survey.plan
-    if !plan.isRepeated { plan.estimatedLockDuration = clonePace.lockDuration(of: plan) }
-    return plan
-  }
-
-  private static var untried: CloneError {
-    CloneError(
-      .limitExceeded,
-      "the clone may not fit into the file or on the disk, and a read-only store cannot test whether it fits"
-        + "; plan it with the store open for writing")
-  }
-
-  /// The session that a clone, or its dry run, writes in.
-  func cloneSession(dryRun reasons: PlanReasons?) throws(StoreError) -> Session {
-    try writeSession(label: reasons == nil ? "clone" : "clone plan", isDryRun: reasons != nil)
   }
 }

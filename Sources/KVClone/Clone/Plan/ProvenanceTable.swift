@@ -55,7 +55,7 @@ enum ProvenanceTable {
   ///
   /// - Parameter store: the store that was cloned from, or nil for the same store.
   static func writeAll(
-    of clone: some CloneNames, sourceCommit: UInt64, store: UUID?, in session: inout Session
+    of clone: CloneContext, sourceCommit: UInt64, store: UUID?, in session: inout Session
   ) throws {
     for set in clone.mark.set.roots {
       guard let first = set.next(from: 0) else { continue }
@@ -66,7 +66,7 @@ enum ProvenanceTable {
         var done = 0
         while let serial = next {
           let source = ObjectID(rootCode: set.rootCode, serial: serial)
-          guard let id = clone.cloneID(of: source, copy: copy) else { throw clone.sourceSchema.notFound(source) }
+          guard let id = clone.cloneID(of: source, copy: copy) else { throw clone.schema.notFound(source) }
           let appends = try isHighest ?? isAboveAll(id, in: session)
           isHighest = appends
           let value = ProvenanceValue(source: source, commit: sourceCommit, operation: session.commit, store: store)
@@ -79,8 +79,8 @@ enum ProvenanceTable {
     }
   }
 
-  /// Whether a clone's entry comes after all existing ones, as it does if the highest root entity is cloned, or the only
-  /// one.
+  /// Whether a clone's entry comes after all existing ones, as it does if the highest root entity is cloned, or the
+  /// only one.
   private static func isAboveAll(_ clone: ObjectID, in session: borrowing Session) throws(StoreError) -> Bool {
     let last = ShortKey.object(ObjectID(rawValue: .max))
     guard let entry = try session.storage.seek(session.schema.tables.provenance, last.bytes, .atOrBefore) else {

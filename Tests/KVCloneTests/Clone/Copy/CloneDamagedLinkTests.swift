@@ -324,11 +324,9 @@ import Testing
     }
     let source = try fixture.store.readSession()
     let reader = try other.store.readSession()
-    let book = CloneRuleBook(
-      schema: fixture.store.schema, options: CloneOptions(), rootEntities: try source.rootEntities([first]))
-    let context = try source.prepareCloneInto(other.store.schema, [first], book, CloneMonitor())
-    try context.place(in: reader)
-    var planner = try CloneIntoPlanner(context: context, source)
+    let scope = try CloneOrigin.store(fixture.store).scope(
+      [first], CloneOptions(), CloneMonitor(), other.store.schema, in: source)
+    var planner = ClonePlanner(context: try scope.context(in: reader))
     try planner.check(source, reader)
     #expect(planner.values.count < 100, "\(planner.values.count) values with their keys in a dictionary")
   }

@@ -147,7 +147,7 @@ struct CloneDerivedTests {
           // What is changed once more no longer has what it followed.
           pairs = []
           guard let last = try Self.pairs(root, options, tx.session) else { continue }
-          let plan = try tx.session.survey([root], options)
+          let plan = try CloneOrigin.transaction.survey([root], options, nil, tx.session)
           let result = try tx.clone([root], options: options)
           #expect(plan.tally.bytesWritten == result.bytesWritten, place)
           pairs = last
@@ -163,7 +163,11 @@ struct CloneDerivedTests {
   /// The clones that there will be, each with the clone that it follows; nil where the clone is refused.
   private static func pairs(_ root: ObjectID, _ options: CloneOptions, _ session: borrowing Session) throws -> [Pair]? {
     let context: CloneContext
-    do { context = try session.prepareClone([root], options, CloneMonitor()) } catch is CloneError { return nil }
+    do {
+      context = try CloneOrigin.transaction.prepare([root], options, CloneMonitor(), nil, session)
+    } catch is CloneError {
+      return nil
+    }
     var ids: [ObjectID] = []
     context.mark.set.forEach { id in
       ids.append(id)

@@ -151,8 +151,7 @@ struct ClonePathTests {
       try store.store.setTracksHistory(true)
     }
     let session = try paths.stores[0].store.readSession()
-    let book = session.schema.cloneRules.book(
-      session.schema, CloneOptions(), rootEntities: try session.rootEntities(ids))
+    let book = try CloneRuleBook.book(ids, CloneOptions(), in: session)
     let mark = try CloneMarker.mark(
       ids, book, CloneMonitor(), smallLimit: CloneSet.smallLimit, in: session)
     #expect(mark.set.isSmall == (count <= CloneSet.smallLimit) && mark.set.count == count && mark.count == count)
@@ -200,7 +199,9 @@ struct ClonePathTests {
     let cancellation = CloneMonitor()
     cancellation.cancel()
     let options = CloneOptions.contract { $0.smallLimit = smallLimit }
-    let error = try test.expectNothingDone { _ = try test.store.runClone([source.doc], options, cancellation) }
+    let error = try test.expectNothingDone {
+      _ = try CloneCall([source.doc], options, to: test.store).run(cancellation)
+    }
     #expect((error as? CloneError)?.kind == .cancelled)
   }
 

@@ -39,8 +39,8 @@ struct CloneSetTests {
     #expect(found == members, "seed \(seed)")
     let codes = Set(members.map(\.rootCode)).sorted()
     #expect(set.roots.map(\.rootCode) == codes, "seed \(seed)")
-    var first: [UInt16: UInt64] = [:]
-    for code in codes { first[code] = 1 << 40 + UInt64(code) }
+    var first: [UInt16: ObjectID] = [:]
+    for code in codes { first[code] = ObjectID(rootCode: code, serial: 1 << 40 + UInt64(code)) }
     let ids = CloneIDs(set, first: first)
     for copy in [0, 2] {
       ids.select(copy: copy)

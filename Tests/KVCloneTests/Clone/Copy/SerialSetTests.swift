@@ -41,7 +41,7 @@ import Testing
     let members = Array(stride(from: 1 as UInt64, to: 300_000, by: 7))
     var objects = ObjectSet()
     for serial in members.reversed() { _ = objects.insert(ObjectID(rootCode: 3, serial: serial)) }
-    let ids = CloneIDs(objects, first: [3: 1_000_000])
+    let ids = CloneIDs(objects, first: [3: ObjectID(rootCode: 3, serial: 1_000_000)])
     for copy in 0..<3 {
       ids.select(copy: copy)
       for (index, serial) in members.enumerated() {

@@ -101,7 +101,7 @@ import Testing
       return first!
     }
     let session = try fixture.store.readSession()
-    let context = try session.prepareClone([first], CloneOptions(), CloneMonitor())
+    let context = try CloneOrigin.transaction.prepare([first], CloneOptions(), CloneMonitor(), nil, session)
     let landmarks = Mirror(reflecting: context).children.first { $0.label == "landmarks" }?.value
     let count = Mirror(reflecting: try #require(landmarks)).children.count
     #expect(count <= 10_000 / 32, "\(count) landmarks")

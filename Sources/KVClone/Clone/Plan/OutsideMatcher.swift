@@ -18,8 +18,9 @@ final class OutsideMatcher {
   /// How far constraints may lead through to-one relationships.
   private static let depthLimit = 4
 
-  let context: CloneIntoContext
-  let policy: CloneOptions.OutsideObjects
+  private let context: CloneContext
+  private let bridge: CloneBridge
+  private let policy: CloneOptions.OutsideObjects
   private var cache: [ObjectID: ObjectID?] = [:]
   /// By the source's entity code.
   private var pairs: [UInt16: [Pair]] = [:]
@@ -30,7 +31,10 @@ final class OutsideMatcher {
     let destination: CompiledConstraint
   }
 
-  init(context: CloneIntoContext) {
+  /// Nil within a store, where a link leads to the object itself.
+  init?(_ context: CloneContext) {
+    guard let bridge = context.bridge else { return nil }
+    self.bridge = bridge
     self.context = context
     policy = context.book.options.outsideObjects
   }
@@ -40,7 +44,7 @@ final class OutsideMatcher {
   func match(
     _ id: ObjectID, _ relationship: CompiledRelationship, _ source: borrowing Session, _ destination: borrowing Session
   ) throws(StoreError) -> ObjectID? {
-    if context.bridge.isWithinStore { return try survivor(id, source, destination) }
+    if bridge.isWithinStore { return try survivor(id, source, destination) }
     guard policy == .match || policy == .matchOrLeaveEmpty else { return nil }
     guard let found = try find(id, source, destination, depth: 0) else { return nil }
     return try destination.entity(of: found).isKind(of: relationship.destinationCode) ? found : nil
@@ -107,7 +111,7 @@ final class OutsideMatcher {
   private func pairs(of entity: CompiledEntity) -> [Pair] {
     if let known = pairs[entity.code] { return known }
     var found: [Pair] = []
-    if let other = context.bridge.destination.entitiesByName[entity.name] {
+    if let other = bridge.destination.entitiesByName[entity.name] {
       for constraint in entity.constraints {
         guard let match = other.constraints.first(where: { $0.name == constraint.name }),
           zip(constraint.columns, match.columns).allSatisfy({ column, its in
@@ -128,7 +132,7 @@ final class OutsideMatcher {
 
   /// Why a link is left out, where that is no error by itself, to follow "because it is".
   func reason(for id: ObjectID, _ source: borrowing Session) throws(StoreError) -> String {
-    guard context.bridge.isWithinStore else {
+    guard bridge.isWithinStore else {
       let advice = policy == .leaveEmpty ? "; --outside match-or-empty links to matching objects" : ""
       return "left without outside objects (R35\(advice))"
     }
@@ -139,7 +143,7 @@ final class OutsideMatcher {
   func refusal(
     of id: ObjectID, _ relationship: CompiledRelationship, linkedFrom name: String, _ source: borrowing Session
   ) throws(StoreError) -> CloneError? {
-    if context.bridge.isWithinStore || policy == .leaveEmpty || policy == .matchOrLeaveEmpty { return nil }
+    if bridge.isWithinStore || policy == .leaveEmpty || policy == .matchOrLeaveEmpty { return nil }
     let entity = try source.entity(of: id)
     let target = "\(entity.name)/\(id.serial)"
     let constraints = pairs(of: entity).map(\.source.name)

@@ -77,6 +77,29 @@ extension CloneOptions {
   }
 }
 
+extension CloneRuleBook {
+  /// The rules of a call.
+  ///
+  /// - Throws: `objectNotFound` if a root does not exist.
+  static func book(_ roots: [ObjectID], _ options: CloneOptions, in session: borrowing Session) throws -> CloneRuleBook
+  {
+    let schema = session.schema
+    guard !roots.isEmpty else {
+      throw CloneError(.objectNotFound, "no objects to clone; pass at least one object id")
+    }
+    var entities: [CompiledEntity] = []
+    for root in roots {
+      guard let view = try session.record(root) else {
+        throw CloneError(
+          .objectNotFound, "the object \(schema.rootName(of: root)) to clone does not exist",
+          entity: schema.entity(code: root.rootCode)?.name, object: schema.rootName(of: root))
+      }
+      entities.append(try schema.entity(of: view, id: root))
+    }
+    return schema.cloneRules.book(schema, options, rootEntities: entities)
+  }
+}
+
 extension Schema {
-  var cloneRules: CloneRuleCache { attachments.value(of: CloneRuleCache.self) }
+  fileprivate var cloneRules: CloneRuleCache { attachments.value(of: CloneRuleCache.self) }
 }

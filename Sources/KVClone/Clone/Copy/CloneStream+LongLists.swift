@@ -3,47 +3,47 @@ import KVCloneModel
 import KVCloneRecords
 
 /// Lists in chunks, cloned chunk by chunk: whatever a list's length, one chunk is in memory.
-extension Session {
+extension CloneStream {
   /// Writes the list of a clone; its head.
   mutating func cloneLongList(
-    _ program: UnsafePointer<CloneProgram>, _ step: UnsafePointer<CloneStep>, _ id: ObjectID, _ clone: ObjectID,
-    _ head: ListHead, _ state: inout CloneStream
+    _ step: UnsafePointer<CloneStep>, _ id: ObjectID, _ clone: ObjectID, _ head: ListHead
   ) throws(StoreError) -> ListHead {
     if step.pointee.mode == .drop { return ListHead(count: 0) }
-    let source = address(id, step.pointee.code)
-    let list = address(clone, step.pointee.code)
+    let origin = session.address(id, step.pointee.code)
+    let list = session.address(clone, step.pointee.code)
     var position: UInt64 = 0
     var done = 0
     while done < head.count {
-      let found = try storage.copyChunk(source, .atOrAfter, position, isOrdered: step.pointee.isOrdered, state.chunk)
+      let found = try session.storage.copyChunk(origin, .atOrAfter, position, isOrdered: step.pointee.isOrdered, chunk)
       guard let (label, count) = found else { break }
-      // Within one chunk, clones are put behind those that stay. Over several, each chunk would be right for itself only.
-      if done == 0, count < head.count, !step.pointee.isOrdered, try isMixed(source, state.context.ids) {
-        return try cloneMixedList(source, list, step, head, &state)
+      // Within one chunk, clones are put behind those that stay. Over several, each chunk would be right for itself
+      // only.
+      if done == 0, count < head.count, !step.pointee.isOrdered, try isMixed(origin, context.ids) {
+        return try cloneMixedList(origin, list, step, head)
       }
       done += count
-      let ids = UnsafeMutableBufferPointer(rebasing: state.chunk.ids[..<count])
-      try mapChunk(ids, step, clone, source, &state)
-      try storage.write(
-        list, at: step.pointee.isOrdered ? label : ids[0].rawValue, state.chunk, count: count)
+      let ids = UnsafeMutableBufferPointer(rebasing: chunk.ids[..<count])
+      try mapChunk(ids, step, clone)
+      try session.storage.write(
+        list, at: step.pointee.isOrdered ? label : ids[0].rawValue, chunk, count: count)
       if head.hasMemberIndex { try writeMemberIndex(list, ids, label) }
-      if state.outside.isFull { try publishOutside(&state) }
+      if outside.isFull { try publishOutside() }
       if label == .max { break }
       position = label + 1
     }
     guard done == head.count else {
-      throw source.wrongCount(done, head: head.count)
+      throw origin.wrongCount(done, head: head.count)
     }
-    if head.hasDirectory { try copyDirectory(source, list) }
-    state.tally.bytesWritten += CloneTally.listBytes(head.count)
+    if head.hasDirectory { try copyDirectory(origin, list) }
+    tally.bytesWritten += CloneTally.listBytes(head.count)
     return head
   }
 
   /// Whether some members are cloned and others are not.
-  private borrowing func isMixed(_ list: ListAddress, _ clones: CloneIDs) throws(StoreError) -> Bool {
+  private func isMixed(_ list: ListAddress, _ clones: CloneIDs) throws(StoreError) -> Bool {
     var cloned = 0
     var others = 0
-    try storage.forEachChunk(list) { (ids) throws(StoreError) in
+    try session.storage.forEachChunk(list) { (ids) throws(StoreError) in
       for index in 0..<ids.count {
         if clones.clone(of: ids[index]) == nil { others += 1 } else { cloned += 1 }
       }
@@ -53,18 +53,17 @@ extension Session {
   }
 
   private mutating func mapChunk(
-    _ members: UnsafeMutableBufferPointer<ObjectID>, _ step: UnsafePointer<CloneStep>, _ clone: ObjectID,
-    _ source: ListAddress, _ state: inout CloneStream
+    _ members: UnsafeMutableBufferPointer<ObjectID>, _ step: UnsafePointer<CloneStep>, _ clone: ObjectID
   ) throws(StoreError) {
-    let ids = state.context.ids
+    let ids = context.ids
     var originals = 0
     for index in 0..<members.count {
       let target = members[index]
       if let mapped = ids.clone(of: target) {
         members[index] = mapped
       } else {
-        guard step.pointee.mode == .stop else { throw schema.notFound(target) }
-        Self.noteOutside(step, target, clone, state.outside.sink, &state)
+        guard step.pointee.mode == .stop else { throw context.schema.notFound(target) }
+        noteOutside(step, target, clone, outside.sink)
         originals += 1
       }
     }
@@ -74,25 +73,25 @@ extension Session {
     }
   }
 
-  private mutating func writeMemberIndex(
+  private func writeMemberIndex(
     _ list: ListAddress, _ ids: UnsafeMutableBufferPointer<ObjectID>, _ label: UInt64
   ) throws(StoreError) {
     for id in ids {
       let key = list.key(.memberIndex, id.rawValue)
       let value = MemberIndexValue(label: label).encoded(seed: list.seed(key))
-      try storage.put(list.links, key.bytes, value.span.bytes)
+      try session.storage.put(list.links, key.bytes, value.span.bytes)
     }
   }
 
   /// The directory of a list whose chunks have the labels of the source's.
-  private mutating func copyDirectory(_ source: ListAddress, _ list: ListAddress) throws(StoreError) {
+  private func copyDirectory(_ source: ListAddress, _ list: ListAddress) throws(StoreError) {
     var position: UInt64? = 0
     while let from = position {
       let start = source.key(.positionDirectory, from)
       let page: [UInt8]
       let found: UInt64
       do {
-        guard let entry = try storage.seek(source.links, start.bytes, .atOrAfter),
+        guard let entry = try session.storage.seek(source.links, start.bytes, .atOrAfter),
           let position = try source.position(in: entry.key, .positionDirectory)
         else { return }
         found = position
@@ -104,7 +103,7 @@ extension Session {
       }
       let key = list.key(.positionDirectory, found)
       let value = ValueEnvelope.encode(page, seed: list.seed(key))
-      try storage.put(list.links, key.bytes, value.span.bytes)
+      try session.storage.put(list.links, key.bytes, value.span.bytes)
       position = found == .max ? nil : found + 1
     }
   }
@@ -112,23 +111,22 @@ extension Session {
   /// An unordered list of which some members are cloned and others stay: those come first, because all clones' ids are
   /// above theirs.
   private mutating func cloneMixedList(
-    _ source: ListAddress, _ list: ListAddress, _ step: UnsafePointer<CloneStep>, _ head: ListHead,
-    _ state: inout CloneStream
+    _ source: ListAddress, _ list: ListAddress, _ step: UnsafePointer<CloneStep>, _ head: ListHead
   ) throws(StoreError) -> ListHead {
     guard step.pointee.mode == .stop else { throw source.corrupted("It has members that do not exist.") }
-    let members = try storage.members(source, count: head.count)
+    let members = try session.storage.members(source, count: head.count)
     var originals: [ObjectID] = []
     var clones: [ObjectID] = []
     for member in members {
-      if let mapped = state.context.ids.clone(of: member) {
+      if let mapped = context.ids.clone(of: member) {
         clones.append(mapped)
       } else {
         originals.append(member)
-        Self.noteOutside(step, member, list.owner, state.outside.sink, &state)
+        noteOutside(step, member, list.owner, outside.sink)
       }
     }
-    try storage.writeUnordered(list, originals + clones)
-    state.tally.bytesWritten += CloneTally.listBytes(head.count)
+    try session.storage.writeUnordered(list, originals + clones)
+    tally.bytesWritten += CloneTally.listBytes(head.count)
     return head
   }
 }

@@ -1,0 +1,57 @@
+import KVCloneCore
+import KVCloneModel
+
+/// The objects that a clone copies, and its rules: what the state of the sources alone decides.
+struct CloneScope {
+  private let schema: Schema
+  private let book: CloneRuleBook
+  private let mark: CloneMark
+  private let bridge: CloneBridge?
+  private let cancellation: CloneMonitor
+
+  /// Finds the objects.
+  ///
+  /// - Parameter bridge: how sources become clones; nil within a store.
+  /// - Throws: `CloneError`: the errors of ``CloneMarker``.
+  init(
+    _ roots: [ObjectID], _ book: CloneRuleBook, _ bridge: CloneBridge?, _ cancellation: CloneMonitor,
+    in source: borrowing Session
+  ) throws {
+    schema = source.schema
+    self.book = book
+    self.bridge = bridge
+    self.cancellation = cancellation
+    mark = try CloneMarker.mark(roots, book, cancellation, smallLimit: book.options.smallLimit, in: source)
+  }
+
+  /// The clone with its new ids in a state of the destination.
+  func context(in destination: borrowing Session) throws -> CloneContext {
+    CloneContext(
+      book: book, mark: mark, bridge: bridge,
+      places: try ClonePlaces(mark, bridge, copies: book.options.count, schema, in: destination),
+      cancellation: cancellation)
+  }
+
+  /// Everything that has to be known and right before a clone may write: new ids, checks (R1). Within a store, both
+  /// sessions are the same.
+  ///
+  /// - Throws: the first `CloneError` of the plan.
+  func prepare(_ source: borrowing Session, _ destination: borrowing Session) throws -> CloneContext {
+    let context = try context(in: destination)
+    if let error = try destination.limitError(addingClones: context.objectCount) { throw error }
+    guard isPlannerNeeded(context, destination) else { return context }
+    var planner = ClonePlanner(context: context)
+    try planner.check(source, destination)
+    if let error = planner.errors.first { throw error }
+    context.blobs = planner.blobs
+    // At least that much: keys' and pages' own bytes come on top.
+    context.byteCount = planner.tally.bytesWritten.saturatingAdd(planner.tally.bytesCopied)
+    return context
+  }
+
+  /// Whether each object is checked one by one. Within a store, that may have nothing to find.
+  private func isPlannerNeeded(_ context: CloneContext, _ destination: borrowing Session) -> Bool {
+    bridge != nil || book.options.maxBytes != nil || destination.limits?.fileBytes != nil
+      || ClonePlanner.isNeeded(book, mark) || CloneRoom(of: destination)?.isTight(for: context) ?? false
+  }
+}
