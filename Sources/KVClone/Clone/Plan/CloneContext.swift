@@ -310,13 +310,3 @@ extension AttributeValue {
     }
   }
 }
-
-extension AttributeType {
-  /// Whether values have bytes beyond a fixed slot.
-  var isVariable: Bool {
-    switch self {
-    case .string, .uri, .binary, .transformable: true
-    default: false
-    }
-  }
-}

@@ -400,3 +400,13 @@ extension AttributeDescription {
   /// Whether the model says more of a value than its type.
   var isConstrained: Bool { minValue != nil || maxValue != nil || regularExpression != nil || !isOptional }
 }
+
+extension AttributeType {
+  /// Whether values have bytes beyond a fixed slot.
+  var isVariable: Bool {
+    switch self {
+    case .string, .uri, .binary, .transformable: true
+    default: false
+    }
+  }
+}
