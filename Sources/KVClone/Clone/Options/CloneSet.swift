@@ -86,8 +86,6 @@ struct CloneSet {
   /// The members of one root entity; nil where it has none. Once `finish` was called.
   func set(rootCode: UInt16) -> CloneMembers? { roots.first { $0.rootCode == rootCode } }
 
-  /// The members by root code, of a set in bits.
-  var sets: [SerialSet?] { many.sets }
   /// The same set, of one in bits.
   var bits: ObjectSet { many }
 
