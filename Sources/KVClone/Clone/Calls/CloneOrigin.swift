@@ -39,7 +39,8 @@ enum CloneOrigin: Sendable {
     guard case .snapshot(let snapshot) = self else { return }
     // The last commit is what the snapshot shows, whatever this transaction has changed since. Deleting the snapshot
     // would also delete blobs that it alone shows.
-    _ = try session.existingSnapshot(snapshot.name, epoch: snapshot.info.epoch)
+    _ = try Snapshots.existing(
+      session.storage, session.schema.tables, snapshot.name, epoch: snapshot.info.epoch)
   }
 
   private static func foreign(_ snapshot: Snapshot) -> CloneError {
