@@ -29,13 +29,15 @@ let package = Package(
         .product(name: "KVClone", package: "KVClone"), .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: settings),
-    .executableTarget(
-      name: "FetchComparison",
+    .target(
+      name: "ItemPeers",
       dependencies: [
         "BenchmarkSupport", .product(name: "KVClone", package: "KVClone"),
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: settings),
+    .executableTarget(
+      name: "FetchComparison", dependencies: ["BenchmarkSupport", "ItemPeers"], swiftSettings: settings),
     .testTarget(name: "BenchmarkSupportTests", dependencies: ["BenchmarkSupport"], swiftSettings: settings),
   ]
 )

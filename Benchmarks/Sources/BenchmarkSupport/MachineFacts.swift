@@ -21,7 +21,9 @@ package struct MachineFacts {
       ("processor", "\(cpu ?? "?"), \(ProcessInfo.processInfo.activeProcessorCount) cores"),
       ("memory", bytes(Double(memory))),
       ("system", "\(system ?? "?"), Linux \(Command.answer(["uname", "-r"]))"),
+      ("load average before", Self.loadAverage),
       ("file system of the stores", disk.split(separator: " ").joined(separator: " on ")),
+      ("read-ahead of its disk", Self.readAhead(stores).map { "\($0) KiB" } ?? "?"),
       (
         "Swift",
         Command.answer(["swift", "--version"]).split(separator: "\n").first { $0.contains("Swift") }.map(String.init)
@@ -41,8 +43,30 @@ package struct MachineFacts {
   /// - Parameter seconds: how long the run took.
   package func table(seconds: Double) -> String {
     var table = MarkdownTable(["machine", ""], wordColumns: 2)
-    table.rows = lines.map { [$0.0, $0.1] } + [["this run", fixed(seconds / 60, 1) + " minutes"]]
+    table.rows = lines.map { [$0.0, $0.1] }
+    table.rows += [["load average after", Self.loadAverage], ["this run", fixed(seconds / 60, 1) + " minutes"]]
     return table.text + "\n"
+  }
+
+  /// The load of the last 1, 5 and 15 minutes.
+  private static var loadAverage: String {
+    (try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8))?.split(separator: " ").prefix(3)
+      .joined(separator: ", ") ?? "?"
+  }
+
+  /// `read_ahead_kb` of the disk that a folder is on; nil if it is not on one.
+  package static func readAhead(_ folder: String) -> Int? {
+    var status = stat()
+    guard stat(folder, &status) == 0 else { return nil }
+    // As makedev(3) packs them.
+    let device = UInt64(status.st_dev)
+    let (major, minor) = (device >> 8 & 0xFFF, device & 0xFF | device >> 12 & 0xFFF00)
+    let disk = "/sys/dev/block/\(major):\(minor)"
+    // A partition has the queue of its disk.
+    let text = [disk + "/queue", disk + "/../queue"].lazy.compactMap {
+      try? String(contentsOfFile: $0 + "/read_ahead_kb", encoding: .utf8)
+    }.first
+    return text.flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
   }
 
   /// The version of a dependency, as it was resolved.

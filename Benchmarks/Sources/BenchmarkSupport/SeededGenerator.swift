@@ -14,6 +14,9 @@ package struct SeededGenerator: RandomNumberGenerator {
     return z ^ (z >> 31)
   }
 
+  /// A number from 0 to below the limit.
+  package mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
+
   package mutating func uuid() -> UUID {
     let (high, low) = (next(), next())
     return withUnsafeBytes(of: (high, low)) { bytes in

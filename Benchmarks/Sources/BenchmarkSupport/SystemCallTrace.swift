@@ -8,6 +8,11 @@ package struct SystemCallTrace {
   /// How often the kernel was asked to bring something to the disk: calls to fsync and fdatasync, and writes through a
   /// descriptor that is open with O_SYNC or O_DSYNC.
   package private(set) var syncCount = 0
+  /// How many transactions were acknowledged by a mark.
+  package private(set) var acknowledgements = 0
+  /// How many of them were acknowledged without a sync that began after the same task's previous acknowledgement and
+  /// ended before this one: such a transaction was not durable when it returned.
+  package private(set) var unsyncedAcknowledgements = 0
   /// Whether all of what was written to the main file was synced.
   package private(set) var reachesDisk = false
 
@@ -29,10 +34,13 @@ package struct SystemCallTrace {
   /// Reads a trace: only what lies between the marks, and concerns files of the folder.
   package init(_ trace: String, folder: String) {
     var files: [Substring: FileState] = [:]
-    var waiting: [Substring: (name: Substring, descriptor: Substring, file: Substring)] = [:]
+    var waiting: [Substring: (name: Substring, descriptor: Substring, file: Substring, begin: Int)] = [:]
     var synchronous: Set<Substring> = []
     var isBetween = false
-    for line in trace.split(separator: "\n") {
+    var acknowledged: [Substring: Int] = [:]
+    // Where the last sync began of those that have ended, as the number of a line.
+    var lastSync = -1
+    for (number, line) in trace.split(separator: "\n").enumerated() {
       if line.contains("openat(") {
         Self.note(opening: line, in: &synchronous)
         continue
@@ -43,9 +51,17 @@ package struct SystemCallTrace {
       }
       if line.contains(Marks.end) { break }
       guard isBetween else { continue }
+      if let mark = line.range(of: Marks.acknowledgement) {
+        // The end of a call that was interrupted does not show what was written: each is seen once.
+        let task = line[mark.upperBound...].prefix(while: \.isNumber)
+        acknowledgements += 1
+        if lastSync <= acknowledged[task] ?? -1 { unsyncedAcknowledgements += 1 }
+        acknowledged[task] = number
+        continue
+      }
       let process = line.prefix { $0 != " " }
       let rest = line.dropFirst(process.count).drop { $0 == " " }
-      var call: (name: Substring, descriptor: Substring, file: Substring)
+      var call: (name: Substring, descriptor: Substring, file: Substring, begin: Int)
       if rest.hasPrefix("<... ") {
         // It began on an earlier line, which another thread's call interrupted.
         guard let begun = waiting.removeValue(forKey: process) else { continue }
@@ -54,7 +70,7 @@ package struct SystemCallTrace {
         guard let start = rest.firstIndex(of: "<"), rest[start...].dropFirst().hasPrefix(folder) else { continue }
         let name = rest.prefix { $0 != "(" }
         let descriptor = rest.dropFirst(name.count + 1).prefix { $0 != "<" }
-        call = (name, descriptor, rest[start...].dropFirst().prefix { $0 != ">" })
+        call = (name, descriptor, rest[start...].dropFirst().prefix { $0 != ">" }, number)
         if rest.hasSuffix("<unfinished ...>") {
           waiting[process] = call
           continue
@@ -63,12 +79,16 @@ package struct SystemCallTrace {
       counts[String(call.name), default: 0] += 1
       if call.name == "fsync" || call.name == "fdatasync" {
         syncCount += 1
+        lastSync = max(lastSync, call.begin)
         files[call.file, default: FileState()].isSynced = true
         files[call.file, default: FileState()].unsynced = 0
       } else if call.name.contains("write"), let answer = line.range(of: " = ", options: .backwards),
         let count = Int(line[answer.upperBound...])
       {
-        if synchronous.contains(call.descriptor) { syncCount += 1 }
+        if synchronous.contains(call.descriptor) {
+          syncCount += 1
+          lastSync = max(lastSync, call.begin)
+        }
         bytesWritten += count
         files[call.file, default: FileState()].written += count
         files[call.file, default: FileState()].unsynced += count
@@ -96,6 +116,10 @@ package struct SystemCallTrace {
 package enum Marks {
   package static let begin = "kvclone-benchmark-begin"
   package static let end = "kvclone-benchmark-end"
+  /// The begin of a mark that a durable transaction has returned to its task; the number of the task follows.
+  package static let acknowledgement = "kvclone-benchmark-ack-"
+
+  package static func acknowledge(task: Int) { write(acknowledgement + "\(task)") }
 
   package static func write(_ mark: String) {
     let file = open("/dev/null", O_WRONLY | O_CLOEXEC)

@@ -1,4 +1,5 @@
 import BenchmarkSupport
+import ItemPeers
 
 /// Both peers at the same task, round after round.
 struct Duel<Ours: Contestant, Theirs: Contestant> {
@@ -82,8 +83,8 @@ struct Duel<Ours: Contestant, Theirs: Contestant> {
   }
 
   /// Runs readers beside a writer: reads, and writes, that were done in a round's time.
-  mutating func run(_ crowd: Crowd, seconds: Double, rounds: Int) throws -> [FetchMeasurement] {
-    let title = "\(Crowd.readerCount) readers by id beside a writer of single objects"
+  mutating func run(_ crowd: ItemCrowd, seconds: Double, rounds: Int) throws -> [FetchMeasurement] {
+    let title = "\(ReaderCrowd.readerCount) readers by id beside a writer of single objects"
     report(title)
     var reads = FetchMeasurement(
       title: title + ": reads", operation: "read transaction", target: 1, operations: 0, rows: 1, isRate: true)
@@ -107,13 +108,13 @@ struct Duel<Ours: Contestant, Theirs: Contestant> {
     return [reads, writes]
   }
 
-  private mutating func once(_ crowd: Crowd, _ count: Int, oursFirst: Bool) throws -> (
-    ours: Crowd.Outcome, theirs: Crowd.Outcome
+  private mutating func once(_ crowd: ItemCrowd, _ count: Int, oursFirst: Bool) throws -> (
+    ours: ReaderCrowd.Outcome, theirs: ReaderCrowd.Outcome
   ) {
     let before = round.nextID
     let (items, seed) = (round.newItems(count, graph), round.random.next())
-    let one: Crowd.Outcome
-    let other: Crowd.Outcome
+    let one: ReaderCrowd.Outcome
+    let other: ReaderCrowd.Outcome
     if oursFirst {
       one = try crowd.run(ours, inserting: items, seed: seed)
       other = try crowd.run(theirs, inserting: items, seed: seed)

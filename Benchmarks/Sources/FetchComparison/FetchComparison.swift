@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import ItemPeers
 
 /// Compares fetches and writes of the library with those of SQLite.
 ///
@@ -13,17 +14,16 @@ enum FetchComparison {
     var words = Array(CommandLine.arguments.dropFirst())
     do {
       if words.count == 3, words[0] == "syncs" { return try syncs(words[1], in: words[2]) }
-      let only = option("--only", &words)?.split(separator: ",").map(String.init)
-      let objects = option("--objects", &words).map { Int($0) ?? 0 }
-      let quick = words.contains("--quick")
-      words.removeAll { $0 == "--quick" }
+      let only = words.take(option: "--only")?.split(separator: ",").map(String.init)
+      let objects = words.take(option: "--objects").map { Int($0) ?? 0 }
+      let quick = words.take(flag: "--quick")
       let itemCount = objects ?? (quick ? 200_000 : 1_000_000)
       guard words.count == 3, words[0] == "fetch", itemCount >= 1_000 else {
-        return fail("usage: FetchComparison fetch STORES OUTPUT [--quick] [--only TASK,…] [--objects N, from 1000]", 64)
+        fail("usage: FetchComparison fetch STORES OUTPUT [--quick] [--only TASK,…] [--objects N, from 1000]", 64)
       }
       let run = FetchRun(
         folder: words[1] + "/fetch-\(getpid())", output: words[2], isQuick: quick, only: only, itemCount: itemCount)
-      guard try run.run() else { return fail("the peers' results differ", 1) }
+      guard try run.run() else { fail("the peers' results differ", 1) }
     } catch {
       fail("the comparison failed: \(error)", 1)
     }
@@ -35,17 +35,5 @@ enum FetchComparison {
     case "sqlite": try SyncCount.work(SQLitePeer.self, in: folder)
     default: fail("there is no peer \(name)", 64)
     }
-  }
-
-  /// The word after an option, both of which are taken out.
-  private static func option(_ name: String, _ words: inout [String]) -> String? {
-    guard let place = words.firstIndex(of: name), place + 1 < words.count else { return nil }
-    defer { words.removeSubrange(place...place + 1) }
-    return words[place + 1]
-  }
-
-  private static func fail(_ message: String, _ code: Int32) {
-    FileHandle.standardError.write(Data((message + "\n").utf8))
-    exit(code)
   }
 }

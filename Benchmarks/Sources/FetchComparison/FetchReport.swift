@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import ItemPeers
 
 /// Everything as Markdown.
 struct FetchReport {
@@ -70,22 +71,13 @@ struct FetchReport {
 
   private var syncs: String {
     guard !results.syncs.isEmpty else { return "" }
-    var table = MarkdownTable(["peer", "transactions", "syncs", "syncs a transaction", "written a transaction"])
-    for one in results.syncs {
-      let count = Double(max(1, one.transactions))
-      table.rows.append(
-        [
-          one.title, grouped(one.transactions), grouped(one.syncs), fixed(Double(one.syncs) / count, 2),
-          bytes(Double(one.bytesWritten) / count),
-        ])
-    }
     return """
       ## Syncs of single-object transactions
 
       Seen by strace in a small store: fsync, fdatasync, and writes through a descriptor that is open with O_DSYNC.
 
 
-      """ + table.text + "\n"
+      """ + results.syncs.table + "\n"
   }
 
   private var plans: String {

@@ -1,4 +1,5 @@
 import BenchmarkSupport
+import ItemPeers
 
 /// What was measured of a task: seconds an operation, one value for each round.
 struct FetchMeasurement {
@@ -30,14 +31,6 @@ struct FetchMeasurement {
       title: title, limit: "≥ \(Plot.compact(target)) × faster", figure: "\(figures): \(fixed(speedup, 2)) ×",
       verdict: speedup >= target ? .met : .missed)
   }
-}
-
-/// What one transaction asked of the disk.
-struct SyncFigures {
-  var title: String
-  var transactions: Int
-  var syncs: Int
-  var bytesWritten: Int
 }
 
 /// What a whole run found.

@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import ItemPeers
 
 /// Makes the stores, lets both peers do every task in interleaved rounds, and writes the report.
 struct FetchRun {
@@ -85,7 +86,7 @@ struct FetchRun {
 
   /// Eight readers beside a writer.
   private func crowd(_ ours: KVClonePeer, _ theirs: SQLitePeer, _ next: Int, _ results: inout FetchResults) throws {
-    let crowd = Crowd(graph)
+    let crowd = ItemCrowd(graph)
     var duel = Duel(ours, theirs, graph, FetchTask.Round(random: SeededGenerator(seed: Self.seed), nextID: next))
     let measured = try duel.run(
       crowd, seconds: 2 * Self.roundSeconds(isQuick: isQuick), rounds: Self.rounds)

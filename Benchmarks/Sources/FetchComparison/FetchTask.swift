@@ -1,4 +1,5 @@
 import BenchmarkSupport
+import ItemPeers
 
 /// A task that both peers do, with what the project promises of it.
 struct FetchTask: Sendable {

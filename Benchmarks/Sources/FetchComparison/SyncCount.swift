@@ -1,8 +1,7 @@
 import BenchmarkSupport
-import Foundation
+import ItemPeers
 
-/// Counts what transactions of one object ask of the disk. A process of its own does them under strace, because a trace
-/// slows everything down.
+/// Counts what transactions of one object ask of the disk.
 enum SyncCount {
   private static let transactionCount = 200
   private static let graph = ItemGraph(itemCount: 1_000)
@@ -11,24 +10,7 @@ enum SyncCount {
   ///
   /// - Parameter name: the same peer, as `FetchComparison syncs` takes it.
   static func look<Peer: Contestant>(at type: Peer.Type, name: String, in folder: String) throws -> SyncFigures {
-    guard let strace = Command.find("strace") else { throw PeerFailure("strace is not installed") }
-    let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-    // strace names files by their whole paths.
-    let place = URL(fileURLWithPath: folder).resolvingSymlinksInPath().path
-    let (trace, store) = (place + "/trace", place + "/small-" + name)
-    let result = try Command.run(
-      SystemCallTrace.wrapper(strace: strace, output: trace) + [program, "syncs", name, store])
-    guard result.status == 0, let text = FileManager.default.contents(atPath: trace) else {
-      throw PeerFailure("\(name) under strace ended with \(result.status): \(result.errors)")
-    }
-    let calls = SystemCallTrace(String(decoding: text, as: UTF8.self), folder: store)
-    guard calls.bytesWritten > 0 else { throw PeerFailure("strace saw \(name) write nothing") }
-    guard calls.syncCount >= transactionCount else {
-      throw PeerFailure(
-        "\(name) synced \(calls.syncCount) times in \(transactionCount) transactions: they are not durable")
-    }
-    return SyncFigures(
-      title: Peer.title, transactions: transactionCount, syncs: calls.syncCount, bytesWritten: calls.bytesWritten)
+    try SyncFigures(of: Peer.title, transactions: transactionCount, in: folder, running: ["syncs", name])
   }
 
   /// What the process does.

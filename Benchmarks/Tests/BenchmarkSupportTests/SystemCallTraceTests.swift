@@ -38,4 +38,30 @@ import Testing
     #expect(!trace.reachesDisk)
     #expect(trace.syncCount == 1)
   }
+
+  /// Two tasks share a sync; the last transaction of task 1 returns without one.
+  private static let acknowledged = """
+    10 openat(AT_FDCWD</w>, "/w/s/log", O_RDWR|O_CLOEXEC) = 5</w/s/log>
+    10 write(7</dev/null>, "kvclone-benchmark-begin", 23) = 23
+    10 pwrite64(5</w/s/log>, "x"..., 8192, 8192) = 8192
+    10 fdatasync(5</w/s/log> <unfinished ...>
+    11 pwrite64(5</w/s/log>, "x"..., 8192, 8192) = 8192
+    10 <... fdatasync resumed>) = 0
+    11 write(7</dev/null>, "kvclone-benchmark-ack-0", 23 <unfinished ...>
+    10 write(8</dev/null>, "kvclone-benchmark-ack-1", 23) = 23
+    11 <... write resumed>) = 23
+    10 fdatasync(5</w/s/log>) = 0
+    10 write(7</dev/null>, "kvclone-benchmark-ack-0", 23) = 23
+    10 write(7</dev/null>, "kvclone-benchmark-ack-1", 23) = 23
+    10 write(7</dev/null>, "kvclone-benchmark-ack-1", 23) = 23
+    10 write(7</dev/null>, "kvclone-benchmark-end", 21) = 21
+    """
+
+  @Test func acknowledgementNeedsASyncThatBeganAfterTheOneBefore() {
+    let trace = SystemCallTrace(Self.acknowledged, folder: "/w/s")
+    #expect(trace.acknowledgements == 5)
+    #expect(trace.unsyncedAcknowledgements == 1)
+    let text = Self.acknowledged.replacing("10 fdatasync(5</w/s/log>) = 0\n", with: "")
+    #expect(SystemCallTrace(text, folder: "/w/s").unsyncedAcknowledgements == 3)
+  }
 }

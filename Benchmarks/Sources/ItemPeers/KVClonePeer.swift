@@ -3,10 +3,10 @@ import Foundation
 import KVClone
 
 /// The graph in a store of the library, through its public interface.
-struct KVClonePeer: Contestant {
-  static let title = "KVClone"
+package struct KVClonePeer: Contestant {
+  package static let title = "KVClone"
 
-  static let model = ManagedObjectModel("Items") {
+  private static let model = ManagedObjectModel("Items") {
     EntityDescription(
       "Item",
       indexes: [
@@ -33,7 +33,7 @@ struct KVClonePeer: Contestant {
     }
   }
 
-  let store: ObjectStore
+  package let store: ObjectStore
   /// What all ids of an entity have in common.
   private let itemCode, listCode, tagCode: UInt16
   let requests: ItemRequests
@@ -42,7 +42,7 @@ struct KVClonePeer: Contestant {
   /// Objects a transaction while a store is filled.
   private static let itemsPerTransaction = 100_000
 
-  init(making graph: ItemGraph, in folder: String) throws {
+  package init(making graph: ItemGraph, in folder: String) throws {
     var options = StoreOptions()
     // As SQLite has its own one here: both keep their commits by one sync of a log.
     options.journalMode = .writeAheadLog
@@ -78,7 +78,7 @@ struct KVClonePeer: Contestant {
   func list(_ number: Int) -> ObjectID { ObjectID(rootCode: listCode, serial: UInt64(number)) }
   func tag(_ number: Int) -> ObjectID { ObjectID(rootCode: tagCode, serial: UInt64(number)) }
 
-  func insert(_ new: LinkedItem, _ transaction: inout WriteTransaction) throws {
+  package func insert(_ new: LinkedItem, _ transaction: inout WriteTransaction) throws {
     let id = try transaction.insert(
       "Item", new.item.values, relationships: ["list": [list(new.list)], "tags": new.tags.map(tag)])
     guard id.serial == UInt64(new.item.id) else {
@@ -86,7 +86,7 @@ struct KVClonePeer: Contestant {
     }
   }
 
-  func close() { store.close() }
+  package func close() { store.close() }
 }
 
 /// The attributes of items, looked up once, as statements' columns are.

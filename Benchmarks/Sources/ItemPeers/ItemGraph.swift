@@ -1,9 +1,9 @@
 import BenchmarkSupport
 
 /// An object with all of its attributes, as a peer hands it to its user.
-struct Item: Sendable {
+package struct Item: Sendable {
   /// Its serial in KVClone and its row id in SQLite, which are equal: both count from 1 and never lose one.
-  var id: Int
+  package var id: Int
   var name: String
   var code: Int
   var rank: Int
@@ -14,7 +14,7 @@ struct Item: Sendable {
   var note: String
 
   /// A number that stands for all of it.
-  var digest: UInt64 {
+  package var digest: UInt64 {
     var mixer = Mixer()
     mixer.add(UInt64(id))
     mixer.add(name)
@@ -29,34 +29,36 @@ struct Item: Sendable {
 }
 
 /// An item and what it is linked to, by number.
-struct LinkedItem: Sendable {
-  var item: Item
-  var list: Int
-  var tags: [Int]
+package struct LinkedItem: Sendable {
+  package var item: Item
+  package var list: Int
+  package var tags: [Int]
 }
 
 /// The graph that both peers hold. Every object is computed from the seed and its number, so nobody keeps the graph in
 /// memory.
-struct ItemGraph: Sendable {
+package struct ItemGraph: Sendable {
   /// How many items there are before anything is measured.
-  let itemCount: Int
+  package let itemCount: Int
 
   /// How many lists, with a to-many relationship to items, whose inverse is to-one.
-  static let listCount = 1_000
+  package static let listCount = 1_000
   /// How many tags, with a to-many relationship to items, whose inverse is to-many.
-  static let tagCount = 1_000
+  package static let tagCount = 1_000
   /// So many items share a code.
   static let itemsPerCode = 10
   /// Ranks are below it.
-  static let rankCount = 1_000_000
+  package static let rankCount = 1_000_000
   /// Prices are below it.
-  static let priceLimit = 1_000.0
+  package static let priceLimit = 1_000.0
   private static let seed: UInt64 = 0x1973_F00D
 
-  var codeCount: Int { itemCount / Self.itemsPerCode }
+  package init(itemCount: Int) { self.itemCount = itemCount }
+
+  package var codeCount: Int { itemCount / Self.itemsPerCode }
 
   /// An item of the graph, by its number from 1; one above ``itemCount`` is one that a task inserts, with two links.
-  func item(_ id: Int) -> LinkedItem {
+  package func item(_ id: Int) -> LinkedItem {
     var random = SeededGenerator(seed: Self.seed ^ (UInt64(id) &* 0xD6E8_FEB8_6659_FD93))
     let item = Item(
       id: id, name: Self.name(random.next()), code: id * 48_271 % codeCount, rank: random.below(Self.rankCount),
@@ -89,9 +91,4 @@ struct ItemGraph: Sendable {
     "north", "oak", "pine", "quartz", "reef", "sage", "tide", "umber", "vale", "wren", "yew", "zinc", "über", "ash",
     "birch", "cliff", "delta", "elm", "fern",
   ]
-}
-
-extension SeededGenerator {
-  /// A number from 0 to below the limit.
-  mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
 }

@@ -1,14 +1,16 @@
 /// Mixes the parts of a row into one number.
-struct Mixer {
-  private(set) var value: UInt64 = 0
+package struct Mixer {
+  package private(set) var value: UInt64 = 0
 
-  mutating func add(_ word: UInt64) {
+  package init() {}
+
+  package mutating func add(_ word: UInt64) {
     value = (value ^ word) &* 0x9FB2_1C65_1E98_DF25
     value ^= value >> 32
   }
 
   /// Eight bytes at a time: the sum of a row should cost little beside the row.
-  mutating func add(_ text: String) {
+  package mutating func add(_ text: String) {
     var text = text
     text.withUTF8 { utf8 in
       let bytes = UnsafeRawBufferPointer(utf8)
@@ -25,24 +27,26 @@ struct Mixer {
 }
 
 /// What a task's results come to. Peers with the same rows have the same sum.
-struct RowSum: Equatable, Sendable {
-  private(set) var rows = 0
-  private(set) var sum: UInt64 = 0
+package struct RowSum: Equatable, Sendable {
+  package private(set) var rows = 0
+  package private(set) var sum: UInt64 = 0
+
+  package init() {}
 
   /// Adds a row of results that have no order.
-  mutating func add(_ row: UInt64) {
+  package mutating func add(_ row: UInt64) {
     rows += 1
     sum &+= row
   }
 
   /// Adds the next row of results that have an order.
-  mutating func append(_ row: UInt64) {
+  package mutating func append(_ row: UInt64) {
     rows += 1
     sum = sum &* 31 &+ row
   }
 
   /// Adds a link from one object to another.
-  mutating func add(link owner: Int, _ target: Int) {
+  package mutating func add(link owner: Int, _ target: Int) {
     var mixer = Mixer()
     mixer.add(UInt64(owner))
     mixer.add(UInt64(target))
@@ -50,7 +54,7 @@ struct RowSum: Equatable, Sendable {
   }
 
   /// Adds objects that were counted and not read.
-  mutating func add(counted count: Int) {
+  package mutating func add(counted count: Int) {
     rows += count
     sum = sum &* 31 &+ UInt64(count)
   }

@@ -2,7 +2,7 @@ import BenchmarkSupport
 import GRDB
 
 extension SQLitePeer {
-  func run(_ work: Work) throws -> RowSum {
+  package func run(_ work: Work) throws -> RowSum {
     switch work {
     case .insert(let items):
       try pool.write { database in
@@ -95,11 +95,11 @@ extension SQLitePeer {
     }
   }
 
-  func readSingly(_ id: Int) throws -> UInt64 {
+  package func readSingly(_ id: Int) throws -> UInt64 {
     try pool.read { database in try Self.item(id, database).digest }
   }
 
-  func readBack(_ ids: Range<Int>) throws -> RowSum {
+  package func readBack(_ ids: Range<Int>) throws -> RowSum {
     try pool.read { database in
       var sum = RowSum()
       for id in ids {
@@ -114,7 +114,7 @@ extension SQLitePeer {
     }
   }
 
-  func plan(of query: PlannedQuery) throws -> String {
+  package func plan(of query: PlannedQuery) throws -> String {
     let (sql, arguments): (String, StatementArguments) =
       switch query {
       case .equality: (Query.byCode, [1])

@@ -1,38 +1,20 @@
 import BenchmarkSupport
-import Foundation
 import GRDB
 
 /// The graph in SQLite through GRDB, as somebody who knows both lays it out: integer keys, a join table without row ids,
 /// an index for every way that is asked for or followed; statements are prepared once, and rows read by position.
-struct SQLitePeer: Contestant {
-  static let title = "SQLite"
+package struct SQLitePeer: Contestant {
+  package static let title = "SQLite"
 
   private static let fileName = "items.sqlite"
-  let pool: DatabasePool
+  package let pool: DatabasePool
 
-  static var version: String? {
+  package static var version: String? {
     try? DatabaseQueue().read { database in try String.fetchOne(database, sql: "SELECT sqlite_version()") }
   }
 
-  init(making graph: ItemGraph, in folder: String) throws {
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    var configuration = Configuration()
-    // One for each reader that there is at a time.
-    configuration.maximumReaderCount = Crowd.readerCount
-    configuration.prepareDatabase { database in
-      // 64 MiB of pages for each connection, and reads from a map. A pool's database has a write-ahead log; checkpoints come
-      // as they do by default, inside of commits.
-      try database.execute(sql: "PRAGMA cache_size = -65536")
-      try database.execute(sql: "PRAGMA mmap_size = 1073741824")
-    }
-    pool = try DatabasePool(path: folder + "/" + Self.fileName, configuration: configuration)
-    try pool.writeWithoutTransaction { database in
-      // A commit is on the disk when it returns. Not while the connection is prepared: a pool then makes it NORMAL.
-      try database.execute(sql: "PRAGMA synchronous = FULL")
-      guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == 2 else {
-        throw PeerFailure("SQLite does not sync its commits")
-      }
-    }
+  package init(making graph: ItemGraph, in folder: String) throws {
+    pool = try DatabasePool(durableAt: folder, name: Self.fileName)
     try pool.write { database in
       try database.execute(sql: Self.schema)
       for number in 1...ItemGraph.listCount {
@@ -69,19 +51,19 @@ struct SQLitePeer: Contestant {
     CREATE INDEX item_tag_tag ON item_tag (tag_id, item_id);
     """
 
-  func close() throws { try pool.close() }
+  package func close() throws { try pool.close() }
 }
 
 /// Inserts items by prepared statements, in whatever transaction is open.
-struct ItemInsertion {
+package struct ItemInsertion {
   private let item, tag: Statement
 
-  init(_ database: Database) throws {
+  package init(_ database: Database) throws {
     item = try database.cachedStatement(sql: "INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
     tag = try database.cachedStatement(sql: "INSERT INTO item_tag VALUES (?, ?)")
   }
 
-  func run(_ new: LinkedItem) throws {
+  package func run(_ new: LinkedItem) throws {
     let one = new.item
     try item.execute(
       arguments: [one.id, one.name, one.code, one.rank, one.price, one.flag, one.created, one.note, new.list])
@@ -93,7 +75,7 @@ extension Item: FetchableRecord {
   /// The columns that ``init(row:)`` expects.
   static let columns = "id, name, code, rank, price, flag, created, note"
 
-  init(row: Row) {
+  package init(row: Row) {
     self.init(
       id: row[0], name: row[1], code: row[2], rank: row[3], price: row[4], flag: row[5], created: row[6], note: row[7])
   }

@@ -1,7 +1,7 @@
 import KVClone
 
 extension KVClonePeer {
-  func run(_ work: Work) throws -> RowSum {
+  package func run(_ work: Work) throws -> RowSum {
     switch work {
     case .insert(let items):
       try store.write { transaction in
@@ -79,13 +79,13 @@ extension KVClonePeer {
     }
   }
 
-  func readSingly(_ id: Int) throws -> UInt64 {
+  package func readSingly(_ id: Int) throws -> UInt64 {
     try store.read { transaction in
       try transaction.withObject(item(id)) { try Item($0, attributes).digest }
     }
   }
 
-  func readBack(_ ids: Range<Int>) throws -> RowSum {
+  package func readBack(_ ids: Range<Int>) throws -> RowSum {
     try store.read { transaction in
       var sum = RowSum()
       for id in ids {
@@ -101,7 +101,7 @@ extension KVClonePeer {
     }
   }
 
-  func plan(of query: PlannedQuery) throws -> String {
+  package func plan(of query: PlannedQuery) throws -> String {
     try store.read { transaction in
       let steps =
         switch query {

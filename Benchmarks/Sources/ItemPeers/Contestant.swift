@@ -1,5 +1,5 @@
 /// What a peer does in one round of a task.
-enum Work: Sendable {
+package enum Work: Sendable {
   /// Read these items and all of their attributes.
   case fetchByID([Int])
   /// Find the items with each of these codes.
@@ -25,7 +25,7 @@ enum Work: Sendable {
 }
 
 /// The tasks' queries of which both peers say how they answer them.
-enum PlannedQuery: String, CaseIterable {
+package enum PlannedQuery: String, CaseIterable {
   case equality
   case range
   case twoAttributes = "two attributes"
@@ -36,7 +36,7 @@ enum PlannedQuery: String, CaseIterable {
 /// A store of the graph, used as its best user would.
 ///
 /// Each piece of reading work is done in one read transaction, each piece of writing in as many as it says.
-protocol Contestant: Sendable {
+package protocol Contestant: Sendable {
   static var title: String { get }
 
   /// Makes a store in a folder that does not exist yet, and fills it.
@@ -60,7 +60,7 @@ protocol Contestant: Sendable {
 }
 
 extension LinkedItem {
-  var digest: UInt64 {
+  package var digest: UInt64 {
     var mixer = Mixer()
     mixer.add(item.digest)
     mixer.add(UInt64(list))
