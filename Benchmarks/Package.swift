@@ -38,6 +38,13 @@ let package = Package(
       swiftSettings: settings),
     .executableTarget(
       name: "FetchComparison", dependencies: ["BenchmarkSupport", "ItemPeers"], swiftSettings: settings),
+    .executableTarget(
+      name: "ServiceComparison",
+      dependencies: [
+        "BenchmarkSupport", "CLMDBPeer", "ItemPeers",
+        .product(name: "KVClone", package: "KVClone"), .product(name: "GRDB", package: "GRDB.swift"),
+      ],
+      swiftSettings: settings),
     .testTarget(name: "BenchmarkSupportTests", dependencies: ["BenchmarkSupport"], swiftSettings: settings),
   ]
 )

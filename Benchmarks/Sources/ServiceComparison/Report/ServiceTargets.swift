@@ -1,0 +1,64 @@
+import BenchmarkSupport
+
+/// Compares what was measured with the goals.
+struct ServiceTargets {
+  let results: ServiceResults
+
+  private static let log = "KVClone, write-ahead log"
+  private static let sqlite = "SQLite through GRDB"
+  private static let lmdb = "C on LMDB"
+
+  var all: [Target] {
+    [
+      rate(.tasks64, atLeast: 8), latency(.tasks64, atMost: 1.0 / 3), rate(.tasks8, atLeast: 3),
+      rate(.tasks1, atLeast: 1.2), rate(.links, atLeast: 1), rate(.readersLimited, atLeast: 1),
+      rate(.readers, against: Self.lmdb, atLeast: 0.8), reads(.readers, atLeast: 30), savepoints,
+    ]
+  }
+
+  private func rate(_ row: ServiceRow, against other: String = sqlite, atLeast limit: Double) -> Target {
+    let limitText = "≥ \(Plot.compact(limit)) × \(other)"
+    guard let one = results[row]?[Self.log], let other = results[row]?[other] else {
+      return Target(title: row.title, limit: limitText, figure: "", verdict: .unknown)
+    }
+    let ratio = one.rate / other.rate
+    return Target(
+      title: row.title, limit: limitText,
+      figure: "\(grouped(Int(one.rate)))/s against \(grouped(Int(other.rate)))/s: \(fixed(ratio, 2)) ×",
+      verdict: ratio >= limit ? .met : .missed)
+  }
+
+  private func latency(_ row: ServiceRow, atMost limit: Double) -> Target {
+    let (title, limitText) = (row.title + ": p99", "≤ \(fixed(limit, 2)) × \(Self.sqlite)")
+    guard let one = results[row]?[Self.log]?.latency(0.99), let other = results[row]?[Self.sqlite]?.latency(0.99) else {
+      return Target(title: title, limit: limitText, figure: "", verdict: .unknown)
+    }
+    return Target(
+      title: title, limit: limitText,
+      figure: "\(duration(one)) against \(duration(other)): \(fixed(one / other, 2)) ×",
+      verdict: one / other <= limit ? .met : .missed)
+  }
+
+  private func reads(_ row: ServiceRow, atLeast limit: Double) -> Target {
+    let (title, limitText) = (row.title + ": reads", "≥ \(Plot.compact(limit)) × \(Self.sqlite)")
+    guard let one = results[row]?[Self.log]?.readRate, let other = results[row]?[Self.sqlite]?.readRate else {
+      return Target(title: title, limit: limitText, figure: "", verdict: .unknown)
+    }
+    return Target(
+      title: title, limit: limitText,
+      figure: "\(grouped(Int(one)))/s against \(grouped(Int(other)))/s: \(fixed(one / other, 1)) ×",
+      verdict: one / other >= limit ? .met : .missed)
+  }
+
+  private var savepoints: Target {
+    let (row, limit) = (ServiceRow.savepoints, 2.0)
+    let limitText = "≤ \(Plot.compact(limit)) × without"
+    guard let one = results[row]?[Self.log]?.seconds.median,
+      let other = results[row]?[Self.log + SavepointsRow.without]?.seconds.median
+    else { return Target(title: row.title, limit: limitText, figure: "", verdict: .unknown) }
+    return Target(
+      title: row.title, limit: limitText,
+      figure: "\(duration(one)) against \(duration(other)): \(fixed(one / other, 2)) ×",
+      verdict: one / other <= limit ? .met : .missed)
+  }
+}

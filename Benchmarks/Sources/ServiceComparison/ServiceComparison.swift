@@ -1,0 +1,33 @@
+import BenchmarkSupport
+import Foundation
+
+/// Compares the workloads of a service with those of SQLite and of C on LMDB.
+///
+///     ServiceComparison service STORES OUTPUT [--quick] [--only ROW,…]
+///     ServiceComparison syncs PEER TASKS FOLDER
+///
+/// `Benchmarks/run` builds and calls the first; the first calls the second under strace.
+@main
+enum ServiceComparison {
+  static func main() async {
+    var words = Array(CommandLine.arguments.dropFirst())
+    do {
+      if words.count == 4, words[0] == "syncs" {
+        guard let peer = ServiceSyncs.PeerName(rawValue: words[1]), let tasks = Int(words[2]) else {
+          fail("there is no peer \(words[1]), or \(words[2]) is not a number", 64)
+        }
+        return try await ServiceSyncs.work(peer, tasks: tasks, in: words[3])
+      }
+      let only = words.take(option: "--only")?.split(separator: ",").map(String.init)
+      let quick = words.take(flag: "--quick")
+      guard words.count == 3, words[0] == "service" else {
+        fail("usage: ServiceComparison service STORES OUTPUT [--quick] [--only ROW,…]", 64)
+      }
+      let run = ServiceRun(
+        folder: words[1] + "/service-\(getpid())", output: words[2], isQuick: quick, only: only)
+      try await run.run()
+    } catch {
+      fail("the comparison failed: \(error)", 1)
+    }
+  }
+}
