@@ -22,10 +22,14 @@ let package = Package(
       swiftSettings: settings),
     .target(name: "CLMDBPeer", linkerSettings: [.linkedLibrary("lmdb")]),
     .target(name: "CRocksPeer", linkerSettings: [.linkedLibrary("rocksdb")]),
+    .target(
+      name: "PhotoStores",
+      dependencies: ["BenchmarkSupport", "CLMDBPeer", .product(name: "KVClone", package: "KVClone")],
+      swiftSettings: settings),
     .executableTarget(
       name: "CloneComparison",
       dependencies: [
-        "BenchmarkSupport", "CLMDBPeer", "CRocksPeer",
+        "BenchmarkSupport", "CRocksPeer", "PhotoStores",
         .product(name: "KVClone", package: "KVClone"), .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: settings),

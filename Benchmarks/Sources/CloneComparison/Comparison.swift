@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import PhotoStores
 
 /// Runs all peers interleaved, graph by graph, and writes the report.
 struct Comparison {

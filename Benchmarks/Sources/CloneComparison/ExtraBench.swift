@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import PhotoStores
 
 /// What is done with a graph's stores besides clones by all peers.
 struct ExtraBench {

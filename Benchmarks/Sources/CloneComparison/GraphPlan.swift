@@ -1,3 +1,5 @@
+import PhotoStores
+
 /// One way to run a clone of a graph.
 struct Run: Hashable {
   var peer: Peer

@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import PhotoStores
 
 /// Where stores are made and peers are run. One failing peer stops nothing: it is noted, and the others go on.
 ///

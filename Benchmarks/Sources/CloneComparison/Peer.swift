@@ -1,3 +1,5 @@
+import PhotoStores
+
 /// A way to clone. Each runs in a process of its own, on a store of its family that was made from the same recipe.
 enum Peer: String, Codable, CaseIterable {
   case kvclone, kvcloneCopy

@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import PhotoStores
 
 /// What a peer's process is asked for, as JSON in its argument.
 struct PeerRequest: Codable {
@@ -54,27 +55,4 @@ struct PeerReply: Codable {
   var fileBytesAfter = 0
   /// What special work has to say.
   var figures: [String: Double] = [:]
-}
-
-/// One clone.
-struct CloneOutcome {
-  var objects: Int
-  /// Where the peer has a clock of its own, which leaves out what comes before and after it.
-  var seconds: Double?
-  var parts: [String: Double] = [:]
-}
-
-/// An open store that can be cloned in.
-protocol Cloner {
-  /// Clones the request's roots, durably.
-  mutating func clone() throws -> CloneOutcome
-  /// Does in a small store what the process does once in its life.
-  mutating func warmUp() throws
-  mutating func close()
-}
-
-extension Cloner {
-  mutating func warmUp() throws {
-    for _ in 0..<3 { _ = try clone() }
-  }
 }

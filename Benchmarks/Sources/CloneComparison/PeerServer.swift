@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import PhotoStores
 
 /// A peer's process: answers one request and ends, so that no run inherits another one's memory.
 enum PeerServer {
@@ -38,12 +39,25 @@ enum PeerServer {
   }
 
   private static func cloner(_ request: PeerRequest) throws -> any Cloner {
-    switch request.peer.family {
-    case .kvclone where request.peer == .kvclone || request.peer == .kvcloneCopy: try KVCloneCloner(request)
-    case .kvclone: try LMDBCloner(request)
+    let roots = request.roots.isEmpty ? [request.recipe.rootName] : request.roots
+    let copies = request.peer == .kvcloneCopy || request.peer == .lmdbCopy
+    return switch request.peer.family {
+    case .kvclone where request.peer == .kvclone || request.peer == .kvcloneCopy:
+      try KVCloneCloner(
+        at: request.path, roots: roots, usesReadAhead: !request.isReadAheadOff, copiesImages: copies)
+    case .kvclone:
+      try LMDBCloner(at: request.path, root: roots[0], lmdbMode(request.peer), copiesImages: copies)
     case .sqlite where request.peer == .sqliteRows || request.peer == .sqliteRowsNormal: try SQLiteRowCloner(request)
     case .sqlite: try SQLiteSetCloner(request)
     case .rocksdb: try RocksCloner(request)
+    }
+  }
+
+  private static func lmdbMode(_ peer: Peer) -> LMDBCloner.Mode {
+    switch peer {
+    case .lmdbPlain: .noChecksums
+    case .lmdbFloor: .floor
+    default: .checksums
     }
   }
 

@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import PhotoStores
 
 /// Everything as Markdown and SVG.
 struct Report {

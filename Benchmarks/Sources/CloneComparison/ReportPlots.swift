@@ -1,4 +1,5 @@
 import BenchmarkSupport
+import PhotoStores
 
 /// The report's pictures.
 struct ReportPlots {

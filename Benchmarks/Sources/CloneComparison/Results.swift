@@ -1,4 +1,5 @@
 import BenchmarkSupport
+import PhotoStores
 
 /// What was measured with one graph.
 struct GraphResult {

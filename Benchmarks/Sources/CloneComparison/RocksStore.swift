@@ -1,6 +1,7 @@
 import BenchmarkSupport
 import CRocksPeer
 import Foundation
+import PhotoStores
 
 /// The graph in RocksDB.
 enum RocksStore {

@@ -1,6 +1,7 @@
 import BenchmarkSupport
 import Foundation
 import GRDB
+import PhotoStores
 
 /// The clone of an ORM: records are fetched and inserted one by one, breadth first from the library, with an identity map
 /// that answers which clone stands for which source.

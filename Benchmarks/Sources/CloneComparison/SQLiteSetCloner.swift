@@ -1,4 +1,5 @@
 import GRDB
+import PhotoStores
 
 /// The clone of somebody who knows SQL: one statement a table, new ids by an offset; the images
 /// in pieces.

@@ -1,6 +1,7 @@
 import BenchmarkSupport
 import Foundation
 import GRDB
+import PhotoStores
 
 /// The graph in SQLite, as somebody who knows it lays it out: images apart from the rows that are scanned, the tags' join
 /// table without row ids, and an index for every way a relationship is followed.

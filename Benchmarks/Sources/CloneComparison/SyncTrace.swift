@@ -1,5 +1,6 @@
 import BenchmarkSupport
 import Foundation
+import PhotoStores
 
 /// Looks at a clone's system calls with strace: what was written to the store's files, and synced, before it returned.
 struct SyncTrace {

@@ -3,8 +3,8 @@ import Foundation
 import KVClone
 
 /// The graph in a store of the library.
-enum KVCloneStore {
-  static let chain = ManagedObjectModel("Chain") {
+package enum KVCloneStore {
+  private static let chain = ManagedObjectModel("Chain") {
     EntityDescription("Node") {
       AttributeDescription("number", .integer64)
       RelationshipDescription("next", toOne: "Node", inverse: "previous")
@@ -15,7 +15,7 @@ enum KVCloneStore {
   /// Objects a transaction while a store is filled.
   private static let objectsPerTransaction = 500_000
 
-  static func make(at path: String, _ recipe: GraphRecipe) throws {
+  package static func make(at path: String, _ recipe: GraphRecipe) throws {
     let store = try ObjectStore.create(at: path, model: recipe.shape == .chain ? chain : PhotoModel.model)
     defer { store.close() }
     // The graph is dealt out in pieces, because a transaction of the library is a closure.
@@ -32,7 +32,16 @@ enum KVCloneStore {
     for _ in 1..<recipe.copies { _ = try store.clone(albums) }
   }
 
-  static func rootName(_ recipe: GraphRecipe) -> String { recipe.shape == .chain ? "Node/1" : "Library/1" }
+  /// Returns the numbers of objects in a store of photos, by entity.
+  package static func counts(at path: String) throws -> [String: Int] {
+    let store = try ObjectStore.open(at: path)
+    defer { store.close() }
+    return try store.read { transaction in
+      var counts: [String: Int] = [:]
+      for entity in ["Library", "Album", "Photo", "Tag"] { counts[entity] = try transaction.count(entity: entity) }
+      return counts
+    }
+  }
 }
 
 /// Collects objects and inserts them many at a time.
@@ -109,42 +118,4 @@ private struct ObjectSink: GraphSink {
     if let image = photo.image { values["image"] = .binary(image) }
     return values
   }
-}
-
-/// The library's own clone.
-struct KVCloneCloner: Cloner {
-  private let store: ObjectStore
-  private let roots: [ObjectID]
-  private var options = CloneOptions()
-
-  init(_ request: PeerRequest) throws {
-    var storeOptions = StoreOptions()
-    storeOptions.usesReadAhead = !request.isReadAheadOff
-    let store = try ObjectStore.open(at: request.path, options: storeOptions)
-    self.store = store
-    let names = request.roots.isEmpty ? [KVCloneStore.rootName(request.recipe)] : request.roots
-    roots = try store.read { transaction in try names.map { try transaction.objectID(named: $0) } }
-    if request.peer == .kvcloneCopy { options.blobs = .copy }
-  }
-
-  mutating func clone() throws -> CloneOutcome {
-    CloneOutcome(objects: try store.clone(roots, options: options).objectCount)
-  }
-
-  /// The first transaction of a process that is too large for memory finds out whether LMDB can be made to spill. It is
-  /// given up: the small store stays small.
-  mutating func warmUp() throws {
-    for _ in 0..<3 { _ = try clone() }
-    struct GivenUp: Error {}
-    var many = CloneOptions()
-    many.count = 1_500
-    do {
-      try store.write { transaction in
-        _ = try transaction.clone(roots, options: many)
-        throw GivenUp()
-      }
-    } catch is GivenUp {}
-  }
-
-  mutating func close() { store.close() }
 }

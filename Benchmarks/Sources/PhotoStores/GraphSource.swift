@@ -2,21 +2,21 @@ import BenchmarkSupport
 import Foundation
 
 /// A photo of the seeded graph. Ids count from 1, each entity by itself.
-struct SourcePhoto {
-  var id: Int64
-  var album: Int64
-  var title: String
+package struct SourcePhoto {
+  package var id: Int64
+  package var album: Int64
+  package var title: String
   /// Seconds since 2001.
-  var taken: Double
-  var rating: Double
-  var width: Int64
-  var uuid: UUID
-  var image: Data?
-  var tags: [Int64]
+  package var taken: Double
+  package var rating: Double
+  package var width: Int64
+  package var uuid: UUID
+  package var image: Data?
+  package var tags: [Int64]
 }
 
 /// Takes a graph in, object by object, each after those it points to.
-protocol GraphSink {
+package protocol GraphSink {
   mutating func addTag(_ id: Int64, name: String) throws
   mutating func addLibrary(_ id: Int64, name: String) throws
   mutating func addAlbum(_ id: Int64, title: String, library: Int64) throws
@@ -27,7 +27,7 @@ protocol GraphSink {
 
 extension GraphRecipe {
   /// Hands the graph to a peer's store. The root is the library 1, or the node 1.
-  func pour(into sink: inout some GraphSink) throws {
+  package func pour(into sink: inout some GraphSink) throws {
     guard shape == .photos else {
       for node in 1...Int64(albums) { try sink.addNode(node, isLast: node == Int64(albums)) }
       return

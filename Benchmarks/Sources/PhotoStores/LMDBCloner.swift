@@ -3,32 +3,41 @@ import CLMDBPeer
 import KVClone
 
 /// The clone in C, on the library's own file.
-struct LMDBCloner: Cloner {
+package struct LMDBCloner: Cloner {
   private let peer: OpaquePointer
   private let root: UInt64
   private let mode: lmdb_peer_mode
   private let flags: UInt32
 
-  init(_ request: PeerRequest) throws {
-    let store = try ObjectStore.open(at: request.path)
-    let name = request.roots.first ?? KVCloneStore.rootName(request.recipe)
+  /// How it clones.
+  package enum Mode {
+    case checksums
+    /// The store is no use afterwards.
+    case noChecksums
+    /// Scan and append; the store is no use afterwards.
+    case floor
+  }
+
+  /// - Parameter copiesImages: whether images are copied byte by byte instead of shared.
+  package init(at path: String, root name: String, _ mode: Mode = .checksums, copiesImages: Bool = false) throws {
+    let store = try ObjectStore.open(at: path)
     root = try store.read { transaction in try transaction.objectID(named: name) }.rawValue
     // LMDB allows one environment a file and process.
     store.close()
     var opened: OpaquePointer?
-    let code = lmdb_peer_open(request.path, &opened)
+    let code = lmdb_peer_open(path, &opened)
     guard code == 0, let opened else { throw PeerFailure("C on LMDB: \(String(cString: lmdb_peer_message()))") }
     peer = opened
-    mode =
-      switch request.peer {
-      case .lmdbPlain: LMDB_PEER_NO_CHECKSUMS
-      case .lmdbFloor: LMDB_PEER_FLOOR
-      default: LMDB_PEER_CHECKSUMS
+    self.mode =
+      switch mode {
+      case .checksums: LMDB_PEER_CHECKSUMS
+      case .noChecksums: LMDB_PEER_NO_CHECKSUMS
+      case .floor: LMDB_PEER_FLOOR
       }
-    flags = request.peer == .lmdbCopy ? UInt32(LMDB_PEER_COPY_BLOBS) : 0
+    flags = copiesImages ? UInt32(LMDB_PEER_COPY_BLOBS) : 0
   }
 
-  mutating func clone() throws -> CloneOutcome {
+  package mutating func clone() throws -> CloneOutcome {
     var result = lmdb_peer_result()
     guard lmdb_peer_clone(peer, root, mode, flags, &result) == 0 else {
       throw PeerFailure("C on LMDB: \(String(cString: lmdb_peer_message()))")
@@ -41,5 +50,5 @@ struct LMDBCloner: Cloner {
       ])
   }
 
-  mutating func close() { lmdb_peer_close(peer) }
+  package mutating func close() { lmdb_peer_close(peer) }
 }
