@@ -45,7 +45,7 @@ let package = Package(
     .executableTarget(
       name: "ServiceComparison",
       dependencies: [
-        "BenchmarkSupport", "CLMDBPeer", "ItemPeers",
+        "BenchmarkSupport", "CLMDBPeer", "ItemPeers", "PhotoStores",
         .product(name: "KVClone", package: "KVClone"), .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: settings),

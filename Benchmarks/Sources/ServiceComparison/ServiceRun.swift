@@ -2,6 +2,7 @@ import BenchmarkSupport
 import Foundation
 import ItemPeers
 import KVClone
+import PhotoStores
 
 /// Makes the stores, lets the contestants do every row in interleaved rounds, and writes the report.
 struct ServiceRun {
@@ -10,15 +11,12 @@ struct ServiceRun {
   let isQuick: Bool
   /// The names of the rows to run; all where it is nil.
   let only: [String]?
+  /// The path of the command line tool; nil to leave out the rows that use it.
+  let tool: String?
 
   private static let readsPerSecond = 20_000.0
-  /// How many events a store is filled with before it is measured.
-  private var eventCount: Int { isQuick ? 10_000 : 100_000 }
-  /// How many items.
-  private var itemCount: Int { isQuick ? 50_000 : 1_000_000 }
-  private var taskSeconds: Double { isQuick ? 0.5 : 3 }
-  private var crowdSeconds: Double { isQuick ? 0.5 : 3 }
-  private var rotation: Rotation { Rotation(rounds: isQuick ? 3 : 5) }
+  private var sizes: ServiceSizes { isQuick ? .quick : .full }
+  private var rotation: Rotation { Rotation(rounds: sizes.rounds) }
 
   func run() async throws {
     if let unknown = only?.first(where: { ServiceRow(rawValue: $0) == nil }) {
@@ -69,20 +67,21 @@ struct ServiceRun {
     [
       Group(rows: [.tasks64, .tasks8, .tasks1], run: tasks), Group(rows: [.links], run: links),
       Group(rows: [.readersLimited, .readers], run: readers), Group(rows: [.savepoints], run: savepoints),
+      Group(rows: [.coldPhotos, .coldObjects], run: cold), Group(rows: [.dump, .load, .coreData], run: transfer),
     ]
   }
 
   private func tasks(_ rows: [ServiceRow]) async throws -> [RowResult] {
     let peers: [any DurablePeer] = [
-      try KVCloneEvents(in: folder + "/tasks-log", journalMode: .writeAheadLog, filledWith: eventCount),
-      try KVCloneEvents(in: folder + "/tasks-cow", journalMode: .copyOnWrite, filledWith: eventCount),
-      try SQLiteEvents(in: folder + "/tasks-sqlite", filledWith: eventCount),
+      try KVCloneEvents(in: folder + "/tasks-log", journalMode: .writeAheadLog, filledWith: sizes.events),
+      try KVCloneEvents(in: folder + "/tasks-cow", journalMode: .copyOnWrite, filledWith: sizes.events),
+      try SQLiteEvents(in: folder + "/tasks-sqlite", filledWith: sizes.events),
     ]
     return try await write(rows, peers)
   }
 
   private func links(_ rows: [ServiceRow]) async throws -> [RowResult] {
-    let graph = ItemGraph(itemCount: itemCount)
+    let graph = ItemGraph(itemCount: sizes.items)
     let peers: [any DurablePeer] = [
       try KVCloneItems(graph, in: folder + "/links-log"), try SQLiteItems(graph, in: folder + "/links-sqlite"),
     ]
@@ -100,7 +99,9 @@ struct ServiceRun {
         default: 1
         }
       results.append(
-        try await TasksRow(row: row, taskCount: taskCount, seconds: taskSeconds, rotation: rotation).run(numbered))
+        try await TasksRow(
+          row: row, title: row.title(sizes), taskCount: taskCount, seconds: sizes.seconds, rotation: rotation
+        ).run(numbered))
     }
     for one in numbered {
       try one.peer.verify(count: one.count)
@@ -112,16 +113,18 @@ struct ServiceRun {
   private func readers(_ rows: [ServiceRow]) async throws -> [RowResult] {
     let peers: [any CrowdedPeer] = [
       try KVCloneEvents(
-        in: folder + "/readers-log", journalMode: .writeAheadLog, isIndexed: true, filledWith: eventCount),
-      try SQLiteEvents(in: folder + "/readers-sqlite", isIndexed: true, filledWith: eventCount),
-      try LMDBEvents(in: folder + "/readers-lmdb", filledWith: eventCount),
+        in: folder + "/readers-log", journalMode: .writeAheadLog, isIndexed: true, filledWith: sizes.events),
+      try SQLiteEvents(in: folder + "/readers-sqlite", isIndexed: true, filledWith: sizes.events),
+      try LMDBEvents(in: folder + "/readers-lmdb", filledWith: sizes.events),
     ]
     let numbered = peers.map { NumberedPeer($0, filledCount: $0.filledCount) }
     var results: [RowResult] = []
     for row in rows {
       let crowd = ReaderCrowd(readsPerSecond: row == .readersLimited ? Self.readsPerSecond : nil)
       results.append(
-        try await ReadersRow(row: row, crowd: crowd, seconds: crowdSeconds, rotation: rotation).run(numbered))
+        try await ReadersRow(
+          row: row, title: row.title(sizes), crowd: crowd, seconds: sizes.seconds, rotation: rotation
+        ).run(numbered))
     }
     for one in numbered {
       try one.peer.verify(count: one.count)
@@ -132,11 +135,31 @@ struct ServiceRun {
 
   private func savepoints(_ rows: [ServiceRow]) async throws -> [RowResult] {
     let peers: [any NestingPeer] = [
-      try KVCloneEvents(in: folder + "/savepoints-log", journalMode: .writeAheadLog, filledWith: eventCount),
-      try SQLiteEvents(in: folder + "/savepoints-sqlite", filledWith: eventCount),
+      try KVCloneEvents(in: folder + "/savepoints-log", journalMode: .writeAheadLog, filledWith: sizes.events),
+      try SQLiteEvents(in: folder + "/savepoints-sqlite", filledWith: sizes.events),
     ]
-    let result = try await SavepointsRow(rotation: Rotation(rounds: isQuick ? 9 : 25)).run(peers)
+    let row = SavepointsRow(
+      title: ServiceRow.savepoints.title(sizes), rotation: Rotation(rounds: sizes.savepointRounds))
+    let result = try await row.run(peers)
     for peer in peers { try peer.close() }
     return [result]
+  }
+
+  private func cold(_ rows: [ServiceRow]) async throws -> [RowResult] {
+    var results: [RowResult] = []
+    for row in rows {
+      let recipe: GraphRecipe = row == .coldPhotos ? .images(sizes.photos, of: 100_000) : .small(sizes.objects)
+      results.append(
+        try await ColdRow(
+          row: row, title: row.title(sizes), recipe: recipe,
+          rotation: Rotation(rounds: sizes.slowRounds, warmsUp: false), folder: folder
+        ).run())
+    }
+    return results
+  }
+
+  private func transfer(_ rows: [ServiceRow]) async throws -> [RowResult] {
+    guard let tool else { throw PeerFailure("the command line tool is missing") }
+    return try ToolRows(tool: MeasuredTool(program: tool), sizes: sizes, folder: folder).run(rows)
   }
 }

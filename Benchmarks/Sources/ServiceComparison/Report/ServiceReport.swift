@@ -42,16 +42,19 @@ struct ServiceReport {
     turn, and follow one that is not measured. Figures are medians of the rounds. After each row, the content of every \
     store is compared with what was written.
 
+    Cold clones use default options, each in a process of its own, on a fresh copy of a store whose files were dropped     from the page cache; a small clone comes first and is not measured. C on LMDB works on the same file, with the kernel's     read-ahead. Loads, dumps and imports are runs of the tool, from its start to its end; the memory is the peak of     RssAnon, looked at every 5 ms.
+
 
     """
   }
 
   private func section(_ result: RowResult) -> String {
-    var text = "## \(result.row.rawValue): \(result.row.title)\n\n"
+    var text = "## \(result.row.rawValue): \(result.title)\n\n"
     switch result.row {
     case .tasks64, .tasks8, .tasks1, .links: text += rates(result, reads: false)
     case .readersLimited, .readers: text += rates(result, reads: true)
     case .savepoints: text += times(result)
+    case .coldPhotos, .coldObjects, .dump, .load, .coreData: text += times(result, memory: true)
     }
     return text + "\n"
   }
@@ -69,11 +72,17 @@ struct ServiceReport {
     return table.text
   }
 
-  private func times(_ result: RowResult) -> String {
-    var table = MarkdownTable(["contestant", "rounds", "median", "least", "most"])
+  private func times(_ result: RowResult, memory: Bool = false) -> String {
+    let isCold = result.row == .coldPhotos || result.row == .coldObjects
+    var table = MarkdownTable(
+      ["contestant", "rounds", "median", "least", "most"] + (memory ? ["peak anonymous memory"] : [])
+        + (isCold ? ["read from disk"] : []))
     for one in result.contestants {
       let times = [one.seconds.median, one.seconds.least, one.seconds.most]
-      table.rows.append([one.title, "\(one.samples.count)"] + times.map(duration))
+      var row = [one.title, "\(one.samples.count)"] + times.map(duration)
+      if memory { row.append(mebibytes(one.anonymousBytes) + " MiB") }
+      if isCold { row.append(bytes(one.diskBytesRead)) }
+      table.rows.append(row)
     }
     return table.text
   }

@@ -33,6 +33,7 @@ struct ContestantResult {
 /// What was measured of a row.
 struct RowResult {
   var row: ServiceRow
+  var title: String
   var contestants: [ContestantResult]
 
   subscript(_ contestant: String) -> ContestantResult? {
@@ -43,6 +44,7 @@ struct RowResult {
 /// What a whole run found.
 struct ServiceResults {
   var isQuick: Bool
+  var sizes: ServiceSizes { isQuick ? .quick : .full }
   var rows: [RowResult] = []
   var syncs: [SyncFigures] = []
   /// What could not be looked at.

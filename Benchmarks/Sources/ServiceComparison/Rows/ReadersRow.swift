@@ -3,18 +3,19 @@ import BenchmarkSupport
 /// A writer next to readers by id.
 struct ReadersRow {
   let row: ServiceRow
+  let title: String
   let crowd: ReaderCrowd
   let seconds: Double
   let rotation: Rotation
 
   func run(_ peers: [NumberedPeer<any CrowdedPeer>]) async throws -> RowResult {
-    report("\(row.rawValue): \(row.title)")
+    report("\(row.rawValue): \(title)")
     let samples = try await rotation.run(peers) { peer in try round(peer) }
     let contestants = zip(peers, samples).map { ContestantResult(title: $0.peer.title, samples: $1) }
     for one in contestants {
       report("  \(one.title): \(grouped(Int(one.rate))) writes/s, \(grouped(Int(one.readRate))) reads/s")
     }
-    return RowResult(row: row, contestants: contestants)
+    return RowResult(row: row, title: title, contestants: contestants)
   }
 
   private func round(_ peer: NumberedPeer<any CrowdedPeer>) throws -> Sample {

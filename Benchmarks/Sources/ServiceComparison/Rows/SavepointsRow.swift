@@ -7,6 +7,7 @@ struct SavepointsRow {
   /// What the title of a contestant ends with if it uses no savepoints.
   static let without = ", without savepoints"
 
+  let title: String
   let rotation: Rotation
 
   private struct Contestant {
@@ -15,8 +16,7 @@ struct SavepointsRow {
   }
 
   func run(_ peers: [any NestingPeer]) async throws -> RowResult {
-    let row = ServiceRow.savepoints
-    report("\(row.rawValue): \(row.title)")
+    report("\(ServiceRow.savepoints.rawValue): \(title)")
     var next = peers.map { $0.filledCount + 1 }
     var expected = try peers.map { try $0.contents() }
     let contestants = peers.indices.flatMap { index in
@@ -39,6 +39,6 @@ struct SavepointsRow {
       ContestantResult(title: peers[one.index].title + (one.usesSavepoints ? "" : Self.without), samples: samples)
     }
     for one in results { report("  \(one.title): \(duration(one.seconds.median))") }
-    return RowResult(row: row, contestants: results)
+    return RowResult(row: .savepoints, title: title, contestants: results)
   }
 }

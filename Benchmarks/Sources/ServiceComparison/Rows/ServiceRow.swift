@@ -1,3 +1,5 @@
+import BenchmarkSupport
+
 /// A row of the benchmark, by its name for `--only`.
 enum ServiceRow: String, CaseIterable {
   case tasks64 = "tasks-64"
@@ -7,8 +9,13 @@ enum ServiceRow: String, CaseIterable {
   case readersLimited = "readers-limited"
   case readers
   case savepoints
+  case coldPhotos = "cold-photos"
+  case coldObjects = "cold-objects"
+  case dump
+  case load
+  case coreData = "import"
 
-  var title: String {
+  func title(_ sizes: ServiceSizes) -> String {
     switch self {
     case .tasks64: "64 tasks, each writing one object per durable transaction"
     case .tasks8: "8 tasks, each writing one object per durable transaction"
@@ -17,6 +24,11 @@ enum ServiceRow: String, CaseIterable {
     case .readersLimited: "a writer next to 8 readers by id with 20,000 reads/s together"
     case .readers: "a writer next to 8 readers by id without a limit"
     case .savepoints: "1,000 inserts in one durable transaction, each in a savepoint, half of which throw"
+    case .coldPhotos: "cold clone of \(grouped(sizes.photos)) photos with 100 kB images"
+    case .coldObjects: "cold clone of \(grouped(sizes.objects)) small objects"
+    case .dump: "kvclone dump of \(grouped(sizes.objects)) objects with two shared tags each"
+    case .load: "kvclone load of \(grouped(sizes.objects)) objects with two shared tags each"
+    case .coreData: "kvclone import of \(grouped(sizes.objects)) objects with two shared tags each"
     }
   }
 }

@@ -3,13 +3,14 @@ import BenchmarkSupport
 /// Tasks that each write one object after the other, each in a durable transaction of its own.
 struct TasksRow {
   let row: ServiceRow
+  let title: String
   let taskCount: Int
   /// How long a round lasts.
   let seconds: Double
   let rotation: Rotation
 
   func run(_ peers: [NumberedPeer<any DurablePeer>]) async throws -> RowResult {
-    report("\(row.rawValue): \(row.title)")
+    report("\(row.rawValue): \(title)")
     let samples = try await rotation.run(peers) { peer in try await round(peer) }
     let contestants = zip(peers, samples).map { ContestantResult(title: $0.peer.title, samples: $1) }
     for one in contestants {
@@ -17,7 +18,7 @@ struct TasksRow {
         "  \(one.title): \(grouped(Int(one.rate)))/s, p50 \(duration(one.latency(0.5))), "
           + "p99 \(duration(one.latency(0.99)))")
     }
-    return RowResult(row: row, contestants: contestants)
+    return RowResult(row: row, title: title, contestants: contestants)
   }
 
   private func round(_ peer: NumberedPeer<any DurablePeer>) async throws -> Sample {

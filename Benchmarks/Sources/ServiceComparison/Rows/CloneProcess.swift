@@ -1,0 +1,68 @@
+import BenchmarkSupport
+import Foundation
+import PhotoStores
+
+/// A cold clone in a process of its own, so that nothing of the store is mapped before.
+enum CloneProcess {
+  enum Peer: String, CaseIterable {
+    case kvclone, lmdb
+
+    var title: String { self == .kvclone ? "KVClone" : "C on LMDB" }
+  }
+
+  struct Reply: Codable {
+    var seconds = 0.0
+    var objectCount = 0
+    /// The objects of the whole store.
+    var objectsBefore = 0
+    var objectsAfter = 0
+    var anonymousBytes = 0
+    var diskBytesRead = 0
+  }
+
+  /// Runs this program for one clone.
+  ///
+  /// - Parameters:
+  ///   - root: the name of the object that is cloned.
+  ///   - store: the store, which is not in the page cache.
+  ///   - warm: a small store that the process clones in first: what a process does once is not measured.
+  static func ask(_ peer: Peer, toClone root: String, in store: String, warmingUpIn warm: String) throws -> Reply {
+    let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    let before = try objectCount(store)
+    StoreFiles.settle(store, cold: true)
+    let result = try Command.run([program, "clone", peer.rawValue, store, root, warm])
+    guard result.status == 0 else { throw PeerFailure("\(peer.title) ended with \(result.status): \(result.errors)") }
+    var reply = try JSONDecoder().decode(Reply.self, from: result.output)
+    (reply.objectsBefore, reply.objectsAfter) = (before, try objectCount(store))
+    return reply
+  }
+
+  /// What the process does.
+  static func work(_ peer: Peer, toClone root: String, in store: String, warmingUpIn warm: String) throws {
+    var small = try cloner(peer, GraphRecipe.document.rootName, warm)
+    try small.warmUp()
+    small.close()
+    var cloner = try cloner(peer, root, store)
+    defer { cloner.close() }
+    var reply = Reply()
+    let readBefore = Measuring.io("read_bytes")
+    (reply.seconds, reply.anonymousBytes) = try Measuring.peakAnonymousBytes {
+      let start = ContinuousClock.now
+      reply.objectCount = try cloner.clone().objects
+      return (ContinuousClock.now - start).seconds
+    }
+    reply.diskBytesRead = Measuring.io("read_bytes") - readBefore
+    FileHandle.standardOutput.write(try JSONEncoder().encode(reply))
+  }
+
+  private static func cloner(_ peer: Peer, _ root: String, _ store: String) throws -> any Cloner {
+    switch peer {
+    case .kvclone: try KVCloneCloner(at: store, roots: [root])
+    case .lmdb: try LMDBCloner(at: store, root: root)
+    }
+  }
+
+  private static func objectCount(_ path: String) throws -> Int {
+    try KVCloneStore.counts(at: path).values.reduce(0, +)
+  }
+}

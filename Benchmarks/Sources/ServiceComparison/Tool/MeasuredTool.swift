@@ -1,0 +1,65 @@
+import BenchmarkSupport
+import Foundation
+import Synchronization
+
+/// The command line tool, as a process that is looked at from outside.
+struct MeasuredTool {
+  let program: String
+
+  /// Runs the tool to its end.
+  ///
+  /// - Parameter output: a file for what it writes to standard output.
+  /// - Returns: the seconds that it took, and the peak of its anonymous memory.
+  func run(_ words: [String], output: String = "/dev/null") throws -> Sample {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = words
+    guard FileManager.default.createFile(atPath: output, contents: nil) || output == "/dev/null",
+      let file = FileHandle(forWritingAtPath: output)
+    else { throw PeerFailure("\(output) cannot be written to") }
+    let errors = Pipe()
+    process.standardOutput = file
+    process.standardError = errors
+    process.standardInput = FileHandle.nullDevice
+    let start = ContinuousClock.now
+    try process.run()
+    let memory = ProcessMemory(of: process.processIdentifier)
+    // Few lines: they fit into the pipe until the process ends.
+    process.waitUntilExit()
+    let seconds = (ContinuousClock.now - start).seconds
+    let peak = memory.stop()
+    guard process.terminationReason == .exit, process.terminationStatus == 0 else {
+      let text = String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self)
+      throw PeerFailure("kvclone \(words.joined(separator: " ")) failed: \(text)")
+    }
+    return Sample(operations: 1, seconds: seconds, anonymousBytes: peak)
+  }
+}
+
+/// Looks at the anonymous memory of another process every 5 ms.
+private final class ProcessMemory: Sendable {
+  private let peak = Atomic<Int>(0)
+  private let isStopped = Atomic<Bool>(false)
+  private let done = DispatchSemaphore(value: 0)
+
+  init(of process: Int32) {
+    let path = "/proc/\(process)/status"
+    Thread { [self] in
+      while !isStopped.load(ordering: .acquiring) {
+        let bytes = Measuring.status("RssAnon", path)
+        if bytes > peak.load(ordering: .relaxed) { peak.store(bytes, ordering: .relaxed) }
+        usleep(5_000)
+      }
+      done.signal()
+    }.start()
+  }
+
+  /// Ends it.
+  ///
+  /// - Returns: the greatest anonymous memory seen, in bytes.
+  func stop() -> Int {
+    isStopped.store(true, ordering: .releasing)
+    done.wait()
+    return peak.load(ordering: .relaxed)
+  }
+}
