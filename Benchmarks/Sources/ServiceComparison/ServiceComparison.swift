@@ -6,6 +6,7 @@ import Foundation
 ///     ServiceComparison service STORES OUTPUT [--quick] [--only ROW,…] [--tool KVCLONE]
 ///     ServiceComparison syncs PEER TASKS FOLDER
 ///     ServiceComparison clone PEER STORE ROOT WARM
+///     ServiceComparison drop STORE
 ///
 /// `Benchmarks/run` builds and calls the first; the first calls the others, the second one under strace.
 @main
@@ -23,6 +24,7 @@ enum ServiceComparison {
         guard let peer = CloneProcess.Peer(rawValue: words[1]) else { fail("there is no peer \(words[1])", 64) }
         return try CloneProcess.work(peer, toClone: words[3], in: words[2], warmingUpIn: words[4])
       }
+      if words.count == 2, words[0] == "drop" { return StoreFiles.settle(words[1], cold: true) }
       let only = words.take(option: "--only")?.split(separator: ",").map(String.init)
       let tool = words.take(option: "--tool")
       let quick = words.take(flag: "--quick")

@@ -42,7 +42,10 @@ struct ServiceReport {
     turn, and follow one that is not measured. Figures are medians of the rounds. After each row, the content of every \
     store is compared with what was written.
 
-    Cold clones use default options, each in a process of its own, on a fresh copy of a store whose files were dropped     from the page cache; a small clone comes first and is not measured. C on LMDB works on the same file, with the kernel's     read-ahead. Loads, dumps and imports are runs of the tool, from its start to its end; the memory is the peak of     RssAnon, looked at every 5 ms.
+    Cold clones use default options, each in a process of its own, on a fresh copy of a store whose files are dropped \
+    from the page cache after it is opened; a small clone comes first and is not measured. C on LMDB works on the same \
+    file, with the kernel's read-ahead. Loads, dumps and imports are runs of the tool, from its start to its end; the \
+    memory is the peak of RssAnon, looked at every 5 ms.
 
 
     """

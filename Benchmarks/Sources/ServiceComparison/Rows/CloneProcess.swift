@@ -2,7 +2,7 @@ import BenchmarkSupport
 import Foundation
 import PhotoStores
 
-/// A cold clone in a process of its own, so that nothing of the store is mapped before.
+/// A cold clone in a process of its own, so that nothing of the store is mapped before it is opened.
 enum CloneProcess {
   enum Peer: String, CaseIterable {
     case kvclone, lmdb
@@ -24,13 +24,12 @@ enum CloneProcess {
   ///
   /// - Parameters:
   ///   - root: the name of the object that is cloned.
-  ///   - store: the store, which is not in the page cache.
+  ///   - store: the store, which is dropped from the page cache.
   ///   - warm: a small store that the process clones in first: what a process does once is not measured.
   static func ask(_ peer: Peer, toClone root: String, in store: String, warmingUpIn warm: String) throws -> Reply {
-    let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     let before = try objectCount(store)
     StoreFiles.settle(store, cold: true)
-    let result = try Command.run([program, "clone", peer.rawValue, store, root, warm])
+    let result = try Command.run([program(), "clone", peer.rawValue, store, root, warm])
     guard result.status == 0 else { throw PeerFailure("\(peer.title) ended with \(result.status): \(result.errors)") }
     var reply = try JSONDecoder().decode(Reply.self, from: result.output)
     (reply.objectsBefore, reply.objectsAfter) = (before, try objectCount(store))
@@ -44,6 +43,11 @@ enum CloneProcess {
     small.close()
     var cloner = try cloner(peer, root, store)
     defer { cloner.close() }
+    // Opening read a few pages, and the kernel many more behind them. Another process drops them: if this one closed a file
+    // of the store, it would lose its locks of that file.
+    guard try Command.run([program(), "drop", store]).status == 0 else {
+      throw PeerFailure("the store cannot be dropped from the page cache")
+    }
     var reply = Reply()
     let readBefore = Measuring.io("read_bytes")
     (reply.seconds, reply.anonymousBytes) = try Measuring.peakAnonymousBytes {
@@ -53,6 +57,10 @@ enum CloneProcess {
     }
     reply.diskBytesRead = Measuring.io("read_bytes") - readBefore
     FileHandle.standardOutput.write(try JSONEncoder().encode(reply))
+  }
+
+  private static func program() throws -> String {
+    try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
   }
 
   private static func cloner(_ peer: Peer, _ root: String, _ store: String) throws -> any Cloner {
