@@ -6,6 +6,8 @@ struct Sample: Sendable {
   var seconds: Double
   /// How long single operations took, where each was timed.
   var latencies = Rounds([])
+  /// Seconds that the process kept processors busy; nil where other work ran in it.
+  var processorSeconds: Double?
   /// Reads by other threads in the same time.
   var reads = 0
   /// The peak of a process's anonymous memory; 0 where it was not looked at.
@@ -25,6 +27,12 @@ struct ContestantResult {
   var readRate: Double { Measuring.median(samples.map { Double($0.reads) / $0.seconds }) }
   var anonymousBytes: Int { samples.map(\.anonymousBytes).max() ?? 0 }
   var diskBytesRead: Double { Measuring.median(samples.map { Double($0.diskBytesRead) }) }
+
+  /// Processor time of an operation, which a wait for the disk is not in; nil where it is not known.
+  var processorSeconds: Double? {
+    let seconds = samples.compactMap { sample in sample.processorSeconds.map { $0 / Double(sample.operations) } }
+    return seconds.isEmpty ? nil : Measuring.median(seconds)
+  }
 
   /// The median of what a share of a round's operations did not exceed.
   func latency(_ share: Double) -> Double { Measuring.median(samples.map { $0.latencies.percentile(share) }) }

@@ -27,10 +27,12 @@ struct SavepointsRow {
       next[one.index] = numbers.upperBound
       expected[one.index].add(events: numbers.filter { !one.usesSavepoints || $0.isMultiple(of: 2) })
       let peer = peers[one.index]
+      let processorBefore = Measuring.processorSeconds()
       let took = try ContinuousClock().measure {
         if one.usesSavepoints { try peer.insertInSavepoints(numbers) } else { try peer.insert(numbers) }
       }
-      return Sample(operations: 1, seconds: took.seconds)
+      return Sample(
+        operations: 1, seconds: took.seconds, processorSeconds: Measuring.processorSeconds() - processorBefore)
     }
     for (peer, expected) in zip(peers, expected) where try peer.contents() != expected {
       throw PeerFailure("\(peer.title) has other events than those whose savepoints did not throw")

@@ -22,6 +22,7 @@ struct TasksRow {
   }
 
   private func round(_ peer: NumberedPeer<any DurablePeer>) async throws -> Sample {
+    let processorBefore = Measuring.processorSeconds()
     let start = ContinuousClock.now
     let end = start + .seconds(seconds)
     let latencies = try await withThrowingTaskGroup(of: [Double].self) { group in
@@ -29,7 +30,9 @@ struct TasksRow {
       return try await group.reduce(into: []) { $0 += $1 }
     }
     let took = (ContinuousClock.now - start).seconds
-    return Sample(operations: latencies.count, seconds: took, latencies: Rounds(latencies))
+    return Sample(
+      operations: latencies.count, seconds: took, latencies: Rounds(latencies),
+      processorSeconds: Measuring.processorSeconds() - processorBefore)
   }
 
   /// Returns how long each transaction took.
