@@ -1,0 +1,119 @@
+import Dispatch
+import Foundation
+import KVClone
+import KVCloneLMDB
+import KVCloneTestSupport
+import Synchronization
+
+@testable import KVCloneCore
+
+/// A store with an engine that counts commits, and writes that are certain to wait at the same time.
+final class GroupCommitFixture: Sendable {
+  let engine: GroupCommitEngine
+  let store: ObjectStore
+  private let root: String?
+
+  /// - Parameter isOnDisk: whether the engine is LMDB; else it is in memory.
+  init(
+    _ model: ManagedObjectModel = savepointModel, isOnDisk: Bool = false, options: StoreOptions = .grouping()
+  ) throws {
+    let inner: any StorageEngine
+    if isOnDisk {
+      let root = try temporaryDirectory()
+      self.root = root
+      inner = LMDBEngine(try LMDBEnvironment.create(at: root + "/store", tables: []))
+    } else {
+      root = nil
+      inner = MemoryStorage()
+    }
+    _ = try ObjectStore.create(in: inner, model: model)
+    engine = GroupCommitEngine(inner)
+    store = try ObjectStore.assemble(engine, path: "engine", model: nil, options: options)
+  }
+
+  deinit {
+    store.close()
+    if let root { try? FileManager.default.removeItem(atPath: root) }
+  }
+
+  /// Runs operations at the same time, all of which wait until the last one has been started: another write holds up the
+  /// queue. They are started one after the other, in the order of their numbers.
+  ///
+  /// - Returns: the results in the same order.
+  func waiting<R: Sendable>(
+    _ count: Int, whileWaiting: @escaping @Sendable ([Task<R, any Error>]) async throws -> Void = { _ in },
+    _ body: @escaping @Sendable (ObjectStore, Int) async throws -> R
+  ) async throws -> [Result<R, any Error>] {
+    let store = store
+    let (isBlocking, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let blocker = Task {
+      try await store.write { _ in
+        isBlocking.signal()
+        mayEnd.wait()
+      }
+    }
+    await Self.wait(for: isBlocking)
+    var tasks: [Task<R, any Error>] = []
+    for number in 0..<count {
+      let isStarted = DispatchSemaphore(value: 0)
+      tasks.append(
+        Task.detached {
+          isStarted.signal()
+          return try await body(store, number)
+        })
+      await Self.wait(for: isStarted)
+      // What is left until the write waits takes microseconds.
+      if number % 8 == 7 { try await Task.sleep(for: .milliseconds(1)) }
+    }
+    try await Task.sleep(for: .milliseconds(60))
+    do {
+      try await whileWaiting(tasks)
+    } catch {
+      mayEnd.signal()
+      throw error
+    }
+    mayEnd.signal()
+    try await blocker.value
+    var results: [Result<R, any Error>] = []
+    for task in tasks { results.append(await task.result) }
+    return results
+  }
+
+  /// Waits on a thread of its own, so that it takes none from the tasks.
+  static func wait(for semaphore: DispatchSemaphore) async {
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread {
+        semaphore.wait()
+        continuation.resume()
+      }
+    }
+  }
+}
+
+extension StoreOptions {
+  /// Options with groups that nothing but the number of waiting writes ends.
+  static func grouping(_ change: (inout StoreOptions) -> Void = { _ in }) -> StoreOptions {
+    var options = StoreOptions.tracking(author: "options")
+    options.groupCommit.maximumCount = 10_000
+    options.groupCommit.maximumByteCount = 1 << 30
+    options.groupCommit.maximumDuration = .seconds(600)
+    change(&options)
+    return options
+  }
+}
+
+extension [Result<Int, any Error>] {
+  /// What was thrown, by position.
+  var errors: [Int: any Error] {
+    var found: [Int: any Error] = [:]
+    for (place, result) in enumerated() {
+      if case .failure(let error) = result { found[place] = error }
+    }
+    return found
+  }
+}
+
+extension Error {
+  /// The kind of a store error; nil for others.
+  var storeErrorKind: StoreError.Kind? { (self as? StoreError)?.kind }
+}

@@ -1,0 +1,69 @@
+import KVClone
+package import KVCloneCore
+import KVCloneRecords
+
+/// What is committed in all tables of a store, to compare two stores that got the same changes in different ways.
+///
+/// Leaves out what differs without a reason to worry: the times of the history and of snapshots, and the counters of serials,
+/// which a rolled-back transaction or savepoint may advance.
+package struct StoreImage: Equatable {
+  /// By table and key.
+  private var entries: [TableCode: [[UInt8]: [UInt8]]] = [:]
+  private var history: [String] = []
+  private var snapshots: [String] = []
+
+  package init(_ store: ObjectStore) throws {
+    let codes = TableCode.fixed + store.schema.rootCodes.map { TableCode.objects(rootCode: $0) }
+    let tables = try store.engine.openTables(codes, create: false)
+    let transaction = StorageTransaction(try store.engine.beginRead())
+    for table in tables where table.code != .snapshots && table.code != .changes {
+      var found: [[UInt8]: [UInt8]] = [:]
+      let first: [UInt8] = [0]
+      try transaction.scanToEnd(of: table, from: first.span.bytes) { (key, value) throws(StoreError) in
+        let key = key.withUnsafeBytes { Array($0) }
+        if table.code != .metadata || !Self.isSerial(key) { found[key] = value.withUnsafeBytes { Array($0) } }
+        return true
+      }
+      entries[table.code] = found
+    }
+    if try store.tracksHistory() { history = try store.history().map { try Self.text($0) } }
+    snapshots = try store.snapshots().map { "\($0.name) \($0.commit) \($0.objectCount) \($0.holds)" }
+  }
+
+  private static func isSerial(_ key: [UInt8]) -> Bool {
+    let name = String(decoding: key, as: UTF8.self)
+    return name.hasPrefix("serial-") || name == MetadataKey.blobSerial
+  }
+
+  private static func text(_ transaction: HistoryTransaction) throws -> String {
+    let changes = try transaction.changes().map { change in
+      switch change {
+      case .inserted(let id): "+\(id)"
+      case .updated(let id, let properties): "M\(id) \(properties.sorted())"
+      case .deleted(let id, let entity, let tombstone): "-\(id) \(entity) \(tombstone.sorted { $0.key < $1.key })"
+      }
+    }
+    let counts = "\(transaction.insertedCount) \(transaction.updatedCount) \(transaction.deletedCount)"
+    return "\(transaction.commit) \(transaction.author) \(transaction.operation) \(counts) \(changes.sorted())"
+  }
+
+  /// What differs, in words; empty if the images are equal.
+  package func differences(to other: StoreImage) -> [String] {
+    var found: [String] = []
+    for code in Set(entries.keys).union(other.entries.keys).sorted(by: { $0.rawValue < $1.rawValue }) {
+      let (mine, theirs) = (entries[code] ?? [:], other.entries[code] ?? [:])
+      for key in Set(mine.keys).union(theirs.keys) where mine[key] != theirs[key] {
+        let isText = code == .metadata
+        found.append(
+          "table \(code.rawValue), key \(isText ? String(decoding: key, as: UTF8.self) : "\(key)"): "
+            + "\(mine[key].map { "\($0)" } ?? "none"), not \(theirs[key].map { "\($0)" } ?? "none")")
+      }
+    }
+    if history != other.history {
+      let (mine, theirs) = (Set(history), Set(other.history))
+      found.append("history: \(mine.subtracting(theirs).sorted()), not \(theirs.subtracting(mine).sorted())")
+    }
+    if snapshots != other.snapshots { found.append("snapshots: \(snapshots), not \(other.snapshots)") }
+    return found
+  }
+}
