@@ -17,6 +17,7 @@ let storeCommands: [String: @Sendable ([String]) throws -> Void] = [
   "increment": { try increment(in: $0[0]) },
   "salvage": { try salvage(in: $0[0], onto: Array($0.dropFirst())) },
   "share": { try share(at: $0[0], name: $0[1], seed: UInt64($0[2]) ?? 0, steps: Int($0[3]) ?? 0) },
+  "registers": { try useRegisters(at: $0[0], seed: UInt64($0[1]) ?? 0, tasks: Int($0[2]) ?? 0, Int($0[3]) ?? 0) },
   "hold": { try holdWriteLock(at: $0[0], label: $0[1]) },
   "large": { try writeLarge(at: $0[0], mebibytes: $0.dropFirst().compactMap { Int($0) }) },
 ]
@@ -77,6 +78,16 @@ private func share(at path: String, name: String, seed: UInt64, steps: Int) thro
   for _ in 0..<steps {
     if let step = try operations.step() { say(String(decoding: try JSONEncoder().encode(step), as: UTF8.self)) }
   }
+}
+
+/// Waits for a line, uses the registers of a store in many tasks, and prints each operation as a line of JSON.
+private func useRegisters(at path: String, seed: UInt64, tasks: Int, _ operations: Int) throws {
+  let store = try ObjectStore.open(at: path)
+  defer { store.close() }
+  let tasks = try RegisterTasks(store, seed: seed, taskCount: tasks, operationCount: operations)
+  say("open")
+  _ = readLine()
+  for event in try tasks.run() { say(String(decoding: try JSONEncoder().encode(event), as: UTF8.self)) }
 }
 
 /// Holds the right to write until a line comes, and writes nothing.

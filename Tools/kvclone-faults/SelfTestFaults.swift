@@ -27,6 +27,7 @@ enum SelfTestFaults: FaultClass {
     groups.append(planted("commit acknowledged before it completes", powerLosses(context, journal, "early", images)))
     groups.append(earlyMigrations(context, images))
     groups.append(ignoredErrors(context, images))
+    groups += groupCommits(context, images)
     groups.append(flippedBits(context, images))
     groups.append(forgottenStates(context, images))
     groups += try LostWrites.groups(context, images, commits: campaign.isQuick ? 3 : 9)
@@ -83,6 +84,28 @@ enum SelfTestFaults: FaultClass {
         arguments: ["--planted", Worker.PlantedBug.ignoredError.rawValue])
     }
     return planted("error ignored and commit acknowledged", Array(trials))
+  }
+
+  /// Mistakes of writes that share a commit, and of savepoints.
+  private static func groupCommits(_ context: TrialContext, _ count: Int) -> [TrialGroup] {
+    func kills(_ planted: String, in kinds: [Workload.Kind]) -> [Trial] {
+      let calls = context.calls.indices.filter {
+        context.calls[$0].commit > 0 && kinds.contains(context.workload.kind(context.calls[$0].commit))
+      }
+      return calls.suffix(count).map { call in
+        let trial = KillFaults.trial(context, call: call + 1, arguments: ["--planted", planted])
+        return Trial(id: "\(planted):\(trial.id)", run: trial.run)
+      }
+    }
+    // What is lost shows when the group has ended.
+    let later: [Workload.Kind] = [.allSnapshots, .cleaning]
+    return [
+      (GroupRun.PlantedBug.earlyGroup.rawValue, "write of a group acknowledged before the commit", [.grouped]),
+      (GroupRun.PlantedBug.lostWrite.rawValue, "acknowledged write of a group is lost", later),
+      (GroupRun.PlantedBug.skippedWrite.rawValue, "write in the middle of a group is lost", later),
+      (GroupRun.PlantedBug.keptFailure.rawValue, "failed write of a group leaves changes", later),
+      (Worker.PlantedBug.keptSavepoint.rawValue, "savepoint not rolled back", later),
+    ].map { planted($0.1, kills($0.0, in: $0.2)) }
   }
 
   /// A bit of a stored image is flipped: every one has to be found.

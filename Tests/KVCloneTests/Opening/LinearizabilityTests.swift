@@ -1,0 +1,168 @@
+import Foundation
+import KVClone
+import KVCloneTestSupport
+import Testing
+
+/// Histories of many tasks and two processes, and a checker of them that has to find what is planted.
+@Suite("Linearizability of asynchronous reads and writes")
+struct LinearizabilityTests {
+  private static let operationCount = Int(ProcessInfo.processInfo.environment["KVCLONE_OPERATIONS"] ?? "") ?? 60
+  private static let (registerCount, taskCount) = (4, 24)
+
+  private func store(_ mode: JournalMode) throws -> TestStore {
+    var options = StoreOptions()
+    options.journalMode = mode
+    let test = try TestStore(RegisterTasks.model, options: options)
+    try RegisterTasks.insertRegisters(Self.registerCount, into: test.store)
+    return test
+  }
+
+  private func tasks(_ test: TestStore, seed: UInt64 = 1) throws -> RegisterTasks {
+    try RegisterTasks(test.store, seed: seed, taskCount: Self.taskCount, operationCount: Self.operationCount)
+  }
+
+  private func expectLinearizable(_ events: [RegisterEvent]) {
+    let checker = LinearizabilityChecker(events)
+    #expect(checker.registerWithoutOrder() == nil)
+    #expect(checker.contradiction() == nil)
+  }
+
+  /// Every commit of a history has the number after the one before it, also where writes failed in between.
+  private func expectConsecutiveCommits(_ events: [RegisterEvent]) {
+    let commits = events.filter { !$0.written.isEmpty }.map(\.commit).sorted()
+    #expect(zip(commits, commits.dropFirst()).allSatisfy { $0 + 1 == $1 })
+  }
+
+  // MARK: Real histories
+
+  @Test("many tasks", arguments: [JournalMode.copyOnWrite, .writeAheadLog])
+  func manyTasks(_ mode: JournalMode) throws {
+    let test = try store(mode)
+    let events = try tasks(test).run()
+    #expect(events.count > Self.taskCount * Self.operationCount / 2)
+    #expect(events.contains { $0.observed.count == 1 && $0.written.count == 1 })
+    expectLinearizable(events)
+    expectConsecutiveCommits(events)
+  }
+
+  @Test("many tasks of two processes", arguments: [JournalMode.copyOnWrite, .writeAheadLog])
+  func twoProcesses(_ mode: JournalMode) throws {
+    let test = try store(mode)
+    let peer = try PeerProcess("registers", [test.path, "2", "\(Self.taskCount)", "\(Self.operationCount)"])
+    #expect(peer.hear() == "open")
+    try peer.tell("run")
+    var events = try tasks(test).run()
+    let ownCount = events.count
+    while let line = peer.hear() {
+      events.append(try JSONDecoder().decode(RegisterEvent.self, from: Data(line.utf8)))
+    }
+    #expect(try peer.finish() == 0)
+    #expect(events.count > ownCount)
+    expectLinearizable(events)
+    expectConsecutiveCommits(events)
+  }
+
+  // MARK: Planted violations
+
+  @Test("a reader that does not see the last commit is found")
+  func staleReader() throws {
+    let test = try store(.copyOnWrite)
+    let snapshot = try test.store.pinnedSnapshot()
+    defer { snapshot.close() }
+    var events = try tasks(test).run()
+    expectLinearizable(events)
+    let invoked = RegisterEvent.now()
+    let value = try snapshot.read { transaction -> AttributeValue? in
+      try transaction.value(try transaction.objectID(named: "Register/1"), "value")
+    }
+    guard case .integer(let value) = value else { throw Unexpected() }
+    events.append(
+      RegisterEvent(
+        invoked: invoked, returned: RegisterEvent.now(), commit: snapshot.commit, observed: [0: value]))
+    let checker = LinearizabilityChecker(events)
+    #expect(checker.registerWithoutOrder() == 0)
+    #expect(checker.contradiction() != nil)
+  }
+
+  private struct Unexpected: Error {}
+
+  @Test("changes of a real history are found")
+  func changedHistory() throws {
+    let events = try tasks(try store(.copyOnWrite)).run().sorted { $0.invoked < $1.invoked }
+    func expectFound(_ change: (inout [RegisterEvent]) throws -> Void) rethrows {
+      var changed = events
+      try change(&changed)
+      let checker = LinearizabilityChecker(changed)
+      #expect(checker.registerWithoutOrder() != nil)
+      #expect(checker.contradiction() != nil)
+    }
+    // A value that was never written: one of a write that failed.
+    try expectFound { events in
+      let place = try #require(events.lastIndex { !$0.observed.isEmpty })
+      for register in events[place].observed.keys { events[place].observed[register] = -1 }
+    }
+    // Values that were in a register for one time, written by one operation.
+    var writers: [Int64: Int] = [:]
+    for event in events { for value in event.written.values { writers[value, default: 0] += 1 } }
+    let single = events.indices.filter { place in
+      events[place].written.count == 1 && events[place].written.values.allSatisfy { writers[$0] == 1 }
+    }
+    func isObserved(_ place: Int, after time: UInt64 = 0) -> Bool {
+      events.contains { event in
+        event.invoked > time && events[place].written.contains { event.observed[$0.key] == $0.value }
+      }
+    }
+    // A lost update: a compare-and-set sees a value that another one has replaced already.
+    try expectFound { events in
+      let update = try #require(
+        single.first { place in events[place].observed.contains { writers[$0.value] == 1 } })
+      events.append(events[update])
+      events[events.count - 1].commit += 100_000
+    }
+    // An acknowledged write that is lost.
+    try expectFound { events in events.remove(at: try #require(single.first { isObserved($0) })) }
+    // What is acknowledged before it takes effect.
+    try expectFound { events in
+      let early = try #require(
+        single.first { place in
+          events.contains { event in
+            event.returned < events[place].invoked && event.written.keys == events[place].written.keys
+              && isObserved(place, after: event.returned)
+          }
+        })
+      (events[early].invoked, events[early].returned) = (0, 1)
+    }
+  }
+
+  @Test("violations of small histories are found")
+  func smallHistories() {
+    func write(_ time: ClosedRange<UInt64>, _ commit: UInt64, _ value: Int64, observed: Int64? = nil) -> RegisterEvent {
+      RegisterEvent(
+        invoked: time.lowerBound, returned: time.upperBound, commit: commit, observed: observed.map { [0: $0] } ?? [:],
+        written: [0: value])
+    }
+    func read(_ time: ClosedRange<UInt64>, _ commit: UInt64, _ value: Int64) -> RegisterEvent {
+      RegisterEvent(invoked: time.lowerBound, returned: time.upperBound, commit: commit, observed: [0: value])
+    }
+    // Concurrent writes have either order, and reads during them see either value.
+    expectLinearizable([
+      write(1...9, 1, 1), write(2...8, 2, 2), read(3...4, 1, 1), read(5...6, 2, 2), read(10...11, 2, 2),
+    ])
+    expectLinearizable([write(1...9, 2, 1), write(2...8, 1, 2), read(3...4, 0, 0), read(10...11, 2, 1)])
+    let violations = [
+      // Not yet written, and not written any more.
+      [write(5...6, 1, 1), read(1...2, 1, 1)],
+      [write(1...2, 1, 1), read(3...4, 0, 0)],
+      // Two reads see two writes in different orders.
+      [write(1...9, 1, 1), read(2...3, 1, 1), read(4...5, 0, 0)],
+      // Two of one value.
+      [write(1...9, 1, 1, observed: 0), write(1...9, 2, 2, observed: 0)],
+      // In the order of the commits, but not of the times.
+      [write(1...2, 2, 2), write(3...4, 1, 1), read(5...6, 2, 2)],
+    ]
+    for events in violations {
+      #expect(LinearizabilityChecker(events).registerWithoutOrder() == 0)
+      #expect(LinearizabilityChecker(events).contradiction() != nil)
+    }
+  }
+}
