@@ -129,6 +129,22 @@ static inline void kvclone_prefetch(const void *bytes, size_t count) {
   for (size_t at = 0; at < end; at += 64) __builtin_prefetch((const char *)bytes + at);
 }
 
+// Whether the page cache has a page of a mapped file. Where the kernel does not tell, it counts as there.
+static inline int kvclone_is_resident(const void *page) {
+  unsigned char resident = 1;
+  return mincore((void *)page, 4096, &resident) != 0 || (resident & 1) != 0;
+}
+
+// Has the kernel read a part of a mapped file that the page cache lacks, without waiting for it.
+static inline void kvclone_request_mapped(const void *start, size_t length) {
+  (void)madvise((void *)start, length, MADV_WILLNEED);
+}
+
+// The same for a file that is read by its descriptor.
+static inline void kvclone_request(int fd, int64_t start, int64_t length) {
+  (void)posix_fadvise(fd, (off_t)start, (off_t)length, POSIX_FADV_WILLNEED);
+}
+
 // Where the file begins in memory, in whose readable mapping an address lies; NULL if the kernel does not tell, or the mapping
 // does not begin with the file. LMDB does not tell where its map is.
 static inline const void *kvclone_mapped_file(const void *address) {

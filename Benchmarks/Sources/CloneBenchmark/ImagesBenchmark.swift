@@ -4,9 +4,6 @@ import KVClone
 
 /// Clones of photos without images, with small and with large ones: a clone counts one more user of each image, and
 /// neither reads its bytes nor takes longer for more of them.
-///
-/// From disk, the kernel's read-ahead brings the neighbours of a record along, images included; without read-ahead one
-/// sees what the clone itself reads.
 enum ImagesBenchmark {
   static func run(in directory: String, quick: Bool) throws {
     let photos = quick ? 1_000 : 5_000
@@ -20,26 +17,21 @@ enum ImagesBenchmark {
     for (name, bytes) in stores {
       roots.append(try PhotoGraph.make(at: "\(workspace.path)/\(name)", objects: photos, imageBytes: bytes))
     }
-    var noReadAhead = StoreOptions()
-    noReadAhead.usesReadAhead = false
     var warm = [[Sample]](repeating: [], count: stores.count)
     var cold = warm
-    var exact = warm
     for _ in 0..<rounds {
       for (index, root) in roots.enumerated() {
         let store = "\(workspace.path)/\(stores[index].0)"
         warm[index].append(try workspace.cloneInCopy(of: store, root: root))
         cold[index].append(try workspace.cloneInCopy(of: store, root: root, cold: true))
-        exact[index].append(try workspace.cloneInCopy(of: store, root: root, cold: true, options: noReadAhead))
       }
     }
 
-    report("  an image     MiB in store   in memory   from disk               from disk, no read-ahead")
+    report("  an image     MiB in store   in memory   from disk")
     for (index, (name, bytes)) in stores.enumerated() {
       let columns = [
         "  " + name.padding(toLength: 9, withPad: " ", startingAt: 0), mebibytes(bytes * photos).right(16),
         milliseconds(warm[index]).right(12), milliseconds(cold[index]).right(12), fromDisk(cold[index]).right(12),
-        milliseconds(exact[index]).right(12), fromDisk(exact[index]).right(12),
       ]
       report(columns.joined())
     }

@@ -15,18 +15,14 @@ struct Workspace {
 
   /// Clones `root` in a fresh copy of a closed store, so that no round sees what another one wrote.
   ///
-  /// - Parameters:
-  ///   - cold: drops the copy from the page cache first.
-  ///   - options: how the copy is opened.
-  func cloneInCopy(
-    of store: String, root: ObjectID, cold: Bool = false, options: StoreOptions = StoreOptions()
-  ) throws -> Sample {
+  /// - Parameter cold: drops the copy from the page cache first.
+  func cloneInCopy(of store: String, root: ObjectID, cold: Bool = false) throws -> Sample {
     let copy = path + "/copy-" + UUID().uuidString
     try FileManager.default.copyItem(atPath: store, toPath: copy)
     defer { try? FileManager.default.removeItem(atPath: copy) }
     // What the copying left to be written would otherwise be paid by the clone's commit.
     try settle(copy, cold: cold)
-    let opened = try ObjectStore.open(at: copy, options: options)
+    let opened = try ObjectStore.open(at: copy)
     defer { opened.close() }
     var sample = Sample()
     let readBefore = Measuring.io("read_bytes")

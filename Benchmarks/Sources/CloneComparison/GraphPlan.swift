@@ -5,10 +5,8 @@ struct Run: Hashable {
   var peer: Peer
   /// The store's files are dropped from the page cache first.
   var isCold = false
-  /// For the library's own clone: `StoreOptions.usesReadAhead`.
-  var isReadAheadOff = false
 
-  var title: String { peer.title + (isReadAheadOff ? ", read-ahead off" : "") + (isCold ? ", cold" : "") }
+  var title: String { peer.title + (isCold ? ", cold" : "") }
 }
 
 /// What else is done with a graph's stores.
@@ -68,12 +66,11 @@ extension GraphPlan {
     .kvclone, .kvcloneCopy, .lmdb, .lmdbCopy, .sqliteSet, .sqliteRows, .rocksdb,
   ]
   private static let coldRuns: [Run] = [
-    Run(peer: .kvclone, isCold: true), Run(peer: .kvclone, isCold: true, isReadAheadOff: true),
-    Run(peer: .lmdb, isCold: true), Run(peer: .sqliteSet, isCold: true), Run(peer: .rocksdb, isCold: true),
+    Run(peer: .kvclone, isCold: true), Run(peer: .lmdb, isCold: true), Run(peer: .sqliteSet, isCold: true),
+    Run(peer: .rocksdb, isCold: true),
   ]
   private static let coldImageRuns: [Run] = [
-    Run(peer: .kvclone, isCold: true), Run(peer: .kvclone, isCold: true, isReadAheadOff: true),
-    Run(peer: .kvcloneCopy, isCold: true), Run(peer: .kvcloneCopy, isCold: true, isReadAheadOff: true),
+    Run(peer: .kvclone, isCold: true), Run(peer: .kvcloneCopy, isCold: true),
   ]
 
   private static func runs(_ peers: [Peer]) -> [Run] { peers.map { Run(peer: $0) } }

@@ -104,7 +104,6 @@ final class Lab: @unchecked Sendable {
     defer { StoreFiles.remove(copy) }
     var request = PeerRequest(.clone, run.peer, copy, recipe)
     request.warmUpPath = warmUpStore(run.peer.family, inMemory: inMemory)
-    request.isReadAheadOff = run.isReadAheadOff
     change(&request)
     // The warm-up may just have been made: its store is not what is to be read from the disk.
     if run.isCold { StoreFiles.settle(copy, cold: true) }

@@ -24,7 +24,6 @@ struct PeerRequest: Codable {
   var repeats = 1
   /// Names of the roots that are cloned at once; the first library or node where it is empty.
   var roots: [String] = []
-  var isReadAheadOff = false
   /// Write a line to /dev/null before and after the clone, for who looks at the calls from outside.
   var marks = false
   /// Look at the process's memory meanwhile.

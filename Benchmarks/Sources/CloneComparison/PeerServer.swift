@@ -66,7 +66,6 @@ enum PeerServer {
       var small = PeerRequest(.clone, request.peer, path, .document)
       // These two leave a store that is no use afterwards, and others warm up in it too.
       if request.peer == .lmdbPlain || request.peer == .lmdbFloor { small.peer = .lmdb }
-      small.isReadAheadOff = request.isReadAheadOff
       var cloner = try cloner(small)
       try cloner.warmUp()
       cloner.close()

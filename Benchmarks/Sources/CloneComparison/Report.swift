@@ -97,26 +97,22 @@ struct Report {
     return lines.isEmpty ? "" : "\nParts of the time. \(lines.joined(separator: "; ")).\n"
   }
 
-  /// What read-ahead does where the store is not in the page cache.
+  /// What is read where the store is not in the page cache.
   private var cold: String {
-    var table = MarkdownTable(
-      ["graph and clone", "warm", "cold", "read", "cold, read-ahead off", "read"])
+    var table = MarkdownTable(["graph and clone", "warm", "cold", "read"])
     for graph in results.graphs {
       for peer in [Peer.kvclone, .kvcloneCopy] {
-        let (ahead, exact) = (Run(peer: peer, isCold: true), Run(peer: peer, isCold: true, isReadAheadOff: true))
-        guard !graph.seconds(ahead).isEmpty, !graph.seconds(exact).isEmpty else { continue }
-        func read(_ run: Run) -> String {
-          bytes(Measuring.median((graph.replies[run] ?? []).map { Double($0.diskBytesRead) }))
-        }
+        let cold = Run(peer: peer, isCold: true)
+        guard !graph.seconds(cold).isEmpty else { continue }
+        let read = Measuring.median((graph.replies[cold] ?? []).map { Double($0.diskBytesRead) })
         table.rows.append(
           [
             "\(graph.plan.title): \(peer.title)", duration(graph.seconds(peer).median),
-            duration(graph.seconds(ahead).median), read(ahead), duration(graph.seconds(exact).median), read(exact),
+            duration(graph.seconds(cold).median), bytes(read),
           ])
       }
     }
-    return table.rows.isEmpty
-      ? "" : "## From disk: read-ahead on and off (`StoreOptions.usesReadAhead`)\n\n\(table.text)\n"
+    return table.rows.isEmpty ? "" : "## From disk\n\n\(table.text)\n"
   }
 
   private var syncs: String {

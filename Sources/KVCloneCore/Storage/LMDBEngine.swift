@@ -97,6 +97,10 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
   /// Reads pages directly in a read transaction. LMDB's calls serve all other reads, and produce all errors.
   private let map: LMDBMapReader?
   private let writer: UnsafeMutablePointer<LMDBWriteTransaction>?
+  /// Read-ahead of a write transaction. A read transaction's is the map's.
+  private let readAhead: LMDBWriterReadAhead?
+  /// The page that a write transaction's last lookup found.
+  private var lastPage: UInt = 0
   let stateNumber: UInt64
   private var hasFailed = false
   private var keepsPlaces = false
@@ -107,10 +111,12 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
     map = transaction.map
     reader = consume transaction
     writer = nil
+    readAhead = nil
   }
 
   init(_ transaction: consuming LMDBWriteTransaction, isDryRun: Bool) {
     pointers = transaction.pointers
+    readAhead = transaction.readAhead
     map = nil
     reader = nil
     // What it reads changes as it writes.
@@ -134,6 +140,7 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
       if found.code == LMDBMapReader.askLMDB { found = pointers.value(table.handle, key) }
     } else {
       found = keepsPlaces ? placedValue(table, key) : pointers.value(table.handle, key)
+      if found.code == 0, UInt(bitPattern: found.base) >> 12 != lastPage { noteRead(table, key, found) }
     }
     if found.code == 0 { return UnsafeRawBufferPointer(start: found.base, count: found.count) }
     if found.code == LMDBPointerReader.notFound { return nil }
@@ -163,19 +170,20 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
     _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    guard let map else { return try scanByCursor(table, from: key, body) }
-    var scan = map.scan(table.handle, from: key)
+    guard let map else { return try scanByCursor(table, from: key, before: end, body) }
+    var scan = map.scan(table.handle, from: key, before: end)
     while scan.next() {
       if try !body(RawSpan(_unsafeBytes: scan.entry.key), RawSpan(_unsafeBytes: scan.entry.value)) { return }
     }
     if scan.code == LMDBPointerReader.notFound { return }
     let last = scan.entry.key
-    try scanByCursor(table, from: last.isEmpty ? key : last, isBehind: !last.isEmpty, body)
+    try scanByCursor(table, from: last.isEmpty ? key : last, isBehind: !last.isEmpty, before: end, body)
   }
 
   /// - Parameter isBehind: whether the entry of `key` itself is omitted.
   private func scanByCursor(
     _ table: StorageTable, from key: UnsafeRawBufferPointer, isBehind: Bool = false,
+    before end: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
     var entry = StorageEntryPointers()
@@ -185,8 +193,21 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
     }
     defer { LMDBPointerReader.close(cursor) }
     if isBehind, code == 0, entry.key.elementsEqual(key) { code = LMDBPointerReader.step(cursor, &entry) }
+    var page: UInt = 0
+    var leavesToRequest: Int32 = 0
+    if code == 0, let base = entry.key.baseAddress {
+      page = UInt(bitPattern: base) >> 12
+      readAhead?.noteRead(table.handle, entry.key, base, byteCount: 0)
+    }
     while code == 0 {
       let (key, value) = (entry.key, entry.value)
+      if UInt(bitPattern: key.baseAddress) >> 12 != page {
+        page = UInt(bitPattern: key.baseAddress) >> 12
+        leavesToRequest &-= 1
+        if leavesToRequest < 0, let readAhead {
+          leavesToRequest = readAhead.noteScan(table.handle, key, before: end)
+        }
+      }
       // One ahead, so that the next entry is on its way from memory while this one is looked at.
       code = LMDBPointerReader.step(cursor, &entry)
       if code == 0 { entry.prefetch() }
@@ -219,6 +240,7 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
 
   func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int) {
     guard let map else { return }
+    map.requestLeaves(table.handle, keys, stride: stride)
     // All leaves first, so that memory delivers them in parallel; then the entries, which the leaves lead to.
     for place in Swift.stride(from: 0, to: keys.count, by: stride) {
       map.fetchLeaf(table.handle, UnsafeRawBufferPointer(rebasing: keys[place..<place + stride]))
@@ -231,6 +253,12 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
   func retainCursors(in tables: [StorageTable]) {
     keepsPlaces = !tables.isEmpty
     writer?.pointee.retainCursors(in: tables.map(\.handle))
+  }
+
+  @inline(never)
+  private func noteRead(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ found: LMDBValuePointer) {
+    lastPage = UInt(bitPattern: found.base) >> 12
+    readAhead?.noteRead(table.handle, key, found.base, byteCount: found.count)
   }
 
   @inline(never)

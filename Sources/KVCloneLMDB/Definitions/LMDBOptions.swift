@@ -14,10 +14,6 @@ package struct LMDBOptions: Sendable {
   package var spillBudget = 16 << 20
   /// Names of FUSE file systems, as `fuse.NAME` or `fuseblk` of /proc/self/mountinfo, that may carry a store.
   package var trustedFuseFileSystems: Set<String> = []
-  /// Turns off the kernel's read-ahead in the map (`MDB_NORDAHEAD`). For stores much larger than memory, if measured to
-  /// help.
-  package var isReadAheadOff = false
-
   /// Makes commits durable by a log of at most so many bytes: see `CommitLog`. Nil: by LMDB's own two syncs.
   package var walSizeLimit: Int?
 
@@ -32,6 +28,9 @@ package struct LMDBOptions: Sendable {
 
   /// How long opening waits for another process that opens the store, or recovers it.
   package var busyTimeout: Duration = .seconds(5)
+
+  /// Replaces the page cache's answers, and observes what is requested from the disk. For tests.
+  package var readAheadHooks: ReadAheadHooks?
 
   package init() {}
 }

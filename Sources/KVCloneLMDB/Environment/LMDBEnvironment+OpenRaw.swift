@@ -93,8 +93,8 @@ extension LMDBEnvironment {
     unsafe mdb_env_set_maxreaders(environment, UInt32(options.maximumReaders))
     code = unsafe mdb_env_set_mapsize(environment, mapSize)
     if code == 0 {
-      var flags =
-        MDB_NOTLS | (options.isReadOnly ? MDB_RDONLY : 0) | (options.isReadAheadOff ? MDB_NORDAHEAD : 0)
+      // Reads request what they need by themselves: see LeafReadAhead.
+      var flags = MDB_NOTLS | MDB_NORDAHEAD | (options.isReadOnly ? MDB_RDONLY : 0)
       // The log makes commits durable. (mdb_txn_begin takes the flag too, and 0.9.24 then forgets it.)
       if options.walSizeLimit != nil, !options.isReadOnly { flags |= MDB_NOSYNC }
       code = unsafe mdb_env_open(environment, directory, UInt32(flags), 0o600)

@@ -37,7 +37,10 @@ struct ReaderMap: ~Copyable {
 
   mutating func forget() {
     if let trees = unsafe trees {
-      for index in 0..<count { unsafe free(trees[index].name) }
+      for index in 0..<count {
+        unsafe free(trees[index].name)
+        unsafe trees[index].readAhead?.deallocate()
+      }
       unsafe trees.deallocate()
     }
     unsafe start = nil
@@ -67,9 +70,28 @@ struct MapTree {
   var reads: Int32 = 0
   /// The table's name, once it was needed; freed with its slot's map.
   var name: UnsafeMutablePointer<CChar>?
+  /// The leaf that was read last; nil before the first.
+  var lastLeaf: UnsafeRawPointer?
+  /// Read-ahead, once more than one leaf was read; freed with its slot's map.
+  var readAhead: UnsafeMutablePointer<TableReadAhead>?
+
+  /// Makes room for read-ahead.
+  mutating func reserveReadAhead() -> UnsafeMutablePointer<TableReadAhead> {
+    if let readAhead = unsafe readAhead { return unsafe readAhead }
+    let made = UnsafeMutablePointer<TableReadAhead>.allocate(capacity: 1)
+    unsafe made.initialize(to: TableReadAhead())
+    unsafe readAhead = unsafe made
+    return unsafe made
+  }
+
+  /// Forgets what was read: the next snapshot has other pages.
+  mutating func forgetReads() {
+    unsafe lastLeaf = nil
+    unsafe readAhead?.pointee = TableReadAhead()
+  }
 }
 
-extension EnvironmentCore {
+extension EnvironmentCore: PageCounting {
   /// Where the map begins in which `address` lies; nil if nobody can tell. Found out once for as long as the map stays.
   func start(ofMapWith address: UnsafeRawPointer) -> UnsafeRawPointer? {
     var start = mapStart.load(ordering: .relaxed)
@@ -85,13 +107,17 @@ extension EnvironmentCore {
   /// The file's pages for a live user who has the right to write, and no transaction.
   var pageSource: PageSource? {
     guard let descriptor else { return nil }
+    return unsafe PageSource(descriptor, map: mappedStart(), pageCount: readablePageCount(), scratch: scratch)
+  }
+
+  /// Where the map begins, for a live user; nil if nobody can tell.
+  func mappedStart() -> UnsafeRawPointer? {
     var start = mapStart.load(ordering: .relaxed)
     if start == 0 {
       findMapStart()
       start = mapStart.load(ordering: .relaxed)
     }
-    let pages = unsafe start <= Self.noMapStart ? nil : UnsafeRawPointer(bitPattern: start)
-    return unsafe PageSource(descriptor, map: pages, pageCount: readablePageCount(), scratch: scratch)
+    return unsafe start <= Self.noMapStart ? nil : UnsafeRawPointer(bitPattern: start)
   }
 
   /// By the address of any value that a reader is given.

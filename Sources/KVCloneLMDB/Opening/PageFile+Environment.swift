@@ -17,7 +17,9 @@ extension PageFile {
         if attempt > 3 { usleep(500) }
         continue
       }
-      try self.init(pin.descriptor, found, pin, watch, nil, refusals, lacksLog: false)
+      try self.init(
+        pin.descriptor, found, pin, watch, nil, refusals, lacksLog: false,
+        hooks: environment.options.readAheadHooks)
       return
     }
   }

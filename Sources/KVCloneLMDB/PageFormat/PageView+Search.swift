@@ -75,7 +75,7 @@ extension PageView {
 
   /// A key that lies in the page.
   @inline(__always)
-  private func checkedKey(_ index: Int) -> UnsafeRawBufferPointer? {
+  func checkedKey(_ index: Int) -> UnsafeRawBufferPointer? {
     guard let node = checkedNode(index) else { return nil }
     let length = word16(node + 6)
     guard node &+ Self.nodeHeaderLength &+ length <= Self.size else { return nil }

@@ -97,7 +97,9 @@ final class PageCopy {
     let builder = TreeBuilder(output)
     try forEachLeaf(tree, from: page) { view, page throws(PageCopyError) in
       if unsafe !builder.isNext(view.key(0)) { throw Self.damage(page, .misplacedKey) }
+      var ahead = PageFileReadAhead()
       for index in 0..<view.count {
+        ahead.value(index, of: view, isWhole: true, in: file)
         let (keyLength, flags) = (view.keyLength(index), view.flags(index))
         if flags == PageView.subDataFlag { throw Self.damage(page, .badEntry) }
         let isLong = flags == PageView.bigDataFlag
@@ -140,7 +142,9 @@ final class PageCopy {
       throw Self.damage(page, problem)
     }
     if level == depth { return try body(view, page) }
+    var ahead = PageFileReadAhead()
     for index in 0..<view.count {
+      ahead.child(index, of: view, in: file)
       try visit(view.child(index), level: level + 1, depth: depth, from: page, body)
     }
   }

@@ -25,6 +25,8 @@ package final class PageFile: Sendable {
   private let fileCommit: UInt64?
   /// Where the system refused to read.
   package let refusals: PageRefusals
+  /// Observes what is requested ahead.
+  let hooks: ReadAheadHooks?
 
   /// Opens the file of a store that this process has not open, whatever state it is in.
   ///
@@ -74,9 +76,10 @@ package final class PageFile: Sendable {
 
   init(
     _ descriptor: Int32, _ found: MetaPair, _ hold: any PageHold, _ watch: PageWatch?, _ overlay: CommitLogOverlay?,
-    _ refusals: PageRefusals, lacksLog: Bool
+    _ refusals: PageRefusals, lacksLog: Bool, hooks: ReadAheadHooks? = nil
   ) throws(LMDBError) {
     self.descriptor = descriptor
+    self.hooks = hooks
     self.lacksLog = lacksLog
     self.hold = hold
     self.watch = watch

@@ -165,9 +165,13 @@ final class PageWalk {
     if let problem = view.problem(number: page, isLeaf: isLeaf, order: order) { return problem }
     if let problem = unsafe misplaced(view, isLeaf: isLeaf, low, high) { return problem }
     census?.count(view, isLeaf: isLeaf)
+    var ahead = PageFileReadAhead()
     if isLeaf {
       seen.leaves += 1
-      for index in 0..<view.count where !isFull { visitEntry(view, index, page) }
+      for index in 0..<view.count where !isFull {
+        ahead.value(index, of: view, isWhole: unsafe values != nil, in: file)
+        visitEntry(view, index, page)
+      }
       return nil
     }
     seen.branches += 1
@@ -177,6 +181,7 @@ final class PageWalk {
       let from = unsafe index == 0 ? low : view.key(index)
       let to = unsafe index + 1 < view.count ? view.key(index + 1) : high
       let child = view.child(index)
+      ahead.child(index, of: view, in: file)
       guard let problem = unsafe visit(child, level: level + 1, low: from, high: to) else { continue }
       note(problem == .outOfRange ? page : child, problem)
       map.badEdges[PageMap.edge(page, index)] = child

@@ -11,7 +11,9 @@ extension LMDBMapReader {
     guard let leaf = leaf(tree, key, prefetches: true, { _, _, _, _ in }),
       let spot = leaf.view.checkedSpot(key, low: leaf.low, leaf.count)
     else { return .unknown }
+    noteRead(dbi, leaf.view, key)
     if !spot.isSame { return .notFound }
+    if leaf.view.hasOverflowPages(spot.index) { noteValue(dbi, leaf.view, spot.index, count: leaf.count) }
     guard let value = unsafe value(leaf.view, spot.index) else { return .unknown }
     return unsafe LMDBValuePointer(code: 0, base: orEmpty(value.baseAddress), count: value.count)
   }
@@ -35,15 +37,20 @@ extension LMDBMapReader {
     }
     if index >= 0, index < leaf.count { return self.entry(leaf.view, index, &entry) }
     // In the leaf beside this one, which takes the way that led here.
-    var scan = unsafe LMDBMapScan(self, dbi, from: key)
+    var scan = unsafe LMDBMapScan(self, dbi, from: key, before: UnsafeRawBufferPointer(start: nil, count: 0))
     if position == .atOrBefore { scan.stepBack() }
     if scan.code == 0, scan.next() { entry = scan.entry }
     return scan.code
   }
 
   /// The entries from the first key that is not less than `start` on.
-  package func scan(_ dbi: UInt32, from start: UnsafeRawBufferPointer) -> LMDBMapScan {
-    unsafe LMDBMapScan(self, dbi, from: start)
+  ///
+  /// - Parameter end: Leaves with no key before it are not read ahead; empty for none. It is valid as long as the scan.
+  package func scan(
+    _ dbi: UInt32, from start: UnsafeRawBufferPointer,
+    before end: UnsafeRawBufferPointer = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+  ) -> LMDBMapScan {
+    unsafe LMDBMapScan(self, dbi, from: start, before: end)
   }
 
   /// Asks memory for the beginning of the leaf in which `key` is, if it is anywhere: it says where the entries are.

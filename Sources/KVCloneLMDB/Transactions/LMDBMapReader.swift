@@ -14,7 +14,7 @@ package struct LMDBMapReader {
   /// The code for "only LMDB can say". It has no such code.
   package static var askLMDB: Int32 { 1 }
 
-  private let content: UnsafeMutablePointer<ReaderSlot.Content>
+  let content: UnsafeMutablePointer<ReaderSlot.Content>
   let handle: LMDBTransactionHandle
   private let snapshot: UInt64
 
@@ -44,6 +44,7 @@ package struct LMDBMapReader {
       unsafe tree.pointee.snapshot = snapshot
       unsafe tree.pointee.depth = MapTree.unknown
       unsafe tree.pointee.reads = 0
+      unsafe tree.pointee.forgetReads()
     }
     if unsafe tree.pointee.depth == MapTree.unusable { return nil }
     unsafe tree.pointee.reads += 1
@@ -136,7 +137,7 @@ package struct LMDBMapReader {
   private func longValue(_ page: PageView, _ header: UInt64, _ start: Int, _ length: Int) -> UnsafeRawBufferPointer? {
     guard Int(header >> 32 & 0xFFFF) == PageView.bigDataFlag, start + 8 <= PageView.size else { return nil }
     let number = page.word64(start)
-    let pageCount = UInt64(PageView.headerLength - 1 + length) / UInt64(PageView.size) + 1
+    let pageCount = PageView.overflowPageCount(length)
     guard let first = self.page(number), first.number == number, first.word16(10) == PageView.overflowFlag,
       first.word32(12) >= pageCount, isReadable(number + pageCount - 1)
     else { return nil }

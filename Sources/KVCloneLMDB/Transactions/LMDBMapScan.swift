@@ -12,8 +12,10 @@ package struct LMDBMapScan: ~Copyable {
   package private(set) var code: Int32 = 0
 
   private let reader: LMDBMapReader
-  /// By level, the root first; as many as `MapTree.maximumDepth`.
-  private var path = InlineArray<8, MapStep>(repeating: MapStep())
+  private let dbi: UInt32
+  private let end: UnsafeRawBufferPointer
+  /// The branches that lead to the leaf.
+  private var path = BranchPath(steps: InlineArray(repeating: BranchStep()), level: 0)
   /// The leaves' level.
   private var level = 0
   private var leaf: PageView
@@ -22,16 +24,15 @@ package struct LMDBMapScan: ~Copyable {
   private var aheadEnd = 0
   private var index = 0
   private var count = 0
+  /// The number of leaves that need no read-ahead yet.
+  private var leavesToRequest: Int32 = 0
 
-  /// A branch on the way down.
-  private struct MapStep {
-    var page = PageView.none
-    var index: Int32 = 0
-    var count: Int32 = 0
-  }
-
-  init(_ reader: LMDBMapReader, _ dbi: UInt32, from start: UnsafeRawBufferPointer) {
+  init(
+    _ reader: LMDBMapReader, _ dbi: UInt32, from start: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer
+  ) {
     self.reader = reader
+    self.dbi = dbi
+    unsafe self.end = unsafe end
     leaf = PageView.none
     guard start.count <= LMDBLimits.maximumKeyLength, let tree = reader.tree(dbi, isScan: true) else {
       code = LMDBMapReader.askLMDB
@@ -42,9 +43,10 @@ package struct LMDBMapScan: ~Copyable {
       return
     }
     level = Int(tree.depth) - 1
+    path.level = level
     let key = unsafe PageKey(start)
     let found = reader.leaf(tree, key) { level, page, index, count in
-      path[level] = MapStep(page: page, index: Int32(index), count: Int32(count))
+      path.steps[level] = BranchStep(page: page, index: Int32(index), count: Int32(count))
     }
     guard let found, let spot = found.view.checkedSpot(key, low: found.low, found.count) else {
       code = LMDBMapReader.askLMDB
@@ -53,6 +55,7 @@ package struct LMDBMapScan: ~Copyable {
     leaf = found.view
     count = found.count
     index = spot.index
+    reader.noteRead(dbi, leaf, key)
   }
 
   /// Goes to the next entry; false where there is none, and `code` says why.
@@ -92,6 +95,7 @@ package struct LMDBMapScan: ~Copyable {
 
   @inline(never)
   private mutating func nextWithLongValue() -> Bool {
+    if leaf.hasOverflowPages(index) { reader.noteValue(dbi, leaf, index, count: count) }
     code = reader.entry(leaf, index, &entry)
     index += 1
     return code == 0
@@ -114,14 +118,14 @@ package struct LMDBMapScan: ~Copyable {
   private mutating func move(by step: Int32) -> Bool {
     if code != 0 { return false }
     var up = level - 1
-    while up >= 0, path[up].index + step < 0 || path[up].index + step >= path[up].count { up -= 1 }
+    while up >= 0, path.steps[up].index + step < 0 || path.steps[up].index + step >= path.steps[up].count { up -= 1 }
     if up < 0 {
       code = MDB_NOTFOUND
       return false
     }
-    path[up].index += step
+    path.steps[up].index += step
     while true {
-      let (page, index) = (path[up].page, Int(path[up].index))
+      let (page, index) = (path.steps[up].page, Int(path.steps[up].index))
       guard let node = page.checkedNode(index) else { return fail() }
       let number = PageView.child(page.word64(node))
       up += 1
@@ -132,19 +136,27 @@ package struct LMDBMapScan: ~Copyable {
         leaf = child
         self.count = count
         self.index = step > 0 ? 0 : count
+        if step > 0 { requestLeaves() }
         prefetchNextLeaf()
         return true
       }
-      path[up] = MapStep(page: child, index: step > 0 ? 0 : Int32(count - 1), count: Int32(count))
+      path.steps[up] = BranchStep(page: child, index: step > 0 ? 0 : Int32(count - 1), count: Int32(count))
     }
+  }
+
+  /// Requests leaves from the disk that follow this one.
+  @inline(__always)
+  private mutating func requestLeaves() {
+    leavesToRequest &-= 1
+    if leavesToRequest < 0, level > 0 { leavesToRequest = unsafe reader.noteScan(dbi, leaf, path, before: end) }
   }
 
   /// Asks for the beginning of the next leaf, where it says where its entries are; the rest follows with each entry of this one.
   private mutating func prefetchNextLeaf() {
     aheadEnd = 0
-    guard level > 0, path[level - 1].index + 1 < path[level - 1].count else { return }
-    let page = path[level - 1].page
-    guard let node = page.checkedNode(Int(path[level - 1].index) + 1),
+    guard level > 0, path.steps[level - 1].index + 1 < path.steps[level - 1].count else { return }
+    let page = path.steps[level - 1].page
+    guard let node = page.checkedNode(Int(path.steps[level - 1].index) + 1),
       let next = reader.page(PageView.child(page.word64(node)))
     else { return }
     unsafe kvclone_prefetch(next.base, 128)

@@ -18,14 +18,6 @@ public struct StoreOptions: Sendable {
   /// The size of the dirty pages that a write transaction keeps in memory before LMDB spills them to the file, in
   /// bytes. The default is 16 MiB.
   public var spillBudget = 16 << 20
-  /// Whether the kernel reads ahead in the data file. The default is true.
-  ///
-  /// Turn it off for stores that are much larger than memory and consist mostly of blobs.
-  ///
-  /// Measured with files that were not in the page cache, on a disk with 8 MiB of read-ahead: without read-ahead, a
-  /// clone of 5,000 photos with images of 100 kB read 1.3 MiB instead of 466 MiB, in 25 ms instead of 403 ms. For the
-  /// same clone without images, turning read-ahead off raised the time from 6 ms to 17 ms.
-  public var usesReadAhead = true
   /// How commits of this process become durable. The default is ``JournalMode/copyOnWrite``.
   ///
   /// With ``JournalMode/writeAheadLog``, small commits take about a third of the time; see <doc:WriteAheadLog>. Each

@@ -8,7 +8,6 @@ extension StoreOptions {
     options.maximumReaders = maximumReaders
     options.keepsDeadReaders = keepsStaleReaders
     options.spillBudget = spillBudget
-    options.isReadAheadOff = !usesReadAhead
     options.usesCopyOnWrite = usesBtrfsCopyOnWrite
     options.walSizeLimit = journalMode == .writeAheadLog ? walSizeLimit : nil
     options.maximumFileBytes = maximumFileBytes.map { Int(clamping: $0) }

@@ -1,0 +1,123 @@
+/// Requests the leaves of a table before they are read in key order.
+///
+/// Branch pages name the leaves that follow. A window of them is requested ahead of the position; it doubles as long as the
+/// reads go on, so that a read of few leaves requests few. What the page cache has is not requested: a few pages of each
+/// window are looked up there first, which is all that read-ahead costs if the file is in memory.
+struct LeafReadAhead {
+  /// Leaves of a window.
+  private static let firstWindow: Int32 = 8
+  private static let largestWindow: Int32 = 256
+  /// One of so many leaves of a window is looked up in the page cache.
+  private static let sampleDistance = 64
+  /// Branch pages that are requested together.
+  private static let branchWindow: Int32 = 8
+
+  /// The branch pages above the leaf that was read last.
+  private var parent = BranchStep()
+  private var grandparent = BranchStep()
+  /// Leads to the first leaf that was neither requested nor found in the page cache.
+  private var ahead = BranchPath(steps: InlineArray(repeating: BranchStep()), level: 0)
+  /// The number of leaves between the two.
+  private var distance: Int32 = 0
+  private var window: Int32 = 0
+
+  /// Notes that a leaf is read. Requests leaves behind it if it follows the one before.
+  ///
+  /// - Parameters:
+  ///   - isInOrder: whether the leaf is known to follow others.
+  ///   - end: leaves with no key before it are not requested; empty for none.
+  /// - Returns: whether it follows the one before, and how many further leaves can be read before this needs to know.
+  mutating func read(
+    _ path: BranchPath, isInOrder: Bool, before end: UnsafeRawBufferPointer, _ pages: inout MappedPages
+  ) -> (isInOrder: Bool, leaves: Int32) {
+    guard path.level > 0 else { return (false, 0) }
+    let steps = steps(to: path)
+    parent = path.last
+    grandparent = path.level > 1 ? path.steps[path.level - 2] : BranchStep()
+    if let steps, path.level == ahead.level, steps <= distance + 1 {
+      distance -= steps
+      if distance < 0 { begin(behind: path) }
+    } else {
+      begin(behind: path)
+      window = 0
+      if !isInOrder { return (false, 0) }
+    }
+    if distance <= window / 2 { unsafe extend(before: end, &pages) }
+    return (true, max(0, min(distance - window / 2, parent.count - parent.index - 1)))
+  }
+
+  /// How many leaves `path` is behind the last one; nil if that is unknown.
+  private func steps(to path: BranchPath) -> Int32? {
+    let last = path.last
+    if unsafe last.page.base == parent.page.base {
+      return last.index >= parent.index ? last.index - parent.index : nil
+    }
+    guard path.level > 1 else { return nil }
+    let above = path.steps[path.level - 2]
+    guard unsafe above.page.base == grandparent.page.base, above.index == grandparent.index + 1 else { return nil }
+    return parent.count - parent.index + last.index
+  }
+
+  private mutating func begin(behind path: BranchPath) {
+    ahead = path
+    ahead.last.index += 1
+    distance = 0
+  }
+
+  private mutating func extend(before end: UnsafeRawBufferPointer, _ pages: inout MappedPages) {
+    if window == 0 { unsafe requestBranches(before: end, &pages) }
+    window = min(max(2 * window, Self.firstWindow), Self.largestWindow)
+    while distance < window {
+      let step = ahead.last
+      if step.index >= step.count {
+        guard unsafe ahead.enterNextBranch(before: end, &pages) else { return }
+        unsafe requestBranches(before: end, &pages)
+        continue
+      }
+      let wanted = min(window - distance, step.count - step.index)
+      let range = Int(step.index)..<Int(step.index + wanted)
+      var count = wanted
+      if !Self.isResident(step.page, range, &pages) {
+        count = Int32(unsafe Self.request(step.page, range, before: end, &pages))
+      }
+      ahead.last.index += count
+      distance += count
+      if count < wanted { return }
+    }
+  }
+
+  /// Whether the page cache has those children of a branch page that are looked up.
+  private static func isResident(_ page: PageView, _ range: Range<Int>, _ pages: inout MappedPages) -> Bool {
+    for index in stride(from: range.lowerBound, to: range.upperBound, by: sampleDistance) {
+      if let child = page.checkedChild(index), !pages.isResident(child) { return false }
+    }
+    guard range.count > 1, let last = page.checkedChild(range.upperBound - 1) else { return true }
+    return pages.isResident(last)
+  }
+
+  /// Requests children of a branch page; how many there are before `end`.
+  private static func request(
+    _ page: PageView, _ range: Range<Int>, before end: UnsafeRawBufferPointer, _ pages: inout MappedPages
+  ) -> Int {
+    var run = PageRun()
+    var count = 0
+    for index in range {
+      if unsafe page.isKey(index, atOrAfter: end) { break }
+      count += 1
+      if let child = page.checkedChild(index) { run.add(child) { pages.request($0) } }
+    }
+    run.finish { pages.request($0) }
+    return count
+  }
+
+  /// Requests the branch pages that follow.
+  private func requestBranches(before end: UnsafeRawBufferPointer, _ pages: inout MappedPages) {
+    guard ahead.level > 1 else { return }
+    let step = ahead.steps[ahead.level - 2]
+    let range = Int(step.index + 1)..<Int(min(step.count, step.index + 1 + Self.branchWindow))
+    guard let next = range.first, let child = step.page.checkedChild(min(next + 1, range.upperBound - 1)),
+      !pages.isResident(child)
+    else { return }
+    _ = unsafe Self.request(step.page, range, before: end, &pages)
+  }
+}

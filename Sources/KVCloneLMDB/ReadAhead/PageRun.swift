@@ -1,0 +1,26 @@
+/// Coalesces page numbers into runs of neighbours.
+struct PageRun {
+  private var first: UInt64 = 0
+  private var end: UInt64 = 0
+
+  /// Adds pages, and passes on the run before if they do not continue it.
+  @inline(__always)
+  mutating func add(_ page: UInt64, count: UInt64 = 1, _ request: (Range<UInt64>) -> Void) {
+    if page != end {
+      finish(request)
+      first = page
+    }
+    end = page &+ count
+  }
+
+  /// Passes on what was added last.
+  mutating func finish(_ request: (Range<UInt64>) -> Void) {
+    while first < end {
+      let next = min(end, first + LMDBLimits.pagesPerRequest)
+      request(first..<next)
+      first = next
+    }
+    end = 0
+    first = 0
+  }
+}

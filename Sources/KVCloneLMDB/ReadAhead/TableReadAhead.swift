@@ -1,0 +1,69 @@
+/// Recognizes reads of a table in key order, and requests what follows.
+struct TableReadAhead {
+  private var leaves = LeafReadAhead()
+  private var values = ValueReadAhead()
+  /// Changes of the leaf that are not looked at, because those before followed no order.
+  private var ignored = 0
+  /// How often in a row a leaf did not follow the one before.
+  private var jumps = 0
+  /// Groups of keys that are not looked up, because the page cache had the leaves of the groups before.
+  private var ignoredGroups = 0
+  private var residentGroups = 0
+
+  /// Reads in no order are looked at twice in so many changes of the leaf, and keys in memory once in so many groups.
+  private static let mostIgnored = 32
+
+  /// Whether a change of the leaf is to be passed to ``read(_:_:)``.
+  mutating func isNoteworthy() -> Bool {
+    if ignored == 0 { return true }
+    ignored -= 1
+    return false
+  }
+
+  /// Notes that a single lookup reads a leaf.
+  mutating func read(_ path: BranchPath, _ pages: inout MappedPages) {
+    let end = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+    if unsafe leaves.read(path, isInOrder: false, before: end, &pages).isInOrder {
+      jumps = 0
+      return
+    }
+    // The leaf after a jump shows whether an order begins there.
+    jumps += 1
+    if jumps.isMultiple(of: 2) { ignored = min(1 << min(jumps, 8), Self.mostIgnored) }
+  }
+
+  /// Notes that a scan reads a leaf. Returns how many more it can read before this needs to know.
+  mutating func scan(_ path: BranchPath, before end: UnsafeRawBufferPointer, _ pages: inout MappedPages) -> Int32 {
+    jumps = 0
+    ignored = 0
+    return unsafe leaves.read(path, isInOrder: true, before: end, &pages).leaves
+  }
+
+  /// Notes that the overflow pages of a leaf's value are read.
+  mutating func readValue(_ leaf: PageView, _ index: Int, count: Int, _ pages: inout MappedPages) {
+    values.read(leaf, index, count: count, &pages)
+  }
+
+  /// Whether the leaves of the next group of keys are to be passed to ``readGroup(of:_:)``.
+  mutating func isNextGroupNoteworthy() -> Bool {
+    if ignoredGroups == 0 { return true }
+    ignoredGroups -= 1
+    return false
+  }
+
+  /// Requests the leaves of keys that are read next, if the page cache lacks the last one.
+  mutating func readGroup(of leaves: Span<UInt64>, _ pages: inout MappedPages) {
+    guard !leaves.isEmpty else { return }
+    if pages.isResident(leaves[leaves.count - 1]) {
+      residentGroups = min(residentGroups + 1, 8)
+      ignoredGroups = min(1 << residentGroups, Self.mostIgnored)
+      return
+    }
+    residentGroups = 0
+    var run = PageRun()
+    for index in leaves.indices where index == 0 || leaves[index] != leaves[index - 1] {
+      run.add(leaves[index]) { pages.request($0) }
+    }
+    run.finish { pages.request($0) }
+  }
+}
