@@ -16,7 +16,7 @@ import Testing
     let bench = try ReadAheadBench()
     let file = try PageFile(pinning: bench.environment)
     let target = bench.store.root + "/copy"
-    FileManager.default.createFile(atPath: target, contents: nil)
+    _ = FileManager.default.createFile(atPath: target, contents: nil)
     let handle = try #require(FileHandle(forUpdatingAtPath: target))
     defer { try? handle.close() }
     _ = try PageCopy(file, try #require(file.meta), to: handle.fileDescriptor).run()

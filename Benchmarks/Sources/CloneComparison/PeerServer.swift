@@ -43,8 +43,7 @@ enum PeerServer {
     let copies = request.peer == .kvcloneCopy || request.peer == .lmdbCopy
     return switch request.peer.family {
     case .kvclone where request.peer == .kvclone || request.peer == .kvcloneCopy:
-      try KVCloneCloner(
-        at: request.path, roots: roots, usesReadAhead: !request.isReadAheadOff, copiesImages: copies)
+      try KVCloneCloner(at: request.path, roots: roots, copiesImages: copies)
     case .kvclone:
       try LMDBCloner(at: request.path, root: roots[0], lmdbMode(request.peer), copiesImages: copies)
     case .sqlite where request.peer == .sqliteRows || request.peer == .sqliteRowsNormal: try SQLiteRowCloner(request)

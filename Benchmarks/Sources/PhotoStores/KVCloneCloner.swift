@@ -9,10 +9,8 @@ package struct KVCloneCloner: Cloner {
   /// - Parameters:
   ///   - roots: the names of the objects that are cloned at once.
   ///   - copiesImages: whether images are copied byte by byte instead of shared.
-  package init(at path: String, roots names: [String], usesReadAhead: Bool = true, copiesImages: Bool = false) throws {
-    var storeOptions = StoreOptions()
-    storeOptions.usesReadAhead = usesReadAhead
-    let store = try ObjectStore.open(at: path, options: storeOptions)
+  package init(at path: String, roots names: [String], copiesImages: Bool = false) throws {
+    let store = try ObjectStore.open(at: path)
     self.store = store
     roots = try store.read { transaction in try names.map { try transaction.objectID(named: $0) } }
     if copiesImages { options.blobs = .copy }

@@ -159,6 +159,7 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
     } else {
       code =
         keepsPlaces ? placedSeek(table, key, mode, &entry) : pointers.seek(table.handle, key, mode, &entry)
+      if code == 0, UInt(bitPattern: entry.key.baseAddress) >> 12 != lastPage { noteSeek(table, entry) }
     }
     if code == 0 { return entry }
     if code == LMDBPointerReader.notFound { return nil }
@@ -259,6 +260,13 @@ private final class LMDBBackend: StorageBackend, TransactionSpace {
   private func noteRead(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ found: LMDBValuePointer) {
     lastPage = UInt(bitPattern: found.base) >> 12
     readAhead?.noteRead(table.handle, key, found.base, byteCount: found.count)
+  }
+
+  @inline(never)
+  private func noteSeek(_ table: StorageTable, _ entry: StorageEntryPointers) {
+    guard let base = entry.key.baseAddress else { return }
+    lastPage = UInt(bitPattern: base) >> 12
+    readAhead?.noteRead(table.handle, entry.key, base, byteCount: 0)
   }
 
   @inline(never)

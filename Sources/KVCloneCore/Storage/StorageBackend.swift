@@ -45,7 +45,7 @@ package protocol StorageBackend: AnyObject {
   /// The next reads and changes concern these tables only, in about the order of their keys.
   func retainCursors(in tables: [StorageTable])
   /// The number of keys to announce with `prefetch` at once; 0 if announcing is of no use, such as for ascending keys
-  /// whose pages the system reads ahead anyway.
+  /// if the engine recognizes them and reads ahead.
   func prefetchWindow(isAscending: Bool) -> Int
   /// These keys of a table are read next: `keys` holds one after the other, each of `stride` bytes.
   func prefetch(_ table: StorageTable, _ keys: UnsafeRawBufferPointer, stride: Int)

@@ -57,18 +57,3 @@ struct BranchPath {
     return true
   }
 }
-
-extension PageView {
-  /// The page that a branch's node leads to, if the node is in the page.
-  @inline(__always)
-  func checkedChild(_ index: Int) -> UInt64? {
-    guard let node = checkedNode(index) else { return nil }
-    return Self.child(word64(node))
-  }
-
-  /// Whether no key below a branch's node is before `end`; false for an empty end.
-  func isKey(_ index: Int, atOrAfter end: UnsafeRawBufferPointer) -> Bool {
-    guard unsafe !end.isEmpty, index > 0, let key = unsafe checkedKey(index) else { return false }
-    return unsafe compare(key, end, .bytes) >= 0
-  }
-}

@@ -9,6 +9,8 @@ struct LeafReadAhead {
   private static let largestWindow: Int32 = 256
   /// One of so many leaves of a window is looked up in the page cache.
   private static let sampleDistance = 64
+  /// So far apart, lookups count as in order: neighbors take about as long to read together as one page alone.
+  private static let longestStep: Int32 = 8
   /// Branch pages that are requested together.
   private static let branchWindow: Int32 = 8
 
@@ -34,7 +36,7 @@ struct LeafReadAhead {
     let steps = steps(to: path)
     parent = path.last
     grandparent = path.level > 1 ? path.steps[path.level - 2] : BranchStep()
-    if let steps, path.level == ahead.level, steps <= distance + 1 {
+    if let steps, path.level == ahead.level, steps <= max(distance + 1, Self.longestStep) {
       distance -= steps
       if distance < 0 { begin(behind: path) }
     } else {

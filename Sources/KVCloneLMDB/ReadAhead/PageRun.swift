@@ -1,5 +1,9 @@
 /// Coalesces page numbers into runs of neighbours.
 struct PageRun {
+  /// Pages of the longest run, 128 KiB: the kernel cuts off what exceeds both its own read-ahead and the device's largest
+  /// transfer.
+  private static let longest: UInt64 = 32
+
   private var first: UInt64 = 0
   private var end: UInt64 = 0
 
@@ -16,7 +20,7 @@ struct PageRun {
   /// Passes on what was added last.
   mutating func finish(_ request: (Range<UInt64>) -> Void) {
     while first < end {
-      let next = min(end, first + LMDBLimits.pagesPerRequest)
+      let next = min(end, first + Self.longest)
       request(first..<next)
       first = next
     }

@@ -12,8 +12,3 @@ package final class ReadAheadHooks: Sendable {
     self.request = request
   }
 }
-
-extension LMDBLimits {
-  /// The longest request, 128 KiB: the kernel cuts off what exceeds the device's largest transfer and its read-ahead.
-  static let pagesPerRequest: UInt64 = 32
-}
