@@ -1,4 +1,5 @@
 import KVCloneCore
+import KVCloneRecords
 
 extension PendingChanges {
   /// Tells the history of objects that are there again, in the order of their ids.

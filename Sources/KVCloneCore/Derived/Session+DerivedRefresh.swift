@@ -4,6 +4,7 @@
   import Foundation
 #endif
 package import KVCloneModel
+package import KVCloneRecords
 
 /// What a commit does about derived attributes, before it validates: those that were noted are computed, sources first, so
 /// that each is computed once.

@@ -1,5 +1,5 @@
 package import KVCloneModel
-import KVCloneRecords
+package import KVCloneRecords
 
 extension Session {
   /// Deletes objects by the delete rules; how many went.

@@ -1,4 +1,5 @@
 package import KVCloneModel
+import KVCloneRecords
 
 extension Session {
   /// The number of objects to announce with `prefetch` at once; 0 if announcing is of no use.

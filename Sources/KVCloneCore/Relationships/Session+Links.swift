@@ -1,4 +1,5 @@
 package import KVCloneModel
+import KVCloneRecords
 
 /// Both sides of a relationship, always in step: set one, the other follows, and a partner that is replaced lets go.
 extension Session {

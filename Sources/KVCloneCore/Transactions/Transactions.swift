@@ -1,3 +1,5 @@
+import KVCloneRecords
+
 /// A read transaction: a consistent view of the store at the last commit before it began.
 ///
 /// It lives as long as the closure of `ObjectStore.read`. Object ids and ``ManagedObject``s may leave the closure.

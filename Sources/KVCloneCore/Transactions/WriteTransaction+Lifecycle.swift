@@ -1,4 +1,5 @@
 package import KVCloneModel
+package import KVCloneRecords
 
 /// Where a transaction calls the hooks of ``ObjectLifecycle``. Without any, nothing of this costs more than a look.
 extension WriteTransaction {

@@ -1,4 +1,5 @@
 public import KVCloneModel
+import KVCloneRecords
 import Synchronization
 
 /// How a write transaction settles conflicts over uniqueness constraints by its merge policy, before its commit validates.

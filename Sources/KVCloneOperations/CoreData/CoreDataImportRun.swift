@@ -3,6 +3,7 @@ import KVCloneCore
 import KVCloneCoreData
 import KVCloneLMDB
 import KVCloneModel
+import KVCloneRecords
 
 /// One import or its plan: what is read, what became of it, and who is told.
 ///

@@ -1,4 +1,5 @@
 import KVCloneCore
+import KVCloneRecords
 
 /// The distribution of all bytes of a store; see
 /// ``ObjectStore/deepStatistics(progress:cancellation:)-(_,Cancellation?)``.

@@ -1,6 +1,7 @@
 import Foundation
 package import KVCloneCore
 package import KVCloneModel
+import KVCloneRecords
 
 /// Writes objects as NDJSON lines: names sorted, unordered members by id, only what is not nil and not empty.
 package struct ObjectLineWriter {

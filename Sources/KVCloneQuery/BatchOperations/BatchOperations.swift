@@ -1,5 +1,6 @@
 public import KVCloneCore
 public import KVCloneModel
+import KVCloneRecords
 
 /// The result that a batch operation returns, like Core Data's `NSBatchInsertRequestResultType`.
 public enum BatchResultType: Sendable, Hashable {

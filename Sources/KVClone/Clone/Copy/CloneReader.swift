@@ -1,4 +1,5 @@
 import KVCloneCore
+import KVCloneRecords
 
 /// A read transaction for the sources of a clone, if these are in another store or state than the clones.
 final class CloneReader {

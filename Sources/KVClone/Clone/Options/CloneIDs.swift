@@ -1,5 +1,6 @@
 import KVCloneCore
 import KVCloneModel
+import KVCloneRecords
 
 /// The ids of clones: from a source's id to its clone's without a map, by the rank that the source has among the marked
 /// objects of its root entity.

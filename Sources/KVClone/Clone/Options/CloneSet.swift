@@ -1,5 +1,6 @@
 import KVCloneCore
 import KVCloneModel
+import KVCloneRecords
 
 /// The objects that a clone copies: those of a small clone in one table, more in bits. It begins with the table, and goes
 /// over to bits without losing anything where the table would grow beyond its limit.

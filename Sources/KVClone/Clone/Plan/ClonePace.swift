@@ -1,4 +1,5 @@
 import KVCloneCore
+import KVCloneRecords
 import Synchronization
 
 /// How fast clones of this process have been written lately, to tell how long another one will hold the write lock.

@@ -1,4 +1,5 @@
 import KVCloneCore
+import KVCloneRecords
 
 /// The space that a store has for a clone, as its engine knows it.
 struct CloneRoom {

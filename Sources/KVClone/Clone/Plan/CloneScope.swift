@@ -1,5 +1,6 @@
 import KVCloneCore
 import KVCloneModel
+import KVCloneRecords
 
 /// The objects that a clone copies, and its rules: what the state of the sources alone decides.
 struct CloneScope {

@@ -1,5 +1,6 @@
 import KVCloneCore
 import KVCloneModel
+import KVCloneRecords
 
 /// What the planning of a clone has found: its size, and the reasons for which it would fail.
 struct CloneSurvey {

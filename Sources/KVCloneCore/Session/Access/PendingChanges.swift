@@ -4,6 +4,7 @@
   import Foundation
 #endif
 package import KVCloneModel
+package import KVCloneRecords
 
 /// What a write transaction has changed so far: the objects that a commit has to look at, in bits.
 package struct PendingChanges {

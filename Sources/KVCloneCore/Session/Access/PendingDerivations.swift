@@ -1,4 +1,5 @@
 package import KVCloneModel
+import KVCloneRecords
 
 /// The objects whose derived attributes a transaction has made untrue, or perhaps so: a bit an object, derivation and hop.
 ///

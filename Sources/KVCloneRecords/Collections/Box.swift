@@ -22,7 +22,7 @@ package struct Box<Value: ~Copyable>: ~Copyable {
   }
 
   /// Moves the value out.
-  consuming func take() -> Value {
+  package consuming func take() -> Value {
     let value = place.move()
     place.deallocate()
     discard self

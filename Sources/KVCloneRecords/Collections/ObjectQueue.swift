@@ -1,21 +1,23 @@
-import KVCloneModel
+package import KVCloneModel
 
 /// Objects that wait to be visited, in no particular order, in memory that stays flat: so many in an array, the rest in
 /// bits.
-struct ObjectQueue {
+package struct ObjectQueue {
   /// 2 MiB.
   private static let limit = 1 << 18
 
   private var near: [ObjectID] = []
   private var far = ObjectSet()
 
+  package init() {}
+
   /// - Precondition: `id` does not wait already.
-  mutating func add(_ id: ObjectID) {
+  package mutating func add(_ id: ObjectID) {
     if near.count < Self.limit { near.append(id) } else { _ = far.insert(id) }
   }
 
   /// Moves at most `count` objects into `next`, replacing its contents; false if none waits.
-  mutating func take(_ count: Int, into next: inout [ObjectID]) -> Bool {
+  package mutating func take(_ count: Int, into next: inout [ObjectID]) -> Bool {
     next.removeAll(keepingCapacity: true)
     if near.isEmpty, !far.isEmpty { refill() }
     next.append(contentsOf: near.suffix(count))

@@ -20,7 +20,7 @@ package final class SerialSet {
   }
 
   /// Returns a set with the same members, which does not change with this one. Copies blocks, not members.
-  func copy() -> SerialSet { SerialSet(bits.copy()) }
+  package func copy() -> SerialSet { SerialSet(bits.copy()) }
 
   /// How many serials are in the set.
   package var count: Int { bits.count }
@@ -30,7 +30,7 @@ package final class SerialSet {
   package func insert(_ serial: UInt64) -> Bool { bits.insert(serial) }
 
   /// Takes `serial` out; whether it was there.
-  func remove(_ serial: UInt64) -> Bool { bits.remove(serial) }
+  package func remove(_ serial: UInt64) -> Bool { bits.remove(serial) }
 
   /// Whether `serial` is in the set.
   @inlinable
@@ -41,7 +41,7 @@ package final class SerialSet {
   package func next(from serial: UInt64) -> UInt64? { bits.next(from: serial) }
 
   /// The members, ascending, until `body` answers false.
-  func forEach<E: Error>(_ body: (UInt64) throws(E) -> Bool) throws(E) { try bits.forEach(body) }
+  package func forEach<E: Error>(_ body: (UInt64) throws(E) -> Bool) throws(E) { try bits.forEach(body) }
 
   /// The number of the first block, and the words of each from there on; nil where nothing is allocated. They live as
   /// long as the set, and stay what they are as long as nothing is inserted or removed.
@@ -273,7 +273,7 @@ package struct ObjectSet {
   }
 
   /// Returns a set with the same members, which does not change with this one.
-  func copy() -> ObjectSet {
+  package func copy() -> ObjectSet {
     var copy = ObjectSet()
     copy.sets = sets.map { $0?.copy() }
     copy.bits = copy.sets.map { $0?.bits }
