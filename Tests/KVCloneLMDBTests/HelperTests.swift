@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 import Testing
 
 @testable import KVCloneLMDB
@@ -25,8 +26,7 @@ import Testing
 
   @Test func threads() throws {
     let own = Threads.currentID
-    #expect(try Threads.runOnThread(stackSize: 1 << 19) { Threads.currentID } != own)
-    #expect(throws: LMDBError.self) { try Threads.runOnThread(stackSize: 1) {} }
+    #expect(try onThread(stackSize: 1 << 19) { Threads.currentID } != own)
     let earlier = monotonicNanoseconds()
     #expect(monotonicNanoseconds() >= earlier)
   }

@@ -1,4 +1,5 @@
 import Foundation
+import KVCloneTestSupport
 import Synchronization
 import Testing
 
@@ -31,7 +32,7 @@ import Testing
     let writer = try environment.beginWrite(label: "import\n of pictures")
     #expect(environment.currentWriter?.label == "import of pictures")
     let environment = environment
-    let outcome = try Threads.runOnThread(stackSize: 1 << 19) { () -> LMDBError? in
+    let outcome = try onThread(stackSize: 1 << 19) { () -> LMDBError? in
       do throws(LMDBError) {
         _ = try environment.beginWrite(timeout: .milliseconds(5))
         return nil
@@ -46,7 +47,7 @@ import Testing
     #expect(holder.pid == getpid() && holder.isThisProcess && holder.label == "import of pictures")
     writer.abort()
     #expect(environment.currentWriter == nil)
-    #expect(try Threads.runOnThread(stackSize: 1 << 19) { (try? environment.beginWrite(timeout: .zero)) != nil })
+    #expect(try onThread(stackSize: 1 << 19) { (try? environment.beginWrite(timeout: .zero)) != nil })
   }
 
   @Test func everyWaitingThreadGetsItsTurn() throws {

@@ -56,13 +56,6 @@ package struct RecordBuffer: ~Copyable {
     }
   }
 
-  @inlinable
-  package func withBytes<Result, Failure: Error>(
-    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    try body(UnsafeRawBufferPointer(start: base, count: length))
-  }
-
   /// Makes this the record of an object whose attributes are all nil and whose lists are empty.
   @inlinable
   package mutating func reset(_ layout: RecordLayout) {
