@@ -230,7 +230,7 @@ struct StoreMigrator: ~Copyable {
   private mutating func resumeRecording() throws(StoreError) {
     guard session.storage.recorder != nil else { return }
     let youngest = try Snapshots.youngest(session.storage, session.schema.tables)
-    try session.storage.beginEpoch(youngest, session.schema, commit: session.commit)
+    try SnapshotManager.beginEpoch(youngest, &session)
   }
 
   // MARK: Deleting

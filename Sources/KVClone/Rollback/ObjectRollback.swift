@@ -74,7 +74,7 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     try Session.load(&session.scratch, view, entity, id)
     // Those that the record has by the present layout, in which it is stored.
     for blob in entity.blobs(in: session.scratch.view) {
-      try session.storage.addReference(session.blobTables, to: blob, describedIn: past.storage)
+      try session.blobTables.addReference(to: blob, &session.storage, describedIn: past.storage)
     }
     for relationship in entity.relationships {
       if relationship.isToMany {
@@ -109,7 +109,7 @@ struct ObjectRollback: ~Copyable, SessionOwner {
     // Setting a large value counts its referrers itself; it only has to be described.
     var described: [BlobReference] = []
     for case (_, .blob(let blob)?) in values {
-      try session.storage.addReference(session.blobTables, to: blob, describedIn: past.storage)
+      try session.blobTables.addReference(to: blob, &session.storage, describedIn: past.storage)
       described.append(blob)
     }
     let entity = try session.load(id)

@@ -189,7 +189,7 @@ struct StoreRollback: ~Copyable, SessionOwner {
     let newKeys = try entity.indexKeys(id, view, session.schema).filter { run.isYounger($0) }
     // Those that come first: what is in both is never without a referrer.
     for blob in entity.blobs(in: view) {
-      try session.storage.addReference(session.blobTables, to: blob, describedIn: past)
+      try session.blobTables.addReference(to: blob, &session.storage, describedIn: past)
     }
     for blob in oldBlobs { try session.releaseBlob(blob) }
     if wasThere {

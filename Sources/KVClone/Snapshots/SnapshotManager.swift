@@ -54,7 +54,7 @@ struct SnapshotManager: ~Copyable, SessionOwner {
     try Metadata.put(&session.storage, table, MetadataKey.epoch, CounterValue(value.epoch))
     try Metadata.put(&session.storage, table, MetadataKey.youngestSnapshot, BytesValue(Array(name.utf8)))
     try session.raiseFormat(to: FormatLimits.snapshotFormatVersion)
-    try session.storage.beginEpoch(value, session.schema, commit: session.commit, isNew: true)
+    try Self.beginEpoch(value, &session, isNew: true)
     session.changes.isEmpty = false
     return (SnapshotInfo(name, value, modelVersion: session.schema.model.versionIdentifier), value)
   }
@@ -78,6 +78,18 @@ struct SnapshotManager: ~Copyable, SessionOwner {
   private borrowing func coming(_ known: UInt64?, _ name: String) throws(StoreError) -> UInt64 {
     if let known { return known }
     return max(1, try session.counter(name))
+  }
+
+  /// Has previous states saved for a snapshot from now on; for none where it is nil.
+  ///
+  /// - Parameter isNew: whether this transaction has made it, just now.
+  static func beginEpoch(
+    _ snapshot: SnapshotValue?, _ session: inout Session, isNew: Bool = false
+  ) throws(StoreError) {
+    let horizon = snapshot.map { SnapshotHorizon($0, session.schema.orderedLists) }
+    if let recorder = session.storage.recorder { return try recorder.begin(horizon, isNew: isNew) }
+    let (preimages, commit) = (session.schema.tables.preimages, session.commit)
+    session.storage.interpose { SnapshotRecorder($0, preimages: preimages, commit: commit, horizon, isNew: isNew) }
   }
 
   private static func encode(_ userInfo: [String: String]) throws(StoreError) -> [UInt8] {
@@ -189,6 +201,6 @@ struct SnapshotManager: ~Copyable, SessionOwner {
     } else {
       try session.storage.delete(table, MetadataKey.youngestSnapshotKey.bytes)
     }
-    try session.storage.beginEpoch(youngest?.value, session.schema, commit: session.commit)
+    try Self.beginEpoch(youngest?.value, &session)
   }
 }
