@@ -152,7 +152,7 @@ import Testing
     let leaves = try bench.leaves(0, 2_000..<9_000)
     var writer = try bench.environment.beginWrite()
     let readAhead = writer.readAhead
-    try Self.scan(writer, readAhead, bench, 2_000..<9_000)
+    Self.scan(writer, readAhead, bench, 2_000..<9_000)
     var requested = bench.log.take()
     #expect(requested.intersection(bench.leaves[0]).isSubset(of: leaves))
     #expect(requested.intersection(bench.leaves[0]).count >= leaves.count - 3)
@@ -163,7 +163,7 @@ import Testing
     }
     try writer.spill()
     _ = bench.log.take()
-    try Self.scan(writer, readAhead, bench, 9_000..<ReadAheadBench.entryCount)
+    Self.scan(writer, readAhead, bench, 9_000..<ReadAheadBench.entryCount)
     requested = bench.log.take()
     #expect(requested.isSubset(of: bench.leaves[0].union(bench.branches[0])) && requested.count > 100)
     writer.abort()
@@ -172,14 +172,19 @@ import Testing
   private static func scan(
     _ writer: borrowing LMDBWriteTransaction, _ readAhead: LMDBWriterReadAhead, _ bench: ReadAheadBench,
     _ numbers: Range<UInt64>
-  ) throws {
-    let end = ReadAheadBench.key(numbers.upperBound)
-    try writer.scan(bench.tables[0], from: ReadAheadBench.key(numbers.lowerBound).span.bytes) { key, _ in
-      key.withUnsafeBytes { key in
-        end.withUnsafeBytes { end in
-          _ = readAhead.noteScan(bench.tables[0].dbi, key, before: end)
-          return key.lexicographicallyPrecedes(end)
-        }
+  ) {
+    let pointers = writer.pointers
+    let table = bench.tables[0].dbi
+    ReadAheadBench.key(numbers.upperBound).withUnsafeBytes { end in
+      var entry = StorageEntryPointers()
+      var code: Int32 = 0
+      let start = ReadAheadBench.key(numbers.lowerBound)
+      let cursor = start.withUnsafeBytes { pointers.openCursor(table, from: $0, &entry, &code) }
+      guard let cursor else { return }
+      defer { LMDBPointerReader.close(cursor) }
+      while code == 0, entry.key.lexicographicallyPrecedes(end) {
+        _ = readAhead.noteScan(table, entry.key, before: end)
+        code = LMDBPointerReader.step(cursor, &entry)
       }
     }
   }

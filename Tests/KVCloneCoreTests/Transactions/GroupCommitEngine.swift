@@ -1,4 +1,5 @@
 import KVClone
+import KVCloneLMDB
 import KVCloneRecords
 import Synchronization
 

@@ -2,6 +2,7 @@ import KVCloneModel
 import KVCloneTestSupport
 import Testing
 
+@testable import KVClone
 @testable import KVCloneRecords
 
 /// The bitmap behind a clone set, against a plain set of numbers.
