@@ -1,14 +1,18 @@
 import KVClone
 package import KVCloneCore
+import KVCloneOperations
 import KVCloneRecords
 
-/// What is committed in all tables of a store, to compare two stores that got the same changes in different ways.
+/// What a store and its snapshots show, and what its tables hold, to compare two stores that got the same changes in
+/// different ways.
 ///
-/// Leaves out what differs without a reason to worry: the times of the history and of snapshots, and the counters of serials,
-/// which a rolled-back transaction or savepoint may advance.
+/// Leaves out what differs without a reason to worry: the times of the history and of snapshots, the counters of serials, which
+/// a rolled-back transaction or savepoint may advance, and how long lists are cut into chunks.
 package struct StoreImage: Equatable {
   /// By table and key.
   private var entries: [TableCode: [[UInt8]: [UInt8]]] = [:]
+  /// The store's dump, and those of its snapshots.
+  private var dumps: [[String]] = []
   private var history: [String] = []
   private var snapshots: [String] = []
 
@@ -16,7 +20,8 @@ package struct StoreImage: Equatable {
     let codes = TableCode.fixed + store.schema.rootCodes.map { TableCode.objects(rootCode: $0) }
     let tables = try store.engine.openTables(codes, create: false)
     let transaction = StorageTransaction(try store.engine.beginRead())
-    for table in tables where table.code != .snapshots && table.code != .changes {
+    let logical: Set<TableCode> = [.snapshots, .changes, .links, .preimages]
+    for table in tables where !logical.contains(table.code) {
       var found: [[UInt8]: [UInt8]] = [:]
       let first: [UInt8] = [0]
       try transaction.scanToEnd(of: table, from: first.span.bytes) { (key, value) throws(StoreError) in
@@ -27,7 +32,20 @@ package struct StoreImage: Equatable {
       entries[table.code] = found
     }
     if try store.tracksHistory() { history = try store.history().map { try Self.text($0) } }
+    dumps.append(try Self.lines { try store.dump(to: $0) })
+    for info in try store.snapshots() {
+      let snapshot = try store.snapshot(named: info.name)
+      dumps.append(try Self.lines { try snapshot.dump(to: $0) })
+    }
     snapshots = try store.snapshots().map { "\($0.name) \($0.commit) \($0.objectCount) \($0.holds)" }
+  }
+
+  /// The objects' lines of a dump; the header names the commit and the time.
+  private static func lines(_ dump: ((RawSpan) throws -> Void) throws -> DumpResult) throws -> [String] {
+    var bytes: [UInt8] = []
+    _ = try dump { span in span.withUnsafeBytes { bytes.append(contentsOf: $0) } }
+    let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+    return lines.filter { !$0.hasPrefix(#"{"kvclone""#) }
   }
 
   private static func isSerial(_ key: [UInt8]) -> Bool {
@@ -58,6 +76,10 @@ package struct StoreImage: Equatable {
           "table \(code.rawValue), key \(isText ? String(decoding: key, as: UTF8.self) : "\(key)"): "
             + "\(mine[key].map { "\($0)" } ?? "none"), not \(theirs[key].map { "\($0)" } ?? "none")")
       }
+    }
+    if dumps != other.dumps {
+      let (mine, theirs) = (Set(dumps.joined()), Set(other.dumps.joined()))
+      found.append("objects: \(mine.subtracting(theirs).sorted()), not \(theirs.subtracting(mine).sorted())")
     }
     if history != other.history {
       let (mine, theirs) = (Set(history), Set(other.history))

@@ -6,12 +6,14 @@ import KVCloneTestSupport
 import Synchronization
 
 @testable import KVCloneCore
+@testable import KVCloneOperations
 
 /// A store with an engine that counts commits, and writes that are certain to wait at the same time.
 final class GroupCommitFixture: Sendable {
   let engine: GroupCommitEngine
   let store: ObjectStore
   private let root: String?
+  private let start: UInt64
 
   /// - Parameter isOnDisk: whether the engine is LMDB; else it is in memory.
   init(
@@ -26,10 +28,15 @@ final class GroupCommitFixture: Sendable {
       root = nil
       inner = MemoryStorage()
     }
-    _ = try ObjectStore.create(in: inner, model: model)
+    // Turned on before commits are counted.
+    try ObjectStore.create(in: inner, model: model).setTracksHistory(true)
     engine = GroupCommitEngine(inner)
     store = try ObjectStore.assemble(engine, path: "engine", model: nil, options: options)
+    start = try store.info().commit
   }
+
+  /// The number of commits since the store was made.
+  func commits() throws -> UInt64 { try store.info().commit - start }
 
   deinit {
     store.close()

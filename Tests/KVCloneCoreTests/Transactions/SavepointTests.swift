@@ -100,6 +100,7 @@ struct SavepointTests {
   @Test("an empty savepoint, or one that is rolled back alone, is no commit")
   func empty() throws {
     let (before, count) = (try commit(), try store.history().count)
+    let stamp = try store.object(made.album).commit
     try store.write { tx in try tx.savepoint { _ in } }
     try store.write { tx in try tx.savepoint { tx in try tx.savepoint { _ in } } }
     try store.write { tx in try tx.rollingBack { _ in } }
@@ -113,13 +114,14 @@ struct SavepointTests {
     }
     #expect(try commit() == before)
     #expect(try store.history().count == count)
-    #expect(try store.object(made.album).commit == 1)
+    #expect(try store.object(made.album).commit == stamp)
     try checked(store)
   }
 
   @Test("nothing is left for the commit's stamps: only objects that are changed at the end carry its number")
   func stamps() throws {
     let before = try commit()
+    let stamp = try store.object(made.album).commit
     try store.write { tx in
       try tx.rollingBack { tx in
         try tx.set(made.album, "tick", 5)
@@ -129,7 +131,7 @@ struct SavepointTests {
     }
     #expect(try commit() == before + 1)
     #expect(try store.object(made.other).commit == before + 1)
-    for id in [made.album] + made.photos { #expect(try store.object(id).commit == 1) }
+    for id in [made.album] + made.photos { #expect(try store.object(id).commit == stamp) }
     #expect(try store.history().last?.updatedProperties() == [made.other: ["tick"]])
   }
 
