@@ -37,6 +37,8 @@ struct LeafReadAhead {
     parent = path.last
     grandparent = path.level > 1 ? path.steps[path.level - 2] : BranchStep()
     if let steps, path.level == ahead.level, steps <= max(distance + 1, Self.longestStep) {
+      // The same leaf again, such as its copy in a write transaction, is no order yet.
+      if steps == 0, window == 0, !isInOrder { return (false, 0) }
       distance -= steps
       if distance < 0 { begin(behind: path) }
     } else {
