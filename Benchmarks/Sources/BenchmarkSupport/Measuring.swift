@@ -16,6 +16,13 @@ package enum Measuring {
     return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
   }
 
+  /// Seconds that ended processes, which this one started, kept processors busy.
+  package static func processorSecondsOfChildren() -> Double {
+    var usage = rusage()
+    getrusage(RUSAGE_CHILDREN.rawValue, &usage)
+    return [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) * 1e-6 }
+  }
+
   /// Seconds that this thread has kept a processor busy: other work on the machine does not show.
   package static func threadSeconds() -> Double {
     var time = timespec()

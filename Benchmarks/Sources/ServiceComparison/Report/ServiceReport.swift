@@ -80,13 +80,13 @@ struct ServiceReport {
   private func times(_ result: RowResult, memory: Bool = false) -> String {
     let isCold = result.row == .coldPhotos || result.row == .coldObjects
     var table = MarkdownTable(
-      ["contestant", "rounds", "median", "least", "most"]
-        + [memory ? "peak anonymous memory" : "processor time"]
+      ["contestant", "rounds", "median", "least", "most", "processor time"] + (memory ? ["peak anonymous memory"] : [])
         + (isCold ? ["read from disk"] : []))
     for one in result.contestants {
       let times = [one.seconds.median, one.seconds.least, one.seconds.most]
       var row = [one.title, "\(one.samples.count)"] + times.map(duration)
-      row.append(memory ? mebibytes(one.anonymousBytes) + " MiB" : one.processorSeconds.map(duration) ?? "")
+      row.append(one.processorSeconds.map(duration) ?? "")
+      if memory { row.append(mebibytes(one.anonymousBytes) + " MiB") }
       if isCold { row.append(bytes(one.diskBytesRead)) }
       table.rows.append(row)
     }

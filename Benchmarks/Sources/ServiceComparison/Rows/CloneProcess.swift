@@ -12,6 +12,7 @@ enum CloneProcess {
 
   struct Reply: Codable {
     var seconds = 0.0
+    var processorSeconds = 0.0
     var objectCount = 0
     /// The objects of the whole store.
     var objectsBefore = 0
@@ -50,11 +51,13 @@ enum CloneProcess {
     }
     var reply = Reply()
     let readBefore = Measuring.io("read_bytes")
+    let processorBefore = Measuring.processorSeconds()
     (reply.seconds, reply.anonymousBytes) = try Measuring.peakAnonymousBytes {
       let start = ContinuousClock.now
       reply.objectCount = try cloner.clone().objects
       return (ContinuousClock.now - start).seconds
     }
+    reply.processorSeconds = Measuring.processorSeconds() - processorBefore
     reply.diskBytesRead = Measuring.io("read_bytes") - readBefore
     FileHandle.standardOutput.write(try JSONEncoder().encode(reply))
   }

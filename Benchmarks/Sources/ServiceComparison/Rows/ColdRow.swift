@@ -27,7 +27,8 @@ struct ColdRow {
             + "\(reply.objectsAfter) after \(reply.objectsBefore)")
       }
       return Sample(
-        operations: 1, seconds: reply.seconds, anonymousBytes: reply.anonymousBytes, diskBytesRead: reply.diskBytesRead)
+        operations: 1, seconds: reply.seconds, processorSeconds: reply.processorSeconds,
+        anonymousBytes: reply.anonymousBytes, diskBytesRead: reply.diskBytesRead)
     }
     let contestants = zip(peers, samples).map { ContestantResult(title: $0.title, samples: $1) }
     for one in contestants {

@@ -9,7 +9,7 @@ struct MeasuredTool {
   /// Runs the tool to its end.
   ///
   /// - Parameter output: a file for what it writes to standard output.
-  /// - Returns: the seconds that it took, and the peak of its anonymous memory.
+  /// - Returns: the seconds that it took and kept processors busy, and the peak of its anonymous memory.
   func run(_ words: [String], output: String = "/dev/null") throws -> Sample {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: program)
@@ -21,6 +21,7 @@ struct MeasuredTool {
     process.standardOutput = file
     process.standardError = errors
     process.standardInput = FileHandle.nullDevice
+    let processorBefore = Measuring.processorSecondsOfChildren()
     let start = ContinuousClock.now
     try process.run()
     let memory = ProcessMemory(of: process.processIdentifier)
@@ -32,7 +33,9 @@ struct MeasuredTool {
       let text = String(decoding: errors.fileHandleForReading.availableData, as: UTF8.self)
       throw PeerFailure("kvclone \(words.joined(separator: " ")) failed: \(text)")
     }
-    return Sample(operations: 1, seconds: seconds, anonymousBytes: peak)
+    return Sample(
+      operations: 1, seconds: seconds, processorSeconds: Measuring.processorSecondsOfChildren() - processorBefore,
+      anonymousBytes: peak)
   }
 }
 
