@@ -153,8 +153,7 @@ struct FetchScanTests {
         values[attribute.path] = Plain(value)
       }
       record.seal(commit: 1, seed: ValueEnvelope.seed(object: id))
-      let bytes = record.withBytes { Array($0) }
-      try session.storage.put(entity.table, ShortKey.object(id).array.span.bytes, bytes.span.bytes)
+      try session.storage.put(entity.table, ShortKey.object(id).array.span.bytes, record.bytes)
       rows.append(Row(id: id, values: values))
     }
     try WriteTransaction(session).commit(test.store)
