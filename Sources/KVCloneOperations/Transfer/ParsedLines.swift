@@ -104,50 +104,58 @@ final class ParsedLines {
   ) throws -> R {
     let lines = ParsedLines()
     return try withoutActuallyEscaping(source) { source in
-      let work = UncheckedBox((source: source, parser: parser))
-      let shared = UncheckedBox(UnsafeReader(reader))
+      let work = Work(reader, source, parser)
       let channel = lines.channel
-      DispatchQueue(label: "KVClone.parse").async {
-        produce(shared.value, work.value.source, work.value.parser, channel)
-      }
+      DispatchQueue(label: "KVClone.parse").async { channel.end(work.run(channel)) }
       defer {
         channel.abandon()
-        reader = shared.value.reader
+        reader = work.reader
       }
       return try body(lines)
     }
   }
 
-  private final class UnsafeReader {
-    var reader: LineReader
-    init(_ reader: LineReader) { self.reader = reader }
-  }
+  /// What the other thread does. It is used by one thread at a time.
+  private final class Work: @unchecked Sendable {
+    private(set) var reader: LineReader
+    private var source: LineReader.Source?
+    private let parser: LineParser
 
-  private static func produce(
-    _ shared: UnsafeReader, _ source: LineReader.Source, _ parser: LineParser, _ channel: Channel
-  ) {
-    var failure: (any Error)?
-    var hasMore = true
-    while hasMore {
-      var chunk = Chunk()
-      chunk.lines.reserveCapacity(lineLimit)
-      var byteCount = 0
-      do {
-        while hasMore, chunk.lines.count < lineLimit, byteCount < byteLimit {
-          hasMore = try shared.reader.next(from: source) { line, number in
-            byteCount += line.count
-            chunk.lines.append((number, parser.parse(line, number)))
-          }
-        }
-      } catch {
-        // The lines before it come first.
-        failure = error
-        hasMore = false
-      }
-      chunk.byteCount = shared.reader.byteCount
-      if !chunk.lines.isEmpty, !channel.put(chunk) { break }
+    init(_ reader: LineReader, _ source: @escaping LineReader.Source, _ parser: LineParser) {
+      self.reader = reader
+      self.source = source
+      self.parser = parser
     }
-    channel.end(failure)
+
+    /// Reads and parses all lines, and forgets the source.
+    ///
+    /// - Returns: why the source failed, if it did.
+    func run(_ channel: Channel) -> (any Error)? {
+      guard let source else { return nil }
+      self.source = nil
+      var failure: (any Error)?
+      var hasMore = true
+      while hasMore {
+        var chunk = Chunk()
+        chunk.lines.reserveCapacity(lineLimit)
+        var byteCount = 0
+        do {
+          while hasMore, chunk.lines.count < lineLimit, byteCount < byteLimit {
+            hasMore = try reader.next(from: source) { line, number in
+              byteCount += line.count
+              chunk.lines.append((number, parser.parse(line, number)))
+            }
+          }
+        } catch {
+          // The lines before it come first.
+          failure = error
+          hasMore = false
+        }
+        chunk.byteCount = reader.byteCount
+        if !chunk.lines.isEmpty, !channel.put(chunk) { break }
+      }
+      return failure
+    }
   }
 
   /// The next line with its number; nil at the end.

@@ -45,6 +45,8 @@ private final class SavepointRun {
   private var names = 0
   private var (transactions, kept, rolledBack, deepest, clones) = (0, 0, 0, 0, 0)
   private var commit: UInt64 = 0
+  /// Whether the transaction has read the objects anew, after a clone: their links then have another form.
+  private var isReloaded = false
 
   init(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
@@ -55,6 +57,7 @@ private final class SavepointRun {
     operations = RandomOperations(seed: seed, model)
     operations.capacity = 200
     test = try TestStore(model, options: options)
+    commit = try test.store.info().commit
   }
 
   var place: String {
@@ -76,6 +79,7 @@ private final class SavepointRun {
     let (before, copies) = (operations.oracle, live)
     let aborts = chance(in: 10)
     operations.fresh = []
+    isReloaded = false
     var isCommitted = false
     do {
       try test.store.write { tx in
@@ -185,6 +189,7 @@ private final class SavepointRun {
     }
     clones += 1
     try operations.oracle.reload(tx)
+    isReloaded = true
     operations.fresh.formUnion(Set(operations.oracle.objects.keys).subtracting(before))
   }
 
@@ -199,8 +204,10 @@ private final class SavepointRun {
     #expect(try Set(last.insertedIDs()) == new.subtracting(old), "inserted objects of the history, \(place)")
     #expect(try Set(last.deletedIDs()) == old.subtracting(new), "deleted objects of the history, \(place)")
     let updated = try Set(last.updatedProperties().keys)
-    for id in old.intersection(new) where before.objects[id] != operations.oracle.objects[id] {
-      #expect(updated.contains(id), "\(id) was updated, \(place)")
+    if !isReloaded {
+      for id in old.intersection(new) where before.objects[id] != operations.oracle.objects[id] {
+        #expect(updated.contains(id), "\(id) was updated, \(place)")
+      }
     }
     #expect(updated.isSubset(of: old.intersection(new)), "updated objects of the history, \(place)")
   }
