@@ -19,7 +19,7 @@ extension StorageTransaction {
   /// Begins a savepoint. Savepoints end in the reverse order of their begin.
   ///
   /// - Parameter directory: where a log that does not fit into memory is kept.
-  package mutating func beginSavepoint(directory: String) throws(StoreError) -> StorageSavepoint {
+  package mutating func beginSavepoint(directory: @escaping () -> String) throws(StoreError) -> StorageSavepoint {
     let decorator = backend as? any StorageDecorator
     let restore = try decorator?.stateRestorer()
     let open = undoLog

@@ -28,9 +28,9 @@ final class UndoLog: StorageBackend {
   }
 
   /// - Parameter directory: where a log that does not fit into memory is kept.
-  init(_ inner: any StorageBackend, directory: String) {
+  init(_ inner: any StorageBackend, directory: @escaping () -> String) {
     self.inner = inner
-    bytes = ScratchArray(in: ScratchSpace(directory: directory))
+    bytes = ScratchArray(in: ScratchSpace(directory: directory()))
   }
 
   /// The length of the log, which ``undo(to:)`` goes back to.

@@ -12,15 +12,15 @@ struct CommitGroup: ~Copyable {
 
   /// The room that a group has to find in the storage, in bytes, before it takes another write. A write that finds the
   /// map or the disk full in the middle of a change would take the whole group with it.
-  private static let roomStep: UInt64 = 1 << 20
+  private static let neededRoom: UInt64 = 8 << 20
+  /// How many bytes are written before the room is checked again, by this group and the next ones.
+  private static let checkedByteCount: UInt64 = 1 << 20
 
   private let store: ObjectStore
   private let options: GroupCommitOptions
   private let start = ContinuousClock.now
   private var members: [Member] = []
   private var writtenByteCount: UInt64 = 0
-  /// The size of the group up to which room was found.
-  private var checkedByteCount: UInt64 = 0
 
   init(_ store: ObjectStore) {
     self.store = store
@@ -72,7 +72,8 @@ struct CommitGroup: ~Copyable {
     storage.beginCounting()
     var transaction = WriteTransaction(store.writeContext.session(storage, store.schema, commit: commit))
     do {
-      let savepoint = try transaction.session.storage.beginSavepoint(directory: transaction.session.scratchDirectory)
+      let savepoint = try transaction.session.storage.beginSavepoint(
+        directory: transaction.session.context.scratchDirectory)
       do {
         try transaction.session.beginWrite(author: store.options.author)
         let prepared = try perform(write, &transaction)
@@ -111,6 +112,7 @@ struct CommitGroup: ~Copyable {
     _ write: any GroupedWrite, _ commit: PreparedCommit?, _ storage: borrowing StorageTransaction
   ) {
     writtenByteCount += storage.writtenByteCount
+    store.writerQueue.uncheckedByteCount.add(storage.writtenByteCount, ordering: .relaxed)
     members.append(Member(write: write, commit: commit))
   }
 
@@ -119,16 +121,16 @@ struct CommitGroup: ~Copyable {
     guard members.count < options.maximumCount, writtenByteCount < UInt64(max(0, options.maximumByteCount)),
       ContinuousClock.now - start < options.maximumDuration
     else { return false }
-    if writtenByteCount < checkedByteCount { return true }
+    if store.writerQueue.uncheckedByteCount.load(ordering: .relaxed) < Self.checkedByteCount { return true }
     guard let space = storage.space() else { return true }
     do throws(StoreError) {
       let growth = try space.growth()
       let grown = growth.map { max(0, $0.pageCount - $0.firstPageCount) * $0.pageSize } ?? 0
-      try space.makeRoom(for: UInt64(grown) + 2 * Self.roomStep)
+      try space.makeRoom(for: UInt64(grown) + Self.neededRoom)
     } catch {
       return false
     }
-    checkedByteCount = writtenByteCount + Self.roomStep
+    store.writerQueue.uncheckedByteCount.store(0, ordering: .relaxed)
     return true
   }
 

@@ -9,7 +9,7 @@ struct Savepoint {
 
   /// Begins a savepoint. Nothing waits in the session.
   init(_ session: inout Session) throws(StoreError) {
-    storage = try session.storage.beginSavepoint(directory: session.scratchDirectory)
+    storage = try session.storage.beginSavepoint(directory: session.context.scratchDirectory)
     changes = session.changes.copy()
     replaced = session.changes.replaced?.all
   }

@@ -23,15 +23,15 @@ package final class ScratchSpace {
   /// Below this many bytes, regions come from `malloc`.
   package static let mappedFrom = 1 << 20
 
-  private let directory: String
+  private let directory: () -> String
   private var descriptor: Int32 = -1
   private var fileLength = 0
   /// Mapped regions that were given back, by size: sizes are powers of two, so they are used again.
   private var free: [Int: [Region]] = [:]
   private var mappings: [Region] = []
 
-  /// - Parameter directory: where the file is made, once one is needed.
-  package init(directory: String) {
+  /// - Parameter directory: where the file is made; it is asked for once one is needed.
+  package init(directory: @escaping @autoclosure () -> String) {
     self.directory = directory
   }
 
@@ -59,7 +59,7 @@ package final class ScratchSpace {
   }
 
   private func map(_ size: Int) throws(LMDBError) -> Region {
-    if descriptor < 0 { descriptor = try UnnamedFile.make(in: directory) }
+    if descriptor < 0 { descriptor = try UnnamedFile.make(in: directory()) }
     var code: Int32
     repeat { code = posix_fallocate(descriptor, off_t(fileLength), off_t(size)) } while code == EINTR
     guard code == 0 else { throw LMDBError(code: code, operation: "posix_fallocate of scratch space") }

@@ -49,9 +49,6 @@ public struct Session: ~Copyable {
 
   package var limits: StoreLimits? { context.limits }
 
-  /// Where what does not fit into memory is kept.
-  var scratchDirectory: String { engine?.files?.currentDirectory ?? FileManager.default.temporaryDirectory.path }
-
   /// Forgets what was read and is not stored yet: the transaction was rolled back to a savepoint.
   mutating func forgetTransientState() {
     waiting = nil

@@ -34,6 +34,11 @@ package struct StoreContext: Sendable {
     self.limits = limits
   }
 
+  /// Where what does not fit into memory is kept. Finding it takes a system call.
+  var scratchDirectory: () -> String {
+    { [engine] in engine?.files?.currentDirectory ?? FileManager.default.temporaryDirectory.path }
+  }
+
   /// Creates the session of a transaction.
   ///
   /// - Parameters:

@@ -49,6 +49,8 @@ package final class WriterQueue: Sendable {
 
   private let state = Mutex(State())
   private let queue = DispatchQueue(label: "KVClone.writer")
+  /// Bytes that were written since room for a group was last found. At first, room is checked.
+  let uncheckedByteCount = Atomic<UInt64>(1 << 40)
 
   /// Runs `body` after everything that waits.
   package func async(_ body: @escaping @Sendable () -> Void) { append(.alone(body)) }
