@@ -72,7 +72,7 @@ final class MapTestReader {
     if let first = entries.first, let last = entries.last { keys += [first.key, last.key] }
     for key in keys {
       let found = get(table, key)
-      let expected = try transaction.pointers.bytes(table, key)
+      let expected = try transaction.bytes(table, key)
       #expect(found.code == (expected == nil ? LMDBPointerReader.notFound : 0), comment)
       #expect(found.value == expected ?? [], comment)
       for position in [StorageSeek.atOrAfter, .atOrBefore] {

@@ -19,7 +19,7 @@ import Testing
       for _ in 0..<500 {
         let key = PageFixture.key(generator.next() % 1600, &generator)
         let value = try key.withUnsafeBytes { try reader.get(index, $0) }.map { Array($0) }
-        let expected = try transaction.pointers.bytes(table, key)
+        let expected = try transaction.bytes(table, key)
         #expect(value == expected, "seed \(seed)")
         for isBefore in [false, true] {
           let found = try key.withUnsafeBytes { try reader.seek(index, $0, atOrBefore: isBefore) }

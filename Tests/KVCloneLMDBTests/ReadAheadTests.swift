@@ -187,6 +187,7 @@ import Testing
         code = LMDBPointerReader.step(cursor, &entry)
       }
     }
+    extendLifetime(writer)
   }
 
   @Test func lookupsOfAWriteTransactionRequestWhatFollows() throws {

@@ -82,7 +82,7 @@ import Testing
           // Beginning is most of what is done between two signals.
           if !ReaderNumberTests.wasHeld.load(ordering: .relaxed) { continue }
           ReaderNumberTests.wasHeld.store(false, ordering: .relaxed)
-          let seen = try reader.pointers.bytes(table, key)?.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
+          let seen = try reader.bytes(table, key)?.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
           count.add(1, ordering: .relaxed)
           if seen != reader.commitNumber { wrong.add(1, ordering: .relaxed) }
         } catch {

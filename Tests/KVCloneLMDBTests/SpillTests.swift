@@ -186,7 +186,7 @@ import Testing
       for index in UInt8(0)..<8 {
         // Round 24 is the last one that commits.
         let key = [thread, index]
-        guard let value = try reader.pointers.bytes(table, key) else {
+        guard let value = try reader.bytes(table, key) else {
           Issue.record("nothing of \(key)")
           continue
         }

@@ -83,7 +83,7 @@ extension LMDBWriteTransaction {
 
 extension LMDBReadTransaction {
   func text(_ table: LMDBTable, _ key: String) throws(LMDBError) -> String? {
-    try pointers.bytes(table, Array(key.utf8)).map { String(decoding: $0, as: UTF8.self) }
+    try bytes(table, Array(key.utf8)).map { String(decoding: $0, as: UTF8.self) }
   }
 
   func seekText(_ table: LMDBTable, _ key: String, _ position: StorageSeek) throws(LMDBError) -> String? {
@@ -92,7 +92,7 @@ extension LMDBReadTransaction {
   }
 
   func byteCount(_ table: LMDBTable, _ key: UInt8) throws(LMDBError) -> Int? {
-    try pointers.bytes(table, [key])?.count
+    try bytes(table, [key])?.count
   }
 
   func keys(_ table: LMDBTable, from start: String? = nil) throws(LMDBError) -> [String] {

@@ -94,10 +94,10 @@ import Testing
     try writer.put(table, longest.span.bytes, value.span.bytes)
     try writer.commit()
     let reader = try environment.beginRead()
-    #expect(try reader.pointers.bytes(table, longest)?.count == 1)
+    #expect(try reader.bytes(table, longest)?.count == 1)
     for (length, error) in [(512, LMDBError.keyTooLong(length: 512)), (0, .keyEmpty)] {
       let key = [UInt8](repeating: 9, count: length)
-      #expect(throws: error) { _ = try reader.pointers.bytes(table, key) }
+      #expect(throws: error) { _ = try reader.bytes(table, key) }
       var writer = try environment.beginWrite()
       #expect(throws: error) { try writer.put(table, key.span.bytes, value.span.bytes) }
       #expect(throws: LMDBError.transactionFailed) { try writer.put(table, "fine", "1") }

@@ -134,7 +134,7 @@ private final class LMDBPeer {
       let table = try opened.openTables(["a"], create: false)[0]
       guard index % 8 == 7, !options.isReadOnly else {
         let reader = try opened.beginRead()
-        _ = try reader.pointers.bytes(table, [1])
+        _ = try reader.bytes(table, [1])
         continue
       }
       var writer = try opened.beginWrite(timeout: .seconds(60), label: "peer", isEager: true)

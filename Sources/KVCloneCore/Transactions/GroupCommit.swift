@@ -18,9 +18,12 @@ struct CommitGroup: ~Copyable {
 
   private let store: ObjectStore
   private let options: GroupCommitOptions
-  private let start = ContinuousClock.now
+  /// When the write lock was acquired.
+  private var start = ContinuousClock.now
   private var members: [Member] = []
   private var writtenByteCount: UInt64 = 0
+  /// The commit number of the next write that changes something.
+  private var nextCommit: UInt64 = 0
 
   init(_ store: ObjectStore) {
     self.store = store
@@ -30,11 +33,11 @@ struct CommitGroup: ~Copyable {
 
   /// Runs `first` and writes that wait behind it, commits, and resumes their callers.
   consuming func run(_ first: any GroupedWrite) {
-    var commit: UInt64
     var storage: StorageTransaction
     do {
       var transaction = WriteTransaction(try store.writeSession(label: first.label, timeout: first.timeout))
-      commit = transaction.session.commit
+      start = .now
+      nextCommit = transaction.session.commit
       let prepared = try perform(first, &transaction)
       try transaction.session.storage.endRecording()
       storage = transaction.takeSession().takeStorage()
@@ -43,9 +46,8 @@ struct CommitGroup: ~Copyable {
       return first.resume(throwing: error)
     }
     while goesOn(storage), let next = store.writerQueue.takeWrite() as? any GroupedWrite {
-      if members.last?.commit != nil { commit += 1 }
       do throws(GroupFailure) {
-        storage = try continued(by: next, storage, commit: commit)
+        storage = try continued(by: next, storage)
       } catch {
         return fail(error.error)
       }
@@ -67,10 +69,10 @@ struct CommitGroup: ~Copyable {
   ///
   /// - Throws: if the whole group has failed. The failure of the write itself goes to its caller.
   private mutating func continued(
-    by write: any GroupedWrite, _ storage: consuming StorageTransaction, commit: UInt64
+    by write: any GroupedWrite, _ storage: consuming StorageTransaction
   ) throws(GroupFailure) -> StorageTransaction {
     storage.beginCounting()
-    var transaction = WriteTransaction(store.writeContext.session(storage, store.schema, commit: commit))
+    var transaction = WriteTransaction(store.writeContext.session(storage, store.schema, commit: nextCommit))
     do {
       let savepoint = try transaction.session.storage.beginSavepoint(
         directory: transaction.session.context.scratchDirectory)
@@ -85,12 +87,14 @@ struct CommitGroup: ~Copyable {
         do {
           try transaction.session.storage.rollBack(to: savepoint)
         } catch let failure {
-          write.resume(throwing: error)
-          throw failure
+          // A full map or disk in the middle of a change: the others can be retried, and should know.
+          let cause = error as? StoreError
+          throw [.mapFull, .diskFull].contains(cause?.kind) ? error : failure
         }
         write.resume(throwing: error)
       }
     } catch {
+      write.resume(throwing: error)
       throw GroupFailure(error: error)
     }
     return transaction.takeSession().takeStorage()
@@ -113,6 +117,7 @@ struct CommitGroup: ~Copyable {
   ) {
     writtenByteCount += storage.writtenByteCount
     store.writerQueue.uncheckedByteCount.add(storage.writtenByteCount, ordering: .relaxed)
+    if commit != nil { nextCommit += 1 }
     members.append(Member(write: write, commit: commit))
   }
 

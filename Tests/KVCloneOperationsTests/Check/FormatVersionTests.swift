@@ -129,7 +129,7 @@ struct FormatVersionTests {
     let again = try LMDBEnvironment.open(at: test.path, options: LMDBOptions())
     defer { again.close() }
     let table = try again.openTables(["future"], create: false)[0]
-    #expect(try again.beginRead().pointers.bytes(table, key) == value)
+    #expect(try again.beginRead().bytes(table, key) == value)
   }
 
   @Test("unknown keys of the model's document are ignored")
@@ -211,7 +211,7 @@ struct FormatVersionTests {
 
     /// The value with its checksum.
     func value(_ key: [UInt8]) throws -> [UInt8]? {
-      try environment.beginRead().pointers.bytes(table, key)
+      try environment.beginRead().bytes(table, key)
     }
   }
 }

@@ -19,3 +19,12 @@ extension LMDBPointerReader {
     return (Array(entry.key), Array(entry.value))
   }
 }
+
+extension LMDBReadTransaction {
+  /// As ``LMDBPointerReader/bytes(_:_:)``. The transaction lives until the bytes are copied, unlike that of pointers.
+  package borrowing func bytes(_ table: LMDBTable, _ key: [UInt8]) throws(LMDBError) -> [UInt8]? {
+    let found = try pointers.bytes(table, key)
+    extendLifetime(self)
+    return found
+  }
+}

@@ -16,9 +16,10 @@ extension LMDBEnvironment {
   /// Returns the sizes of a table's tree, as last committed.
   package func sizes(_ table: LMDBTable) throws(LMDBError) -> TreeSizes {
     var code: Int32 = 0
-    guard let sizes = try beginRead().pointers.statistics(table.dbi, &code) else {
-      throw LMDBPointerReader.error(code, keyLength: 1)
-    }
+    let reader = try beginRead()
+    let sizes = reader.pointers.statistics(table.dbi, &code)
+    extendLifetime(reader)
+    guard let sizes else { throw LMDBPointerReader.error(code, keyLength: 1) }
     return sizes
   }
 

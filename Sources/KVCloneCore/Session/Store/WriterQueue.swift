@@ -24,10 +24,11 @@ package final class WriterQueue: Sendable {
     var next: Item? {
       mutating get {
         while first < items.count, items[first] == nil { first += 1 }
-        if first < items.count { return items[first] }
-        items.removeAll(keepingCapacity: true)
-        first = 0
-        return nil
+        if first == items.count || first > max(64, items.count / 2) {
+          items.removeFirst(first)
+          first = 0
+        }
+        return first < items.count ? items[first] : nil
       }
     }
 
