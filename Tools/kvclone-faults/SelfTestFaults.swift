@@ -88,24 +88,28 @@ enum SelfTestFaults: FaultClass {
 
   /// Mistakes of writes that share a commit, and of savepoints.
   private static func groupCommits(_ context: TrialContext, _ count: Int) -> [TrialGroup] {
-    func kills(_ planted: String, in kinds: [Workload.Kind]) -> [Trial] {
-      let calls = context.calls.indices.filter {
-        context.calls[$0].commit > 0 && kinds.contains(context.workload.kind(context.calls[$0].commit))
-      }
-      return calls.suffix(count).map { call in
+    func kills(_ planted: String, _ calls: some Sequence<Int>) -> [Trial] {
+      calls.map { call in
         let trial = KillFaults.trial(context, call: call + 1, arguments: ["--planted", planted])
         return Trial(id: "\(planted):\(trial.id)", run: trial.run)
       }
     }
-    // What is lost shows when the group has ended.
-    let later: [Workload.Kind] = [.allSnapshots, .cleaning]
+    func calls(_ kinds: [Workload.Kind]) -> [Int] {
+      context.calls.indices.filter {
+        context.calls[$0].commit > 0 && kinds.contains(context.workload.kind(context.calls[$0].commit))
+      }
+    }
+    // The end of a group is its commit.
+    let early = calls([.grouped]).suffix(count)
+    // What is lost shows after the group. The process makes other calls then, and has to come to the one that kills it.
+    let later = calls([.allSnapshots, .cleaning]).prefix(count)
     return [
-      (GroupRun.PlantedBug.earlyGroup.rawValue, "write of a group acknowledged before the commit", [.grouped]),
+      (GroupRun.PlantedBug.earlyGroup.rawValue, "write of a group acknowledged before the commit", early),
       (GroupRun.PlantedBug.lostWrite.rawValue, "acknowledged write of a group is lost", later),
       (GroupRun.PlantedBug.skippedWrite.rawValue, "write in the middle of a group is lost", later),
       (GroupRun.PlantedBug.keptFailure.rawValue, "failed write of a group leaves changes", later),
       (Worker.PlantedBug.keptSavepoint.rawValue, "savepoint not rolled back", later),
-    ].map { planted($0.1, kills($0.0, in: $0.2)) }
+    ].map { planted($0.1, kills($0.0, $0.2)) }
   }
 
   /// A bit of a stored image is flipped: every one has to be found.

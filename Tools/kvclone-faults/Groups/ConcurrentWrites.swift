@@ -37,8 +37,8 @@ struct ConcurrentWrites<Value: Sendable>: Sendable {
         ended.leave()
       }
     }
-    // Behind the first part of each task, which ends in the store's queue.
-    executor.async { gate.signal() }
+    // Behind the first parts of each task, which end in the store's queue.
+    executor.async(afterRounds: 4) { gate.signal() }
     ended.wait()
   }
 }
@@ -52,5 +52,10 @@ private final class FirstInFirstOutExecutor: TaskExecutor {
     queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 
-  func async(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
+  /// Runs `body` after everything that is ready now, and what comes of that, and so on for some rounds.
+  func async(afterRounds count: Int, _ body: @escaping @Sendable () -> Void) {
+    queue.async { [self] in
+      if count > 0 { async(afterRounds: count - 1, body) } else { body() }
+    }
+  }
 }

@@ -121,6 +121,8 @@ struct GroupRun: Sendable {
     let random = SeededGenerator(seed: workload.seed, stream: 15_000_000 + UInt64(number * 1_000 + task))
     var step = WorkloadStep(random, number: number, workload.version(after: numbers.lowerBound))
     try step.read(transaction)
+    // It counts itself, and has to be rolled back in that, too.
+    try workload.count(number, &transaction)
     do {
       try step.fail(failure, &transaction)
     } catch is Failed where plantedBug == .keptFailure {

@@ -81,8 +81,7 @@ extension Workload {
   /// What the write of this number changes.
   func change(_ number: Int, _ staged: StagedBlob?, _ transaction: inout WriteTransaction) throws {
     var step = WorkloadStep(
-      SeededGenerator(seed: seed, stream: UInt64(number)), number: number, version(after: number),
-      keepsSavepoints: keepsSavepoints)
+      SeededGenerator(seed: seed, stream: UInt64(number)), number: number, version(after: number))
     try count(number, &transaction)
     try step.read(transaction)
     try step.changeInGroup(staged, &transaction)
