@@ -49,8 +49,11 @@ static inline int kvclone_ofd_is_range_locked_elsewhere(int fd, int64_t offset, 
   return range.l_type == F_UNLCK ? 0 : 1;
 }
 
+// All bytes that a file may have, but for the last ones: those are locked one by one, for other purposes.
+#define KVCLONE_FILE_RANGE (INT64_C(1) << 61)
+
 static inline int kvclone_ofd_lock(int fd, int exclusive) {
-  struct flock range = kvclone_range(exclusive ? F_WRLCK : F_UNLCK, 0, 0);
+  struct flock range = kvclone_range(exclusive ? F_WRLCK : F_UNLCK, 0, KVCLONE_FILE_RANGE);
   return fcntl(fd, KVCLONE_F_OFD_SETLK, &range) == 0 ? 0 : errno;
 }
 
@@ -70,7 +73,7 @@ static inline int kvclone_ofd_is_byte_locked_elsewhere(int fd, int64_t offset) {
   return kvclone_ofd_is_range_locked_elsewhere(fd, offset, 1);
 }
 
-static inline int kvclone_ofd_is_held_elsewhere(int fd) { return kvclone_ofd_is_range_locked_elsewhere(fd, 0, 0); }
+static inline int kvclone_ofd_is_held_elsewhere(int fd) { return kvclone_ofd_is_range_locked_elsewhere(fd, 0, KVCLONE_FILE_RANGE); }
 
 // 1 if a lock of another process, or an open file description lock of any, keeps this process from a record lock (of
 // POSIX) on one byte; 0 if none does; a negative errno value on failure.

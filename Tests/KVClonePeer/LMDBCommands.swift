@@ -137,7 +137,7 @@ private final class LMDBPeer {
         _ = try reader.bytes(table, [1])
         continue
       }
-      var writer = try opened.beginWrite(timeout: .seconds(60), label: "peer", isEager: true)
+      var writer = try opened.beginWrite(timeout: .seconds(60), label: "peer")
       let key = withUnsafeBytes(of: UInt64(getpid()) << 32 | UInt64(index)) { [UInt8]($0) }
       try writer.put(table, key.span.bytes, key.span.bytes)
       try writer.commit()

@@ -37,31 +37,41 @@ final class WriterLockFile: Sendable {
 
   /// Takes the lock, trying until `deadline` (nil: without end), and writes who we are.
   ///
-  /// - Parameter isEager: Tries without a pause most of the time. Who writes one transaction after the other lets go of the lock
-  ///   for some microseconds only, which one who looks every few milliseconds meets once in a thousand times.
-  func acquire(deadline: UInt64?, label: String, isEager: Bool = false) throws(LMDBError) {
-    var pause: UInt64 = 200_000
+  /// Processes take turns: one that waits holds ``queueByte``, and whoever comes while it does queues behind it. Without
+  /// that, a process that writes one transaction after the other would take the lock again before another one notices
+  /// that it was free.
+  func acquire(deadline: UInt64?, label: String) throws(LMDBError) {
+    if kvclone_ofd_is_byte_locked_elsewhere(descriptor, Self.queueByte) == 0, try isTaken() {
+      return writeRecord(label: label)
+    }
+    let start = monotonicNanoseconds()
+    var isNext = false
+    defer { if isNext { _ = kvclone_ofd_lock_byte(descriptor, Self.queueByte, 0) } }
     while true {
-      var code = kvclone_ofd_lock(descriptor, 1)
-      if isEager {
-        pause = 100_000
-        var tries = 2000
-        while tries > 0, code == EAGAIN || code == EACCES {
-          code = kvclone_ofd_lock(descriptor, 1)
-          tries -= 1
-        }
-      }
-      if code == 0 { break }
-      guard code == EAGAIN || code == EACCES || code == EINTR else {
-        throw LMDBError(code: code, operation: "fcntl(F_OFD_SETLK)")
-      }
+      if !isNext { isNext = kvclone_ofd_lock_byte(descriptor, Self.queueByte, 1) == 0 }
       let now = monotonicNanoseconds()
+      let waited = now - start
+      // A process that is next but was stopped must not keep all others waiting.
+      if isNext || waited > Self.queuePatience, try isTaken() { break }
       if let deadline, now >= deadline { throw .busy(holder: recordedHolder()) }
-      let rest = deadline.map { $0 - now } ?? pause
-      usleep(UInt32(min(pause, rest) / 1000 + 1))
-      pause = min(pause * 2, 5_000_000)
+      let pause = isNext ? min(max(waited / 16, 20_000), 1_000_000) : min(max(waited / 4, 50_000), 5_000_000)
+      usleep(UInt32(min(pause, deadline.map { $0 - now } ?? pause) / 1000 + 1))
     }
     writeRecord(label: label)
+  }
+
+  /// The byte that the process locks that is next to write. The lock itself ends before it.
+  private static let queueByte: Int64 = 1 << 62
+  /// How long a process lets another one go first that does not write.
+  private static let queuePatience: UInt64 = 20_000_000
+
+  /// Tries to take the lock.
+  private func isTaken() throws(LMDBError) -> Bool {
+    let code = kvclone_ofd_lock(descriptor, 1)
+    guard code == 0 || code == EAGAIN || code == EACCES || code == EINTR else {
+      throw LMDBError(code: code, operation: "fcntl(F_OFD_SETLK)")
+    }
+    return code == 0
   }
 
   /// Takes the lock if nobody has it.

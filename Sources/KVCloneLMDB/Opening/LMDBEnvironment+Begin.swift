@@ -11,17 +11,14 @@ extension LMDBEnvironment {
   ///
   /// Waits for the writers of this process, then for those of others, in all at most `timeout` (nil: without end; zero:
   /// not at all), and throws `busy` with the holder's name. `label` says what this writer does; others see it.
-  /// `isEager` finds the moment between two transactions of another process; for short ones, because it keeps a processor busy.
-  package func beginWrite(
-    timeout: Duration? = nil, label: String = "", isEager: Bool = false
-  ) throws(LMDBError) -> LMDBWriteTransaction {
+  package func beginWrite(timeout: Duration? = nil, label: String = "") throws(LMDBError) -> LMDBWriteTransaction {
     if options.isReadOnly { throw .readOnly }
     if isForked { throw .forked }
     let deadline = timeout.map { monotonicNanoseconds() &+ $0.clampedNanoseconds }
     let label = WriterLockFile.cleaned(label)
     try slot.acquire(deadline: deadline, label: label)
     do {
-      try lockFile?.acquire(deadline: deadline, label: label, isEager: isEager)
+      try lockFile?.acquire(deadline: deadline, label: label)
     } catch {
       slot.release()
       throw error

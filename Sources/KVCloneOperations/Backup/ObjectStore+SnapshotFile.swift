@@ -74,7 +74,7 @@ extension ObjectStore {
     environment.writeBackAhead()
     let duration = try storeErrors { () throws(LMDBError) -> Duration? in
       let transaction = try environment.beginWrite(
-        timeout: options.busyTimeout, label: "snapshot-file", isEager: true)
+        timeout: options.busyTimeout, label: "snapshot-file")
       let locked = ContinuousClock.now
       let isShared = try copy.shareBlocks(of: environment)
       transaction.abort()
