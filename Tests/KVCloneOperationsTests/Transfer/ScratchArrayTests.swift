@@ -14,7 +14,7 @@ final class ScratchArrayTests {
 
   init() throws {
     directory = try temporaryDirectory()
-    space = ScratchSpace(directory: directory)
+    space = ScratchSpace(directory: self.directory)
   }
 
   deinit { try? FileManager.default.removeItem(atPath: directory) }
@@ -80,7 +80,7 @@ final class ScratchArrayTests {
 
   @Test("without a folder for its file, large room is an error, and small is not")
   func noFolder() throws {
-    let space = ScratchSpace(directory: directory + "/missing")
+    let space = ScratchSpace(directory: self.directory + "/missing")
     let array = ScratchArray<UInt8>(in: space)
     for _ in 0..<1000 { try array.append(1) }
     expectError(.io) { try array.reserve(2 << 20) }

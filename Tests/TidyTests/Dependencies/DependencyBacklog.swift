@@ -7,10 +7,10 @@ enum DependencyBacklog {
 
   /// Modules, folders and types above their limits. Lines are rounded up to hundreds.
   static let sizes: [String: Int] = [
-    "KVCloneCore.ObjectStore: files": 48,
-    "KVCloneCore.ObjectStore: lines": 3700,
-    "KVCloneCore.Session: files": 88,
-    "KVCloneCore.Session: lines": 7500,
-    "KVCloneCore.WriteTransaction: files": 19,
+    "KVCloneCore.ObjectStore: files": 47,
+    "KVCloneCore.ObjectStore: lines": 3300,
+    "KVCloneCore.Session: files": 50,
+    "KVCloneCore.Session: lines": 3700,
+    "KVCloneCore.WriteTransaction: files": 18,
   ]
 }

@@ -1,12 +1,13 @@
-package import KVCloneLMDB
-package import KVCloneRecords
+import KVCloneCore
+import KVCloneLMDB
+import KVCloneRecords
 
 /// A store's file behind the seam, read-only and without LMDB: what `check` reads through, because LMDB maps the file, and a
 /// damaged byte in a map can end the process.
 ///
 /// Bytes keep the seam's promise: those of `get` and `seek` live as long as the transaction, or, where they were asked for
 /// in a scan's body, until that body returns, which nothing borrowed can leave.
-package final class PageFileEngine: StorageEngine {
+final class PageFileEngine: StorageEngine {
   let file: PageFile
   let map: PageMap
   /// By table code: where the map has the table.
@@ -14,7 +15,7 @@ package final class PageFileEngine: StorageEngine {
   /// Whether long values of `blobs` are left unread, and read as zero bytes.
   let skipsData: Bool
 
-  package init(_ file: PageFile, _ map: PageMap, skipsData: Bool = false) {
+  init(_ file: PageFile, _ map: PageMap, skipsData: Bool = false) {
     self.file = file
     self.map = map
     self.skipsData = skipsData
@@ -26,7 +27,7 @@ package final class PageFileEngine: StorageEngine {
   }
 
   /// A table that should be there and is not is opened all the same where the list of tables is damaged, and is lost.
-  package func openTables(_ codes: [TableCode], create: Bool) throws(StoreError) -> [StorageTable] {
+  func openTables(_ codes: [TableCode], create: Bool) throws(StoreError) -> [StorageTable] {
     var opened: [StorageTable] = []
     for code in codes {
       guard tables[code] != nil || map.isTableListDamaged else {
@@ -38,34 +39,34 @@ package final class PageFileEngine: StorageEngine {
     return opened
   }
 
-  package func beginRead() throws(StoreError) -> any StorageBackend { try beginReading() }
+  func beginRead() throws(StoreError) -> any StorageBackend { try beginReading() }
 
-  package func beginReading() throws(StoreError) -> PageFileBackend {
+  func beginReading() throws(StoreError) -> PageFileBackend {
     let reader = try storeErrors { () throws(LMDBError) in try PageReader(file, map) }
     if skipsData { reader.hollowTable = tables[.blobs] }
     return PageFileBackend(reader, tables)
   }
 
-  package func beginWrite(label: String, timeout: Duration, isDryRun: Bool) throws(StoreError) -> any StorageBackend {
+  func beginWrite(label: String, timeout: Duration, isDryRun: Bool) throws(StoreError) -> any StorageBackend {
     throw StoreError.checkedOnly
   }
 
-  package func facts() throws(StoreError) -> StorageFacts {
+  func facts() throws(StoreError) -> StorageFacts {
     StorageFacts(fileBytes: file.byteCount, pageCount: map.pageCount, pageSize: LMDBLimits.pageSize)
   }
 
-  package func close() {}
+  func close() {}
 }
 
 /// One reading of the file.
-package final class PageFileBackend: StorageBackend {
+final class PageFileBackend: StorageBackend {
   private let reader: PageReader
   /// Where the tables are, by their codes: the fixed ones, and the objects' by root code.
   private var fixed: [Int]
   private var objects: [Int]
   private static let noTable = -1
   /// Tables that the file has.
-  package let tableCodes: [TableCode]
+  let tableCodes: [TableCode]
 
   init(_ reader: PageReader, _ tables: [TableCode: Int]) {
     self.reader = reader
@@ -91,12 +92,12 @@ package final class PageFileBackend: StorageBackend {
     return index == Self.noTable ? nil : index
   }
 
-  package func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
+  func get(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> UnsafeRawBufferPointer? {
     guard let index = index(table) else { return nil }
     do throws(PageError) { return try reader.get(index, key) } catch { throw StoreError(error) }
   }
 
-  package func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
+  func seek(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ mode: StorageSeek) throws(StoreError)
     -> StorageEntryPointers?
   {
     guard let index = index(table) else { return nil }
@@ -109,7 +110,7 @@ package final class PageFileBackend: StorageBackend {
   }
 
   /// What is damaged is left out: the walk has told it.
-  package func scan(
+  func scan(
     _ table: StorageTable, from key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer,
     _ body: (borrowing RawSpan, borrowing RawSpan) throws(StoreError) -> Bool
   ) throws(StoreError) {
@@ -131,30 +132,30 @@ package final class PageFileBackend: StorageBackend {
   }
 
   /// The page that has a key's value.
-  package func page(_ table: StorageTable, _ key: [UInt8]) -> Int? {
+  func page(_ table: StorageTable, _ key: [UInt8]) -> Int? {
     guard let index = index(table) else { return nil }
     return key.withUnsafeBytes { reader.page(index, $0) }.map { Int(clamping: $0) }
   }
 
-  package func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
+  func put(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
     throws(StoreError)
   {
     throw StoreError.checkedOnly
   }
 
-  package func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
+  func append(_ table: StorageTable, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer)
     throws(StoreError)
   {
     throw StoreError.checkedOnly
   }
 
-  package func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
+  func delete(_ table: StorageTable, _ key: UnsafeRawBufferPointer) throws(StoreError) -> Bool {
     throw StoreError.checkedOnly
   }
 
-  package func commit() throws(StoreError) {}
+  func commit() throws(StoreError) {}
 
-  package func abort() {}
+  func abort() {}
 }
 
 extension StoreError {
@@ -163,7 +164,7 @@ extension StoreError {
   }
 
   /// The store's word for a damaged page.
-  package init(_ error: PageError) {
+  init(_ error: PageError) {
     self.init(
       .corrupted,
       "page \(error.page) of the file is corrupted: \(error.problem.message). Run `check` to see the extent, then "
