@@ -87,7 +87,7 @@ private func useRegisters(at path: String, seed: UInt64, tasks: Int, _ operation
   let tasks = try RegisterTasks(store, seed: seed, taskCount: tasks, operationCount: operations)
   say("open")
   _ = readLine()
-  for event in try tasks.run() { say(String(decoding: try JSONEncoder().encode(event), as: UTF8.self)) }
+  for event in try tasks.runAndWait() { say(String(decoding: try JSONEncoder().encode(event), as: UTF8.self)) }
 }
 
 /// Holds the right to write until a line comes, and writes nothing.

@@ -76,18 +76,23 @@ package struct RegisterTasks: Sendable {
     try store.write { transaction in for _ in 0..<count { try transaction.insert("Register") } }
   }
 
-  /// Runs all tasks, and waits for them.
-  package func run() throws -> [RegisterEvent] {
-    let results = Results()
-    let group = DispatchGroup()
-    for number in 0..<taskCount {
-      group.enter()
-      Task { [self] in
-        do { results.add(try await run(task: number)) } catch { results.add(error) }
-        group.leave()
-      }
+  /// Runs all tasks.
+  package func run() async throws -> [RegisterEvent] {
+    try await withThrowingTaskGroup(of: [RegisterEvent].self) { group in
+      for number in 0..<taskCount { group.addTask { try await run(task: number) } }
+      return try await group.reduce(into: []) { $0 += $1 }
     }
-    group.wait()
+  }
+
+  /// Runs all tasks, and waits for them. Not on a thread that runs tasks: those of all tests share a few.
+  package func runAndWait() throws -> [RegisterEvent] {
+    let results = Results()
+    let isOver = DispatchSemaphore(value: 0)
+    Task { [self] in
+      do { results.add(try await run()) } catch { results.add(error) }
+      isOver.signal()
+    }
+    isOver.wait()
     return try results.all()
   }
 

@@ -36,9 +36,9 @@ struct LinearizabilityTests {
   // MARK: Real histories
 
   @Test("many tasks", arguments: [JournalMode.copyOnWrite, .writeAheadLog])
-  func manyTasks(_ mode: JournalMode) throws {
+  func manyTasks(_ mode: JournalMode) async throws {
     let test = try store(mode)
-    let events = try tasks(test).run()
+    let events = try await tasks(test).run()
     #expect(events.count > Self.taskCount * Self.operationCount / 2)
     #expect(events.contains { $0.observed.count == 1 && $0.written.count == 1 })
     expectLinearizable(events)
@@ -46,12 +46,12 @@ struct LinearizabilityTests {
   }
 
   @Test("many tasks of two processes", arguments: [JournalMode.copyOnWrite, .writeAheadLog])
-  func twoProcesses(_ mode: JournalMode) throws {
+  func twoProcesses(_ mode: JournalMode) async throws {
     let test = try store(mode)
     let peer = try PeerProcess("registers", [test.path, "2", "\(Self.taskCount)", "\(Self.operationCount)"])
     #expect(peer.hear() == "open")
     try peer.tell("run")
-    var events = try tasks(test).run()
+    var events = try await tasks(test).run()
     let ownCount = events.count
     while let line = peer.hear() {
       events.append(try JSONDecoder().decode(RegisterEvent.self, from: Data(line.utf8)))
@@ -65,14 +65,14 @@ struct LinearizabilityTests {
   // MARK: Planted violations
 
   @Test("a reader that does not see the last commit is found")
-  func staleReader() throws {
+  func staleReader() async throws {
     let test = try store(.copyOnWrite)
     let snapshot = try test.store.pinnedSnapshot()
     defer { snapshot.close() }
-    var events = try tasks(test).run()
+    var events = try await tasks(test).run()
     expectLinearizable(events)
     let invoked = RegisterEvent.now()
-    let value = try snapshot.read { transaction -> AttributeValue? in
+    let value = try await snapshot.read { transaction -> AttributeValue? in
       try transaction.value(try transaction.objectID(named: "Register/1"), "value")
     }
     guard case .integer(let value) = value else { throw Unexpected() }
@@ -87,8 +87,8 @@ struct LinearizabilityTests {
   private struct Unexpected: Error {}
 
   @Test("changes of a real history are found")
-  func changedHistory() throws {
-    let events = try tasks(try store(.copyOnWrite)).run().sorted { $0.invoked < $1.invoked }
+  func changedHistory() async throws {
+    let events = try await tasks(try store(.copyOnWrite)).run().sorted { $0.invoked < $1.invoked }
     func expectFound(_ change: (inout [RegisterEvent]) throws -> Void) rethrows {
       var changed = events
       try change(&changed)
