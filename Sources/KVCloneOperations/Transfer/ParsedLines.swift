@@ -28,9 +28,14 @@ final class ParsedLines {
     static let capacity = 3
 
     private let state = Mutex(State())
-    private let free = DispatchSemaphore(value: Channel.capacity)
+    private let free = DispatchSemaphore(value: 0)
     private let filled = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
+
+    init() {
+      // Not by the initial value: a semaphore that has less at its end than at its begin is a trap.
+      for _ in 0..<Self.capacity { free.signal() }
+    }
 
     /// Adds a chunk, and waits for room before. Returns false if nobody wants it.
     func put(_ chunk: consuming Chunk) -> Bool {

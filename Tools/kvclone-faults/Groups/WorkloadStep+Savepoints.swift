@@ -57,7 +57,7 @@ extension WorkloadStep {
         try step.change(2, &transaction)
       }
       try savepoint(isKept: isKept, &transaction) { step, transaction in
-        try transaction.createSnapshot(named: "\(isKept ? "kept" : "rolled back") \(step.number)")
+        try transaction.createSnapshot(named: "\(isKept ? "kept" : "dropped").\(step.number)")
         try step.deleteSome(&transaction)
       }
       try failInSavepoint(&transaction)
