@@ -112,7 +112,9 @@ struct Verifier {
     defer { environment.close() }
     guard let table = try environment.openTables(["blobinfo"], create: false).first else { return }
     var count: UInt64 = 0
-    let code = try environment.beginRead().pointers.countEntries(table.dbi, &count)
+    let reader = try environment.beginRead()
+    let code = reader.pointers.countEntries(table.dbi, &count)
+    extendLifetime(reader)
     guard code == 0, expected.contains(Int(clamping: count)) else {
       throw Finding("there are \(count) blobs, but objects have \(expected)")
     }
