@@ -218,8 +218,8 @@ private final class LMDBPeer {
   private func large(_ count: Int) throws -> String {
     var writer = try required().beginWrite()
     let before = try statusKibibytes("RssAnon:")
-    let value = [UInt8](repeating: 7, count: 1 << 20)
     for number in 0..<UInt64(count) {
+      let value = [UInt64](repeating: number, count: 1 << 17)
       let key = withUnsafeBytes(of: number.bigEndian) { Array($0) }
       try writer.append(table, key.span.bytes, value.span.bytes)
     }

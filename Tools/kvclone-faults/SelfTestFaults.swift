@@ -108,7 +108,6 @@ enum SelfTestFaults: FaultClass {
       (GroupRun.PlantedBug.lostWrite.rawValue, "acknowledged write of a group is lost", later),
       (GroupRun.PlantedBug.skippedWrite.rawValue, "write in the middle of a group is lost", later),
       (GroupRun.PlantedBug.keptFailure.rawValue, "failed write of a group leaves changes", later),
-      (Worker.PlantedBug.keptSavepoint.rawValue, "savepoint not rolled back", later),
     ].map { planted($0.1, kills($0.0, $0.2)) }
   }
 

@@ -10,7 +10,7 @@ import KVClone
 struct Worker {
   /// Mistakes that the campaign must find; see `SelfTest`.
   enum PlantedBug: String, CaseIterable {
-    case earlyAcknowledgement, ignoredError, earlyMigration, lateSnapshot, keptSavepoint
+    case earlyAcknowledgement, ignoredError, earlyMigration, lateSnapshot
   }
 
   struct Stuck: Error, CustomStringConvertible {

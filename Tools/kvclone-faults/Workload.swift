@@ -11,8 +11,6 @@ struct Workload: Sendable {
   var usesCommitLog = false
   /// Whether copies of the store are made on the way.
   var makesCopies = false
-  /// A planted bug: no savepoint is rolled back.
-  var keepsSavepoints = false
 
   /// Small enough that a commit of many images spills several times.
   static let spillBudget = 32 << 10
@@ -141,7 +139,7 @@ struct Workload: Sendable {
     _ body: (inout WorkloadStep, inout WriteTransaction) throws -> Void
   ) throws {
     try store.write(label: label) { transaction in
-      var step = WorkloadStep(random, number: number, version(after: number), keepsSavepoints: keepsSavepoints)
+      var step = WorkloadStep(random, number: number, version(after: number))
       try step.read(transaction)
       try body(&step, &transaction)
     }

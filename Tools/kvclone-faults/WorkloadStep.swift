@@ -7,19 +7,16 @@ struct WorkloadStep {
   var random: SeededGenerator
   let number: Int
   let version: WorkloadVersion
-  /// A planted bug: no savepoint is rolled back.
-  let keepsSavepoints: Bool
   private(set) var projects: [ObjectID] = []
   private var albums: [ObjectID] = []
   private(set) var photos: [ObjectID] = []
   private(set) var tags: [ObjectID] = []
   private var remarks: [ObjectID] = []
 
-  init(_ random: SeededGenerator, number: Int, _ version: WorkloadVersion, keepsSavepoints: Bool = false) {
+  init(_ random: SeededGenerator, number: Int, _ version: WorkloadVersion) {
     self.random = random
     self.number = number
     self.version = version
-    self.keepsSavepoints = keepsSavepoints
   }
 
   mutating func read(_ transaction: borrowing WriteTransaction) throws {

@@ -86,54 +86,6 @@ struct LinearizabilityTests {
 
   private struct Unexpected: Error {}
 
-  @Test("changes of a real history are found")
-  func changedHistory() async throws {
-    let events = try await tasks(try store(.copyOnWrite)).run().sorted { $0.invoked < $1.invoked }
-    func expectFound(_ change: (inout [RegisterEvent]) throws -> Void) rethrows {
-      var changed = events
-      try change(&changed)
-      let checker = LinearizabilityChecker(changed)
-      #expect(checker.registerWithoutOrder() != nil)
-      #expect(checker.contradiction() != nil)
-    }
-    // A value that was never written: one of a write that failed.
-    try expectFound { events in
-      let place = try #require(events.lastIndex { !$0.observed.isEmpty })
-      for register in events[place].observed.keys { events[place].observed[register] = -1 }
-    }
-    // Values that were in a register for one time, written by one operation.
-    var writers: [Int64: Int] = [:]
-    for event in events { for value in event.written.values { writers[value, default: 0] += 1 } }
-    let single = events.indices.filter { place in
-      events[place].written.count == 1 && events[place].written.values.allSatisfy { writers[$0] == 1 }
-    }
-    func isObserved(_ place: Int, after time: UInt64 = 0) -> Bool {
-      events.contains { event in
-        event.invoked > time && events[place].written.contains { event.observed[$0.key] == $0.value }
-      }
-    }
-    // A lost update: a compare-and-set sees a value that another one has replaced already.
-    try expectFound { events in
-      let update = try #require(
-        single.first { place in events[place].observed.contains { writers[$0.value] == 1 } })
-      events.append(events[update])
-      events[events.count - 1].commit += 100_000
-    }
-    // An acknowledged write that is lost.
-    try expectFound { events in events.remove(at: try #require(single.first { isObserved($0) })) }
-    // What is acknowledged before it takes effect.
-    try expectFound { events in
-      let early = try #require(
-        single.first { place in
-          events.contains { event in
-            event.returned < events[place].invoked && event.written.keys == events[place].written.keys
-              && isObserved(place, after: event.returned)
-          }
-        })
-      (events[early].invoked, events[early].returned) = (0, 1)
-    }
-  }
-
   @Test("violations of small histories are found")
   func smallHistories() {
     func write(_ time: ClosedRange<UInt64>, _ commit: UInt64, _ value: Int64, observed: Int64? = nil) -> RegisterEvent {

@@ -198,8 +198,8 @@ private final class SavepointRun {
   /// What the last commit tells of inserted and deleted objects.
   private func compareHistory(since previous: UInt64, _ before: StoreOracle) throws {
     guard options.tracksHistory == true, commit > previous else { return }
-    let last = try #require(try test.store.history().last)
-    guard last.commit == commit else { return }
+    // A transaction that only creates snapshots is not in the history.
+    guard let last = try test.store.history().last, last.commit == commit else { return }
     let (old, new) = (Set(before.objects.keys), Set(operations.oracle.objects.keys))
     #expect(try Set(last.insertedIDs()) == new.subtracting(old), "inserted objects of the history, \(place)")
     #expect(try Set(last.deletedIDs()) == old.subtracting(new), "deleted objects of the history, \(place)")

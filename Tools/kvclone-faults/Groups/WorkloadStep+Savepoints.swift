@@ -15,7 +15,7 @@ extension WorkloadStep {
     do {
       try transaction.savepoint { transaction in
         try body(&self, &transaction)
-        if !isKept, !keepsSavepoints { throw RolledBack() }
+        if !isKept { throw RolledBack() }
       }
     } catch is RolledBack {
       try read(transaction)
