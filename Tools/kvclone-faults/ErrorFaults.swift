@@ -76,8 +76,8 @@ enum ErrorFaults: FaultClass {
     }
   }
 
-  /// How many steps come after the one that the fault meets.
-  private static let stepsAfter = 6
+  /// How many commits come after the one that the fault meets.
+  private static let commitsAfter = 6
 
   static func trial(_ context: TrialContext, _ variant: Variant, call: Int, arguments: [String] = []) -> Trial {
     trial(context, variant, call: call, of: context.calls, arguments: arguments)
@@ -88,7 +88,7 @@ enum ErrorFaults: FaultClass {
     _ context: TrialContext, _ variant: Variant, call: Int, of calls: [TrialContext.TracedCall],
     arguments: [String] = []
   ) -> Trial {
-    let last = context.workload.end(stepsAfter, stepsAfter: calls[call - 1].commit)
+    let last = min(calls[call - 1].commit + commitsAfter, context.workload.commitCount)
     let arguments = ["--commits", "\(last)"] + arguments
     return Trial(id: "\(variant.name):\(call)") { lane in
       let run = try WorkerRun(
@@ -114,7 +114,7 @@ enum ErrorFaults: FaultClass {
     // there for the next one.
     var maySweep = false
     var isCopying = false
-    var (number, acknowledged) = (0, -1)
+    var number = 0
     for line in run.lines {
       let parts = line.split(separator: " ")
       switch parts.first {
@@ -131,7 +131,6 @@ enum ErrorFaults: FaultClass {
       case "ack", "done", "copied":
         isCopying = false
         maySweep = false
-        if parts[0] == "ack", let said = Int(parts[1]) { acknowledged = max(acknowledged, said) }
         if let unreported { return "\(line), although \(unreported) had failed without a report" }
       case "error":
         unreported = nil
@@ -147,13 +146,11 @@ enum ErrorFaults: FaultClass {
           return "\(variant.name) was reported as \(kind): \(lastWords)"
         }
       case "state":
-        // Of a group, those that came first may be there.
-        let end = context.workload.lastUnderWay(after: acknowledged)
-        guard context.states[max(0, acknowledged)...end].contains(String(parts[1])) else {
-          return "after the error of commit \(number), the content is not that of a commit that was under way"
+        guard context.states[max(0, number - 1)...number].contains(String(parts[1])) else {
+          return "after the error of commit \(number), the content matches neither the old nor the new state"
         }
-        if !isUnknown, acknowledged >= 0, String(parts[1]) != context.states[acknowledged] {
-          return "commit \(acknowledged + 1) is durable, although its error reported the opposite: \(lastWords)"
+        if !isUnknown, number > 0, String(parts[1]) == context.states[number] {
+          return "commit \(number) is durable, although its error reported the opposite: \(lastWords)"
         }
       default: break
       }

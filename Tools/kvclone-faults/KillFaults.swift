@@ -6,7 +6,6 @@ enum KillFaults: FaultClass {
   /// What a commit is counted with, one row of the table each.
   private enum Phase: String, CaseIterable {
     case create = "create", write = "write", clone = "clone", delete = "delete"
-    case savepoints = "savepoints", groups = "group commits"
     case snapshot = "creating and deleting snapshots"
     case rollback = "rollback", migration = "migration"
 
@@ -19,8 +18,6 @@ enum KillFaults: FaultClass {
         case .rollback, .objectRollback: .rollback
         case .migration, .automaticMigration, .mappingMigration, .chainedMigration: .migration
         case .deletion, .cleaning: .delete
-        case .savepoints: .savepoints
-        case .grouped: .groups
         case .base, .changes, .spilling, .staged, .large: .write
         }
     }
@@ -30,7 +27,7 @@ enum KillFaults: FaultClass {
   private static func quickPart(_ phase: Phase) -> Int {
     switch phase {
     case .clone: 1
-    case .delete, .savepoints, .groups: 3
+    case .delete: 3
     case .create, .migration: 4
     case .snapshot, .rollback: 6
     case .write: 10

@@ -8,15 +8,10 @@ enum PowerLossFaults: FaultClass {
     let (journals, images, spills) = campaign.isQuick ? (1, 36, 18) : (4, 10_000, 1000)
     var anywhere: [Trial] = []
     var afterSpills: [Trial] = []
-    var inGroups: [Trial] = []
     for index in 0..<journals {
       let context = try campaign.context(offset: index)
       let journal = try record(context, faults: [:])
       anywhere += (0..<images / journals).map { trial(context, journal, id: "\(index):\($0)", stream: UInt64($0)) }
-      let endsInGroups = context.workload.groups.flatMap { journal.ends(during: $0) }
-      inGroups += (0..<(endsInGroups.isEmpty ? 0 : spills / journals)).map {
-        trial(context, journal, id: "group-\(index):\($0)", stream: 350_000 + UInt64($0), ends: endsInGroups)
-      }
       let ends = journal.endsAfterSpills
       guard !ends.isEmpty else { continue }
       // Pages of a transaction that never ended are in the file: a place that random ends seldom hit.
@@ -29,7 +24,6 @@ enum PowerLossFaults: FaultClass {
       TrialGroup(
         title: "power loss after a forced spill, before its commit is acknowledged", trials: afterSpills,
         note: afterSpills.isEmpty ? "skipped: this LMDB cannot be made to spill" : nil),
-      TrialGroup(title: "power loss during a group commit", trials: inGroups),
     ]
   }
 

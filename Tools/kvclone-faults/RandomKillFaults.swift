@@ -23,7 +23,6 @@ enum RandomKillFaults: FaultClass {
     Aim(id: "snapshot", title: "at a random time while creating, deleting and rolling back to snapshots", count: 75) {
       [.snapshot, .someSnapshots, .allSnapshots, .rollback, .objectRollback].contains($0)
     },
-    Aim(id: "group", title: "at a random time during a group commit", count: 75) { $0 == .grouped },
     Aim(id: "copy", title: "at a random time during a backup or restore", count: 75, isOfCopies: true) { $0 == nil },
   ]
   /// Of each aim.

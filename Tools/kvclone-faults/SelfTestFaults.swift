@@ -27,7 +27,6 @@ enum SelfTestFaults: FaultClass {
     groups.append(planted("commit acknowledged before it completes", powerLosses(context, journal, "early", images)))
     groups.append(earlyMigrations(context, images))
     groups.append(ignoredErrors(context, images))
-    groups += groupCommits(context, images)
     groups.append(flippedBits(context, images))
     groups.append(forgottenStates(context, images))
     groups += try LostWrites.groups(context, images, commits: campaign.isQuick ? 3 : 9)
@@ -84,31 +83,6 @@ enum SelfTestFaults: FaultClass {
         arguments: ["--planted", Worker.PlantedBug.ignoredError.rawValue])
     }
     return planted("error ignored and commit acknowledged", Array(trials))
-  }
-
-  /// Mistakes of writes that share a commit, and of savepoints.
-  private static func groupCommits(_ context: TrialContext, _ count: Int) -> [TrialGroup] {
-    func kills(_ planted: String, _ calls: some Sequence<Int>) -> [Trial] {
-      calls.map { call in
-        let trial = KillFaults.trial(context, call: call + 1, arguments: ["--planted", planted])
-        return Trial(id: "\(planted):\(trial.id)", run: trial.run)
-      }
-    }
-    func calls(_ kinds: [Workload.Kind]) -> [Int] {
-      context.calls.indices.filter {
-        context.calls[$0].commit > 0 && kinds.contains(context.workload.kind(context.calls[$0].commit))
-      }
-    }
-    // The end of a group is its commit.
-    let early = calls([.grouped]).suffix(count)
-    // What is lost shows after the group. The process makes other calls then, and has to come to the one that kills it.
-    let later = calls([.allSnapshots, .cleaning]).prefix(count)
-    return [
-      (GroupRun.PlantedBug.earlyGroup.rawValue, "write of a group acknowledged before the commit", early),
-      (GroupRun.PlantedBug.lostWrite.rawValue, "acknowledged write of a group is lost", later),
-      (GroupRun.PlantedBug.skippedWrite.rawValue, "write in the middle of a group is lost", later),
-      (GroupRun.PlantedBug.keptFailure.rawValue, "failed write of a group leaves changes", later),
-    ].map { planted($0.1, kills($0.0, $0.2)) }
   }
 
   /// A bit of a stored image is flipped: every one has to be found.

@@ -66,9 +66,7 @@ final class SimulatedDisk {
     case .syncDirectory(let inode): syncNames(of: directories[inode] ?? root)
     case .spill: break
     case .acknowledge(let line):
-      if line.hasPrefix("ack "), let number = Int(line.dropFirst(4).prefix { $0.isNumber }) {
-        acknowledged = max(acknowledged, number)
-      }
+      if line.hasPrefix("ack "), let number = Int(line.dropFirst(4).prefix { $0.isNumber }) { acknowledged = number }
       if line.hasPrefix("copied ") { copied.append(line.dropFirst(7).trimmingCharacters(in: .newlines)) }
     }
   }

@@ -46,18 +46,7 @@ struct StoreDigest {
     var names: [String] = []
   }
 
-  /// A number for the objects that a transaction sees.
-  static func objects<T: ObjectReading & ~Copyable>(
-    _ model: ManagedObjectModel, _ transaction: borrowing T
-  ) throws -> UInt64 {
-    var run = StoreDigest()
-    _ = try run.add(model, transaction)
-    return run.hash.value
-  }
-
-  private mutating func add<T: ObjectReading & ~Copyable>(
-    _ model: ManagedObjectModel, _ transaction: borrowing T
-  ) throws -> View {
+  private mutating func add(_ model: ManagedObjectModel, _ transaction: borrowing ReadTransaction) throws -> View {
     hash.add(model.modelHash.hex)
     let entities = model.entities.filter { !$0.isAbstract }.sorted { $0.name < $1.name }
     var view = View()
@@ -90,8 +79,9 @@ struct StoreDigest {
   }
 
   /// - Parameter blobs: gains the value's number, where it is a large one.
-  mutating func add<T: ObjectReading & ~Copyable>(
-    _ value: AttributeValue?, of id: ObjectID, _ name: String, _ transaction: borrowing T, _ blobs: inout Set<UInt64>
+  mutating func add(
+    _ value: AttributeValue?, of id: ObjectID, _ name: String, _ transaction: borrowing ReadTransaction,
+    _ blobs: inout Set<UInt64>
   ) throws {
     switch value {
     case nil: hash.add("nil")

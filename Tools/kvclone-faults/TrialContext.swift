@@ -19,7 +19,7 @@ final class TrialContext: Sendable {
 
   struct TracedCall: Sendable {
     let operation: String
-    /// The commit in whose course the call came, of a group the first; 0 is the creation.
+    /// The commit in whose course the call came; 0 is the creation.
     let commit: Int
     /// The copy in whose course it came, by its name.
     var copy: String?
@@ -55,29 +55,24 @@ final class TrialContext: Sendable {
     statesFile = directory + "/states"
     try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     let root = directory + "/dry"
-    func run(_ faults: [String: String], _ arguments: [String]) throws -> WorkerRun {
-      let run = try WorkerRun(
-        executable: executable, shim: shim, root: root, workload: workload, faults: faults, arguments: arguments)
-      if run.ending == .exit(0) { return run }
+    let run = try WorkerRun(
+      executable: executable, shim: shim, root: root, workload: workload,
+      faults: ["TRACE": directory + "/trace"])
+    guard run.ending == .exit(0) else {
       throw Finding("the workload fails without a fault (\(run.ending)): \(run.errors)")
     }
-    // Each commit by itself, to know its content.
-    states = try run([:], []).lines.filter { $0.hasPrefix("state ") }.map { String($0.dropFirst(6)) }
+    states = run.lines.filter { $0.hasPrefix("state ") }.map { String($0.dropFirst(6)) }
     guard states.count == workload.commitCount + 1, Set(states).count == states.count else {
       throw Finding("the workload does not have one state per commit: \(states)")
     }
     try states.joined(separator: "\n").write(toFile: statesFile, atomically: false, encoding: .utf8)
-    // As in the trials.
-    _ = try run(["TRACE": directory + "/trace"], ["--states-file", statesFile])
     let trace = try String(contentsOfFile: directory + "/trace", encoding: .utf8)
-    (calls, reads, spillingCommits) = TrialContext.parse(trace, workload)
+    (calls, reads, spillingCommits) = TrialContext.parse(trace)
     try FileManager.default.removeItem(atPath: root)
   }
 
   /// Lines are "NUMBER OPERATION PATH", "read", "spill", and what the worker said, "ack N" and "copying NAME" among it.
-  private static func parse(_ trace: String, _ workload: Workload) -> (
-    [TracedCall], reads: [TracedCall], spilling: Set<Int>
-  ) {
+  private static func parse(_ trace: String) -> ([TracedCall], reads: [TracedCall], spilling: Set<Int>) {
     var (calls, reads): ([TracedCall], [TracedCall]) = ([], [])
     var spilling: Set<Int> = []
     var commit = 0
@@ -85,7 +80,7 @@ final class TrialContext: Sendable {
     for line in trace.split(separator: "\n") {
       let parts = line.split(separator: " ")
       if parts.first == "ack", parts.count > 1 {
-        commit = workload.step(of: (Int(parts[1]) ?? 0) + 1).lowerBound
+        commit = (Int(parts[1]) ?? 0) + 1
       } else if parts.first == "copying", parts.count > 1 {
         copy = String(parts[1])
       } else if parts.first == "copied" {

@@ -19,16 +19,15 @@ struct Worker {
 
   /// The directory that the store's is in.
   let root: String
-  var workload: Workload
+  let workload: Workload
   var plantedBug: PlantedBug?
-  var plantedBugOfGroups: GroupRun.PlantedBug?
-  /// Each commit's content, from 0, by which a commit that failed is known to have happened or not. Without, the writes
-  /// of a group commit one by one, and the content is told after every commit: a run without faults, to find out.
+  /// Each commit's content, from 0, by which a commit that failed is known to have happened or not. Without, the
+  /// content is told after every commit: a run without faults, to find out.
   var states: [String]?
 
   /// How often a step is tried with the fault still there, before it is asked to go away.
-  static let attemptsUnderFault = 2
-  static let attempts = 5
+  private static let attemptsUnderFault = 2
+  private static let attempts = 5
 
   private var path: String { root + "/store" }
 
@@ -36,20 +35,12 @@ struct Worker {
     var store = try make()
     Self.say("ack 0")
     if states == nil { try tellState(store) }
-    var number = 0
-    while number < workload.commitCount {
-      number += 1
-      let step = workload.step(of: number)
-      if number == step.lowerBound, workload.opensAgain(before: number) {
+    for number in 1...workload.commitCount {
+      if workload.opensAgain(before: number) {
         store.close()
         store = try open(number, expecting: workload.version(after: number - 1))
       }
-      if workload.kind(number) == .grouped, let states {
-        try performGroup(step, states, &store)
-        number = step.upperBound
-      } else {
-        try perform(number, &store)
-      }
+      try perform(number, &store)
       if states == nil { try tellState(store) }
       if workload.makesCopies {
         for copy in Copies.Copy.allCases where copy.commit == number { try make(copy, number, store) }
@@ -139,21 +130,21 @@ struct Worker {
     throw Stuck(description: "cannot create the \(copy) after the fault was removed")
   }
 
-  func reopen(after number: Int) throws -> ObjectStore {
+  private func reopen(after number: Int) throws -> ObjectStore {
     Self.say("reopened \(number)")
     Fault.clear()
     return try open(number, expecting: nil)
   }
 
   @discardableResult
-  func tellState(_ store: ObjectStore) throws -> String {
+  private func tellState(_ store: ObjectStore) throws -> String {
     let state = try StoreDigest.content(of: store).digest
     Self.say("state \(state)")
     return state
   }
 
   /// Every failure has a type of the library's own; any other ends the process, and the trial has failed.
-  func tell(_ error: any Error, _ number: Int) throws {
+  private func tell(_ error: any Error, _ number: Int) throws {
     guard let typed = error as? any KVCloneError else { throw error }
     Self.say("error \(number) \(typed.kindName)")
     StandardError.write("commit \(number): \(typed.kindName): \(typed.message)\n")

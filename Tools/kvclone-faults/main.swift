@@ -8,7 +8,6 @@ func run(_ arguments: [String]) throws -> Int32 {
     alarm(ChildProcess.secondsPerTrial)
     var worker = Worker(root: try options.text("--root"), workload: try options.workload())
     worker.plantedBug = options.values["--planted"].flatMap(Worker.PlantedBug.init)
-    worker.plantedBugOfGroups = options.values["--planted"].flatMap(GroupRun.PlantedBug.init)
     if options.values["--states-file"] != nil { worker.states = try options.states() }
     try worker.run()
     return 0
