@@ -1,5 +1,5 @@
 extension Int {
-  /// The sum of two numbers that are not negative, or the greatest number there is.
+  /// Returns the sum of two non-negative numbers, or the greatest number on overflow.
   func saturatingAdd(_ other: Int) -> Int {
     let (sum, overflow) = addingReportingOverflow(other)
     return overflow ? .max : sum

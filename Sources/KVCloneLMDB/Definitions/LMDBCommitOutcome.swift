@@ -1,10 +1,10 @@
-/// What became of a commit whose meta page could not be written.
+/// The outcome of a commit whose meta page could not be written.
 @usableFromInline
 package enum LMDBCommitOutcome: Sendable, Equatable {
-  /// It is in the file, and durable.
+  /// The commit is in the file, and durable.
   case committed
-  /// It is not in the file, and will not come back.
+  /// The commit is not in the file, and cannot reappear.
   case notCommitted
-  /// The file could not be read or synced, or says nothing certain.
+  /// Unknown: the file could not be read or synced, or its content is inconclusive.
   case unknown
 }

@@ -2,7 +2,7 @@ import CKVCloneLMDB
 import Glibc
 
 extension LMDBError {
-  /// Whether what was written of a transaction that ended so is to be cut off the file.
+  /// Whether the file has to be truncated after a transaction that ended with this error.
   var leavesLongFile: Bool {
     if case .fileTooLarge = self { return true }
     return isDiskFull
@@ -11,13 +11,13 @@ extension LMDBError {
   /// Whether a disk, a quota or the file size limit is used up.
   package var isDiskFull: Bool { [.diskFull, .quotaExceeded, .fileSizeLimit].contains(self) }
 
-  /// Whether an `errno` value says that a disk, a quota or the file size limit is used up.
+  /// Whether an `errno` value reports a full disk, an exhausted quota or the file size limit.
   package static func isDiskFull(_ errno: Int32) -> Bool { [ENOSPC, EDQUOT, EFBIG].contains(errno) }
 
-  /// Whether an `errno` value says that a path is no directory, or that nothing is there.
+  /// Whether an `errno` value reports that a path does not exist or is no directory.
   package static func isNoDirectory(_ errno: Int32) -> Bool { [ENOENT, ENOTDIR].contains(errno) }
 
-  /// The case for a return code of LMDB, which is one of its own negative codes or an `errno` value.
+  /// Converts a return code of LMDB: one of its own negative codes or an `errno` value.
   init(code: Int32, operation: StaticString) {
     switch code {
     case MDB_KEYEXIST: self = .notAscending
@@ -46,9 +46,9 @@ extension LMDBError {
   }
 }
 
-/// The C library's words for an `errno` value.
+/// Returns the C library's text for an `errno` value.
 func errorText(_ code: Int32) -> String {
-  // Safe with threads since glibc 2.32.
+  // Thread-safe since glibc 2.32.
   guard let words = unsafe strerror(code) else { return "unknown" }
   return unsafe String(cString: words)
 }

@@ -4,7 +4,7 @@ extension LMDBError: CustomStringConvertible {
   @usableFromInline
   package var description: String { message }
 
-  /// What failed and what to do about it. Paths and numbers only; never a stored key or value.
+  /// What failed and what to do about it. Contains paths and numbers; never a stored key or value.
   package var message: String {
     switch self {
     case .mapFull, .readersFull, .threadStorageFull, .transactionFull, .fileTooLarge, .cursorFull, .pageFull,
@@ -144,7 +144,7 @@ extension LMDBError: CustomStringConvertible {
     }
   }
 
-  /// As RFC 3339 in UTC, to the second: whoever reads the message may do so much later.
+  /// Formats the time as RFC 3339 in UTC, to the second: the message may be read much later.
   private func since(_ holder: WriterHolder) -> String {
     if holder.sinceNanoseconds <= 0 { return "" }
     var seconds = time_t(holder.sinceNanoseconds / 1_000_000_000)

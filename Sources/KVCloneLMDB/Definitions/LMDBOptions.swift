@@ -1,35 +1,35 @@
-/// How an environment is opened. The defaults fit every use that was measured.
+/// Options for opening an environment. The defaults fit every measured use.
 package struct LMDBOptions: Sendable {
-  /// Opens without the right to write; the lock file is still written, because readers register in it.
+  /// Opens without write access to the data; the lock file is still written, because readers register in it.
   package var isReadOnly = false
-  /// Address space to reserve, in bytes. Halved as long as a limit of the process forbids it.
+  /// Address space to reserve, in bytes. Halved until it fits the limits of the process.
   package var mapSize = 1 << 40
-  /// How many tables can be open. More cost time: with 65,535, every read transaction takes 33 µs to begin.
+  /// The maximum number of open tables. Larger values cost time: with 65,535, beginning a read transaction takes 33 µs.
   package var maximumTables = 1024
-  /// How many read transactions of all processes can be open at once. An existing
-  /// lock file with more slots keeps them.
+  /// The maximum number of read transactions in all processes. An existing lock file with more slots keeps them.
   package var maximumReaders = 126
-  /// After how many dirtied bytes (about) a write transaction spills its dirty pages to the file, which bounds its
-  /// memory. 0 switches forced spills off.
+  /// The number of dirty bytes (approximate) after which a write transaction spills, which bounds its memory. 0
+  /// disables forced spills.
   package var spillBudget = 16 << 20
-  /// Names of FUSE file systems, as `fuse.NAME` or `fuseblk` of /proc/self/mountinfo, that may carry a store.
+  /// Names of FUSE file systems that may carry a store, as `fuse.NAME` or `fuseblk` in /proc/self/mountinfo.
   package var trustedFuseFileSystems: Set<String> = []
-  /// Makes commits durable by a log of at most so many bytes: see `CommitLog`. Nil: by LMDB's own two syncs.
+  /// The size limit of the write-ahead log, in bytes (see `CommitLog`); nil disables the log, and commits use LMDB's
+  /// own two syncs.
   package var walSizeLimit: Int?
 
-  /// Leaves the slots of dead readers as they are when it opens, for who wants to see them.
+  /// Keeps the slots of stale readers when opening, for listing them.
   package var keepsDeadReaders = false
 
-  /// How long the file may become by what write transactions add, in bytes; nil: as long as the disk has room.
+  /// The maximum size of the file that write transactions may grow it to, in bytes; nil for the size of the disk.
   package var maximumFileBytes: Int?
 
-  /// Leaves btrfs's copy-on-write, and with it its checksums, on for the files of an environment that is made.
+  /// Keeps copy-on-write, and with it checksums, enabled on btrfs for the files of a new environment.
   package var usesCopyOnWrite = false
 
-  /// How long opening waits for another process that opens the store, or recovers it.
+  /// How long opening waits for another process that opens or recovers the store.
   package var busyTimeout: Duration = .seconds(5)
 
-  /// Replaces the page cache's answers, and observes what is requested from the disk. For tests.
+  /// Replaces the results of page cache lookups, and observes read-ahead requests. For tests.
   package var readAheadHooks: ReadAheadHooks?
 
   package init() {}

@@ -1,8 +1,8 @@
-/// Replaces the kernel's answers about the page cache, and observes requests. For tests.
+/// Replaces the results of page cache lookups, and observes read-ahead requests. For tests.
 package final class ReadAheadHooks: Sendable {
-  /// Whether the page cache has a page.
+  /// Whether the page cache holds a page.
   let isResident: @Sendable (UInt64) -> Bool
-  /// Receives each run of pages that is requested.
+  /// Receives each run of requested pages.
   let request: @Sendable (Range<UInt64>) -> Void
 
   package init(

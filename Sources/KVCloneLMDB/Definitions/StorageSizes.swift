@@ -21,7 +21,7 @@ package struct TreeSizes: Sendable, Hashable {
 /// The growth of the file by a write transaction.
 @usableFromInline
 package struct StorageGrowth: Sendable {
-  /// The number of pages at the begin of the transaction, and now, with free ones. The commit adds a few for the free
+  /// The number of pages when the transaction began, and now, including free ones. The commit adds a few for the free
   /// list.
   package let firstPageCount: Int
   package let pageCount: Int

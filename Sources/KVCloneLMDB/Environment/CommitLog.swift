@@ -3,43 +3,43 @@ import Glibc
 
 /// The write-ahead log of an environment: commits are durable with one sync of one file, written from front to back.
 ///
-/// LMDB writes each changed page where it is free, syncs, and then writes and syncs a meta page: some fifteen places of the
-/// disk and two syncs for a commit of one object. With the log it writes without a sync (`MDB_NOSYNC`), and the same pages go
-/// to `commit.log`, one after the other, and are synced there. So `data.mdb` is whole while the system runs, whatever becomes
-/// of the process, and may be torn after a loss of power; then the log has every page that was written since
-/// `data.mdb` was last synced, and the first who opens the store writes them again (`CommitLogRecovery`).
+/// LMDB writes each changed page to a free place, syncs, and then writes and syncs a meta page: some fifteen places of
+/// the disk and two syncs for a commit of one object. With the log, LMDB writes without a sync (`MDB_NOSYNC`), and the
+/// same pages are appended to `commit.log` and synced there. `data.mdb` is therefore whole while the system runs, even
+/// if the process is killed, and may be torn after a power loss; the log then has every page written since the last
+/// sync of `data.mdb`, and the first process to open the store writes them again (`CommitLogRecovery`).
 ///
-/// `data.mdb` is synced, and the log begins anew (a checkpoint), when the log is full, after a commit of more than
-/// `CommitLogRecord.maximumPages` pages, after a commit that is not in the log, and at the end. The head names the state from
-/// which the records go on, so it is the head that makes a checkpoint's commit one: until it is durable, the state is what the
-/// old head and its records say.
+/// A checkpoint syncs `data.mdb` and restarts the log: when the log is full, after a commit of more than
+/// `CommitLogRecord.maximumPages` pages, after a commit that is not in the log, and at the end. The head names the
+/// state that the records continue from, and therefore completes the checkpoint: until the head is durable, the old
+/// head and its records define the state.
 ///
-/// Whoever writes honours a log that is in use, whether he opened the store with one or not; `writer.lock` says that there is
-/// one. All is done by who has the right to write, and nobody else.
+/// Every writer honours a log that is in use, even if it opened the store without one; a mark in `writer.lock`
+/// announces it. All operations require the write lock.
 @safe
 final class CommitLog: @unchecked Sendable {
   private let paths: StorePaths
-  /// The store's directory as it was opened: another one may have its name by now.
+  /// The store's directory as opened: by now, the path may name another one.
   private let directory: Int32
   private let lock: WriterLockFile
-  /// Whether commits are to be logged. Without, a log that somebody else left in use is ended.
+  /// Whether commits are logged. If not, a log that another process left in use is ended.
   let isOn: Bool
-  /// The log begins anew before it would become longer.
+  /// The size at which a checkpoint restarts the log.
   private let byteLimit: Int
 
   private var file: CommitLogFile?
   private var head: CommitLogHead?
-  /// Where the next record goes.
+  /// The offset of the next record.
   private var offset = CommitLogFormat.recordsOffset
-  /// The commit that the log leads up to, and its record's sum.
+  /// The number of the last commit in the log, and the checksum of its record.
   private var lastCommit: UInt64 = 0
   private var lastSum: UInt64 = 0
   private var record = CommitLogRecord()
   private var pages: ChangedPages?
-  /// A sync failed, whatever `writer.lock` says.
+  /// Whether a sync failed, regardless of `writer.lock`.
   private var isBroken = false
 
-  /// Of the store whose `data.mdb` is the file `identity`, if that is what is there.
+  /// Opens the log of the store whose `data.mdb` is the file `identity`, if the paths still lead there.
   init(_ paths: StorePaths, _ lock: WriterLockFile, byteLimit: Int?, identity: FileSystem.Identity) throws(LMDBError) {
     let directory = unsafe kvclone_open(paths.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
     guard directory >= 0 else { throw LMDBError(code: -directory, operation: "open directory") }
@@ -58,11 +58,12 @@ final class CommitLog: @unchecked Sendable {
 
   // MARK: Writing
 
-  /// Before a write transaction upon the commit `number`: what `data.mdb` holds is durable, by the log or by itself.
+  /// Prepares a write transaction based on the commit `number`: makes the content of `data.mdb` durable, by the log or
+  /// by a sync.
   func prepare(after number: UInt64, data: Int32) throws(LMDBError) {
     var mark = try lock.logMark()
     if mark == .isBroken || isBroken {
-      // Unless the log is gone, or was written back, by an opening of which we are not.
+      // Unless the log was deleted or checkpointed by an opening that did not see this process.
       if try openExisting(), try file?.head()?.isInUse == true {
         throw .commitLog(.broken, path: paths.commitLog)
       }
@@ -74,12 +75,13 @@ final class CommitLog: @unchecked Sendable {
       if file == nil { file = try CommitLogFile(in: directory, path: paths.commitLog) }
       try follow()
       if mark == .none {
-        // Others would write, and leave a log that undoes it.
+        // Without the mark, other writers would write, and leave a log that undoes it.
         let code = lock.mark(.isInUse)
         if code != 0 { throw LMDBError(code: code, operation: "write to writer.lock") }
       }
       if head?.isInUse == true, lastCommit == number { return }
-      // Nobody knows what was synced when: it was another program, or somebody died between his commit and its record.
+      // It is unknown what was synced when: the writer was another program, or was killed between its commit and the
+      // record.
       try settle(
         checkpoint(number, data, try readMetas(data), isInUse: true), wasInUse: head?.isInUse == true)
     } else if mark == .isInUse {
@@ -93,11 +95,12 @@ final class CommitLog: @unchecked Sendable {
     }
   }
 
-  /// Makes the commit `number` durable, which LMDB has just written without a sync; 0, or the error that leaves it unknown
-  /// whether it is.
+  /// Makes the commit `number` durable, which LMDB has just written without a sync. Returns 0, or the error that leaves
+  /// durability unknown.
   func makeDurable(_ number: UInt64, _ source: PageSource) -> Int32 {
     let data = source.descriptor
-    // Where they cannot be read, twice, no sync has failed: whoever writes next finds that the log lacks the commit, and syncs the file.
+    // If the meta pages are unreadable twice, no sync has failed: the next writer finds that the log lacks the commit,
+    // and syncs the file.
     guard let metas = (try? readMetas(data)) ?? (try? readMetas(data)) else { return EIO }
     let (meta, old) = (metas[Int(number & 1)], metas[1 - Int(number & 1)])
     let commits = (PageMeta(bytes: meta, page: number & 1), PageMeta(bytes: old, page: 1 - (number & 1)))
@@ -116,7 +119,7 @@ final class CommitLog: @unchecked Sendable {
         }
       }
     }
-    // No record, or one that could not be written: then the file itself.
+    // Without a record, or if writing it failed: sync the file itself.
     if code != 0 { code = checkpoint(number, data, metas, isInUse: true) }
     if code != 0 { markBroken() }
     return code
@@ -127,23 +130,24 @@ final class CommitLog: @unchecked Sendable {
     lock.mark(.isBroken)
   }
 
-  /// Ends the use of the log, if nobody writes: then `data.mdb` is all that the store is. Nobody of this process is live.
+  /// Ends the use of the log unless another process writes: `data.mdb` then is the whole store. This process has no
+  /// live users.
   func finish(data: Int32) {
     guard isOn, file != nil, lock.claim(label: "close") else { return }
     defer { lock.release() }
     guard (try? lock.logMark()) == .isInUse else { return }
-    // Where something cannot be read, the log stays in use, and the next opening writes it back.
+    // If something is unreadable, the log stays in use, and the next opening writes it back.
     guard (try? follow()) != nil, head?.isInUse == true, let metas = try? readMetas(data),
       let number = (0...1).compactMap({ PageMeta(bytes: metas[$0], page: UInt64($0))?.commitNumber }).max()
     else { return }
-    // Where it fails, the next opening that is alone does it: who has the store open meanwhile could sync what the kernel
-    // has given up, and not be told.
+    // If it fails, the next opening that is alone does it: a process that has the store open could sync pages that the
+    // kernel has dropped, and would get no error.
     if checkpoint(number, data, metas, isInUse: false) == 0 { lock.mark(.none) } else { markBroken() }
   }
 
   private func settle(_ code: Int32, wasInUse: Bool) throws(LMDBError) {
     if code == 0 { return }
-    // Without the log, LMDB had synced what there is.
+    // Without the log, LMDB has synced every commit.
     if wasInUse { markBroken() }
     throw LMDBError(code: code, operation: "sync of data.mdb or commit.log")
   }
@@ -153,8 +157,8 @@ final class CommitLog: @unchecked Sendable {
     return file != nil
   }
 
-  /// Catches up with what other processes did to the log. Throws where its head cannot be read. Where a record cannot, it lags behind,
-  /// which a checkpoint mends: while the system runs, `data.mdb` is whole.
+  /// Catches up with what other processes did to the log. Throws if the head is unreadable. After an unreadable record
+  /// it lags behind, which a checkpoint corrects: while the system runs, `data.mdb` is whole.
   private func follow() throws(LMDBError) {
     guard let file else { return }
     if let head, file.isStill(head) {
@@ -175,12 +179,12 @@ final class CommitLog: @unchecked Sendable {
     }
   }
 
-  /// Syncs `data.mdb`, and begins the log anew at its last commit, or ends its use.
+  /// Syncs `data.mdb`, and restarts the log at its last commit, or ends its use.
   private func checkpoint(_ number: UInt64, _ data: Int32, _ metas: [[UInt8]], isInUse: Bool) -> Int32 {
     guard let file else { return ENOENT }
     var random = SystemRandomNumberGenerator()
     var tie = head?.tie ?? 0
-    // Only here, where it does not matter yet that the head has another one.
+    // Only here, where a different tie in the head does no harm yet.
     if head?.isInUse != true {
       tie = random.next()
       var bytes = tie.littleEndian
@@ -209,7 +213,7 @@ final class CommitLog: @unchecked Sendable {
     return pages.collect(new, since: old, in: source)
   }
 
-  /// Both meta pages.
+  /// Reads both meta pages.
   private func readMetas(_ data: Int32) throws(LMDBError) -> [[UInt8]] {
     guard let first = try CommitLogRecovery.meta(0, of: data), let second = try CommitLogRecovery.meta(1, of: data)
     else { throw LMDBError(code: EIO, operation: "read of data.mdb") }

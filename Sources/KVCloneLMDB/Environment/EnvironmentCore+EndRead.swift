@@ -1,11 +1,11 @@
 import CKVCloneLMDB
 import Glibc
 
-/// How read transactions end.
+/// The end of read transactions.
 extension EnvironmentCore {
   @inline(__always)
   static func endRead(_ slot: UnsafeMutablePointer<ReaderSlot>, _ handle: LMDBTransactionHandle) {
-    // In a forked child the slot in the reader table is the parent's.
+    // In a forked child, the slot in the reader table belongs to the parent.
     if unsafe slot.pointee.core._withUnsafeGuaranteedRef({ $0.forkGuard.isForked }) { return }
     unsafe slot.pointee.noteEnd()
     unsafe mdb_txn_reset(handle.pointer)
@@ -29,16 +29,16 @@ extension EnvironmentCore {
     unsafe content.pointee.map.forget()
     unsafe slot.deinitialize(count: 1)
     core.leave(UInt(bitPattern: slot))
-    // Not before: another reader's slot may lie here then, and what is noted of it must stay.
+    // Last: another reader's slot may be allocated at this address, and its entry must stay.
     unsafe slot.deallocate()
   }
 }
 
-/// A reader beyond the slots, as those see it who list readers.
+/// A reader without a pooled slot, as reader lists show it.
 struct UnpooledReader {
   let commitNumber: UInt64
   let since: UInt64
   let thread: UInt
-  /// Nil for one that is not pinned.
+  /// Nil for readers that are not pinned.
   let owner: String?
 }

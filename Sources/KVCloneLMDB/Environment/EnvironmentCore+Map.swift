@@ -2,17 +2,19 @@ import CKVCloneLMDB
 import Glibc
 import Synchronization
 
-/// The map's size: following other processes, and growing.
+/// The size of the map: following other processes, and growing.
 extension EnvironmentCore {
-  /// Half of what a process can address on x86-64: no map grows further.
+  /// The greatest map size: half of a process's address space on x86-64.
   static let maximumMapSize = 1 << 46
-  /// A map with less room than this, or than a quarter of itself if that is less, is doubled before a write.
+  /// A map with less free space than this, or than a quarter of its size if that is less, is doubled before a write.
   private static let comfortableRoom = 64 << 20
 
-  /// Moves the map, while nobody is live. Zero means what another process has made of it: ``followedSize(_:_:)``.
+  /// Moves the map, while there are no live users. Zero adopts the size that another process has set:
+  /// ``followedSize(_:_:)``.
   ///
-  /// `mdb_env_set_mapsize` unmaps before it maps: if that fails, nothing is mapped, and the next begin would crash. So
-  /// growth is tried out first, and if it fails even so, the environment counts as fatal: it is reopened, with less.
+  /// `mdb_env_set_mapsize` unmaps before it maps: if that fails, nothing is mapped, and the next begin would crash.
+  /// Growth is therefore tried out first; if it fails nevertheless, the environment counts as fatal and is reopened
+  /// with a smaller map.
   func setMapSize(_ size: Int, _ state: inout State) -> Bool {
     var raw = unsafe MDB_envinfo()
     if unsafe mdb_env_info(pointer, &raw) != 0 { return false }
@@ -22,13 +24,14 @@ extension EnvironmentCore {
     forgetMap()
     let code = unsafe mdb_env_set_mapsize(pointer, wanted)
     if code == 0 { return true }
-    // EINVAL before the map was touched: a write transaction is active after all.
+    // EINVAL before the map was touched: a write transaction is active.
     if code != EINVAL { state.isFatal = true }
     return false
   }
 
-  /// The size that the file's commits name, by whichever process; where a limit of this one forbids that, twice, four times … its own
-  /// size, as far as the file goes. LMDB's own way to follow would try the first one alone, after it has unmapped what there was.
+  /// The size that the file's commits name, whichever process set it; if a limit of this process forbids that, two,
+  /// four … times its own size, as far as the file needs. LMDB's own way of following would try only the first, after
+  /// unmapping.
   private func followedSize(_ current: Int, _ needed: Int) -> Int {
     var named = 0
     var descriptor: Int32 = -1
@@ -49,7 +52,7 @@ extension EnvironmentCore {
     return size
   }
 
-  /// Doubles a map in which little is left, if nobody but the caller (counted once) is live. It need not succeed.
+  /// Doubles a map with little free space, if the caller (counted once) is the only live user. Best effort.
   func growIfTight() {
     var raw = unsafe MDB_envinfo()
     if unsafe mdb_env_info(pointer, &raw) != 0 { return }
@@ -61,9 +64,9 @@ extension EnvironmentCore {
     }
   }
 
-  /// A transaction met the map's end: pages that dead readers hold are freed, and the map grows as soon as nobody is
-  /// live, to twice its size or to `size` if that is more. Called by that transaction, which is live, or by whoever
-  /// sees that it would.
+  /// Records that a transaction reached the end of the map: pages retained by stale readers are freed, and the map
+  /// grows once there are no live users, to twice its size or to `size` if that is greater. Called by the live
+  /// transaction, or by a caller that predicts the failure.
   func noteMapFull(wanting size: Int = 0) {
     unsafe mdb_reader_check(pointer, nil)
     state.withLock { state in
@@ -73,7 +76,7 @@ extension EnvironmentCore {
     }
   }
 
-  /// The growth that `noteMapFull` asked for. A limit may forbid it; then the next full map asks again.
+  /// Performs the growth that `noteMapFull` requested. If a limit forbids it, the next full map requests it again.
   func growAfterFailure(_ state: inout State) {
     let wanted = state.wantedMapSize
     state.wantsGrowth = false
@@ -86,11 +89,11 @@ extension EnvironmentCore {
     if !state.isFatal { _ = setMapSize(size * 2, &state) }
   }
 
-  /// Gives back what a failed transaction added to the file, when the disk is full.
+  /// Truncates what a failed transaction added to the file when the disk is full.
   ///
-  /// LMDB leaves the file as long as it became. What lies beyond the last page of the last commit is garbage, and on a
-  /// full disk it is just the room that the next, smaller write needs. Nobody else writes: LMDB's lock is held by a
-  /// transaction of our own. No reader looks there, because last pages only grow.
+  /// LMDB keeps the file's length. Bytes beyond the last page of the last commit are garbage, and on a full disk they
+  /// are exactly the space that the next, smaller write needs. There is no other writer: a transaction of this process
+  /// holds LMDB's lock. No reader reads there, because last page numbers only grow.
   func cutFile() {
     var transaction: OpaquePointer?
     guard unsafe mdb_txn_begin(pointer, nil, 0, &transaction) == 0 else { return }
@@ -99,19 +102,18 @@ extension EnvironmentCore {
     var descriptor: Int32 = -1
     guard unsafe mdb_env_info(pointer, &raw) == 0, unsafe mdb_env_get_fd(pointer, &descriptor) == 0 else { return }
     let length = unsafe (raw.lastPage + 1) * LMDBLimits.pageSize
-    // A failure leaves the file as LMDB left it.
+    // On failure, the file stays as LMDB left it.
     if let facts = try? FileSystem.facts(descriptor: descriptor), facts.byteCount > length {
       _ = ftruncate(descriptor, length)
     }
   }
 
-  /// Frees the slots of readers whose process is gone, every so many commits: such a reader would keep the file
-  /// growing.
+  /// Clears stale readers every ``commitsBetweenReaderChecks`` commits: they would keep the file growing.
   func countCommit() {
     let count = commitCount.add(1, ordering: .relaxed).newValue
     if count % Self.commitsBetweenReaderChecks == 0 { unsafe mdb_reader_check(pointer, nil) }
   }
 
-  /// Counted, not timed, so that it costs no clock and tests can rely on it.
+  /// Counted instead of timed: needs no clock, and tests can rely on it.
   static let commitsBetweenReaderChecks: UInt64 = 256
 }

@@ -2,19 +2,19 @@ import CKVCloneLMDB
 import Glibc
 import Synchronization
 
-/// What happens when LMDB could not write a meta page.
+/// Recovery after LMDB failed to write a meta page.
 ///
 /// A commit writes its pages, syncs them, and then writes one of two meta pages through a descriptor with `O_DSYNC`
-/// (`mdb_env_write_meta` in mdb.c 0.9.24). If that fails, LMDB tries to put the page's old transaction number back,
-/// sets `MDB_FATAL_ERROR`, and refuses every begin with `MDB_PANIC` from then on: whether the new number is in the
-/// file, in the page cache or on the disk is unknown. Up to there, a failure (ENOSPC, EIO, a failed fdatasync) leaves
-/// both meta pages as they were, and the commit did not happen.
+/// (`mdb_env_write_meta` in mdb.c 0.9.24). If that fails, LMDB tries to restore the page's old transaction number, sets
+/// `MDB_FATAL_ERROR`, and fails every later begin with `MDB_PANIC`: whether the new number is in the file, in the page
+/// cache or on the disk is unknown. An earlier failure (ENOSPC, EIO, a failed fdatasync) leaves both meta pages
+/// unchanged, and the commit did not happen.
 ///
-/// Nobody has seen the new number yet: processes read it from the lock file, where it is entered last. So the number is
-/// taken back, as LMDB tried to do, and that is synced. Where this fails too, the environment is reopened and looked
-/// at.
+/// No process has seen the new number yet: processes read it from the lock file, where it is entered last. Recovery
+/// therefore restores the old number, as LMDB tried to do, and syncs it. If this fails too, the environment is reopened
+/// and inspected.
 extension EnvironmentCore {
-  /// Whether LMDB refuses to go on. The caller has the right to write, so that LMDB's own lock is free.
+  /// Whether LMDB refuses every transaction. The caller holds the write lock, so LMDB's own lock is free.
   func isPanicked() -> Bool {
     var transaction: OpaquePointer?
     let code = unsafe mdb_txn_begin(pointer, nil, 0, &transaction)
@@ -22,8 +22,8 @@ extension EnvironmentCore {
     return code == MDB_PANIC
   }
 
-  /// Finds out, and settles, what became of the commit `number`, and reopens the environment if the caller, counted
-  /// once, is the only one who uses it; otherwise the last one to leave does.
+  /// Determines and settles the outcome of the commit `number`, and reopens the environment if the caller, counted
+  /// once, is the only live user; otherwise the last user to leave does.
   func recover(commit number: UInt64) -> LMDBCommitOutcome {
     var outcome = unsafe MetaPageRepair(pointer).takeBack(number)
     state.withLock { state in
@@ -39,17 +39,17 @@ extension EnvironmentCore {
     var raw = unsafe MDB_envinfo()
     if unsafe mdb_env_info(pointer, &raw) != 0 { return .unknown }
     let repair = unsafe MetaPageRepair(pointer)
-    // Alone, LMDB takes the number from the meta pages; with other processes, from the lock file, as they do.
+    // If alone, LMDB takes the number from the meta pages; with other processes, from the lock file, as they do.
     return unsafe raw.lastCommit >= number ? repair.confirm(number) : repair.takeBack(number)
   }
 
-  /// Closes LMDB's environment and opens it again, with the same tables under the same numbers. Nobody is live, or only
-  /// the caller, who has no transaction. On failure it stays fatal, and whoever begins next tries again.
+  /// Closes and reopens LMDB's environment, with the same tables under the same handles. There is no live user, or only
+  /// the caller, without a transaction. On failure the environment stays fatal, and the next begin tries again.
   func reopen(_ state: inout State) {
     dropPooledReaders()
     let paths = StorePaths(directory)
-    // Who recovers the store while LMDB opens it again would leave it an old lock file.
-    // Where that cannot be kept from happening, the next one to begin tries again. Who may only read is let in without, as at opening.
+    // A recovery that runs while LMDB reopens the store would leave it an outdated lock file. If recovery cannot be
+    // locked out, the next begin tries again. Read-only users are admitted without the lock, as at opening.
     let deadline = options.openingDeadline
     var lock: CommitLogFile?
     do throws(LMDBError) {
@@ -81,7 +81,7 @@ extension EnvironmentCore {
     }
   }
 
-  /// LMDB numbers tables in the order in which they are opened.
+  /// LMDB numbers tables in the order of opening.
   private static func openTables(_ tables: [String: LMDBTable], _ pointer: OpaquePointer) throws(LMDBError) {
     var transaction: OpaquePointer?
     var code = unsafe mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction)
@@ -99,8 +99,8 @@ extension EnvironmentCore {
   }
 }
 
-/// Looks at, and writes, the transaction numbers of the two meta pages through LMDB's own descriptor. The caller has
-/// the right to write.
+/// Reads and writes the transaction numbers of the two meta pages through LMDB's own descriptor. The caller holds the
+/// write lock.
 @safe
 private struct MetaPageRepair: ~Copyable {
   private let environment: OpaquePointer
@@ -112,7 +112,7 @@ private struct MetaPageRepair: ~Copyable {
     self.descriptor = unsafe mdb_env_get_fd(environment, &descriptor) == 0 ? descriptor : nil
   }
 
-  /// Makes sure that the commit `number` is not in the file.
+  /// Ensures that the commit `number` is not in the file.
   func takeBack(_ number: UInt64) -> LMDBCommitOutcome {
     guard let own = read(number & 1), let other = read(1 - (number & 1)) else { return .unknown }
     // What LMDB writes there: the page's number of two commits ago. The other page, one commit ago, then is the newer
@@ -121,8 +121,8 @@ private struct MetaPageRepair: ~Copyable {
     return isSynced ? .notCommitted : .unknown
   }
 
-  /// Makes sure that the commit `number`, which is in the file, is also on the disk. A sync alone would not: after a
-  /// failed write-back, Linux holds the page for clean. Written again, it is dirty again.
+  /// Ensures that the commit `number`, which is in the file, is durable. A sync alone does not: after a failed
+  /// write-back, Linux marks the page clean. Writing it again makes it dirty.
   func confirm(_ number: UInt64) -> LMDBCommitOutcome {
     guard read(number & 1) == number, write(number & 1, number) else { return .unknown }
     return isSynced ? .committed : .unknown
@@ -143,6 +143,6 @@ private struct MetaPageRepair: ~Copyable {
     return unsafe pwrite(descriptor, &number, 8, Self.offset(page)) == 8
   }
 
-  /// Of `mm_txnid` in the page: 16 bytes of header, then 128 of `MDB_meta` before it.
+  /// The offset of `mm_txnid` in the page: 16 bytes of header, then 128 of `MDB_meta` before it.
   private static func offset(_ page: UInt64) -> Int { Int(page) * LMDBLimits.pageSize + MetaPages.commitOffset }
 }

@@ -2,35 +2,36 @@ import CKVCloneLMDB
 import Glibc
 import Synchronization
 
-/// What transactions share with their environment: LMDB's handle, the pooled readers, and who is live.
+/// The state that transactions share with their environment: LMDB's handle, the pooled readers, and the count of live
+/// users.
 ///
-/// A read transaction must cost nanoseconds, so it takes no reference to anything and no lock: it claims a reader slot
-/// by one compare-and-swap and gives it back by a plain store, after which it looks at `attention`. Whoever needs all
-/// readers to be gone (to close, to move the map, to reopen) sets `attention`, makes every processor see it
-/// (`membarrier`), and locks the slots one by one; if one is busy, its reader finds `attention` set when it ends and
-/// does the work instead.
+/// A read transaction must cost nanoseconds, so it takes no reference and no lock: it claims a reader slot by one
+/// compare-and-swap and releases it by a plain store, after which it checks `attention`. An operation that requires all
+/// readers to end (closing, moving the map, reopening) sets `attention`, makes every processor see it (`membarrier`),
+/// and locks the slots one by one; if one is busy, its reader finds `attention` set when it ends and does the work
+/// instead.
 ///
-/// A core is never freed, because such a reader may look at it just after somebody else closed the environment. Closed
-/// ones are used again.
+/// A core is never freed, because such a reader may access it just after another thread closed the environment. Closed
+/// cores are reused.
 @safe
 final class EnvironmentCore: @unchecked Sendable {
   struct State {
-    /// Live users other than readers in slots: writers, readers beyond the slots, and whoever asks LMDB something.
+    /// Live users other than readers in slots: writers, readers beyond the slots, and calls into LMDB.
     var live = 0
     var isClosing = false
     var isClosed = false
-    /// No environment object refers to the core any more: when it is closed, it can serve another one.
+    /// Whether no environment object refers to the core any more: once closed, it can be reused.
     var isAbandoned = false
-    /// LMDB refuses to work on after it failed to write a meta page: it is to be closed and opened again.
+    /// Whether LMDB refuses to continue after it failed to write a meta page: it has to be closed and reopened.
     var isFatal = false
-    /// A reopening failed half way: there is no LMDB environment behind `pointer`.
+    /// Whether reopening failed half way: there is no LMDB environment behind `pointer`.
     var isBroken = false
-    /// A transaction met the map's end: the map is to grow.
+    /// Whether a transaction reached the end of the map, which has to grow.
     var wantsGrowth = false
-    /// How large the map should become then; zero for twice what it is.
+    /// The map size to grow to; zero for twice the current size.
     var wantedMapSize = 0
     var tables: [String: LMDBTable] = [:]
-    /// Readers beyond the slots, by where their own slot is.
+    /// Readers beyond the slots, by the address of their own slot.
     var unpooled: [UInt: UnpooledReader] = [:]
 
     var wantsAttention: Bool { isClosing || isFatal || wantsGrowth }
@@ -39,26 +40,27 @@ final class EnvironmentCore: @unchecked Sendable {
   /// Readers beyond this many are not pooled.
   static let slotCount = 16
 
-  /// LMDB's environment. Exchanged only under the lock of `state`, with no live user; read by live users.
+  /// LMDB's environment. Replaced only under the lock of `state`, without live users; read by live users.
   var raw: RawEnvironment
   let state = Mutex(State())
   let slots: UnsafeMutablePointer<ReaderSlot>
-  /// Not zero if a reader that begins or ends must take the slow way.
+  /// Nonzero if beginning and ending readers must take the slow path.
   let attention = Atomic<UInt32>(0)
-  /// Where the memory map begins: see `start(ofMapWith:)`.
+  /// The start of the memory map: see `start(ofMapWith:)`.
   let mapStart = Atomic<UInt>(0)
   let forkGuard = ForkGuard()
   let writeback = Writeback()
-  /// Commits of this process, for the checks that are due every so many.
+  /// The number of commits by this process, for periodic checks.
   let commitCount = Atomic<UInt64>(0)
 
-  // What the environment was opened with. Constant from open to close.
+  // The parameters of opening. Constant from open to close.
   private(set) var directory = ""
   private(set) var options = LMDBOptions()
   private(set) var identity = FileSystem.Identity(device: 0, inode: 0)
-  /// What makes commits durable, if not LMDB does; also where only others may have one. Nil where nobody writes.
+  /// Makes commits durable in LMDB's place; also present where only other processes may use one. Nil if this
+  /// environment does not write.
   var commitLog: CommitLog?
-  /// For who has the right to write.
+  /// For the holder of the write lock.
   let scratch = PageScratch()
 
   private static let closed = Mutex<[EnvironmentCore]>([])
@@ -72,11 +74,11 @@ final class EnvironmentCore: @unchecked Sendable {
     for index in 0..<Self.slotCount { unsafe (slots + index).initialize(to: ReaderSlot(core: core, isPooled: true)) }
   }
 
-  /// A core for an environment that was just opened.
+  /// Returns a core for an environment that was just opened.
   static func make(
     _ raw: RawEnvironment, directory: String, options: LMDBOptions, identity: FileSystem.Identity
   ) -> EnvironmentCore {
-    // A core of before a fork has a page that the kernel cleared.
+    // A core from before a fork has a page that the kernel cleared.
     let reused = closed.withLock { cores -> EnvironmentCore? in
       while let core = cores.popLast() { if !core.forkGuard.isForked { return core } }
       return nil
@@ -108,9 +110,9 @@ final class EnvironmentCore: @unchecked Sendable {
 
   // MARK: Counting
 
-  /// Counts one more live user other than a slot's reader, once nothing stands in its way.
+  /// Adds a live user other than a slot's reader, once no pending work prevents it.
   func enter() throws(LMDBError) {
-    // Before the lock: in a forked child another thread's copy of it may be locked for ever.
+    // Before the lock: in a forked child, its copy may be locked by another thread for ever.
     if forkGuard.isForked { throw .forked }
     let failure = state.withLock { state -> LMDBError? in
       if let failure = admit(&state) { return failure }
@@ -120,7 +122,7 @@ final class EnvironmentCore: @unchecked Sendable {
     if let failure { throw failure }
   }
 
-  /// Counts one live user less; with the place of its slot if it is a reader.
+  /// Removes a live user; with the address of its slot if it is a reader.
   func leave(_ reader: UInt? = nil) {
     state.withLock { state in
       state.live -= 1
@@ -129,14 +131,15 @@ final class EnvironmentCore: @unchecked Sendable {
     }
   }
 
-  /// Does what is waiting for idleness, if nobody is live, and says why nothing can begin now, if so.
+  /// Does the work that waits for idleness, if there are no live users. Returns the error that prevents a begin, if
+  /// any.
   func admit(_ state: inout State) -> LMDBError? {
     if state.wantsAttention { settle(&state) }
     if state.isClosing { return .closed }
     return state.isFatal ? .panic : nil
   }
 
-  /// How many users are live, readers in slots included.
+  /// The number of live users, including readers in slots.
   func liveCount(_ state: State) -> Int {
     var count = state.live
     for index in 0..<Self.slotCount where unsafe slots[index].state.load(ordering: .relaxed) == ReaderSlot.busy {
@@ -147,14 +150,15 @@ final class EnvironmentCore: @unchecked Sendable {
 
   // MARK: Idleness
 
-  /// Makes readers that begin or end take the slow way from now on, and those that end already visible to us.
+  /// Makes beginning and ending readers take the slow path from now on, and makes those that are already ending
+  /// visible.
   func demandAttention() {
     attention.store(1, ordering: .sequentiallyConsistent)
     Barrier.everywhere()
   }
 
-  /// Runs `body` while no user is live but the `own` ones that the caller counts and the reader in the slot number
-  /// `except`. False if there are others.
+  /// Runs `body` while there are no live users except the `own` ones that the caller counts and the reader in the slot
+  /// number `except`. Returns false if there are others.
   func whileIdle(
     _ state: inout State, own: Int = 0, except: Int? = nil, _ body: (inout State) -> Void
   ) -> Bool {
@@ -165,13 +169,13 @@ final class EnvironmentCore: @unchecked Sendable {
       return false
     }
     body(&state)
-    // The slots of a closed environment stay locked until the core is used again.
+    // The slots of a closed environment stay locked until the core is reused.
     if !state.isClosed { unlockSlots() }
     if !state.wantsAttention { attention.store(0, ordering: .sequentiallyConsistent) }
     return true
   }
 
-  /// Closes, reopens or grows, whatever is wanted, if nobody is live but `own` users of the caller's.
+  /// Closes, reopens or grows, as requested, if the only live users are `own` ones of the caller.
   func settle(_ state: inout State, own: Int = 0) {
     guard !state.isClosed else { return }
     _ = whileIdle(&state, own: own) { state in
@@ -220,7 +224,7 @@ final class EnvironmentCore: @unchecked Sendable {
     }
   }
 
-  /// Gives the reader table its slots back. All slots are locked, or the caller's.
+  /// Frees the slots in the reader table. All slots are locked, or the caller's.
   func dropPooledReaders() {
     forgetMap()
     for index in 0..<Self.slotCount {

@@ -1,9 +1,9 @@
 import CKVCloneLMDB
 
-/// How write transactions end.
+/// The end of write transactions.
 extension LMDBEnvironment {
-  /// Commits. An error means that nothing was committed and the next write can try again, with one exception:
-  /// `commitFailed`, whose outcome says what is known.
+  /// Commits. An error means that nothing was committed and the next write can try again, except `commitFailed`, whose
+  /// outcome says what is known.
   func commitWrite(_ handle: LMDBTransactionHandle) throws(LMDBError) {
     if isForked { throw .forked }
     let failure = commitRaw(handle)
@@ -12,7 +12,7 @@ extension LMDBEnvironment {
     if let failure { throw failure }
   }
 
-  /// Commits, and keeps the right to write.
+  /// Commits, and keeps the write lock.
   func commitRaw(_ handle: LMDBTransactionHandle) -> LMDBError? {
     let number = handle.commitNumber
     let code = unsafe mdb_txn_commit(handle.pointer)
@@ -24,7 +24,7 @@ extension LMDBEnvironment {
       if failure?.isDiskFull == true { core.cutFile() }
       if core.isPanicked() {
         var outcome = core.recover(commit: number)
-        // In the file it is; without a record, the next opening would undo it.
+        // The commit is in the file; without a record, the next opening would undo it.
         if outcome == .committed, makeDurable(number) != 0 { outcome = .unknown }
         failure = .commitFailed(outcome: outcome, errno: code)
       }
@@ -36,15 +36,15 @@ extension LMDBEnvironment {
     return failure
   }
 
-  /// By the commit log, where there is one; 0 or an error's number.
+  /// Makes a commit durable through the write-ahead log, if there is one; returns 0 or an error's number.
   private func makeDurable(_ number: UInt64) -> Int32 {
     guard let log = core.commitLog, log.isOn else { return 0 }
     return core.pageSource.map { log.makeDurable(number, $0) } ?? EBADF
   }
 
-  /// Aborts. `failure` is the error that made the transaction fail, if one did.
+  /// Aborts. `failure` is the error that failed the transaction, if any.
   func abortWrite(_ handle: LMDBTransactionHandle, _ failure: LMDBError?) {
-    // In a forked child the transaction is the parent's: its lock, its pages.
+    // In a forked child, the transaction's lock and pages belong to the parent.
     if isForked { return }
     unsafe mdb_txn_abort(handle.pointer)
     unsafe SpillList.free(of: handle.pointer)

@@ -2,11 +2,11 @@ import CKVCloneLMDB
 import Glibc
 
 extension LMDBEnvironment {
-  /// Opens LMDB's environment with the largest map up to `options.mapSize` that the process may have, and clears the
-  /// slots of dead readers.
+  /// Opens LMDB's environment with the largest map up to `options.mapSize` that the process may have, and clears stale
+  /// readers.
   ///
-  /// - Parameter deadline: when it stops to wait for another process that opens the store (`openingBusy`).
-  /// - Throws: `lockFileUnusable` where `lock.mdb` has destroyed mutexes, and another program has the store open.
+  /// - Parameter deadline: when waiting ends for another process that opens the store (`openingBusy`).
+  /// - Throws: `lockFileUnusable` if `lock.mdb` has destroyed mutexes, and another program has the store open.
   static func openRaw(
     _ directory: String, _ options: LMDBOptions, minimumMap: Int, deadline: UInt64
   ) throws(LMDBError) -> RawEnvironment {
@@ -32,12 +32,12 @@ extension LMDBEnvironment {
     throw .replacedWhileOpening(path: path)
   }
 
-  /// A `lock.mdb` that is replaced each time is no accident.
+  /// The number of times that `lock.mdb` may be replaced before it counts as an error.
   private static let maximumReplacements = 3
-  /// Programs that look at a store for a moment end within these attempts, one every 20 ms.
+  /// Programs that inspect a store briefly end within these attempts, one every 20 ms.
   private static let maximumRepairs = 25
 
-  /// Opens under the opening lock of `lock.mdb`; nil where another file has that name by then.
+  /// Opens under the opening lock of `lock.mdb`; nil if another file has that name by then.
   private static func openRaw(
     _ directory: String, _ options: LMDBOptions, _ minimumMap: Int, _ lockFile: ReaderLockFile?, _ deadline: UInt64
   ) throws(LMDBError) -> OpaquePointer? {
@@ -73,10 +73,11 @@ extension LMDBEnvironment {
     while true {
       var code: Int32 = 0
       if let pointer = unsafe openRaw(directory, options, mapSize, &code) { return unsafe pointer }
-      // A recovery that did not know of us has made the lock file void while LMDB waited for it.
+      // A recovery that did not see this process has invalidated the lock file while LMDB waited for it.
       attempt += 1
       if code == MDB_INVALID, attempt <= 3 { continue }
-      // RLIMIT_AS forbids it, or an analyser that emulates the address space: less will do as long as the file fits.
+      // RLIMIT_AS or an analyser that emulates the address space forbids it: a smaller map suffices as long as the file
+      // fits.
       let isTooMuch = (code == ENOMEM || code == EINVAL) && mapSize / 2 >= max(minimumMap, 1 << 20)
       if !isTooMuch { throw LMDBError(code: code, operation: "mdb_env_open") }
       mapSize /= 2
@@ -93,9 +94,9 @@ extension LMDBEnvironment {
     unsafe mdb_env_set_maxreaders(environment, UInt32(options.maximumReaders))
     code = unsafe mdb_env_set_mapsize(environment, mapSize)
     if code == 0 {
-      // Reads request what they need by themselves: see LeafReadAhead.
+      // Reads request their pages explicitly: see LeafReadAhead.
       var flags = MDB_NOTLS | MDB_NORDAHEAD | (options.isReadOnly ? MDB_RDONLY : 0)
-      // The log makes commits durable. (mdb_txn_begin takes the flag too, and 0.9.24 then forgets it.)
+      // The write-ahead log makes commits durable. (mdb_txn_begin takes the flag too, and 0.9.24 then forgets it.)
       if options.walSizeLimit != nil, !options.isReadOnly { flags |= MDB_NOSYNC }
       code = unsafe mdb_env_open(environment, directory, UInt32(flags), 0o600)
     }
@@ -109,8 +110,8 @@ extension LMDBEnvironment {
     return nil
   }
 
-  /// Whether LMDB opened without its lock file, as it does read-only on a file system that refuses to write
-  /// (`mdb_env_setup_locks`: EROFS). Only its own list says so.
+  /// Whether LMDB opened without its lock file, as it does read-only on a read-only file system (`mdb_env_setup_locks`:
+  /// EROFS). Only its reader list reveals it.
   static func hasNoReaderTable(_ pointer: OpaquePointer) -> Bool {
     var hasNone = false
     unsafe withUnsafeMutablePointer(to: &hasNone) { flag in

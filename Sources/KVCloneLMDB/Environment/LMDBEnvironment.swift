@@ -5,18 +5,19 @@ import Synchronization
 /// One open store file: a directory (0700) with `data.mdb`, LMDB's `lock.mdb`, and `writer.lock` (0600 each).
 ///
 /// At most one environment of a file exists in a process (`alreadyOpen`), and none survives a fork (`forked`). It
-/// closes with the last transaction after `close()`, or after the last reference went.
+/// closes with the last transaction after `close()`, or when the last reference is released.
 package final class LMDBEnvironment: Sendable {
-  /// The store's directory: its absolute path when it was opened.
+  /// The absolute path of the store's directory when it was opened.
   package let directory: String
   package let options: LMDBOptions
-  /// Whether the file ended before the last page its meta page names, when it was opened. A healthy file can, if a
-  /// large value was put and deleted in one transaction; a full walk must decide before the content is trusted.
+  /// Whether the file was shorter than the last page that its meta page names, when it was opened. A healthy file can
+  /// be, if a large value was put and deleted in one transaction; a full walk must decide before the content is
+  /// trusted.
   package let isShorterThanLastPage: Bool
-  /// Whether readers cannot register, because the store was opened read-only on a file system that cannot be written.
+  /// Whether readers cannot register, because the store was opened read-only on a read-only file system.
   ///
-  /// That is safe on a read-only medium. If it is only this mount that is read-only, and a writer uses another mount of
-  /// the file, the writer reuses pages that we are reading: a read then gives wrong bytes, which checksums find.
+  /// That is safe on a read-only medium. If only this mount is read-only, and a writer uses another mount of the file,
+  /// the writer reuses pages that are being read: a read then returns wrong bytes, which checksums detect.
   package let readsWithoutLock: Bool
 
   let core: EnvironmentCore
@@ -39,7 +40,7 @@ package final class LMDBEnvironment: Sendable {
 
   var pointer: OpaquePointer { unsafe core.pointer }
 
-  /// Which file `data.mdb` is.
+  /// The identity of the `data.mdb` file.
   package var identity: FileSystem.Identity { core.identity }
 
   @inline(__always)
@@ -52,14 +53,14 @@ package final class LMDBEnvironment: Sendable {
     spill.store(false, ordering: .relaxed)
   }
 
-  /// The error of a return code, with what the environment knows.
+  /// Converts a return code, with the environment's limits.
   func error(_ code: Int32, _ operation: StaticString) -> LMDBError {
     core.error(code, operation)
   }
 
   /// Closes as soon as no transaction is live, which may be now. No further transaction can begin.
   package func close() {
-    // The parent's locks and slots are not the child's to touch, and its copy of our mutex may be locked for ever.
+    // The parent's locks and slots are not the child's, and its copy of the mutex may be locked for ever.
     if isForked { return }
     core.state.withLock { state in
       if state.isClosing { return }
@@ -80,9 +81,9 @@ package final class LMDBEnvironment: Sendable {
 }
 
 extension EnvironmentCore {
-  /// The error of a return code. A write that ends early gives EIO in LMDB (`mdb_page_flush`: "short write, filesystem
-  /// full?"), so EIO on a full disk, or at the longest file allowed, is a full disk. EAGAIN at begin comes from the
-  /// lock by which a process marks itself as a reader (`mdb_reader_pid`): another PID namespace has our number.
+  /// Converts a return code. A short write gives EIO in LMDB (`mdb_page_flush`: "short write, filesystem full?"), so
+  /// EIO on a full disk, or at the file size limit, is a full disk. EAGAIN at begin comes from the lock by which a
+  /// process marks itself as a reader (`mdb_reader_pid`): a process in another PID namespace has the same id.
   func error(_ code: Int32, _ operation: StaticString) -> LMDBError {
     if code == EIO, hasLittleRoom { return .diskFull }
     if code == EIO, isAtSizeLimit { return .fileSizeLimit }
@@ -96,14 +97,14 @@ extension EnvironmentCore {
     return UInt64(length) + UInt64(LMDBLimits.pageSize) > limit
   }
 
-  /// Whether the file system has less than a mebibyte left. btrfs and others cannot say it, but can try.
+  /// Whether the file system has less than a mebibyte left. btrfs and others do not report it reliably, but can try.
   var hasLittleRoom: Bool {
     guard let descriptor else { return false }
     if let free = FileSystem.freeSpace(descriptor: descriptor) { return free.usable < 1 << 20 }
     return LMDBError.isDiskFull(unsafe kvclone_try_room(directory, 1 << 20))
   }
 
-  /// LMDB's own descriptor of `data.mdb`, which stays where the file is, whatever is renamed. For live users.
+  /// LMDB's own descriptor of `data.mdb`, which follows the file through renames. For live users.
   var descriptor: Int32? {
     var descriptor: Int32 = -1
     return unsafe mdb_env_get_fd(pointer, &descriptor) == 0 && descriptor >= 0 ? descriptor : nil

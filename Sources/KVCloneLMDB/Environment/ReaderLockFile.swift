@@ -1,7 +1,7 @@
 import CKVCloneLMDB
 import Glibc
 
-/// `lock.mdb`, open beside LMDB's own descriptor, so that no process uses mutexes that another one destroys.
+/// A second descriptor of `lock.mdb`, which prevents that a process uses mutexes that another one destroys.
 ///
 /// LMDB keeps the reader table and two mutexes in `lock.mdb`. Byte 0 says whether they are ready: `mdb_env_open` takes
 /// a write lock on it without waiting, initializes the file, and turns the lock into a read lock, which it keeps until
@@ -13,14 +13,14 @@ import Glibc
 ///   for it and for every process that joins it, until all have closed (ITS#10095).
 /// - An opening that fails after it had the write lock, such as for lack of address space, destroys them in the same
 ///   way.
-/// - A process that is killed between the write lock and the read lock, in any release, leaves to a waiting opener what
-///   it had not initialized: mutexes, or the number of the last commit, which then is 0, so that the opener reads, and
+/// - A process that is killed between the write lock and the read lock, in any release, leaves a waiting opener what it
+///   had not initialized: mutexes, or the number of the last commit, which then is 0, so that the opener reads, and
 ///   writes upon, an old state.
 ///
 /// So this descriptor holds two open-file-description (OFD) locks:
 ///
-/// - The opening lock, on a byte that the file never has: one process at a time is inside `mdb_env_open`, so none waits
-///   there for another one of ours.
+/// - The opening lock, on a byte that the file never has: one process at a time is inside `mdb_env_open`, so that none
+///   waits there for another one of ours.
 /// - A read lock on byte 0 for as long as the environment is open. OFD locks and LMDB's POSIX locks conflict even
 ///   within a process, so LMDB never gets the write lock at closing, and destroys nothing; the next process that is
 ///   alone initializes the file.
@@ -38,8 +38,8 @@ final class ReaderLockFile: Sendable {
   let descriptor: Int32
   let path: String
 
-  /// Opens `lock.mdb`, as LMDB does: with the right to write, making it (0600) if there is none. Nil where LMDB does
-  /// without, which is read-only on a file system that is mounted so.
+  /// Opens `lock.mdb` for writing, as LMDB does, and creates it (0600) if it does not exist. Nil where LMDB does
+  /// without, which is read-only on a read-only file system.
   init?(path: String, isReadOnly: Bool) throws(LMDBError) {
     let file = unsafe kvclone_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else {
@@ -53,9 +53,9 @@ final class ReaderLockFile: Sendable {
 
   static let useOffset: Int64 = 0
 
-  /// Waits until no other process is inside `mdb_env_open` for this store, and keeps others out of it.
+  /// Waits until no other process is inside `mdb_env_open` for this store, and locks others out.
   ///
-  /// Its holder waits for byte 0 only, never for a lock of this project, so the order is always: the opening lock of
+  /// The holder waits for byte 0 only, never for a lock of this project, so the order is always: the opening lock of
   /// `commit.log`, this one, LMDB's byte 0.
   ///
   /// - Throws: `openingBusy` at the deadline: the holder may be stopped.
@@ -65,32 +65,31 @@ final class ReaderLockFile: Sendable {
 
   func unlockOpening() { OpeningLock.release(descriptor) }
 
-  /// Keeps LMDB from the write lock on byte 0. To be called while the process's environment is open.
+  /// Prevents LMDB from taking the write lock on byte 0. Call while the process's environment is open.
   func beginUse() throws(LMDBError) {
     let code = kvclone_ofd_share_byte(descriptor, Self.useOffset)
     if code != 0 { throw LMDBError(code: code, operation: "fcntl(F_OFD_SETLK)") }
   }
 
-  /// Not before LMDB's environment is closed.
+  /// Releases the read lock on byte 0, after LMDB's environment is closed.
   func endUse() { _ = kvclone_ofd_lock_byte(descriptor, Self.useOffset, 0) }
 
-  /// Whether `path` names the file that is open: LMDB opens it by its path.
+  /// Whether `path` still names the open file: LMDB opens it by its path.
   func isStill(at path: String) throws(LMDBError) -> Bool {
     try FileSystem.facts(path)?.identity == FileSystem.facts(descriptor: descriptor).identity
   }
 
-  /// Gives everything back, after LMDB's environment is closed. Not in a forked child, where the locks are the
-  /// parent's.
+  /// Releases everything, after LMDB's environment is closed. Not in a forked child, where the locks are the parent's.
   func close() {
-    // By name, and not only by closing: a child that was forked in the meantime has the descriptor, too.
+    // Explicitly, and not only by closing: a child that was forked in between has the descriptor, too.
     endUse()
     unlockOpening()
     Glibc.close(descriptor)
   }
 
-  // MARK: What other programs leave
+  // MARK: Leftovers of other programs
 
-  /// Whether the mutexes can be locked, and the lock file knows the last commit. Asked by the holder of the opening
+  /// Whether the mutexes can be locked, and the lock file has the last commit number. For the holder of the opening
   /// lock, whose environment is open.
   static func isUsable(_ pointer: OpaquePointer) -> Bool {
     var raw = unsafe MDB_envinfo()
@@ -100,12 +99,13 @@ final class ReaderLockFile: Sendable {
     let code = unsafe mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction)
     guard code == 0, let transaction = unsafe transaction else { return code != EINVAL }
     defer { unsafe mdb_txn_abort(transaction) }
-    // `mdb_env_info` asks the meta pages, and a transaction the lock file, which a commit tells after its meta page.
+    // `mdb_env_info` reads the meta pages, and a transaction reads the lock file, which a commit updates after its meta
+    // page.
     return unsafe UInt64(truncatingIfNeeded: mdb_txn_id(transaction)) &+ 1 >= raw.lastCommit
   }
 }
 
-/// LMDB's environment, and the lock file that is held for it.
+/// LMDB's environment, and the lock file held for it.
 @safe
 struct RawEnvironment {
   let pointer: OpaquePointer

@@ -2,23 +2,23 @@ import CKVCloneLMDB
 import Glibc
 import Synchronization
 
-/// What a reader slot knows of the memory map: where it is, and where trees are in it.
+/// What a reader slot knows of the memory map: its start, and the trees in it.
 ///
-/// It is kept from transaction to transaction. A tree says of which snapshot it is, so nothing has to be cleared when the
-/// next one sees another; everything is forgotten when the map moves or the slot's transaction ends for good.
+/// It is kept across transactions. Each tree records its snapshot, so nothing has to be cleared when the next
+/// transaction sees another; everything is reset when the map moves or the slot's transaction is freed.
 @safe
 struct ReaderMap: ~Copyable {
-  /// Where the file's first page lies. Nil until a tree was looked for, and where LMDB has to be asked for everything.
+  /// The address of the file's first page. Nil until the first lookup of a tree, and where only LMDB can read.
   var start: UnsafeRawPointer?
-  /// Pages below this number are in the map, in the file, and part of what was committed: they can be looked at.
+  /// Pages below this number are in the map, in the file, and committed: they are readable.
   var pageLimit: UInt64 = 0
-  /// By LMDB's number of the table.
+  /// The trees, by LMDB's number of the table.
   private(set) var trees: UnsafeMutablePointer<MapTree>?
   private(set) var count = 0
 
   init() {}
 
-  /// Makes room for the tree of `dbi`.
+  /// Allocates the tree of `dbi`.
   mutating func reserve(_ dbi: UInt32) -> UnsafeMutablePointer<MapTree>? {
     let index = Int(dbi)
     if index >= count {
@@ -50,32 +50,32 @@ struct ReaderMap: ~Copyable {
   }
 }
 
-/// A table's tree in one snapshot.
+/// The tree of a table in one snapshot.
 @safe
 struct MapTree {
-  /// Depths that no tree has: LMDB has to be asked, because the tree was not looked for yet, or was not found.
+  /// Invalid depths, which make LMDB read: the tree was not looked up yet, or was not found.
   static let unknown: Int32 = -1
   static let unusable: Int32 = -2
-  /// Deeper trees are LMDB's to read. Keys of eight bytes fill eight levels with more than a file can hold; the longest keys,
+  /// LMDB reads deeper trees. Keys of eight bytes fill eight levels with more than a file can hold; the longest keys,
   /// seven to a page, with some millions of entries.
   static let maximumDepth = 8
-  /// So many reads of a snapshot are LMDB's: looking for the tree costs about as much as one of them.
+  /// The number of reads per snapshot that LMDB does: looking up the tree costs about as much as one of them.
   static let readsByLMDB: Int32 = 2
 
-  /// No transaction has this number.
+  /// A number that no transaction has.
   var snapshot = UInt64.max
   var root: UInt64 = 0
-  /// 0: there is no entry.
+  /// 0 for an empty tree.
   var depth = Self.unknown
   var reads: Int32 = 0
-  /// The table's name, once it was needed; freed with its slot's map.
+  /// The table's name, once needed; freed with its slot's map.
   var name: UnsafeMutablePointer<CChar>?
-  /// The leaf that was read last; nil before the first.
+  /// The leaf of the last read; nil before the first.
   var lastLeaf: UnsafeRawPointer?
   /// Read-ahead, once more than one leaf was read; freed with its slot's map.
   var readAhead: UnsafeMutablePointer<TableReadAhead>?
 
-  /// Makes room for read-ahead.
+  /// Allocates read-ahead.
   mutating func reserveReadAhead() -> UnsafeMutablePointer<TableReadAhead> {
     if let readAhead = unsafe readAhead { return unsafe readAhead }
     let made = UnsafeMutablePointer<TableReadAhead>.allocate(capacity: 1)
@@ -84,7 +84,7 @@ struct MapTree {
     return unsafe made
   }
 
-  /// Forgets what was read: the next snapshot has other pages.
+  /// Resets the position of reads: the next snapshot has other pages.
   mutating func forgetReads() {
     unsafe lastLeaf = nil
     unsafe readAhead?.pointee = TableReadAhead()
@@ -92,25 +92,25 @@ struct MapTree {
 }
 
 extension EnvironmentCore: PageCounting {
-  /// Where the map begins in which `address` lies; nil if nobody can tell. Found out once for as long as the map stays.
+  /// The start of the map that contains `address`; nil if unknown. Looked up once until the map moves.
   func start(ofMapWith address: UnsafeRawPointer) -> UnsafeRawPointer? {
     var start = mapStart.load(ordering: .relaxed)
     if start == 0 {
       start = unsafe UInt(bitPattern: kvclone_mapped_file(address))
       if start == 0 { start = Self.noMapStart }
-      // Whoever else looked found the same.
+      // A concurrent lookup finds the same.
       mapStart.store(start, ordering: .relaxed)
     }
     return unsafe start == Self.noMapStart ? nil : UnsafeRawPointer(bitPattern: start)
   }
 
-  /// The file's pages for a live user who has the right to write, and no transaction.
+  /// The file's pages for a live user that holds the write lock, and has no transaction.
   var pageSource: PageSource? {
     guard let descriptor else { return nil }
     return unsafe PageSource(descriptor, map: mappedStart(), pageCount: readablePageCount(), scratch: scratch)
   }
 
-  /// Where the map begins, for a live user; nil if nobody can tell.
+  /// The start of the map, for a live user; nil if unknown.
   func mappedStart() -> UnsafeRawPointer? {
     var start = mapStart.load(ordering: .relaxed)
     if start == 0 {
@@ -120,7 +120,7 @@ extension EnvironmentCore: PageCounting {
     return unsafe start <= Self.noMapStart ? nil : UnsafeRawPointer(bitPattern: start)
   }
 
-  /// By the address of any value that a reader is given.
+  /// Finds the start of the map by the address of any value that a reader gets.
   private func findMapStart() {
     var transaction: OpaquePointer?
     guard unsafe mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &transaction) == 0 else { return }
@@ -133,21 +133,22 @@ extension EnvironmentCore: PageCounting {
     if found.code == 0, let address = unsafe found.entry.valueBase { _ = unsafe self.start(ofMapWith: address) }
   }
 
-  /// Nobody can tell.
+  /// The map's start is unknown.
   static var noMapStart: UInt { 1 }
 
-  /// Before the map moves, or goes. Nobody is live.
+  /// Resets the start before the map moves or is unmapped. There are no live users.
   func forgetMap() {
     mapStart.store(0, ordering: .relaxed)
     for index in 0..<Self.slotCount {
-      // By a name of its own: changed as a part of `slots`, it counts as a change of the whole slot, whose state others look at.
+      // Through a separate binding: as a part of `slots`, a change counts as a change of the whole slot, whose state
+      // other threads read.
       let content = unsafe slots[index].content
       unsafe content.pointee.map.forget()
     }
   }
 
-  /// How many pages can be looked at: LMDB's map reaches beyond the file, and the file can be shorter than its last page
-  /// says. It only grows, but for garbage behind the last page (`cutFile`).
+  /// The number of readable pages: LMDB's map reaches beyond the file, and the file can be shorter than its last page
+  /// says. It only grows, except for garbage behind the last page (`cutFile`).
   func readablePageCount() -> UInt64 {
     var raw = unsafe MDB_envinfo()
     guard unsafe mdb_env_info(pointer, &raw) == 0, let fileSize else { return 0 }
@@ -155,7 +156,7 @@ extension EnvironmentCore: PageCounting {
     return unsafe UInt64(min(bytes / LMDBLimits.pageSize, raw.lastPage + 1))
   }
 
-  /// A copy of the name of an open table, to be freed.
+  /// Returns a copy of the name of an open table, to be freed by the caller.
   func copyName(_ dbi: UInt32) -> UnsafeMutablePointer<CChar>? {
     let name = state.withLock { state in state.tables.first { $0.value.dbi == dbi }?.key }
     guard let name else { return nil }

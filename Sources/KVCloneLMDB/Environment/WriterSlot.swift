@@ -1,9 +1,9 @@
 import Glibc
 
-/// The right to write, among the threads of this process. First come, first served, with a timeout.
+/// The write lock among the threads of this process. First come, first served, with a timeout.
 ///
-/// A thread that asks twice would hang in LMDB's mutex; here it is told. Waiters queue, because a thread that commits
-/// in a loop would otherwise take the slot again and again before a woken waiter runs.
+/// A thread that locks twice would hang in LMDB's mutex; here it gets an error. Waiters queue, because a thread that
+/// commits in a loop would otherwise take the slot again and again before a woken waiter runs.
 @safe
 final class WriterSlot: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
@@ -26,7 +26,7 @@ final class WriterSlot: @unchecked Sendable {
     unsafe pthread_condattr_destroy(&attributes)
   }
 
-  /// Takes the slot, waiting until `deadline` (of `monotonicNanoseconds`; nil: without end).
+  /// Takes the slot, waiting until `deadline` (of `monotonicNanoseconds`; nil: forever).
   func acquire(deadline: UInt64?, label: String) throws(LMDBError) {
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }
@@ -58,7 +58,7 @@ final class WriterSlot: @unchecked Sendable {
     return WriterHolder(pid: getpid(), label: ownerLabel, sinceNanoseconds: ownerSince, isThisProcess: true)
   }
 
-  /// Waits for the own turn, with the mutex held.
+  /// Waits until the caller is first in the queue, with the mutex held.
   private func wait(deadline: UInt64?) throws(LMDBError) {
     let ticket = nextTicket
     nextTicket += 1
@@ -73,7 +73,7 @@ final class WriterSlot: @unchecked Sendable {
       }
       if code == ETIMEDOUT, owner != nil || waiting.first != ticket {
         waiting.removeAll { $0 == ticket }
-        // Another waiter may be the first one now, and the slot may be free.
+        // Another waiter may now be the first, and the slot may be free.
         unsafe pthread_cond_broadcast(condition)
         throw .busy(holder: holderLocked)
       }

@@ -1,20 +1,22 @@
 import CKVCloneLMDB
 import Glibc
 
-/// Whether btrfs writes the files of a directory to blocks of their own each time, which takes its checksums along.
+/// Whether btrfs writes the files of a directory copy-on-write, which also controls its checksums.
 ///
-/// A store does without. LMDB writes no page in place that a reader could need, and what we store has checksums of ours; a file
-/// of pages that were synced one by one gets an extent for each, and a page whose checksum is wrong is a signal for who has it
-/// mapped. On other file systems none of this does anything.
+/// A store disables it. LMDB writes no page in place that a reader could need, and stored values have checksums of
+/// their own; with copy-on-write, a file whose pages are synced one by one gets an extent for each, and a page with a
+/// wrong btrfs checksum raises a signal in a process that has it mapped. On other file systems none of this has an
+/// effect.
 package enum CopyOnWrite: Sendable, Equatable {
-  /// As the directory above has it: for files that are written once.
+  /// Inherited from the parent directory: for files that are written once.
   case asAbove
-  /// Off, unless btrfs keeps its data twice: it repairs one by the other with the checksums, and keeps both the same with the copies.
+  /// Off, unless btrfs keeps two copies of data: it repairs one copy by the other through the checksums, and keeps them
+  /// equal through copy-on-write.
   case offUnlessMirrored
-  /// As the file has it that blocks will be shared with.
+  /// The same as in the file that shares its blocks.
   case like(isOff: Bool)
 
-  /// Has the files that are made in an empty directory from now on written so.
+  /// Applies the setting to files that are created later in an empty directory.
   func apply(toDirectory path: String) {
     if self == .asAbove || !FileSystem.isBtrfs(path) { return }
     let directory = unsafe kvclone_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
@@ -27,7 +29,7 @@ package enum CopyOnWrite: Sendable, Equatable {
     }
   }
 
-  /// Whether it is off for an open file; nil on other file systems.
+  /// Whether copy-on-write is off for an open file; nil on other file systems.
   static func isOff(descriptor: Int32) -> Bool? {
     let answer = kvclone_is_copy_on_write_off(descriptor)
     return answer < 0 ? nil : answer == 1

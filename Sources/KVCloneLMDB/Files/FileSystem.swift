@@ -1,51 +1,51 @@
 import CKVCloneLMDB
 import Glibc
 
-/// The few file operations that the package needs, so that no other module imports the C library.
+/// The file operations that the package needs, so that no other module imports the C library.
 package enum FileSystem {
-  /// What a path names. Symbolic links are not followed.
+  /// The type of a path. Symbolic links are not followed.
   package enum Kind: Sendable, Equatable {
     case regularFile, directory, symlink, other
   }
 
-  /// One file's identity on this machine.
+  /// The identity of a file on this machine.
   package struct Identity: Sendable, Hashable {
     package let device: UInt64
     package let inode: UInt64
   }
 
-  /// What `lstat` says.
+  /// The result of `lstat`.
   struct Facts: Sendable, Equatable {
     let kind: Kind
     let identity: Identity
     let owner: UInt32
-    /// The nine permission bits, and set-id and sticky.
+    /// The nine permission bits, set-id and sticky.
     let mode: UInt32
     let links: Int
     let byteCount: Int
   }
 
-  /// Whether something is at `path`, a dangling link included.
+  /// Whether `path` exists; a dangling link does.
   ///
-  /// - Throws: `io` where the system does not answer: no error is taken for an absence.
+  /// - Throws: `io` if the system call fails: an error never counts as absence.
   package static func exists(_ path: String) throws(LMDBError) -> Bool {
     try facts(path) != nil
   }
 
-  /// What is at `path`, or nil if nothing is there.
+  /// The type of `path`, or nil if it does not exist.
   ///
-  /// - Throws: `io` where the system does not answer.
+  /// - Throws: `io` if the system call fails.
   package static func kind(_ path: String) throws(LMDBError) -> Kind? {
     try facts(path)?.kind
   }
 
-  /// Whether nothing is at `path` for certain; false where the system does not answer. For decisions to remove or to retry,
+  /// Whether `path` certainly does not exist; false if the system call fails. For decisions to remove or to retry,
   /// which an unknown state must not lead to.
   static func isAbsent(_ path: String) -> Bool {
     do throws(LMDBError) { return try facts(path) == nil } catch { return false }
   }
 
-  /// The path of an open file as the kernel knows it; nil where /proc does not tell.
+  /// The path of an open file as the kernel knows it; nil without /proc.
   static func path(ofDescriptor descriptor: Int32) -> String? {
     var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = unsafe readlink("/proc/self/fd/\(descriptor)", &bytes, bytes.count)
@@ -53,8 +53,8 @@ package enum FileSystem {
     return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// Appends the next bytes of an open file, at most `limit`; false at the end. Waits for some bytes of a pipe, but for no more
-  /// than there are.
+  /// Appends the next bytes of an open file, at most `limit`; returns false at the end. Waits for the first bytes of a
+  /// pipe, but not for more.
   ///
   /// - Throws: `io`.
   package static func read(
@@ -76,12 +76,12 @@ package enum FileSystem {
     return got > 0
   }
 
-  /// What an open descriptor leads to.
+  /// The type of an open file.
   package static func kind(descriptor: Int32) throws(LMDBError) -> Kind {
     try facts(descriptor: descriptor).kind
   }
 
-  /// What `lstat` says of `path`, or nil if nothing is there.
+  /// The result of `lstat` for `path`, or nil if it does not exist.
   static func facts(_ path: String) throws(LMDBError) -> Facts? {
     var status = stat()
     guard unsafe lstat(path, &status) == 0 else {
@@ -92,7 +92,7 @@ package enum FileSystem {
     return Facts(status)
   }
 
-  /// The same for a name in a directory that is open.
+  /// The result of `lstat` for a name in an open directory.
   static func facts(_ name: String, in directory: Int32) throws(LMDBError) -> Facts? {
     var status = stat()
     guard unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -103,40 +103,40 @@ package enum FileSystem {
     return Facts(status)
   }
 
-  /// What `fstat` says of an open file.
+  /// The result of `fstat` for an open file.
   static func facts(descriptor: Int32) throws(LMDBError) -> Facts {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw .io(errno: errno, operation: "fstat") }
     return Facts(status)
   }
 
-  /// Makes one directory that only its owner may enter (0700). Its parent must exist.
+  /// Creates a directory that only its owner may enter (0700). Its parent must exist.
   package static func createDirectory(_ path: String) throws(LMDBError) {
     guard unsafe mkdir(path, 0o700) == 0 else { throw LMDBError(code: errno, operation: "mkdir") }
   }
 
-  /// Makes the names in a directory durable.
+  /// Syncs the names in a directory.
   package static func fsyncDirectory(_ path: String) throws(LMDBError) {
     try sync(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
   }
 
-  /// Makes a file's bytes durable. Never for a file of an open environment: closing it would drop LMDB's locks.
+  /// Syncs a file's bytes. Never for a file of an open environment: closing it would drop LMDB's locks.
   package static func fsyncFile(_ path: String) throws(LMDBError) {
     try sync(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
   }
 
-  /// What is left on a file system, in bytes.
+  /// The free space of a file system, in bytes.
   struct FreeSpace: Sendable, Equatable {
-    /// All bytes of the file system.
+    /// The size of the file system.
     let size: Int
-    /// What nobody can write more than, and only root may write all of.
+    /// The free space including what is reserved for root.
     let largest: Int
-    /// What this user may write, as far as the user's name tells.
+    /// The free space for this user, as far as the user id tells.
     let usable: Int
   }
 
-  /// What is left where an open file is; nil where that is unknown. A file system without a size says zero of zero blocks
-  /// (tmpfs with `size=0`, ramfs), and one that compresses may take more than it says.
+  /// Returns the free space for an open file; nil if it is unknown. A file system without a size reports zero of zero
+  /// blocks (tmpfs with `size=0`, ramfs), and one that compresses may take more than it reports.
   static func freeSpace(descriptor: Int32) -> FreeSpace? {
     var facts = statfs()
     guard unsafe fstatfs(descriptor, &facts) == 0, facts.f_blocks > 0 else { return nil }
@@ -151,7 +151,7 @@ package enum FileSystem {
       size: bytes(facts.f_blocks), largest: largest, usable: geteuid() == 0 ? largest : bytes(facts.f_bavail))
   }
 
-  /// Whether a directory is on btrfs; false where nobody says.
+  /// Whether a directory is on btrfs; false if unknown.
   static func isBtrfs(_ path: String) -> Bool {
     var code: Int32 = 0
     return unsafe kvclone_file_system_type(path, &code) == 0x9123_683E && code == 0
@@ -160,12 +160,12 @@ package enum FileSystem {
   /// btrfs, bcachefs, ZFS, F2FS.
   private static let compressing: Set<UInt32> = [0x9123_683E, 0xCA45_1A4E, 0x2FC1_2FC1, 0xF2F5_2010]
 
-  /// Renames a file or directory; `storeExists` if `to` is there.
+  /// Renames a file or directory; throws `storeExists` if `to` exists.
   package static func renameWithoutReplacing(_ from: String, to: String) throws(LMDBError) {
     var code = unsafe kvclone_rename_without_replacing(from, to)
     if code == EINVAL || code == ENOSYS {
-      // A file system without RENAME_NOREPLACE. Directories are still safe: rename(2) replaces no directory that has
-      // something in it.
+      // The file system lacks RENAME_NOREPLACE. Directories are still safe: rename(2) does not replace a directory that
+      // is not empty.
       if try exists(to) { throw .storeExists(path: to) }
       code = unsafe rename(from, to) == 0 ? 0 : errno
     }
@@ -173,7 +173,7 @@ package enum FileSystem {
     if code != 0 { throw LMDBError(code: code, operation: "renameat2") }
   }
 
-  /// Removes a file; nothing happens if there is none.
+  /// Removes a file, if it exists.
   package static func removeFile(_ path: String) {
     _ = unsafe unlink(path)
   }
@@ -183,20 +183,20 @@ package enum FileSystem {
     _ = unsafe rmdir(path)
   }
 
-  /// A new directory (0700) whose name begins with `prefix` and ends in six random characters.
+  /// Creates a directory (0700) whose name is `prefix` and six random characters.
   static func makeTemporaryDirectory(prefix: String) throws(LMDBError) -> String {
     var template = Array((prefix + "XXXXXX").utf8CString)
     guard unsafe mkdtemp(&template) != nil else { throw LMDBError(code: errno, operation: "mkdtemp") }
     return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// The names in a directory, without "." and ".."; none if it cannot be read.
+  /// The names in a directory, without "." and ".."; empty if it cannot be read.
   static func names(inDirectory path: String) -> [String] {
     guard let directory = unsafe opendir(path) else { return [] }
     return unsafe names(directory)
   }
 
-  /// The same, with an error where the directory cannot be read.
+  /// The names in a directory; throws if it cannot be read.
   static func knownNames(inDirectory path: String) throws(LMDBError) -> [String] {
     guard let directory = unsafe opendir(path) else { throw .io(errno: errno, operation: "opendir") }
     return unsafe names(directory)
@@ -204,7 +204,7 @@ package enum FileSystem {
 
   /// The names in an open directory.
   static func names(inDirectory descriptor: Int32) -> [String] {
-    // What reads the directory has a descriptor, and a place in it, of its own.
+    // Reading a directory needs a descriptor, and a position, of its own.
     let own = unsafe kvclone_open_at(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
     guard own >= 0 else { return [] }
     guard let directory = unsafe fdopendir(own) else {
@@ -217,7 +217,7 @@ package enum FileSystem {
   private static func names(_ directory: OpaquePointer) -> [String] {
     defer { unsafe closedir(directory) }
     var names: [String] = []
-    // An entry is only as long as its name: a copy of all that `d_name` could hold would read beyond it.
+    // An entry is only as long as its name: copying all of `d_name` would read beyond it.
     let offset = MemoryLayout<dirent>.offset(of: \.d_name)!
     while let entry = unsafe readdir(directory) {
       let name = unsafe String(cString: (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self))
@@ -226,7 +226,7 @@ package enum FileSystem {
     return names
   }
 
-  /// The text of a file of /proc, which has no size and is short: at most 1 MiB is read. Nil if it cannot be read.
+  /// Reads a file of /proc, which has no size and is short: at most 1 MiB. Nil if it cannot be read.
   static func smallTextFile(_ path: String) -> String? {
     let file = unsafe kvclone_open(path, O_RDONLY | O_CLOEXEC, 0)
     guard file >= 0 else { return nil }

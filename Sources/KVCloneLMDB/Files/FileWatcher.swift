@@ -2,34 +2,34 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Tells when a file may have been written, by this process or another.
+/// Reports when a file may have been written, by this process or another.
 ///
-/// LMDB writes its pages and then its meta page by `pwrite`, and the kernel tells of every such call (inotify). The last one
-/// comes before LMDB lets readers see the commit, which takes it some instructions more: so who is told looks again a few
-/// times, at growing distances, and then sleeps until the next write. Where the kernel has no more watches to give, the
-/// file counts as written every 250 ms.
+/// LMDB writes its pages and then its meta page by `pwrite`, and the kernel reports each call (inotify). The last one
+/// comes some instructions before LMDB makes the commit visible to readers: the watcher therefore calls back a few
+/// times, at growing intervals, and then sleeps until the next write. If the kernel has no more watches, the watcher
+/// calls back every 250 ms.
 package final class FileWatcher: Sendable {
-  /// How often a file counts as written that cannot be watched.
+  /// The interval of callbacks for a file that cannot be watched.
   package static let pollInterval = 250
-  /// The first of the looks after a write; each further one comes after twice the time.
+  /// The delay of the first callback after a write; each further one comes after twice the time.
   private static let firstLook = 10
-  /// No look comes later than this after the one before.
+  /// The greatest interval between two callbacks.
   private static let lastLook = 5000
 
   private let queue = DispatchQueue(label: "kvclone.watcher")
   private let onWrite: @Sendable () -> Void
-  /// Both are told what to do on `queue` alone, once they have begun.
+  /// Both are used on `queue` alone once they have started.
   nonisolated(unsafe) private let timer: any DispatchSourceTimer
   nonisolated(unsafe) private let source: (any DispatchSourceRead)?
-  /// Milliseconds until the next look; nil while nothing is waited for.
+  /// Milliseconds until the next callback; nil if none is due.
   private let nextLook = Mutex<Int?>(nil)
 
-  /// Begins to watch.
+  /// Starts to watch.
   ///
   /// - Parameters:
-  ///   - path: the file; it stays the one that is watched, whatever is renamed.
-  ///   - polls: does without the kernel's help.
-  ///   - onWrite: called on a queue of the watcher's own.
+  ///   - path: the file; renames do not change which file is watched.
+  ///   - polls: does not use inotify.
+  ///   - onWrite: called on the watcher's own queue.
   package init(path: String, polls: Bool = false, onWrite: @escaping @Sendable () -> Void) {
     self.onWrite = onWrite
     let timer = DispatchSource.makeTimerSource(queue: queue)
@@ -57,7 +57,7 @@ package final class FileWatcher: Sendable {
     unsafe source?.cancel()
   }
 
-  /// A descriptor that can be read when the file was written; negative where there is none.
+  /// Returns a descriptor that becomes readable when the file is written; negative if there is none.
   private static func watch(_ path: String) -> Int32 {
     let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
     guard descriptor >= 0 else { return -1 }
@@ -68,7 +68,7 @@ package final class FileWatcher: Sendable {
     return descriptor
   }
 
-  /// Forgets what the kernel told: that it told something is all there is to know.
+  /// Discards the events: only their arrival matters.
   private static func drain(_ descriptor: Int32) {
     unsafe withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
       while unsafe read(descriptor, buffer.baseAddress, buffer.count) > 0 {}

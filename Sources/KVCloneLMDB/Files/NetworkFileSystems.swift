@@ -1,7 +1,7 @@
 import CKVCloneLMDB
 import Glibc
 
-/// File systems on which LMDB's shared memory and locks do not work between machines, by the number that `statfs` gives
+/// File systems on which LMDB's shared memory and locks do not work between machines, by the type number of `statfs`
 /// (linux/magic.h and each system's own header).
 enum NetworkFileSystems {
   private static let names: [UInt64: String] = [
@@ -11,7 +11,7 @@ enum NetworkFileSystems {
   ]
   private static let fuse: UInt64 = 0x6573_5546
 
-  /// Refuses a directory on one of them, and on FUSE unless its kind is trusted.
+  /// Rejects a directory on one of them, and on FUSE unless its type is trusted.
   static func check(_ path: String, trustedFuse: Set<String>) throws(LMDBError) {
     var code: Int32 = 0
     let type = unsafe kvclone_file_system_type(path, &code)
@@ -23,7 +23,7 @@ enum NetworkFileSystems {
     }
   }
 
-  /// The name of a file system that is refused, or nil.
+  /// The name of a rejected file system, or nil.
   static func refusal(type: UInt64, fuseKind: String?, trustedFuse: Set<String>) -> String? {
     if let name = names[type] { return name }
     guard type == fuse else { return nil }
@@ -31,7 +31,7 @@ enum NetworkFileSystems {
     return trustedFuse.contains(kind) ? nil : kind
   }
 
-  /// The kind of the mount that holds `path`, found by its device number: "… 8:1 … - fuse.sshfs …".
+  /// The type of the mount that contains `path`, found by its device number: "… 8:1 … - fuse.sshfs …".
   private static func fuseKind(_ path: String, _ mountinfo: String) -> String? {
     guard let facts = try? FileSystem.facts(path) else { return nil }
     let device = facts.identity.device

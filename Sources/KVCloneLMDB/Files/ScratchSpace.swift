@@ -1,18 +1,18 @@
 import CKVCloneLMDB
 import Glibc
 
-/// Room for what one piece of work has to remember and what grows with its input: as much as the disk has, in memory
-/// that the kernel can take back.
+/// Temporary memory of one operation, for data that grows with its input: as much as the disk has free, in pages that
+/// the kernel can reclaim.
 ///
-/// Large regions are mapped from a file without a name in a folder of the caller's; the kernel writes their pages out
-/// when it needs the memory, which it cannot do with what `malloc` hands out where there is no swap. Small ones come from
-/// `malloc`, so small work makes no file. The file's room is reserved before it is mapped: a full disk is an error of
+/// Large regions are mapped from an unnamed file in the caller's directory; the kernel writes their pages out when it
+/// needs the memory, which without swap it cannot do with memory from `malloc`. Small regions come from `malloc`, so
+/// small operations create no file. Disk space is reserved before it is mapped: a full disk is an error of
 /// ``allocate(_:)``, never a signal when a page is written.
 ///
-/// For one thread at a time. What it allocated dies with it.
+/// For one thread at a time. Deallocates its regions when it is released.
 @safe
 package final class ScratchSpace {
-  /// A piece of the space. Its bytes are whatever was there before.
+  /// A region of the space. Its bytes are uninitialized.
   @safe
   package struct Region {
     package let start: UnsafeMutableRawPointer
@@ -20,22 +20,22 @@ package final class ScratchSpace {
     fileprivate let isMapped: Bool
   }
 
-  /// Below this many bytes, regions come from `malloc`.
+  /// The size in bytes from which regions are mapped instead of allocated by `malloc`.
   package static let mappedFrom = 1 << 20
 
   private let directory: () -> String
   private var descriptor: Int32 = -1
   private var fileLength = 0
-  /// Mapped regions that were given back, by size: sizes are powers of two, so they are used again.
+  /// Free mapped regions, by size: sizes are powers of two, so that regions are reused.
   private var free: [Int: [Region]] = [:]
   private var mappings: [Region] = []
 
-  /// - Parameter directory: where the file is made; it is asked for once one is needed.
+  /// - Parameter directory: the directory of the file; evaluated when one is needed.
   package init(directory: @escaping @autoclosure () -> String) {
     self.directory = directory
   }
 
-  /// At least so many bytes, aligned for any number.
+  /// Allocates at least `byteCount` bytes, aligned for any number.
   package func allocate(_ byteCount: Int) throws(LMDBError) -> Region {
     var size = 64
     while size < byteCount { size *= 2 }
@@ -49,7 +49,7 @@ package final class ScratchSpace {
     return region
   }
 
-  /// Gives a region back. It must not be used any more.
+  /// Deallocates a region.
   package func deallocate(_ region: Region) {
     if region.isMapped {
       free[region.byteCount, default: []].append(region)

@@ -1,27 +1,26 @@
 import CKVCloneLMDB
 import Glibc
 
-/// Bytes that are written once and read back in order, in a file without a name. Memory stays flat, whatever is
-/// written.
+/// Bytes that are written once and read back in order, in an unnamed file, so that memory stays flat.
 ///
-/// A spool leaves some of the disk free (``reservedBytes(ofDisk:)``): commits and other programs need it more than
-/// input does whose end is not known. For one thread at a time.
+/// A spool leaves some of the disk free (``reservedBytes(ofDisk:)``): commits and other programs need the space more
+/// than input of unknown length does. For one thread at a time.
 package final class SpoolFile {
-  /// Bytes that were appended since the last ``removeAll()``.
+  /// The number of bytes appended since the last ``removeAll()``.
   package private(set) var byteCount = 0
   let descriptor: Int32
   private var readCount = 0
-  /// Bytes for which the file has blocks: those of earlier contents are used again.
+  /// The number of bytes for which the file has blocks: those of earlier contents are reused.
   private var fileLength = 0
 
-  /// Makes the file in `directory`.
+  /// Creates the file in `directory`.
   ///
   /// - Throws: `diskFull`, `io`.
   package convenience init(directory: String) throws(LMDBError) {
     try self.init(directory: directory, canBeUnnamed: true)
   }
 
-  /// - Parameter canBeUnnamed: false in tests, which stand for a file system without O_TMPFILE.
+  /// - Parameter canBeUnnamed: false in tests, to simulate a file system without O_TMPFILE.
   init(directory: String, canBeUnnamed: Bool) throws(LMDBError) {
     kvclone_ignore_file_size_signal()
     let file = try UnnamedFile.make(in: directory, canBeUnnamed: canBeUnnamed)
@@ -36,7 +35,7 @@ package final class SpoolFile {
 
   deinit { close(descriptor) }
 
-  /// The bytes of a disk of that size that no spool takes: a sixteenth, at most 64 MiB.
+  /// The number of bytes that spools leave free on a disk of this size: a sixteenth, at most 64 MiB.
   package static func reservedBytes(ofDisk byteCount: Int) -> Int { min(64 << 20, byteCount / 16) }
 
   /// Appends bytes.
@@ -56,7 +55,7 @@ package final class SpoolFile {
     fileLength = max(fileLength, byteCount)
   }
 
-  /// Appends the next bytes to `buffer`, at most `limit`; false, and none, at the end.
+  /// Appends the next bytes to `buffer`, at most `limit`; returns false, and appends none, at the end.
   ///
   /// - Throws: `io`.
   package func read(into buffer: inout [UInt8], upTo limit: Int) throws(LMDBError) -> Bool {
@@ -73,7 +72,7 @@ package final class SpoolFile {
     return true
   }
 
-  /// Forgets the bytes; the file keeps its blocks for the next ones.
+  /// Removes the bytes; the file keeps its blocks for the next ones.
   package func removeAll() {
     byteCount = 0
     readCount = 0
@@ -84,7 +83,7 @@ package final class SpoolFile {
     if space.usable - reservedBytes(ofDisk: space.size) < growth { throw .diskFull }
   }
 
-  /// Reads all of the bytes; 0 or the error's number. The file is never shorter than what was written.
+  /// Reads all of the bytes; returns 0 or the error's number. The file is never shorter than what was written.
   private static func readFully(
     _ descriptor: Int32, _ start: UnsafeMutableRawPointer, _ count: Int, _ offset: Int
   ) -> Int32 {

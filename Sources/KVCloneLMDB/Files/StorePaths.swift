@@ -1,6 +1,6 @@
 import Glibc
 
-/// The files of a store's directory.
+/// The paths of a store's files.
 struct StorePaths: Sendable {
   let directory: String
 
@@ -11,10 +11,10 @@ struct StorePaths: Sendable {
     self.directory = directory
   }
 
-  /// The same directory, wherever the process's working directory goes later.
+  /// Returns absolute paths, independent of later changes of the working directory.
   ///
-  /// The last name is not followed: whether it is a link, the checks of an opening say. What cannot be found stays as it
-  /// is, for them to say so too.
+  /// The last name is not resolved: the checks of an opening decide about a symbolic link. A path that does not exist
+  /// stays unchanged, for the checks to report it.
   func resolved() throws(LMDBError) -> StorePaths {
     if directory.isEmpty { return self }
     if [".", "..", "", "/"].contains(name) {
@@ -41,7 +41,7 @@ struct StorePaths: Sendable {
   var stagerLock: String { directory + "/stagers.lock" }
   var commitLog: String { directory + "/commit.log" }
 
-  /// The directory that holds the store's directory.
+  /// The parent of the store's directory.
   var parent: String {
     guard let slash = directory.lastIndex(of: "/") else { return "." }
     return slash == directory.startIndex ? "/" : String(directory[..<slash])

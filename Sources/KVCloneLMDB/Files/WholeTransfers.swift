@@ -1,7 +1,7 @@
 import Glibc
 
-/// Reads just so many bytes; false if the file ends before. Throws `io` where the system refuses: who takes that for the file's end
-/// loses what is behind it.
+/// Reads exactly this many bytes; returns false if the file ends before. Throws `io` on failure: treating it as the end
+/// of the file would lose what follows.
 func readAll(
   _ descriptor: Int32, _ start: UnsafeMutableRawPointer, _ count: Int, _ offset: Int, _ operation: StaticString
 ) throws(LMDBError) -> Bool {
@@ -16,7 +16,7 @@ func readAll(
   return true
 }
 
-/// Writes all of the bytes; 0 or the error's number.
+/// Writes all of the bytes; returns 0 or the error's number.
 func writeAll(_ descriptor: Int32, _ start: UnsafeRawPointer, _ count: Int, _ offset: Int) -> Int32 {
   var done = 0
   while done < count {

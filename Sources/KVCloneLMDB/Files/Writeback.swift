@@ -1,21 +1,21 @@
 import CKVCloneLMDB
 import Dispatch
 
-/// Has the disk take what a transaction has spilled while the transaction goes on, so that its commit waits for the rest
-/// only.
+/// Starts writing spilled pages to the disk while the transaction continues, so that its commit waits only for the
+/// rest.
 ///
-/// Spilled pages are in the kernel's memory. Left alone, it begins to write them when the commit syncs, and the processor has
-/// nothing to do until the disk has taken them all. Asked for it (`sync_file_range`), it begins at once; to hand hundreds of
-/// pages to the disk takes time too, so another thread does that. What is durable is said by the commit's own sync alone.
+/// Spilled pages are in the page cache. By default the kernel starts to write them when the commit syncs, and the
+/// processor idles until the disk has taken them all. `sync_file_range` starts at once; because submitting hundreds of
+/// pages takes time too, another thread calls it. Only the commit's own sync makes anything durable.
 final class Writeback: Sendable {
   private let queue = DispatchQueue(label: "kvclone.writeback")
 
-  /// Begins to write what the file has in memory by now.
+  /// Starts to write the file's dirty pages.
   func begin(_ descriptor: Int32) {
     queue.async { kvclone_begin_writing_back(descriptor) }
   }
 
-  /// Returns when nothing is under way: whoever closes the descriptor then cannot have another file's taken for it.
+  /// Waits until no call is in progress: otherwise, a closed descriptor could be reused for another file.
   func finish() {
     queue.sync {}
   }

@@ -8,9 +8,9 @@ package struct LMDBInfo: Sendable, Equatable {
   package let lastPage: Int
   /// The number of the last commit.
   package let commitNumber: UInt64
-  /// Reader slots that exist.
+  /// The number of reader slots.
   package let maximumReaders: Int
-  /// Reader slots that were ever taken; the highest one in use is below it.
+  /// The number of reader slots that were ever taken; the highest one in use is below it.
   package let readerCount: Int
   /// The size of `data.mdb`, in bytes.
   package let fileSize: Int

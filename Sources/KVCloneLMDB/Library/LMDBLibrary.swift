@@ -1,7 +1,7 @@
 import CKVCloneLMDB
 import Glibc
 
-/// The LMDB library that is loaded.
+/// The loaded LMDB library.
 package enum LMDBLibrary {
   /// A release of LMDB.
   package struct Version: Sendable, Equatable, CustomStringConvertible {
@@ -12,25 +12,25 @@ package enum LMDBLibrary {
     package var description: String { "\(major).\(minor).\(patch)" }
   }
 
-  /// Does what costs a process with several threads much more than one with a single thread. For a program that opens one
-  /// store and ends soon; to be called before it starts a thread.
+  /// Registers for `membarrier` early, which costs much more in a process with several threads. For a program that
+  /// opens one store and ends soon; call before starting a thread.
   ///
-  /// That is the registration for `membarrier`: for a process with several threads the kernel waits until every processor has
-  /// passed through its scheduler (`synchronize_rcu`), 7 to 20 ms; for one with a single thread it waits for nobody.
+  /// With several threads, the kernel waits until every processor has passed through its scheduler (`synchronize_rcu`),
+  /// 7 to 20 ms; with a single thread it does not wait.
   package static func prepareProcess() { _ = Barrier.isOneSided }
 
-  /// The version of the library that is loaded.
+  /// The version of the loaded library.
   package static var version: Version {
     var (major, minor, patch): (Int32, Int32, Int32) = (0, 0, 0)
     _ = unsafe mdb_version(&major, &minor, &patch)
     return Version(major: Int(major), minor: Int(minor), patch: Int(patch))
   }
 
-  /// The version of the header that this was built with.
+  /// The version of the header of this build.
   static let builtVersion = Version(
     major: Int(MDB_VERSION_MAJOR), minor: Int(MDB_VERSION_MINOR), patch: Int(MDB_VERSION_PATCH))
 
-  /// Whether it is 0.9.26 to 0.9.31, which destroy the mutexes of `lock.mdb` when an environment closes: see
+  /// Whether the library is 0.9.26 to 0.9.31, which destroy the mutexes of `lock.mdb` when an environment closes: see
   /// ``ReaderLockFile``.
   package static var destroysMutexes: Bool { destroysMutexes(version) }
 
@@ -38,8 +38,8 @@ package enum LMDBLibrary {
     version.major == 0 && version.minor == 9 && (26...31).contains(version.patch)
   }
 
-  /// Refuses a library, or an operating system, whose files this code would misread. To be called before a store is
-  /// opened or made, so that LMDB maps nothing.
+  /// Rejects a library, or an operating system, whose files this code would misread. Call before opening or creating a
+  /// store, so that LMDB maps nothing.
   ///
   /// - Throws: `unsupportedLibrary`, `unsupportedSystemPageSize`.
   static func check() throws(LMDBError) {
@@ -51,8 +51,8 @@ package enum LMDBLibrary {
     if (loaded.major, loaded.minor) != (built.major, built.minor) {
       throw .unsupportedLibrary(loaded: "\(loaded)", built: "\(built)")
     }
-    // LMDB makes files with pages of the system's size. One of 4096 would be found wherever a page is read by its own
-    // offset, and LMDB syncs and maps in pages of the system.
+    // LMDB creates files with pages of the system's size. With other sizes, pages at their own offsets would be
+    // misread, and LMDB syncs and maps in pages of the system.
     if pageSize != LMDBLimits.pageSize { throw .unsupportedSystemPageSize(pageSize) }
   }
 }

@@ -6,7 +6,7 @@ public struct LMDBTable: Sendable, Hashable {
   /// LMDB's own number of the table.
   @usableFromInline package let dbi: UInt32
 
-  /// A table by the number that an environment of this process gave it.
+  /// Creates a handle from the number that an environment of this process assigned.
   @inlinable
   package init(dbi: UInt32) {
     self.dbi = dbi

@@ -1,23 +1,23 @@
 import CKVCloneLMDB
 
-/// Finds out, once per process, whether this LMDB keeps the number of the next new page where version 0.9 does.
+/// Determines, once per process, whether this LMDB keeps the number of the next new page where version 0.9 does.
 ///
-/// A transaction's structure is LMDB's own, and told to nobody, so nothing is taken on trust: in a scratch environment the word has to
-/// begin as the number after the last page, and to rise by the pages of values that are put.
+/// A transaction's structure is private to LMDB, so the offset is verified: in a scratch environment the word has to
+/// start as the number after the last page, and to rise by the overflow pages of the values that are put.
 enum NextPageProbe {
   /// `mt_next_pgno` of `MDB_txn` (mdb.c 0.9), behind the pointers to the transaction's parent and child.
   static let offset = 16
 
   static let isSupported = isNextPage(at: offset)
 
-  /// The word at an offset of a transaction's structure, which has far more than a hundred bytes.
+  /// The word at an offset of a transaction's structure, which is far longer than a hundred bytes.
   static func word(_ transaction: OpaquePointer, at offset: Int) -> UInt64 {
     unsafe UnsafeRawPointer(transaction).loadUnaligned(fromByteOffset: offset, as: UInt64.self)
   }
 
-  /// Pages that the values of the trial have of their own.
+  /// The numbers of overflow pages of the trial's values.
   private static let trialPages: [UInt64] = [7, 40]
-  /// Pages that a put may take besides: those of the trees that lead to the value.
+  /// The greatest number of further pages of a put: those of the trees that lead to the value.
   private static let treePages: UInt64 = 8
 
   static func isNextPage(at offset: Int) -> Bool {

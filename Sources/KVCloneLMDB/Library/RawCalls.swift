@@ -1,8 +1,8 @@
-// The calls of the hot paths. Each takes and returns plain values: an `MDB_val` that lives in a function which returns
-// a span would be boxed on the heap (two allocations per record, measured), so none does.
+// The calls of the hot paths. Each takes and returns plain values: an `MDB_val` in a function that returns a span would
+// be boxed on the heap (two allocations per record, measured).
 import CKVCloneLMDB
 
-/// A return code, and where the value lies.
+/// A return code, and the address of the value.
 @safe
 struct RawValue {
   let code: Int32
@@ -28,7 +28,7 @@ func rawPut(
   return unsafe mdb_put(transaction, dbi, &k, &v, flags)
 }
 
-/// Sets the value of a key, or adds an entry behind all others, with a cursor that was opened for it.
+/// Sets the value of a key, or appends an entry behind all others, with a cursor opened for it.
 @inline(__always)
 func rawPut(
   _ cursor: OpaquePointer, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isAppend: Bool
@@ -38,7 +38,7 @@ func rawPut(
   return unsafe mdb_cursor_put(cursor, &k, &v, isAppend ? UInt32(MDB_APPEND) : 0)
 }
 
-/// With `MDB_RESERVE`: LMDB makes room for `count` bytes and says where.
+/// Puts with `MDB_RESERVE`: LMDB reserves `count` bytes and returns their address.
 @inline(__always)
 func rawReserve(
   _ transaction: OpaquePointer, _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ count: Int, _ flags: UInt32
@@ -55,7 +55,7 @@ func rawDelete(_ transaction: OpaquePointer, _ dbi: UInt32, _ key: UnsafeRawBuff
   return unsafe mdb_del(transaction, dbi, &k, nil)
 }
 
-/// Moves, and writes what it found over `entry`.
+/// Moves the cursor, and overwrites `entry` with what it found.
 @inline(__always)
 func rawMove(_ cursor: OpaquePointer, _ operation: MDB_cursor_op, _ entry: inout StorageEntryPointers) -> Int32 {
   unsafe withUnsafeMutablePointer(to: &entry) { entry in
@@ -82,7 +82,7 @@ func rawMove(
   return (code, entry)
 }
 
-/// Places a cursor. An empty key means the table's beginning.
+/// Positions a cursor. An empty key means the beginning of the table.
 func rawSeek(_ cursor: OpaquePointer, _ key: RawSpan, _ position: StorageSeek) -> (
   code: Int32, entry: StorageEntryPointers
 ) {
@@ -95,17 +95,17 @@ func rawSeek(_ cursor: OpaquePointer, _ key: RawSpan, _ position: StorageSeek) -
     let found = unsafe key.withUnsafeBytes { key in unsafe rawMove(cursor, MDB_SET_RANGE, to: key) }
     if found.code == MDB_NOTFOUND { return unsafe rawMove(cursor, MDB_LAST) }
     guard found.code == 0 else { return found }
-    // MDB_SET_RANGE gives a key that is not less; it is the wanted one only if it is the same one.
+    // MDB_SET_RANGE returns the first key that is not less, which need not be equal.
     let isSame = unsafe key.withUnsafeBytes { key in unsafe key.elementsEqual(found.entry.key) }
     return isSame ? found : unsafe rawMove(cursor, MDB_PREV)
   }
 }
 
 extension MDB_envinfo {
-  /// The last page of the last commit. A meta page that was damaged since the file was opened may name any; none is beyond
-  /// what a process can address (`MetaPages`), so that whoever counts pages or bytes up to it does not overflow.
+  /// The last page of the last commit. A meta page that was corrupted since the file was opened may name any; the value
+  /// is limited to what a process can address (`MetaPages`), so that computations with it do not overflow.
   var lastPage: Int { unsafe Int(min(UInt(bitPattern: me_last_pgno), 1 << 35)) }
 
-  /// The number of the last commit, which may be any too.
+  /// The number of the last commit, which may be any number too.
   var lastCommit: UInt64 { unsafe UInt64(truncatingIfNeeded: me_last_txnid) }
 }

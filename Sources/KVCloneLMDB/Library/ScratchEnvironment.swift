@@ -1,7 +1,7 @@
 import CKVCloneLMDB
 import Glibc
 
-/// A small LMDB environment in memory, which no lock and no other process knows of.
+/// A small LMDB environment in memory, without locks and invisible to other processes.
 @safe
 final class ScratchEnvironment {
   static let tableName = Array("probe".utf8)
@@ -21,7 +21,7 @@ final class ScratchEnvironment {
     unsafe environment = opened
     unsafe mdb_env_set_maxdbs(opened, 2)
     unsafe mdb_env_set_mapsize(opened, 16 << 20)
-    // With MDB_NOSUBDIR and MDB_NOLOCK, LMDB opens the path as it is (`mdb_fname_init`).
+    // With MDB_NOSUBDIR and MDB_NOLOCK, LMDB opens the path unchanged (`mdb_fname_init`).
     let flags = UInt32(MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOTLS | MDB_NOSYNC)
     var code = unsafe mdb_env_open(opened, "/proc/self/fd/\(descriptor)", flags, 0o600)
     var transaction: OpaquePointer?
@@ -37,7 +37,7 @@ final class ScratchEnvironment {
     (try? FileSystem.facts(descriptor: descriptor))?.byteCount ?? 0
   }
 
-  /// The last page that the last commit knows (`me_last_pgno`).
+  /// The last page of the last commit (`me_last_pgno`).
   var lastPage: UInt64 {
     var info = unsafe MDB_envinfo()
     return unsafe mdb_env_info(environment, &info) == 0 ? UInt64(info.me_last_pgno) : 0
@@ -71,7 +71,7 @@ final class ScratchEnvironment {
       let isRight = unsafe key.withUnsafeBytes { key in
         let value = unsafe rawGet(transaction, table, key)
         guard value.code == 0, value.count == length, let base = unsafe value.base else { return false }
-        // All bytes are the same one, if the first is and each equals its neighbour.
+        // All bytes are equal if each equals its neighbour.
         return unsafe base.load(as: UInt8.self) == byte && memcmp(base, base + 1, length - 1) == 0
       }
       if !isRight { return false }

@@ -2,24 +2,25 @@ import CKVCloneLMDB
 import Glibc
 import Synchronization
 
-/// The list of the pages that a transaction has spilled, which LMDB 0.9.24 forgets: it is set to nil when the next transaction begins, and
-/// freed by nobody. A list takes a mebibyte, so that a process with a thousand large transactions behind it has lost a gigabyte.
+/// Frees the list of pages that a transaction has spilled, which LMDB 0.9.24 leaks: it is set to nil when the next
+/// transaction begins, without being freed. A list takes a mebibyte, so a process loses a gigabyte after a thousand
+/// large transactions.
 ///
-/// So it is freed here when the transaction has ended. Its place is LMDB's own, and told to nobody; and a library in which the mistake is
-/// mended frees the list itself. Nothing is freed but where this is version 0.9.24, and where a trial shows that what lies there is such a
-/// list, and that transactions that commit and abort lose one each.
+/// The list is freed when the transaction has ended. Its location is private to LMDB, and a fixed library frees the
+/// list itself. It is therefore freed only on version 0.9.24, and only if a trial shows that the location holds such a
+/// list, and that transactions that commit and abort leak one each.
 enum SpillList {
   /// `mt_spill_pgs` of `MDB_txn` (mdb.c 0.9.24).
   private static let offset = 64
-  /// The entries that a new list has room for (`MDB_IDL_UM_MAX`): the word before the list says so.
+  /// The capacity of a new list (`MDB_IDL_UM_MAX`): the word before the list.
   private static let room: UInt = 131_071
-  /// What a list takes: its entries, that word, and one for how many entries there are.
+  /// The size of a list: its entries, that word, and the entry count.
   private static let byteCount = Int(room + 2) * 8
 
   private static let findings = Mutex(Findings())
 
-  /// Frees the list of a write transaction that has just ended. Its structure is its environment's, and lives on. The caller still
-  /// has the right to write.
+  /// Frees the list of a write transaction that has just ended. Its structure belongs to the environment, and stays
+  /// allocated. The caller still holds the write lock.
   @inline(__always)
   static func free(of transaction: OpaquePointer) {
     if unsafe word(transaction) != 0 { unsafe freeSlowly(transaction) }
@@ -30,7 +31,7 @@ enum SpillList {
     guard isVersionWithMistake, let list = unsafe list(transaction) else { return }
     findings.withLock { findings in
       guard findings.isForgotten() != false else { return }
-      // So does LMDB when the next transaction begins.
+      // As LMDB does when the next transaction begins.
       unsafe UnsafeMutableRawPointer(transaction).storeBytes(of: 0, toByteOffset: offset, as: UInt.self)
       findings.lists.append(UInt(bitPattern: list))
       findings.freeIfForgotten()
@@ -53,16 +54,18 @@ enum SpillList {
 
   // MARK: The trial
 
-  /// What the process knows so far.
+  /// What the process has found out so far.
   private struct Findings {
-    /// Lists that may be lost: of trials, and of transactions that ended before it was known. They are freed once it is.
+    /// Lists that may have leaked: of trials, and of transactions that ended before the result was known. They are
+    /// freed once it is.
     var lists: [UInt] = []
     private var known: Bool?
-    /// What is allocated is known of the whole process, and other threads may hide what a trial loses. So there is another one, of a few
-    /// milliseconds, when twice as many transactions have spilled. Each takes four mebibytes until it is known.
+    /// Allocation counts cover the whole process, so other threads may hide what a trial leaks. The trial is therefore
+    /// repeated, at a few milliseconds, when twice as many transactions have spilled. Each holds four mebibytes until
+    /// the result is known.
     private var (spilledCount, nextTrial) = (0, 1)
 
-    /// Whether lists are forgotten; nil where that is not known yet.
+    /// Whether lists leak; nil while that is unknown.
     mutating func isForgotten() -> Bool? {
       if let known { return known }
       spilledCount += 1
@@ -78,8 +81,8 @@ enum SpillList {
       lists = []
     }
 
-    /// Whether three transactions lose three lists; nil where other threads allocated, or freed, more than a little meanwhile, or where there
-    /// was no memory.
+    /// Whether three transactions leak three lists; nil if other threads allocated or freed more than a little in the
+    /// same time, or if memory ran out.
     private mutating func trial() -> Bool? {
       guard let scratch = ScratchEnvironment() else { return nil }
       var before: UInt64 = 0
@@ -89,11 +92,12 @@ enum SpillList {
         case .anotherOrder: return false
         case .failed: return nil
         }
-        // What LMDB keeps for later is there after the first one.
+        // The first transaction also allocates what LMDB keeps for later.
         if number == 1 { before = kvclone_allocated_bytes() }
       }
       let lost = Int(kvclone_allocated_bytes()) - Int(before)
-      // One that is there twice was freed in between. Where nothing is counted, another allocator is in place of the C library's.
+      // A list that appears twice was freed in between. If nothing is counted, another allocator replaces the C
+      // library's.
       guard Set(lists).count == lists.count, lost != 0 else { return false }
       return abs(lost - 3 * byteCount) < Self.noise ? true : nil
     }
@@ -102,15 +106,15 @@ enum SpillList {
   }
 
   private enum Outcome {
-    /// The address that lay where the list is kept, before the transaction ended and after.
+    /// The address at the list's location, before the transaction ended and after.
     case list(UInt)
-    /// There was none before, or another one after: LMDB keeps it elsewhere, or forgets nothing.
+    /// No list before, or another one after: LMDB keeps it elsewhere, or does not leak it.
     case anotherOrder
-    /// Nothing was spilled, as for want of memory.
+    /// Nothing was spilled, for instance because memory ran out.
     case failed
   }
 
-  /// A transaction that spills, and ends.
+  /// Runs a transaction that spills, and ends it.
   private static func spill(_ scratch: ScratchEnvironment, _ byte: UInt8, commits: Bool) -> Outcome {
     guard let transaction = unsafe scratch.begin(0) else { return .failed }
     let isNone = unsafe word(transaction) == 0
@@ -129,7 +133,7 @@ enum SpillList {
     return unsafe word(transaction) == UInt(bitPattern: list) ? .list(UInt(bitPattern: list)) : .anotherOrder
   }
 
-  /// Its room, how many pages it has, and page numbers, doubled, the greatest first.
+  /// Checks the capacity, the entry count, and the page numbers, doubled, in descending order.
   private static func looksLikeList(_ list: UnsafeMutableRawPointer) -> Bool {
     guard UInt(bitPattern: list) % 8 == 0, unsafe (list - 8).load(as: UInt.self) == room else { return false }
     let count = unsafe list.load(as: UInt.self)

@@ -1,19 +1,19 @@
 import CKVCloneLMDB
 import Glibc
 
-/// Finds out, once per process, whether this LMDB can be made to spill: see `LMDBWriteTransaction.spill`.
+/// Determines, once per process, whether this LMDB can be made to spill: see `LMDBWriteTransaction.spill`.
 ///
-/// That rests on an order inside `mdb_put` that LMDB does not promise, and a return code alone proves nothing. So it is
-/// tried in an environment of its own, in a file of memory: some MiB are written and spilled; then the memory must be
-/// free again, as far as other threads let that be seen, the bytes must be in the file, the contents must be right, in the same transaction,
-/// after an abort and after a commit.
+/// Forced spills depend on an order inside `mdb_put` that LMDB does not promise, and a return code alone proves
+/// nothing. The probe uses an environment in memory: it writes and spills some MiB; then the memory must be free again,
+/// as far as other threads allow that to be measured, the bytes must be in the file, and the contents must be right: in
+/// the same transaction, after an abort and after a commit.
 enum SpillProbe {
   static let isSupported = unsafe findsSupport(with: force)
 
-  /// A spill: puts a value of 600 MiB into the main database, under the name of a table, which is refused. That is more
-  /// than LMDB can list as dirty (131,071 entries, doubled "for good measure"), so that everything that may be spilled
-  /// is, and less than 4 GiB, so that it is not refused as too long. Returns LMDB's code, `MDB_INCOMPATIBLE` if all
-  /// went well.
+  /// Spills: puts a value of 600 MiB into the main database, under the name of a table, which LMDB rejects. That is
+  /// more than LMDB can list as dirty (131,071 entries, doubled "for good measure"), so that everything that may be
+  /// spilled is, and less than 4 GiB, so that it is not rejected as too long. Returns LMDB's code, `MDB_INCOMPATIBLE`
+  /// on success.
   static func force(_ transaction: OpaquePointer, _ table: UnsafeRawBufferPointer) -> Int32 {
     unsafe rawReserve(transaction, LMDBLimits.mainDatabase, table, 600 << 20, 0).code
   }
@@ -21,23 +21,23 @@ enum SpillProbe {
   private static let valueCount = 8
   private static let valueLength = 512 << 10
 
-  /// What is allocated is known of the whole process, so other threads that allocate meanwhile can hide that memory was
-  /// freed. An attempt takes a few milliseconds. Where so many were hidden, that the pages are in the file has to do: everything else
+  /// Allocation counts cover the whole process, so concurrent allocations can hide that memory was freed. An attempt
+  /// takes a few milliseconds. After this many hidden results, the pages in the file suffice as proof: everything else
   /// was right each time, or the probe had ended.
   private static let (attemptCount, hiddenCount): (UInt32, Int) = (20, 4)
 
-  /// What an attempt came to.
+  /// The result of an attempt.
   private enum Outcome {
     case works
-    /// Something else than memory is not as it should be.
+    /// A check other than that of memory failed.
     case fails
-    /// There was no memory, or nothing else is wrong than that it was not freed, and nobody else was seen to allocate.
+    /// Memory ran out, or only the check of memory failed, and no other thread was seen to allocate.
     case undecided
-    /// All is right, but for memory, which others allocated at the time.
+    /// Only the check of memory failed, while other threads allocated.
     case hidden
   }
 
-  /// The probe with another way to spill than `force`.
+  /// Runs the probe with another way to spill than `force`.
   static func findsSupport(with force: (OpaquePointer, UnsafeRawBufferPointer) -> Int32) -> Bool {
     var hidden = 0
     for attempt in 0..<attemptCount {
@@ -69,13 +69,13 @@ enum SpillProbe {
     return memory
   }
 
-  /// One transaction with a spill in its middle.
+  /// Runs one transaction with a spill in its middle.
   private static func write(
     _ scratch: ScratchEnvironment, first: UInt8, commit: Bool,
     _ force: (OpaquePointer, UnsafeRawBufferPointer) -> Int32
   ) -> Outcome {
     guard let transaction = unsafe scratch.begin(0) else { return .undecided }
-    // Beside threads that allocate, there are many attempts.
+    // With threads that allocate, there are many attempts.
     defer { unsafe SpillList.free(of: transaction) }
     let fileBefore = scratch.fileLength
     let before = kvclone_allocated_bytes()
@@ -107,11 +107,11 @@ enum SpillProbe {
       unsafe mdb_txn_abort(transaction)
     }
     if isFreed { return .works }
-    // LMDB's lists come on top, of a mebibyte or so.
+    // LMDB's lists add a mebibyte or so.
     return abs(rise - expected) > 2 << 20 || isNoisy() ? .hidden : .undecided
   }
 
-  /// Whether other threads allocate, or free, more than a little while this one waits.
+  /// Whether other threads allocate or free more than a little while this one waits.
   private static func isNoisy() -> Bool {
     let before = kvclone_allocated_bytes()
     usleep(2000)

@@ -9,8 +9,8 @@ package enum StorageSeek: Sendable {
 
 /// A key and its value, borrowed from a transaction.
 ///
-/// This type and the next one are public, although no member is: only then does the compiler inline their members into
-/// other modules.
+/// This type and the next one are public, although no member is: the compiler inlines their members into other modules
+/// only then.
 public struct StorageEntry: ~Escapable {
   @usableFromInline package let key: RawSpan
   @usableFromInline package let value: RawSpan

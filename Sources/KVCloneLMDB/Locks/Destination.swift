@@ -1,17 +1,17 @@
 import CKVCloneLMDB
 import Glibc
 
-/// A path at which a directory is to be made, checked before anything is written: nothing may be there, the directory above it
-/// must be, and neither may lie in a store's own directory.
+/// The path of a new directory, checked before anything is written: it may not exist, its parent must exist, and
+/// neither may be in a store's directory.
 struct Destination: Sendable {
-  /// What the caller gave, for errors.
+  /// The caller's path, for errors.
   let given: StorePaths
-  /// The same path, independent of the process's working directory.
+  /// The same path, independent of the working directory.
   let paths: StorePaths
-  /// The mode of the empty directory that is there, and is used; nil where the directory is to be made.
+  /// The mode of the existing empty directory that is used; nil if the directory is created.
   let emptyDirectoryMode: UInt32?
 
-  /// - Parameter usesEmptyDirectory: An empty directory of this user counts as nothing, whatever its mode: a fresh volume.
+  /// - Parameter usesEmptyDirectory: An empty directory of this user is used, whatever its mode: a fresh volume.
   /// - Throws: `storeExists`, `destination`, `insideStore`.
   init(_ path: String, usesEmptyDirectory: Bool = false) throws(LMDBError) {
     let given = StorePaths(path)
@@ -30,7 +30,7 @@ struct Destination: Sendable {
     if let store = StoreDirectories.find(paths.parent) { throw .insideStore(path: given.directory, store: store) }
   }
 
-  /// Names the destination in an error of making something there.
+  /// Adds the destination to an error of creating it.
   func naming(_ error: LMDBError) -> LMDBError {
     switch error {
     case .storeExists: .storeExists(path: given.directory)
@@ -40,7 +40,7 @@ struct Destination: Sendable {
     }
   }
 
-  /// Why a path is no directory that something can be made in: an `errno` value, or 0. Symbolic links are followed.
+  /// Why nothing can be created in `path`: an `errno` value, or 0. Symbolic links are followed.
   static func directoryProblem(_ path: String) -> Int32 {
     var status = stat()
     guard unsafe stat(path, &status) == 0 else { return errno }
@@ -50,11 +50,11 @@ struct Destination: Sendable {
 
 /// Directories that hold, or may hold, a store.
 enum StoreDirectories {
-  /// The store's directory that `directory` is or lies in. Above it, `data.mdb` alone may be another program's: there it counts
-  /// beside `writer.lock`, or where this process has it open. Files are compared by identity, so links and mounts lead to the
-  /// same answer.
+  /// The store's directory that `directory` is or is inside of. In its ancestors, `data.mdb` alone may be another
+  /// program's: there it counts only next to `writer.lock`, or if this process has it open. Files are compared by
+  /// identity, so links and mounts lead to the same answer.
   ///
-  /// - Parameter directory: a path without links, as `realpath` gives it.
+  /// - Parameter directory: a path without links, from `realpath`.
   static func find(_ directory: String) -> String? {
     var path = directory
     var isFirst = true
@@ -71,10 +71,10 @@ enum StoreDirectories {
     }
   }
 
-  /// Whether a directory of this user holds nothing but what does not count: an unfinished creation that ended early, and the
-  /// `lost+found` of a fresh file system.
+  /// Whether a directory of this user is empty, apart from unfinished creations and the `lost+found` of a fresh file
+  /// system.
   ///
-  /// - Parameter mode: the directory's mode. One that its owner may not list is opened to the owner for the look.
+  /// - Parameter mode: the directory's mode. If its owner may not list it, the owner gets access for the check.
   static func isEmpty(_ path: String, mode: UInt32) throws(LMDBError) -> Bool {
     do throws(LMDBError) {
       return try isEmpty(path)
@@ -92,12 +92,12 @@ enum StoreDirectories {
   }
 }
 
-/// Files and directories that commands write beside stores.
+/// Files and directories that commands write outside of stores.
 package enum OutputPath {
-  /// Makes a directory for files unless it is there. The directory above it must be there.
+  /// Creates a directory for files unless it exists. Its parent must exist.
   ///
   /// - Parameter mode: the permission bits, reduced by the umask.
-  /// - Throws: `destination` (also where something else than a directory is there), `insideStore`.
+  /// - Throws: `destination` (also if the path is no directory), `insideStore`.
   package static func prepareDirectory(_ path: String, mode: UInt32 = 0o700) throws(LMDBError) {
     let given = StorePaths(path)
     let problem = given.directory.isEmpty ? ENOENT : Destination.directoryProblem(given.directory)
@@ -108,7 +108,7 @@ package enum OutputPath {
         throw .destination(path: given.directory, parent: given.parent, errno: code)
       }
     } else if problem == ENOENT {
-      // A link that leads nowhere.
+      // A dangling link.
       throw .storeExists(path: given.directory)
     } else if problem != 0 {
       throw .destination(path: given.directory, parent: given.directory, errno: problem)
@@ -118,10 +118,10 @@ package enum OutputPath {
     }
   }
 
-  /// Refuses a path where no directory can be made: see `Destination`.
+  /// Rejects a path where no directory can be created: see `Destination`.
   package static func requireNew(_ path: String) throws(LMDBError) { _ = try Destination(path) }
 
-  /// Refuses a path of a file that lies in a store's directory, or in none that exists.
+  /// Rejects a file's path in a store's directory, or in a directory that does not exist.
   ///
   /// - Throws: `destination`, `insideStore`.
   package static func requireFile(_ path: String) throws(LMDBError) {

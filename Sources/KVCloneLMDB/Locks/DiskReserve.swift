@@ -1,31 +1,31 @@
 import CKVCloneLMDB
 import Glibc
 
-/// Room on the disk that is kept for commits that take away: LMDB copies each page that changes, so on a full disk a delete could not even
-/// begin to make room.
+/// Disk space reserved for delete-only commits: LMDB copies each page that changes, so on a full disk a delete could
+/// not even begin to free space.
 ///
-/// It is given to `writer.lock`, behind its content, which stays as long as it is: no name more, and who settles it has the right to
-/// write. A commit that takes away gives it up where little else is left. From then on, a commit that would make the file longer has to
-/// get it back first: it fails, as it would have on a full disk, while those that find free pages within the file go on.
+/// The space is allocated to `writer.lock`, behind its content, which needs no further file, and the write lock guards
+/// it. A delete-only commit releases it if little else is left. From then on, a commit that would grow the file has to
+/// reserve it again first: it fails, as on a full disk, while commits that use free pages of the file succeed.
 ///
-/// All of it is best effort: a file system that cannot keep room keeps none, and deletes may fail there.
+/// Best effort: a file system that cannot reserve space reserves none, and deletes may fail there.
 extension WriterLockFile {
-  /// What a delete of some objects takes: the pages that lead to them in each table, and what lists the free ones.
+  /// What a delete of some objects takes: the path to them in each table, and the free list.
   private static let wanted = 512 << 10
   private static let least = 64 << 10
-  /// Behind the record and the mark.
+  /// The offset behind the record and the mark.
   private static let start = 4096
 
-  /// Keeps room, if the file system can, from now on.
+  /// Starts to reserve space, if the file system can.
   func beginReserve() {
     var facts = statfs()
     guard unsafe fstatfs(descriptor, &facts) == 0 else { return }
-    // Of a small disk a sixteenth, and where that is not there any more, a part of it.
+    // A sixteenth of a small disk, and a part of it if less is free.
     let (total, overflow) = Int(clamping: facts.f_blocks).multipliedReportingOverflow(by: Int(facts.f_bsize))
     var size = overflow || total == 0 ? Self.wanted : min(Self.wanted, total / 16 / 4096 * 4096)
     while size > 0 {
       let code = kvclone_keep_room(descriptor, Int64(Self.start), Int64(size))
-      // What is full now may have room later; what cannot do it never will.
+      // A full disk may have space later; other errors persist.
       if code != 0, !LMDBError.isDiskFull(code) { return }
       reserve.store(size, ordering: .relaxed)
       if code == 0 || size <= Self.least { return }
@@ -33,12 +33,12 @@ extension WriterLockFile {
     }
   }
 
-  /// Settles, before a commit, whether it may go on.
+  /// Decides before a commit whether it may proceed.
   ///
   /// - Parameters:
-  ///   - takesAway: whether the commit deletes only.
-  ///   - hasLittleRoom: whether there is little room on the disk.
-  ///   - grows: whether the commit makes the file longer.
+  ///   - takesAway: whether the commit is delete-only.
+  ///   - hasLittleRoom: whether the disk has little free space.
+  ///   - grows: whether the commit grows the file.
   func settleReserve(
     takesAway: Bool, hasLittleRoom: @autoclosure () -> Bool, grows: @autoclosure () -> Bool
   ) throws(LMDBError) {

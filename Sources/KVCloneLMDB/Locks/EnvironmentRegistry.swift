@@ -5,19 +5,19 @@ import Synchronization
 ///
 /// POSIX record locks belong to a process and drop when it closes any descriptor of the file. A second environment of
 /// the same file, or a check that opens and closes it, would remove the live readers' locks, and pages they read would
-/// be reused. So the registry is asked, by `lstat`, before a file of a store is opened for whatever reason.
+/// be reused. Every opening of a store's file is therefore preceded by an `lstat` and a lookup in the registry.
 ///
-/// A forked child has nothing open: its parent's environments are refused to it, and it holds none of the locks.
+/// A forked child has nothing open: it cannot use its parent's environments, and holds none of the locks.
 enum EnvironmentRegistry {
   private struct Files {
     var pid = getpid()
-    /// By `data.mdb`: the other files of the store, as far as they were there.
+    /// By `data.mdb`: the other existing files of the store.
     var identities: [FileSystem.Identity: Set<FileSystem.Identity>] = [:]
   }
 
   private static let files = Mutex(Files())
 
-  /// Registers the file; false if it is registered already.
+  /// Registers the file; returns false if it is registered already.
   static func claim(_ file: FileSystem.Identity) -> Bool {
     files.withLock { files in
       if files.pid != getpid() { files = Files() }
@@ -27,7 +27,7 @@ enum EnvironmentRegistry {
     }
   }
 
-  /// Notes the files beside a registered `data.mdb`; nothing where that is not registered.
+  /// Adds the other files of a registered `data.mdb`; does nothing if that is not registered.
   static func attach(_ others: [FileSystem.Identity], to data: FileSystem.Identity) {
     files.withLock { files in
       if files.pid == getpid() { files.identities[data]?.formUnion(others) }
@@ -41,7 +41,7 @@ enum EnvironmentRegistry {
   }
 
   /// Whether the file belongs to a store that this process has open: its `data.mdb`, `lock.mdb`, `writer.lock` or
-  /// `stagers.lock`, under whatever name.
+  /// `stagers.lock`, under any name.
   static func ownsFile(_ file: FileSystem.Identity) -> Bool {
     files.withLock { files in
       files.pid == getpid() && files.identities.contains { $0.key == file || $0.value.contains(file) }

@@ -3,20 +3,20 @@ import Glibc
 
 /// Opens files that data or users name, unless they belong to a store that is open in this process.
 ///
-/// To open such a file and close it again would drop LMDB's locks, and another process would take the reader table for
-/// nobody's; to write to it would damage the store. The name does not matter, the file does: links of both kinds lead
-/// there, too.
+/// Opening and closing such a file would drop LMDB's locks, and another process would treat the reader slots as stale;
+/// writing to it would corrupt the store. The check uses the file's identity, not its name: links of both kinds can
+/// lead there.
 package enum NamedFile {
   /// Why a file was not opened.
   package enum Refusal: Error, Equatable {
     /// It belongs to a store that is open in this process.
     case belongsToStore
-    /// It, or what is to be a directory on the way to it, is a symbolic link or something else.
+    /// The file, or a directory in its path, is a symbolic link or has another type.
     case notPlain
-    /// The system refused.
+    /// A system call failed.
     case system(errno: Int32)
 
-    /// What it is, to be followed by what to do.
+    /// What the file is, to be followed by `advice`.
     package var reason: String {
       switch self {
       case .belongsToStore: "the file belongs to an open store"
@@ -34,9 +34,9 @@ package enum NamedFile {
     }
   }
 
-  /// Whether the file, or what a link there leads to, belongs to a store that is open in this process. Nothing is opened.
+  /// Whether the file, or the target of a link, belongs to a store that is open in this process. Opens nothing.
   ///
-  /// - Throws: `system` where the system does not answer: an unknown file may be a store's, and is not to be replaced.
+  /// - Throws: `system` if a system call fails: an unknown file may be a store's, and must not be replaced.
   package static func belongsToStore(_ path: String) throws(Refusal) -> Bool {
     var status = stat()
     guard unsafe stat(path, &status) == 0 else {
@@ -47,38 +47,38 @@ package enum NamedFile {
     return EnvironmentRegistry.ownsFile(FileSystem.Facts(status).identity)
   }
 
-  /// Opens a file to be read; the descriptor is the caller's to close, and closed on exec.
+  /// Opens a file for reading; the caller closes the descriptor, which is closed on exec.
   package static func openToRead(_ path: String) throws(Refusal) -> Int32 {
     try openToRead(path, afterCheck: {})
   }
 
-  /// - Parameter afterCheck: for tests, which exchange the file then.
+  /// - Parameter afterCheck: for tests, which replace the file in it.
   static func openToRead(_ path: String, afterCheck: () -> Void) throws(Refusal) -> Int32 {
     if try belongsToStore(path) { throw .belongsToStore }
     afterCheck()
     let file = unsafe kvclone_open(path, O_RDONLY | O_CLOEXEC, 0)
     guard file >= 0 else { throw .system(errno: -file) }
-    // If somebody exchanged it meanwhile, it stays open on purpose: to close it is what does the harm.
+    // If the file was replaced by a store's in between, it stays open on purpose: closing it would drop the locks.
     guard let identity = try? FileSystem.facts(descriptor: file).identity,
       !EnvironmentRegistry.ownsFile(identity)
     else { throw .belongsToStore }
     return file
   }
 
-  /// Opens a regular file by its path below a directory, and follows no symbolic link there. Every part of the path is looked up in
-  /// the directory that was opened before it, so that nobody can lead elsewhere by exchanging one meanwhile.
+  /// Opens a regular file by its path below a directory, without following symbolic links. Each part of the path is
+  /// looked up in the directory opened before it, so that replacing one in between cannot lead elsewhere.
   ///
   /// - Parameters:
   ///   - path: the names on the way, the file's last; none is empty, `.` or `..`, or has a `/`.
-  ///   - directory: what its own path leads to, links included: whoever calls names it.
-  /// - Returns: the descriptor, which is the caller's to close, and is closed on exec; how many bytes the file has.
+  ///   - directory: the caller's own directory, resolved with links.
+  /// - Returns: the descriptor, which the caller closes, and which is closed on exec; the size of the file in bytes.
   package static func openToRead(
     _ path: [String], below directory: String
   ) throws(Refusal) -> (descriptor: Int32, byteCount: Int) {
     try openToRead(path, below: directory, afterCheck: {})
   }
 
-  /// - Parameter afterCheck: for tests, which exchange the file then.
+  /// - Parameter afterCheck: for tests, which replace the file in it.
   static func openToRead(
     _ path: [String], below directory: String, afterCheck: () -> Void
   ) throws(Refusal) -> (descriptor: Int32, byteCount: Int) {
@@ -93,7 +93,7 @@ package enum NamedFile {
       close(folder)
       folder = inner
     }
-    // Looked at before it is opened: closing a file of a store is what does the harm, and opening a pipe waits for its writer.
+    // Before opening: closing a file of a store drops its locks, and opening a pipe waits for its writer.
     let known: FileSystem.Facts?
     do throws(LMDBError) {
       known = try FileSystem.facts(name, in: folder)
@@ -107,7 +107,7 @@ package enum NamedFile {
     afterCheck()
     let file = unsafe kvclone_open_at(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0)
     guard file >= 0 else { throw refusal(-file) }
-    // If somebody exchanged it meanwhile for a store's, it stays open on purpose.
+    // If the file was replaced by a store's in between, it stays open on purpose.
     guard let opened = try? FileSystem.facts(descriptor: file), !EnvironmentRegistry.ownsFile(opened.identity) else {
       throw .belongsToStore
     }
@@ -118,13 +118,13 @@ package enum NamedFile {
     return (file, opened.byteCount)
   }
 
-  /// What the system says of links, and of files where directories are wanted.
+  /// Maps the codes for links, and for files where directories are required.
   private static func refusal(_ code: Int32) -> Refusal {
     code == ELOOP || code == ENOTDIR ? .notPlain : .system(errno: code)
   }
 
-  /// Makes a new file that only its owner may read and write. An older one of that name is removed, unless it belongs to
-  /// a store; the file itself, which may have other names, is not touched.
+  /// Creates a file that only its owner may read and write. Unlinks an existing file of that name, unless it belongs to
+  /// a store; the file itself, which may have other names, is unchanged.
   package static func create(_ path: String) throws(Refusal) -> Int32 {
     if try belongsToStore(path) { throw .belongsToStore }
     FileSystem.removeFile(path)

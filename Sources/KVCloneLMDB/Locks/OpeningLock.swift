@@ -1,10 +1,10 @@
 import CKVCloneLMDB
 import Glibc
 
-/// The opening lock of `lock.mdb` and of `commit.log`: a write lock on a byte that the file never has, and LMDB never
-/// locks. It belongs to the open file description, so the kernel drops it with the process.
+/// The opening lock of `lock.mdb` and of `commit.log`: a write lock on a byte beyond the end of the file, which LMDB
+/// never locks. It belongs to the open file description, so the kernel drops it with the process.
 enum OpeningLock {
-  /// LMDB locks byte 0, and the byte of each reader's process number.
+  /// LMDB locks byte 0, and the byte at each reader's process id.
   static let offset: Int64 = 1 << 62
 
   /// Acquires the lock, and polls until `deadline` while another process has it.

@@ -1,19 +1,19 @@
 import CKVCloneLMDB
 import Glibc
 
-/// Says which uploads into the store are alive: `stagers.lock`, of which each upload has one byte locked.
+/// Records which staged uploads into the store are alive: `stagers.lock`, in which each upload locks one byte.
 ///
-/// The locks are of the open file description (OFD): the kernel drops them with the process that held them, however it
-/// ended, and a process that opens and closes the file a second time keeps those it has. The file itself stays empty; the
-/// bytes need not exist. A file that was copied along with the store is another file: nobody holds anything of it.
+/// The locks belong to the open file description (OFD): the kernel drops them with the process, however it ends, and
+/// opening and closing the file a second time does not release them. The file itself stays empty; the bytes need not
+/// exist. A copy of the file next to a copied store has no locks.
 package final class StagerLockFile: Sendable {
   private let descriptor: Int32
   private let forkGuard = ForkGuard()
 
-  /// Opens the side file of the store at `directory`, making it (0600) if there is none.
+  /// Opens `stagers.lock` of the store at `directory`, creating it (0600) if it does not exist.
   ///
-  /// - Parameter data: which file the store's `data.mdb` is: another store may have the name by now, and its uploads are
-  ///   none of ours.
+  /// - Parameter data: the identity of the store's `data.mdb`: another store may have the name by now, with uploads of
+  ///   its own.
   package init(directory: String, beside data: FileSystem.Identity? = nil) throws(LMDBError) {
     let paths = StorePaths(directory)
     let path = paths.stagerLock
@@ -25,14 +25,14 @@ package final class StagerLockFile: Sendable {
       throw LMDBError(code: -file, operation: "open stagers.lock")
     }
     descriptor = file
-    // It may be new, later than the opening, which noted what was there.
+    // The file may have been created after the environment registered its files.
     if let found, let own = try? FileSystem.facts(descriptor: file).identity {
       EnvironmentRegistry.attach([own], to: found)
     }
   }
 
-  /// Takes the byte at `offset`; false if another process has it. A byte that this object has already is given again: who
-  /// has what within the process, the caller knows.
+  /// Locks the byte at `offset`; returns false if another process has it. Returns true if this object holds it already:
+  /// the caller tracks the uploads within the process.
   package func lock(_ offset: UInt16) throws(LMDBError) -> Bool {
     while true {
       let code = kvclone_ofd_lock_byte(descriptor, Int64(offset), 1)
@@ -42,9 +42,9 @@ package final class StagerLockFile: Sendable {
     }
   }
 
-  /// Gives the byte at `offset` back.
+  /// Unlocks the byte at `offset`.
   package func unlock(_ offset: UInt16) {
-    // A forked child shares the description: its unlocking would take the parent's lock away.
+    // A forked child shares the description: unlocking would release the parent's lock.
     if forkGuard.isForked { return }
     _ = kvclone_ofd_lock_byte(descriptor, Int64(offset), 0)
   }

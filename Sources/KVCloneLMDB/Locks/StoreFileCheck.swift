@@ -1,19 +1,19 @@
 import CKVCloneLMDB
 import Glibc
 
-/// The checks before a store is opened. None of them maps a file, and none opens one that is in use by this process.
+/// The checks before a store is opened. They map no file, and open none that this process has in use.
 enum StoreFileCheck {
-  /// What the checks found out.
+  /// The result of the checks.
   struct Result {
     let identity: FileSystem.Identity
     let lastPage: UInt64
     let isShorterThanLastPage: Bool
 
-    /// What a map must hold at least.
+    /// The minimum size of the map.
     var byteCount: Int { Int((lastPage + 1) * UInt64(LMDBLimits.pageSize)) }
   }
 
-  /// The identity of `data.mdb`, once its directory and its neighbours are found to be what they should be.
+  /// Returns the identity of `data.mdb` after checking its directory and the other files.
   static func identify(_ paths: StorePaths, isReadOnly: Bool) throws(LMDBError) -> FileSystem.Identity {
     guard let directory = try FileSystem.facts(paths.directory) else { throw .storeNotFound(path: paths.directory) }
     if directory.kind == .symlink { throw .symlink(path: paths.directory) }
@@ -29,8 +29,8 @@ enum StoreFileCheck {
     return data.identity
   }
 
-  /// Whether a directory of this user certainly holds no store, whatever its mode: a fresh volume, and no store with a mode that
-  /// is to be mended. Without the right to look up names, the list of names tells.
+  /// Whether a directory of this user certainly holds no store, whatever its mode: a fresh volume, as opposed to a
+  /// store whose mode has to be corrected. Without search permission, the list of names decides.
   private static func hasNoData(_ paths: StorePaths, _ mode: UInt32) -> Bool {
     do throws(LMDBError) {
       return try FileSystem.facts(paths.data) == nil
@@ -39,7 +39,7 @@ enum StoreFileCheck {
     }
   }
 
-  /// Opens `data.mdb`, looks at its meta pages and closes it. Only while the file is claimed in the registry, and not
+  /// Opens `data.mdb`, reads its meta pages and closes it. Only while the file is claimed in the registry, and not
   /// open.
   static func inspect(_ paths: StorePaths, _ identity: FileSystem.Identity) throws(LMDBError) -> Result {
     let file = unsafe kvclone_open(paths.data, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0)
@@ -51,7 +51,7 @@ enum StoreFileCheck {
     let facts = try FileSystem.facts(descriptor: file)
     if facts.identity != identity { throw .replacedWhileOpening(path: paths.data) }
     let metas = try MetaPages(descriptor: file, path: paths.data)
-    // The size is read after the meta pages: a file that another process is growing is then never thought short.
+    // The size is read after the meta pages, so that a file that another process is growing never looks truncated.
     let byteCount = try FileSystem.facts(descriptor: file).byteCount
     return Result(
       identity: identity, lastPage: metas.lastPage,

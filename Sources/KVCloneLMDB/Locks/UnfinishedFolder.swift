@@ -1,19 +1,21 @@
 import CKVCloneLMDB
 import Glibc
 
-/// A folder of plain files in the making: hidden, `.NAME.exporting-XXXXXX`, and gone with all that is in it if nobody publishes it.
+/// An unfinished directory of plain files: hidden, `.NAME.exporting-XXXXXX`, and removed with its content unless it is
+/// published.
 ///
-/// Its maker has it open and locked until it has its name, so one that can be locked is what a crash left, and is removed by
-/// the next export of that name. Both sides lock first and then look whether what they locked still has its name.
+/// Its creator has it open and locked until it gets its name, so one that can be locked was left by a crash, and is
+/// removed by the next export of that name. Both sides lock first and then check that the locked directory still has
+/// its name.
 package struct UnfinishedFolder: ~Copyable {
-  /// Where the folder is until it gets its name.
+  /// The directory's path until it is published.
   package let path: String
   private let place: StorePaths
   private let given: String
   private let directory: LockedDirectory
   private var isPublished = false
 
-  /// Begins a folder (0700) that is to be at `path`, where nothing may be.
+  /// Creates a directory (0700) for `path`, which must not exist.
   package init(for path: String) throws(LMDBError) {
     let destination = try Destination(path)
     let place = destination.paths
@@ -29,13 +31,13 @@ package struct UnfinishedFolder: ~Copyable {
     self.given = destination.given.directory
   }
 
-  /// More sweepers than this in a row are none, but something that goes wrong again and again.
+  /// More failures than this in a row are not sweepers, but a persistent error.
   private static let maximumAttempts = 100
 
   private static func begin(prefix: String) throws(LMDBError) -> (String, LockedDirectory) {
     for _ in 0..<maximumAttempts {
       let path = try FileSystem.makeTemporaryDirectory(prefix: prefix)
-      // A sweeper may have been faster than we: another one, then.
+      // A sweeper may have removed it first: create another one.
       do throws(LMDBError) {
         if let directory = try LockedDirectory.lock(path) { return (path, directory) }
       } catch {
@@ -47,9 +49,9 @@ package struct UnfinishedFolder: ~Copyable {
     throw .busy(holder: nil)
   }
 
-  /// Makes all that is in it durable, and gives it its name. Throws `storeExists` if something has it.
+  /// Makes the content durable, and renames the directory. Throws `storeExists` if the name is taken.
   package consuming func publish() throws(LMDBError) {
-    // The descriptor is as old as the folder, so that no write that failed since then goes unnoticed.
+    // The descriptor is as old as the directory, so that no write error since then is missed.
     let code = kvclone_sync_file_system(directory.descriptor)
     if code != 0 { throw LMDBError(code: code, operation: "syncfs") }
     do throws(LMDBError) {
@@ -75,15 +77,16 @@ package struct UnfinishedFolder: ~Copyable {
   }
 }
 
-/// A directory of ours that is open, and locked against others who would have it so.
+/// An open directory of this user, locked against other processes.
 private final class LockedDirectory {
   let descriptor: Int32
-  /// How many levels of directories are removed; what is deeper stays.
+  /// The number of levels that are removed; deeper ones stay.
   private static let maximumDepth = 8
 
   private init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-  /// The directory, locked; nil where there is none, another user owns or has locked it, or it has lost its name.
+  /// Locks the directory; nil if it does not exist, another user owns it, another process has locked it, or it has lost
+  /// its name.
   static func lock(_ path: String) throws(LMDBError) -> LockedDirectory? {
     let descriptor = unsafe kvclone_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
     guard descriptor >= 0 else {
@@ -101,9 +104,9 @@ private final class LockedDirectory {
 
   deinit { close(descriptor) }
 
-  /// Removes the directory with all that is in it, as far as that can be removed.
+  /// Removes the directory with its content, as far as possible.
   ///
-  /// Everything is reached from the descriptor, so that nobody who exchanges a name for a link has other things removed.
+  /// Everything is reached from the descriptor, so that replacing a name by a link cannot redirect the removal.
   func remove(at path: String) {
     Self.empty(descriptor, depth: Self.maximumDepth)
     FileSystem.removeEmptyDirectory(path)

@@ -2,20 +2,20 @@ import CKVCloneLMDB
 import Glibc
 import Synchronization
 
-/// The right to write, among processes: an open-file-description lock on `writer.lock`.
+/// The write lock among processes: an open-file-description lock on `writer.lock`.
 ///
-/// LMDB's own lock can neither time out nor name its holder. This one is taken before it, so LMDB's is free when we
-/// come to it, unless a program that does not know `writer.lock` writes. The kernel drops it with the process that held
-/// it. The file's content names the latest holder and means nothing unless the lock is held.
+/// LMDB's own lock can neither time out nor name its holder. This one is taken before it, so LMDB's is then free,
+/// unless a program that does not know `writer.lock` writes. The kernel drops it with the process that held it. The
+/// file's content names the latest holder and is valid only while the lock is held.
 final class WriterLockFile: Sendable {
   let descriptor: Int32
-  /// Bytes that are kept for deletes (`DiskReserve.swift`); 0 where none are.
+  /// Bytes reserved for deletes (`DiskReserve.swift`); 0 if none are.
   let reserve = Atomic<Int>(0)
 
-  /// Opens `writer.lock`, making it (0600) if there is none.
+  /// Opens `writer.lock`, creating it (0600) if it does not exist.
   convenience init(path: String) throws(LMDBError) { try self.init(path, O_CREAT) }
 
-  /// Opens `writer.lock`, which has to be there.
+  /// Opens `writer.lock`, which must exist.
   convenience init(existingAt path: String) throws(LMDBError) { try self.init(path, 0) }
 
   private init(_ path: String, _ flags: Int32) throws(LMDBError) {
@@ -27,19 +27,17 @@ final class WriterLockFile: Sendable {
     descriptor = file
   }
 
-  /// Opens `writer.lock` to look who holds it, which needs no right to write; nil if there is none, or none that may be
-  /// read.
+  /// Opens `writer.lock` to read its holder, without write permission; nil if it does not exist or is not readable.
   init?(readOnlyPath path: String) {
     let file = unsafe kvclone_open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0)
     guard file >= 0 else { return nil }
     descriptor = file
   }
 
-  /// Takes the lock, trying until `deadline` (nil: without end), and writes who we are.
+  /// Takes the lock, trying until `deadline` (nil: forever), and writes the holder's record.
   ///
-  /// Processes take turns: one that waits holds ``queueByte``, and whoever comes while it does queues behind it. Without
-  /// that, a process that writes one transaction after the other would take the lock again before another one notices
-  /// that it was free.
+  /// Processes take turns: one that waits locks ``queueByte``, and later ones queue behind it. Otherwise, a process
+  /// that writes one transaction after the other would take the lock again before another one notices that it was free.
   func acquire(deadline: UInt64?, label: String) throws(LMDBError) {
     if kvclone_ofd_is_byte_locked_elsewhere(descriptor, Self.queueByte) == 0, try isTaken() {
       return writeRecord(label: label)
@@ -51,7 +49,7 @@ final class WriterLockFile: Sendable {
       if !isNext { isNext = kvclone_ofd_lock_byte(descriptor, Self.queueByte, 1) == 0 }
       let now = monotonicNanoseconds()
       let waited = now - start
-      // A process that is next but was stopped must not keep all others waiting.
+      // A stopped process that is next must not block all others.
       if isNext || waited > Self.queuePatience, try isTaken() { break }
       if let deadline, now >= deadline { throw .busy(holder: recordedHolder()) }
       let pause = isNext ? min(max(waited / 16, 20_000), 1_000_000) : min(max(waited / 4, 50_000), 5_000_000)
@@ -60,9 +58,9 @@ final class WriterLockFile: Sendable {
     writeRecord(label: label)
   }
 
-  /// The byte that the process locks that is next to write. The lock itself ends before it.
+  /// The byte that is locked by the next writer. The lock itself ends before it.
   private static let queueByte: Int64 = 1 << 62
-  /// How long a process lets another one go first that does not write.
+  /// How long a process waits for a next writer that does not write.
   private static let queuePatience: UInt64 = 20_000_000
 
   /// Tries to take the lock.
@@ -74,14 +72,14 @@ final class WriterLockFile: Sendable {
     return code == 0
   }
 
-  /// Takes the lock if nobody has it.
+  /// Takes the lock if it is free.
   func claim(label: String) -> Bool {
     guard kvclone_ofd_lock(descriptor, 1) == 0 else { return false }
     writeRecord(label: label)
     return true
   }
 
-  /// Whether `path` still names the file that is open.
+  /// Whether `path` still names the open file.
   func isStill(at path: String) -> Bool {
     guard let now = try? FileSystem.facts(path), let own = try? FileSystem.facts(descriptor: descriptor) else {
       return false
@@ -93,23 +91,23 @@ final class WriterLockFile: Sendable {
     _ = kvclone_ofd_lock(descriptor, 0)
   }
 
-  /// The other process that holds the lock now, if one does.
+  /// The other process that holds the lock, if any.
   func foreignHolder() -> WriterHolder? {
     kvclone_ofd_is_held_elsewhere(descriptor) == 1 ? recordedHolder() : nil
   }
 
-  /// The record is of one length, so that a shorter one leaves nothing of a longer one behind.
+  /// Fixed, so that a shorter record leaves no rest of a longer one.
   private static let recordLength = 128
 
   private func writeRecord(label: String) {
-    // Made for every write transaction, so byte by byte: strings and their parts take ten times as long.
+    // Written for every write transaction, therefore byte by byte: strings take ten times as long.
     var record: [UInt8] = []
     record.reserveCapacity(Self.recordLength)
     Self.append(UInt64(clamping: getpid()), to: &record)
     Self.append(UInt64(clamping: wallClockNanoseconds()), to: &record)
     record += label.utf8
     while record.count < Self.recordLength { record.append(UInt8(ascii: "\n")) }
-    // A failure is no reason not to write the store: the lock counts, not the name.
+    // A failure does not prevent the write: the lock counts, not the record.
     _ = unsafe pwrite(descriptor, record, Self.recordLength, 0)
   }
 
@@ -125,24 +123,24 @@ final class WriterLockFile: Sendable {
     record.append(UInt8(ascii: " "))
   }
 
-  // MARK: The commit log's mark
+  // MARK: The write-ahead log's mark
 
-  /// What stands behind the record: whether those who write have to look at the commit log.
+  /// The mark behind the record: whether writers have to check the write-ahead log.
   enum LogMark: UInt8 {
     case none = 0
     case isInUse = 0x4C
     case isBroken = 0x42
   }
 
-  /// It is of the running system only: after a restart nobody relies on it. Throws `io` where it cannot be read: who wrote without ending
-  /// a log that is in use would lose what he wrote to it.
+  /// The mark is valid only for the running system, not after a restart. Throws `io` if it cannot be read: a writer
+  /// that does not end a log in use would lose its changes to it.
   func logMark() throws(LMDBError) -> LogMark {
     var byte: UInt8 = 0
     guard unsafe try readAll(descriptor, &byte, 1, Self.recordLength, "read of writer.lock") else { return .none }
     return LogMark(rawValue: byte) ?? .none
   }
 
-  /// 0 or the error's number.
+  /// Returns 0 or the error's number.
   @discardableResult
   func mark(_ mark: LogMark) -> Int32 {
     var byte = mark.rawValue
@@ -162,7 +160,7 @@ final class WriterLockFile: Sendable {
       pid: pid, label: String(decoding: fields[2], as: UTF8.self), sinceNanoseconds: since, isThisProcess: false)
   }
 
-  /// At most 64 bytes of UTF-8 without control characters, cut between characters.
+  /// Returns at most 64 bytes of UTF-8 without control characters, cut between characters.
   static func cleaned(_ label: String) -> String {
     if label.utf8.count <= 64, label.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return label }
     var result = ""

@@ -2,9 +2,9 @@ import CKVCloneLMDB
 import Glibc
 import Synchronization
 
-/// How read transactions begin.
+/// The begin of read transactions.
 extension EnvironmentCore {
-  /// Begins in the first slot that is free: a compare-and-swap, and `mdb_txn_renew`, with a look at a meta page.
+  /// Begins in the first free slot: a compare-and-swap, and `mdb_txn_renew`, with a check of a meta page.
   @inline(__always)
   func beginRead() throws(LMDBError) -> LMDBReadTransaction {
     if !forkGuard.isForked {
@@ -24,21 +24,22 @@ extension EnvironmentCore {
     return try unsafe beginRead(claimed: nil)
   }
 
-  // MARK: A number, and the commit that has it
+  // MARK: Consistency of number and commit
 
-  /// `mdb_txn_renew`, with a number that is surely that of the commit that is seen.
+  /// Calls `mdb_txn_renew`, and ensures that the transaction's number is that of the commit that it sees.
   @inline(__always)
   private func renew(_ transaction: OpaquePointer) -> Int32 {
     let code = unsafe mdb_txn_renew(transaction)
     return unsafe code == 0 && isPassed(transaction) ? renewAgain(transaction) : code
   }
 
-  /// Whether somebody committed since a reader took its number, so that what it sees may be a later commit.
+  /// Whether another writer committed since the reader took its number, so that it may see a later commit.
   ///
-  /// LMDB takes the number of the last commit first, and then the roots from that number's meta page. Two commits later the page
-  /// is another commit's: who is held up in between for so long has the roots of the second one, with the number of neither.
-  /// For LMDB that is all right. But whatever is remembered by numbers, where trees are (``ReaderMap``) and what the catalog says,
-  /// would be that of another state. As long as the other meta page has no later commit, nobody has touched this one's.
+  /// LMDB reads the number of the last commit first, and then the roots from that number's meta page. Two commits later
+  /// the page belongs to another commit: a reader that is delayed in between for so long gets the roots of the second
+  /// one, with the number of neither. LMDB tolerates that, but everything cached by number, such as trees
+  /// (``ReaderMap``) and the catalog, would belong to another state. As long as the other meta page has no later
+  /// commit, this page is unchanged.
   @inline(__always)
   private func isPassed(_ transaction: OpaquePointer) -> Bool {
     let number = unsafe UInt64(truncatingIfNeeded: mdb_txn_id(transaction))
@@ -46,13 +47,13 @@ extension EnvironmentCore {
     guard start > Self.noMapStart, let map = unsafe UnsafeRawPointer(bitPattern: start) else {
       return isPassedByInfo(number)
     }
-    // Not before the roots were read.
+    // After the roots were read.
     atomicMemoryFence(ordering: .acquiring)
     let other = Int(truncatingIfNeeded: (number &+ 1) & 1) &* PageView.size &+ MetaPages.commitOffset
     return unsafe map.load(fromByteOffset: other, as: UInt64.self) > number
   }
 
-  /// Where the map begins is known once a tree was looked for.
+  /// Used until the start of the map is known, from the first lookup of a tree.
   @inline(never)
   private func isPassedByInfo(_ number: UInt64) -> Bool {
     atomicMemoryFence(ordering: .acquiring)
@@ -62,8 +63,8 @@ extension EnvironmentCore {
 
   @inline(never)
   private func renewAgain(_ transaction: OpaquePointer) -> Int32 {
-    // Some nanoseconds each, and a commit takes microseconds. There is an end because a writer that was killed after its meta page
-    // leaves the number for readers behind it until the next one begins.
+    // Some nanoseconds each, and a commit takes microseconds. Bounded, because a writer that was killed after its meta
+    // page leaves the number for readers outdated until the next write begins.
     for _ in 0..<16 {
       unsafe mdb_txn_reset(transaction)
       let code = unsafe mdb_txn_renew(transaction)
@@ -72,15 +73,16 @@ extension EnvironmentCore {
     return 0
   }
 
-  // MARK: The slow way
+  // MARK: The slow path
 
-  /// A slot that was never used, or could not be renewed; somebody who needs attention; or no slot at all (nil).
+  /// Begins in a slot that was never used, or could not be renewed; while an operation requires attention; or without a
+  /// slot (nil).
   @inline(never)
   private func beginRead(claimed slot: UnsafeMutablePointer<ReaderSlot>?) throws(LMDBError) -> LMDBReadTransaction {
     if forkGuard.isForked { throw .forked }
     if let slot = unsafe slot {
       if unsafe slot.pointee.needsAttention {
-        // As if it had not been claimed: what is waiting needs it idle.
+        // As if it had not been claimed: the waiting operation needs it idle.
         unsafe slot.pointee.state.store(ReaderSlot.idle, ordering: .sequentiallyConsistent)
         return try beginReadUnpooled()
       }
@@ -89,13 +91,13 @@ extension EnvironmentCore {
     return try beginReadUnpooled()
   }
 
-  /// Begins a reader that is to stay open for long. It takes none of the slots, which are for those that come and go.
+  /// Begins a long-lived reader. It takes none of the slots, which are for short reads.
   func beginPinnedRead(owner: String) throws(LMDBError) -> LMDBReadTransaction {
     try beginReadUnpooled(owner: owner)
   }
 
-  /// Beyond the slots, or while something waits: counted under the lock, and freed at its end. With an owner's name it is a
-  /// pinned one.
+  /// Begins beyond the slots, or while an operation waits: counted under the lock, and freed at its end. Pinned if it
+  /// has an owner.
   private func beginReadUnpooled(owner: String? = nil) throws(LMDBError) -> LMDBReadTransaction {
     try enter()
     let slot = UnsafeMutablePointer<ReaderSlot>.allocate(capacity: 1)
@@ -153,8 +155,8 @@ extension EnvironmentCore {
     return unsafe LMDBReadTransaction(slot: slot, handle: handle)
   }
 
-  /// Follows a map that another process grew. LMDB allows it only while no transaction of this process is active; the
-  /// one in `slot`, not yet begun, does not count.
+  /// Adopts a map that another process grew. LMDB allows it only while no transaction of this process is active; the
+  /// one in `slot`, which has not begun, does not count.
   private func adoptMapSize(_ slot: UnsafeMutablePointer<ReaderSlot>) -> Bool {
     let isPooled = unsafe slot.pointee.isPooled
     let index = unsafe isPooled ? slot - slots : nil

@@ -2,15 +2,15 @@ import CKVCloneLMDB
 import Glibc
 
 extension LMDBEnvironment {
-  /// A snapshot of what is committed now. Costs some ten nanoseconds when a pooled reader can be renewed.
+  /// Begins a snapshot of the last commit. Costs some ten nanoseconds when a pooled reader can be renewed.
   package func beginRead() throws(LMDBError) -> LMDBReadTransaction {
     try core.beginRead()
   }
 
-  /// The right to write, and a transaction that has it.
+  /// Takes the write lock, and begins a transaction.
   ///
-  /// Waits for the writers of this process, then for those of others, in all at most `timeout` (nil: without end; zero:
-  /// not at all), and throws `busy` with the holder's name. `label` says what this writer does; others see it.
+  /// Waits for the writers of this process, then for those of others, in all at most `timeout` (nil: forever; zero: not
+  /// at all), and throws `busy` with the holder's name. `label` describes this writer to others.
   package func beginWrite(timeout: Duration? = nil, label: String = "") throws(LMDBError) -> LMDBWriteTransaction {
     if options.isReadOnly { throw .readOnly }
     if isForked { throw .forked }
@@ -46,7 +46,7 @@ extension LMDBEnvironment {
     }
   }
 
-  /// Readies the commit log for a transaction; aborts that if it cannot.
+  /// Prepares the write-ahead log for a transaction; aborts the transaction on failure.
   private func prepareLog(_ handle: LMDBTransactionHandle) throws(LMDBError) {
     guard let log = core.commitLog, let descriptor = core.descriptor else { return }
     do throws(LMDBError) {
@@ -57,7 +57,7 @@ extension LMDBEnvironment {
     }
   }
 
-  /// Who writes now, in this process or another one, for display: it may have changed when the answer arrives.
+  /// The current writer, in this process or another one, for display: it may have changed when the value arrives.
   package var currentWriter: WriterHolder? {
     slot.holder ?? lockFile?.foreignHolder()
   }
@@ -66,8 +66,8 @@ extension LMDBEnvironment {
 
   // MARK: LMDB's begin
 
-  /// A transaction of the caller's, who is counted as live once. Handles what can be handled once: a file that another
-  /// process grew, slots of dead readers, and an environment that must be reopened.
+  /// Begins a transaction of the caller, which is counted as live once. Handles what a retry can solve: a file that
+  /// another process grew, stale readers, and an environment that must be reopened.
   func beginRaw(_ flags: UInt32) throws(LMDBError) -> LMDBTransactionHandle {
     var transaction: OpaquePointer?
     var code = unsafe mdb_txn_begin(pointer, nil, flags, &transaction)

@@ -4,14 +4,14 @@ import Glibc
 extension LMDBEnvironment {
   /// Watches the data file for commits, of this process and others.
   package func watchWrites(_ onWrite: @escaping @Sendable () -> Void) -> FileWatcher {
-    // By its descriptor: the directory may have been renamed.
+    // By its descriptor, because the directory may have been renamed.
     let descriptor = core.state.withLock { $0.isClosed ? nil : core.descriptor }
     return FileWatcher(path: descriptor.map { "/proc/self/fd/\($0)" } ?? StorePaths(directory).data, onWrite: onWrite)
   }
 }
 
 extension LMDBEnvironment {
-  /// For a file that is to share blocks with `data.mdb`, or to take its place.
+  /// The setting for a file that will share blocks with `data.mdb`, or replace it.
   package var copyOnWrite: CopyOnWrite {
     let isOff = try? whileOpen { () throws(LMDBError) in core.descriptor.flatMap { CopyOnWrite.isOff(descriptor: $0) } }
     return isOff.map { .like(isOff: $0) } ?? .asAbove
@@ -19,19 +19,19 @@ extension LMDBEnvironment {
 }
 
 extension LMDBEnvironment {
-  /// Has the kernel begin to write what `data.mdb` has in memory, so that who shares its blocks waits for less under the write
-  /// lock. No error is taken from those who sync the file.
+  /// Starts writing the dirty pages of `data.mdb`, which shortens a following reflink under the write lock. Does not
+  /// consume a write error that a sync should report.
   package func writeBackAhead() {
     try? whileOpen { () throws(LMDBError) in
       if let descriptor = core.descriptor { kvclone_begin_writing_back(descriptor) }
     }
   }
 
-  /// On btrfs, makes large extents of the small ones at the end of `data.mdb`, so that who shares its blocks waits for less under
-  /// the write lock: that takes the kernel 7 us for each extent, and small commits leave one for every page that they append.
+  /// On btrfs, merges the small extents at the end of `data.mdb`, which shortens a following reflink under the write
+  /// lock: it takes the kernel 7 us for each extent, and small commits leave one for every page that they append.
   ///
-  /// From the end backwards, for some 10 ms: what came last is in pieces, and what was merged once is passed over at 7 ms a GB. The
-  /// pieces are written again, so files that share them no longer do; no error matters here.
+  /// Works backwards from the end, for some 10 ms: recent pages are fragmented, and merged ones are passed over at 7 ms
+  /// a GB. Merged blocks are written again, so files that share them no longer do. Errors are ignored.
   package func mergeLastExtents() {
     let window: UInt64 = 8 << 20
     try? whileOpen { () throws(LMDBError) in

@@ -1,22 +1,22 @@
 import CKVCloneLMDB
 
 extension LMDBEnvironment {
-  /// Sizes and counters, at this moment.
+  /// The current sizes and counters.
   package func info() throws(LMDBError) -> LMDBInfo {
     try whileOpen { () throws(LMDBError) in try liveInfo() }
   }
 
-  /// How many pages of the file can be used again. Walks the free list, until it has counted `limit`.
+  /// The number of free pages. Walks the free list, until it has counted `limit`.
   package func freePageCount(upTo limit: Int = .max) throws(LMDBError) -> Int {
     let transaction = try beginRead()
     return try freePageCount(transaction.handle, upTo: limit)
   }
 
-  /// How many pages the last commit freed. The next write transaction cannot use them, because a reader may still begin on
-  /// the state before; the one after it can, if no reader is that old.
+  /// The number of pages that the last commit freed. The next write transaction cannot use them, because a reader may
+  /// still begin on the state before; the one after it can, if no reader is that old.
   package func lastFreedPageCount() throws(LMDBError) -> Int {
     let transaction = try beginRead()
-    // The free list is ordered by the number of the commit that freed.
+    // The free list is ordered by the number of the freeing commit.
     let cursor = try unsafe openCursor(transaction.handle.pointer, LMDBTable(dbi: LMDBLimits.freeDatabase))
     defer { unsafe mdb_cursor_close(cursor) }
     let last = unsafe rawMove(cursor, MDB_LAST)
@@ -27,7 +27,7 @@ extension LMDBEnvironment {
     return LMDBLimits.length(ofIDList: unsafe RawSpan(_unsafeBytes: last.entry.value))
   }
 
-  /// Makes the file durable. A commit does that by itself.
+  /// Makes the file durable. Commits do so themselves.
   package func sync() throws(LMDBError) {
     try whileOpen { () throws(LMDBError) in
       let code = unsafe mdb_env_sync(pointer, 1)
@@ -35,8 +35,8 @@ extension LMDBEnvironment {
     }
   }
 
-  /// Enlarges the map. Throws `transactionsActive` while any transaction of this process is live: LMDB cannot move the
-  /// map under one.
+  /// Grows the map. Throws `transactionsActive` while a transaction of this process is live: LMDB cannot move the map
+  /// under one.
   package func growMap(toAtLeast byteCount: Int) throws(LMDBError) {
     if isForked { throw .forked }
     let current = try info().mapSize
@@ -54,8 +54,8 @@ extension LMDBEnvironment {
     if let failure { throw failure }
   }
 
-  /// The store's directory as it is named now: one that was moved while the store is open is followed. Where the system does
-  /// not tell, the name that it was opened by.
+  /// The current name of the store's directory, which may have moved since it was opened. The name at opening if the
+  /// system does not report it.
   package var currentDirectory: String {
     let path = try? whileOpen { () throws(LMDBError) -> String? in
       core.descriptor.flatMap(FileSystem.path(ofDescriptor:))
@@ -64,7 +64,7 @@ extension LMDBEnvironment {
     return String(path.dropLast("/data.mdb".utf8.count))
   }
 
-  /// The same through a read transaction.
+  /// Counts through a read transaction.
   private func freePageCount(_ handle: LMDBTransactionHandle, upTo limit: Int = .max) throws(LMDBError) -> Int {
     var count = 0
     var cursor = try LMDBCursor(transaction: handle, table: LMDBTable(dbi: LMDBLimits.freeDatabase), from: nil)
@@ -75,15 +75,16 @@ extension LMDBEnvironment {
   }
 }
 
-/// A file that was copied page by page has no list of free pages, and keeps its commit number. LMDB 0.9.24 is not made for that: its
-/// own compacted copies begin at commit 1 again.
+/// Works around a bug of LMDB 0.9.24 with files that were copied page by page: they have an empty free list, and keep
+/// their commit number, whereas LMDB's own compacted copies start at commit 1.
 ///
-/// When the first transaction then frees some five hundred pages, `mdb_freelist_save` begins the list with a record that needs pages of
-/// its own, and `mdb_page_alloc` looks for them in the list's new leaf, which has no entry: `mdb_cursor_first` does not ask, and
-/// takes for one what the memory held before. It does not look while it believes that the list's first record is too young, which in
-/// commits 1 and 2 it is; nor does it read further than a young record, where there is one.
+/// When the first transaction then frees some five hundred pages, `mdb_freelist_save` starts the list with a record
+/// that needs overflow pages, and `mdb_page_alloc` searches for them in the list's new leaf, which has no entry:
+/// `mdb_cursor_first` does not check that, and reads an entry from uninitialized memory. It does not search while it
+/// considers the list's first record too young, as in commits 1 and 2; nor does it read further than a young record, if
+/// there is one.
 extension LMDBEnvironment {
-  /// Whether a large transaction with this handle could meet a list without an entry.
+  /// Whether a large transaction with this handle could meet an empty free list.
   func hasUnsafeFreeList(_ handle: LMDBTransactionHandle) -> Bool {
     handle.commitNumber > 2 && entryCount(handle, LMDBLimits.freeDatabase) == 0
       && entryCount(handle, LMDBLimits.mainDatabase) != 0
@@ -94,7 +95,8 @@ extension LMDBEnvironment {
     return unsafe mdb_stat(handle.pointer, table, &facts) == 0 ? facts.ms_entries : nil
   }
 
-  /// Ends the transaction with a commit that changes nothing and frees a page or two, so that the list has an entry.
+  /// Ends the transaction with a commit that changes nothing and frees a page or two, so that the free list has an
+  /// entry.
   func fillFreeList(_ handle: LMDBTransactionHandle) throws(LMDBError) {
     var failure: LMDBError?
     let code = unsafe touchTables(handle.pointer)
@@ -108,7 +110,7 @@ extension LMDBEnvironment {
     if let failure { throw failure }
   }
 
-  /// Puts an entry into the list of tables and deletes it: its pages are copied by that.
+  /// Puts an entry into the list of tables and deletes it, which copies its pages.
   private func touchTables(_ transaction: OpaquePointer) -> Int32 {
     var table: UInt32 = 0
     var code = unsafe mdb_dbi_open(transaction, nil, 0, &table)

@@ -2,21 +2,21 @@ import CKVCloneLMDB
 import Glibc
 
 extension LMDBEnvironment {
-  /// Opens an existing store. Nothing is made if there is none (`noStore`).
+  /// Opens an existing store. Creates nothing if it does not exist (`noStore`).
   ///
-  /// Before LMDB maps the file, its names, owner, mode, links, file system and meta pages are checked; see
+  /// Checks names, owner, mode, links, file system and meta pages before LMDB maps the file; see
   /// `isShorterThanLastPage` for the one finding that is not an error. Tables are opened with `openTables`.
   package static func open(at directory: String, options: LMDBOptions = LMDBOptions()) throws(LMDBError)
     -> LMDBEnvironment
   {
-    // Errors name what the caller named; everything later goes by a path that no change of directory bends.
+    // Errors contain the caller's path; everything later uses an absolute path.
     let given = StorePaths(directory)
     try LMDBLibrary.check()
     let identity = try StoreFileCheck.identify(given, isReadOnly: options.isReadOnly)
     try NetworkFileSystems.check(given.directory, trustedFuse: options.trustedFuseFileSystems)
     guard EnvironmentRegistry.claim(identity) else { throw .alreadyOpen(path: given.data) }
     do {
-      // Until LMDB's environment is open, nobody else recovers the store, or opens it.
+      // Until LMDB's environment is open, no other process can recover or open the store.
       let deadline = options.openingDeadline
       let lock = try CommitLogRecovery.run(given, deadline: deadline)
       defer { withExtendedLifetime(lock) {} }
@@ -43,7 +43,8 @@ extension LMDBEnvironment {
       if let lockFile, !options.isReadOnly {
         commitLog = try CommitLog(paths, lockFile, byteLimit: options.walSizeLimit, identity: opened)
       }
-      // A lock file that is not known here could be opened by another name, and closing it would drop LMDB's locks.
+      // A lock file that is not registered here could be opened under another name, and closing it would drop LMDB's
+      // locks.
       for path in [paths.readerLock, paths.writerLock, paths.stagerLock] {
         if let other = try FileSystem.facts(path) { others.append(other.identity) }
       }
@@ -60,19 +61,19 @@ extension LMDBEnvironment {
 }
 
 extension LMDBEnvironment {
-  /// Makes a new store and opens it, with `tables` open.
+  /// Creates a store and opens it, with `tables` open.
   ///
-  /// It is built in a hidden directory beside its place, given its tables and what `initialise` writes, synced, and
-  /// then renamed: a store exists whole or not at all, also after a power failure. An empty directory of this user is used as
-  /// it is, with mode 0700: it may be a mount point, or below a directory that this user may not write. The store is then built
-  /// in a hidden directory in it, and begins to exist with the name of `data.mdb`. Throws `storeExists` if anything else is at
-  /// `directory`, else `LMDBError` or what `initialise` throws.
+  /// The store is built in a hidden directory next to its path, with its tables and what `initialise` writes, synced,
+  /// and then renamed: a store exists whole or not at all, even after a power failure. An empty directory of this user
+  /// is used in place, with mode 0700: it may be a mount point, or its parent may not be writable. The store is then
+  /// built in a hidden directory inside it, and starts to exist with the name of `data.mdb`. Throws `storeExists` if
+  /// anything else is at `directory`, else `LMDBError` or what `initialise` throws.
   package static func create(
     at directory: String, tables: [String], options: LMDBOptions = LMDBOptions(),
     initialise: (inout LMDBWriteTransaction) throws -> Void = { _ in }
   ) throws -> LMDBEnvironment {
     try LMDBLibrary.check()
-    // What `initialise` does may change the working directory.
+    // `initialise` may change the working directory.
     let destination = try Destination(directory, usesEmptyDirectory: true)
     let paths = destination.paths
     do {
@@ -96,7 +97,7 @@ extension LMDBEnvironment {
     return environment
   }
 
-  /// Makes a new store in an empty directory. An error leaves the directory empty, with the mode that it had.
+  /// Creates a store in an empty directory. An error leaves the directory empty, with its original mode.
   private static func fill(
     _ paths: StorePaths, _ mode: UInt32, _ tables: [String], _ options: LMDBOptions,
     _ initialise: (inout LMDBWriteTransaction) throws -> Void
@@ -108,14 +109,14 @@ extension LMDBEnvironment {
     do {
       let data = StorePaths(paths.data)
       CreationDirectory.sweep(for: data)
-      // For the files that are made beside data.mdb later.
+      // For the files that are created next to data.mdb later.
       options.copyOnWrite.apply(toDirectory: paths.directory)
       let temporary = try CreationDirectory(for: data, copyOnWrite: options.copyOnWrite)
       try build(temporary.paths, tables, options, initialise)
       try FileSystem.fsyncFile(temporary.paths.data)
       try temporary.publishData(into: paths.directory)
     } catch {
-      // Another creation may have been faster: then the directory is a store's.
+      // If another creation was faster, the directory is a store's.
       if mode != 0o700, case .some(.none) = try? FileSystem.facts(paths.data) {
         _ = unsafe chmod(paths.directory, mode)
       }
@@ -123,7 +124,7 @@ extension LMDBEnvironment {
     }
   }
 
-  /// Makes the files of a new store in an empty directory, and closes them.
+  /// Creates the files of a new store in an empty directory, and closes them.
   private static func build(
     _ paths: StorePaths, _ tables: [String], _ options: LMDBOptions,
     _ initialise: (inout LMDBWriteTransaction) throws -> Void

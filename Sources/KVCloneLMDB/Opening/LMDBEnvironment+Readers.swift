@@ -18,19 +18,18 @@ private struct RetainedPages {
 }
 
 extension LMDBEnvironment {
-  /// A snapshot that is to stay open for long: it takes a place of its own in the reader table, and keeps no other reader from
-  /// the places that are used in turn. `owner` is for `activeReaders`.
+  /// Begins a long-lived snapshot: it takes a reader slot of its own, and leaves the pooled slots to other readers.
+  /// `owner` is for `activeReaders`.
   package func beginPinnedRead(owner: String) throws(LMDBError) -> LMDBReadTransaction {
     try core.beginPinnedRead(owner: owner)
   }
 
-  /// Returns the readers that have a transaction open, in the order of what they see, oldest first. Each may have ended
-  /// when the answer arrives.
+  /// Returns the open readers, oldest snapshot first. Each may have ended when the result arrives.
   package func activeReaders() throws(LMDBError) -> [StorageReader] {
     let readers = try whileOpen { () throws(LMDBError) in ownReaders() + (try otherReaders()) }
       .sorted { ($0.commitNumber, $0.processID) < ($1.commitNumber, $1.processID) }
     guard let oldest = readers.first else { return [] }
-    // Begun after the readers were listed: it is none of them.
+    // Begun after the readers were listed, so it is not among them.
     let retained = try retainedPages(since: oldest.commitNumber)
     let last = if let retained { retained.lastCommit } else { try info().commitNumber }
     return readers.map { reader in
@@ -43,7 +42,7 @@ extension LMDBEnvironment {
   }
 
   private func otherReaders() throws(LMDBError) -> [StorageReader] {
-    // Not opened again: closing any descriptor of it drops the process's locks, by which others see that its readers
+    // Not reopened: closing any descriptor of it drops the process's locks, which show other processes that its readers
     // live.
     let table = core.raw.lockFile?.descriptor
     let pid = getpid()
@@ -59,8 +58,7 @@ extension LMDBEnvironment {
     return others
   }
 
-  /// What the free list says of pages that were freed by this commit and later ones; nil where no reader slot is left for
-  /// looking at it.
+  /// Reads which pages this commit and later ones freed; nil if no reader slot is free for it.
   private func retainedPages(since commit: UInt64) throws(LMDBError) -> RetainedPages? {
     let transaction: LMDBReadTransaction
     do throws(LMDBError) {
@@ -85,7 +83,7 @@ extension LMDBEnvironment {
     return RetainedPages(lastCommit: last, freed: freed)
   }
 
-  /// Frees the slots of readers whose process is gone, and says how many there were.
+  /// Clears stale readers, and returns their number.
   @discardableResult
   package func clearDeadReaders() throws(LMDBError) -> Int {
     try whileOpen { () throws(LMDBError) in
@@ -111,12 +109,12 @@ extension LMDBEnvironment {
     return lines.parsed
   }
 
-  /// This process's, which LMDB's table does not tell apart.
+  /// The readers of this process, whose slots LMDB's table does not distinguish.
   private func ownReaders() -> [StorageReader] {
     let pid = getpid()
     var readers: [StorageReader] = []
     let (slots, unpooled) = core.state.withLock { state in (core.openSlots(), Array(state.unpooled.values)) }
-    // After they were looked at, so that none is younger than now.
+    // After the readers were listed, so that no age is negative.
     let now = monotonicNanoseconds()
     func age(_ since: UInt64) -> Duration { .nanoseconds(Int64(clamping: now > since ? now - since : 0)) }
     for slot in slots {
@@ -136,7 +134,7 @@ extension LMDBEnvironment {
 }
 
 extension EnvironmentCore {
-  /// The transactions that are open in slots. None of the slots goes while the caller is live.
+  /// The transactions open in slots. The slots stay allocated while the caller is live.
   func openSlots() -> [(commit: UInt64, since: UInt64)] {
     var found: [(commit: UInt64, since: UInt64)] = []
     for index in 0..<Self.slotCount {
@@ -146,14 +144,14 @@ extension EnvironmentCore {
   }
 }
 
-/// What `mdb_reader_list` prints: a heading, then "pid thread txnid" a line, with "-" for an idle reader.
+/// The output of `mdb_reader_list`: a heading, then "pid thread txnid" a line, with "-" for an idle reader.
 private final class ReaderLines {
   var text = ""
 
   var parsed: [(pid: Int32, thread: UInt, commit: UInt64?)] {
     text.split(separator: "\n").compactMap { line in
       let fields = line.split(separator: " ")
-      // LMDB reads the process number twice: for a slot that becomes free in between, it prints 0.
+      // LMDB reads the process id twice: for a slot that becomes free in between, it prints 0.
       guard fields.count == 3, let pid = Int32(fields[0]), pid != 0 else { return nil }
       return (pid, UInt(fields[1], radix: 16) ?? 0, UInt64(fields[2]))
     }

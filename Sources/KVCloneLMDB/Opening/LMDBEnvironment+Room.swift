@@ -1,23 +1,23 @@
 import CKVCloneLMDB
 
-/// Looking for room before a large write (rule 8), so that it does not run out half way.
+/// Checks for space before a large write (rule 8), so that it does not run out half way.
 ///
-/// Only what is certain is refused; what cannot be found out, LMDB finds out. Sizes are those of the last commit, which a
-/// transaction begins with: it gets no page but those beyond the file's last one and those on the free list, so what
-/// exceeds both fits in no way, whatever the transaction has written and deleted before.
+/// Rejects only certain failures and leaves the rest to LMDB. Sizes are those of the last commit, which a transaction
+/// begins with: it gets pages only beyond the file's last one and from the free list, so what exceeds both cannot fit,
+/// whatever the transaction has written and deleted before.
 extension LMDBEnvironment {
-  /// The room that there is now. Pages of the file that can be used again are not counted.
+  /// The free space at this moment. Free pages of the file are not counted.
   package func room() throws(LMDBError) -> LMDBRoom {
     try whileOpen { () throws(LMDBError) in room(try liveInfo()) }
   }
 
-  /// Says beforehand that a transaction cannot write so many bytes, where that is certain. Makes the map larger if it has
-  /// to be and nobody uses it. For a caller without a transaction; `LMDBWriteTransaction` has the same.
+  /// Throws if a transaction certainly cannot write `byteCount` bytes. Grows the map if necessary and there are no live
+  /// users. For a caller without a transaction; `LMDBWriteTransaction` has the same.
   ///
   /// - Throws: `diskFull`, `fileSizeLimit`, `mapFull`, `closed`, `forked`.
   package func makeRoom(for byteCount: UInt64) throws(LMDBError) {
     let needed = min(Int(clamping: byteCount), EnvironmentCore.maximumMapSize)
-    // A reader takes a slot, for want of which nothing is refused.
+    // The check needs a reader slot; if there is none, nothing is rejected.
     let size = try whileOpen { () throws(LMDBError) -> Int? in
       guard let info = try? liveInfo() else { return nil }
       try checkDisk(needed, info) { limit in try? freePageCount(upTo: limit) }
@@ -31,8 +31,8 @@ extension LMDBEnvironment {
     }
   }
 
-  /// Refuses, for a plan, what no transaction can write: more bytes than the disk has, or than a map can ever have. The
-  /// map is not grown, so that other transactions may be open.
+  /// Rejects, for a dry run, what no transaction can write: more bytes than the disk has, or than a map can ever have.
+  /// The map does not grow, so that other transactions may be open.
   ///
   /// - Throws: `diskFull`, `fileSizeLimit`, `mapFull`, `closed`, `forked`.
   package func checkRoom(for byteCount: UInt64) throws(LMDBError) {
@@ -48,7 +48,7 @@ extension LMDBEnvironment {
     }
   }
 
-  /// The same within a transaction, which is counted as live.
+  /// Makes room within a transaction, which is counted as live.
   fileprivate func makeRoom(for byteCount: UInt64, _ handle: LMDBTransactionHandle) throws(LMDBError) {
     guard let info = try? liveInfo() else { return }
     let needed = min(Int(clamping: byteCount), EnvironmentCore.maximumMapSize)
@@ -56,8 +56,8 @@ extension LMDBEnvironment {
     try checkMap(needed, info) { _ in freePageBound(handle) }
   }
 
-  /// No fewer pages than are on the free list, as last committed: what its own pages have place for. LMDB lets no write
-  /// transaction read the list, and a reader would take a slot that may be wanting.
+  /// An upper bound of the pages on the committed free list: the capacity of its own pages. LMDB does not let a write
+  /// transaction read the list, and a reader would need a slot.
   private func freePageBound(_ handle: LMDBTransactionHandle) -> Int? {
     var raw = MDB_stat()
     guard unsafe mdb_stat(handle.pointer, LMDBLimits.freeDatabase, &raw) == 0 else { return nil }
@@ -77,8 +77,8 @@ extension LMDBEnvironment {
     throw .mapFull
   }
 
-  /// Whether so many bytes do not fit even if every free page of the file is used again, which readers may forbid. A free
-  /// page serves both: it is in the map, and the disk has it.
+  /// Whether so many bytes do not fit even if every free page of the file is reused, which readers may prevent. A free
+  /// page counts for both: it is in the map, and the disk has it.
   private static func isTooMuch(_ needed: Int, _ free: Int, _ countFree: (_ limit: Int) -> Int?) -> Bool {
     if needed <= free { return false }
     let pages = (needed - free + LMDBLimits.pageSize - 1) / LMDBLimits.pageSize
@@ -101,13 +101,12 @@ extension LMDBEnvironment {
       isLimitedBySize: isLimitedBySize)
   }
 
-  /// What a write of at least so many bytes may take: keys, branches, pages that are not filled to the last byte, the free
-  /// list, the metadata.
+  /// An upper estimate of writing `byteCount` bytes: keys, branches, partly filled pages, the free list, the metadata.
   private static func withReserve(_ byteCount: Int) -> Int {
     byteCount + byteCount / 4 + 64 * LMDBLimits.pageSize
   }
 
-  /// Twice what is needed, because address space costs nothing.
+  /// Twice the needed size, because address space costs nothing.
   private static func mapSize(_ info: LMDBInfo, _ byteCount: Int) -> Int {
     let mebibyte = 1 << 20
     let size = (info.lastPage + 1) * LMDBLimits.pageSize + 2 * withReserve(byteCount)
@@ -116,15 +115,15 @@ extension LMDBEnvironment {
 }
 
 extension LMDBWriteTransaction {
-  /// Sizes of the file and the room in it when the transaction began. Asks nobody but the transaction itself: an
-  /// environment that is being closed lets it go on.
+  /// The sizes of the file and its free space when the transaction began. Uses only the transaction itself, and so
+  /// works while the environment is being closed.
   package borrowing func facts() throws(LMDBError) -> (info: LMDBInfo, room: LMDBRoom) {
     let info = try environment.liveInfo()
     return (info, environment.room(info))
   }
 
-  /// Says that this transaction cannot write so many bytes more, where that is certain; the map then grows as soon as
-  /// nobody uses it. Nothing was written, and the transaction goes on.
+  /// Throws if this transaction certainly cannot write `byteCount` bytes more; the map then grows once there are no
+  /// live users. Nothing was written, and the transaction continues.
   ///
   /// - Throws: `diskFull`, `mapFull`.
   package borrowing func makeRoom(for byteCount: UInt64) throws(LMDBError) {
@@ -133,7 +132,7 @@ extension LMDBWriteTransaction {
 }
 
 extension LMDBWriteTransaction {
-  /// Refuses, for a dry run, what a commit of the transaction would meet: a disk without space for its new pages.
+  /// Rejects, for a dry run, a commit that would exceed the disk.
   ///
   /// - Throws: `diskFull`, `fileSizeLimit`, `transactionFailed`.
   package borrowing func checkCommitRoom() throws(LMDBError) {

@@ -1,16 +1,16 @@
 import CKVCloneLMDB
 
 extension LMDBEnvironment {
-  /// The handle of a table that was opened before.
+  /// The handle of an open table.
   package func table(named name: String) throws(LMDBError) -> LMDBTable {
     guard let table = core.state.withLock({ $0.tables[name] }) else { throw .noTable(name: name) }
     return table
   }
 
-  /// Opens tables, in one committed transaction, and makes those that do not exist if `create` is set. Without it, a
-  /// table that is missing throws `noTable` and nothing is opened. Tables that are open already stay so.
+  /// Opens tables, in one committed transaction, and creates missing ones if `create` is set. Otherwise, a missing
+  /// table throws `noTable` and nothing is opened. Tables that are open already stay so.
   ///
-  /// Transactions that are live keep seeing the tables that were open when they began.
+  /// Live transactions keep seeing the tables that were open when they began.
   @discardableResult
   package func openTables(
     _ names: [String], create: Bool, timeout: Duration? = nil
@@ -21,7 +21,7 @@ extension LMDBEnvironment {
       try transaction.commit()
       return register(opened)
     }
-    // LMDB forbids that two transactions of a process open tables at once; the slot keeps writers out too.
+    // LMDB forbids that two transactions of a process open tables at once; the slot excludes writers too.
     if isForked { throw .forked }
     let deadline = timeout.map { monotonicNanoseconds() &+ $0.clampedNanoseconds }
     try slot.acquire(deadline: deadline, label: "open tables")
@@ -36,7 +36,7 @@ extension LMDBEnvironment {
       unsafe mdb_txn_abort(handle.pointer)
       throw error
     }
-    // Committing a read transaction is what keeps the handles.
+    // Only a commit of the read transaction keeps the handles.
     let code = unsafe mdb_txn_commit(handle.pointer)
     if code != 0 { throw error(code, "mdb_txn_commit") }
     return register(opened)
@@ -70,8 +70,8 @@ extension LMDBEnvironment {
 }
 
 extension LMDBWriteTransaction {
-  /// Makes tables that do not exist, or opens those that do: for this transaction at once, for all others when it is committed.
-  /// If it is not, there are none. Tables that are open already stay so.
+  /// Creates or opens tables: for this transaction at once, for others when it commits. An abort discards them. Tables
+  /// that are open already stay so.
   package mutating func makeTables(_ names: [String]) throws(LMDBError) -> [LMDBTable] {
     let opened = try environment.openTables(names, handle, UInt32(MDB_CREATE))
     madeTables += opened

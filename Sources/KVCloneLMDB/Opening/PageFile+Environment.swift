@@ -2,8 +2,8 @@ import CKVCloneLMDB
 import Glibc
 
 extension PageFile {
-  /// The state that the environment's next read transaction would see, read through the environment's own descriptor:
-  /// closing another one would drop LMDB's locks. Writers go on meanwhile.
+  /// Opens the state that the environment's next read transaction would see, through the environment's own descriptor:
+  /// closing another one would drop LMDB's locks. Writers continue.
   package convenience init(
     pinning environment: LMDBEnvironment, watch: PageWatch? = nil, refusals: PageRefusals = PageRefusals()
   ) throws(LMDBError) {
@@ -12,7 +12,7 @@ extension PageFile {
       attempt += 1
       let pin = try ReadPin(try environment.beginRead(), keepsPages: !environment.readsWithoutLock)
       let found = MetaPair(pin.descriptor, refusals, pinned: pin.commitNumber)
-      // The other page is just being written, or two commits were faster than we were.
+      // The other page is being written, or two commits were faster.
       if (found.meta?.commitNumber != pin.commitNumber || !found.findings.isEmpty) && attempt < 20 {
         if attempt > 3 { usleep(500) }
         continue
@@ -25,13 +25,13 @@ extension PageFile {
   }
 }
 
-/// A read transaction. Sendable: it is never read from, only ended, which `MDB_NOTLS` allows on any thread.
+/// A read transaction. Sendable: it is only ended, never read from, which `MDB_NOTLS` allows on any thread.
 @safe
 private final class ReadPin: PageHold, @unchecked Sendable {
   private let transaction: LMDBReadTransaction
   let commitNumber: UInt64
   let descriptor: Int32
-  /// Not on a medium where readers cannot register.
+  /// False on a medium where readers cannot register.
   let keepsPages: Bool
 
   init(_ transaction: consuming LMDBReadTransaction, keepsPages: Bool) throws(LMDBError) {
@@ -43,7 +43,7 @@ private final class ReadPin: PageHold, @unchecked Sendable {
 }
 
 extension LMDBReadTransaction {
-  /// LMDB's own descriptor of the data file. It is LMDB's to close.
+  /// LMDB's own descriptor of the data file, which LMDB closes.
   fileprivate func descriptor() throws(LMDBError) -> Int32 {
     var descriptor: Int32 = -1
     let code = unsafe mdb_env_get_fd(mdb_txn_env(handle.pointer), &descriptor)

@@ -2,14 +2,14 @@ import CKVCloneLMDB
 import Glibc
 
 extension StoreCopy {
-  /// Opens what was copied, or an empty file, for writing with LMDB: how a copy is changed, and how what comes in no order is sorted,
-  /// before anybody knows of it.
+  /// Opens the copied data, or an empty file, for writing with LMDB: to change a copy, and to sort unordered input,
+  /// before it is published.
   ///
-  /// Nothing is synced: `sync` does that in the end, and without a name nobody misses it. Close the environment, and then call
-  /// `removeReaderLock`, before the copy is read otherwise, or published.
+  /// Nothing is synced until `sync`: an unpublished copy need not be durable. Close the environment, and then call
+  /// `removeReaderLock`, before the copy is read in other ways, or published.
   package borrowing func openEnvironment(tables: [String]) throws(LMDBError) -> LMDBEnvironment {
     var options = LMDBOptions()
-    // Only the flag that it stands for: no log is made for an environment that is opened like this.
+    // Only the flag that it implies: an environment opened like this creates no log.
     options.walSizeLimit = 0
     let byteCount = Int(clamping: byteCount)
     try LMDBLibrary.check()
@@ -35,11 +35,11 @@ extension StoreCopy {
     return environment
   }
 
-  /// Removes what the environment leaves beside the file.
+  /// Removes the lock file of the environment.
   package borrowing func removeReaderLock() { FileSystem.removeFile(StorePaths(directory).readerLock) }
 
-  /// Makes the file one that shares all of the source's blocks; false where the file systems cannot. The caller has the right
-  /// to write the source.
+  /// Reflinks the file from the source; returns false if the file systems do not support it. The caller holds the write
+  /// lock of the source.
   package func shareBlocks(of source: LMDBEnvironment) throws(LMDBError) -> Bool {
     try source.whileOpen { () throws(LMDBError) in
       guard let descriptor = source.core.descriptor else { throw .closed }

@@ -1,14 +1,14 @@
 import CKVCloneLMDB
 import Glibc
 
-/// What must hold of the two meta pages before LMDB may map a file: it trusts them, and a damaged one makes it crash.
+/// The conditions on the two meta pages for mapping a file: LMDB trusts them, and a corrupted one makes it crash.
 ///
 /// Offsets are those of `MDB_page` (16 bytes of header) and `MDB_meta` in mdb.c, 64-bit.
 struct MetaPages {
-  /// Where the commit's number is (`mm_txnid`).
+  /// The offset of the commit number (`mm_txnid`).
   static let commitOffset = 144
 
-  /// The last page that the newer meta page knows.
+  /// The last page according to the newer meta page.
   let lastPage: UInt64
 
   private struct Meta {
@@ -16,7 +16,7 @@ struct MetaPages {
     let lastPage: UInt64
     /// What is wrong with its trees. Of the newer page only: LMDB uses no other, and the older one may name roots
     /// beyond its last page, because LMDB leaves such a page when it could not write a newer one (`mdb_env_write_meta`:
-    /// the new roots, with the old numbers put back).
+    /// the new roots, with the old numbers restored).
     let damage: String?
   }
 
@@ -24,8 +24,8 @@ struct MetaPages {
     .invalidStore(path: path, reason: "meta page \(page): \(reason)")
   }
 
-  /// Reads and checks both pages with `pread`. Tries again a few times, because a writer of another process may be
-  /// just writing one.
+  /// Reads and checks both pages with `pread`. Retries a few times, because a writer of another process may be writing
+  /// one.
   init(descriptor: Int32, path: String) throws(LMDBError) {
     var attempt = 0
     while true {
@@ -58,7 +58,7 @@ struct MetaPages {
     if word(16, 4) != 0xBEEF_C0DE { throw reject("the magic number is not LMDB's") }
     if word(20, 4) != 1 { throw reject("not data version 1") }
     if word(0, 8) != page || word(10, 2) & 0x08 == 0 { throw reject("its header is not a meta page header") }
-    // The page size stands in the free database's otherwise unused field.
+    // The page size is in the free database's otherwise unused field.
     if word(40, 4) != 4096 { throw .unsupportedPageSize(UInt32(word(40, 4))) }
     if word(44, 2) & 0x01 != 0 { throw reject("it requires a fixed map address (MDB_FIXEDMAP)") }
     return Meta(commit: word(commitOffset, 8), lastPage: word(136, 8), damage: damage(word))
@@ -66,7 +66,7 @@ struct MetaPages {
 
   private static func damage(_ word: (_ offset: Int, _ width: Int) -> UInt64) -> String? {
     let lastPage = word(136, 8)
-    // 2^47 bytes is what a process can address.
+    // A process can address 2^47 bytes.
     if lastPage < 1 || lastPage >= 1 << 35 { return "its last page number is out of range" }
     for (name, base) in [("free", 40), ("main", 88)] {
       let root = word(base + 40, 8)

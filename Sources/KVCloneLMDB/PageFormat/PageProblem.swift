@@ -1,41 +1,41 @@
-/// What can be wrong with a page, a tree or the free list of an LMDB file. No message has a stored key or value.
+/// What can be wrong with a page, a tree or the free list of an LMDB file. No message contains a stored key or value.
 package enum PageProblem: Error, Sendable, Equatable {
   // Meta pages
-  /// A rule of meta pages is broken; the reason in words.
+  /// The meta page violates a rule; the reason in words.
   case meta(String)
   // Pages
-  /// The page's number is not one of the file's.
+  /// The page number is not in the file.
   case outOfRange
-  /// The file ends before the page does.
+  /// The page ends beyond the end of the file.
   case beyondEnd
-  /// The operating system could not read it (`errno`).
+  /// The operating system could not read the page (`errno`).
   case unreadable(Int32)
-  /// Something else in the file leads to it as well.
+  /// Another page leads to it as well.
   case reachedTwice
-  /// It is in use, and on the free list.
+  /// The page is in use, and on the free list.
   case usedAndFree
-  /// Its header has another page's number.
+  /// Its header has another page number.
   case wrongNumber
-  /// Its header has other flags than a page in its place.
+  /// Its header has flags that do not match its place.
   case wrongKind
-  /// The bounds of its free space, or their sum with the entries, do not add up.
+  /// The bounds of its free space are inconsistent with its entries.
   case badBounds
-  /// An entry lies outside of it, or has a length or flag that none can have.
+  /// An entry is outside of the page, or has an impossible length or flag.
   case badEntry
   /// Its keys are not in ascending order.
   case badOrder
-  /// A key does not belong between the keys that lead to the page.
+  /// A key is outside of the range of the keys that lead to the page.
   case misplacedKey
-  /// A branch leads to one page only.
+  /// A branch page has only one child.
   case lonelyChild
-  /// The pages that a large value has of its own are not what the entry says.
+  /// The overflow pages of a value do not match the entry.
   case badOverflow
   // Trees
-  /// Depth, flags or root of a tree are impossible.
+  /// The depth, flags or root of a tree are impossible.
   case badTree
-  /// A tree has more or fewer pages or entries than it counts.
+  /// A tree's counts of pages or entries are wrong.
   case miscounted
-  /// An entry of the list of tables is no table.
+  /// An entry of the list of tables is not a table.
   case notATable
   // Free list
   /// A record of the free list is not a list of pages.
@@ -45,7 +45,7 @@ package enum PageProblem: Error, Sendable, Equatable {
   /// Pages are neither in use nor free.
   case leaked(Int)
 
-  /// What is wrong, as the end of a sentence that begins with the page.
+  /// The problem, as the end of a sentence that begins with the page.
   package var message: String {
     switch self {
     case .meta(let reason): reason
@@ -71,37 +71,37 @@ package enum PageProblem: Error, Sendable, Equatable {
     }
   }
 
-  /// Whether nothing that is in use is concerned: the file can be read and written all the same.
+  /// Whether nothing in use is affected: the file can be read and written.
   package var isHarmless: Bool {
     if case .leaked = self { return true }
     return false
   }
 
-  /// Whether nothing is known of the page but that the system does not give it.
+  /// Whether the only finding is that the system cannot read the page.
   package var isUnreadable: Bool {
     if case .unreadable = self { return true }
     return false
   }
 }
 
-/// Something that a walk over a file found.
+/// A finding of a walk over a file.
 package struct PageFinding: Sendable, Equatable {
   package let page: UInt64
   /// The table's name; nil for the file's own pages: meta pages, the list of tables, the free list.
   package let table: String?
-  /// The one entry that is lost by it, where it is one; never to be shown.
+  /// The key of the lost entry, if it is a single one; never displayed.
   package let key: [UInt8]?
   package let problem: PageProblem
 }
 
-/// Keys of a table that lead to something damaged: from `low` on, up to but without `high`.
+/// A range of a table's keys that lead to something corrupted: from `low` up to but without `high`.
 package struct LostRange: Sendable, Equatable {
   package let low: [UInt8]
-  /// Nil: to the table's end.
+  /// Nil for the table's end.
   package let high: [UInt8]?
-  /// The damaged page.
+  /// The corrupted page.
   package let page: UInt64
-  /// Whether it is one entry: its value has pages of its own.
+  /// Whether the range is a single entry, whose value is on overflow pages.
   package var isOneEntry: Bool { high == low + [0] }
 
   package init(low: [UInt8], high: [UInt8]?, page: UInt64) {
@@ -111,7 +111,7 @@ package struct LostRange: Sendable, Equatable {
   }
 }
 
-/// A read that came upon a damaged page.
+/// A read that met a corrupted page.
 package struct PageError: Error, Sendable, Equatable {
   package let page: UInt64
   package let problem: PageProblem

@@ -1,19 +1,19 @@
 import CKVCloneLMDB
 
-/// Where a key is in a page, or would be.
+/// The position of a key in a page, present or not.
 @safe
 struct PageSpot {
   /// The first entry whose key is not less.
   var index: Int
-  /// Whether its key is the one.
+  /// Whether its key is equal.
   var isSame: Bool
 }
 
-/// A key as it is compared.
+/// A key in a form that is fast to compare.
 @safe
 struct PageKey {
   let bytes: UnsafeRawBufferPointer
-  /// The key of objects: eight bytes, the highest first.
+  /// Whether it is an object's key: eight bytes, big-endian.
   let isNumber: Bool
   let number: UInt64
 
@@ -25,14 +25,14 @@ struct PageKey {
   }
 }
 
-/// Searches in a page that nobody has checked: nothing is read beyond its end, and a page that cannot be gives nil.
+/// Searches in an unchecked page: never reads beyond its end, and returns nil for an impossible page.
 ///
-/// Keys that are out of order are not noticed, as LMDB does not notice them; what is found has the key that was asked for.
+/// Keys that are out of order are not noticed, as LMDB does not notice them; a found entry has the requested key.
 extension PageView {
-  /// Stands where there is no page yet.
+  /// A placeholder for a page that was not read yet.
   static var none: PageView { unsafe PageView(orEmpty(nil)) }
 
-  /// How many nodes the page has, if it is the page `number` of the kind `flag` in a map.
+  /// The number of nodes, if the page is the page `number` of the kind `flag` in a map.
   @inline(__always)
   func count(asPage number: UInt64, _ flag: Int) -> Int? {
     let lower = word16(12)
@@ -42,20 +42,20 @@ extension PageView {
     return (lower - Self.headerLength) >> 1
   }
 
-  /// Where a node is, if all of its header is in the page.
+  /// The offset of a node, if all of its header is in the page.
   @inline(__always)
   func checkedNode(_ index: Int) -> Int? {
     let node = uncheckedNode(index)
     return isWithin(node, Self.nodeHeaderLength) ? node : nil
   }
 
-  /// The lengths that a leaf's node says its key and its value have.
+  /// The lengths of key and value according to a leaf's node.
   @inline(__always)
   static func lengths(_ header: UInt64) -> (key: Int, value: Int) {
     (Int(truncatingIfNeeded: header &>> 48), Int(truncatingIfNeeded: header & 0xFFFF_FFFF))
   }
 
-  /// Whether a leaf's node has no flag: its value is in the page.
+  /// Whether a leaf's node has no flags: its value is in the page.
   @inline(__always)
   static func isPlain(_ header: UInt64) -> Bool { header & 0xFFFF_0000_0000 == 0 }
 
@@ -63,17 +63,17 @@ extension PageView {
   @inline(__always)
   static func child(_ header: UInt64) -> UInt64 { header & 0xFFFF_FFFF_FFFF }
 
-  /// Where the list of nodes says that a node is. The index is below the count, so nothing overflows.
+  /// The offset of a node according to the list of nodes. The index is below the count, so nothing overflows.
   @inline(__always)
   func uncheckedNode(_ index: Int) -> Int { word16(Self.headerLength &+ (index &<< 1)) }
 
-  /// Whether so many bytes of a node are behind the header and before the end; `node` is a number of 16 bits.
+  /// Whether so many bytes of a node are behind the header and before the end; `node` is a 16-bit number.
   @inline(__always)
   private func isWithin(_ node: Int, _ length: Int) -> Bool {
     UInt(bitPattern: node &- Self.headerLength) <= UInt(bitPattern: Self.size &- Self.headerLength &- length)
   }
 
-  /// A key that lies in the page.
+  /// A key inside the page.
   @inline(__always)
   func checkedKey(_ index: Int) -> UnsafeRawBufferPointer? {
     guard let node = checkedNode(index) else { return nil }
@@ -82,7 +82,7 @@ extension PageView {
     return unsafe UnsafeRawBufferPointer(start: base + node + Self.nodeHeaderLength, count: length)
   }
 
-  /// A key of eight bytes that lies in the page.
+  /// A key of eight bytes inside the page.
   @inline(__always)
   func numberKey(_ index: Int) -> UInt64? {
     let node = uncheckedNode(index)
@@ -92,7 +92,8 @@ extension PageView {
 
   // MARK: Branches
 
-  /// Which node of a branch leads to the key: the last one whose key is not greater. The first one's key is less than any.
+  /// The node of a branch that leads to the key: the last one whose key is not greater. The first one's key counts as
+  /// less than any.
   @inline(__always)
   func checkedBranchIndex(_ key: PageKey, _ count: Int) -> Int? {
     if key.isNumber, let index = lastNotAbove(key.number, count) { return index }
@@ -105,7 +106,7 @@ extension PageView {
     return spot.isSame ? spot.index : spot.index - 1
   }
 
-  /// The last node whose key is not greater, the first one counting as such; nil where there are keys of other lengths.
+  /// The last node whose key is not greater; the first one counts as such. Nil if there are keys of other lengths.
   @inline(__always)
   private func lastNotAbove(_ number: UInt64, _ count: Int) -> Int? {
     var index = 0
@@ -124,21 +125,21 @@ extension PageView {
     return index
   }
 
-  /// Below this, halving is as fast as guessing.
+  /// Below this, binary search is as fast as interpolation.
   private static var fewNodes: Int { 12 }
 
-  /// Nodes of which the one that is looked for is one: few, where keys have about the same distances, because they were
-  /// counted and the pages filled one after the other.
+  /// A range of nodes that contains the wanted one: short if keys have about equal distances, because serials are
+  /// consecutive and pages were filled in order.
   @inline(__always)
   private func evenGuess(_ number: UInt64, _ count: Int) -> Range<Int>? {
     let end = count &- 1
     guard let first = numberKey(1), let last = numberKey(end) else { return nil }
     if number < first { return unsafe Range(uncheckedBounds: (0, 1)) }
     if number >= last { return unsafe Range(uncheckedBounds: (end, count)) }
-    // Halves, because they are converted faster as numbers with a sign; one more, so that nothing is divided by zero.
+    // Halves, because signed numbers convert faster; plus one to avoid division by zero.
     let distance = Int(truncatingIfNeeded: (number &- first) &>> 1)
     let span = Int(truncatingIfNeeded: (last &- first) &>> 1) &+ 1
-    // At most 1, however it is rounded: then it is the last one.
+    // At most 1, despite rounding: then it is the last one.
     let part = Double(distance) / Double(span)
     var low = 1 &+ Int(part * Double(end &- 1))
     guard let guess = numberKey(low) else { return nil }
@@ -164,8 +165,8 @@ extension PageView {
 
   // MARK: Leaves
 
-  /// Where the key is in a leaf. `low` is what the branch above says: no key of the leaf is less. Objects' keys have few
-  /// gaps, so that the distance from there is looked at first.
+  /// The position of the key in a leaf. `low` is a lower bound of its keys from the branch above. Objects' keys have
+  /// few gaps, so the index at that distance is checked first.
   @inline(__always)
   func checkedSpot(_ key: PageKey, low: UInt64, _ count: Int) -> PageSpot? {
     if key.isNumber {
@@ -180,24 +181,25 @@ extension PageView {
     return spot(bytes: key, from: 0, count)
   }
 
-  /// Asks memory for the entry of a number where it should be, before the page itself says where it is, which takes as long
-  /// to come. The branch above says from which number to below which the leaf has entries; they fill it from its end, one
-  /// after the other, and are about equally long, as a rule. Otherwise the wrong bytes come, and nothing else happens.
+  /// Prefetches the expected place of a number's entry before the page's node list, which would take as long to load.
+  /// The branch above gives the range of the leaf's numbers; entries fill it from the end, one after the other, and are
+  /// usually about equally long. A wrong guess only prefetches other bytes.
   @inline(__always)
   func prefetchEntry(_ number: UInt64, low: UInt64, high: UInt64) {
     let count = high &- low
     let index = number &- low
     guard index < count, count <= Self.mostGuessed else { return }
-    // Half an entry more than there are, because as much is free on average; two bytes of each are in the list of nodes.
+    // Half an entry more than there are, because as much is free on average; two bytes of each are in the list of
+    // nodes.
     let length = 2 &* (Self.size &- Self.headerLength) / (2 &* Int(truncatingIfNeeded: count) &+ 1) &- 2
     let start = Self.size &- (Int(truncatingIfNeeded: index) &+ 1) &* length
-    // Within the page, or a line beside it, which does no harm: whatever is there, it is only asked for.
+    // Within the page, or a line next to it, which is harmless: prefetching reads nothing.
     unsafe kvclone_prefetch(base + (start &- Self.guessMargin), length &+ 2 &* Self.guessMargin)
   }
 
-  /// With more entries than this, they are so short that little is to be gained.
+  /// With more entries than this, they are so short that little is gained.
   private static var mostGuessed: UInt64 { 64 }
-  /// By so many bytes the place may be wrong.
+  /// The tolerance of the guess, in bytes.
   private static var guessMargin: Int { 32 }
 
   @inline(never)

@@ -2,13 +2,13 @@ import Glibc
 
 /// The order of a tree's keys.
 enum PageKeyOrder {
-  /// Bytes from the first on, and a shorter key before the longer ones that begin with it (`mdb_cmp_memn`).
+  /// Bytewise, and a prefix before longer keys (`mdb_cmp_memn`).
   case bytes
-  /// 64-bit numbers of the machine (`MDB_INTEGERKEY`): the free list's.
+  /// Native 64-bit numbers (`MDB_INTEGERKEY`): the free list's keys.
   case numbers
 }
 
-/// A branch or leaf page in memory that lives longer than the view.
+/// A branch or leaf page in memory that outlives the view.
 ///
 /// `MDB_page` of mdb.c, 64-bit: number u64, pad u16, flags u16 at 10, lower u16 at 12, upper u16 at 14, then the
 /// offsets of the nodes (`MDB_node`: size or child u32, flags or child's top u16, key length u16, key, data). A node's
@@ -18,12 +18,12 @@ struct PageView {
   static let size = LMDBLimits.pageSize
   static let headerLength = 16
   static let nodeHeaderLength = 8
-  // Page flags. P_DIRTY, P_LOOSE and P_KEEP are of memory only: mdb_page_flush clears them or skips the page. On disk
-  // they make LMDB write into its read-only map, so they are damage.
+  // Page flags. P_DIRTY, P_LOOSE and P_KEEP exist in memory only: mdb_page_flush clears them or skips the page. On disk
+  // they make LMDB write into its read-only map, so they are corruption.
   static let branchFlag = 0x01
   static let leafFlag = 0x02
   static let overflowFlag = 0x04
-  // Node flags. F_DUPDATA (4) is of DUPSORT tables, which a store never has.
+  // Node flags. F_DUPDATA (4) is for DUPSORT tables, which a store never has.
   static let bigDataFlag = 0x01
   static let subDataFlag = 0x02
 
@@ -77,29 +77,29 @@ struct PageView {
   @inline(__always)
   func flags(_ index: Int) -> Int { word16(node(index) + 4) }
 
-  /// The length of a leaf's value, wherever it is.
+  /// The length of a leaf's value, in the page or on overflow pages.
   @inline(__always)
   func dataLength(_ index: Int) -> Int { word32(node(index)) }
 
-  /// Where a leaf's value, or the number of its first own page, begins.
+  /// The address of a leaf's value, or of the number of its first overflow page.
   @inline(__always)
   func data(_ index: Int) -> UnsafeRawPointer {
     let node = node(index)
     return unsafe base + node + Self.nodeHeaderLength + word16(node + 6)
   }
 
-  /// The first of the pages that a large value has of its own.
+  /// The first overflow page of a value.
   @inline(__always)
   func overflowPage(_ index: Int) -> UInt64 {
     UInt64(littleEndian: unsafe data(index).loadUnaligned(as: UInt64.self))
   }
 
-  /// The rule that the page breaks by itself, if it breaks one.
+  /// The rule that the page itself violates, if any.
   func problem(number: UInt64, isLeaf: Bool, order: PageKeyOrder) -> PageProblem? {
     if self.number != number { return .wrongNumber }
     if word16(10) != (isLeaf ? Self.leafFlag : Self.branchFlag) { return .wrongKind }
     let (lower, upper) = (word16(12), word16(14))
-    // LMDB's pages have at least one node: mdb_rebalance frees an empty one, and an empty tree has no page.
+    // Pages have at least one node: mdb_rebalance frees an empty one, and an empty tree has no page.
     guard lower >= Self.headerLength + 2, lower <= upper, upper <= Self.size, (lower | upper) & 1 == 0 else {
       return .badBounds
     }
@@ -122,14 +122,14 @@ struct PageView {
     }
     // mdb_node_add and mdb_node_del keep the nodes packed at the page's end, each rounded up to an even length.
     if used != Self.size - upper { return .badBounds }
-    // The first key of a branch is not looked at: it stands for everything before the second one.
+    // The first key of a branch is ignored: it stands for everything before the second one.
     for index in stride(from: isLeaf ? 1 : 2, to: count, by: 1) {
       if unsafe compare(key(index - 1), key(index), order) >= 0 { return .badOrder }
     }
     return nil
   }
 
-  /// The first index whose key is not less than `key`; `count` if there is none.
+  /// The first index whose key is not less than `key`; `count` if none.
   func lowerBound(_ key: UnsafeRawBufferPointer) -> Int {
     firstIndex(from: 0) { unsafe compare(self.key($0), key, .bytes) >= 0 }
   }
@@ -140,7 +140,7 @@ struct PageView {
     firstIndex(from: 1) { unsafe compare(self.key($0), key, .bytes) > 0 } - 1
   }
 
-  /// The first index of which, and of every later one, `isBeyond` holds; `count` if there is none.
+  /// The first index from which on `isBeyond` holds; `count` if none.
   @inline(__always)
   private func firstIndex(from start: Int, where isBeyond: (Int) -> Bool) -> Int {
     var low = start

@@ -1,12 +1,12 @@
 import Glibc
 
-/// A bounded number of pages in memory, checked when they were read, and the values that are longer than a page.
+/// A bounded cache of pages, checked when they were read, and of values on overflow pages.
 ///
-/// What was handed out stays until the scope ends in which it was asked for: a page is pinned, a long value has memory of
-/// its own. Scopes nest; the outermost one ends with the cache.
+/// What it returns stays valid until the current scope ends: a page is pinned, a long value is copied. Scopes nest; the
+/// outermost one ends with the cache.
 @safe
 final class PageCache {
-  /// 8 MiB. Sets of eight pages: a page can be in eight places only, so finding one needs no hash table.
+  /// 8 MiB. Sets of eight pages: a page can be in eight places only, so a lookup needs no hash table.
   static let setCount = 256
   static let ways = 8
   static let frameCount = setCount * ways
@@ -16,23 +16,23 @@ final class PageCache {
   private let frames: UnsafeMutableRawPointer
   private let numbers: UnsafeMutablePointer<UInt64>
   private let ages: UnsafeMutablePointer<UInt32>
-  /// The scope that a page is pinned in.
+  /// The scope that pins a page.
   private let pins: UnsafeMutablePointer<Int32>
   private var clock: UInt32 = 0
   private var scope: Int32 = 0
-  /// Frames that are pinned, by the order of their scopes.
+  /// Pinned frames, in the order of their scopes.
   private var pinned: [Int32] = []
-  /// Memory that was handed out, by the order of its scopes.
+  /// Allocated memory, in the order of its scopes.
   private var owned: [UnsafeMutableRawPointer] = unsafe []
 
-  /// A place to go back to.
+  /// A position to unwind to.
   struct Scope {
     fileprivate let pinned: Int
     fileprivate let owned: Int
   }
 
   init?() {
-    // One allocation, which the kernel fills where it is used: a small store needs a few pages of it.
+    // One allocation, which the kernel fills on use: a small store needs a few pages of it.
     let length = Self.frameCount * LMDBLimits.pageSize
     guard let frames = unsafe malloc(length) else { return nil }
     unsafe self.frames = frames
@@ -65,7 +65,7 @@ final class PageCache {
     while unsafe owned.count > mark.owned { unsafe free(owned.removeLast()) }
   }
 
-  /// Memory until the scope ends; nil where there is no such memory.
+  /// Allocates memory until the scope ends; nil on failure.
   func allocate(_ byteCount: Int) -> UnsafeMutableRawPointer? {
     guard byteCount >= 0, let memory = unsafe malloc(max(byteCount, 1)) else { return nil }
     unsafe owned.append(memory)
@@ -74,15 +74,15 @@ final class PageCache {
 
   // MARK: Pages
 
-  /// A page in memory, until the next call, or, once it is pinned, until the scope ends.
+  /// A page in memory, valid until the next call, or, once it is pinned, until the scope ends.
   @safe
   struct Page {
     let view: PageView
-    /// Negative: not in a frame, and kept until the scope ends anyway.
+    /// Negative: not in a frame, and valid until the scope ends anyway.
     fileprivate let frame: Int32
   }
 
-  /// The page, from the cache, or read and checked.
+  /// Returns the page from the cache, or reads and checks it.
   @inline(__always)
   func page(_ number: UInt64, isLeaf: Bool, of file: PageFile) throws(PageError) -> Page {
     let first = Int(truncatingIfNeeded: (number &* 0x9E37_79B9_7F4A_7C15) >> 56) * Self.ways
@@ -120,7 +120,7 @@ final class PageCache {
     try unsafe file.read(
       number, into: UnsafeMutableRawBufferPointer(start: memory, count: LMDBLimits.pageSize))
     let view = unsafe PageView(memory)
-    // Again, though the walk found it sound: nothing keeps the bytes of a file as they are.
+    // Checked again after the walk: the bytes of the file may have changed.
     if let problem = view.problem(number: number, isLeaf: isLeaf, order: .bytes) {
       throw PageError(page: number, problem: problem)
     }
@@ -131,13 +131,13 @@ final class PageCache {
     return Page(view: view, frame: Int32(victim))
   }
 
-  /// Keeps the page until the scope ends.
+  /// Pins the page until the scope ends.
   @inline(__always)
   func pin(_ page: Page) {
     if hold(page) { pinned.append(page.frame) }
   }
 
-  /// Keeps the page until `letGo`; false if it is kept already.
+  /// Pins the page until `letGo`; returns false if it is pinned already.
   func hold(_ page: Page) -> Bool {
     guard page.frame >= 0, unsafe pins[Int(page.frame)] == Self.unpinned else { return false }
     unsafe pins[Int(page.frame)] = scope

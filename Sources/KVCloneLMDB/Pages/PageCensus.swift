@@ -1,15 +1,15 @@
 import Glibc
 
-/// What the pages of one tree are taken up by: the three sums of bytes are those of all its pages.
+/// The space of one tree's pages: the three byte counts add up to all of them.
 package struct TreeCensus: Sendable, Equatable {
   package internal(set) var sizes = TreeSizes()
-  /// Keys and values, wherever the values lie.
+  /// Keys and values, including those on overflow pages.
   package internal(set) var contentBytes: UInt64 = 0
-  /// What the tree itself needs: headers of pages and entries, branches.
+  /// Headers of pages and entries, and branches.
   package internal(set) var overheadBytes: UInt64 = 0
-  /// What is between the entries of a page, and behind the end of a large value.
+  /// Gaps between the entries of a page, and the end of overflow pages.
   package internal(set) var unusedBytes: UInt64 = 0
-  /// The leaves and large values' pages of a compact copy of the tree; as many as `TreeBuilder` would make.
+  /// The leaves and overflow pages of a compact copy of the tree; as many as `TreeBuilder` would make.
   package internal(set) var packedPages: UInt64 = 0
   /// Bytes of the packed leaf that is being filled; 0 before the first.
   private var packedLength = 0
@@ -45,7 +45,7 @@ package struct TreeCensus: Sendable, Equatable {
     packedPages += UInt64(PageView.headerLength - 1 + byteCount) / UInt64(PageView.size) + 1
   }
 
-  /// As `Level.hasRoom` of the builder.
+  /// Mirrors `Level.hasRoom` of the builder.
   private mutating func pack(_ nodeLength: Int) {
     let needed = 2 + (nodeLength + 1) & ~1
     if packedLength == 0 || packedLength + needed > PageView.size {
@@ -55,7 +55,7 @@ package struct TreeCensus: Sendable, Equatable {
     packedLength += needed
   }
 
-  /// About how many pages a compact copy of the tree has: branches are taken to become fewer as the leaves do.
+  /// The approximate number of pages of a compact copy: assumes that branches shrink like leaves.
   package var compactedPages: UInt64 {
     let below = UInt64(sizes.leafPages + sizes.overflowPages)
     guard below > 0 else { return 0 }
@@ -63,27 +63,27 @@ package struct TreeCensus: Sendable, Equatable {
   }
 }
 
-/// One entry that a census comes upon.
+/// An entry that a census visits.
 @unsafe
 package struct CensusEntry {
   package let key: UnsafeRawBufferPointer
-  /// Bytes of the value, wherever it is.
+  /// The size of the value, wherever it is.
   package let valueLength: Int
-  /// The value, where it lies in the leaf.
+  /// The value, if it is in the leaf.
   fileprivate let value: UnsafeRawBufferPointer?
   fileprivate let overflowPage: UInt64
 }
 
-/// Counts what all pages of a file's state are taken up by, and hands over each entry of its named tables, in one walk
-/// that checks everything as `check` does.
+/// Counts the space of all pages of a file's state, and visits each entry of its named tables, in one walk that checks
+/// everything as `check` does.
 @safe
 package final class PageCensus {
-  /// The list of tables, and the free list.
+  /// The list of tables and the free list.
   package private(set) var tableList = TreeCensus()
   package private(set) var freeList = TreeCensus()
-  /// By the tables of the map.
+  /// The tables, in the order of the map.
   package private(set) var tables: [TreeCensus] = []
-  /// By the number of the commit that freed them, ascending: how many pages.
+  /// The number of freed pages by the commit that freed them, ascending.
   package private(set) var freed: [(commit: UInt64, pages: UInt64)] = []
   private let isFirst: (String) -> Bool
   private let visit: (PageCensus, Int, CensusEntry) -> Void
@@ -98,8 +98,9 @@ package final class PageCensus {
   }
 
   /// - Parameters:
-  ///   - isFirst: whether a table is to be walked before those that are not.
-  ///   - visit: is told of each entry of a table, which is given by its number in the map; what it is given dies with the call.
+  ///   - isFirst: whether a table is walked before the others.
+  ///   - visit: called with each entry of a table, which is given by its index in the map; arguments are valid during
+  ///     the call.
   package init(
     first isFirst: @escaping (String) -> Bool, visit: @escaping (PageCensus, Int, CensusEntry) -> Void
   ) {
@@ -107,7 +108,7 @@ package final class PageCensus {
     unsafe self.visit = unsafe visit
   }
 
-  /// Some bytes of an entry's value, which live until this is called again. A long value is read from there only.
+  /// Returns a range of an entry's value, valid until the next call. Reads only this range of a long value.
   package func bytes(of entry: CensusEntry, _ range: Range<Int>) throws(PageError) -> UnsafeRawBufferPointer {
     precondition(range.lowerBound >= 0, "a value has no bytes before its first")
     guard unsafe range.upperBound <= entry.valueLength else {
@@ -142,7 +143,7 @@ package final class PageCensus {
     tables = Array(repeating: TreeCensus(), count: map.tables.count)
   }
 
-  /// The tables in the order in which they are to be walked.
+  /// The order in which the tables are walked.
   func order(_ map: PageMap) -> [Int] {
     map.tables.indices.filter { isFirst(map.tables[$0].name) }
       + map.tables.indices.filter { !isFirst(map.tables[$0].name) }
@@ -194,10 +195,10 @@ package final class PageCensus {
 }
 
 extension PageFile {
-  /// Walks over every page that the state can reach, as `walk` does, and has a census count what they are taken up by. Where
-  /// the map has findings, the census has not seen everything.
+  /// Walks over every reachable page, as `walk` does, and has a census count their space. If the map has findings, the
+  /// census is incomplete.
   ///
-  /// - Parameter begin: is told of the tables, before the first entry.
+  /// - Parameter begin: called with the tables, before the first entry.
   package func walk(_ census: PageCensus, begin: @escaping (PageMap) -> Void) throws(LMDBError) -> PageMap {
     census.whenListed = begin
     guard let meta else { return try walk(maximumFindings: 1) }

@@ -3,26 +3,25 @@ import Glibc
 /// Why a file was not copied.
 package enum PageCopyError: Error {
   case system(LMDBError)
-  /// A page of the source is damaged.
+  /// A page of the source is corrupted.
   case corrupted(PageError)
-  /// Whoever watched the source stopped it.
+  /// The watch of the source stopped it.
   case stopped
 }
 
-/// A new file with everything that one state of a store has, in new trees: without free pages, and without a byte of what was
-/// deleted.
+/// Copies one state of a store into a file with new trees: without free pages, and without a byte of deleted data.
 ///
-/// It reads with `pread` and checks what it reads, so that no byte of the source can make it crash, and takes
-/// some 2 MiB of memory. `mdb_env_copyfd2` with `MDB_CP_COMPACT` maps the source and trusts it, leaves deleted bytes within
-/// pages, begins to count transactions at 1 again, and cannot be stopped.
+/// Reads with `pread` and checks what it reads, so that no byte of the source can crash it, and takes some 2 MiB of
+/// memory. `mdb_env_copyfd2` with `MDB_CP_COMPACT` maps the source and trusts it, copies deleted bytes within pages,
+/// restarts transaction numbers at 1, and cannot be stopped.
 @safe
 final class PageCopy {
   private let file: PageFile
   private let meta: PageMeta
   private let output: PageOutput
-  /// A page for each level of a tree, and one for heads of large values' pages.
+  /// A page for each level of a tree, and one for the heads of overflow pages.
   private let buffers: UnsafeMutableRawPointer
-  /// Pages that were read: a damaged file could lead to the same ones again and again.
+  /// The number of pages read: a corrupted file could lead to the same ones again and again.
   private var readPages: UInt64 = 0
 
   init(_ file: PageFile, _ meta: PageMeta, to descriptor: Int32) {
@@ -36,7 +35,7 @@ final class PageCopy {
     unsafe buffers.deallocate()
   }
 
-  /// Writes the new file; how many pages it has.
+  /// Writes the new file; returns its number of pages.
   func run() throws(PageCopyError) -> UInt64 {
     let tables = try self.tables()
     let main = TreeBuilder(output)
@@ -57,7 +56,7 @@ final class PageCopy {
     return pageCount
   }
 
-  /// An upper estimate of the copy's pages, from what the trees say of themselves. Also finds the list of tables sound.
+  /// An upper estimate of the copy's pages, from the counts of the trees. Also checks the list of tables.
   func expectedPages() throws(PageCopyError) -> UInt64 {
     var count = UInt64(2)
     for tree in [meta.mainTree] + (try tables()).map(\.tree) {
@@ -92,7 +91,7 @@ final class PageCopy {
     return tables
   }
 
-  /// Copies a table; the new tree as an `MDB_db` has it.
+  /// Copies a table; returns the new tree as an `MDB_db`.
   private func copy(_ tree: PageTree, page: UInt64) throws(PageCopyError) -> [UInt8] {
     let builder = TreeBuilder(output)
     try forEachLeaf(tree, from: page) { view, page throws(PageCopyError) in
@@ -104,7 +103,7 @@ final class PageCopy {
         if flags == PageView.subDataFlag { throw Self.damage(page, .badEntry) }
         let isLong = flags == PageView.bigDataFlag
         let length = PageView.nodeHeaderLength + keyLength + (isLong ? 8 : view.dataLength(index))
-        // Its own pages come before the page that leads to them.
+        // Its overflow pages come before the page that leads to them.
         var first: UInt64 = 0
         if isLong { first = try copyLongValue(view.overflowPage(index), view.dataLength(index), page, builder) }
         let node = unsafe UnsafeRawBufferPointer(start: view.base + view.node(index), count: length)
@@ -155,9 +154,9 @@ final class PageCopy {
     if readPages > meta.lastPage { throw Self.damage(page, .reachedTwice) }
   }
 
-  // MARK: Large values
+  // MARK: Long values
 
-  /// Copies a value that has pages of its own; the first of the new ones.
+  /// Copies a value on overflow pages; returns the first new page.
   private func copyLongValue(
     _ page: UInt64, _ count: Int, _ parent: UInt64, _ builder: TreeBuilder
   ) throws(PageCopyError) -> UInt64 {
@@ -200,7 +199,7 @@ final class PageCopy {
 
   // MARK: Bytes
 
-  /// Both meta pages lead to the same trees, so the file is sound with either. The numbers stay those of the source.
+  /// Both meta pages lead to the same trees, so the file is sound with either. Commit numbers are those of the source.
   private static func meta(_ page: UInt64, _ source: PageMeta, main: [UInt8], lastPage: UInt64) -> [UInt8] {
     let newest = source.commitNumber
     var bytes: [UInt8] = []
@@ -222,7 +221,7 @@ final class PageCopy {
     bytes += main
     bytes.append(littleEndian: lastPage)
     bytes.append(littleEndian: newest & 1 == page || newest == 0 ? newest : newest - 1)
-    // The rest is zero, the commit log's tie as well: no log is this file's.
+    // Zero the rest, including the write-ahead log's tie: no log belongs to this file.
     bytes += [UInt8](repeating: 0, count: LMDBLimits.pageSize - bytes.count)
     return bytes
   }

@@ -1,14 +1,14 @@
 import CKVCloneLMDB
 
 extension PageFile {
-  /// Has the kernel read pages that follow, without waiting for them.
+  /// Makes the kernel read pages without waiting for them.
   func request(_ pages: Range<UInt64>) {
     hooks?.request(pages)
     kvclone_request(
       descriptor, Int64(pages.lowerBound) * Int64(PageView.size), Int64(pages.count) * Int64(PageView.size))
   }
 
-  /// Whether a page is in the file, as far as it was when the file was opened.
+  /// Whether a page is in the file, by its size when it was opened.
   func hasPage(_ page: UInt64) -> Bool { page >= 2 && page < byteCount / UInt64(PageView.size) }
 }
 

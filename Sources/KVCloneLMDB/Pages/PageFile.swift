@@ -1,42 +1,43 @@
 import CKVCloneLMDB
 import Glibc
 
-/// The data file of a store, read with `pread` alone: no byte of it can make the process crash, as a map's can.
+/// The data file of a store, read with `pread` alone: no byte of it can crash the process, as a map could.
 ///
-/// It holds on to one committed state, `meta`: a read transaction of an open environment keeps its pages from being
-/// used again (`init(pinning:)`), or nobody else writes, or `isStillCurrent` tells (`open(at:)`).
+/// It reads one committed state, `meta`: a read transaction of an open environment keeps its pages from being reused
+/// (`init(pinning:)`), or there is no other writer, or `isStillCurrent` detects changes (`open(at:)`).
 package final class PageFile: Sendable {
-  /// The state that is read; nil where neither meta page can be trusted.
+  /// The state that is read; nil if neither meta page is valid.
   package let meta: PageMeta?
   /// What is wrong with the meta pages.
   package let metaFindings: [PageFinding]
-  /// Bytes of the file, as they were after the meta pages were read: a file that grows is never thought short.
+  /// The size of the file, taken after the meta pages were read, so that a growing file never looks truncated.
   package let byteCount: UInt64
   let descriptor: Int32
-  /// Keeps the pages, the descriptor or the right to write.
+  /// Keeps the pages, the descriptor or the write lock.
   private let hold: any PageHold
-  /// Who follows the reading, and may stop it.
+  /// Observes reading, and may stop it.
   let watch: PageWatch?
-  /// Pages that a commit log has, and which are read from there.
+  /// Pages that are read from the write-ahead log.
   private let overlay: CommitLogOverlay?
-  /// Whether there may be a commit log in use that was not read to its end, because the system refused. Only where the store is left untouched.
+  /// Whether a write-ahead log in use may exist that could not be read to its end, because a system call failed. Only
+  /// if the store is left unchanged.
   package let lacksLog: Bool
-  /// The newest commit of the file's own meta pages, at first; nil where both are damaged. With an overlay only.
+  /// The newest commit in the file's own meta pages at opening; nil if both are corrupted. Only with an overlay.
   private let fileCommit: UInt64?
-  /// Where the system refused to read.
+  /// Failed reads.
   package let refusals: PageRefusals
-  /// Observes what is requested ahead.
+  /// Observes read-ahead requests.
   let hooks: ReadAheadHooks?
 
-  /// Opens the file of a store that this process has not open, whatever state it is in.
+  /// Opens the file of a store that this process does not have open, whatever its state.
   ///
-  /// A commit log that a killed process left is written back before. With `isUntouched`, it is read where it is, and nothing
-  /// of the store is written.
+  /// First writes back a log that a killed process left. With `isUntouched`, the log is read in place, and nothing in
+  /// the store is written.
   ///
-  /// With a `lockTimeout`, writers of other processes are kept out by `writer.lock`, where there is one that can be had before it is
-  /// over. Ask `isStillCurrent` in the end.
+  /// With a `lockTimeout`, takes `writer.lock`, if it exists and can be locked in time, to exclude writers of other
+  /// processes. Check `isStillCurrent` at the end.
   ///
-  /// - Throws: what keeps the file from being looked at: `noStore`, `alreadyOpen`, `symlink`, `wrongMode` …
+  /// - Throws: what prevents reading: `noStore`, `alreadyOpen`, `symlink`, `wrongMode` …
   package convenience init(
     at directory: String, lockTimeout: Duration? = nil, isUntouched: Bool = false, watch: PageWatch? = nil,
     refusals: PageRefusals = PageRefusals()
@@ -92,10 +93,10 @@ package final class PageFile: Sendable {
     self.byteCount = max(byteCount, overlay?.end ?? 0)
   }
 
-  /// The right to write, if nobody has it and there is a lock file: one that is missing is not made.
+  /// Takes the write lock if it is free and the lock file exists: a missing one is not created.
   private static func lock(_ paths: StorePaths, _ timeout: Duration) -> WriterLockFile? {
-    // Unlike elsewhere, no answer counts as no lock: a damaged directory must not keep its pages from being read, and
-    // whether they changed is looked at afterwards (`isStillCurrent`).
+    // Unlike elsewhere, a failed lookup counts as no lock: a damaged directory must not prevent reading its pages, and
+    // whether they changed is checked afterwards (`isStillCurrent`).
     guard (try? FileSystem.kind(paths.writerLock)) == .regularFile,
       let lock = try? WriterLockFile(path: paths.writerLock)
     else { return nil }
@@ -104,28 +105,28 @@ package final class PageFile: Sendable {
     return lock
   }
 
-  /// Whether the pages of the state are still those they were. Without a pin and the writer's lock, transaction N + 3 is
-  /// the first that may use pages again which state N has; it begins after commit N + 2.
+  /// Whether the pages of the state are unchanged. Without a pin and the write lock, transaction N + 3 is the first
+  /// that may reuse pages of state N; it begins after commit N + 2.
   package var isStillCurrent: Bool {
     if hold.keepsPages { return true }
-    // The log has the same meta pages as ever. Who writes it back, and goes on, writes into the file.
+    // The log's meta pages do not change. A process that writes it back and continues writes into the file.
     if overlay != nil { return MetaPair(descriptor, refusals).meta?.commitNumber == fileCommit }
     guard let meta else { return true }
     let pair = MetaPair(descriptor, refusals)
     guard let now = pair.meta else { return false }
-    // A meta page that cannot be had may be that of the commit after.
+    // An unreadable meta page may be that of the following commit.
     let slack: UInt64 = pair.findings.isEmpty ? 2 : 1
     return now.commitNumber <= meta.commitNumber || now.commitNumber - meta.commitNumber < slack
   }
 
-  /// Reads bytes of a page and those that follow it.
+  /// Reads bytes of a page and of those that follow it.
   func read(_ page: UInt64, _ offset: Int = 0, into buffer: UnsafeMutableRawBufferPointer) throws(PageError) {
     if let watch, !watch.allows(reading: buffer.count) { throw PageError(page: page, problem: .unreadable(ECANCELED)) }
     if let overlay { return try unsafe read(page, offset, into: buffer, overlay) }
     try unsafe readFile(page, offset, into: buffer)
   }
 
-  /// A page at a time, each from where its newest bytes are.
+  /// Reads page by page, each from where its newest bytes are.
   private func read(
     _ page: UInt64, _ offset: Int, into buffer: UnsafeMutableRawBufferPointer, _ overlay: CommitLogOverlay
   ) throws(PageError) {
@@ -141,7 +142,7 @@ package final class PageFile: Sendable {
     }
   }
 
-  /// The first page behind `page` that has bytes in the file. A file that an enemy made long has none for most.
+  /// The first page behind `page` with bytes in the file. A file that was maliciously extended has none for most.
   func nextStored(after page: UInt64) -> UInt64 {
     // A log has pages that the file may lack.
     guard overlay == nil, hold is OwnDescriptor, page < byteCount / UInt64(LMDBLimits.pageSize) else { return page + 1 }
@@ -149,7 +150,7 @@ package final class PageFile: Sendable {
     return max(page + 1, UInt64(offset) / UInt64(LMDBLimits.pageSize))
   }
 
-  /// What one of the file's own meta pages has where a commit's number is, whatever else it has; nil where that cannot be read.
+  /// The commit number in one of the file's own meta pages, whatever else the page has; nil if unreadable.
   package func claimedCommit(_ page: UInt64) -> UInt64? {
     var commit: UInt64 = 0
     let isRead = try? unsafe readAll(
@@ -161,7 +162,7 @@ package final class PageFile: Sendable {
     guard var base = buffer.baseAddress else { return }
     var rest = buffer.count
     var position = Int(page) * LMDBLimits.pageSize + offset
-    // Where the reading of several pages at once was refused: each by itself may be had.
+    // Reading several pages at once failed: each by itself may be readable.
     var refused: (page: UInt64, code: Int32)?
     while rest > 0 {
       let inPage = min(rest, LMDBLimits.pageSize - position % LMDBLimits.pageSize)
@@ -186,12 +187,12 @@ package final class PageFile: Sendable {
       rest -= count
       position += count
     }
-    // The kernel gives what is before a page that it cannot read, so it was the first one.
+    // The kernel returns the bytes before an unreadable page, so it was the first one.
     if let refused { refusals.note(refused.page, refused.code, isDenied: false) }
   }
 }
 
-/// Both meta pages, as far as they can be trusted.
+/// Both meta pages, as far as they are valid.
 struct MetaPair {
   var meta: PageMeta?
   var findings: [PageFinding] = []
@@ -228,7 +229,7 @@ struct MetaPair {
     findings.append(PageFinding(page: page, table: nil, key: nil, problem: problem))
   }
 
-  /// Reads a page twice: a writer of another process may be just writing it.
+  /// Reads a page twice: a writer of another process may be writing it.
   private static func read(_ descriptor: Int32, _ page: UInt64) throws(PageProblem) -> PageMeta {
     var last: PageMeta?
     for _ in 0..<4 {
@@ -257,13 +258,13 @@ struct MetaPair {
   }
 }
 
-/// What keeps a `PageFile` readable as long as it lives.
+/// Keeps a `PageFile` readable as long as it lives.
 protocol PageHold: AnyObject, Sendable {
   /// Whether no page of the state can change.
   var keepsPages: Bool { get }
 }
 
-/// A descriptor of our own, and the file's entry in the registry.
+/// A separate descriptor, and the file's entry in the registry.
 private final class OwnDescriptor: PageHold {
   private let descriptor: Int32
   private let identity: FileSystem.Identity

@@ -1,30 +1,30 @@
-/// What a walk over a file found out: its tables, and where not to go.
+/// The result of a walk over a file: its tables, and the corrupted parts to avoid.
 package struct PageMap: Sendable {
   /// A named table.
   package struct Table: Sendable {
     package let name: String
     package let tree: PageTree
-    /// Whether nothing of it can be read.
+    /// Whether it is unreadable.
     package var isLost = false
   }
 
-  /// Pages of the file, in use or free: the last page's number plus one.
+  /// The number of pages in the file, in use or free: the last page's number plus one.
   package let pageCount: Int
-  /// In the order of their names' bytes.
+  /// In the byte order of their names.
   package internal(set) var tables: [Table] = []
-  /// What is wrong, in the order it was found.
+  /// The problems, in the order they were found.
   package internal(set) var findings: [PageFinding] = []
-  /// Whether there were more findings than wanted; the rest of the file was not looked at.
+  /// Whether the walk stopped at the maximum number of findings.
   package internal(set) var isTruncated = false
-  /// Whether names of tables may be missing.
+  /// Whether table names may be missing.
   package internal(set) var isTableListDamaged = false
   /// Pages in use, the two meta pages included.
   package internal(set) var usedPages: UInt64 = 2
   /// Pages on the free list.
   package internal(set) var freePages: UInt64 = 0
-  /// By table, in ascending order: keys that lead to something damaged.
+  /// The keys that lead to something corrupted, by table, ascending.
   package internal(set) var lost: [String: [LostRange]] = [:]
-  /// Nodes that lead to something damaged, as `edge`; with what they lead to.
+  /// Nodes that lead to something corrupted, by `edge`, with their problems.
   var badEdges: [UInt64: UInt64] = [:]
 
   /// One node of a page, as a number: a page has less than 2,048.
@@ -40,15 +40,15 @@ package struct PageMap: Sendable {
 }
 
 extension PageFile {
-  /// Walks over every page that the state can reach, and over its free list, and checks all that LMDB relies on.
+  /// Walks over every reachable page and the free list, and checks all that LMDB relies on.
   ///
-  /// Memory: two bits a page, and 34 pages; with `readsValues`, 64 more. Time: linear in the pages in use, whatever the bytes are, because no page is
-  /// visited twice.
+  /// Memory: two bits a page, and 34 pages; with `readsValues`, 64 more. Time: linear in the pages in use, whatever the
+  /// bytes are, because no page is visited twice.
   ///
   /// - Parameters:
-  ///   - maximumFindings: After so many the walk ends.
-  ///   - readsValues: Whether pages that values have of their own are read, all of them, so that those are told which cannot be. Nothing
-  ///     on them is looked at but what the first one begins with.
+  ///   - maximumFindings: The number of findings after which the walk ends.
+  ///   - readsValues: Whether all overflow pages are read, to find unreadable ones. Only the header of the first one is
+  ///     checked.
   package func walk(maximumFindings: Int = 1000, readsValues: Bool = false) throws(LMDBError) -> PageMap {
     guard let meta else {
       var map = PageMap(pageCount: Int(byteCount / UInt64(LMDBLimits.pageSize)))
@@ -63,7 +63,7 @@ extension PageFile {
 }
 
 extension PageFile {
-  /// The list of tables alone, for those who look up a few values.
+  /// Reads the list of tables alone, for looking up a few values.
   package func tableMap() throws(LMDBError) -> PageMap {
     guard let meta, let walk = PageWalk(self, meta, maximumFindings: 1) else {
       return try self.walk(maximumFindings: 1)

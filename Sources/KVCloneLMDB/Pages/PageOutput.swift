@@ -1,25 +1,25 @@
 import CKVCloneLMDB
 import Glibc
 
-/// Writes the pages of a new file from front to back, in large pieces. The two meta pages come last: without them the file is
-/// no store.
+/// Writes the pages of a new file from front to back, in large blocks. The two meta pages come last: without them the
+/// file is not a store.
 ///
-/// Past the kernel's memory, where the file system can (`O_DIRECT`), as `mdb_env_copy` does: what is copied is not needed there,
-/// and would drive out what is.
+/// Bypasses the page cache if the file system can (`O_DIRECT`), as `mdb_env_copy` does: copied pages are not needed
+/// there, and would evict others.
 @safe
 final class PageOutput {
   private let descriptor: Int32
   private let buffer: UnsafeMutableRawPointer
   private var filled = 0
-  /// Where the buffer's bytes go.
+  /// The offset of the buffer's bytes in the file.
   private var offset = 2 * LMDBLimits.pageSize
   private var written = 0
   private var isDirect: Bool
 
-  /// How much is written at a time.
+  /// The size of a write.
   static let capacity = 1 << 20
-  /// After so many bytes the kernel is asked to write them out, so that the sync in the end has little left to do, and the
-  /// cache has no more dirty pages than that.
+  /// The interval at which writing out is requested, so that the final sync has little left to do, and dirty pages stay
+  /// bounded.
   private static let writebackStep = 32 << 20
 
   init(_ descriptor: Int32) {
@@ -36,7 +36,7 @@ final class PageOutput {
   /// The number of the page that is written next.
   var nextPage: UInt64 { UInt64((offset + filled) / LMDBLimits.pageSize) }
 
-  /// Room for the next bytes, at most `capacity` of them. What it has is undefined; all of it is written.
+  /// Reserves the next bytes, at most `capacity`. They are uninitialized; all of them are written.
   func place(_ count: Int) throws(LMDBError) -> UnsafeMutableRawPointer {
     if filled + count > Self.capacity { try flush() }
     defer { filled += count }
@@ -58,7 +58,7 @@ final class PageOutput {
   func writeMetas(_ metas: [[UInt8]]) throws(LMDBError) {
     try flush()
     for (page, meta) in metas.enumerated() {
-      // By the buffer, which has the place in memory that direct writing takes.
+      // Through the buffer, which has the alignment that direct writing needs.
       unsafe meta.withUnsafeBytes { meta in
         guard let base = meta.baseAddress else { return }
         unsafe (buffer + page * LMDBLimits.pageSize).copyMemory(
@@ -71,7 +71,7 @@ final class PageOutput {
 
   private func write(_ count: Int, at offset: Int) throws(LMDBError) {
     var code = unsafe writeAll(descriptor, buffer, count, offset)
-    // Some file systems say only now that they cannot.
+    // Some file systems report only now that they do not support it.
     if code == EINVAL, isDirect {
       stopDirect()
       code = unsafe writeAll(descriptor, buffer, count, offset)

@@ -1,6 +1,6 @@
 extension PageReader {
-  /// Calls `body` with each entry from the first key at or after `key`, ascending, until it answers false. What is damaged
-  /// is left out.
+  /// Calls `body` with each entry from the first key at or after `key`, ascending, until it returns false. Skips what
+  /// is corrupted.
   package func scan(
     _ table: Int, from key: UnsafeRawBufferPointer, _ body: (PageEntry) -> Bool
   ) throws(PageError) {
@@ -16,7 +16,7 @@ extension PageReader {
       guard try move(&path, tree, by: 1, skipping: true) else { return }
     }
     let isHollow = table == hollowTable
-    // A tree that nobody has walked may come to a page again and again. A sound one has each of the file's pages at most once.
+    // An unwalked tree may lead to a page again and again. A sound one has each of the file's pages at most once.
     var leavesLeft = max(file.meta?.lastPage ?? 0, file.byteCount / UInt64(LMDBLimits.pageSize))
     repeat {
       guard leavesLeft > 0 else {

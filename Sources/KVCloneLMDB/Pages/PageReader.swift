@@ -1,21 +1,21 @@
 import Glibc
 
-/// Reads the tables of a `PageFile` by the map of a walk: with `pread`, without LMDB, and without trust in any byte.
+/// Reads the tables of a `PageFile` by the map of a walk: with `pread`, without LMDB, and without trusting any byte.
 ///
-/// Bytes that `get` and `seek` return live until the scan ends in whose body they were asked for, or as long as the reader;
-/// those that a scan hands over die with the call. Memory is the cache's 8 MiB, and what one body asks for.
+/// Bytes returned by `get` and `seek` are valid until the enclosing scan ends, or as long as the reader; bytes passed
+/// by a scan are valid during the call. Memory is the cache's 8 MiB, and what one body requests.
 ///
-/// What leads to a damaged page throws a `PageError`, except that scans leave it out and go on behind it.
+/// Reaching a corrupted page throws a `PageError`; scans skip it instead and continue behind it.
 @safe
 package final class PageReader {
   let file: PageFile
   let map: PageMap
   let cache: PageCache
   private let hasBadEdges: Bool
-  /// What is wrong with each damaged page: a file may have many.
+  /// The problem of each corrupted page: a file may have many.
   private lazy var problems = Dictionary(
     map.findings.map { ($0.page, $0.problem) }, uniquingKeysWith: { first, _ in first })
-  /// A table whose long values are not read: scans hand over as many zero bytes.
+  /// A table whose long values are not read: scans pass zero bytes of the same length.
   package var hollowTable: Int?
   private var zeros: (memory: UnsafeMutableRawPointer, count: Int)?
 
@@ -67,7 +67,7 @@ package final class PageReader {
       key: page.view.key(index), value: value(page.view, index, path.pages[tree.depth - 1]))
   }
 
-  /// The page that has the value of `key`, for those who want to say where damage is.
+  /// The page that contains the value of `key`, to locate corruption.
   package func page(_ table: Int, _ key: UnsafeRawBufferPointer) -> UInt64? {
     do throws(PageError) {
       guard let place = try unsafe leaf(table, key) else { return nil }
@@ -91,7 +91,7 @@ package final class PageReader {
     return table.tree.isEmpty ? nil : table.tree
   }
 
-  /// The leaf in which `key` is, if it is anywhere.
+  /// The leaf that contains `key`, if the tree does.
   @inline(__always)
   private func leaf(
     _ table: Int, _ key: UnsafeRawBufferPointer
@@ -107,7 +107,7 @@ package final class PageReader {
     return (try cache.page(number, isLeaf: true, of: file), number)
   }
 
-  /// What a node leads to, if that is damaged.
+  /// The error of following a node, if its target is corrupted.
   @inline(__always)
   func corrupted(_ number: UInt64, _ index: Int) -> PageError? {
     hasBadEdges ? knownDamage(number, index) : nil
@@ -122,9 +122,9 @@ package final class PageReader {
     try cache.page(path.pages[tree.depth - 1], isLeaf: true, of: file)
   }
 
-  /// Notes the way to the leaf in which `key` is, if it is anywhere.
+  /// Records the path to the leaf that contains `key`, if the tree does.
   ///
-  /// - Throws: when it leads to something damaged; `path.level` is where.
+  /// - Throws: if a page on the path is corrupted; `path.level` is where.
   func descend(_ path: inout PagePath, _ tree: PageTree, _ key: UnsafeRawBufferPointer) throws(PageError) {
     var number = tree.root
     for level in 0..<tree.depth - 1 {
@@ -140,12 +140,12 @@ package final class PageReader {
     path.pages[tree.depth - 1] = number
   }
 
-  /// Goes to the next or the previous leaf; false if there is none.
+  /// Moves to the next or the previous leaf; returns false at the end.
   ///
-  /// - Parameter skipping: Leaves out what is damaged.
+  /// - Parameter skipping: Skips what is corrupted.
   func move(_ path: inout PagePath, _ tree: PageTree, by step: Int, skipping: Bool = false) throws(PageError) -> Bool {
     var level = min(path.level, tree.depth - 1)
-    // From a leaf the way is up first; from a branch, which a skip or a step down left us at, on along it.
+    // From a leaf, go up first; from a branch, which a skip or a step down ended at, move on along it.
     if level == tree.depth - 1 { level -= 1 }
     while level >= 0 {
       let page = try cache.page(path.pages[level], isLeaf: false, of: file).view
@@ -172,7 +172,7 @@ package final class PageReader {
 
   // MARK: Values
 
-  /// A leaf's value: in the page, or read from pages of its own.
+  /// A leaf's value: in the page, or read from overflow pages.
   @inline(__always)
   func value(
     _ view: PageView, _ index: Int, _ number: UInt64, isHollow: Bool = false
@@ -187,7 +187,7 @@ package final class PageReader {
   private func longValue(
     _ page: UInt64, _ count: Int, isHollow: Bool
   ) throws(PageError) -> UnsafeRawBufferPointer {
-    // The walk has seen the header; a file that has changed since has no such page any more.
+    // The walk has checked the header; after a later change the file may not have the page any more.
     guard page >= 2, page <= UInt64(map.pageCount), UInt64(count) <= file.byteCount else {
       throw PageError(page: page, problem: .badOverflow)
     }
@@ -200,10 +200,10 @@ package final class PageReader {
     return UnsafeRawBufferPointer(buffer)
   }
 
-  /// Zero bytes, which the kernel does not give before they are looked at.
+  /// Zero bytes, which the kernel allocates on access.
   private func hollow(_ count: Int) -> UnsafeMutableRawPointer? {
     if let zeros = unsafe zeros, unsafe zeros.count >= count { return unsafe zeros.memory }
-    // Larger ones than a piece of a large value are rare, and damage; they are read.
+    // Values longer than a blob chunk are rare, and corruption; they are read.
     guard count <= 2 << 20, unsafe zeros == nil, let memory = unsafe calloc(2 << 20, 1) else { return nil }
     unsafe zeros = (memory, 2 << 20)
     return unsafe memory
@@ -217,11 +217,11 @@ package struct PageEntry {
   package let value: UnsafeRawBufferPointer
 }
 
-/// The way from a tree's root to a leaf.
+/// The path from a tree's root to a leaf.
 struct PagePath {
-  /// By level, the root's first.
+  /// By level, starting with the root.
   var pages = InlineArray<32, UInt64>(repeating: 0)
-  /// The node that was followed, by level; not for the leaf.
+  /// The followed node, by level; not for the leaf.
   var indexes = InlineArray<32, Int>(repeating: 0)
   /// The last level that is set.
   var level = 0

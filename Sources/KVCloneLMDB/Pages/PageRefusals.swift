@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Where the system has refused to read, also where the next attempt succeeded: a disk says so once before it dies.
+/// Failed reads, including those that succeeded on retry: a disk may report an error once before it fails.
 ///
-/// A check that makes several attempts at a file shares one among them.
+/// Several attempts of a check at a file share one.
 package final class PageRefusals: Sendable {
-  /// At one page.
+  /// The failed reads of one page.
   package struct Refusal: Sendable {
-    /// How often whoever wanted the page did not get it. It is 0 where the next attempt, made at once, succeeded.
+    /// How often the page could not be returned. 0 if the immediate retry succeeded.
     package var denials = 0
-    /// The error number of the last time.
+    /// The last error number.
     package var code: Int32 = 0
   }
 
@@ -33,9 +33,9 @@ package final class PageRefusals: Sendable {
     }
   }
 
-  /// By page; of very many, the first ones.
+  /// By page; limited to the first ones.
   package var pages: [UInt64: Refusal] { state.withLock { $0.pages } }
 
-  /// Whether there were more pages than are remembered.
+  /// Whether there were more pages than are recorded.
   package var isTruncated: Bool { state.withLock { $0.isTruncated } }
 }

@@ -1,13 +1,14 @@
-/// The top of what may be a list of tables: of what state, its tables have to tell.
+/// The root of a possible list of tables; its tables show which state it belongs to.
 package struct PageRoot: Sendable {
   let tree: PageTree
-  /// Levels of pages: 1 where the list is one leaf.
+  /// The number of levels: 1 if the list is one leaf.
   package var depth: Int { tree.depth }
 }
 
 extension PageFile {
-  /// Tops of lists of tables that have one called `name`, for files whose meta pages are lost: of every state of which there is something
-  /// left. A list of more than about fifty tables has branches, some of which may lead to pages that are something else by now.
+  /// Finds the roots of lists of tables with one called `name`, for files whose meta pages are lost: of every state
+  /// with remains in the file. A list of more than about fifty tables has branches, some of which may lead to pages
+  /// that have been reused.
   ///
   /// Memory: some words for each page that is, or was, part of such a list. Reads the whole file once.
   package func findRoots(named name: String) -> [PageRoot] {
@@ -27,7 +28,7 @@ extension PageFile {
     return lists.roots()
   }
 
-  /// The tables of a state whose list of tables was found.
+  /// Reads the tables of a state whose list of tables was found.
   package func tableMap(_ root: PageRoot) throws(LMDBError) -> PageMap {
     let meta = PageMeta(guessed: root.tree, lastPage: max(2, byteCount / UInt64(PageView.size)) - 1)
     guard let walk = PageWalk(self, meta, maximumFindings: .max) else { throw .outOfMemory }
@@ -35,11 +36,11 @@ extension PageFile {
   }
 }
 
-/// Pages that are part of lists of tables, put together from the leaves up.
+/// Assembles pages of lists of tables from the leaves up.
 private struct TableLists {
   private struct Part {
     let tree: PageTree
-    /// Whether the table that is looked for is below it.
+    /// Whether it leads to the wanted table.
     let hasName: Bool
     /// Whether a branch leads to it.
     var isBelow = false
@@ -47,7 +48,7 @@ private struct TableLists {
 
   private let name: [UInt8]
   private var parts: [UInt64: Part] = [:]
-  /// Branches whose keys may be names of tables.
+  /// Branches whose keys may be table names.
   private var branches: [(page: UInt64, children: [UInt64])] = []
 
   init(name: [UInt8]) { self.name = name }
@@ -70,12 +71,12 @@ private struct TableLists {
 
   private mutating func takeBranch(_ view: PageView, _ page: UInt64) {
     guard view.problem(number: page, isLeaf: false, order: .bytes) == nil, view.count > 1 else { return }
-    // Keys of most other tables are numbers, whose first bytes are none of a text.
+    // Keys of most other tables are numbers, whose first bytes are not text.
     let hasNames = (1..<view.count).allSatisfy { unsafe view.key($0).allSatisfy { (0x21...0x7E).contains($0) } }
     if hasNames { branches.append((page, (0..<view.count).map { view.child($0) })) }
   }
 
-  /// The parts with the name to which nothing leads.
+  /// The subtrees with the name that have no parent.
   mutating func roots() -> [PageRoot] {
     for depth in 2...PageTree.maximumDepth {
       var found: [(page: UInt64, part: Part)] = []
@@ -86,7 +87,7 @@ private struct TableLists {
         for child in below {
           guard let part = parts[child] else { continue }
           parts[child]?.isBelow = true
-          // A damaged file may lead to one page in many ways, so sums may be anything.
+          // A corrupted file may lead to one page in many ways, so sums may overflow.
           branchPages &+= part.tree.branchPages
           leafPages &+= part.tree.leafPages
           entries &+= part.tree.entries

@@ -1,26 +1,27 @@
 import Glibc
 
-/// What is left of a damaged file: the trees of one state, as far as they can be walked, and the pages beside them.
+/// The remains of a damaged file: the trees of one state, as far as they can be walked, and unreferenced pages.
 ///
-/// Nothing is mapped, and no byte is believed: who takes an entry has to verify it by its checksum, which knows its table and key.
+/// Nothing is mapped, and no byte is trusted: the caller has to verify each entry by its checksum, which covers table
+/// and key.
 @safe
 package final class PageSalvage {
   package let file: PageFile
   package let map: PageMap
-  /// Whether all free pages are known. Then a page that nothing leads to, and that is not free, was led to by a page that is lost, and
-  /// what it has is what there was. Otherwise it may be older, and of what was deleted.
+  /// Whether all free pages are known. If so, an unreferenced page that is not free was referenced by a lost page, and
+  /// its content is current. Otherwise it may be older, and deleted.
   package let knowsFreePages: Bool
   private let meta: PageMeta?
   private let walk: PageWalk?
-  /// Pages that are damaged, and those that lead to them: their entries are tried one by one.
+  /// Corrupted pages, and those that lead to them: their entries are tried one by one.
   private let suspects: Set<UInt64>
   private let memory: UnsafeMutableRawPointer
   private var valueMemory: UnsafeMutableRawPointer?
   private var valueCapacity = 0
-  /// Hashes of the values on pages of their own that were read lately, each with its key.
+  /// Hashes of recently read values on overflow pages, each with its key.
   private var tried: Set<Int> = []
   private static let maximumTried = 1 << 20
-  /// How many bytes of such values may still be read in it.
+  /// The number of bytes of such values that may still be read.
   private var budget: UInt64 = 0
 
   /// Walks over the state of the file's meta page.
@@ -28,12 +29,12 @@ package final class PageSalvage {
     try self.init(file, file.meta, readsValues: false)
   }
 
-  /// Walks over the state whose list of tables is the leaf `root`; nil for a state of which no page is known.
+  /// Walks over the state whose list of tables has the root `root`; nil for a state without known pages.
   package convenience init(_ file: PageFile, root: PageRoot?) throws(LMDBError) {
     try self.init(file, root.map { PageMeta(guessed: $0.tree, lastPage: Self.lastPage(file)) }, readsValues: false)
   }
 
-  /// The same state, of which it is known, too, which pages of values cannot be read: who goes through a table does not end there.
+  /// The same state, with unreadable overflow pages located, so that scans do not end at them.
   package func readingValues() throws(LMDBError) -> PageSalvage {
     try PageSalvage(file, meta, readsValues: true)
   }
@@ -46,7 +47,7 @@ package final class PageSalvage {
       guard let walk else { throw .outOfMemory }
       map = walk.run()
       self.walk = walk
-      // A state that was guessed says nothing of free pages.
+      // A guessed state has no information about free pages.
       knowsFreePages = walk.isFreeListSound && meta == file.meta
     } else {
       var map = PageMap(pageCount: Int(Self.lastPage(file)) + 1)
@@ -60,16 +61,16 @@ package final class PageSalvage {
     unsafe memory = .allocate(byteCount: PageView.size, alignment: 16)
   }
 
-  /// Whether the state's trees lead to a page, or would if it could be read.
+  /// Whether the state's trees lead to a page, or would if it were readable.
   package func isUsed(_ page: UInt64) -> Bool { suspects.contains(page) || walk?.used.contains(page) == true }
 
-  /// Whether the top page of a list of tables is free in this state; nil where not all free pages are known.
+  /// Whether the root page of a list of tables is free in this state; nil if not all free pages are known.
   package func isFree(_ root: PageRoot) -> Bool? {
     guard let walk, walk.isFreeListWhole else { return nil }
     return walk.freed.contains(root.tree.root)
   }
 
-  /// Whether the file's meta page names a page as the list of tables that it says is free.
+  /// Whether the file's meta page names a list of tables on a page that is free according to it.
   package var isListFree: Bool {
     guard let root = file.meta?.mainTree.root else { return false }
     if walk?.freed.contains(root) == true { return true }
@@ -88,36 +89,35 @@ package final class PageSalvage {
     max(2, file.byteCount / UInt64(PageView.size)) - 1
   }
 
-  // MARK: Entries that no tree leads to
+  // MARK: Unreferenced entries
 
-  /// An entry of a leaf that the trees do not lead to, or not any more. Its bytes die with the call.
+  /// An entry of a leaf that the trees do not lead to (any more). Its bytes are valid during the call.
   @safe
   package struct Entry {
     /// The leaf.
     package let page: UInt64
-    /// Whether it is of the state that was walked, for sure.
+    /// Whether it certainly belongs to the walked state.
     package let isCurrent: Bool
     package let key: UnsafeRawBufferPointer
     fileprivate let view: PageView
     fileprivate let node: Int
     fileprivate let salvage: PageSalvage
 
-    /// Its value; nil where that cannot be read. Nothing of it is verified.
+    /// Its value, unverified; nil if unreadable.
     ///
-    /// It is nil, too, where it has pages of its own and was read lately for an entry with the same key, length and first page: an old leaf may be
-    /// there many times over, with values of a mebibyte. And it is where the visit has read 64 times as much of such values as the
-    /// file has.
+    /// Also nil for a value on overflow pages that was recently read for an entry with the same key, length and first
+    /// page: an old leaf may exist many times over, with values of a mebibyte. And nil once the visit has read 64 times
+    /// the size of the file in such values.
     package func value() -> UnsafeRawBufferPointer? { unsafe salvage.value(self) }
 
-    /// The first bytes of its value, for a look at whether it is worth reading; nil where it is shorter, or they cannot
-    /// be read.
+    /// The first bytes of its value, to decide whether it is worth reading; nil if it is shorter, or unreadable.
     package func prefix(_ count: Int) -> [UInt8]? { salvage.prefix(self, count) }
   }
 
-  /// Visits the entries of damaged pages, and of leaves that nothing leads to; where it is not known which pages are free, of those too.
-  /// Entries may come that are none, and the same ones more than once.
+  /// Visits the entries of corrupted pages and of unreferenced leaves; if free pages are unknown, of those too. May
+  /// visit bytes that are no entries, and entries more than once.
   ///
-  /// - Parameter includingFree: whether free pages are looked at in any case: for what is never deleted.
+  /// - Parameter includingFree: whether free pages are always visited: for what is never deleted.
   package func forEachHidden<E: Error>(includingFree: Bool = false, _ body: (Entry) throws(E) -> Void) throws(E) {
     let pages = file.byteCount / UInt64(PageView.size) + (file.byteCount % UInt64(PageView.size) == 0 ? 0 : 1)
     budget = Self.budget(file)
@@ -130,8 +130,8 @@ package final class PageSalvage {
       if suspects.contains(page) {
         guard read(page) else { continue }
         let view = unsafe PageView(memory)
-        // Its list of entries may be what is damaged: every place where one can begin is tried. What the list does not name may have
-        // been deleted: LMDB leaves the bytes where they are.
+        // Its node list may be corrupted: every possible offset of a node is tried. Nodes that the list does not name
+        // may have been deleted: LMDB leaves the bytes in place.
         let named = Set((0..<min(max(0, view.count), PageView.size / 2 - 8)).map { view.node($0) })
         for node in stride(from: PageView.headerLength, to: PageView.size - PageView.nodeHeaderLength, by: 2) {
           if let entry = entry(view, node, page, isCurrent: named.contains(node)) { try body(entry) }
@@ -153,7 +153,7 @@ package final class PageSalvage {
   }
 
   private func read(_ page: UInt64) -> Bool {
-    // The last page of a file that was cut off may be there in part.
+    // The last page of a truncated file may be incomplete.
     unsafe memset(memory, 0, PageView.size)
     let count = min(UInt64(PageView.size), file.byteCount - min(file.byteCount, page * UInt64(PageView.size)))
     let buffer = unsafe UnsafeMutableRawBufferPointer(start: memory, count: Int(count))
@@ -177,10 +177,10 @@ package final class PageSalvage {
     return unsafe Entry(page: page, isCurrent: isCurrent, key: key, view: view, node: node, salvage: self)
   }
 
-  /// Longer values are read only where the header of their own pages says that they are there.
+  /// Longer values are read only if the header of their overflow pages confirms them.
   private static let unprovenLength = 2 << 20
-  /// Sixty-four times what the file has: a page that was used again and again is claimed by as many keys of old leaves. In an enemy's file
-  /// a thousand entries of each page could claim two mebibytes.
+  /// Sixty-four times the size of the file: a page that was reused again and again is claimed by as many keys of old
+  /// leaves. In a malicious file, a thousand entries of each page could claim two mebibytes.
   private static func budget(_ file: PageFile) -> UInt64 { file.byteCount << 6 }
 
   private func value(_ entry: Entry) -> UnsafeRawBufferPointer? {

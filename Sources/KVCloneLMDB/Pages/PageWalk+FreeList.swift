@@ -1,11 +1,11 @@
-/// The free list: records of page numbers, each under the transaction that freed them.
+/// The free list: lists of page numbers, each under the transaction that freed them.
 extension PageWalk {
-  /// Looks at a record of the leaf `page`. Pages that are named wrongly are told here.
+  /// Checks a record of the leaf `page`. Reports wrong page numbers itself.
   ///
   /// The value is an ID list (midl.h): the count, then so many page numbers, in descending order. It may be longer:
-  /// mdb_freelist_save reserves room first, and fills in as many numbers as are left.
+  /// mdb_freelist_save reserves space first, and fills in as many numbers as are left.
   ///
-  /// - Throws: the page on which it is not what it should be.
+  /// - Throws: the page that is corrupted.
   func visitFreeRecord(_ view: PageView, _ index: Int, _ page: UInt64) throws(PageError) {
     let bad = PageError(page: page, problem: .badFreeRecord)
     let transaction = unsafe UInt64(littleEndian: view.key(index).loadUnaligned(as: UInt64.self))
@@ -19,7 +19,7 @@ extension PageWalk {
       census?.noteFreed(transaction, pages: numbers.taken)
       return
     }
-    // A page at a time: the list of a store that shrank much is long.
+    // Page by page: a store that shrank much has a long list.
     let first = view.overflowPage(index)
     var offset = 0
     while offset < length {
@@ -34,7 +34,7 @@ extension PageWalk {
     census?.noteFreed(transaction, pages: numbers.taken)
   }
 
-  /// Where the reading of a record has got to.
+  /// The position in a record.
   private struct FreeNumbers {
     var count: UInt64?
     var taken: UInt64 = 0

@@ -2,8 +2,8 @@ import Glibc
 
 /// One walk over all trees of a file's state.
 ///
-/// Always holds: a page is read at most once, and its bytes are used only after `PageView.problem` found none. A page that
-/// is damaged is told once and left out, with all that is below it; everything else is walked.
+/// Invariant: a page is read at most once, and its bytes are used only after `PageView.problem` found none. A corrupted
+/// page is reported once and skipped, with all that is below it; everything else is walked.
 @safe
 final class PageWalk {
   let file: PageFile
@@ -11,19 +11,19 @@ final class PageWalk {
   var map: PageMap
   let used: PageSet
   let freed: PageSet
-  /// Free pages that lie so far beyond the file's end that they are only counted.
+  /// The number of free pages so far beyond the file's end that they are only counted.
   var freedBeyond: UInt64 = 0
-  /// Whole pages of the file.
+  /// The number of whole pages in the file.
   let filePages: UInt64
   private let maximumFindings: Int
-  /// Who counts what the pages are taken up by, if somebody does.
+  /// Counts the space of pages, if requested.
   let census: PageCensus?
   /// A page for each level of a tree, and the first one for values.
   let buffers: UnsafeMutableRawPointer
-  /// Where values' own pages are read to; nil where they are not.
+  /// The buffer for overflow pages; nil if they are not read.
   private let values: UnsafeMutableRawBufferPointer?
 
-  /// The tree that is being walked.
+  /// The type of the tree that is being walked.
   enum Kind {
     case tables, free
     case table(String)
@@ -32,12 +32,12 @@ final class PageWalk {
   private var seen = Counts()
   private var depth = 0
   private var hasLosses = false
-  /// Whether something of the last tree could not be read.
+  /// Whether a part of the last tree was unreadable.
   private var hasLostBelow = false
-  /// Whether all of the free list could be read: then a page that nothing leads to and that is not on it belongs to
-  /// something that is lost.
+  /// Whether all of the free list was readable: then an unreferenced page that is not on it belongs to something that
+  /// is lost.
   private(set) var isFreeListSound = false
-  /// Whether it could be read to its end, though it may name pages that are in use.
+  /// Whether the list was readable to its end, though it may name pages that are in use.
   private(set) var isFreeListWhole = false
 
   private struct Counts {
@@ -47,7 +47,7 @@ final class PageWalk {
     var entries: UInt64 = 0
   }
 
-  /// How far beyond the file's end free pages are remembered: 256 GiB.
+  /// How far beyond the file's end free pages are stored: 256 GiB.
   private static let reach: UInt64 = 1 << 26
 
   init?(
@@ -98,7 +98,7 @@ final class PageWalk {
     return map
   }
 
-  /// The list of tables alone.
+  /// Reads the list of tables alone.
   func listTables() -> PageMap {
     for finding in file.metaFindings { note(finding.page, finding.problem) }
     walk(meta.mainTree, .tables, from: meta.page)
@@ -122,7 +122,7 @@ final class PageWalk {
     return .bytes
   }
 
-  /// Whether the tree's root could be read.
+  /// Walks a tree; returns whether its root was readable.
   @discardableResult
   private func walk(_ tree: PageTree, _ kind: Kind, from page: UInt64) -> Bool {
     self.kind = kind
@@ -144,12 +144,12 @@ final class PageWalk {
     let isCounted =
       seen.branches == tree.branchPages && seen.leaves == tree.leafPages && seen.overflows == tree.overflowPages
       && seen.entries == tree.entries
-    // What is lost was not counted.
+    // Lost parts were not counted.
     if !hasLosses, !isCounted { note(tree.root, .miscounted) }
     return true
   }
 
-  /// Visits a page and all below it; why the page cannot be used, if it cannot.
+  /// Visits a page and all below it; returns why the page cannot be used, if so.
   private func visit(
     _ page: UInt64, level: Int, low: UnsafeRawBufferPointer?, high: UnsafeRawBufferPointer?
   ) -> PageProblem? {
@@ -190,7 +190,7 @@ final class PageWalk {
     return nil
   }
 
-  /// Whether a key lies outside of those that lead to the page: LMDB would not find it.
+  /// Whether a key is outside of the range of its parents: LMDB would not find it.
   private func misplaced(
     _ view: PageView, isLeaf: Bool, _ low: UnsafeRawBufferPointer?, _ high: UnsafeRawBufferPointer?
   ) -> PageProblem? {
@@ -252,7 +252,7 @@ final class PageWalk {
     map.lost[name, default: []].append(LostRange(low: low, high: high, page: page))
   }
 
-  /// The pages that a value has of its own: only the first one has a header.
+  /// Visits the overflow pages of a value: only the first one has a header.
   private func visitOverflow(_ first: UInt64, byteCount: Int) -> PageProblem? {
     if first < 2 || first > meta.lastPage { return .outOfRange }
     if first >= filePages { return .beyondEnd }
@@ -261,7 +261,7 @@ final class PageWalk {
     let view = unsafe PageView(buffers)
     if view.number != first { return .wrongNumber }
     let pages = UInt64(view.word32(12))
-    // More pages than the value needs are sound: LMDB overwrites a longer value of the same transaction in its place
+    // More pages than the value needs are valid: LMDB overwrites a longer value of the same transaction in place
     // (mdb_cursor_put: "we don't bother to try shrinking the page").
     let needed = Self.pageCount(of: byteCount)
     guard view.word16(10) == PageView.overflowFlag, pages >= needed, first + pages - 1 <= meta.lastPage else {
@@ -277,15 +277,15 @@ final class PageWalk {
     return nil
   }
 
-  /// How many pages of its own a value needs.
+  /// The number of overflow pages of a value.
   private static func pageCount(of byteCount: Int) -> UInt64 {
     UInt64(PageView.headerLength - 1 + byteCount) / UInt64(PageView.size) + 1
   }
 
-  /// So many pages of a value are read at a time.
+  /// The number of pages of a value that are read at a time.
   private static let valuePages = 64
 
-  /// The first of a value's pages that cannot be read.
+  /// The error of the first unreadable page of a value.
   private func readValue(_ first: UInt64, byteCount: Int) -> PageError? {
     guard let values = unsafe values else { return nil }
     func read(_ pages: Range<UInt64>) -> PageError? {
@@ -300,7 +300,7 @@ final class PageWalk {
     return nil
   }
 
-  /// Each page once: in use, or free.
+  /// Checks that each page is either in use or free.
   private func account() {
     map.usedPages = 2 + used.count
     map.freePages = freed.count + freedBeyond

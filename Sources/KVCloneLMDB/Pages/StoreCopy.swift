@@ -1,16 +1,16 @@
 import CKVCloneLMDB
 import Glibc
 
-/// A store's directory in the making, with a copy of another one's file: hidden, and gone if nobody publishes it.
+/// An unfinished copy of a store: a hidden directory, removed unless it is published.
 ///
-/// What is published is `data.mdb` alone (0600, in a directory of 0700), on the disk with its name.
+/// Publishes `data.mdb` alone (0600, in a directory of 0700), durable with its name.
 package struct StoreCopy: ~Copyable {
   private let place: StorePaths
   private let given: String
   private let building: CreationDirectory
   let data: OwnFile
 
-  /// Begins a copy that is to be at `directory`, where nothing may be.
+  /// Starts a copy for `directory`, which must not exist.
   package init(
     to directory: String, copyOnWrite: CopyOnWrite = .asAbove, trustedFuse: Set<String> = []
   ) throws(LMDBError) {
@@ -34,20 +34,20 @@ package struct StoreCopy: ~Copyable {
     self.data = data
   }
 
-  /// Where the copy is as long as it is not published.
+  /// The copy's path until it is published.
   package var directory: String { building.paths.directory }
 
-  /// Bytes of the copy's file.
+  /// The size of the copy's file.
   package var byteCount: UInt64 {
     UInt64(max(0, (try? FileSystem.facts(descriptor: data.descriptor).byteCount) ?? 0))
   }
 
-  // MARK: Filling it
+  // MARK: Content
 
-  /// Writes the state that `file` holds on to, in new trees. Ask `file.isStillCurrent` afterwards.
+  /// Writes the state that `file` reads, in new trees. Check `file.isStillCurrent` afterwards.
   ///
-  /// - Parameter begin: is told how many bytes will be read, about.
-  /// - Returns: the copy's pages.
+  /// - Parameter begin: called with the approximate number of bytes that will be read.
+  /// - Returns: the copy's number of pages.
   package func copyPages(of file: PageFile, begin: (UInt64) -> Void) throws(PageCopyError) -> UInt64 {
     guard let meta = file.meta else {
       let finding = file.metaFindings.first
@@ -63,10 +63,10 @@ package struct StoreCopy: ~Copyable {
     return try copy.run()
   }
 
-  /// After `shareBlocks`: no commit log is this file's, the source's least of all.
+  /// Call after `shareBlocks`: no write-ahead log belongs to this file, least of all the source's.
   package func untie() throws(LMDBError) {
     var tie: UInt64 = 0
-    // Nothing is written where there is none: the block would have to be copied, and the sync to wait for it.
+    // Nothing is written if there is no tie: the block would have to be copied, and the sync to wait for it.
     if unsafe try readAll(data.descriptor, &tie, 8, CommitLogFormat.tieOffset, "read of data.mdb"), tie == 0 { return }
     tie = 0
     let code = unsafe writeAll(data.descriptor, &tie, 8, CommitLogFormat.tieOffset)
@@ -75,13 +75,14 @@ package struct StoreCopy: ~Copyable {
 
   /// Makes the bytes durable.
   ///
-  /// - Parameter isForgotten: What is read of them afterwards comes from the disk, if the file system heeds the hint.
+  /// - Parameter isForgotten: Evicts the page cache, so that later reads come from the disk, if the file system
+  ///   supports the hint.
   package func sync(isForgotten: Bool) throws(LMDBError) {
     if fsync(data.descriptor) != 0 { throw LMDBError(code: errno, operation: "fsync") }
     if isForgotten { kvclone_forget_pages(data.descriptor) }
   }
 
-  /// Gives the copy its name. Throws `storeExists` if something has it.
+  /// Renames the copy to its final path. Throws `storeExists` if the path exists.
   package consuming func publish() throws(LMDBError) {
     let (place, given, data) = (place, given, data)
     do throws(LMDBError) {
@@ -94,7 +95,7 @@ package struct StoreCopy: ~Copyable {
   }
 }
 
-/// A file that is closed with its last owner.
+/// A file that is closed with its last reference.
 final class OwnFile: Sendable {
   let descriptor: Int32
 

@@ -1,10 +1,10 @@
 import Glibc
 
-/// Builds a tree of a new file from its entries in ascending order: every page but the last of a level is full, and a page has
-/// what it needs and zero bytes.
+/// Builds a tree of a new file from its entries in ascending order: every page but the last of a level is full, and
+/// unused bytes are zero.
 ///
-/// So nothing of what was deleted gets into the new file: LMDB leaves it between the entries of a page, and as keys of
-/// branches that lead to where it was.
+/// No deleted data gets into the new file: LMDB leaves it between the entries of a page, and in keys of branches that
+/// led to it.
 @safe
 final class TreeBuilder {
   private let output: PageOutput
@@ -21,16 +21,16 @@ final class TreeBuilder {
     self.order = order
   }
 
-  /// Whether a key comes after all that were added.
+  /// Whether a key is greater than all added ones.
   func isNext(_ key: UnsafeRawBufferPointer) -> Bool {
     if entries == 0 { return true }
     return unsafe compare(key, last.bytes, order) > 0
   }
 
-  /// After entries whose keys ascend: the last one's.
+  /// Records the last key of added entries whose keys ascend.
   func noteLast(_ key: UnsafeRawBufferPointer) { unsafe last.set(key) }
 
-  /// Adds a leaf's node, and answers where it is until the next one is added.
+  /// Adds a leaf's node, and returns its address, valid until the next one is added.
   @inline(__always)
   func add(_ node: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeMutableRawPointer {
     let place = try unsafe room(for: node.count)
@@ -53,7 +53,7 @@ final class TreeBuilder {
     }
   }
 
-  /// Writes what is left; the tree as an `MDB_db` has it.
+  /// Writes the remaining pages; returns the tree as an `MDB_db`.
   func finish(pad: UInt32 = 0, flags: UInt16) throws(LMDBError) -> [UInt8] {
     var root = PageTree.noPage
     var level = 0
@@ -81,7 +81,7 @@ final class TreeBuilder {
     try addBranch(level + 1, key, number)
   }
 
-  /// A branch has two nodes at least, so a new one begins with the last one of the page before.
+  /// A branch has at least two nodes, so a new one starts with the last one of the page before.
   private func addBranch(_ level: Int, _ key: KeyCopy, _ child: UInt64) throws(LMDBError) {
     if !levels[level].hasRoom(for: PageView.nodeHeaderLength + key.count) {
       let view = levels[level].view
@@ -96,7 +96,7 @@ final class TreeBuilder {
     if levels[level].view.count == 0 { begin(level, key, child) } else { append(level, key, child) }
   }
 
-  /// The first key of a branch is nowhere but in the page above.
+  /// The first key of a branch is stored only in the page above.
   private func begin(_ level: Int, _ key: KeyCopy, _ child: UInt64) {
     unsafe levels[level].first.set(key.bytes)
     append(level, KeyCopy(), child)
@@ -119,7 +119,7 @@ final class TreeBuilder {
   }
 }
 
-/// The page of a level that is being filled, as `PageView` has it.
+/// The page of a level that is being filled, in the format of `PageView`.
 @safe
 private final class Level {
   let page: UnsafeMutableRawPointer
@@ -158,7 +158,7 @@ private final class Level {
     unsafe page.storeBytes(of: UInt16(upper).littleEndian, toByteOffset: 14, as: UInt16.self)
   }
 
-  /// Room for a node, which there is.
+  /// Reserves space for a node, which fits.
   @inline(__always)
   func append(_ count: Int) -> UnsafeMutableRawPointer {
     upper -= (count + 1) & ~1
@@ -178,7 +178,7 @@ private final class Level {
   }
 }
 
-/// A key in memory of its own.
+/// A copy of a key.
 @safe
 private final class KeyCopy {
   let start: UnsafeMutableRawPointer

@@ -1,18 +1,18 @@
-/// A branch page on the way from a root to a leaf, and the node that is followed.
+/// A branch page on the path from a root to a leaf, and the followed node.
 struct BranchStep {
   var page = PageView.none
   var index: Int32 = 0
   var count: Int32 = 0
 }
 
-/// The branch pages on the way to a leaf, the root first.
+/// The branch pages on the path to a leaf, root first.
 struct BranchPath {
   /// As many as `MapTree.maximumDepth`.
   var steps = InlineArray<8, BranchStep>(repeating: BranchStep())
   /// The number of branch pages.
   var level = 0
 
-  /// The way to the leaf in which `key` is, if it is anywhere. Nil in a tree of one leaf, and where a page is corrupted.
+  /// The path to the leaf that contains `key`, if the tree does. Nil in a tree of one leaf, and if a page is corrupted.
   init?(root: UInt64, depth: Int, _ key: PageKey, _ pages: inout MappedPages) {
     guard depth > 1, depth <= 8 else { return nil }
     level = depth - 1
@@ -37,7 +37,8 @@ struct BranchPath {
     set { steps[level - 1] = newValue }
   }
 
-  /// Goes to the first leaf of the next branch page; false at the tree's end, at `end`, and where a page is corrupted.
+  /// Moves to the first leaf of the next branch page; returns false at the tree's end, at `end`, and if a page is
+  /// corrupted.
   mutating func enterNextBranch(before end: UnsafeRawBufferPointer, _ pages: inout MappedPages) -> Bool {
     var up = level - 2
     while up >= 0, steps[up].index + 1 >= steps[up].count { up -= 1 }

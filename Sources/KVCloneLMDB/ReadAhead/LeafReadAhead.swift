@@ -1,15 +1,16 @@
 /// Requests the leaves of a table before they are read in key order.
 ///
-/// Branch pages name the leaves that follow. A window of them is requested ahead of the position; it doubles as long as the
-/// reads go on, so that a read of few leaves requests few. What the page cache has is not requested: a few pages of each
-/// window are looked up there first, which is all that read-ahead costs if the file is in memory.
+/// Branch pages name the leaves that follow. A window of them is requested ahead of the position; it doubles while the
+/// reads continue, so that a read of few leaves requests few. Pages in the page cache are not requested: a few pages of
+/// each window are looked up there first, which is the only cost of read-ahead if the file is in memory.
 struct LeafReadAhead {
   /// Leaves of a window.
   private static let firstWindow: Int32 = 8
   private static let largestWindow: Int32 = 256
   /// One of so many leaves of a window is looked up in the page cache.
   private static let sampleDistance = 64
-  /// So far apart, lookups count as in order: neighbors take about as long to read together as one page alone.
+  /// Up to this distance, lookups count as in order: reading all leaves in between takes about as long as reading one
+  /// alone.
   private static let longestStep: Int32 = 8
   /// Branch pages that are requested together.
   private static let branchWindow: Int32 = 8
@@ -28,7 +29,8 @@ struct LeafReadAhead {
   /// - Parameters:
   ///   - isInOrder: whether the leaf is known to follow others.
   ///   - end: leaves with no key before it are not requested; empty for none.
-  /// - Returns: whether it follows the one before, and how many further leaves can be read before this needs to know.
+  /// - Returns: whether it follows the one before, and how many further leaves can be read before the next call is
+  ///   needed.
   mutating func read(
     _ path: BranchPath, isInOrder: Bool, before end: UnsafeRawBufferPointer, _ pages: inout MappedPages
   ) -> (isInOrder: Bool, leaves: Int32) {
@@ -37,7 +39,7 @@ struct LeafReadAhead {
     parent = path.last
     grandparent = path.level > 1 ? path.steps[path.level - 2] : BranchStep()
     if let steps, path.level == ahead.level, steps <= max(distance + 1, Self.longestStep) {
-      // The same leaf again, such as its copy in a write transaction, is no order yet.
+      // The same leaf again, such as its copy in a write transaction, is not yet an order.
       if steps == 0, window == 0, !isInOrder { return (false, 0) }
       distance -= steps
       if distance < 0 { begin(behind: path) }
@@ -50,7 +52,7 @@ struct LeafReadAhead {
     return (true, max(0, min(distance - window / 2, parent.count - parent.index - 1)))
   }
 
-  /// How many leaves `path` is behind the last one; nil if that is unknown.
+  /// The distance of `path` from the last leaf, in leaves; nil if unknown.
   private func steps(to path: BranchPath) -> Int32? {
     let last = path.last
     if unsafe last.page.base == parent.page.base {
@@ -90,7 +92,7 @@ struct LeafReadAhead {
     }
   }
 
-  /// Whether the page cache has those children of a branch page that are looked up.
+  /// Whether the page cache holds the sampled children of a branch page.
   private static func isResident(_ page: PageView, _ range: Range<Int>, _ pages: inout MappedPages) -> Bool {
     for index in stride(from: range.lowerBound, to: range.upperBound, by: sampleDistance) {
       if let child = page.checkedChild(index), !pages.isResident(child) { return false }
@@ -99,7 +101,7 @@ struct LeafReadAhead {
     return pages.isResident(last)
   }
 
-  /// Requests children of a branch page; how many there are before `end`.
+  /// Requests children of a branch page; returns their number before `end`.
   private static func request(
     _ page: PageView, _ range: Range<Int>, before end: UnsafeRawBufferPointer, _ pages: inout MappedPages
   ) -> Int {

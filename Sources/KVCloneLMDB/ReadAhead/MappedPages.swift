@@ -5,9 +5,9 @@ protocol PageCounting: AnyObject {
   func readablePageCount() -> UInt64
 }
 
-/// The pages of a memory map, for read-ahead: looks at branch pages, and requests others from the disk.
+/// The pages of a memory map, for read-ahead: reads branch pages, and requests others from the disk.
 ///
-/// Page numbers come from the file and may be anything. None beyond the map or the file is touched or requested.
+/// Page numbers come from the file and may be anything. None beyond the map or the file is accessed or requested.
 @safe
 struct MappedPages {
   private let start: UnsafeRawPointer
@@ -26,7 +26,7 @@ struct MappedPages {
     self.hooks = hooks
   }
 
-  /// A page to read; it may have to come from the disk.
+  /// A readable page; reading may load it from the disk.
   mutating func page(_ number: UInt64) -> PageView? {
     isReadable(number) ? unsafe PageView(address(number)) : nil
   }
@@ -51,14 +51,14 @@ struct MappedPages {
     return unsafe kvclone_is_resident(address(number)) != 0
   }
 
-  /// Has the kernel read pages that the page cache lacks, without waiting for them.
+  /// Makes the kernel read pages that the page cache lacks, without waiting for them.
   mutating func request(_ pages: Range<UInt64>) {
     guard !pages.isEmpty, pages.upperBound > pages.lowerBound, isReadable(pages.upperBound - 1) else { return }
     hooks?.request(pages)
     unsafe kvclone_request_mapped(address(pages.lowerBound), pages.count * PageView.size)
   }
 
-  /// Requests a value that has pages of its own, unless the page cache has its last page.
+  /// Requests the overflow pages of a value, unless the page cache has the last one.
   mutating func requestValue(at first: UInt64, pageCount: UInt64) {
     let (end, overflows) = first.addingReportingOverflow(pageCount)
     guard pageCount > 0, !overflows, isReadable(end - 1), !isResident(end - 1) else { return }

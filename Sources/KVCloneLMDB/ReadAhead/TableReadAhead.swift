@@ -2,18 +2,19 @@
 struct TableReadAhead {
   private var leaves = LeafReadAhead()
   private var values = ValueReadAhead()
-  /// Changes of the leaf that are not looked at, because those before followed no order.
+  /// The number of changes of the leaf that are ignored because earlier ones followed no order.
   private var ignored = 0
-  /// How often in a row a leaf did not follow the one before.
+  /// The number of consecutive reads that did not follow the leaf before.
   private var jumps = 0
-  /// Groups of keys that are not looked up, because the page cache had the leaves of the groups before.
+  /// The number of key groups that are not looked up, because the page cache had the leaves of earlier groups.
   private var ignoredGroups = 0
   private var residentGroups = 0
 
-  /// Reads in no order are looked at twice in so many changes of the leaf, and keys in memory once in so many groups.
+  /// For reads in no order, two of this many changes of the leaf are checked; for keys in memory, one of this many
+  /// groups.
   private static let mostIgnored = 32
 
-  /// Whether a change of the leaf is to be passed to ``read(_:_:)``.
+  /// Whether to pass a change of the leaf to ``read(_:_:)``.
   mutating func isNoteworthy() -> Bool {
     if ignored == 0 { return true }
     ignored -= 1
@@ -32,7 +33,7 @@ struct TableReadAhead {
     if jumps.isMultiple(of: 2) { ignored = min(1 << min(jumps, 8), Self.mostIgnored) }
   }
 
-  /// Notes that a scan reads a leaf. Returns how many more it can read before this needs to know.
+  /// Notes that a scan reads a leaf. Returns how many more it can read before the next call is needed.
   mutating func scan(_ path: BranchPath, before end: UnsafeRawBufferPointer, _ pages: inout MappedPages) -> Int32 {
     jumps = 0
     ignored = 0
@@ -44,7 +45,7 @@ struct TableReadAhead {
     values.read(leaf, index, count: count, &pages)
   }
 
-  /// Whether the leaves of the next group of keys are to be passed to ``readGroup(of:_:)``.
+  /// Whether to pass the leaves of the next group of keys to ``readGroup(of:_:)``.
   mutating func isNextGroupNoteworthy() -> Bool {
     if ignoredGroups == 0 { return true }
     ignoredGroups -= 1

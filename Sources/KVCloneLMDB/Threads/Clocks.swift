@@ -1,13 +1,14 @@
 import Glibc
 
-/// Nanoseconds of a clock that never goes back. Its zero is the machine's start.
+/// The time of a monotonic clock in nanoseconds, starting at boot.
 package func monotonicNanoseconds() -> UInt64 {
   var time = timespec()
   unsafe clock_gettime(CLOCK_MONOTONIC, &time)
   return UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec)
 }
 
-/// The same as of the kernel's last tick: up to some milliseconds ago, at a seventh of the cost. Never 0.
+/// The time of the kernel's last tick on the same clock: up to some milliseconds old, at a seventh of the cost. Never
+/// 0.
 @inline(__always)
 func coarseMonotonicNanoseconds() -> UInt64 {
   var time = timespec()
@@ -23,7 +24,7 @@ func wallClockNanoseconds() -> Int64 {
 }
 
 extension Duration {
-  /// Not less than zero, and at most about 146 years, so that it can be added to a clock's reading.
+  /// At least zero and at most about 146 years, so that adding it to a clock's time does not overflow.
   package var clampedNanoseconds: UInt64 {
     let (seconds, attoseconds) = components
     if seconds < 0 || attoseconds < 0 { return 0 }

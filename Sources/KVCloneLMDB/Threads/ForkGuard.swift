@@ -1,10 +1,11 @@
 import CKVCloneLMDB
 import Glibc
 
-/// Tells a forked child from the process that opened an environment.
+/// Distinguishes a forked child from the process that opened an environment.
 ///
-/// LMDB must not be used across fork, and nothing in it notices. `getpid` costs a system call per transaction, so the
-/// guard is one page that the kernel zeroes in a child (`MADV_WIPEONFORK`); where there is none, it asks `getpid`.
+/// LMDB must not be used across fork, and does not detect it. `getpid` costs a system call per transaction, so the
+/// guard is one page that the kernel zeroes in a child (`MADV_WIPEONFORK`); where that is unsupported, it calls
+/// `getpid`.
 @safe
 package final class ForkGuard: @unchecked Sendable {
   private let page: UnsafeMutablePointer<UInt64>?

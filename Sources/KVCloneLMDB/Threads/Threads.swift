@@ -2,6 +2,6 @@ import Glibc
 
 /// The threads of this process.
 enum Threads {
-  /// A number that no other live thread of this process has.
+  /// A number that is unique among the live threads of this process.
   static var currentID: UInt { UInt(pthread_self()) }
 }

@@ -3,20 +3,20 @@ import CKVCloneLMDB
 /// A reading cursor of one table. It borrows its transaction, so no write can happen while it lives: LMDB's rule that a
 /// value is valid until the next write is thereby checked by the compiler.
 ///
-/// The type is public, though nothing of it is: the compiler (6.3) hands the bodies of `@inlinable package` functions
-/// to other modules only if their type is public, and a call a record is what a loop in C does not have.
+/// The type is public, though no member is: the compiler (6.3) inlines `@inlinable package` functions into other
+/// modules only if their type is public, which saves a call per record.
 @safe
 public struct LMDBCursor: ~Copyable, ~Escapable {
   private let handle: OpaquePointer
   private var operation: MDB_cursor_op
-  /// Where LMDB writes what it found: kept here, so that nothing is copied from call to call.
+  /// Where LMDB writes what it found: stored here, to avoid copies between calls.
   @usableFromInline var entry = StorageEntryPointers()
 
-  /// Opens a cursor whose first `next` gives the first entry at or after `start`, or the table's first.
+  /// Opens a cursor whose first `next` returns the first entry at or after `start`, or the table's first.
   @_lifetime(borrow transaction)
   init(transaction: borrowing LMDBTransactionHandle, table: LMDBTable, from start: RawSpan?) throws(LMDBError) {
     let cursor = try unsafe openCursor(transaction.pointer, table)
-    // On a cursor that was not placed yet, MDB_NEXT gives the first entry.
+    // On a cursor without a position, MDB_NEXT returns the first entry.
     var operation = MDB_NEXT
     if let start, start.byteCount > 0 {
       let code = unsafe start.withUnsafeBytes { key in unsafe rawMove(cursor, MDB_SET_RANGE, to: key).code }
@@ -30,7 +30,7 @@ public struct LMDBCursor: ~Copyable, ~Escapable {
     self.operation = operation
   }
 
-  /// The next entry in key order, or nil after the last one.
+  /// Returns the next entry in key order, or nil after the last one.
   @inlinable
   @inline(__always)
   @_lifetime(copy self)
@@ -53,7 +53,7 @@ public struct LMDBCursor: ~Copyable, ~Escapable {
     return code
   }
 
-  /// No operation of LMDB's.
+  /// Not an operation of LMDB.
   private static var atEnd: MDB_cursor_op { MDB_cursor_op(rawValue: UInt32.max) }
 
   deinit {
@@ -61,7 +61,7 @@ public struct LMDBCursor: ~Copyable, ~Escapable {
   }
 }
 
-/// A fresh cursor. The caller closes it before its transaction writes or ends.
+/// Opens a cursor. The caller closes it before its transaction writes or ends.
 func openCursor(_ transaction: OpaquePointer, _ table: LMDBTable) throws(LMDBError) -> OpaquePointer {
   var cursor: OpaquePointer?
   let code = unsafe mdb_cursor_open(transaction, table.dbi, &cursor)

@@ -18,7 +18,7 @@ extension LMDBMapReader {
     return unsafe LMDBValuePointer(code: 0, base: orEmpty(value.baseAddress), count: value.count)
   }
 
-  /// The entry nearest to `key` in the direction `position` says; 0 where there is one.
+  /// The entry nearest to `key` in the direction `position`; returns 0 on success.
   package func seek(
     _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ position: StorageSeek, _ entry: inout StorageEntryPointers
   ) -> Int32 {
@@ -36,14 +36,14 @@ extension LMDBMapReader {
     case .atOrBefore: if !spot.isSame { index -= 1 }
     }
     if index >= 0, index < leaf.count { return self.entry(leaf.view, index, &entry) }
-    // In the leaf beside this one, which takes the way that led here.
+    // Moves to the adjacent leaf, along the path to this one.
     var scan = unsafe LMDBMapScan(self, dbi, from: key, before: UnsafeRawBufferPointer(start: nil, count: 0))
     if position == .atOrBefore { scan.stepBack() }
     if scan.code == 0, scan.next() { entry = scan.entry }
     return scan.code
   }
 
-  /// The entries from the first key that is not less than `start` on.
+  /// Scans the entries from the first key that is not less than `start` on.
   ///
   /// - Parameter end: Leaves with no key before it are not read ahead; empty for none. It is valid as long as the scan.
   package func scan(
@@ -53,7 +53,7 @@ extension LMDBMapReader {
     unsafe LMDBMapScan(self, dbi, from: start, before: end)
   }
 
-  /// Asks memory for the beginning of the leaf in which `key` is, if it is anywhere: it says where the entries are.
+  /// Prefetches the beginning of the leaf that contains `key`, if the table does: its node list.
   package func fetchLeaf(_ dbi: UInt32, _ key: UnsafeRawBufferPointer) {
     guard UInt(bitPattern: key.count &- 1) < UInt(LMDBLimits.maximumKeyLength), let tree = tree(dbi) else { return }
     let key = unsafe PageKey(key)
@@ -69,7 +69,7 @@ extension LMDBMapReader {
     if tree.depth > 0, let page = page(number) { unsafe kvclone_prefetch(page.base, 128) }
   }
 
-  /// Asks memory for the entry of `key`, if there is one.
+  /// Prefetches the entry of `key`, if there is one.
   package func fetchEntry(_ dbi: UInt32, _ key: UnsafeRawBufferPointer) {
     guard UInt(bitPattern: key.count &- 1) < UInt(LMDBLimits.maximumKeyLength), let tree = tree(dbi), tree.depth > 0
     else { return }
@@ -81,9 +81,9 @@ extension LMDBMapReader {
     unsafe kvclone_prefetch(leaf.view.base + node, 256)
   }
 
-  /// Goes down to the leaf in which `key` is, if it is anywhere, and tells of each branch where it left it.
+  /// Descends to the leaf that contains `key`, if the table does, and reports the followed node of each branch.
   ///
-  /// - Parameter prefetches: Asks memory for the entry before the leaf has come from there.
+  /// - Parameter prefetches: Prefetches the entry before the leaf has been loaded.
   @inline(__always)
   func leaf(
     _ tree: MapTree, _ key: PageKey, prefetches: Bool = false,
@@ -117,6 +117,6 @@ extension LMDBMapReader {
 struct MapLeaf {
   let view: PageView
   let count: Int
-  /// No key of eight bytes in it is less, as the branches above say; 0 if they say nothing.
+  /// The lower bound of its eight-byte keys according to the branches above; 0 if unknown.
   let low: UInt64
 }

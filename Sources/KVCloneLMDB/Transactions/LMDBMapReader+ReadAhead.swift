@@ -23,7 +23,7 @@ extension LMDBMapReader {
     unsafe readAhead.pointee.read(path, &pages)
   }
 
-  /// Notes that a scan comes to another leaf. Returns how many more it can read before this needs to know.
+  /// Notes that a scan enters another leaf. Returns how many more it can read before the next call is needed.
   @inline(never)
   func noteScan(
     _ dbi: UInt32, _ leaf: PageView, _ path: borrowing BranchPath, before end: UnsafeRawBufferPointer

@@ -1,17 +1,16 @@
 import CKVCloneLMDB
 import Glibc
 
-/// Reads a snapshot's tables by looking at the pages in LMDB's memory map.
+/// Reads a snapshot's tables directly from the pages in LMDB's memory map.
 ///
-/// A read transaction holds its place in the reader table, so no page that its snapshot can reach is written to as long as
-/// it lives; and without `MDB_WRITEMAP` no page of the map is ever one that a writer has not committed. So what is read
-/// here stays as it is, until the transaction ends, like what LMDB returns.
+/// A read transaction holds its reader slot, so no page that its snapshot can reach is overwritten while it lives;
+/// without `MDB_WRITEMAP`, the map has no uncommitted pages. What is read here stays unchanged until the transaction
+/// ends, like what LMDB returns.
 ///
-/// No byte is trusted. Whatever is not as it should be, and whatever is too rare to be worth it, is left to LMDB: then
-/// the code is `askLMDB`.
+/// No byte is trusted. Whatever is invalid, or too rare to be worth it, is left to LMDB: then the code is `askLMDB`.
 @safe
 package struct LMDBMapReader {
-  /// The code for "only LMDB can say". It has no such code.
+  /// The code for "LMDB has to read it". Not one of LMDB's codes.
   package static var askLMDB: Int32 { 1 }
 
   let content: UnsafeMutablePointer<ReaderSlot.Content>
@@ -56,7 +55,7 @@ package struct LMDBMapReader {
     return unsafe tree.pointee
   }
 
-  /// The tree as the list of tables has it, which is LMDB's first database (`MAIN_DBI`): names, and an `MDB_db` each.
+  /// Looks up the tree in the list of tables, which is LMDB's main database (`MAIN_DBI`): names, and an `MDB_db` each.
   private func lookUp(_ dbi: UInt32, _ tree: inout MapTree) -> PageTree? {
     var flags: UInt32 = 0
     // EINVAL for a table that was opened after this transaction began.
@@ -86,7 +85,7 @@ package struct LMDBMapReader {
     return unsafe PageView(start + Int(truncatingIfNeeded: number &* UInt64(PageView.size)))
   }
 
-  /// Whether there is such a page; it may be one that was written since anybody asked.
+  /// Whether the page exists; it may have been written since the last count.
   @inline(__always)
   private func isReadable(_ number: UInt64) -> Bool {
     unsafe number < content.pointee.map.pageLimit || number < findPageLimit()
@@ -101,12 +100,12 @@ package struct LMDBMapReader {
 
   // MARK: Entries
 
-  /// Where a leaf's entry is; 0, or `askLMDB`, which leaves `entry` as it was.
+  /// The address of a leaf's entry; returns 0, or `askLMDB`, which leaves `entry` unchanged.
   @inline(__always)
   func entry(_ page: PageView, _ index: Int, _ entry: inout StorageEntryPointers) -> Int32 {
     guard let node = page.checkedNode(index), let value = unsafe value(page, index) else { return Self.askLMDB }
     let (keyLength, _) = PageView.lengths(page.word64(node))
-    // A value that has pages of its own says nothing of where its key ends.
+    // The header of a value on overflow pages does not tell where its key ends.
     guard UInt(bitPattern: keyLength &- 1) < UInt(LMDBLimits.maximumKeyLength),
       node &+ PageView.nodeHeaderLength &+ keyLength <= PageView.size
     else { return Self.askLMDB }
@@ -117,7 +116,7 @@ package struct LMDBMapReader {
     return 0
   }
 
-  /// Where a leaf's value is.
+  /// The address of a leaf's value.
   @inline(__always)
   func value(_ page: PageView, _ index: Int) -> UnsafeRawBufferPointer? {
     guard let node = page.checkedNode(index) else { return nil }
@@ -132,7 +131,7 @@ package struct LMDBMapReader {
     return unsafe longValue(page, header, start, length)
   }
 
-  /// A value that has pages of its own: one header, and the bytes, without a gap.
+  /// A value on overflow pages: one header, and the bytes, without a gap.
   @inline(never)
   private func longValue(_ page: PageView, _ header: UInt64, _ start: Int, _ length: Int) -> UnsafeRawBufferPointer? {
     guard Int(header >> 32 & 0xFFFF) == PageView.bigDataFlag, start + 8 <= PageView.size else { return nil }
@@ -146,6 +145,6 @@ package struct LMDBMapReader {
 }
 
 extension LMDBReadTransaction {
-  /// The same reads by the pages of the map. Nothing ties them to the transaction's life but their owner.
+  /// The same reads through the pages of the map. The owner keeps the transaction alive.
   package var map: LMDBMapReader { unsafe LMDBMapReader(slot: slot, handle: handle) }
 }

@@ -1,25 +1,25 @@
 import CKVCloneLMDB
 
-/// A place between two entries of a table in the map, from which entries are read in key order.
+/// A position between two entries of a table in the map, from which entries are read in key order.
 ///
-/// It looks at nothing of the transaction's but the map, so that the same transaction may be read from meanwhile.
+/// It uses only the map of the transaction, so other reads of the same transaction may interleave.
 @safe
 package struct LMDBMapScan: ~Copyable {
-  /// The entry that `next` went to last; without a key before the first.
+  /// The current entry; without a key before the first.
   package private(set) var entry = StorageEntryPointers()
-  /// Why there is no entry: `LMDBPointerReader.notFound` at the end, `LMDBMapReader.askLMDB` where only LMDB can say how it
-  /// goes on; 0 while there are some.
+  /// Why there is no entry: `LMDBPointerReader.notFound` at the end, `LMDBMapReader.askLMDB` if LMDB has to continue;
+  /// otherwise 0.
   package private(set) var code: Int32 = 0
 
   private let reader: LMDBMapReader
   private let dbi: UInt32
   private let end: UnsafeRawBufferPointer
-  /// The branches that lead to the leaf.
+  /// The branches on the path to the leaf.
   private var path = BranchPath(steps: InlineArray(repeating: BranchStep()), level: 0)
   /// The leaves' level.
   private var level = 0
   private var leaf: PageView
-  /// The next leaf, as far as it is known, and the end of what nobody has asked memory for.
+  /// The next leaf, as far as known, and the end of what was not prefetched yet.
   private var ahead = PageView.none
   private var aheadEnd = 0
   private var index = 0
@@ -58,7 +58,7 @@ package struct LMDBMapScan: ~Copyable {
     reader.noteRead(dbi, leaf, key)
   }
 
-  /// Goes to the next entry; false where there is none, and `code` says why.
+  /// Moves to the next entry; returns false if there is none, and sets `code`.
   package mutating func next() -> Bool {
     if index >= count { return nextInNextLeaf() }
     return nextInLeaf()
@@ -83,8 +83,7 @@ package struct LMDBMapScan: ~Copyable {
     unsafe entry.valueBase = unsafe leaf.base + start
     entry.valueCount = valueLength
     index &+= 1
-    // As many bytes of the next leaf are on their way from memory while this entry is looked at. Entries fill a page from its
-    // end.
+    // Prefetches as many bytes of the next leaf while this entry is processed. Entries fill a page from its end.
     let length = start &+ valueLength &- node
     if aheadEnd > length {
       aheadEnd &-= length
@@ -101,7 +100,7 @@ package struct LMDBMapScan: ~Copyable {
     return code == 0
   }
 
-  /// Goes before the entry that is before the place.
+  /// Moves before the entry that precedes the position.
   mutating func stepBack() {
     if code != 0 || index == 0 && !move(by: -1) { return }
     index -= 1
@@ -113,7 +112,7 @@ package struct LMDBMapScan: ~Copyable {
     return false
   }
 
-  /// Goes to the beginning of the next leaf, or to the end of the one before.
+  /// Moves to the beginning of the next leaf, or to the end of the previous one.
   @inline(never)
   private mutating func move(by step: Int32) -> Bool {
     if code != 0 { return false }
@@ -151,7 +150,7 @@ package struct LMDBMapScan: ~Copyable {
     if leavesToRequest < 0, level > 0 { leavesToRequest = unsafe reader.noteScan(dbi, leaf, path, before: end) }
   }
 
-  /// Asks for the beginning of the next leaf, where it says where its entries are; the rest follows with each entry of this one.
+  /// Prefetches the beginning of the next leaf, its node list; the rest follows with each entry of this one.
   private mutating func prefetchNextLeaf() {
     aheadEnd = 0
     guard level > 0, path.steps[level - 1].index + 1 < path.steps[level - 1].count else { return }

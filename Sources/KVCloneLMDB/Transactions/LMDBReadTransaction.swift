@@ -19,10 +19,10 @@ public struct LMDBReadTransaction: ~Copyable {
     self.handle = handle
   }
 
-  /// The number of the commit it sees.
+  /// The number of the commit that the transaction sees.
   package var commitNumber: UInt64 { handle.commitNumber }
 
-  /// A cursor over `table`, beginning at the first key that is not less than `start`, or at the first key of all.
+  /// Opens a cursor over `table`, starting at the first key that is not less than `start`, or at the first key.
   @usableFromInline
   @_lifetime(borrow self)
   package borrowing func cursor(_ table: LMDBTable, from start: RawSpan? = nil) throws(LMDBError) -> LMDBCursor {
@@ -31,7 +31,7 @@ public struct LMDBReadTransaction: ~Copyable {
     return unsafe _overrideLifetime(cursor, borrowing: self)
   }
 
-  /// Gives `body` key and value of each entry from `start` on, in key order, until it returns false.
+  /// Calls `body` with key and value of each entry from `start` on, in key order, until it returns false.
   @inlinable
   package borrowing func scan(
     _ table: LMDBTable, from start: RawSpan? = nil, _ body: (RawSpan, RawSpan) throws(LMDBError) -> Bool

@@ -1,10 +1,12 @@
 import CKVCloneLMDB
 
-// The calls of the store's seam. An existential cannot hand on a span that borrows from a transaction, so it hands on
-// pointers and makes spans of them on its other side. What costs something on every call is left out here: a code comes
-// back instead of a thrown error, whose place would have to be kept on the stack, and the error is made only when asked for.
+// The calls of the storage protocol's implementation. An existential cannot return a span that borrows from a
+// transaction, so it returns pointers and makes spans of them on its other side. Per-call costs are avoided: functions
+// return a code instead of throwing an error, whose memory would have to be reserved on the stack, and create the error
+// only on request.
 
-/// Where a value lies, or why it does not: `code` is 0, or what `LMDBPointerReader` has a name or an error for.
+/// The address of a value, or why there is none: `code` is 0, or a code that `LMDBPointerReader` names or converts to
+/// an error.
 @safe
 @usableFromInline
 package struct LMDBValuePointer {
@@ -12,7 +14,7 @@ package struct LMDBValuePointer {
   package let base: UnsafeRawPointer
   package let count: Int
 
-  /// Only LMDB can say.
+  /// LMDB has to read it.
   package static var unknown: LMDBValuePointer {
     unsafe LMDBValuePointer(code: LMDBMapReader.askLMDB, base: orEmpty(nil), count: 0)
   }
@@ -23,16 +25,16 @@ package struct LMDBValuePointer {
 }
 
 extension StorageEntryPointers {
-  /// Asks the processor to have the value's first bytes at hand soon; nothing else happens.
+  /// Prefetches the value's first bytes into the processor's cache.
   @inline(__always)
   package func prefetch() { unsafe kvclone_prefetch(valueBase, valueCount) }
 }
 
-/// What a transaction reads, in pointers. Valid as long as the transaction, which the owner of this keeps alive.
+/// Reads of a transaction, in pointers. Valid as long as the transaction, which the owner keeps alive.
 @safe
 @usableFromInline
 package struct LMDBPointerReader {
-  /// The code for "there is no such entry" (`MDB_NOTFOUND`).
+  /// The code for a missing entry (`MDB_NOTFOUND`).
   package static var notFound: Int32 { -30798 }
 
   fileprivate let handle: LMDBTransactionHandle
@@ -46,7 +48,7 @@ package struct LMDBPointerReader {
     return unsafe LMDBValuePointer(code: raw.code, base: orEmpty(raw.base), count: raw.count)
   }
 
-  /// The entry nearest to `key` in the direction `position` says; 0 where there is one.
+  /// The entry nearest to `key` in the direction `position`; returns 0 on success.
   package func seek(
     _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ position: StorageSeek, _ entry: inout StorageEntryPointers
   ) -> Int32 {
@@ -56,7 +58,7 @@ package struct LMDBPointerReader {
     return found.code
   }
 
-  /// How many entries a table has; 0 or an error's code.
+  /// Counts the entries of a table; returns 0 or an error's code.
   package func countEntries(_ dbi: UInt32, _ count: inout UInt64) -> Int32 {
     var raw = MDB_stat()
     let code = unsafe mdb_stat(handle.pointer, dbi, &raw)
@@ -71,12 +73,12 @@ package struct LMDBPointerReader {
     return code == 0 ? TreeSizes(raw) : nil
   }
 
-  /// What stands for the free list, and for the list of tables, in the place of a table.
+  /// The number of the free list and of the list of tables, in place of a table's.
   package static var freeList: UInt32 { LMDBLimits.freeDatabase }
   package static var tableList: UInt32 { LMDBLimits.mainDatabase }
 
-  /// The free list as the transaction sees it: by the number of the commit that freed them, ascending, how many pages. Not for
-  /// write transactions, which LMDB lets nobody read it in.
+  /// The free list as the transaction sees it: the number of pages by the commit that freed them, ascending. Not for
+  /// write transactions, in which LMDB does not allow reading it.
   package func freedPages(_ code: inout Int32) -> [(commit: UInt64, pages: Int)] {
     var freed: [(commit: UInt64, pages: Int)] = []
     var entry = StorageEntryPointers()
@@ -96,9 +98,9 @@ package struct LMDBPointerReader {
     return freed
   }
 
-  /// A cursor at the first key that is not less than `start`, and that entry; nil where there is no cursor, which `code`
-  /// then says why. `code` is 0 where there is an entry. Whoever gets it closes it while the transaction lives and has not
-  /// written.
+  /// Opens a cursor at the first key that is not less than `start`, and returns that entry; nil on failure or at the
+  /// end, with the reason in `code`, which is 0 for an entry. The caller closes it while the transaction lives and has
+  /// not written.
   package func openCursor(
     _ dbi: UInt32, from start: UnsafeRawBufferPointer, _ entry: inout StorageEntryPointers, _ code: inout Int32
   ) -> OpaquePointer? {
@@ -109,24 +111,24 @@ package struct LMDBPointerReader {
     var cursor: OpaquePointer?
     code = unsafe mdb_cursor_open(handle.pointer, dbi, &cursor)
     guard code == 0, let cursor = unsafe cursor else { return nil }
-    // On a cursor that was not placed yet, MDB_NEXT gives the first entry.
+    // On a cursor without a position, MDB_NEXT returns the first entry.
     let found = unsafe start.isEmpty ? rawMove(cursor, MDB_NEXT) : rawMove(cursor, MDB_SET_RANGE, to: start)
     code = found.code
     entry = found.entry
     return unsafe cursor
   }
 
-  /// Goes to the next entry in key order; 0 where there is one.
+  /// Moves to the next entry in key order; returns 0 on success.
   package static func step(_ cursor: OpaquePointer, _ entry: inout StorageEntryPointers) -> Int32 {
     unsafe rawMove(cursor, MDB_NEXT, &entry)
   }
 
-  /// Ends a cursor.
+  /// Closes a cursor.
   package static func close(_ cursor: OpaquePointer) {
     unsafe mdb_cursor_close(cursor)
   }
 
-  /// The error that a code stands for.
+  /// Converts a code to an error.
   @inline(never)
   package static func error(_ code: Int32, keyLength: Int) -> LMDBError {
     if code == MDB_BAD_VALSIZE, keyLength == 0 || keyLength > LMDBLimits.maximumKeyLength {
@@ -137,18 +139,17 @@ package struct LMDBPointerReader {
 }
 
 extension LMDBReadTransaction {
-  /// The same reads in pointers. Nothing ties them to the transaction's life but their owner.
+  /// The same reads in pointers. The owner keeps the transaction alive.
   package var pointers: LMDBPointerReader { LMDBPointerReader(handle: handle) }
 }
 
 extension LMDBWriteTransaction {
-  /// The same reads in pointers. Nothing ties them to the transaction's life, or to the next write, but their owner.
+  /// The same reads in pointers. The owner keeps the transaction alive, and does not use them after the next write.
   package var pointers: LMDBPointerReader { LMDBPointerReader(handle: handle) }
 }
 
 extension LMDBWriteTransaction {
-  /// A put, or an append, that answers whether it succeeded; what went wrong the first time is the transaction's
-  /// `failure`.
+  /// Puts or appends; returns whether it succeeded. The first error is the transaction's `failure`.
   package mutating func succeedsInWriting(
     _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isAppend: Bool
   ) -> Bool {
@@ -163,8 +164,8 @@ extension LMDBWriteTransaction {
 }
 
 extension LMDBWriteTransaction {
-  /// Appends many entries with one cursor, which finds the end of the table once and not for each of them. Their keys
-  /// ascend and are above all others of the table. The cursor lives for this call alone: none is held across a spill.
+  /// Appends many entries with one cursor, which finds the end of the table once. Their keys ascend and are greater
+  /// than all others of the table. The cursor lives for this call alone: none is held across a spill.
   package mutating func succeedsInAppending(_ dbi: UInt32, _ entries: UnsafeBufferPointer<StorageEntryPointers>) -> Bool
   {
     do throws(LMDBError) {

@@ -1,14 +1,15 @@
 import CKVCloneLMDB
 
-/// A limit to the file, which the operator sets and LMDB does not know: its own, the map's size, would refuse deletions as well.
+/// The operator's limit of the file size, which LMDB does not know: its own limit, the map's size, would reject
+/// deletions as well.
 extension LMDBWriteTransaction {
-  /// How far the file has grown, where that is looked after (`LMDBOptions.maximumFileBytes`).
+  /// The growth of the file, if it is limited (`LMDBOptions.maximumFileBytes`).
   package var growth: StorageGrowth? {
     guard let first = firstPageCount else { return nil }
     return StorageGrowth(firstPageCount: first, pageCount: max(first, nextPage ?? usedPages()))
   }
 
-  /// Begins to look after the file's length.
+  /// Starts to track the file's size.
   mutating func beginGrowth() {
     guard environment.options.maximumFileBytes != nil, let info = try? environment.liveInfo() else { return }
     firstPageCount = info.lastPage + 1
@@ -18,7 +19,7 @@ extension LMDBWriteTransaction {
 
   private var nextPage: Int? { knowsNextPage ? Int(clamping: handle.nextPageWord) : nil }
 
-  /// Pages of the trees, as the transaction has them.
+  /// The number of pages of the trees, as the transaction sees them.
   private func usedPages() -> Int {
     let tables = environment.core.state.withLock { Array($0.tables.values) }
     var pages = 2
@@ -29,8 +30,8 @@ extension LMDBWriteTransaction {
     return pages
   }
 
-  /// Refuses to write out what makes the file an eighth longer than its limit, unless the transaction has made the trees
-  /// smaller: what is only in memory yet is for who commits to judge.
+  /// Rejects spilling pages that make the file an eighth longer than its limit, unless the transaction has made the
+  /// trees smaller: pages in memory are judged at commit.
   mutating func checkGrowth() throws(LMDBError) {
     guard let limit = environment.options.maximumFileBytes, let growth else { return }
     let slack = limit / 8 + 1 << 20
@@ -40,21 +41,21 @@ extension LMDBWriteTransaction {
     throw fail(.fileTooLarge(limit: limit))
   }
 
-  /// Ends in failure, because the file is longer than its limit: what was written out already is cut off again.
+  /// Fails the transaction because the file exceeds its limit: spilled pages are truncated.
   package mutating func refuseGrowth() {
     if let limit = environment.options.maximumFileBytes { _ = fail(.fileTooLarge(limit: limit)) }
   }
 }
 
 extension LMDBEnvironment {
-  /// Settles, before a commit, whether there is room for it: what is kept for deletes is for nothing else.
+  /// Checks before a commit whether there is space for it; the reserve is for deletes only.
   func settleReserve(_ handle: LMDBTransactionHandle, takesAway: Bool) throws(LMDBError) {
     if isForked { return }
     try lockFile?.settleReserve(
       takesAway: takesAway, hasLittleRoom: core.hasLittleRoom, grows: makesLonger(handle))
   }
 
-  /// Whether a transaction has pages beyond the file's last one, as far as anybody can tell.
+  /// Whether a transaction has pages beyond the file's last one, as far as known.
   private func makesLonger(_ handle: LMDBTransactionHandle) -> Bool {
     guard NextPageProbe.isSupported, let info = try? liveInfo() else { return true }
     return handle.nextPageWord != UInt64(info.lastPage + 1)
@@ -62,6 +63,6 @@ extension LMDBEnvironment {
 }
 
 extension LMDBTransactionHandle {
-  /// What LMDB has as the number of the next new page, if it keeps that where `NextPageProbe` looks.
+  /// LMDB's number of the next new page, if it keeps it where `NextPageProbe` looks.
   var nextPageWord: UInt64 { unsafe NextPageProbe.word(pointer, at: NextPageProbe.offset) }
 }

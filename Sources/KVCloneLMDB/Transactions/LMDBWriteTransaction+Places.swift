@@ -1,6 +1,6 @@
 import CKVCloneLMDB
 
-/// A cursor that stands where the last read or write of its table was.
+/// A retained cursor, at the last read or write of its table.
 @safe
 struct LMDBPlace {
   let dbi: UInt32
@@ -17,11 +17,11 @@ struct LMDBPlace {
   }
 }
 
-// Whoever goes through a table in key order, reading and replacing, finds most entries on the page of the one before:
-// with a cursor that stays there LMDB does not go down from the root for each. Such a cursor is the only one that changes
-// its table: deletes and appends, and spills, close it first, and it is opened again when it is needed.
+// Retained cursors. A pass through a table in key order, reading and replacing, finds most entries on the page of the
+// one before: with a retained cursor LMDB does not descend from the root for each. Such a cursor is the only one that
+// changes its table: deletes, appends and spills close it first, and it is reopened when needed.
 extension LMDBWriteTransaction {
-  /// From now on, reads and puts of these tables start from where the last one ended. They mean the same as before.
+  /// Makes later reads and puts of these tables start at the position of the last one. Results are the same.
   package mutating func retainCursors(in tables: [UInt32]) {
     forgetPlaces()
     places = tables.map { LMDBPlace($0) }
@@ -33,17 +33,17 @@ extension LMDBWriteTransaction {
     places.removeAll(keepingCapacity: true)
   }
 
-  /// Closes the cursors, where the pages they stand on may go. The next read or put opens them again.
+  /// Closes the cursors when their pages may be released. The next read or put reopens them.
   mutating func closePlaces() {
     for index in places.indices { places[index].close() }
   }
 
-  /// Closes a table's cursor before something else changes the table.
+  /// Closes a table's cursor before another operation changes the table.
   mutating func closePlace(_ dbi: UInt32) {
     for index in places.indices where places[index].dbi == dbi { places[index].close() }
   }
 
-  /// The cursor that keeps the table's place; nil where none is kept, or none can be had.
+  /// The retained cursor of a table; nil if none is retained, or none can be opened.
   mutating func place(_ dbi: UInt32) -> OpaquePointer? {
     for index in places.indices where places[index].dbi == dbi {
       if unsafe places[index].cursor == nil {
@@ -54,7 +54,7 @@ extension LMDBWriteTransaction {
     return nil
   }
 
-  /// As the reader's `value`, from the place that is kept; nil where none is.
+  /// Like the reader's `value`, from the retained position; nil if there is none.
   package mutating func placedValue(_ dbi: UInt32, _ key: UnsafeRawBufferPointer) -> LMDBValuePointer? {
     guard UInt(bitPattern: key.count &- 1) < UInt(LMDBLimits.maximumKeyLength), let cursor = unsafe place(dbi) else {
       return nil
@@ -64,7 +64,7 @@ extension LMDBWriteTransaction {
       code: found.code, base: orEmpty(found.entry.valueBase), count: found.entry.valueCount)
   }
 
-  /// As the reader's `seek`, from the place that is kept; nil where none is.
+  /// Like the reader's `seek`, from the retained position; nil if there is none.
   package mutating func placedSeek(
     _ dbi: UInt32, _ key: UnsafeRawBufferPointer, _ position: StorageSeek, _ entry: inout StorageEntryPointers
   ) -> Int32? {

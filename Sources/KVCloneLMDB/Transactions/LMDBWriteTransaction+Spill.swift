@@ -1,15 +1,15 @@
 import CKVCloneLMDB
 
 extension LMDBWriteTransaction {
-  /// Writes the dirty pages to the file and frees their memory, without committing; does nothing where the library was
-  /// found not to allow it.
+  /// Writes the dirty pages to the file and frees their memory, without committing; does nothing if the library does
+  /// not support it.
   ///
   /// LMDB keeps every dirty page in memory, and by itself spills only after 131,071 entries, a run of overflow pages
-  /// counting as one. An `mdb_put` into the unnamed database, on the key of one of our named tables, that declares a
-  /// huge value first makes room for it, that is, spills everything, and then refuses to overwrite a table with
-  /// `MDB_INCOMPATIBLE` before it looks at the data. `MDB_RESERVE` is given so that, in a library with another order,
-  /// nothing would be read from our null pointer. Called between two writes only: it is `mutating`, so no value of the
-  /// transaction is in use; cursors that keep a place are closed.
+  /// counting as one. An `mdb_put` into the unnamed database, on the key of a named table, that declares a huge value
+  /// first makes room for it, that is, spills everything, and then fails to overwrite a table with `MDB_INCOMPATIBLE`
+  /// before it reads the data. `MDB_RESERVE` ensures that a library with another order would not read from the null
+  /// pointer. Called between two writes only: it is `mutating`, so no value of the transaction is in use; retained
+  /// cursors are closed.
   package mutating func spill() throws(LMDBError) {
     try checkUsable()
     try checkGrowth()

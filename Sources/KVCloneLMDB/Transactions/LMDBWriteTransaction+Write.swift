@@ -1,18 +1,18 @@
 import CKVCloneLMDB
 
 extension LMDBWriteTransaction {
-  /// Sets the value of `key`, whether there was one or not.
+  /// Sets the value of `key`, new or existing.
   package mutating func put(_ table: LMDBTable, _ key: RawSpan, _ value: RawSpan) throws(LMDBError) {
     try write(table, key, value, 0)
   }
 
   /// Adds a key greater than every key of the table, which is several times faster than `put`. Throws `notAscending`
-  /// for another key.
+  /// for other keys.
   package mutating func append(_ table: LMDBTable, _ key: RawSpan, _ value: RawSpan) throws(LMDBError) {
     try write(table, key, value, UInt32(MDB_APPEND))
   }
 
-  /// Removes `key`. False if it was not there.
+  /// Removes `key`. Returns false if it did not exist.
   package mutating func delete(_ table: LMDBTable, _ key: RawSpan) throws(LMDBError) -> Bool {
     try prepare(key, 0, isAppend: false)
     if !places.isEmpty { closePlace(table.dbi) }
@@ -45,7 +45,7 @@ extension LMDBWriteTransaction {
     if code != 0 { throw fail(code, "mdb_put") }
   }
 
-  /// The checks before each write, and the spill that may be due.
+  /// Checks a write, and spills if due.
   @inline(__always)
   private mutating func prepare(_ key: RawSpan, _ valueLength: Int, isAppend: Bool) throws(LMDBError) {
     try checkUsable()
@@ -53,13 +53,13 @@ extension LMDBWriteTransaction {
     try prepare(keyLength: key.byteCount, valueLength, isAppend: isAppend)
   }
 
-  /// The checks of key and value alone; what will be dirty is counted.
+  /// Checks key and value, and counts what will be dirty.
   @inline(__always)
   mutating func prepare(keyLength: Int, _ valueLength: Int, isAppend: Bool) throws(LMDBError) {
     if UInt(bitPattern: keyLength &- 1) >= UInt(LMDBLimits.maximumKeyLength) {
       throw fail(keyLength == 0 ? .keyEmpty : .keyTooLong(length: keyLength))
     }
-    // MAXDATASIZE in mdb.c. The header of an overflow page counts 32 bits of pages, so this is well inside.
+    // MAXDATASIZE in mdb.c. The header of an overflow page counts pages in 32 bits, so this is well inside.
     if valueLength > 0xFFFF_FFFF { throw fail(.valueTooLong(length: valueLength)) }
     if spillBudget > 0 {
       dirtyBytes &+= Self.dirtied(keyLength: keyLength, valueLength: valueLength, isAppend: isAppend)
@@ -67,7 +67,7 @@ extension LMDBWriteTransaction {
   }
 
   /// An upper estimate of what one write dirties. An append fills pages one after the other; any other write may dirty
-  /// a leaf of its own. Counting too much costs little: a spill writes only what is dirty.
+  /// another leaf. Overestimating costs little: a spill writes only what is dirty.
   @inline(__always)
   private static func dirtied(keyLength: Int, valueLength: Int, isAppend: Bool) -> Int {
     let node = 8 &+ keyLength &+ valueLength

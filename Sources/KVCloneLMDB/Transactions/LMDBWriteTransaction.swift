@@ -6,28 +6,28 @@ import CKVCloneLMDB
 /// returns are valid until its next write; writes are `mutating`, so the compiler checks that. A failed write operation
 /// leaves it abort-only. Dropping it aborts.
 public struct LMDBWriteTransaction: ~Copyable {
-  /// The environment it writes. Kept alive by the transaction.
+  /// The environment, which the transaction keeps alive.
   package let environment: LMDBEnvironment
   let handle: LMDBTransactionHandle
-  /// The error of the first write operation that failed, if one did.
+  /// The error of the first failed write operation.
   package internal(set) var failure: LMDBError?
-  /// Bytes dirtied since the last spill, by an upper estimate.
+  /// An upper estimate of the bytes dirtied since the last spill.
   var dirtyBytes = 0
   let spillBudget: Int
-  /// How often it spilled.
+  /// The number of spills.
   package internal(set) var spillCount = 0
-  /// Cursors that are kept for now (`retainCursors`). They end with the transaction, if not before.
+  /// Retained cursors (`retainCursors`). They are closed with the transaction, if not before.
   var places: [LMDBPlace] = []
-  /// Tables that were made, and are not known yet to others.
+  /// Tables that were created and are not yet visible to others.
   var madeTables: [(name: String, table: LMDBTable)] = []
-  /// Of a file whose length is limited: its pages at the begin, and those in use then.
+  /// For a file with a size limit: its pages at the begin, and those in use then.
   var firstPageCount: Int?
   var firstUsedPages = 0
-  /// Whether LMDB's own number of the next page was where it is looked for.
+  /// Whether LMDB's number of the next page was found at its expected place.
   var knowsNextPage = false
-  /// Whether it deletes only, and may use the room on the disk that is kept for that.
+  /// Whether the transaction only deletes, and may use the disk space reserved for that.
   var takesAway = false
-  /// Whether it is a dry run, which is always aborted.
+  /// Whether it is a dry run, which always aborts.
   private var isDryRun = false
   private let thread: UInt
   private var isLive = true
@@ -43,13 +43,13 @@ public struct LMDBWriteTransaction: ~Copyable {
   /// The number that its commit will have.
   package var commitNumber: UInt64 { handle.commitNumber }
 
-  /// Makes every write durable and visible, or none. Throws `transactionFailed` after a failed operation. After every
-  /// other error nothing was committed, unless it is `commitFailed`, which says what became of the commit.
+  /// Makes all writes durable and visible, or none. Throws `transactionFailed` after a failed operation. After every
+  /// other error nothing was committed, except `commitFailed`, which contains the outcome of the commit.
   package consuming func commit() throws(LMDBError) {
     try commitInPlace()
   }
 
-  /// The same for an owner that cannot give the transaction away, such as a class. Nothing may follow but its end.
+  /// Commits for an owner that cannot consume the transaction, such as a class. Only its end may follow.
   package mutating func commitInPlace() throws(LMDBError) {
     precondition(thread == Threads.currentID, "A write transaction is committed by the thread that began it.")
     guard isLive else { throw .badTransaction }
@@ -69,14 +69,15 @@ public struct LMDBWriteTransaction: ~Copyable {
     if !madeTables.isEmpty { environment.registerMade(madeTables) }
   }
 
-  /// Says that nothing but deletes was done, with what follows from them: the commit may take the room on the disk that is kept for that.
+  /// Declares that the transaction only deleted, with the consequences of deletes: the commit may use the reserved disk
+  /// space.
   package mutating func markDeleteOnly() { takesAway = true }
 
-  /// Turns the transaction into a dry run: it can no longer be committed, and pages that it spills beyond the file's
-  /// end are cut off when it is aborted.
+  /// Turns the transaction into a dry run: it can no longer commit, and an abort truncates pages spilled beyond the
+  /// file's end.
   package mutating func markDryRun() { isDryRun = true }
 
-  /// Forgets every write.
+  /// Discards every write.
   package consuming func abort() {
     precondition(thread == Threads.currentID, "A write transaction is aborted by the thread that began it.")
     isLive = false
@@ -84,7 +85,7 @@ public struct LMDBWriteTransaction: ~Copyable {
     environment.abortWrite(handle, abortReason)
   }
 
-  /// The error that the environment cleans up after; of a dry run that spilled, the one after which the file is cut.
+  /// The error that the environment cleans up after; for a dry run that spilled, one that truncates the file.
   private var abortReason: LMDBError? {
     if failure == nil, isDryRun, spillCount > 0 {
       return .fileTooLarge(limit: environment.options.maximumFileBytes ?? 0)
@@ -92,7 +93,7 @@ public struct LMDBWriteTransaction: ~Copyable {
     return failure
   }
 
-  /// While the environment is in use, and so cannot be closed.
+  /// Runs while the environment is in use, and so cannot be closed.
   private borrowing func endWritingBack() {
     if spillCount > 0 { environment.endWritingBack() }
   }

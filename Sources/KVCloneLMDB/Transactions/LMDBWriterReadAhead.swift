@@ -3,9 +3,9 @@ import Glibc
 
 /// Requests pages from the disk before a write transaction reads them.
 ///
-/// The transaction reads through LMDB, which does not tell the way to a leaf. The trees that it began with stay in the map
-/// until it ends, because no transaction overwrites pages of the last commit: they lead to the leaves that it has not
-/// changed, which are those that may have to come from the disk.
+/// The transaction reads through LMDB, which does not reveal the path to a leaf. The trees that it began with stay in
+/// the map until it ends, because no transaction overwrites pages of the last commit: they lead to the leaves that it
+/// has not changed, which are those that may have to come from the disk.
 @safe
 package final class LMDBWriterReadAhead {
   private let handle: LMDBTransactionHandle
@@ -20,7 +20,7 @@ package final class LMDBWriterReadAhead {
   @safe
   private struct CommittedTree {
     var root: UInt64 = 0
-    /// As of ``MapTree``.
+    /// See ``MapTree``.
     var depth = MapTree.unknown
     var lastPage: UInt = 0
     var readAhead: UnsafeMutablePointer<TableReadAhead>?
@@ -47,7 +47,7 @@ package final class LMDBWriterReadAhead {
     unsafe readAhead.pointee.read(path, &pages)
   }
 
-  /// Notes that a scan comes to an entry in another leaf. Returns how many more it can read before this needs to know.
+  /// Notes that a scan enters another leaf. Returns how many more it can read before the next call is needed.
   ///
   /// - Parameter end: Leaves with no key before it are not requested; empty for none.
   package func noteScan(_ dbi: UInt32, _ key: UnsafeRawBufferPointer, before end: UnsafeRawBufferPointer) -> Int32 {
@@ -57,7 +57,7 @@ package final class LMDBWriterReadAhead {
     return unsafe readAhead(tree).pointee.scan(path, before: end, &pages)
   }
 
-  /// Requests what a value has in further pages.
+  /// Requests the further pages of a value.
   private func requestValue(_ value: UnsafeRawPointer, _ byteCount: Int) {
     let first = UInt(bitPattern: value) / UInt(PageView.size)
     let end = (UInt(bitPattern: value) + UInt(byteCount) - 1) / UInt(PageView.size) + 1
@@ -66,7 +66,7 @@ package final class LMDBWriterReadAhead {
     }
     let base = UInt(bitPattern: start) / UInt(PageView.size)
     guard var pages = pages() else { return }
-    // Elsewhere than in the map are values of this transaction, whose numbers are beyond the file's end.
+    // Values outside of the map belong to this transaction, and their pages are beyond the file's end.
     pages.requestValue(at: UInt64(first - base), pageCount: UInt64(end - first))
   }
 

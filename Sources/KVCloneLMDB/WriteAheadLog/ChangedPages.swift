@@ -1,14 +1,14 @@
 import Glibc
 
-/// Finds the pages that one commit has written, and puts them into a record.
+/// Finds the pages that one commit has written, and adds them to a record.
 ///
-/// LMDB copies a page before it changes it, and what one commit freed it uses again in the next but one at the earliest. So a
-/// page that the new trees have and the old ones had not is one that the commit wrote, and one that both have it did not
-/// touch. A page is as high above the leaves in both; so the trees are compared level by level, and below a page that both
-/// have nothing is looked at.
+/// LMDB copies a page before it changes it, and reuses pages that one commit freed after two more commits at the
+/// earliest. So a page that is only in the new trees was written by the commit, and a page in both is unchanged. A page
+/// has the same height above the leaves in both; the trees are therefore compared level by level, without descending
+/// below a shared page.
 ///
-/// No byte is trusted: where something is not as it should be, or there are too many pages, the answer is that it cannot be
-/// told, and the whole file is synced.
+/// No byte is trusted: if something is invalid, or there are too many pages, the result is unknown, and the whole file
+/// is synced.
 @safe
 final class ChangedPages {
   private let record: CommitLogRecord
@@ -16,17 +16,17 @@ final class ChangedPages {
   private var oldPageCount = 0
   private var members = PageNumberTable()
 
-  /// What the leaves of one side lead to.
+  /// The targets of the leaves of one side.
   private struct Finds {
-    /// The first page of each large value.
+    /// The first overflow page of each long value.
     var overflow: [UInt64] = []
-    /// The tables that stand in the list of tables.
+    /// The tables in the list of tables.
     var tables: [(name: [UInt8], tree: PageTree)] = []
   }
 
   init(_ record: CommitLogRecord) { self.record = record }
 
-  /// Puts the pages that `new` has beside those of `old`, the commit before, into the record. False if it cannot be told.
+  /// Adds the pages of `new` that `old`, the commit before, does not have to the record. Returns false if unknown.
   func collect(_ new: PageMeta, since old: PageMeta, in source: PageSource) -> Bool {
     self.source = source
     oldPageCount = 0
@@ -70,7 +70,7 @@ final class ChangedPages {
       if height == 1, !isList, finds.new.overflow.isEmpty { break }
       for number in replaced {
         oldPageCount += 1
-        // A damaged tree can lead round in a ring.
+        // A corrupted tree can be cyclic.
         guard oldPageCount <= 8 * CommitLogRecord.maximumPages, let page = source.page(number),
           look(page, number, height, &level.old, &finds.old, isList)
         else { return nil }
@@ -82,7 +82,7 @@ final class ChangedPages {
     return finds
   }
 
-  /// Notes where the page's nodes lead.
+  /// Collects the targets of the page's nodes.
   private func look(
     _ page: PageView, _ number: UInt64, _ height: Int, _ children: inout [UInt64], _ finds: inout Finds, _ isList: Bool
   ) -> Bool {
@@ -125,7 +125,7 @@ final class ChangedPages {
   }
 }
 
-/// Where pages are read from: LMDB's map, and where it is not known, the file.
+/// Reads pages: from LMDB's map, or, where its start is unknown, from the file.
 @safe
 struct PageSource {
   private let start: UnsafeRawPointer?
@@ -142,7 +142,7 @@ struct PageSource {
 
   /// - Parameters:
   ///   - start: the beginning of the file in the map, or nil.
-  ///   - pageCount: how many pages of the file can be read there.
+  ///   - pageCount: the number of pages of the file that are readable there.
   init(_ descriptor: Int32, map start: UnsafeRawPointer?, pageCount: UInt64, scratch: PageScratch) {
     unsafe self.start = unsafe start
     self.pageCount = pageCount
@@ -150,7 +150,7 @@ struct PageSource {
     self.scratch = scratch
   }
 
-  /// The page, until the next one is asked for; nil if it cannot be read.
+  /// The page, valid until the next call; nil if unreadable.
   func page(_ number: UInt64) -> PageView? {
     guard number < pageCount else { return nil }
     let offset = Int(number) * PageView.size
@@ -169,14 +169,14 @@ final class PageScratch {
   deinit { unsafe base.deallocate() }
 }
 
-/// Tells what of two lists of page numbers only one has, some dozen times a commit. No page has the number 0.
+/// Computes the differences of two lists of page numbers, some dozen times a commit. No page has the number 0.
 private struct PageNumberTable {
   private var slots = [UInt64](repeating: 0, count: 64)
   private var mask = 63
 
-  /// What only `new` has, and what only `old` has.
+  /// The numbers only in `new`, and those only in `old`.
   ///
-  /// Both are in the order of keys, and all but some are the same: most are passed over without a look into the table.
+  /// Both are in key order, and almost equal: most numbers are skipped without a lookup in the table.
   mutating func differences(_ new: [UInt64], _ old: [UInt64]) -> (new: [UInt64], old: [UInt64]) {
     var rest: (new: [UInt64], old: [UInt64]) = ([], [])
     var (i, j) = (0, 0)
@@ -202,8 +202,8 @@ private struct PageNumberTable {
     return (onlyNew, rest.old.filter { !contains($0) })
   }
 
-  /// How many numbers stand before the lists go on together: one instead of another, two instead of one where a page was
-  /// split, one instead of two where pages were merged. Wherever it is something else, the table finds what is in both.
+  /// The number of differing numbers before the lists match again: one replaced by another, one by two where a page was
+  /// split, two by one where pages were merged. In other cases, the table finds what is in both.
   private static func step(_ new: [UInt64], _ i: Int, _ old: [UInt64], _ j: Int) -> (new: Int, old: Int) {
     for (a, b) in [(1, 1), (2, 1), (1, 2), (1, 0), (0, 1)] where i + a < new.count && j + b < old.count {
       if new[i + a] == old[j + b] { return (a, b) }

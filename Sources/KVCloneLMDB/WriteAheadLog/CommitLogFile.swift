@@ -1,17 +1,17 @@
 import CKVCloneLMDB
 import Glibc
 
-/// `commit.log`, open. It is written by who has the right to write the store, or recovers it.
+/// The open `commit.log`. Only the holder of the write lock, or a recovery, writes it.
 @safe
 final class CommitLogFile: @unchecked Sendable {
   let descriptor: Int32
   private var isOpeningLocked = false
-  /// Whether both heads are known to be the same on the disk.
+  /// Whether both heads are known to be equal on the disk.
   private var isCopySynced = false
 
   static let name = "commit.log"
 
-  /// Opens the log at `path`, or in a directory that is open. Nil if there is none.
+  /// Opens the log at `path`, or in an open directory. Nil if it does not exist.
   init?(existingAt path: String, in directory: Int32 = AT_FDCWD, readOnly: Bool = false) throws(LMDBError) {
     let access = readOnly ? O_RDONLY : O_RDWR
     let file = unsafe kvclone_open_at(directory, path, access | O_NOFOLLOW | O_CLOEXEC, 0)
@@ -23,8 +23,8 @@ final class CommitLogFile: @unchecked Sendable {
     descriptor = file
   }
 
-  /// Opens the log of a directory that is open, making it (0600) if there is none: with both heads empty, and room for some
-  /// records, on the disk and under its name. The caller has the right to write.
+  /// Opens the log of an open directory, creating it (0600) if it does not exist: with both heads empty, and space for
+  /// some records, durable with its name. The caller holds the write lock.
   init(in directory: Int32, path: String) throws(LMDBError) {
     let file = unsafe kvclone_open_at(directory, Self.name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else {
@@ -32,7 +32,7 @@ final class CommitLogFile: @unchecked Sendable {
       throw LMDBError(code: -file, operation: "open commit.log")
     }
     descriptor = file
-    // Without a head it was never used: the maker may have died before its bytes or its name were on the disk.
+    // Without a head it was never used: its creator may have been killed before its bytes or its name were durable.
     if try byteCount() >= Self.firstLength, try head() != nil { return }
     let code = extend(to: Self.firstLength)
     if code != 0 {
@@ -42,18 +42,18 @@ final class CommitLogFile: @unchecked Sendable {
   }
 
   deinit {
-    // By name, and not only by closing: a child that was forked meanwhile has the descriptor, too.
+    // Explicitly, and not only by closing: a child that was forked in between has the descriptor, too.
     if isOpeningLocked { OpeningLock.release(descriptor) }
     close(descriptor)
   }
 
   // MARK: Opening
 
-  /// Waits until no other process that knows the log recovers the store or opens LMDB's environment, and keeps them from it
+  /// Waits until no other process that knows the log recovers the store or opens LMDB's environment, and locks them out
   /// until the file is closed.
   ///
-  /// LMDB believes that who cannot have byte 0 of `lock.mdb` alone finds there what somebody else has made ready. So nobody
-  /// may open it while a recovery, which makes nothing ready, has that byte locked.
+  /// LMDB assumes that if byte 0 of `lock.mdb` is locked, another process has initialized the file. Opening it while a
+  /// recovery, which initializes nothing, has that byte locked must therefore be prevented.
   ///
   /// - Throws: `openingBusy` at the deadline: the holder may be stopped.
   func lockOpening(path: String, deadline: UInt64) throws(LMDBError) {
@@ -61,17 +61,17 @@ final class CommitLogFile: @unchecked Sendable {
     isOpeningLocked = true
   }
 
-  /// The heads, and room for a small commit: a disk that is almost full has that.
+  /// The heads, and space for a small commit: an almost full disk has that.
   private static let firstLength = CommitLogFormat.recordsOffset + (64 << 10)
 
   private func byteCount() throws(LMDBError) -> Int { try FileSystem.facts(descriptor: descriptor).byteCount }
 
   // MARK: Heads
 
-  /// The newest head that is whole; nil in a log that was never used. Throws `io` where the first one cannot be read: the copy may be older,
-  /// and say of a log in use that it is not.
+  /// The newest whole head; nil in a log that was never used. Throws `io` if the first one cannot be read: the copy may
+  /// be older, and not mark a log as in use that is.
   func head() throws(LMDBError) -> CommitLogHead? {
-    // The copy is written once the first one is on the disk, so it is never newer than one that is whole.
+    // The copy is written after the first one is durable, so it is never newer than one that is whole.
     if let head = try head(at: 0) { return head }
     return try head(at: CommitLogFormat.headCopyOffset)
   }
@@ -82,7 +82,7 @@ final class CommitLogFile: @unchecked Sendable {
     return CommitLogHead(bytes)
   }
 
-  /// Whether the head is still that one, by its sequence, salt and use. Not where it cannot be read.
+  /// Whether the head is unchanged, by its sequence, salt and use. False if unreadable.
   func isStill(_ head: CommitLogHead) -> Bool {
     var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0)
     let isRead = unsafe withUnsafeMutableBytes(of: &words) { words in
@@ -93,14 +93,14 @@ final class CommitLogFile: @unchecked Sendable {
       && UInt64(littleEndian: words.5) == (head.isInUse ? 1 : 0)
   }
 
-  /// Writes the head after `old` and makes it durable; 0 or the error's number.
+  /// Writes the head after `old` and makes it durable; returns 0 or the error's number.
   ///
-  /// Where it fails, nobody knows which of the two the disk has. Then the log looks as if it were in use, because whoever
-  /// believed that it is not would write what an old head on the disk undoes; and where its use was to begin, as if it lacked a
-  /// commit, so that whoever writes next begins it again.
+  /// On failure it is unknown which of the two is on the disk. The log then counts as in use, because a writer that
+  /// ignores it would write what an old head on the disk undoes; and if its use was to begin, it counts as lacking a
+  /// commit, so that the next writer restarts it.
   ///
-  /// The copy comes after, and onto the disk with whatever is synced next, at the latest before the head is written again: so
-  /// there is always one on the disk that is whole, and none that is older than the one before.
+  /// The copy is written afterwards, and synced with the next sync, at the latest before the head is written again: the
+  /// disk therefore always has a whole one that is no older than the previous one.
   func replaceHead(_ head: CommitLogHead, after old: CommitLogHead?) -> Int32 {
     if !isCopySynced, fdatasync(descriptor) != 0 { return errno }
     isCopySynced = false
@@ -116,15 +116,15 @@ final class CommitLogFile: @unchecked Sendable {
     return unsafe writeAll(descriptor, bytes, bytes.count, CommitLogFormat.headCopyOffset)
   }
 
-  /// Another process wrote a head since: of its copy nobody here knows whether it is on the disk.
+  /// Marks the copy as possibly not durable, because another process has written a head since.
   func distrustCopy() { isCopySynced = false }
 
   // MARK: Records
 
-  /// Writes a sealed record and makes it durable; 0 or the error's number.
+  /// Writes a sealed record and makes it durable; returns 0 or the error's number.
   func append(_ record: CommitLogRecord, at offset: Int) -> Int32 {
     let end = offset + CommitLogFormat.padded(record.count)
-    // Blocks that are there already need no entry in the file system's own journal.
+    // Existing blocks need no entry in the file system's own journal.
     guard let length = try? byteCount() else { return EIO }
     var code: Int32 = end > length ? extend(to: max(end, min(2 * length, length + Self.largestStep))) : 0
     if code != 0 { return code }
@@ -135,10 +135,10 @@ final class CommitLogFile: @unchecked Sendable {
     return 0
   }
 
-  /// By which the file grows at most.
+  /// The greatest growth of the file at once.
   private static let largestStep = 16 << 20
 
-  /// Makes the file longer by bytes that are zero, and written: a hole's blocks would be found only when a commit needs them.
+  /// Extends the file by written zero bytes: a hole's blocks would be allocated only when a commit needs them.
   private func extend(to length: Int) -> Int32 {
     let step = [UInt8](repeating: 0, count: 1 << 18)
     guard let start = try? byteCount() else { return EIO }
@@ -147,7 +147,7 @@ final class CommitLogFile: @unchecked Sendable {
       let count = min(step.count, length - offset)
       let code = unsafe writeAll(descriptor, step, count, offset)
       if code != 0 {
-        // What is left of the disk is for data.mdb.
+        // Leaves the rest of the disk to data.mdb.
         _ = ftruncate(descriptor, start)
         return code
       }

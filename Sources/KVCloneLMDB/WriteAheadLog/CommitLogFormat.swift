@@ -1,40 +1,42 @@
 import Glibc
 
-/// The bytes of `commit.log`.
+/// The format of `commit.log`.
 ///
 /// Two copies of a head, 4096 bytes apart, and then records, each at a multiple of 4096 from 8192 on. Numbers are
 /// little-endian.
 ///
 ///     head    magic u64, sum u64, sequence u64, salt u64, base commit u64, 1 if the log is in use u64,
 ///             tie u64, meta page 0, meta page 1 (152 bytes each)
-///     record  magic u64, sum u64, salt u64, commit u64, bytes u64, pages u64, the commit's meta page (152 bytes), pages
+///     record  magic u64, sum u64, salt u64, commit u64, bytes u64, pages u64, the commit's meta page (152 bytes),
+///     pages
 ///     page    number u64, lower u32, upper u32, the bytes before `lower`, those from `upper` on
 ///
-/// The tie is a random number that stands in the last bytes of page 0 of `data.mdb`, too, where LMDB writes nothing: meta pages of
-/// different stores can be the same. Each use of the log, from a closed store on, has one of its own.
+/// The tie is a random number that is also in the last bytes of page 0 of `data.mdb`, where LMDB writes nothing: meta
+/// pages of different stores can be equal. Each use of the log, from a closed store on, has a new one.
 ///
-/// A head's sum covers all that follows it; a record's, too, and begins with the sum of the record before, or with the
-/// salt. So a record that is torn, or is left from an earlier use of the log, does not count, nor does any behind it.
+/// A head's checksum covers all that follows it; a record's, too, and starts with the checksum of the record before, or
+/// with the salt. A record that is torn, or left from an earlier use of the log, is therefore invalid, and so are all
+/// behind it.
 enum CommitLogFormat {
   static let headMagic: UInt64 = 0x3130_474F_4C43_564B
   static let recordMagic: UInt64 = 0x3130_4345_5243_564B
   /// The part of a meta page that LMDB uses: its header, and `MDB_meta`.
   static let metaLength = 152
   static let headLength = 56 + 2 * metaLength
-  /// Where the tie stands in `data.mdb`.
+  /// The offset of the tie in `data.mdb`.
   static let tieOffset = LMDBLimits.pageSize - 8
   static let headCopyOffset = LMDBLimits.pageSize
   static let recordsOffset = 2 * LMDBLimits.pageSize
   static let recordHeadLength = 48 + metaLength
   static let pageHeadLength = 16
 
-  /// How much room a record of `count` bytes takes.
+  /// The space of a record of `count` bytes.
   static func padded(_ count: Int) -> Int { (count + LMDBLimits.pageSize - 1) & ~(LMDBLimits.pageSize - 1) }
 
-  /// A sum that differs wherever some of the bytes are others, by all chance. `count` is a multiple of 8.
+  /// A checksum that almost certainly differs if any bytes differ. `count` is a multiple of 8.
   ///
-  /// It is to find what a loss of power tore, as the sums of other write-ahead logs: four lanes of a multiplication and a
-  /// shift for each word, so that 64 KiB take 5 µs. What the pages hold has checksums of its own.
+  /// It detects what a power loss tore, like the checksums of other write-ahead logs: four lanes of a multiplication
+  /// and a shift for each word, so that 64 KiB take 5 µs. The content of pages has checksums of its own.
   static func sum(_ bytes: UnsafeRawPointer, count: Int, seed: UInt64) -> UInt64 {
     var lanes = (seed, ~seed, seed &+ 0x9E37_79B9_7F4A_7C15, UInt64(count))
     var offset = 0
@@ -59,15 +61,15 @@ enum CommitLogFormat {
   }
 }
 
-/// The head of a log: since which commit it has every page that was written, and what the meta pages were then.
+/// The head of a log: the commit since which it has every written page, and the meta pages of that commit.
 struct CommitLogHead: Equatable {
   let sequence: UInt64
   let salt: UInt64
   /// The commit up to which `data.mdb` was synced when the head was written.
   let base: UInt64
-  /// Whether commits are in the log, so that `data.mdb` alone may be torn.
+  /// Whether the log has commits, so that `data.mdb` alone may be torn.
   let isInUse: Bool
-  /// What `data.mdb` has if the log is its.
+  /// The tie in `data.mdb` if the log belongs to it.
   let tie: UInt64
   /// Meta pages 0 and 1.
   let metas: [[UInt8]]
@@ -81,7 +83,7 @@ struct CommitLogHead: Equatable {
     self.metas = metas
   }
 
-  /// The same, as if the last commit were not in the log.
+  /// The same head, as if the log lacked the last commit.
   var lackingCommit: CommitLogHead {
     CommitLogHead(sequence: sequence, salt: salt, base: base &- 1, isInUse: isInUse, tie: tie, metas: metas)
   }
@@ -124,10 +126,10 @@ struct CommitLogHead: Equatable {
   }
 }
 
-/// One commit's record, in memory of its own that is used again: as it is written, and as it is read.
+/// The record of one commit, in a reused buffer, in the format of the file.
 @safe
 final class CommitLogRecord {
-  /// A commit that changed more pages is synced where they are instead.
+  /// A commit that changed more pages syncs `data.mdb` instead.
   static let maximumPages = 256
   static let maximumLength =
     CommitLogFormat.recordHeadLength + maximumPages * (CommitLogFormat.pageHeadLength + LMDBLimits.pageSize)
@@ -144,7 +146,7 @@ final class CommitLogRecord {
 
   deinit { unsafe base.deallocate() }
 
-  /// Makes room for so many bytes.
+  /// Reserves so many bytes.
   func reserve(_ length: Int) {
     if length <= capacity { return }
     let larger = UnsafeMutableRawPointer.allocate(byteCount: max(length, 2 * capacity), alignment: 8)
@@ -161,7 +163,7 @@ final class CommitLogRecord {
     pageCount = 0
   }
 
-  /// Adds a page: all of it, or without the gap between its lists. False if there are too many.
+  /// Adds a page: all of it, or without the gap between its lists. Returns false if there are too many.
   func append(_ page: PageView, _ number: UInt64, isWhole: Bool = false) -> Bool {
     if pageCount >= Self.maximumPages { return false }
     var (lower, upper) = (PageView.size, PageView.size)
@@ -183,7 +185,7 @@ final class CommitLogRecord {
     return true
   }
 
-  /// Completes the record, and returns its sum.
+  /// Completes the record, and returns its checksum.
   func seal(salt: UInt64, commit: UInt64, meta: [UInt8], previousSum: UInt64) -> UInt64 {
     func set(_ word: UInt64, _ offset: Int) {
       unsafe base.storeBytes(of: word.littleEndian, toByteOffset: offset, as: UInt64.self)
@@ -199,7 +201,7 @@ final class CommitLogRecord {
     }
     let sum = unsafe CommitLogFormat.sum(base + 16, count: count - 16, seed: previousSum)
     set(sum, 8)
-    // What follows up to the next multiple of a page is written, too, and shall be nothing of an older one.
+    // The padding up to the next multiple of a page is written, too, and must not contain bytes of an older record.
     let end = CommitLogFormat.padded(count)
     reserve(end)
     unsafe memset(base + count, 0, end - count)
@@ -212,9 +214,10 @@ final class CommitLogRecord {
     UInt64(littleEndian: unsafe base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
   }
 
-  /// Reads the record at `offset`, and returns its sum; nil if none of this use of the log is there, or a torn one.
+  /// Reads the record at `offset`, and returns its checksum; nil if there is none of this use of the log, or a torn
+  /// one.
   ///
-  /// Throws `io` where the system refuses to read: that is no end of the log.
+  /// Throws `io` if reading fails: that is not the end of the log.
   func read(
     _ descriptor: Int32, at offset: Int, salt: UInt64, commit: UInt64, previousSum: UInt64
   ) throws(LMDBError) -> UInt64? {
@@ -242,7 +245,8 @@ final class CommitLogRecord {
     unsafe Array(UnsafeRawBufferPointer(start: base + 48, count: CommitLogFormat.metaLength))
   }
 
-  /// Calls `body` with each page: its number, and 4096 bytes. False if `body` says so, or the record is not well-formed.
+  /// Calls `body` with each page: its number, and 4096 bytes. Returns false if `body` does, or if the record is not
+  /// well-formed.
   func forEachPage(_ body: (UInt64, UnsafeRawBufferPointer) -> Bool) -> Bool {
     var offset = CommitLogFormat.recordHeadLength
     var page = [UInt8](repeating: 0, count: PageView.size)

@@ -1,12 +1,12 @@
 import Glibc
 
-/// The pages that a commit log has which a killed process left, for who reads a store and may not write to it: what
+/// The pages of a write-ahead log that a killed process left, for reading a store without writing to it: what
 /// `CommitLogRecovery` would write into `data.mdb`, in memory, as large as the log.
 @safe
 final class CommitLogOverlay: Sendable {
   private let pages: [UInt64: [UInt8]]
   private let metas: [[UInt8]]
-  /// Where the last of the pages ends, in bytes of `data.mdb`.
+  /// The end of the last page, in bytes of `data.mdb`.
   let end: UInt64
 
   private init(pages: [UInt64: [UInt8]], metas: [[UInt8]]) {
@@ -15,18 +15,18 @@ final class CommitLogOverlay: Sendable {
     end = ((pages.keys.max() ?? 1) + 1) * UInt64(PageView.size)
   }
 
-  /// What there is: no overlay where there is no such log: none at all, none in use, another file's, or one that a live process uses,
-  /// whose file is whole.
+  /// Finds the overlay: nil if there is no log, none in use, another file's, or one that a live process uses, whose
+  /// file is whole.
   ///
-  /// - Returns: with whether all was read that the log may have. Where not, there is an overlay as far as it goes, unless the file has a later
-  ///   commit: that is whole, if the power did not go.
+  /// - Returns: the overlay, and whether everything was read that the log may have. If not, the overlay contains what
+  ///   was readable, unless the file has a later commit: such a file is whole, unless the power failed.
   static func find(_ paths: StorePaths, data: Int32) -> (overlay: CommitLogOverlay?, isAll: Bool) {
     do throws(LMDBError) {
       guard let facts = try FileSystem.facts(paths.commitLog), facts.kind == .regularFile, facts.byteCount > 0,
         let file = try CommitLogFile(existingAt: paths.commitLog, readOnly: true)
       else { return (nil, true) }
-      // Before the head is read, which a live process's file does not depend on. An unknown answer more likely means
-      // that no process has the store open.
+      // Before the head is read: a live process's file does not depend on it. On failure it is more likely that no
+      // process has the store open.
       let isOpen = try? CommitLogRecovery.isOpenElsewhere(paths)
       if isOpen == true { return (nil, true) }
       guard let head = try file.head(), head.isInUse, belongs(head, data) else { return (nil, true) }
@@ -47,7 +47,7 @@ final class CommitLogOverlay: Sendable {
     var (isAll, isWellFormed) = (true, true)
     do throws(LMDBError) {
       while try found.next(file, record) {
-        // Those behind one that is not still tell which meta pages the file may have.
+        // Later records still show which meta pages the file may have.
         guard isWellFormed else { continue }
         isWellFormed = unsafe record.forEachPage { number, bytes in
           pages[number] = unsafe [UInt8](bytes)
@@ -67,7 +67,8 @@ final class CommitLogOverlay: Sendable {
     return (CommitLogOverlay(pages: pages, metas: metas), isAll)
   }
 
-  /// The file has the head's tie. Where page 0 is none any more, nobody can tell, and the log is believed: it has sums of its own.
+  /// Whether the file has the head's tie. If page 0 is invalid, that is unknown, and the log is trusted: it has
+  /// checksums of its own.
   private static func belongs(_ head: CommitLogHead, _ data: Int32) -> Bool {
     var page = [UInt8](repeating: 0, count: PageView.size)
     guard (try? unsafe readAll(data, &page, page.count, 0, "read of data.mdb")) == true,
@@ -78,7 +79,7 @@ final class CommitLogOverlay: Sendable {
     return tie == head.tie
   }
 
-  /// Copies bytes of a page; false if the log has not the page.
+  /// Copies bytes of a page; returns false if the log does not have the page.
   func read(_ page: UInt64, _ offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Bool {
     guard let bytes = pages[page] else { return false }
     unsafe bytes.withUnsafeBytes { bytes in
@@ -87,12 +88,12 @@ final class CommitLogOverlay: Sendable {
     return true
   }
 
-  /// A meta page as the log has it; nil where that is none.
+  /// A meta page of the log; nil if invalid.
   func meta(_ page: UInt64) -> PageMeta? { PageMeta(bytes: metas[Int(page)], page: page) }
 }
 
 extension PageMeta {
-  /// Nil where the bytes are no meta page that LMDB would take.
+  /// Nil if the bytes are no meta page that LMDB would accept.
   init?(bytes: [UInt8], page: UInt64) {
     guard bytes.count >= CommitLogFormat.metaLength else { return nil }
     let result = unsafe bytes.withUnsafeBytes { bytes -> PageMeta? in

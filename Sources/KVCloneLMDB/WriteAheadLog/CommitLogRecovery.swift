@@ -1,27 +1,27 @@
 import CKVCloneLMDB
 import Glibc
 
-/// What the first who opens a store does with a log that is in use: nobody ended it, so the process was killed, or the power
-/// went.
+/// Recovers a store from a log in use when the first process opens it: the log was not ended, so the process was
+/// killed, or the power failed.
 ///
-/// Whether `data.mdb` is torn nobody can tell, so it is always made what the log says: the meta pages of the head, then each
-/// record's pages and meta page, up to the last record that is whole. Where nothing was torn, the same bytes are written
-/// once more. A commit whose record is not whole was never reported to its writer; it is undone.
+/// It is unknown whether `data.mdb` is torn, so recovery always restores the state of the log: the meta pages of the
+/// head, then each record's pages and meta page, up to the last whole record. If nothing was torn, that rewrites the
+/// same bytes. A commit whose record is not whole was never reported to its writer; it is undone.
 struct CommitLogRecovery {
   private let paths: StorePaths
   private let file: CommitLogFile
 
-  /// Looks whether there is something to do, and does it. Afterwards `data.mdb` is all that the store is, unless another
-  /// process has the store open: then the log is its, and the file whole. The file is claimed in the registry, and not open.
+  /// Recovers if necessary. Afterwards `data.mdb` is the whole store, unless another process has the store open: then
+  /// the log is that process's, and the file is whole. The file is claimed in the registry, and not open.
   ///
-  /// - Returns: what keeps others from recovering the store, and from opening it, as long as it lives; nil where there is no log.
-  ///   Who opens LMDB's environment holds on to it until that is open.
-  /// - Throws: `commitLog` where the log is not this file's, or may not be written; `io` where it cannot be read to its end. The file has
-  ///   every commit then that the log has, if it had them before.
+  /// - Returns: an object that locks out recoveries and openings while it lives; nil if there is no log. Opening LMDB's
+  ///   environment keeps it until that is open.
+  /// - Throws: `commitLog` if the log does not belong to this file, or may not be written; `io` if it cannot be read to
+  ///   its end. The file then has every commit of the log that it had before.
   static func run(_ paths: StorePaths, deadline: UInt64) throws(LMDBError) -> CommitLogFile? {
     do throws(LMDBError) {
       guard let file = try lock(paths, deadline: deadline) else { return nil }
-      // Before the head is read: where it cannot be, the log is another process's all the same, and the file is whole.
+      // Before the head is read: even if unreadable, the log is another process's, and the file is whole.
       if try isOpenElsewhere(paths) { return file }
       if try file.head()?.isInUse == true { try CommitLogRecovery(paths: paths, file: file).runAlone() }
       return file
@@ -35,7 +35,7 @@ struct CommitLogRecovery {
     }
   }
 
-  /// Keeps others from recovering the store, and from opening it. Nil where there is no log.
+  /// Locks out recoveries and openings of the store. Nil if there is no log.
   static func lock(_ paths: StorePaths, deadline: UInt64) throws(LMDBError) -> CommitLogFile? {
     guard let facts = try FileSystem.facts(paths.commitLog), facts.kind == .regularFile, facts.byteCount > 0,
       let file = try CommitLogFile(existingAt: paths.commitLog)
@@ -44,7 +44,7 @@ struct CommitLogRecovery {
     return file
   }
 
-  /// What the system says to those who may read only.
+  /// The error codes for read-only users.
   static let refusals: Set<Int32> = [EACCES, EROFS, EPERM]
 
   /// Whether a process has LMDB's environment open.
@@ -56,7 +56,7 @@ struct CommitLogRecovery {
     return kvclone_ofd_is_byte_locked_elsewhere(lock, 0) == 1
   }
 
-  /// By the lock of which LMDB holds a share for each process that has the file open (byte 0 of `lock.mdb`).
+  /// Uses the lock of which LMDB holds a share for each process that has the file open (byte 0 of `lock.mdb`).
   private func runAlone() throws(LMDBError) {
     let lock = unsafe kvclone_open(paths.readerLock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard lock >= 0 else {
@@ -65,15 +65,16 @@ struct CommitLogRecovery {
     }
     defer { close(lock) }
     let code = kvclone_ofd_lock_byte(lock, 0, 1)
-    // Somebody has the store open: the log is his.
+    // Another process has the store open and owns the log.
     if code == EAGAIN || code == EACCES { return }
     if code != 0 { throw LMDBError(code: code, operation: "fcntl(F_OFD_SETLK)") }
-    // By name: a child that was forked meanwhile has the descriptor, too.
+    // Explicitly: a child that was forked in between has the descriptor, too.
     defer { _ = kvclone_ofd_lock_byte(lock, 0, 0) }
     guard let head = try file.head(), head.isInUse else { return }
     try replay(head) {
-      // What the lock file says of commits and readers is of another time. Who found no log, and waits in LMDB for our lock, would
-      // believe it; without the magic number it is refused, and the next to have the lock alone makes it anew.
+      // The commits and readers in the lock file are outdated. A process that found no log, and waits in LMDB for this
+      // lock, would trust them; without the magic number it fails, and the next process to have the lock alone
+      // initializes the file.
       var facts = stat()
       if unsafe fstat(lock, &facts) != 0 { return errno }
       var nothing: UInt32 = 0
@@ -81,7 +82,7 @@ struct CommitLogRecovery {
     }
   }
 
-  /// - Parameter invalidate: is called before anything is written, and returns 0 or an error's number.
+  /// - Parameter invalidate: called before anything is written, and returns 0 or an error's number.
   private func replay(_ head: CommitLogHead, _ invalidate: () -> Int32) throws(LMDBError) {
     let data = unsafe kvclone_open(paths.data, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0)
     guard data >= 0 else {
@@ -90,9 +91,9 @@ struct CommitLogRecovery {
     }
     defer { close(data) }
     let record = CommitLogRecord()
-    // First all is looked at, and then all is written: a log that is not this file's changes nothing.
+    // First read everything, then write: a log that does not belong to this file changes nothing.
     var found = LogEnd(head)
-    // Only the last bytes of a page are written: who is stopped in the middle leaves no page older than it was.
+    // Only the last version of a page is written: an interruption leaves no page older than it was.
     var lastCommits: [UInt64: UInt64] = [:]
     while try found.next(file, record) {
       let isWhole = unsafe record.forEachPage { number, _ in
@@ -116,14 +117,14 @@ struct CommitLogRecovery {
       if failure != 0 { throw LMDBError(code: failure, operation: "write to data.mdb") }
       if !isWhole { throw .commitLog(.corrupted, path: paths.commitLog) }
     }
-    // The disk gave other bytes than a moment ago.
+    // The disk returned other bytes than a moment ago.
     if found.commit != last { throw LMDBError(code: EIO, operation: "read of commit.log") }
     for (page, meta) in found.metas.enumerated() {
       failure = unsafe writeAll(data, meta, meta.count, page * LMDBLimits.pageSize)
       if failure != 0 { throw LMDBError(code: failure, operation: "write to data.mdb") }
     }
     if fsync(data) != 0 { throw LMDBError(code: errno, operation: "fsync") }
-    // Before the head: a log that is in use is looked at again, if we die here, and one that is not is not.
+    // Before the head: if this process is killed here, a log in use is checked again, and one that is not is ignored.
     if let writer = try? WriterLockFile(path: paths.writerLock) { writer.mark(.none) }
     let ended = CommitLogHead(
       sequence: head.sequence &+ 1, salt: head.salt, base: found.commit, isInUse: false, tie: head.tie,
@@ -132,9 +133,10 @@ struct CommitLogRecovery {
     if failure != 0 { throw LMDBError(code: failure, operation: "write to commit.log") }
   }
 
-  /// The file has the head's tie. Its newer meta page is one that the log knows, or that of the commit after its last record,
-  /// which was just being written, and then the log knows the older one. A page that is none was being written when the power went, and
-  /// has anything: it says nothing against the log, and of two, the tie speaks alone.
+  /// Checks that the file has the head's tie, and a newer meta page that the log knows, or that of the commit after its
+  /// last record, which was being written; in that case the log knows the older one. An invalid page was being written
+  /// when the power failed, and may contain anything: it does not disprove the log, and if both are invalid, the tie
+  /// decides.
   private func checkBelongs(_ data: Int32, _ head: CommitLogHead, _ known: LogEnd) throws(LMDBError) {
     var tie: UInt64 = 0
     guard unsafe try readAll(data, &tie, 8, CommitLogFormat.tieOffset, "read of data.mdb"),
@@ -144,13 +146,13 @@ struct CommitLogRecovery {
     if Self.isOlder(metas, than: head, known) { throw .commitLog(.foreign, path: paths.commitLog) }
   }
 
-  /// The bytes of a meta page; nil where the file ends before.
+  /// The bytes of a meta page; nil if the file is shorter.
   static func meta(_ page: Int, of data: Int32) throws(LMDBError) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: CommitLogFormat.metaLength)
     return unsafe try readAll(data, &bytes, bytes.count, page * LMDBLimits.pageSize, "read of data.mdb") ? bytes : nil
   }
 
-  /// Whether the meta pages, of which one that cannot be had is nil, are none that a file has which the log goes on from.
+  /// Whether the meta pages (nil for an unreadable one) do not belong to a file that the log continues.
   static func isOlder(_ pages: [[UInt8]?], than head: CommitLogHead, _ known: LogEnd) -> Bool {
     var metas: [(commit: UInt64, isKnown: Bool)] = []
     for (page, bytes) in pages.enumerated() {
@@ -160,7 +162,7 @@ struct CommitLogRecovery {
         if isKnown { metas.append((0, true)) }
         continue
       }
-      // The file is of a time before the head. (The page of a commit that failed has an old number back, beside other roots;
+      // The file is older than the head. (The page of a failed commit has an old number restored, next to other roots;
       // but none as old as that.)
       if !isKnown, commit &+ 1 < head.base { return true }
       metas.append((commit, isKnown))
@@ -171,7 +173,7 @@ struct CommitLogRecovery {
   }
 }
 
-/// Goes through the records of a log.
+/// Iterates over the records of a log.
 struct LogEnd {
   private let salt: UInt64
   private var offset = CommitLogFormat.recordsOffset
@@ -180,7 +182,7 @@ struct LogEnd {
   private(set) var commit: UInt64
   /// The meta pages after it.
   private(set) var metas: [[UInt8]]
-  /// Whatever stood on each meta page since the head was written.
+  /// All versions of each meta page since the head was written.
   private(set) var seen: [Set<[UInt8]>]
 
   init(_ head: CommitLogHead) {
@@ -191,7 +193,7 @@ struct LogEnd {
     seen = head.metas.map { [$0] }
   }
 
-  /// Reads the next record; false if there is none that is whole. Throws `io` where it cannot be read.
+  /// Reads the next record; returns false if there is no whole one. Throws `io` if reading fails.
   mutating func next(_ file: CommitLogFile, _ record: CommitLogRecord) throws(LMDBError) -> Bool {
     guard let sum = try record.read(file.descriptor, at: offset, salt: salt, commit: commit &+ 1, previousSum: sum)
     else { return false }
