@@ -1,4 +1,4 @@
-/// Reads what ``ByteWriter`` writes, and throws where the bytes end too early.
+/// Reads what ``ByteWriter`` writes, and throws if the bytes end too early.
 package struct ByteReader: ~Escapable {
   private let span: RawSpan
   private var offset = 0
@@ -33,8 +33,8 @@ package struct ByteReader: ~Escapable {
     return text
   }
 
-  /// A count of entries that each take at least `width` bytes: more than can follow is refused before anything is
-  /// allocated.
+  /// Reads a count of entries that each take at least `width` bytes: throws before any allocation if the count exceeds
+  /// what can follow.
   package mutating func getCount(width: Int) throws(RecordError) -> Int {
     let count = Int(try get32())
     guard count <= remaining / width else { throw .badCount }

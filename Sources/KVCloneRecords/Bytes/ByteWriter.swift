@@ -10,16 +10,16 @@ package struct ByteWriter {
   package mutating func put64(_ value: UInt64) { put(value.littleEndian) }
   package mutating func putDouble(_ value: Double) { put64(value.bitPattern) }
 
-  /// Bytes without their length.
+  /// Writes bytes without their length.
   package mutating func putRaw(_ value: some Sequence<UInt8>) { bytes.append(contentsOf: value) }
 
-  /// Length u32 and bytes.
+  /// Writes a length u32 and the bytes.
   package mutating func putBytes(_ value: [UInt8]) {
     put32(UInt32(value.count))
     bytes.append(contentsOf: value)
   }
 
-  /// Length u32 and UTF-8.
+  /// Writes a length u32 and UTF-8.
   package mutating func putString(_ value: String) { putBytes(Array(value.utf8)) }
 
   @inline(__always)

@@ -1,38 +1,38 @@
-/// Why bytes of a store could not be read as what they should be, or why a value cannot be written.
+/// Why stored bytes could not be decoded, or a value not encoded.
 ///
-/// The decoding errors mean damage or a file written by something else: run `kvclone check` and restore from a backup.
-/// No message contains stored values or keys.
+/// The decoding errors mean corruption or a file of another program: run `kvclone check` and restore from a backup. No
+/// message contains stored values or keys.
 @usableFromInline
 package enum RecordError: Error, Equatable, Sendable {
-  /// The value ends before what its header or kind needs.
+  /// The value is shorter than its header or kind requires.
   case tooShort
   /// The value is longer than its content.
   case trailingBytes
-  /// The stored checksum is not that of the bytes, the table and the key.
+  /// The stored checksum does not match the bytes, the table and the key.
   case checksumMismatch
-  /// The record was written with another layout or entity than the one given.
+  /// The record was written with another layout or entity than the given one.
   case wrongLayout
   /// The length in the header is not the length of the value.
   case wrongLength
-  /// An end offset lies outside the record, or before the one it follows.
+  /// An end offset is outside of the record, or before the previous one.
   case badOffset
-  /// A count is out of its range.
+  /// A count is out of range.
   case badCount
   /// A flag, state or kind that this format does not define.
   case badFlag
-  /// Ids or entries are not in the order the format demands.
+  /// Ids or entries are not in the order of the format.
   case badOrder
   /// A text is not UTF-8.
   case invalidUTF8
-  /// A key has not the length and form of its table.
+  /// The key does not have the length and form of its table.
   case badKey
-  /// The field is of another kind than the value.
+  /// The field has another kind than the value.
   case wrongKind
   /// The number does not fit the field.
   case outOfRange
   /// The record would be longer than `FormatLimits.maximumRecordLength`.
   case recordTooLarge
-  /// The kind of value cannot be part of an index.
+  /// A value of this kind cannot be part of an index.
   case notIndexable
 }
 

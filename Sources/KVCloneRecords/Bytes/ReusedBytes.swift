@@ -1,6 +1,7 @@
-/// Bytes in memory that is used again and again: it grows, and is given back with the object.
+/// A reused byte buffer: it grows, and is freed with the object.
 ///
-/// Unlike an array's, they stay where they are until the next change, so an engine's call can be given them as they are.
+/// Unlike an array's, its address is stable until the next change, so that it can be passed to calls of the storage
+/// engine directly.
 package final class ReusedBytes {
   private var start: UnsafeMutableRawPointer
   private var capacity: Int
@@ -20,7 +21,7 @@ package final class ReusedBytes {
 
   package func removeAll() { count = 0 }
 
-  /// - Parameter bytes: may be some of these bytes, of before a `removeAll`.
+  /// - Parameter bytes: may be a part of these bytes from before a `removeAll`.
   package func append(_ bytes: UnsafeRawBufferPointer) {
     guard let source = bytes.baseAddress, !bytes.isEmpty else { return }
     let old = reserve(count + bytes.count)
@@ -39,7 +40,7 @@ package final class ReusedBytes {
     withUnsafeBytes(of: number.bigEndian) { append($0) }
   }
 
-  /// A number, bytes and a number, in place of what is there, of which `bytes` may be a part.
+  /// Replaces the content by a number, bytes and a number; `bytes` may be a part of the content.
   func set(_ prefix: UInt16, _ bytes: UnsafeRawBufferPointer, _ suffix: UInt64) {
     let length = 2 + bytes.count + 8
     count = 0
@@ -51,7 +52,7 @@ package final class ReusedBytes {
     count = length
   }
 
-  /// Makes room; the memory of before, where it is not used any more.
+  /// Reserves memory; returns the previous memory if it was replaced.
   private func reserve(_ wanted: Int) -> UnsafeMutableRawPointer? {
     if wanted <= capacity { return nil }
     capacity = max(wanted, 2 * capacity)

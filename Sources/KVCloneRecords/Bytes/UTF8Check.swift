@@ -1,7 +1,7 @@
-/// Whether bytes are a text, by table 3-7 of the Unicode standard ("well-formed UTF-8 byte sequences").
+/// Checks for UTF-8, by table 3-7 of the Unicode standard ("well-formed UTF-8 byte sequences").
 ///
-/// Texts are mostly ASCII with a few other characters among it. The standard library's own check looks at each byte; this one
-/// skips eight at a time where they are ASCII, which is about five times as fast for such texts.
+/// Texts are mostly ASCII with a few other characters. The standard library's own check reads each byte; this one skips
+/// eight at a time where they are ASCII, which is about five times as fast for such texts.
 enum UTF8Check {
   /// The top bits of eight bytes.
   private static var highBits: UInt64 { 0x8080_8080_8080_8080 }
@@ -26,7 +26,7 @@ enum UTF8Check {
     return true
   }
 
-  /// How many bytes the first of these characters has; 0 if they do not begin with one. There is at least one byte.
+  /// The length of the first character; 0 if the bytes do not start with one. There is at least one byte.
   @inline(__always)
   private static func lengthOfCharacter(_ base: UnsafeRawPointer, atMost count: Int) -> Int {
     func byte(_ offset: Int) -> UInt8 { base.load(fromByteOffset: offset, as: UInt8.self) }
@@ -37,12 +37,12 @@ enum UTF8Check {
     if first < 0xE0 { return count >= 2 && follows(1) ? 2 : 0 }
     if first < 0xF0 {
       guard count >= 3, follows(1), follows(2) else { return 0 }
-      // No shorter form of the same number, and no half of a UTF-16 pair.
+      // Excludes overlong forms and surrogates.
       if first == 0xE0 { return byte(1) >= 0xA0 ? 3 : 0 }
       return first == 0xED && byte(1) >= 0xA0 ? 0 : 3
     }
     guard first < 0xF5, count >= 4, follows(1), follows(2), follows(3) else { return 0 }
-    // No shorter form, and nothing above U+10FFFF.
+    // Excludes overlong forms and numbers above U+10FFFF.
     if first == 0xF0 { return byte(1) >= 0x90 ? 4 : 0 }
     return first == 0xF4 && byte(1) >= 0x90 ? 0 : 4
   }

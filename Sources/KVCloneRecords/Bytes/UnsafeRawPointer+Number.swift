@@ -1,5 +1,5 @@
 extension UnsafeRawPointer {
-  /// The little-endian number at an offset.
+  /// Reads the little-endian number at an offset.
   @inlinable @inline(__always)
   func number<Number: FixedWidthInteger & BitwiseCopyable>(at offset: Int, _ type: Number.Type) -> Number {
     Number(littleEndian: (self + offset).loadUnaligned(as: type))

@@ -1,8 +1,8 @@
-/// XXH3 of 64 bits by its published definition (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md), with the
-/// default secret and a seed, in one call.
+/// XXH3 of 64 bits by its published definition (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md), with
+/// the default secret and a seed, in one call.
 ///
-/// Not cryptographic: it finds damage, not forgery. The definition has a way of its own for each class of lengths. Up to
-/// 240 bytes, which keys and most records have, the code has no loop, and the secret's words are constants in it.
+/// Not cryptographic: it detects corruption, not forgery. The definition treats each class of lengths differently. Up
+/// to 240 bytes, the length of keys and most records, the code has no loop, and the secret's words are constants in it.
 @usableFromInline
 package enum XXH3 {
   /// The hash of `count` bytes at `start`.
@@ -32,14 +32,13 @@ package enum XXH3 {
     return hash(start, count: bytes.count, seed: seed)
   }
 
-  /// The hash of the eight bytes that are `littleEndianWord` in memory order: what `hash` gives for them, without
-  /// memory.
+  /// The hash of the eight bytes of `littleEndianWord`, without loading them from memory.
   @inlinable @inline(__always)
   package static func hash(littleEndianWord word: UInt64, seed: UInt64) -> UInt64 {
     upTo8(XXH64.rotate(word, 32), 8, seed)
   }
 
-  /// The hash of nothing.
+  /// The hash of no bytes.
   @inlinable
   package static func empty(seed: UInt64) -> UInt64 {
     XXH64.avalanche(seed ^ (secret(56) ^ secret(64)))
@@ -56,7 +55,7 @@ extension XXH3 {
     return XXH64.avalanche(bytes ^ ((secret(0) & 0xFFFF_FFFF ^ secret(0) &>> 32) &+ seed))
   }
 
-  /// Of 4 to 8 bytes: `ends` has the first four of them in its upper half, and the last four in its lower one.
+  /// Hashes 4 to 8 bytes: `ends` has the first four of them in its upper half, and the last four in its lower one.
   @inlinable @inline(__always)
   static func upTo8(_ ends: UInt64, _ count: UInt64, _ seed: UInt64) -> UInt64 {
     let swapped = UInt64(UInt32(truncatingIfNeeded: seed).byteSwapped)
@@ -74,7 +73,7 @@ extension XXH3 {
     return avalanche(UInt64(count) &+ low.byteSwapped &+ high &+ folded(low, high))
   }
 
-  /// From both ends to the middle, where the last two may overlap.
+  /// Hashes from both ends to the middle, where the last two blocks may overlap.
   @inline(__always)
   private static func upTo128(_ start: UnsafeRawPointer, _ count: Int, _ seed: UInt64) -> UInt64 {
     let end = start + count
@@ -101,7 +100,7 @@ extension XXH3 {
     return avalanche(avalanche(hash) &+ last &+ beyond128(start, count, seed))
   }
 
-  /// What whole pieces of 16 bytes after the first 128 add.
+  /// The contribution of whole blocks of 16 bytes after the first 128.
   @inline(__always)
   private static func beyond128(_ start: UnsafeRawPointer, _ count: Int, _ seed: UInt64) -> UInt64 {
     if count < 144 { return 0 }
@@ -120,7 +119,7 @@ extension XXH3 {
     return sum &+ mix(start + 224, 99, seed)
   }
 
-  /// What 16 bytes add, by the secret's 16 bytes from `offset` on.
+  /// The contribution of 16 bytes, with the secret's 16 bytes from `offset` on.
   @inline(__always)
   private static func mix(_ start: UnsafeRawPointer, _ offset: Int, _ seed: UInt64) -> UInt64 {
     folded(word(start) ^ (secret(offset) &+ seed), word(start + 8) ^ (secret(offset &+ 8) &- seed))
@@ -130,7 +129,7 @@ extension XXH3 {
 // MARK: Longer
 
 extension XXH3 {
-  /// Eight lanes of 64 bits: two or four registers of the processor.
+  /// Eight lanes of 64 bits: two or four vector registers.
   private typealias Stripe = SIMD8<UInt64>
 
   @inline(never)
@@ -182,8 +181,8 @@ extension XXH3 {
     return avalanche(hash)
   }
 
-  /// Takes 64 bytes. By the definition, each lane also adds the input of its neighbour: `sums` collects these, so that lanes
-  /// change places once a block and not with each stripe.
+  /// Accumulates 64 bytes. By the definition, each lane also adds the input of its neighbour: `sums` collects these, so
+  /// that lanes are swapped once a block instead of once a stripe.
   @inline(__always)
   private static func accumulate(
     _ next: UnsafeRawPointer, _ secret: UnsafeRawPointer, _ lanes: inout Stripe, _ sums: inout Stripe
@@ -213,7 +212,7 @@ extension XXH3 {
   @inline(__always)
   private static func word(_ address: UnsafeRawPointer) -> UInt64 { address.number(at: 0, UInt64.self) }
 
-  /// Both halves of the product in one.
+  /// XORs both halves of the product.
   @inline(__always)
   private static func folded(_ first: UInt64, _ second: UInt64) -> UInt64 {
     let product = first.multipliedFullWidth(by: second)
@@ -226,7 +225,7 @@ extension XXH3 {
     return hash ^ hash &>> 32
   }
 
-  /// Eight bytes of the default secret from `offset` on: a constant where `offset` is one, as it is wherever this is called.
+  /// Eight bytes of the default secret from `offset` on: a constant for a constant `offset`, as in all calls.
   @inlinable @inline(__always)
   static func secret(_ offset: Int) -> UInt64 {
     let bits = UInt64(offset & 7) &* 8

@@ -1,7 +1,7 @@
 /// XXH64 by its published definition (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md), in one call.
 ///
-/// For what others compute too: digests of blobs (`xxh64sum`), and the checksum of what a file says of its format. All other
-/// checksums are ``XXH3``. Not cryptographic: it finds damage, not forgery.
+/// For values that other programs compute too: digests of blobs (`xxh64sum`), and the checksum of the format record.
+/// All other checksums are ``XXH3``. Not cryptographic: it detects corruption, not forgery.
 @usableFromInline
 package enum XXH64 {
   @inlinable static var prime1: UInt64 { 0x9E37_79B1_85EB_CA87 }
@@ -56,7 +56,7 @@ package enum XXH64 {
     rotate(hash ^ round(0, word), 27) &* prime1 &+ prime4
   }
 
-  /// The last (up to 31) bytes and the avalanche.
+  /// Hashes the last (up to 31) bytes and applies the avalanche.
   @inline(__always)
   static func finish(_ start: UInt64, _ first: UnsafeRawPointer, _ end: UnsafeRawPointer) -> UInt64 {
     var hash = start

@@ -1,6 +1,6 @@
-/// XXH64 of content that arrives in pieces: the digest of a blob while it is written or read.
+/// XXH64 of content that arrives in parts: the digest of a blob while it is written or read.
 ///
-/// The result is that of `XXH64.hash` over the pieces joined, however they were cut.
+/// The result equals `XXH64.hash` of the joined parts, however they were split.
 package struct XXH64Stream: Sendable {
   private let seed: UInt64
   private var lanes: (UInt64, UInt64, UInt64, UInt64)
@@ -13,12 +13,12 @@ package struct XXH64Stream: Sendable {
     lanes = (seed &+ XXH64.prime1 &+ XXH64.prime2, seed &+ XXH64.prime2, seed, seed &- XXH64.prime1)
   }
 
-  /// Takes the next piece.
+  /// Adds the next part.
   package mutating func update(_ bytes: RawSpan) {
     bytes.withUnsafeBytes { update($0) }
   }
 
-  /// Takes the next piece.
+  /// Adds the next part.
   package mutating func update(_ bytes: UnsafeRawBufferPointer) {
     total &+= UInt64(bytes.count)
     var rest = bytes[...]
@@ -40,7 +40,7 @@ package struct XXH64Stream: Sendable {
     }
   }
 
-  /// The hash of everything taken so far.
+  /// The hash of everything added so far.
   package func finalize() -> UInt64 {
     let start =
       total >= 32 ? XXH64.converge(lanes.0, lanes.1, lanes.2, lanes.3) : seed &+ XXH64.prime5

@@ -1,7 +1,7 @@
-/// A value in memory of its own, so that whatever holds it stays small: a struct that is lent is copied as a whole where the
-/// compiler takes it for one value, and a transaction is lent for every object that is read.
+/// A heap-allocated value, which keeps its owner small: a borrowed struct is copied as a whole if the compiler treats
+/// it as one value, and a transaction is borrowed for every object that is read.
 package struct Box<Value: ~Copyable>: ~Copyable {
-  /// Where it is, as long as this lives.
+  /// The value's address, valid during the box's life.
   package let place: UnsafeMutablePointer<Value>
 
   package init(_ value: consuming Value) {
@@ -14,8 +14,8 @@ package struct Box<Value: ~Copyable>: ~Copyable {
     place.deallocate()
   }
 
-  /// By its address. Coroutines (`_read`) would do, but the optimizer has copied what they lend into their frame, and read it
-  /// there after the frame was freed; the address sanitizer told.
+  /// Through its address. Coroutines (`_read`) would work, but the optimizer has copied what they yield into their
+  /// frame, and read it there after the frame was freed, as the address sanitizer reported.
   package var value: Value {
     @inline(__always) unsafeAddress { UnsafePointer(place) }
     @inline(__always) nonmutating unsafeMutableAddress { place }

@@ -1,7 +1,6 @@
 package import KVCloneModel
 
-/// Objects that wait to be visited, in no particular order, in memory that stays flat: so many in an array, the rest in
-/// bits.
+/// An unordered queue of objects to visit, in flat memory: a limited number in an array, the rest in a bitmap.
 package struct ObjectQueue {
   /// 2 MiB.
   private static let limit = 1 << 18
@@ -11,12 +10,12 @@ package struct ObjectQueue {
 
   package init() {}
 
-  /// - Precondition: `id` does not wait already.
+  /// - Precondition: `id` is not in the queue.
   package mutating func add(_ id: ObjectID) {
     if near.count < Self.limit { near.append(id) } else { _ = far.insert(id) }
   }
 
-  /// Moves at most `count` objects into `next`, replacing its contents; false if none waits.
+  /// Moves at most `count` objects into `next`, replacing its contents; returns false if the queue is empty.
   package mutating func take(_ count: Int, into next: inout [ObjectID]) -> Bool {
     next.removeAll(keepingCapacity: true)
     if near.isEmpty, !far.isEmpty { refill() }
@@ -25,7 +24,7 @@ package struct ObjectQueue {
     return !next.isEmpty
   }
 
-  /// Looking through all bits is paid for by the many objects that were visited since the last time.
+  /// The scan of all bits is amortized over the many objects that were visited since the last one.
   private mutating func refill() {
     far.forEach { id in
       near.append(id)

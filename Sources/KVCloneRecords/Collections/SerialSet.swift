@@ -5,10 +5,11 @@ public import KVCloneModel
 /// Blocks are small, so that a hundred objects far apart cost 64 KB and not megabytes.
 @usableFromInline
 package final class SerialSet {
-  /// The same set, without counting references to it: valid while the set lives.
+  /// The same set, without reference counting: valid while the set lives.
   @usableFromInline package let bits: SerialBits
 
-  /// - Parameter maximumSpan: how many blocks may lie between the first and the last one; keys beyond are kept one by one.
+  /// - Parameter maximumSpan: the maximum number of blocks between the first and the last one; keys beyond are stored
+  ///   one by one.
   package init(maximumSpan: UInt64 = SerialBits.maximumSpan) {
     bits = SerialBits(maximumSpan: maximumSpan)
   }
@@ -22,14 +23,14 @@ package final class SerialSet {
   /// Returns a set with the same members, which does not change with this one. Copies blocks, not members.
   package func copy() -> SerialSet { SerialSet(bits.copy()) }
 
-  /// How many serials are in the set.
+  /// The number of serials in the set.
   package var count: Int { bits.count }
 
-  /// Adds `serial`; whether it is new.
+  /// Adds `serial`; returns whether it is new.
   @inlinable
   package func insert(_ serial: UInt64) -> Bool { bits.insert(serial) }
 
-  /// Takes `serial` out; whether it was there.
+  /// Removes `serial`; returns whether it was present.
   package func remove(_ serial: UInt64) -> Bool { bits.remove(serial) }
 
   /// Whether `serial` is in the set.
@@ -40,16 +41,16 @@ package final class SerialSet {
   @inlinable
   package func next(from serial: UInt64) -> UInt64? { bits.next(from: serial) }
 
-  /// The members, ascending, until `body` answers false.
+  /// Calls `body` with the members, ascending, until it returns false.
   package func forEach<E: Error>(_ body: (UInt64) throws(E) -> Bool) throws(E) { try bits.forEach(body) }
 
-  /// The number of the first block, and the words of each from there on; nil where nothing is allocated. They live as
-  /// long as the set, and stay what they are as long as nothing is inserted or removed.
+  /// The number of the first block, and the words of each from there on; nil where nothing is allocated. Valid as long
+  /// as the set lives, and unchanged as long as nothing is inserted or removed.
   package var blocks: (first: UInt64, words: UnsafeBufferPointer<SerialBits.Words?>) { bits.blocks }
 }
 
-/// The bits of a ``SerialSet``, behind one pointer: what is asked for every link of a clone must pay neither for
-/// exclusivity checks nor for counting references.
+/// The bits of a ``SerialSet``, behind one pointer: lookups for every link of a clone must pay neither for exclusivity
+/// checks nor for reference counting.
 @usableFromInline
 package struct SerialBits {
   @inlinable package static var wordsPerBlock: Int { 64 }
@@ -57,8 +58,8 @@ package struct SerialBits {
   /// The bits of a serial that are its position in its block.
   @inlinable package static var blockMask: UInt64 { 0xFFF }
 
-  /// The directory spans at most this many blocks: 1.7 × 10^10 serials. No store gets there by counting, but the bytes of
-  /// a damaged file may say anything, and must not make us reserve memory for it.
+  /// The directory spans at most this many blocks: 1.7 × 10^10 serials. No store reaches that by counting, but
+  /// corrupted bytes may contain any number, and must not reserve memory for it.
   static let maximumSpan: UInt64 = 1 << 22
 
   @usableFromInline package typealias Words = UnsafeMutablePointer<UInt64>
@@ -110,10 +111,10 @@ package struct SerialBits {
     return copy
   }
 
-  /// How many serials are in the set.
+  /// The number of serials in the set.
   var count: Int { state.pointee.count }
 
-  /// Adds `serial`; whether it is new.
+  /// Adds `serial`; returns whether it is new.
   @inlinable @inline(__always)
   package func insert(_ serial: UInt64) -> Bool {
     guard let block = words(serial >> Self.blockShift) ?? allocateBlock(serial >> Self.blockShift) else {
@@ -127,7 +128,7 @@ package struct SerialBits {
     return true
   }
 
-  /// Takes `serial` out; whether it was there.
+  /// Removes `serial`; returns whether it was present.
   func remove(_ serial: UInt64) -> Bool {
     guard contains(serial) else { return false }
     state.pointee.count -= 1
@@ -146,7 +147,7 @@ package struct SerialBits {
   /// The least member that is at least `serial`.
   @inlinable @inline(__always)
   package func next(from serial: UInt64) -> UInt64? {
-    // Neighbours are the rule: most answers are in the same word.
+    // Serials are mostly consecutive: most results are in the same word.
     if let block = words(serial >> Self.blockShift) {
       let word = Int(serial & Self.blockMask) >> 6
       let bits = block[word] & (~0 << (serial & 63))
@@ -185,7 +186,7 @@ package struct SerialBits {
     return nil
   }
 
-  /// The members, ascending, until `body` answers false.
+  /// Calls `body` with the members, ascending, until it returns false.
   func forEach<E: Error>(_ body: (UInt64) throws(E) -> Bool) throws(E) {
     var serial = next(from: 0)
     while let current = serial {
@@ -204,7 +205,7 @@ package struct SerialBits {
 
   @inlinable @inline(__always)
   func words(_ number: UInt64) -> Words? {
-    // Wraps to a great number below the first block.
+    // Wraps to a large number below the first block.
     let index = number &- state.pointee.firstBlock
     return index < state.pointee.blockCount ? state.pointee.directory[Int(truncatingIfNeeded: index)] : nil
   }
@@ -221,7 +222,7 @@ package struct SerialBits {
     return true
   }
 
-  /// Makes the block; nil where it lies outside the span.
+  /// Allocates the block; nil if it is outside of the span.
   @usableFromInline @inline(never)
   func allocateBlock(_ number: UInt64) -> Words? {
     let isEmpty = state.pointee.blockCount == 0
@@ -261,12 +262,12 @@ package struct ObjectSet {
   @usableFromInline var bits: [SerialBits?] = []
   package init() {}
 
-  /// These objects.
+  /// Creates a set of these objects.
   package init(_ ids: [ObjectID]) {
     for id in ids { _ = insert(id) }
   }
 
-  /// The objects of one root entity.
+  /// Creates a set of the objects of one root entity.
   package init(rootCode: UInt16, _ set: SerialSet) {
     sets = Array(repeating: nil, count: Int(rootCode)) + [set]
     bits = sets.map { $0?.bits }
@@ -280,11 +281,11 @@ package struct ObjectSet {
     return copy
   }
 
-  /// How many objects are in the set.
+  /// The number of objects in the set.
   package var count: Int { sets.reduce(0) { $0 + ($1?.count ?? 0) } }
   package var isEmpty: Bool { count == 0 }
 
-  /// Adds `id`; whether it is new.
+  /// Adds `id`; returns whether it is new.
   @inlinable @inline(__always)
   package mutating func insert(_ id: ObjectID) -> Bool {
     let root = Int(id.rootCode)
@@ -304,7 +305,7 @@ package struct ObjectSet {
     return set.bits
   }
 
-  /// Takes `id` out; whether it was there.
+  /// Removes `id`; returns whether it was present.
   package func remove(_ id: ObjectID) -> Bool {
     Int(id.rootCode) < sets.count ? sets[Int(id.rootCode)]?.remove(id.serial) ?? false : false
   }
@@ -319,7 +320,7 @@ package struct ObjectSet {
   /// The members of one root entity.
   package func set(rootCode: UInt16) -> SerialSet? { Int(rootCode) < sets.count ? sets[Int(rootCode)] : nil }
 
-  /// The members, by root entity and then serial, until `body` answers false.
+  /// Calls `body` with the members, by root entity and then serial, until it returns false.
   package func forEach<E: Error>(_ body: (ObjectID) throws(E) -> Bool) throws(E) {
     for (root, set) in sets.enumerated() {
       guard let set else { continue }

@@ -1,12 +1,12 @@
 package import KVCloneModel
 
-/// The sources of a small clone, of whatever root entities, in one hash table.
+/// The sources of a small clone, of any root entities, in one hash table.
 ///
-/// Where bits take memory for every root entity and every 4,096 serials, this takes one piece for all: the ids in the order
-/// in which they were found, and two bytes a slot that say which of them is there. `finish` puts them in the order of their
-/// ids; an object's number is then its rank among all.
+/// A bitmap allocates memory for every root entity and every 4,096 serials; this set allocates once: the ids in the
+/// order in which they were found, and two bytes a slot with the index of an id. `finish` sorts the ids; an object's
+/// number is then its rank.
 package final class SmallObjectSet {
-  /// The same objects, without counting references: valid while this object lives.
+  /// The same objects, without reference counting: valid while this object lives.
   package let table = FewObjectTable()
 
   package init() {}
@@ -16,23 +16,23 @@ package final class SmallObjectSet {
   }
 }
 
-/// What ``SmallObjectSet`` does, behind one pointer: asked for every link of a clone.
+/// The implementation of ``SmallObjectSet`` behind one pointer: looked up for every link of a clone.
 package struct FewObjectTable {
   /// A slot has two bytes, and half of the slots stay free.
   package static let maximumCount = 1 << 14
 
   private struct State {
-    /// Raw ids; behind them the slots, each the number of an object from 1, or 0; behind them who was visited.
+    /// Raw ids; behind them the slots, each the number of an object from 1, or 0; behind them the visited flags.
     var ids: UnsafeMutablePointer<UInt64>
     var slots: UnsafeMutablePointer<UInt16>
     var isVisited: UnsafeMutablePointer<Bool>
     var capacity: Int
     /// One less than the number of slots, which is a power of two.
     var mask: Int
-    /// What a hash is shifted by to be a slot.
+    /// The shift of a hash that yields a slot.
     var shift: UInt64
     var count = 0
-    /// Whether the ids have come in their order, as in most graphs.
+    /// Whether the ids arrived in ascending order, as in most graphs.
     var isAscending = true
   }
 
@@ -48,7 +48,7 @@ package struct FewObjectTable {
     state.deallocate()
   }
 
-  /// Everything for 2^`bits` objects, in one piece.
+  /// Allocates everything for 2^`bits` objects at once.
   private static func memory(capacityBits bits: UInt64) -> State {
     let capacity = 1 << Int(bits)
     let memory = UnsafeMutableRawPointer.allocate(byteCount: 13 * capacity, alignment: 8)
@@ -61,13 +61,13 @@ package struct FewObjectTable {
       ids: ids, slots: slots, isVisited: isVisited, capacity: capacity, mask: 2 * capacity - 1, shift: 63 - bits)
   }
 
-  /// How many objects there are.
+  /// The number of objects.
   package var count: Int { state.pointee.count }
 
-  /// The raw ids, ascending once `finish` was called. They live as long as their owner.
+  /// The raw ids, ascending after `finish`. They live as long as their owner.
   package var ids: UnsafeBufferPointer<UInt64> { UnsafeBufferPointer(start: state.pointee.ids, count: count) }
 
-  /// Adds an object; whether it is new.
+  /// Adds an object; returns whether it is new.
   package func insert(_ id: ObjectID) -> Bool {
     if number(of: id) != 0 { return false }
     let count = state.pointee.count
@@ -79,7 +79,7 @@ package struct FewObjectTable {
     return true
   }
 
-  /// Notes that an object is visited; whether it was not before. Who is not among the objects never was.
+  /// Marks an object as visited; returns whether it was not before. Objects outside of the set are never visited.
   package func visit(_ id: ObjectID) -> Bool {
     let number = number(of: id)
     if number == 0 { return true }
@@ -88,12 +88,12 @@ package struct FewObjectTable {
     return true
   }
 
-  /// The objects as they came, each with whether it was visited.
+  /// Calls `body` with the objects in insertion order, and whether each was visited.
   package func forEachVisit(_ body: (ObjectID, Bool) -> Void) {
     for index in 0..<count { body(ObjectID(rawValue: state.pointee.ids[index]), state.pointee.isVisited[index]) }
   }
 
-  /// Ends the search: puts the objects in the order of their ids.
+  /// Ends the search: sorts the objects by id.
   package func finish() {
     if state.pointee.isAscending { return }
     var ids = UnsafeMutableBufferPointer(start: state.pointee.ids, count: count)
@@ -102,11 +102,11 @@ package struct FewObjectTable {
     for index in 0..<count { place(index) }
   }
 
-  /// Whether an object is among them.
+  /// Whether the set contains an object.
   @inline(__always)
   package func contains(_ id: ObjectID) -> Bool { number(of: id) != 0 }
 
-  /// An object's number, from 1: its place in `ids`; 0 for those who are not among them.
+  /// An object's number, from 1: its index in `ids` plus one; 0 for other objects.
   @inline(__always)
   package func number(of id: ObjectID) -> Int {
     let (ids, slots, mask) = (state.pointee.ids, state.pointee.slots, state.pointee.mask)
@@ -118,13 +118,13 @@ package struct FewObjectTable {
     }
   }
 
-  /// Fibonacci hashing: serials that follow each other come to stand apart.
+  /// Fibonacci hashing: spreads consecutive serials.
   @inline(__always)
   private func hash(_ id: UInt64) -> Int {
     Int(truncatingIfNeeded: (id &* 0x9E37_79B9_7F4A_7C15) &>> state.pointee.shift)
   }
 
-  /// Puts an object into the first slot that is free for it.
+  /// Stores an object in the first free slot of its probe sequence.
   private func place(_ index: Int) {
     var slot = hash(state.pointee.ids[index])
     while state.pointee.slots[slot] != 0 { slot = (slot &+ 1) & state.pointee.mask }

@@ -4,7 +4,7 @@
   package import Foundation
 #endif
 
-/// Foundation's `Decimal` in 20 bytes that do not depend on Foundation's own layout.
+/// Encodes Foundation's `Decimal` in 20 bytes, independent of Foundation's own layout.
 ///
 /// mantissa u128 | exponent i8 | flags u8 (1 negative, 2 NaN) | reserved u16 (0), little-endian. The mantissa has no
 /// trailing decimal zeros as far as the exponent allows, so that equal numbers have equal bytes.
@@ -24,7 +24,7 @@ package enum DecimalCodec {
     }
   }
 
-  /// Foundation keeps the words of a `Decimal` to itself on Linux; the digits of its significand are exact and public.
+  /// Foundation does not expose the words of a `Decimal` on Linux; the digits of its significand are exact and public.
   package static func parts(of value: Decimal) -> Parts {
     if value.isNaN { return Parts(isNaN: true) }
     guard var mantissa = UInt128(value.significand.magnitude.description), mantissa != 0 else { return Parts() }
@@ -36,7 +36,7 @@ package enum DecimalCodec {
     return Parts(mantissa: mantissa, exponent: exponent, isNegative: value.isSignMinus)
   }
 
-  /// The same of an integer, without a `Decimal`, whose digits only texts tell.
+  /// The parts of an integer, without a `Decimal`, whose digits are available only as text.
   static func parts(of value: Int64) -> Parts {
     var mantissa = value.magnitude
     var exponent = 0
@@ -65,7 +65,7 @@ package enum DecimalCodec {
     address.storeBytes(of: 0, toByteOffset: 18, as: UInt16.self)
   }
 
-  /// Any 20 bytes are some number: bits that are not defined are not looked at.
+  /// Any 20 bytes are a number: undefined bits are ignored.
   package static func load(from address: UnsafeRawPointer) -> Decimal {
     let flags = address.load(fromByteOffset: 17, as: UInt8.self)
     return decimal(

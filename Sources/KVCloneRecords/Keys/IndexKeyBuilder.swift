@@ -5,22 +5,24 @@
 #endif
 package import KVCloneModel
 
-/// Builds keys of the `indexes` table, whose order of bytes is the order of the values.
+/// Builds keys of the `indexes` table, whose byte order is the order of the values.
 ///
 /// index id u16 | per value: 0x00 for nil, or 0x01 and the value's bytes; all complemented where the index descends
-/// | object id u64. With fewer values than the index has, the bytes are the prefix that a search starts from.
+/// | object id u64. With fewer values than the index has, the bytes are a search prefix.
 package struct IndexKeyBuilder: Sendable {
   package private(set) var bytes: [UInt8]
-  /// A value was cut: keys equal to this one may belong to other values, so compare the records' values too.
+  /// Whether a value was truncated: keys equal to this one may belong to other values, so compare the records' values
+  /// too.
   package private(set) var isTruncated = false
-  /// Bytes of a text or of binary data, escapes included, that one value may take.
+  /// The maximum size of one text or binary value, escapes included, in bytes.
   let contentLimit: Int
-  /// Whether NaN comes before all numbers, as results are sorted, and values that no key can hold count as one.
+  /// Whether NaN sorts before all numbers, as in results, and values that no key can hold are encoded as one.
   let isFetchIndex: Bool
   private var remaining: Int
 
-  /// - Parameter valueCount: the values that a full key of the index has (1…16). They share the key's length, so that a
-  ///   value's bytes do not depend on those beside it.
+  /// - Parameter valueCount: the number of values in a full key of the index (1…16). They share the key's length, so
+  ///   that a
+  ///   value's bytes do not depend on the others.
   /// - Parameter isFetchIndex: for one of the model's fetch indexes, and not for a uniqueness constraint.
   package init(indexID: UInt16, valueCount: Int, isFetchIndex: Bool = false) {
     precondition((1...FormatLimits.maximumIndexValueCount).contains(valueCount), "an index has 1 to 16 values")
@@ -38,8 +40,8 @@ package struct IndexKeyBuilder: Sendable {
 
   /// Appends the next value.
   ///
-  /// - Throws: `notIndexable` for composite, transformable and blob values, but not for a fetch index, which says that there is one;
-  ///   the builder is then unchanged.
+  /// - Throws: `notIndexable` for composite, transformable and blob values, except for a fetch index, which encodes
+  ///   their presence; the builder is then unchanged.
   package mutating func append(_ value: AttributeValue?, descending: Bool = false) throws(RecordError) {
     precondition(remaining > 0, "the index has fewer values")
     let start = bytes.count
@@ -92,7 +94,7 @@ package struct IndexKeyBuilder: Sendable {
     bytes.appendBigEndian(isFetchIndex && value.isNaN ? 0 : Self.ordered(value))
   }
 
-  /// Bits whose order is that of the numbers: −0 is 0, all NaNs are one number above infinity.
+  /// Returns bits that sort like the numbers: −0 is 0, all NaNs are one number above infinity.
   static func ordered(_ value: Double) -> UInt64 {
     let bits = value.isNaN ? 0x7FF8_0000_0000_0000 : value == 0 ? 0 : value.bitPattern
     return bits >> 63 == 0 ? bits | 1 << 63 : ~bits
@@ -104,8 +106,8 @@ package struct IndexKeyBuilder: Sendable {
     return bits >> 31 == 0 ? bits | 1 << 31 : ~bits
   }
 
-  /// 0x00 becomes 0x00 0xFF; 0x00 0x00 ends a whole value, 0x00 0x01 one that was cut. So a value sorts before
-  /// those it is the beginning of, and a cut one between its beginning and anything greater.
+  /// 0x00 becomes 0x00 0xFF; 0x00 0x00 ends a whole value, 0x00 0x01 a truncated one. A value therefore sorts before
+  /// those that it is a prefix of, and a truncated one between its prefix and anything greater.
   private mutating func appendEscaped(_ content: some Sequence<UInt8>, isWhole: Bool = true) {
     let limit = bytes.count + contentLimit
     for byte in content {
@@ -142,12 +144,12 @@ package struct IndexKeyBuilder: Sendable {
   }
 }
 
-/// Bytes of single values, to search by.
+/// Encoded single values, for searches.
 extension IndexKeyBuilder {
-  /// What stands for a value that no key can hold.
+  /// Encodes a value that no key can hold.
   package static let withheld: UInt8 = 2
 
-  /// A value's bytes where its column ascends, and whether they are cut.
+  /// A value's bytes in an ascending column, and whether they are truncated.
   ///
   /// - Throws: `notIndexable`.
   package func column(_ value: AttributeValue?) throws(RecordError) -> (bytes: [UInt8], isTruncated: Bool) {
@@ -156,7 +158,7 @@ extension IndexKeyBuilder {
     return (builder.bytes, builder.isTruncated)
   }
 
-  /// What the values of a column begin with that begin with `text`, and whether the bytes are cut.
+  /// The prefix of the encoded values that start with `text`, and whether it is truncated.
   package func column(beginningWith text: String) -> (bytes: [UInt8], isTruncated: Bool) {
     var builder = empty
     builder.bytes.append(1)
@@ -164,7 +166,7 @@ extension IndexKeyBuilder {
     return (builder.bytes, builder.isTruncated)
   }
 
-  /// The same without an index id or values.
+  /// A copy without an index id or values.
   private var empty: IndexKeyBuilder {
     var builder = self
     builder.bytes = []
@@ -204,12 +206,12 @@ package enum IndexKey {
     return key.extracting(0..<key.byteCount - 8)
   }
 
-  /// Whether a value in the key may be cut: a shorter key has room for its values.
+  /// Whether a value in the key may be truncated: a shorter key has space for its values.
   package static func mayBeCut(_ key: RawSpan, valueCount: Int) -> Bool {
     key.byteCount >= IndexKeyBuilder.contentLimit(valueCount: valueCount)
   }
 
-  /// What all keys of an index begin with.
+  /// The common prefix of all keys of an index.
   package static func prefix(indexID: UInt16) -> [UInt8] {
     [UInt8(indexID >> 8), UInt8(truncatingIfNeeded: indexID)]
   }

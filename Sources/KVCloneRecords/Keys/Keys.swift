@@ -9,7 +9,7 @@ package struct LinkKey: Hashable, Sendable {
   package enum Kind: UInt8, Sendable {
     /// A chunk of a list. Position: the first id (unordered) or the chunk's order label (ordered).
     case chunk = 0
-    /// Where a member of a long ordered list is. Position: the member's id; value: the label of its chunk.
+    /// The chunk of a member in a long ordered list. Position: the member's id; value: the label of its chunk.
     case memberIndex = 1
     /// A page of the directory from ordinal numbers to chunks. Position: the first label it lists.
     case positionDirectory = 2
@@ -42,7 +42,7 @@ package struct LinkKey: Hashable, Sendable {
   }
 }
 
-/// Reading the keys that are numbers.
+/// Decodes keys that are numbers.
 @usableFromInline
 package enum NumberKey {
   /// The id in a key of a table of objects, of `provenance` and of `redirects`.
@@ -68,10 +68,10 @@ package enum NumberKey {
   }
 }
 
-/// Keys of previous states in `preimages`: table code u16 | the key whose previous state it is | epoch u64.
+/// Keys of preimages in `preimages`: table code u16 | the original key | epoch u64.
 ///
-/// The keys of a table that is saved never begin with one another, so previous states are in the order of their keys, and
-/// those of one key in the order of their epochs.
+/// The keys of a saved table are never prefixes of each other, so preimages are in the order of their keys, and those
+/// of one key in the order of their epochs.
 package enum PreimageKey {
   package static let prefixLength = 2
   package static let suffixLength = 8
@@ -83,7 +83,7 @@ package enum PreimageKey {
     return Array(bytes.bytes)
   }
 
-  /// The same in place of what `bytes` has, of which `key` may be a part.
+  /// Writes the key over the content of `bytes`, of which `key` may be a part.
   package static func write(table: TableCode, key: UnsafeRawBufferPointer, epoch: UInt64, to bytes: ReusedBytes) {
     precondition(key.count <= FormatLimits.maximumKeyLength, "a key has at most 480 bytes")
     bytes.set(table.rawValue, key, epoch)
@@ -99,14 +99,14 @@ package enum PreimageKey {
     return TableCode(rawValue: UInt16(bigEndian: bytes.unsafeLoadUnaligned(as: UInt16.self)))
   }
 
-  /// The key whose previous state it is.
+  /// The original key.
   @_lifetime(copy bytes)
   package static func key(of bytes: RawSpan) throws(RecordError) -> RawSpan {
     try check(bytes)
     return bytes.extracting(prefixLength..<bytes.byteCount - suffixLength)
   }
 
-  /// Whether two of these keys differ in their epochs at most.
+  /// Whether two of these keys are equal except for their epochs.
   package static func isOfSameKey(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
     guard left.count == right.count, left.count >= suffixLength else { return false }
     let length = left.count - suffixLength
@@ -153,12 +153,12 @@ package struct SavedKeysKey: Hashable, Sendable {
     part = UInt32(bigEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: 18, as: UInt32.self))
   }
 
-  /// Whether a key of `preimages` is that of a list of saved keys, and not that of a previous state.
+  /// Whether a key of `preimages` belongs to a list of saved keys instead of a preimage.
   package static func isOne(_ bytes: RawSpan) -> Bool {
     bytes.byteCount >= 2 && bytes.unsafeLoadUnaligned(as: UInt16.self) == 0
   }
 
-  /// Where to look for the next list; nil behind the last that there can be. A file may say any number.
+  /// The key to search for the next list; nil after the greatest possible one. A file may contain any number.
   package var following: SavedKeysKey? {
     if part < .max { return SavedKeysKey(epoch: epoch, commit: commit, part: part + 1) }
     if commit < .max { return SavedKeysKey(epoch: epoch, commit: commit + 1, part: 0) }
@@ -176,16 +176,16 @@ package enum MetadataKey {
   package static let format = "format"
   package static let commitCounter = "commit"
   package static let epoch = "epoch"
-  /// The name of the youngest snapshot; absent where there is none.
+  /// The name of the youngest snapshot; absent if there is none.
   package static let youngestSnapshot = "youngest-snapshot"
   package static let blobSerial = "blob-serial"
-  /// The commit after which the history of changes is complete; absent where none is kept.
+  /// The commit after which the history of changes is complete; absent if history is disabled.
   package static let history = "history"
   /// The catalog: codes of entities, properties, layouts and indexes (JSON of the store).
   package static let catalog = "catalog"
-  /// Of an increment, and of no store: what it is.
+  /// The description of an incremental backup; absent in stores.
   package static let increment = "increment"
-  /// Which expressions the derived attributes were computed by.
+  /// The expressions that the derived attributes were computed by.
   package static let derivations = "derivations"
 
   /// The next serial of a root entity.
@@ -199,17 +199,17 @@ package enum MetadataKey {
 
   package static func bytes(_ name: String) -> [UInt8] { Array(name.utf8) }
 
-  /// The key of one of the short names, without heap memory; nil for names of more than 24 bytes.
+  /// The key of one of the short names, without heap allocation; nil for names of more than 24 bytes.
   package static func short(_ name: String) -> ShortKey? { ShortKey(name.utf8) }
 
   /// The key of `commitCounter`.
   package static let commitKey = ShortKey(0x636F_6D6D_6974_0000, 0, 0, count: 6)
 
-  /// The key of `youngestSnapshot`, which every write transaction looks for.
+  /// The key of `youngestSnapshot`, which every write transaction looks up.
   package static let youngestSnapshotKey = ShortKey(
     0x796F_756E_6765_7374, 0x2D73_6E61_7073_686F, 0x7400_0000_0000_0000, count: 17)
 
-  /// The key of `serial(rootCode:)`, without making the name.
+  /// The key of `serial(rootCode:)`, without building the name.
   package static func serialKey(rootCode: UInt16) -> ShortKey {
     // "serial-" and four hexadecimal digits, of which the first is in the first word.
     var digits: UInt64 = 0

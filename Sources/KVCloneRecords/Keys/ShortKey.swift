@@ -1,6 +1,6 @@
 public import KVCloneModel
 
-/// A key of at most 24 bytes without heap memory. Its order is the order of its bytes.
+/// A key of at most 24 bytes without heap allocation. Sorts like its bytes.
 @usableFromInline
 package struct ShortKey: Hashable, Comparable, Sendable {
   /// The key's bytes as big-endian words, zero after ``count``: comparing words compares bytes.
@@ -107,19 +107,19 @@ extension ShortKey {
       key.position << 40, count: LinkKey.length)
   }
 
-  /// What all keys of an owner's lists begin with.
+  /// The common prefix of all keys of an owner's lists.
   @inlinable
   package static func linkPrefix(owner: ObjectID) -> ShortKey {
     ShortKey(owner.rawValue, 0, 0, count: 8)
   }
 
-  /// What all keys of one list begin with.
+  /// The common prefix of all keys of one list.
   @inlinable
   package static func linkPrefix(owner: ObjectID, relationship: UInt16) -> ShortKey {
     ShortKey(owner.rawValue, UInt64(relationship) << 48, 0, count: 10)
   }
 
-  /// What all keys of one kind of one list begin with.
+  /// The common prefix of all keys of one kind of one list.
   @inlinable
   package static func linkPrefix(owner: ObjectID, relationship: UInt16, kind: LinkKey.Kind) -> ShortKey {
     ShortKey(owner.rawValue, UInt64(relationship) << 48 | UInt64(kind.rawValue) << 40, 0, count: 11)

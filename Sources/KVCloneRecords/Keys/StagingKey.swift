@@ -1,7 +1,7 @@
-/// Names in `metadata` of uploads that are not complete: `staged-%016x` (blob serial) → u64, the stager's byte.
+/// Names in `metadata` of incomplete staged uploads: `staged-%016x` (blob serial) → u64, the stager's byte.
 ///
-/// One exists exactly as long as the blob's description says pending, so that a sweep finds what was left behind without
-/// looking through all blobs.
+/// The name exists exactly as long as the blob's description says pending, so that a sweep finds abandoned uploads
+/// without scanning all blobs.
 package enum StagingKey {
   package static let prefix = "staged-"
 

@@ -1,4 +1,4 @@
-/// The number of a table: it seeds the checksums of the table's values and is part of pre-image keys, so it never
+/// The number of a table: it seeds the checksums of the table's values and is part of preimage keys, so it never
 /// changes.
 @usableFromInline
 package struct TableCode: RawRepresentable, Hashable, Sendable {
@@ -18,11 +18,11 @@ package struct TableCode: RawRepresentable, Hashable, Sendable {
   @inlinable package static var preimages: Self { Self(rawValue: 7) }
   @inlinable package static var snapshots: Self { Self(rawValue: 8) }
   @inlinable package static var provenance: Self { Self(rawValue: 9) }
-  /// Idempotency keys of operations that were done.
+  /// Idempotency keys of completed operations.
   @inlinable package static var operations: Self { Self(rawValue: 10) }
   /// Object ids that a migration moved.
   @inlinable package static var redirects: Self { Self(rawValue: 11) }
-  /// Of an increment, and of no store: keys that are gone.
+  /// Removed keys of an incremental backup; absent in stores.
   @inlinable package static var deletions: Self { Self(rawValue: 12) }
 
   /// The tables that every store has, in the order of their codes.
@@ -65,7 +65,7 @@ package struct TableCode: RawRepresentable, Hashable, Sendable {
     }
   }
 
-  /// The code of the table with this name, or nil if it is none of this format's names.
+  /// The code of the table with this name, or nil if this format has no such table.
   package init?(name: String) {
     if let code = Self.fixed.first(where: { $0.name == name }) {
       self = code

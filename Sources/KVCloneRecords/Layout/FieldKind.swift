@@ -1,4 +1,4 @@
-/// How a property is kept in a record. The raw values are part of the file format.
+/// The encoding of a property in a record. The raw values are part of the file format.
 @usableFromInline
 package enum FieldKind: UInt8, Sendable, CaseIterable {
   case boolean = 1
@@ -7,7 +7,7 @@ package enum FieldKind: UInt8, Sendable, CaseIterable {
   case integer64 = 4
   case float = 5
   case double = 6
-  /// Seconds since 2001-01-01 00:00 UTC, as Foundation has them.
+  /// Seconds since 2001-01-01 00:00 UTC, as in Foundation.
   case date = 7
   case decimal = 8
   case uuid = 9
@@ -20,7 +20,7 @@ package enum FieldKind: UInt8, Sendable, CaseIterable {
   case binary = 14
   case transformable = 15
 
-  /// Bytes of the fixed slot.
+  /// The size of the fixed slot in bytes.
   @inlinable
   package var width: Int {
     switch self {
@@ -44,20 +44,20 @@ package enum FieldKind: UInt8, Sendable, CaseIterable {
     rawValue >= FieldKind.string.rawValue
   }
 
-  /// Whether the value may be in a blob instead of the record.
+  /// Whether the value may be a blob instead of being in the record.
   @inlinable
   package var mayBeBlob: Bool {
     rawValue >= FieldKind.binary.rawValue
   }
 
-  /// Whether a bit of the null bitmap says that the value is nil. A to-one id says so itself, a list is never nil.
+  /// Whether a bit of the null bitmap marks nil. A to-one id encodes nil itself, a list is never nil.
   @inlinable
   package var hasNullBit: Bool {
     self != .toOne && self != .toMany
   }
 
-  /// Where in the record slots of this kind stand. Wide ones first; list heads together, and end offsets together, so
-  /// that each can be walked without looking at the fields.
+  /// The sort key of slots in the record. Wide ones first; list heads together, and end offsets together, so that each
+  /// group can be iterated without the fields.
   var placement: UInt8 {
     switch self {
     case .uuid: 0

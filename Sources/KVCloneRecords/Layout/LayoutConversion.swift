@@ -1,9 +1,9 @@
-/// Where the values of one layout's records go in those of another one: those whose property the other has in the same kind.
+/// The conversion of records between two layouts: copies the fields whose property has the same kind in both.
 package struct LayoutConversion: Sendable {
   package let source: RecordLayout
   package let destination: RecordLayout
   let fields: [(source: Int, destination: Int, kind: FieldKind)]
-  /// The fields of the destination that get no value.
+  /// The fields of the destination without a value.
   package let missing: [Int]
 
   package init(from source: RecordLayout, to destination: RecordLayout) {

@@ -28,7 +28,7 @@ extension RecordLayout: ValueCodec {
       guard codes.insert(code).inserted else { throw .badOrder }
       fields.append(field)
     }
-    // Only what ends here is a layout: interning what is thrown away would leak its table.
+    // Only complete bytes are a layout: interning a discarded one would leak its table.
     guard reader.isAtEnd else { throw .trailingBytes }
     self.init(id: id, entityCode: entityCode, fields: fields)
   }

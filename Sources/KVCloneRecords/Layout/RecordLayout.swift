@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Where the values of one entity's records stand: which field is at which offset.
+/// The offsets of the fields in one entity's records.
 ///
-/// A layout is described in `metadata` under its id for as long as the store exists, so that every record ever
-/// written can be read. Layouts are interned: equal ones share one immortal table, so that a layout is one pointer,
-/// is copied without reference counting, and may be used by any thread. Fields are sorted by placement (wide slots
-/// first) and then by property code; everywhere a field is meant by its index in that order.
+/// A layout is described in `metadata` under its id for as long as the store exists, so that every record ever written
+/// can be read. Layouts are interned: equal ones share one immortal table, so that a layout is one pointer, is copied
+/// without reference counting, and may be used by any thread. Fields are sorted by placement (wide slots first) and
+/// then by property code; fields are identified by their index in that order.
 @usableFromInline
 package struct RecordLayout: @unchecked Sendable {
   @usableFromInline let table: UnsafePointer<LayoutTable>
@@ -28,7 +28,7 @@ package struct RecordLayout: @unchecked Sendable {
     }
   }
 
-  /// The layout of these fields, given in any order.
+  /// Creates the layout of these fields, given in any order.
   ///
   /// - Precondition: at most `FormatLimits.maximumFieldCount` fields, no property code twice.
   package init(id: UInt16, entityCode: UInt16, fields: [Field]) {
@@ -104,7 +104,7 @@ package struct RecordLayout: @unchecked Sendable {
     return table.pointee.entries[field]
   }
 
-  /// A layout without fields, for buffers that hold nothing yet.
+  /// A layout without fields, for buffers without a record.
   static let empty = RecordLayout(id: 0, entityCode: 0, fields: [])
 }
 
@@ -116,7 +116,7 @@ extension RecordLayout: Equatable, Hashable {
   package func hash(into hasher: inout Hasher) { hasher.combine(table) }
 }
 
-/// Offsets in the header that every object record begins with.
+/// Offsets in the header of every object record.
 @usableFromInline
 enum RecordHeader {
   /// checksum u64 at 0.
@@ -128,7 +128,7 @@ enum RecordHeader {
   @inlinable static var length: Int { 24 }
 }
 
-/// The computed numbers of a layout, in memory that is never freed.
+/// The computed offsets of a layout, in memory that is never freed.
 @usableFromInline
 struct LayoutTable {
   @usableFromInline
@@ -140,7 +140,7 @@ struct LayoutTable {
 
   @usableFromInline let id: UInt16
   @usableFromInline let entityCode: UInt16
-  /// Both as they stand in a record's header.
+  /// Both as in a record's header.
   @usableFromInline let layoutAndEntity: UInt32
   @usableFromInline let fieldCount: Int
   @usableFromInline let bitmapLength: Int
@@ -154,11 +154,11 @@ struct LayoutTable {
   @usableFromInline let endsOffset: Int
   @usableFromInline let fixedLength: Int
   @usableFromInline let entries: UnsafePointer<Entry>
-  /// The bits of the bitmap that may be set.
+  /// The valid bits of the bitmap.
   @usableFromInline let nullMask: UnsafePointer<UInt8>
-  /// Whether every record has eight bytes from the bitmap on, and those the whole bitmap.
+  /// Whether every record has at least eight bytes from the bitmap on, which include the whole bitmap.
   @usableFromInline let hasShortBitmap: Bool
-  /// Of these eight bytes, the bits that must not be set.
+  /// The bits of these eight bytes that must be clear.
   @usableFromInline let forbiddenBits: UInt64
   /// An unsealed record with every value nil, `fixedLength` bytes.
   @usableFromInline let template: UnsafePointer<UInt8>

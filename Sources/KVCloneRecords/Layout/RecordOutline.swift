@@ -1,12 +1,12 @@
-/// Where the lists and large values of records of one layout are named, for whoever counts them and reads nothing else.
+/// The offsets of lists and blob references in records of one layout, for counting them without reading anything else.
 ///
-/// No checksum is asked; every place is held against the record's length, so that any bytes may be given.
+/// Checksums are not verified; every offset is checked against the record's length, so that any bytes may be passed.
 package struct RecordOutline: Sendable {
-  /// How many bytes from its begin tell of a record's lists, and where the names of large values are.
+  /// The number of leading bytes that describe a record's lists and the places of blob references.
   package let fixedLength: Int
   private let toOne: [(offset: Int, property: UInt16)]
   private let toMany: [(offset: Int, property: UInt16)]
-  /// All fields of variable length, in their order: where the end offset is.
+  /// All fields of variable length, in their order, with the offset of the end offset.
   private let variable: [(offset: Int, property: UInt16, mayBeBlob: Bool)]
 
   package init(_ layout: RecordLayout) {
@@ -22,13 +22,13 @@ package struct RecordOutline: Sendable {
     }
   }
 
-  /// Whether a record can name large values at all.
+  /// Whether a record can refer to blobs.
   package var mayHaveBlobs: Bool { variable.contains { $0.mayBeBlob } }
 
-  /// Whether there are relationships.
+  /// Whether the layout has relationships.
   package var hasLinks: Bool { !toOne.isEmpty || !toMany.isEmpty }
 
-  /// Tells of each relationship: how many members it has, and how many bytes of the record are for it.
+  /// Calls `body` with each relationship: its number of members, and the bytes of the record that it takes.
   ///
   /// - Parameter fixed: the first `fixedLength` bytes of a record.
   package func forEachLink(_ fixed: UnsafeRawBufferPointer, _ body: (_ property: UInt16, _ link: Link) -> Void)
@@ -47,7 +47,7 @@ package struct RecordOutline: Sendable {
     }
   }
 
-  /// Tells where in the record, of `byteCount` bytes, the names of large values are: 16 bytes each.
+  /// Calls `body` with the offset of each blob reference in a record of `byteCount` bytes: 16 bytes each.
   package func forEachBlob(
     _ fixed: UnsafeRawBufferPointer, byteCount: Int, _ body: (_ property: UInt16, _ offset: Int) -> Void
   ) throws(RecordError) {
@@ -72,10 +72,10 @@ package struct RecordOutline: Sendable {
     }
   }
 
-  /// Bytes of the name of a large value.
+  /// The size of a blob reference in bytes.
   package static var blobNameLength: Int { VariableSlot.blobLength }
 
-  /// The large value that such bytes name.
+  /// Decodes the serial of a blob reference.
   package static func blobSerial(_ name: UnsafeRawBufferPointer) throws(RecordError) -> UInt64 {
     guard let base = name.baseAddress, name.count >= blobNameLength else { throw .tooShort }
     return base.number(at: 0, UInt64.self)
@@ -84,15 +84,15 @@ package struct RecordOutline: Sendable {
   /// A relationship of one record.
   package struct Link {
     package let count: Int
-    /// Bytes of the record: the slot, and ids that are in the record.
+    /// Bytes of the record: the slot, and inline ids.
     package let byteCount: Int
-    /// Whether the members are elsewhere.
+    /// Whether the members are in chunks.
     package let isChunked: Bool
   }
 }
 
 extension ListChunk {
-  /// How many members a stored chunk names; its checksum is not asked.
+  /// The number of ids in a stored chunk; its checksum is not verified.
   package static func memberCount(of bytes: UnsafeRawBufferPointer) throws(RecordError) -> Int {
     guard let base = bytes.baseAddress, bytes.count >= headerLength else { throw .tooShort }
     return Int(base.number(at: 8, UInt16.self))

@@ -1,10 +1,10 @@
-/// A page of a long ordered list's directory, borrowed; ``DirectoryPage`` is the same, copied.
+/// A borrowed page of a long ordered list's directory; ``DirectoryPage`` is the same, copied.
 ///
-/// Looking up a position passes over every page before it, so that this view copies nothing.
+/// Looking up a position reads every page before it, so this view copies nothing.
 package struct DirectoryPageView: ~Escapable {
   @usableFromInline let base: UnsafeRawPointer
   package let count: Int
-  /// The members of all the page's chunks.
+  /// The number of members in all the page's chunks.
   package let memberCount: Int
 
   private static var headerLength: Int { 12 }
@@ -24,7 +24,7 @@ package struct DirectoryPageView: ~Escapable {
     guard buffer.count == Self.headerLength + Self.entryLength * count else { throw .wrongLength }
     let entries = base + Self.headerLength
     guard entries.number(at: 0, UInt64.self) == position else { throw .badOrder }
-    // One pass for order and sum: looking up a position in a list of a million members passes over some 64 pages.
+    // One pass for order and sum: looking up a position in a list of a million members reads some 64 pages.
     var sum = 0
     var last: UInt64 = 0
     var isAscending = true
@@ -54,7 +54,7 @@ package struct DirectoryPageView: ~Escapable {
     return base.number(at: Self.entryLength * index, UInt64.self)
   }
 
-  /// The members of a chunk.
+  /// The number of members in a chunk.
   ///
   /// - Precondition: `index` is in `0..<count`.
   package func memberCount(_ index: Int) -> Int {
@@ -62,11 +62,12 @@ package struct DirectoryPageView: ~Escapable {
     return Int(base.number(at: Self.entryLength * index + 8, UInt32.self))
   }
 
-  /// The page's entries, copied.
+  /// A copy of the page's entries.
   package var entries: [DirectoryPage.Entry] {
     (0..<count).map { .init(label: label($0), memberCount: UInt32(truncatingIfNeeded: memberCount($0))) }
   }
-  /// A page as it is stored, byte for byte what ``DirectoryPage`` writes, but in one piece: a change of a long list stores one.
+  /// Encodes a page, byte for byte as ``DirectoryPage`` does, but with one allocation: a change of a long list stores
+  /// one.
   ///
   /// - Precondition: 1…128 entries with ascending labels.
   package static func encode(_ entries: [DirectoryPage.Entry], seed: UInt64) -> [UInt8] {

@@ -34,7 +34,7 @@ package struct ListChunk: ~Escapable {
   @inlinable
   package static func length(count: Int) -> Int { headerLength &+ 8 &* count }
 
-  /// Writes a chunk into memory of `length(count:)` bytes, as LMDB reserves it.
+  /// Writes a chunk into memory of `length(count:)` bytes that LMDB has reserved.
   ///
   /// - Precondition: 1…128 ids.
   @inlinable
@@ -53,7 +53,7 @@ package struct ListChunk: ~Escapable {
     ValueEnvelope.seal(memory, seed: seed)
   }
 
-  /// A chunk as it is stored.
+  /// Encodes a chunk.
   package static func encode(_ ids: [ObjectID], seed: UInt64) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: length(count: ids.count)) { memory, count in
       write(ids.span, seed: seed, to: UnsafeMutableRawBufferPointer(memory))
@@ -62,7 +62,7 @@ package struct ListChunk: ~Escapable {
   }
 }
 
-/// Where a member of a long ordered list is: the label of its chunk.
+/// The chunk of a member in a long ordered list, by its label.
 @usableFromInline
 package struct MemberIndexValue: ValueCodec, Hashable {
   package var label: UInt64
@@ -75,7 +75,7 @@ package struct MemberIndexValue: ValueCodec, Hashable {
   package init(from reader: inout ByteReader) throws(RecordError) { label = try reader.get64() }
 }
 
-/// A page of the directory of a long ordered list: how many members each chunk has, in the order of labels.
+/// A page of the directory of a long ordered list: the number of members in each chunk, in the order of labels.
 ///
 /// count u16 | flags u16 (0) | per chunk: label u64, members u32. The first label is the position in the page's key.
 package struct DirectoryPage: ValueCodec, Hashable {

@@ -1,4 +1,4 @@
-/// What a record says of one to-many list: its count, and where its members are.
+/// The head of a to-many list in a record: its count, and where its members are.
 ///
 /// In the record: u64, the count in the low 48 bits, flags in the high 16.
 @usableFromInline
@@ -23,27 +23,27 @@ package struct ListHead: Hashable, Sendable {
   @inlinable static var memberIndexBit: UInt64 { 2 << 48 }
   @inlinable static var directoryBit: UInt64 { 4 << 48 }
 
-  /// Members of the list.
+  /// The number of members.
   @inlinable @inline(__always)
   package var count: Int { Int(rawValue & 0xFFFF_FFFF_FFFF) }
 
-  /// The members are in `links`, not in the record.
+  /// Whether the members are in `links` instead of the record.
   @inlinable @inline(__always)
   package var isChunked: Bool { rawValue & Self.chunkedBit != 0 }
 
-  /// `links` has the way from member to chunk (ordered lists).
+  /// Whether `links` maps members to chunks (ordered lists).
   @inlinable
   package var hasMemberIndex: Bool { rawValue & Self.memberIndexBit != 0 }
 
-  /// `links` has the way from ordinal number to chunk (ordered lists).
+  /// Whether `links` maps ordinal numbers to chunks (ordered lists).
   @inlinable
   package var hasDirectory: Bool { rawValue & Self.directoryBit != 0 }
 
-  /// Ids of this list in the record.
+  /// The number of ids in the record.
   @inlinable @inline(__always)
   var inlineCount: Int { isChunked ? 0 : count }
 
-  /// Only defined flags, the index flags only with `chunked`, inline lists within their limit.
+  /// Whether only defined flags are set, the index flags only with `chunked`, and inline lists are within their limit.
   @inlinable @inline(__always)
   var isValid: Bool {
     let flags = rawValue >> 48

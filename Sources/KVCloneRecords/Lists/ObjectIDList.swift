@@ -1,6 +1,6 @@
 public import KVCloneModel
 
-/// Ids as they stand in a record or a chunk (8 bytes each, little-endian), borrowed, without copying them.
+/// Borrowed ids in the format of a record or a chunk (8 bytes each, little-endian), without copying them.
 @usableFromInline
 package struct ObjectIDList: ~Escapable {
   @usableFromInline let base: UnsafeRawPointer
@@ -24,7 +24,7 @@ package struct ObjectIDList: ~Escapable {
     ObjectID(rawValue: UInt64(littleEndian: (base + 8 &* index).loadUnaligned(as: UInt64.self)))
   }
 
-  /// Where `id` is in a list in any order.
+  /// The index of `id` in a list in any order.
   @inlinable
   package func firstIndex(of id: ObjectID) -> Int? {
     for index in 0..<count where self[unchecked: index] == id { return index }
@@ -54,11 +54,11 @@ package struct ObjectIDList: ~Escapable {
     return true
   }
 
-  /// Copies all ids to the beginning of `ids`, which has room for them.
+  /// Copies all ids to the beginning of `ids`, which is large enough.
   package func copy(to ids: UnsafeMutableBufferPointer<ObjectID>) {
     precondition(ids.count >= count, "there is room for every id")
     #if _endian(little)
-      // What is stored and what is in memory are the same bytes.
+      // The stored format is that of memory.
       UnsafeMutableRawBufferPointer(ids).copyMemory(from: UnsafeRawBufferPointer(start: base, count: 8 &* count))
     #else
       for index in 0..<count { ids[index] = self[unchecked: index] }

@@ -1,25 +1,25 @@
-/// A comparison of one field of a layout's records with a constant, decided on a record's bytes: no value is made of either.
+/// A comparison of one field of a layout's records with a constant, on a record's bytes: neither becomes a value.
 ///
-/// It knows where the field is, so that nothing is looked up for each record. A text to compare with belongs to whoever
-/// made the test, and has to stay where it is as long as the test is asked.
+/// Stores the field's offset, so that nothing is looked up for each record. The text of a constant belongs to the
+/// test's creator, and has to stay valid during the test's life.
 package struct FieldTest {
-  /// What is asked of a value that is not nil.
+  /// The condition for a value that is not nil.
   package enum Comparison: Sendable {
-    /// Whole numbers and truth values within bounds, both included; nothing where the lower one is above the upper.
+    /// Integers and booleans within inclusive bounds; nothing if the lower one is above the upper.
     case integers(lower: Int64, upper: Int64)
     case notInteger(Int64)
     /// Doubles, floats and dates; the constant is not NaN.
     case doubles(Relation, Double)
-    /// UTF-8, compared by its bytes, which is by code points.
+    /// UTF-8, compared by bytes, which is by code points.
     case text(Relation)
-    /// Nothing: every value but nil will do.
+    /// No condition: holds for every value but nil.
     case anything
   }
 
-  /// How a value has to stand to a constant.
+  /// The relation of a value to the constant.
   package enum Relation: Sendable {
     case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual
-    /// Of texts only.
+    /// The value begins with the constant; for texts only.
     case beginning
   }
 
@@ -28,7 +28,7 @@ package struct FieldTest {
   private let field: RecordField
   private let text: UnsafeRawBufferPointer
 
-  /// nil where records of the layout do not have the property, or not as a value that is compared so.
+  /// Nil if records of the layout do not have the property, or not as a value that is compared this way.
   package init?(
     _ layout: RecordLayout, property: UInt16, _ comparison: Comparison, holdsForNil: Bool, text: UnsafeRawBufferPointer
   ) {
@@ -47,7 +47,7 @@ package struct FieldTest {
     self.field = field
   }
 
-  /// Whether all of some tests, which are of the record's layout, hold for it.
+  /// Whether all of these tests, of the record's layout, hold for the record.
   package static func allHold(_ tests: UnsafeBufferPointer<FieldTest>, _ view: borrowing RecordView) -> Bool {
     for index in 0..<tests.count where !tests[index].holds(view.base, view.variableStart) { return false }
     return true
@@ -56,20 +56,20 @@ package struct FieldTest {
   /// Whether it holds for a record of the test's layout.
   package func holds(_ view: borrowing RecordView) -> Bool { holds(view.base, view.variableStart) }
 
-  /// Whether it is of a text.
+  /// Whether it tests a text.
   package var isOfText: Bool {
     if case .text = comparison { return true }
     return false
   }
 
-  /// Whether what it reads ends within so many variable bytes; the fixed slots are there.
+  /// Whether it reads only within so many variable bytes; the fixed slots exist.
   @inline(__always)
   func isWithin(_ base: UnsafeRawPointer, _ length: Int) -> Bool {
     guard isOfText else { return true }
     return field.isWithin(base, length)
   }
 
-  /// Of a record's bytes, with its variable ones from an offset on.
+  /// Tests a record's bytes, whose variable ones start at an offset.
   @inline(__always)
   func holds(_ base: UnsafeRawPointer, _ variableStart: Int) -> Bool {
     if field.isNull(base) { return holdsForNil }
@@ -116,7 +116,7 @@ package struct FieldTest {
     }
   }
 
-  /// How the first `count` bytes stand to each other: most texts differ within the first word.
+  /// Compares the first `count` bytes: most texts differ within the first word.
   @inline(__always)
   private static func order(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer, _ count: Int) -> Int {
     guard count > 0, let left = left.baseAddress, let right = right.baseAddress else { return 0 }

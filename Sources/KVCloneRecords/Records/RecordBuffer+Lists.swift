@@ -1,7 +1,7 @@
 public import KVCloneModel
 
 extension RecordBuffer {
-  /// Replaces the members of a list by up to 16 that stand in the record. They must not be the buffer's own.
+  /// Replaces the members of a list by up to 16 inline ids. They must not be the buffer's own.
   ///
   /// - Precondition: at most `FormatLimits.inlineIDLimit` ids.
   @inlinable
@@ -12,7 +12,7 @@ extension RecordBuffer {
     }
   }
 
-  /// Replaces the members of a list by up to 16 that stand in the record.
+  /// Replaces the members of a list by up to 16 inline ids.
   package mutating func setInlineIDs(_ field: Int, _ ids: [ObjectID]) throws(RecordError) {
     try setInlineIDs(field, ids.span)
   }
@@ -29,7 +29,7 @@ extension RecordBuffer {
     base.set(UInt64(head.count + 1), at: layout.offset(field))
   }
 
-  /// Removes a member of an inline list.
+  /// Removes a member from an inline list.
   package mutating func removeInlineID(_ field: Int, at index: Int) {
     let head = view.head(field)
     precondition(!head.isChunked && index >= 0 && index < head.count, "no such member")
@@ -40,9 +40,9 @@ extension RecordBuffer {
     base.set(UInt64(head.count - 1), at: layout.offset(field))
   }
 
-  /// Says that the members of a list are in `links`; ids in the record are removed.
+  /// Marks the members of a list as stored in `links`; removes inline ids.
   ///
-  /// - Precondition: the head is chunked, or has the count that the inline list has.
+  /// - Precondition: the head is chunked, or has the count of the inline list.
   package mutating func setHead(_ field: Int, _ head: ListHead) {
     precondition(head.isValid, "flags without chunks, or a count above the inline limit")
     let old = view.head(field)
@@ -55,7 +55,7 @@ extension RecordBuffer {
     base.set(head.rawValue, at: layout.offset(field))
   }
 
-  /// Gives an inline list room for `count` ids; returns where the first one is to be written.
+  /// Resizes an inline list to `count` ids; returns the offset of the first one to be written.
   @inlinable
   mutating func resizeInline(_ field: Int, count: Int) throws(RecordError) -> Int {
     precondition(count <= FormatLimits.inlineIDLimit, "an inline list has at most 16 ids")
@@ -69,16 +69,16 @@ extension RecordBuffer {
 }
 
 extension RecordBuffer {
-  /// Whether all lists could have as many ids in the record as they may, and the record be no longer than `limit`.
+  /// Whether all lists could have the maximum number of inline ids without the record exceeding `limit`.
   ///
-  /// Who sets values asks this, so that links, which may be told to a record much later, always find room.
+  /// Checked when values are set, so that links, which may be added to a record much later, always fit.
   @inlinable
   package func hasRoomForLists(limit: Int = FormatLimits.maximumRecordLength) -> Bool {
     let most = layout.fieldCount &* FormatLimits.inlineIDLimit &* 8
     return length <= limit &- most || length <= limit - unusedListRoom
   }
 
-  /// Bytes by which the record's lists may still grow in it.
+  /// The number of bytes by which the record's lists may still grow in it.
   @usableFromInline
   var unusedListRoom: Int {
     var room = 0

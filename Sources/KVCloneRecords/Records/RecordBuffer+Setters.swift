@@ -57,7 +57,7 @@ extension RecordBuffer {
     DecimalCodec.store(DecimalCodec.parts(of: value), to: base + layout.offset(field))
   }
 
-  /// A decimal that is an integer: many times as fast.
+  /// Sets an integral decimal: many times as fast.
   package mutating func setDecimal(_ field: Int, integer value: Int64) {
     precondition(layout.kind(field) == .decimal, "the field is of another kind")
     clearNull(field)
@@ -81,7 +81,7 @@ extension RecordBuffer {
 
   /// Makes an attribute or to-one relationship nil. The slot becomes zero, so that equal objects have equal bytes.
   ///
-  /// - Precondition: the field is no list.
+  /// - Precondition: the field is not a list.
   package mutating func setNull(_ field: Int) {
     let kind = layout.kind(field)
     precondition(kind != .toMany, "a list is never nil")
@@ -113,7 +113,7 @@ extension RecordBuffer {
     try replaceVariable(field, with: value.withUnsafeBytes { $0 }, isBlob: false)
   }
 
-  /// Says that the value is in a blob.
+  /// Sets a blob reference as the value.
   ///
   /// - Precondition: the field is binary or transformable.
   package mutating func setBlob(_ field: Int, _ reference: BlobReference) throws(RecordError) {

@@ -1,6 +1,6 @@
 extension RecordBuffer {
-  /// Makes this a copy of a record whose layout has the same kinds of fields in the same order, under another layout's
-  /// numbers: what taking an object over from another store begins with. Ids in it still are the other store's.
+  /// Copies a record whose layout has the same kinds of fields in the same order, under another layout's numbers: the
+  /// first step of importing an object from another store. Ids in it are still the other store's.
   ///
   /// - Precondition: the two layouts have the same kinds in the same order.
   package mutating func load(_ view: borrowing RecordView, as layout: RecordLayout) {
@@ -11,7 +11,8 @@ extension RecordBuffer {
     take(layout, length: length, variableStart: variableStart)
   }
 
-  /// Makes this a record of `layout` with the values of some attributes of `view`; all other fields are nil or empty.
+  /// Replaces the content by a record of `layout` with the values of some attributes of `view`; all other fields are
+  /// nil or empty.
   ///
   /// - Parameter fields: fields of the view's layout, and the fields of `layout` that get their values.
   /// - Throws: `wrongKind` for two fields of different kinds; `recordTooLarge`.

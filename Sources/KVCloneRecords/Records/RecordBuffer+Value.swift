@@ -8,7 +8,8 @@ package import KVCloneModel
 extension RecordBuffer {
   /// Sets an attribute.
   ///
-  /// - Throws: `wrongKind` if the value is of another type than the field, `outOfRange`, `recordTooLarge`; the record
+  /// - Throws: `wrongKind` if the type of the value does not match the field, `outOfRange`, `recordTooLarge`; the
+  ///   record
   ///   is then unchanged.
   package mutating func set(_ field: Int, _ value: AttributeValue?) throws(RecordError) {
     let kind = layout.kind(field)
@@ -47,10 +48,10 @@ extension RecordBuffer {
     try setVariable(field, value.bytes)
   }
 
-  /// Makes this the record of `layout` with every value of `view` whose property the layout has in the same kind; all
-  /// other fields are nil or empty. This is how a record of an older layout gets the current one.
+  /// Replaces the content by the record of `layout` with every value of `view` whose property has the same kind in the
+  /// layout; all other fields are nil or empty. This converts a record of an older layout to the current one.
   ///
-  /// - Returns: the fields of `layout` that got no value from `view`.
+  /// - Returns: the fields of `layout` without a value in `view`.
   package mutating func convert(
     _ view: borrowing RecordView, to layout: RecordLayout
   ) throws(RecordError) -> [Int] {
@@ -70,9 +71,9 @@ extension RecordBuffer {
     return missing
   }
 
-  /// The same by what was found out before about the two layouts.
+  /// Converts by a prepared conversion of the two layouts.
   ///
-  /// - Precondition: the view is of the conversion's source.
+  /// - Precondition: the view has the conversion's source layout.
   package mutating func convert(
     _ view: borrowing RecordView, by conversion: LayoutConversion
   ) throws(RecordError) {

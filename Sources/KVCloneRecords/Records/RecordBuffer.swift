@@ -1,7 +1,7 @@
-/// One object record being built or edited in memory of its own.
+/// An object record that is being built or edited, in its own memory.
 ///
 /// Always a well-formed record of ``layout`` (its checksum and commit are only right after ``seal(commit:seed:)``).
-/// Made once and used for many records: `reset` and `load` keep the memory. Read it through ``view``.
+/// Reused for many records: `reset` and `load` keep the memory. Read it through ``view``.
 @usableFromInline
 package struct RecordBuffer: ~Copyable {
   @usableFromInline var base: UnsafeMutableRawPointer
@@ -11,7 +11,7 @@ package struct RecordBuffer: ~Copyable {
   @usableFromInline
   package private(set) var layout: RecordLayout
 
-  /// A buffer with the record of a layout without fields.
+  /// Creates a buffer with the record of a layout without fields.
   package init() {
     capacity = 1024
     base = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
@@ -21,7 +21,7 @@ package struct RecordBuffer: ~Copyable {
     reset(.empty)
   }
 
-  /// A buffer with an empty record.
+  /// Creates a buffer with an empty record.
   package init(layout: RecordLayout) {
     self.init()
     reset(layout)
@@ -31,11 +31,11 @@ package struct RecordBuffer: ~Copyable {
     base.deallocate()
   }
 
-  /// Bytes of the record.
+  /// The size of the record in bytes.
   @inlinable
   package var byteCount: Int { length }
 
-  /// The record's values as they are now.
+  /// The record's current values.
   @inlinable
   package var view: RecordView {
     @_lifetime(borrow self)
@@ -46,7 +46,7 @@ package struct RecordBuffer: ~Copyable {
     }
   }
 
-  /// The record's bytes as they are now.
+  /// The record's current bytes.
   @inlinable
   package var bytes: RawSpan {
     @_lifetime(borrow self)
@@ -56,7 +56,7 @@ package struct RecordBuffer: ~Copyable {
     }
   }
 
-  /// Makes this the record of an object whose attributes are all nil and whose lists are empty.
+  /// Replaces the content by a record whose attributes are nil and whose lists are empty.
   @inlinable
   package mutating func reset(_ layout: RecordLayout) {
     let fixed = layout.table.pointee.fixedLength
@@ -65,7 +65,7 @@ package struct RecordBuffer: ~Copyable {
     take(layout, length: fixed, variableStart: fixed)
   }
 
-  /// Makes this a copy of a record.
+  /// Copies a record.
   @inlinable
   package mutating func load(_ view: borrowing RecordView) {
     if view.byteCount > capacity { grow(to: view.byteCount, keeping: 0) }
@@ -73,7 +73,7 @@ package struct RecordBuffer: ~Copyable {
     take(view.layout, length: view.byteCount, variableStart: view.variableStart)
   }
 
-  /// Writes the commit and the checksum: the bytes may then be stored under the key the seed was made from.
+  /// Writes the commit and the checksum: the bytes can then be stored under the key that the seed was computed from.
   @inlinable
   package mutating func seal(commit: UInt64, seed: UInt64) {
     base.set(commit, at: RecordHeader.commit)
@@ -83,7 +83,7 @@ package struct RecordBuffer: ~Copyable {
     assert(isAccepted, "a record is sealed that its own reader refuses")
   }
 
-  /// Whether the record has the form that a reader asks for.
+  /// Whether the record has the form that its reader requires.
   @usableFromInline
   var isAccepted: Bool {
     (try? RecordView.validate(UnsafeRawPointer(base), count: length, layout: layout)) == variableStart
@@ -96,7 +96,7 @@ package struct RecordBuffer: ~Copyable {
     self.variableStart = variableStart
   }
 
-  /// More memory, at least doubled, so that a growing record is copied a logarithmic number of times.
+  /// Allocates more memory, at least doubled, so that a growing record is copied a logarithmic number of times.
   @usableFromInline
   mutating func grow(to needed: Int, keeping kept: Int) {
     let larger = max(needed, capacity * 2)

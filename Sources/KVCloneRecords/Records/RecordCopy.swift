@@ -1,4 +1,4 @@
-/// A record in memory of its own, one piece of it. Immutable, so that it can be shared.
+/// An immutable copy of a record in one allocation, which can be shared.
 package struct RecordCopy: @unchecked Sendable {
   private struct Header {
     let layout: RecordLayout

@@ -1,17 +1,17 @@
-/// Where records of one layout have a property, looked up once: its values are read without looking at the layout again.
+/// The place of a property in records of one layout, looked up once: its values are read without the layout.
 ///
-/// What it is asked about has to be a record of its layout, and a value of its kind.
+/// It may be used only with records of its layout, and for values of its kind.
 @usableFromInline
 package struct RecordField: Sendable {
   package let layout: RecordLayout
   @usableFromInline package let kind: FieldKind
   @usableFromInline let isFirstVariable: Bool
-  /// No bit where the kind has none.
+  /// Zero if the kind has none.
   @usableFromInline let nullBit: UInt8
   @usableFromInline let nullOffset: UInt16
   @usableFromInline let offset: UInt32
 
-  /// nil where records of the layout do not have the property.
+  /// Nil if records of the layout do not have the property.
   package init?(_ layout: RecordLayout, property: UInt16) {
     guard let field = layout.fieldIndex(ofProperty: property) else { return nil }
     let entry = layout.entry(field)
@@ -29,7 +29,7 @@ package struct RecordField: Sendable {
     base.load(fromByteOffset: Int(nullOffset), as: UInt8.self) & nullBit != 0
   }
 
-  /// A whole number, or 0 and 1 for a truth value.
+  /// Reads an integer, or 0 and 1 for a boolean.
   @inlinable @inline(__always)
   func integer(_ base: UnsafeRawPointer) -> Int64 {
     switch kind {
@@ -40,14 +40,14 @@ package struct RecordField: Sendable {
     }
   }
 
-  /// A double, a float, or a date's seconds.
+  /// Reads a double, a float, or a date's seconds.
   @inlinable @inline(__always)
   func double(_ base: UnsafeRawPointer) -> Double {
     if kind == .float { return Double(Float(bitPattern: base.number(at: Int(offset), UInt32.self))) }
     return Double(bitPattern: base.number(at: Int(offset), UInt64.self))
   }
 
-  /// Whether the value's bytes are among so many variable ones.
+  /// Whether the value is within so many variable bytes.
   @inline(__always)
   func isWithin(_ base: UnsafeRawPointer, _ length: Int) -> Bool {
     let end = base.number(at: Int(offset), UInt32.self) & VariableSlot.endMask
@@ -69,11 +69,11 @@ extension RecordView {
   @inlinable @inline(__always)
   package func isNull(_ field: RecordField) -> Bool { field.isNull(base) }
 
-  /// A whole number, or 0 and 1 for a truth value.
+  /// Reads an integer, or 0 and 1 for a boolean.
   @inlinable @inline(__always)
   package func integer(_ field: RecordField) -> Int64 { field.integer(base) }
 
-  /// A double, a float, or a date's seconds.
+  /// Reads a double, a float, or a date's seconds.
   @inlinable @inline(__always)
   package func double(_ field: RecordField) -> Double { field.double(base) }
 
@@ -90,10 +90,10 @@ extension RecordView {
   /// - Throws: `invalidUTF8`.
   package func string(_ field: RecordField) throws(RecordError) -> String { try Self.string(bytes(field)) }
 
-  /// Bytes as the text that they are.
+  /// Decodes a text.
   static func string(_ bytes: RawSpan) throws(RecordError) -> String {
     // Not `String(validating:as:)`, which is generic inside the standard library, and twice as slow; nor the check of
-    // `UTF8Span(validating:)`. That a text is ASCII, as most are, is seen faster here, and that it is UTF-8 too.
+    // `UTF8Span(validating:)`: the checks for ASCII, which most texts are, and for UTF-8 are faster here.
     let isASCII = isASCII(bytes)
     guard isASCII || bytes.withUnsafeBytes({ isUTF8($0) }) else { throw .invalidUTF8 }
     return String(copying: UTF8Span(unchecked: Span<UInt8>(_bytes: bytes), isKnownASCII: isASCII))
@@ -116,7 +116,7 @@ extension RecordView {
           all |= base.number(at: index, UInt64.self)
           index &+= 8
         }
-        // The last eight, of which some were among those before.
+        // The last eight, which may overlap those before.
         all |= base.number(at: count &- 8, UInt64.self)
       } else {
         for index in 0..<count { all |= UInt64(base.load(fromByteOffset: index, as: UInt8.self)) }

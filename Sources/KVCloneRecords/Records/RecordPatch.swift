@@ -1,15 +1,15 @@
 public import KVCloneModel
 
-/// A copy of a record, in memory of somebody else's, that is turned into another object's record where it stands.
+/// A copied record in memory of another owner, which is turned into another object's record in place.
 ///
-/// What a clone does to millions of records: their copies lie one behind the other, and a few words at offsets that their
-/// layout fixes are replaced. It is two words of a trivial type, so that a loop over records neither counts references nor
-/// allocates. Whoever makes one keeps the memory alive and to itself; what is set has to be of the layout that the bytes
-/// were checked against.
+/// A clone does that with millions of records: their copies are contiguous, and a few words at offsets of their layout
+/// are replaced. It is two words of a trivial type, so that a loop over records neither counts references nor
+/// allocates. The caller keeps the memory alive and exclusive; setters require the layout that the bytes were checked
+/// against.
 @usableFromInline
 package struct RecordPatch {
   @usableFromInline let base: UnsafeMutableRawPointer
-  /// Bytes of the record as it is now.
+  /// The record's current size in bytes.
   @usableFromInline package private(set) var byteCount: Int
   /// Offset of the variable bytes.
   @usableFromInline package private(set) var variableStart: Int
@@ -28,7 +28,7 @@ package struct RecordPatch {
     variableStart = try RecordView.validate(UnsafeRawPointer(base), count: bytes.count, layout: layout)
   }
 
-  /// The layout and the concrete entity that a record's bytes name; nothing else of them is checked.
+  /// Reads the layout and the concrete entity of a record, without checking anything else.
   ///
   /// - Throws: `tooShort`.
   @inlinable @inline(__always)
@@ -56,13 +56,13 @@ package struct RecordPatch {
     ListHead(rawValue: UnsafeRawPointer(base).number(at: offset, UInt64.self))
   }
 
-  /// Sets the head of a list that is in chunks, and stays there or becomes empty.
+  /// Sets the head of a list in chunks, which stays there or becomes empty.
   @inlinable @inline(__always)
   package func setHead(at offset: Int, _ head: ListHead) {
     base.set(head.rawValue, at: offset)
   }
 
-  /// A member of an inline list; `start` is where the list's ids begin.
+  /// A member of an inline list; `start` is the offset of the list's ids.
   @inlinable @inline(__always)
   package func inlineID(at start: Int, _ index: Int) -> ObjectID {
     ObjectID(rawValue: UnsafeRawPointer(base).number(at: start &+ 8 &* index, UInt64.self))
@@ -74,7 +74,7 @@ package struct RecordPatch {
     base.set(id.rawValue, at: start &+ 8 &* index)
   }
 
-  /// Orders the ids of an inline list: at most 16.
+  /// Sorts the ids of an inline list: at most 16.
   @inlinable
   package func sortInlineIDs(at start: Int, count: Int) {
     for index in 1..<max(1, count) {
@@ -88,7 +88,7 @@ package struct RecordPatch {
     }
   }
 
-  /// Empties an inline list of `count` ids: its ids go, and what follows moves up.
+  /// Empties an inline list of `count` ids, and moves up what follows.
   @inlinable
   package mutating func removeInlineIDs(at start: Int, head: Int, count: Int) {
     let end = start &+ 8 &* count
@@ -100,11 +100,11 @@ package struct RecordPatch {
     base.set(UInt32(truncatingIfNeeded: byteCount), at: RecordHeader.totalLength)
   }
 
-  /// Where the ids of the first inline list begin.
+  /// The offset of the first inline list's ids.
   @inlinable @inline(__always)
   package static func inlineStart(_ layout: RecordLayout) -> Int { layout.fixedLength }
 
-  /// Sets an attribute of eight bytes: a date's seconds, bit by bit.
+  /// Sets an attribute of eight bytes: a date's seconds, as bits.
   @inlinable @inline(__always)
   package func set(_ place: RecordPlace, _ word: UInt64) {
     clearNull(place)
@@ -115,7 +115,7 @@ package struct RecordPatch {
   @inlinable @inline(__always)
   package func set(_ place: RecordPlace, _ bytes: (UInt64, UInt64)) {
     clearNull(place)
-    // Bytes in memory order, whatever the machine's.
+    // Bytes in memory order, on any machine.
     base.storeBytes(of: bytes.0, toByteOffset: place.offset, as: UInt64.self)
     base.storeBytes(of: bytes.1, toByteOffset: place.offset &+ 8, as: UInt64.self)
   }
@@ -134,7 +134,7 @@ package struct RecordPatch {
     base.storeBytes(of: bits & ~place.nullBit, toByteOffset: place.nullByte, as: UInt8.self)
   }
 
-  /// The blob that the variable value with its end offset at `offset` names; nil where the value is not in a blob.
+  /// The blob that the variable value with its end offset at `offset` refers to; nil if the value is not a blob.
   @inlinable @inline(__always)
   package func blob(at offset: Int) -> (serial: UInt64, byteCount: UInt64)? {
     let slot = UnsafeRawPointer(base).number(at: offset, UInt32.self)
@@ -145,7 +145,7 @@ package struct RecordPatch {
     )
   }
 
-  /// Writes the commit and the checksum: the bytes may then be stored under the key the seed was made from.
+  /// Writes the commit and the checksum: the bytes can then be stored under the key that the seed was computed from.
   @inlinable @inline(__always)
   package func seal(commit: UInt64, seed: UInt64) {
     base.set(commit, at: RecordHeader.commit)
@@ -153,14 +153,14 @@ package struct RecordPatch {
     base.set(checksum, at: 0)
   }
 
-  /// The record's values as they are now; the memory has to outlive it.
+  /// The record's current values; the memory has to outlive the view.
   @_lifetime(immortal)
   package func view(_ layout: RecordLayout) -> RecordView {
     RecordView(unchecked: UnsafeRawPointer(base), count: byteCount, layout: layout, variableStart: variableStart)
   }
 }
 
-/// Where an attribute of fixed width stands in the records of a layout.
+/// The place of a fixed-width attribute in the records of a layout.
 @usableFromInline
 package struct RecordPlace: BitwiseCopyable {
   @usableFromInline let offset: Int

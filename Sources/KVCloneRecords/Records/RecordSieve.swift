@@ -1,22 +1,22 @@
 import KVCloneModel
 
-/// What the bytes of a stored record say before a view is made of them.
+/// The result of filtering a stored record by its bytes, before a view is created.
 package enum RecordVerdict {
-  /// Nothing: the record is of another layout, or damaged, or has to be looked at as a whole.
+  /// Undecided: the record has another layout, is corrupted, or needs to be read as a whole.
   case unknown
-  /// The checksum is right, and the record is not wanted.
+  /// The checksum is right, and the tests reject the record.
   case dropped
-  /// The checksum is right, and the tests say nothing against it.
+  /// The checksum is right, and no test rejects the record.
   case kept
 }
 
-/// Looks through a table's records for those that are wanted. Most are not, and of these nothing more is looked at than the
-/// checksum and the fields that are tested; what is read lies within the record, whatever its bytes say.
+/// Filters a table's records by field tests. Most are rejected, and of these only the checksum and the tested fields
+/// are read; reads stay within the record, whatever its bytes are.
 package struct RecordSieve {
   private let layout: RecordLayout
   private let readsTexts: Bool
 
-  /// - Parameter readsTexts: whether a test is of a text.
+  /// - Parameter readsTexts: whether a test compares a text.
   package init(_ layout: RecordLayout, readsTexts: Bool) {
     self.layout = layout
     self.readsTexts = readsTexts
@@ -26,7 +26,7 @@ package struct RecordSieve {
   ///   - key: the record's key.
   ///   - value: the stored record.
   ///   - needed: tests of this layout that all have to hold.
-  ///   - refused: tests of this layout of which one at least must not hold; empty if there are none.
+  ///   - refused: tests of this layout of which at least one must not hold; may be empty.
   package func judge(
     _ key: RawSpan, _ value: RawSpan, needed: UnsafeBufferPointer<FieldTest>, refused: UnsafeBufferPointer<FieldTest>
   ) -> RecordVerdict {

@@ -25,7 +25,7 @@ extension RecordView {
     return bits & (1 &<< UInt8(truncatingIfNeeded: field & 7)) != 0
   }
 
-  /// The slot's bytes as a number, without looking at the null bit.
+  /// The slot's bytes as a number, ignoring the null bit.
   @inlinable @inline(__always)
   func slot<Number: FixedWidthInteger & BitwiseCopyable>(
     _ field: Int, _ kind: FieldKind, _ type: Number.Type
@@ -78,13 +78,13 @@ extension RecordView {
     return id == 0 ? nil : ObjectID(rawValue: id)
   }
 
-  /// Count and place of a to-many list.
+  /// The head of a to-many list.
   @inlinable
   package func head(_ field: Int) -> ListHead {
     ListHead(rawValue: slot(field, .toMany, UInt64.self))
   }
 
-  /// The members of a list that is inline; empty if it is chunked.
+  /// The members of an inline list; empty if it is chunked.
   @inlinable
   @_lifetime(copy self)
   package func inlineIDs(_ field: Int) -> ObjectIDList {
@@ -92,7 +92,7 @@ extension RecordView {
     return _overrideLifetime(ObjectIDList(base: base + inlineOffset(field), count: count), copying: self)
   }
 
-  /// Where the ids of an inline list begin.
+  /// The offset of an inline list's ids.
   @inlinable
   func inlineOffset(_ field: Int) -> Int {
     let table = layout.table
@@ -103,7 +103,7 @@ extension RecordView {
     return table.pointee.fixedLength &+ 8 &* ids
   }
 
-  /// Where the bytes of a variable field are, and whether they name a blob.
+  /// The range of a variable field's bytes, and whether they are a blob reference.
   @inlinable
   func variable(_ field: Int) -> (range: Range<Int>, isBlob: Bool) {
     let entry = layout.entry(field)
@@ -118,20 +118,20 @@ extension RecordView {
     return (range, slot & VariableSlot.blobBit != 0)
   }
 
-  /// The bytes of a variable field; those of a blob's reference if it is one. Empty if nil.
+  /// The bytes of a variable field; those of the reference for a blob. Empty if nil.
   @inlinable
   @_lifetime(copy self)
   package func variableBytes(_ field: Int) -> RawSpan {
     span(variable(field).range)
   }
 
-  /// Whether the value is in a blob.
+  /// Whether the value is a blob.
   @inlinable
   package func isBlob(_ field: Int) -> Bool {
     variable(field).isBlob
   }
 
-  /// The blob that the value is in, or nil.
+  /// The reference of the value's blob, or nil.
   @inlinable
   package func blobReference(_ field: Int) -> BlobReference? {
     let (range, isBlob) = variable(field)

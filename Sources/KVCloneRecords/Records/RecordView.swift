@@ -1,14 +1,14 @@
-/// An object record, borrowed from the memory map or a buffer: its values by field index.
+/// A borrowed object record in the memory map or a buffer: its values by field index.
 ///
-/// A view exists only of bytes that were checked completely (or that a ``RecordBuffer`` built), so its accessors do not
-/// fail; asking for a field in another kind than it has is a programmer's mistake and traps. It dies with the bytes.
+/// A view exists only of completely checked bytes (or those built by a ``RecordBuffer``), so its accessors do not fail;
+/// reading a field as another kind is a programming error and traps. It is valid as long as the bytes.
 @usableFromInline
 package struct RecordView: ~Escapable {
   @usableFromInline let base: UnsafeRawPointer
-  /// Bytes of the record.
+  /// The size of the record in bytes.
   @usableFromInline package let byteCount: Int
   @usableFromInline package let layout: RecordLayout
-  /// Offset of the variable bytes: after the fixed slots and the inline ids.
+  /// The offset of the variable bytes: after the fixed slots and the inline ids.
   @usableFromInline let variableStart: Int
 
   /// Checks length, checksum, layout, list heads and offsets of a record.
@@ -38,7 +38,7 @@ package struct RecordView: ~Escapable {
     variableStart = try Self.validate(base, count: buffer.count, layout: layout)
   }
 
-  /// A view of bytes that are known to be a record of this layout.
+  /// Creates a view of bytes that are known to be a record of this layout.
   @inlinable
   @_lifetime(immortal)
   init(unchecked base: UnsafeRawPointer, count: Int, layout: RecordLayout, variableStart: Int) {
@@ -48,10 +48,10 @@ package struct RecordView: ~Escapable {
     self.variableStart = variableStart
   }
 
-  /// Checks all of a record but its checksum; returns where its variable bytes begin.
+  /// Checks all of a record but its checksum; returns the offset of its variable bytes.
   ///
-  /// Asked of every record that is read. What the layout says is read once, because the compiler cannot know that it stays
-  /// the same.
+  /// Called for every record that is read. Properties of the layout are read once, because the compiler cannot know
+  /// that they are constant.
   @inlinable
   static func validate(
     _ base: UnsafeRawPointer, count: Int, layout: RecordLayout
@@ -103,7 +103,7 @@ package struct RecordView: ~Escapable {
 }
 
 extension RecordView {
-  /// The layout id of a record, to find its layout; nothing else of it is checked.
+  /// The layout id of a record, to find its layout; nothing else is checked.
   @inlinable
   package static func layoutID(of bytes: RawSpan) throws(RecordError) -> UInt16 {
     guard bytes.byteCount >= RecordHeader.length else { throw .tooShort }
@@ -111,7 +111,7 @@ extension RecordView {
       littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: RecordHeader.layout, as: UInt16.self))
   }
 
-  /// The code of the object's concrete entity; nothing else of the record is checked.
+  /// The code of the object's concrete entity; nothing else is checked.
   @inlinable
   package static func entityCode(of bytes: RawSpan) throws(RecordError) -> UInt16 {
     guard bytes.byteCount >= RecordHeader.length else { throw .tooShort }
@@ -119,8 +119,8 @@ extension RecordView {
       littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: RecordHeader.entity, as: UInt16.self))
   }
 
-  /// The layout id (low 16 bits) and the entity's code (high 16 bits), which neighbours mostly share; nothing else of the
-  /// record is checked.
+  /// The layout id (low 16 bits) and the entity's code (high 16 bits), which adjacent records mostly share; nothing
+  /// else is checked.
   @inlinable
   package static func layoutAndEntity(of bytes: RawSpan) throws(RecordError) -> UInt32 {
     guard bytes.byteCount >= RecordHeader.length else { throw .tooShort }
@@ -128,10 +128,10 @@ extension RecordView {
       littleEndian: bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: RecordHeader.layout, as: UInt32.self))
   }
 
-  /// Bytes of the header that every record begins with.
+  /// The size of the header of every record.
   package static var headerLength: Int { RecordHeader.length }
 
-  /// The commit that last changed the object; nothing else of the record is checked.
+  /// The commit that last changed the object; nothing else is checked.
   @inlinable
   package static func commit(of bytes: RawSpan) throws(RecordError) -> UInt64 {
     guard bytes.byteCount >= RecordHeader.length else { throw .tooShort }

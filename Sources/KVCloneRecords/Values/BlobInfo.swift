@@ -1,21 +1,21 @@
-/// What `blobinfo` says of a blob.
+/// The description of a blob in `blobinfo`.
 ///
 /// state u8 | flags u8 (0) | stager u16 | chunk count u32 | reference count u64 | byte length u64 | digest u64. The
-/// bytes are in `blobs`, one value (checksum u64 | bytes) per chunk, all but the last of
-/// `FormatLimits.blobChunkLength` bytes.
+/// bytes are in `blobs`, one value (checksum u64 | bytes) per chunk, all but the last of `FormatLimits.blobChunkLength`
+/// bytes.
 package struct BlobInfo: ValueCodec, Hashable {
   package enum State: UInt8, Sendable {
-    /// All bytes are there.
+    /// All bytes are stored.
     case complete = 0
-    /// Bytes are still being written by the process that holds the stager's lock.
+    /// The process that holds the stager's lock is still writing bytes.
     case pending = 1
   }
 
   package var state: State
-  /// The byte of the side file that the writing process has locked; 0 for complete blobs.
+  /// The byte of `stagers.lock` that the writing process has locked; 0 for complete blobs.
   package var stager: UInt16
   package var chunkCount: UInt32
-  /// Fields of live records and of pre-images that name the blob.
+  /// The number of fields of live records and of preimages that refer to the blob.
   package var referenceCount: UInt64
   package var byteCount: UInt64
   /// XXH64 of all bytes, seed 0.
@@ -33,7 +33,7 @@ package struct BlobInfo: ValueCodec, Hashable {
     self.digest = digest
   }
 
-  /// The chunks that so many bytes need.
+  /// The number of chunks of so many bytes.
   package static func chunkCount(byteCount: UInt64) -> UInt32? {
     let length = UInt64(FormatLimits.blobChunkLength)
     return UInt32(exactly: byteCount / length + (byteCount % length == 0 ? 0 : 1))

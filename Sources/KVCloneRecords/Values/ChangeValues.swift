@@ -1,19 +1,19 @@
 package import KVCloneModel
 
-/// Part 0 of a commit's history: what is true of all of it.
+/// Part 0 of a commit's history: its common properties.
 ///
 /// flags u32 (0) | parts u32 | time f64 (seconds since 2001) | inserted u64 | updated u64 | deleted u64 | author:
 /// length u32, UTF-8 | operation: length u32, UTF-8 | user info: length u32, JSON.
 package struct ChangeHeader: ValueCodec, Hashable {
-  /// Parts after this one.
+  /// The number of parts after this one.
   package var partCount: UInt32
   package var time: Double
   package var insertedCount: UInt64
   package var updatedCount: UInt64
   package var deletedCount: UInt64
-  /// Who wrote, as the caller says; empty if he does not.
+  /// The author given by the caller; empty if none.
   package var author: String
-  /// What was done, such as `clone`; empty for a plain write.
+  /// The operation, such as `clone`; empty for a plain write.
   package var operation: String
   /// JSON, or empty.
   package var userInfo: [UInt8]
@@ -59,7 +59,7 @@ package struct ChangeHeader: ValueCodec, Hashable {
 
 /// Parts 1… of a commit's history: kind u8 | flags u8 (0) | reserved u16 (0) | entries u32 | entries.
 package enum ChangePart: ValueCodec, Hashable {
-  /// Objects born with consecutive serials.
+  /// Inserted objects with consecutive serials.
   package struct Inserted: Hashable, Sendable {
     package var first: ObjectID
     package var count: UInt64
@@ -83,7 +83,7 @@ package enum ChangePart: ValueCodec, Hashable {
 
   package struct Deleted: Hashable, Sendable {
     package var id: ObjectID
-    /// The concrete entity, which the id does not tell.
+    /// The concrete entity, which is not part of the id.
     package var entityCode: UInt16
     /// JSON of the attributes that the model preserves after deletion, or empty.
     package var tombstone: [UInt8]

@@ -4,10 +4,10 @@
   package import Foundation
 #endif
 
-/// What a file says of itself, under the name `format` of `metadata`.
+/// The format of a file, under the name `format` of `metadata`.
 ///
-/// format version u32 | minimum reader version u32 | store UUID 16 bytes | created f64 (seconds since 2001) | …
-/// It decides whether a library may read on, so that every library has to be able to read it, whichever wrote it: bytes
+/// format version u32 | minimum reader version u32 | store UUID 16 bytes | created f64 (seconds since 2001) | … It
+/// decides whether a library may open the file, so every library has to be able to read it, whichever wrote it: bytes
 /// after these belong to newer versions and are kept, and the checksum is XXH64 for good, seeded with XXH64 of the key.
 package struct FormatRecord: Hashable, Sendable {
   package var version: UInt32
@@ -16,7 +16,7 @@ package struct FormatRecord: Hashable, Sendable {
   package var storeUUID: UUID
   /// Seconds since 2001.
   package var created: Double
-  /// What a newer version says behind what is known here.
+  /// The bytes of a newer version behind the known fields.
   package var rest: [UInt8] = []
 
   package init(
@@ -54,7 +54,7 @@ package struct FormatRecord: Hashable, Sendable {
     return Self.sealed(writer.bytes)
   }
 
-  /// A payload, whatever it says, with its checksum.
+  /// Returns a payload, of any version, with its checksum.
   package static func sealed(_ payload: [UInt8]) -> [UInt8] {
     var writer = ByteWriter()
     writer.put64(checksum(payload.span.bytes))
@@ -67,26 +67,27 @@ package struct FormatRecord: Hashable, Sendable {
     return XXH64.hash(payload, seed: XXH64.hash(key.span.bytes, seed: UInt64(TableCode.metadata.rawValue)))
   }
 
-  /// Says that only libraries that know `version` may open the file. Nothing is lowered.
+  /// Requires `version` of libraries that open the file. Never lowers the requirement.
   package mutating func raise(to version: UInt32) {
     self.version = max(self.version, version)
     minimumReaderVersion = max(minimumReaderVersion, version)
   }
 
-  /// The bit of the minimum version that tells an increment, and keeps libraries that do not know it from opening one as a store.
+  /// The bit of the minimum version that marks an incremental backup, and prevents older libraries from opening one as
+  /// a store.
   private static let incrementBit: UInt32 = 1 << 31
 
-  /// Whether the file is no store, but an increment, which has what changed in one.
+  /// Whether the file is an incremental backup instead of a store.
   package var isIncrement: Bool { minimumReaderVersion & Self.incrementBit != 0 }
 
-  /// The record of an increment of this store.
+  /// The record for an incremental backup of this store.
   package var ofIncrement: FormatRecord {
     var record = self
     record.minimumReaderVersion |= Self.incrementBit
     return record
   }
 
-  /// The record of the store that an increment is of.
+  /// The record of the store that an incremental backup belongs to.
   package var ofStore: FormatRecord {
     var record = self
     record.minimumReaderVersion &= ~Self.incrementBit
@@ -96,7 +97,7 @@ package struct FormatRecord: Hashable, Sendable {
   /// Whether the file needs a newer library.
   package var isTooNew: Bool { minimumReaderVersion > FormatLimits.formatVersion }
 
-  /// Whether the file is of a version that this library has forgotten.
+  /// Whether this library no longer supports the version of the file.
   package var isTooOld: Bool { version < FormatLimits.oldestFormatVersion }
 }
 

@@ -1,9 +1,9 @@
-/// What an increment says of itself, under the name `increment` of its `metadata`: which state it leads to, and from which one.
+/// The description of an incremental backup, under the name `increment` of its `metadata`: its start and its end state.
 ///
-/// flags u32 (0) | commit u64 | created f64 | epoch u64, commit u64 and created f64 of the snapshot | first commit u64 and part
-/// u32 of the history | count u32, (table code u16, entries u64)* | the snapshot's name.
+/// flags u32 (0) | commit u64 | created f64 | epoch u64, commit u64 and created f64 of the snapshot | first commit u64
+/// and part u32 of the history | count u32, (table code u16, entries u64)* | the snapshot's name.
 package struct IncrementValue: ValueCodec, Hashable {
-  /// How many entries a table of the store has.
+  /// The number of entries in a table of the store.
   package struct Count: Hashable, Sendable {
     package var table: TableCode
     package var entries: UInt64
@@ -14,19 +14,19 @@ package struct IncrementValue: ValueCodec, Hashable {
     }
   }
 
-  /// The commit whose state the increment leads to.
+  /// The commit of the end state.
   package var commit: UInt64
-  /// When it was made, in seconds since 2001.
+  /// The creation time, in seconds since 2001.
   package var created: Double
-  /// The snapshot whose state it leads from: no two of a store have the same epoch.
+  /// The snapshot of the start state: no two of a store have the same epoch.
   package var sinceName: String
   package var sinceEpoch: UInt64
   package var sinceCommit: UInt64
   package var sinceCreated: Double
-  /// The first entry of `changes`: those before have been purged. Greatest where there is none.
+  /// The first entry of `changes`: those before have been purged. The greatest number if there is none.
   package var firstChangeCommit: UInt64
   package var firstChangePart: UInt32
-  /// Of all tables, ascending by code: what a restoration has to end with.
+  /// Of all tables, ascending by code: what a restore has to end with.
   package var counts: [Count]
 
   package init(
@@ -78,13 +78,14 @@ package struct IncrementValue: ValueCodec, Hashable {
       counts.append(count)
     }
     sinceName = try reader.getString()
-    // As of counters: what cannot overflow may be added to.
+    // As for counters: adding cannot overflow.
     guard max(sinceEpoch, commit) <= UInt64(Int64.max) else { throw .outOfRange }
     guard sinceEpoch > 0, sinceCommit <= commit, !sinceName.isEmpty else { throw .outOfRange }
   }
 }
 
-/// Keys of an increment's table `deletions`: table code u16 | the key that went. Of `blobs` it is a serial alone, all of whose chunks go.
+/// Keys in the table `deletions` of an incremental backup: table code u16 | the removed key. For `blobs` it is a serial
+/// alone, all of whose chunks are removed.
 package enum DeletionKey {
   package static let prefixLength = 2
 
@@ -102,7 +103,7 @@ package enum DeletionKey {
     return TableCode(rawValue: UInt16(bigEndian: bytes.unsafeLoadUnaligned(as: UInt16.self)))
   }
 
-  /// The key that went.
+  /// The removed key.
   @_lifetime(copy bytes)
   package static func key(of bytes: RawSpan) throws(RecordError) -> RawSpan {
     _ = try table(of: bytes)

@@ -10,11 +10,11 @@ package struct CounterValue: ValueCodec, Hashable {
 
   package init(from reader: inout ByteReader) throws(RecordError) {
     value = try reader.get64()
-    // Nobody ever counts that far, and what does not overflow may be added to.
+    // No counter gets this far, and adding cannot overflow.
     if value > UInt64(Int64.max) { throw .outOfRange }
   }
 
-  /// Hands on the counter as it is stored, which is what `encoded(seed:)` makes, without heap memory.
+  /// Calls `body` with the encoded counter, as `encoded(seed:)` returns it, without heap allocation.
   package func withStored<E: Error>(seed: UInt64, _ body: (RawSpan) throws(E) -> Void) throws(E) {
     assert(value <= UInt64(Int64.max), "a value is written that its own reader refuses")
     var words: InlineArray<2, UInt64> = [0, value.littleEndian]

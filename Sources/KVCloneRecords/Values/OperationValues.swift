@@ -5,7 +5,7 @@
 #endif
 package import KVCloneModel
 
-/// Where a clone comes from; its key is the clone's id. source id u64 | commit u64 | operation u64 | flags u64 (1: the
+/// The origin of a clone; its key is the clone's id. source id u64 | commit u64 | operation u64 | flags u64 (1: the
 /// source is of another store) | with flag 1: that store's UUID, 16 bytes.
 package struct ProvenanceValue: ValueCodec, Hashable {
   package var source: ObjectID
@@ -13,7 +13,7 @@ package struct ProvenanceValue: ValueCodec, Hashable {
   package var commit: UInt64
   /// The number of the operation: the commit that made the clone.
   package var operation: UInt64
-  /// The source's store, where it is another one.
+  /// The source's store, if it is another one.
   package var store: UUID?
 
   private static let hasStore: UInt64 = 1
@@ -45,7 +45,7 @@ package struct ProvenanceValue: ValueCodec, Hashable {
   }
 }
 
-/// An operation that was done under an idempotency key (the key's bytes are the key).
+/// A completed operation with an idempotency key (the key's bytes are the key).
 ///
 /// flags u32 (0) | roots u32 | commit u64 | time f64 | expires f64 (NaN: never) | root ids u64 each | arguments'
 /// digest: length u32, bytes | result: length u32, JSON.
@@ -57,9 +57,9 @@ package struct OperationValue: ValueCodec, Hashable {
   package var expires: Double?
   /// The objects that the operation made, in the order it returned them.
   package var roots: [ObjectID]
-  /// A repetition with other arguments is an error: this is what tells.
+  /// Detects a repetition with other arguments, which is an error.
   package var argumentDigest: [UInt8]
-  /// What else the operation returned: JSON, or empty.
+  /// Further results of the operation: JSON, or empty.
   package var result: [UInt8]
 
   package init(
@@ -98,7 +98,7 @@ package struct OperationValue: ValueCodec, Hashable {
   }
 }
 
-/// Where a migration moved an object; its key is the old id. new id u64 | commit u64.
+/// The new id of an object that a migration moved; its key is the old id. new id u64 | commit u64.
 package struct RedirectValue: ValueCodec, Hashable {
   package var target: ObjectID
   /// The commit of the migration.

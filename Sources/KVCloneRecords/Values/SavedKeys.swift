@@ -1,15 +1,14 @@
-/// A list of keys whose previous states a transaction has saved: what an epoch has, without looking through all previous
-/// states.
+/// A list of keys whose preimages a transaction has saved: the content of an epoch, without scanning all preimages.
 ///
-/// bytes u64 | count u32 | (table code u16, length u16, key)*. *Bytes* is what goes with these previous states: keys, values, and the
-/// blobs that only they keep.
+/// bytes u64 | count u32 | (table code u16, length u16, key)*. *Bytes* is the size of these preimages: keys, values,
+/// and the blobs that only they keep.
 package struct SavedKeys: ~Copyable {
   private var writer = ByteWriter()
   package private(set) var count = 0
-  /// What the previous states take, in bytes.
+  /// The size of the preimages in bytes.
   package private(set) var byteCount: UInt64 = 0
   private static let headerLength = 12
-  /// A list becomes a value at about this length, so that no value grows with the transaction.
+  /// A list is written as a value at about this length, so that no value grows with the transaction.
   private static let fullLength = 64 << 10
 
   package init() { begin() }
@@ -24,7 +23,7 @@ package struct SavedKeys: ~Copyable {
     byteCount = 0
   }
 
-  /// - Parameter byteCount: what the previous state takes.
+  /// - Parameter byteCount: the size of the preimage.
   package mutating func append(_ table: TableCode, _ key: UnsafeRawBufferPointer, byteCount: UInt64) {
     writer.put16(table.rawValue)
     writer.put16(UInt16(truncatingIfNeeded: key.count))
@@ -33,7 +32,7 @@ package struct SavedKeys: ~Copyable {
     self.byteCount = self.byteCount.addingReportingOverflow(byteCount).partialValue
   }
 
-  /// The bytes of the list so far.
+  /// The size of the list so far, in bytes.
   package var listByteCount: Int { writer.bytes.count }
 
   /// The list so far, for ``restore(_:)``.
@@ -45,13 +44,13 @@ package struct SavedKeys: ~Copyable {
 
   package var state: State { State(bytes: writer.bytes, count: count, byteCount: byteCount) }
 
-  /// Makes the list what it was.
+  /// Restores an earlier state of the list.
   package mutating func restore(_ state: State) {
     writer.bytes = state.bytes
     (count, byteCount) = (state.count, state.byteCount)
   }
 
-  /// Hands on the list as it is stored, and begins another one.
+  /// Calls `body` with the encoded list, and starts a new one.
   package mutating func take<E: Error>(seed: UInt64, _ body: (RawSpan) throws(E) -> Void) throws(E) {
     let (count, byteCount) = (UInt32(count), byteCount)
     writer.bytes.withUnsafeMutableBytes { bytes in
@@ -71,7 +70,7 @@ package struct SavedKeysView: ~Escapable {
   package let count: Int
   private let entries: RawSpan
 
-  /// - Throws: what is wrong with it; all of it is looked at.
+  /// - Throws: what is wrong with the list; checks all of it.
   @_lifetime(copy bytes)
   package init(_ bytes: RawSpan, seed: UInt64) throws(RecordError) {
     let payload = try ValueEnvelope.payload(of: bytes, seed: seed)
@@ -94,7 +93,7 @@ package struct SavedKeysView: ~Escapable {
     UInt16(littleEndian: entries.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt16.self))
   }
 
-  /// The keys in the order in which they were saved.
+  /// Calls `body` with the keys in the order in which they were saved.
   package func forEach<E: Error>(_ body: (TableCode, RawSpan) throws(E) -> Void) throws(E) {
     var offset = 0
     for _ in 0..<count {

@@ -1,12 +1,12 @@
 /// A named snapshot; its key is the name's UTF-8.
 ///
-/// flags u32 | hold count u32 | epoch u64 | commit u64 | created f64 | expires f64 (NaN: never) | object count u64 | next
-/// blob serial u64 | model number u16 | next layout id u16 | next index id u16 | next entity code u16 | watermarks: count u32,
-/// (root u16, next serial u64)* | holds: (length u32, UTF-8)* | user info: length u32, JSON.
+/// flags u32 | hold count u32 | epoch u64 | commit u64 | created f64 | expires f64 (NaN: never) | object count u64 |
+/// next blob serial u64 | model number u16 | next layout id u16 | next index id u16 | next entity code u16 |
+/// watermarks: count u32, (root u16, next serial u64)* | holds: (length u32, UTF-8)* | user info: length u32, JSON.
 package struct SnapshotValue: ValueCodec, Hashable {
   package struct Watermark: Hashable, Sendable {
     package var rootCode: UInt16
-    /// Objects with this serial or a higher one were born later.
+    /// Objects with this serial or a higher one were inserted later.
     package var nextSerial: UInt64
 
     package init(rootCode: UInt16, nextSerial: UInt64) {
@@ -15,19 +15,20 @@ package struct SnapshotValue: ValueCodec, Hashable {
     }
   }
 
-  /// Made by the store itself (before a rollback or a migration), not by a user.
+  /// Whether the store made it (before a rollback or a migration) instead of a user.
   package var isAutomatic = false
-  /// Made within a transaction that had changed something before: no commit has checked the model's rules for what it shows.
+  /// Whether it was made within a transaction with earlier changes: no commit has checked the model's rules for its
+  /// state.
   package var isUnfinished = false
-  /// The epoch that began with it: the previous states that it needs are of this epoch or a later one.
+  /// The epoch that began with it: it needs the preimages of this epoch and later ones.
   package var epoch: UInt64
-  /// The last commit that it shows.
+  /// The last commit that it includes.
   package var commit: UInt64
   /// Seconds since 2001.
   package var created: Double
   /// Seconds since 2001, or nil.
   package var expires: Double?
-  /// How many objects it shows.
+  /// The number of objects in it.
   package var objectCount: UInt64
   package var nextBlobSerial: UInt64
   /// The number of the model version in `metadata`.
@@ -37,7 +38,7 @@ package struct SnapshotValue: ValueCodec, Hashable {
   package var nextEntityCode: UInt16
   /// One per root entity, ascending by code.
   package var watermarks: [Watermark]
-  /// Names of those who forbid its deletion.
+  /// Tags that prevent its deletion.
   package var holds: [String] = []
   /// JSON, or empty.
   package var userInfo: [UInt8] = []
@@ -90,7 +91,7 @@ package struct SnapshotValue: ValueCodec, Hashable {
     let holdCount = try reader.getCount(width: 4)
     epoch = try reader.get64()
     commit = try reader.get64()
-    // As of counters: what cannot overflow may be added to.
+    // As for counters: adding cannot overflow.
     guard epoch <= UInt64(Int64.max), commit <= UInt64(Int64.max) else { throw .outOfRange }
     created = try reader.getDouble()
     expires = try reader.getOptionalDouble()
@@ -119,7 +120,7 @@ extension ByteReader {
   mutating func getOptionalDouble() throws(RecordError) -> Double? {
     let value = try getDouble()
     guard !value.isNaN else {
-      // One form for each value: what is read and written again is the same bytes.
+      // One form for each value, so that decoding and encoding returns the same bytes.
       guard value.bitPattern == Double.nan.bitPattern else { throw .badFlag }
       return nil
     }
@@ -127,10 +128,9 @@ extension ByteReader {
   }
 }
 
-/// The previous state of a key, borrowed: checksum u64 | state u8 | the value as it was stored, its own checksum
-/// included.
+/// The borrowed preimage of a key: checksum u64 | state u8 | the value as it was stored, its own checksum included.
 package struct PreimageView: ~Escapable {
-  /// The value that the key had, to be verified with the key's own seed; nil if there was none.
+  /// Whether the key had a value, which has to be verified with the key's own seed.
   package let isPresent: Bool
   private let previous: RawSpan
 
@@ -147,13 +147,13 @@ package struct PreimageView: ~Escapable {
     guard isPresent || previous.byteCount == 0 else { throw .trailingBytes }
   }
 
-  /// The previous value with its envelope; empty if there was none.
+  /// The preimage's value with its envelope; empty if there was none.
   package var value: RawSpan {
     @_lifetime(copy self)
     get { previous }
   }
 
-  /// The pre-image of a key that had this value, or none.
+  /// Encodes the preimage of a key that had this value, or none.
   package static func encode(_ value: RawSpan?, seed: UInt64) -> [UInt8] {
     let bytes = ReusedBytes()
     if let value {
@@ -164,7 +164,7 @@ package struct PreimageView: ~Escapable {
     return Array(bytes.bytes)
   }
 
-  /// The same in place of what `bytes` has.
+  /// Writes the preimage over the content of `bytes`.
   package static func write(_ value: UnsafeRawBufferPointer?, seed: UInt64, to bytes: ReusedBytes) {
     bytes.removeAll()
     bytes.appendBigEndian(0 as UInt64)
@@ -173,10 +173,10 @@ package struct PreimageView: ~Escapable {
     ValueEnvelope.seal(bytes.mutableBytes, seed: seed)
   }
 
-  /// The value of a stored pre-image, of which only the outer form is looked at: the value has a checksum of its own, which
-  /// whoever reads it verifies. An absent one has none, so its pre-image is verified here.
+  /// The value of a stored preimage, of which only the outer form is checked: the value has a checksum of its own,
+  /// which its reader verifies. A tombstone has none, so it is verified here.
   ///
-  /// - Returns: nil where the key did not exist.
+  /// - Returns: nil if the key did not exist.
   package static func value(
     of stored: UnsafeRawBufferPointer, _ seed: () -> UInt64
   ) throws(RecordError) -> UnsafeRawBufferPointer? {

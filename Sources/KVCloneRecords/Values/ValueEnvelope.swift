@@ -2,8 +2,9 @@ public import KVCloneModel
 
 /// The checksum before every value of every table: `[checksum u64][payload]`.
 ///
-/// The checksum is XXH3 of the payload, seeded with XXH3 of the key's bytes, which is seeded with the table's code:
-/// a value that is damaged, or that was moved to another key or table, is found. One value has another one: ``FormatRecord``.
+/// The checksum is XXH3 of the payload, seeded with XXH3 of the key's bytes, which is seeded with the table's code: it
+/// detects a corrupted value, and one that was moved to another key or table. The only value with a different checksum
+/// is ``FormatRecord``.
 @usableFromInline
 package enum ValueEnvelope {
   /// The seed of the checksum of the value at `key`.
@@ -29,32 +30,32 @@ package enum ValueEnvelope {
     key.withUnsafeBytes { seed(tableCode: tableCode, key: $0) }
   }
 
-  /// The same number as for the eight bytes of the id's key, without building them.
+  /// The same number as for the eight bytes of the id's key, without building the key.
   @inlinable @inline(__always)
   package static func seed(tableCode: TableCode, objectID: ObjectID) -> UInt64 {
     XXH3.hash(littleEndianWord: objectID.rawValue.byteSwapped, seed: UInt64(tableCode.rawValue))
   }
 
-  /// The seed of an object record's checksum: its table follows from its id.
+  /// The seed of an object record's checksum: the table follows from the id.
   @inlinable @inline(__always)
   package static func seed(object: ObjectID) -> UInt64 {
     seed(tableCode: TableCode(rawValue: 0x8000 | object.rootCode), objectID: object)
   }
 
-  /// Whether the checksum is that of the payload.
+  /// Whether the checksum matches the payload.
   @inlinable
   package static func isIntact(_ value: RawSpan, seed: UInt64) -> Bool {
     value.withUnsafeBytes { isIntact($0, seed: seed) }
   }
 
-  /// Whether the checksum is that of the payload.
+  /// Whether the checksum matches the payload.
   @inlinable
   package static func isIntact(_ value: UnsafeRawBufferPointer, seed: UInt64) -> Bool {
     guard value.count >= 8, let base = value.baseAddress else { return false }
     return base.number(at: 0, UInt64.self) == XXH3.hash(base + 8, count: value.count - 8, seed: seed)
   }
 
-  /// The payload of a value whose checksum is right.
+  /// The payload of a value with a valid checksum.
   @inlinable
   @_lifetime(copy value)
   package static func payload(of value: RawSpan, seed: UInt64) throws(RecordError) -> RawSpan {
@@ -83,7 +84,7 @@ package enum ValueEnvelope {
     return value
   }
 
-  /// The value of an index entry: a checksum of nothing, so that it vouches for table and key.
+  /// The value of an index entry: a checksum of no bytes, which covers table and key.
   @inlinable
   package static func emptyValue(seed: UInt64) -> UInt64 {
     XXH3.empty(seed: seed).littleEndian
