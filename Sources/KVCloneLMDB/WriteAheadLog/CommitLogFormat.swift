@@ -8,7 +8,7 @@ import Glibc
 ///     head    magic u64, sum u64, sequence u64, salt u64, base commit u64, 1 if the log is in use u64,
 ///             tie u64, meta page 0, meta page 1 (152 bytes each)
 ///     record  magic u64, sum u64, salt u64, commit u64, bytes u64, pages u64, the commit's meta page (152 bytes),
-///     pages
+///             pages
 ///     page    number u64, lower u32, upper u32, the bytes before `lower`, those from `upper` on
 ///
 /// The tie is a random number that is also in the last bytes of page 0 of `data.mdb`, where LMDB writes nothing: meta

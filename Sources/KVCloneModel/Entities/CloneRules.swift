@@ -11,9 +11,9 @@ public enum CloneRule: String, Sendable, Hashable, Codable, CaseIterable {
   case skip
 }
 
-/// What a deep clone does with an attribute, strongest rule first: exclude, follow, rebuild, copy (R15 to R18).
+/// A deep clone's treatment of an attribute, strongest rule first: exclude, follow, rebuild, copy (R15 to R18).
 package struct AttributeCloneRule: Sendable, Hashable {
-  /// A fresh value.
+  /// A generated value.
   package enum Rebuild: String, Sendable, Hashable {
     /// A new UUID for each clone.
     case uuid
@@ -21,31 +21,31 @@ package struct AttributeCloneRule: Sendable, Hashable {
     case now
   }
 
-  /// What to do without a parent to follow.
+  /// The treatment of objects without a parent to follow.
   package enum WithoutParent: Sendable, Hashable {
-    /// The value is copied, or rebuilt where that is asked for too.
+    /// Copies the value, or rebuilds it if there is a rebuild rule, too.
     case keep
-    /// The default value, else nil.
+    /// Sets the default value, else nil.
     case blank
-    /// Nothing is said: an error when the case arises.
+    /// No rule: an error if an object has no parent.
     case absent
-    /// Something that is no rule: an error when the case arises.
+    /// An invalid rule: an error if an object has no parent.
     case invalid(String)
   }
 
   /// Whether the clone gets the default value, else nil.
   package var isExcluded: Bool
-  /// The fresh value that is asked for, where the attribute's type can have it.
+  /// The kind of generated value, if the attribute's type supports it.
   package var rebuild: Rebuild?
   /// The name of the attribute whose value is taken from the discovery parent's clone.
   package var followParent: String?
-  /// What to do without a parent to follow.
+  /// The treatment of objects without a parent to follow.
   package var withoutParent: WithoutParent
 
-  /// Whether the value is simply copied.
+  /// Whether the value is copied unchanged.
   package var isCopied: Bool { !isExcluded && rebuild == nil && followParent == nil }
 
-  /// Makes a rule.
+  /// Creates a rule.
   package init(
     isExcluded: Bool = false, rebuild: Rebuild? = nil, followParent: String? = nil,
     withoutParent: WithoutParent = .absent
@@ -57,14 +57,14 @@ package struct AttributeCloneRule: Sendable, Hashable {
   }
 }
 
-/// What a deep clone does with a relationship before its inverse is asked (R5, R7).
+/// A deep clone's treatment of a relationship, regardless of its inverse (R5, R7).
 package struct RelationshipCloneRule: Sendable, Hashable {
-  /// Whether the clone's relationship is left empty, which is stronger than ``override``.
+  /// Whether the clone's relationship is left empty, which takes precedence over ``override``.
   package var isExcluded: Bool
-  /// The answer that the model gives instead of the inverse.
+  /// The model's override of the rule that the inverse implies.
   package var override: CloneRule?
 
-  /// Makes a rule.
+  /// Creates a rule.
   package init(isExcluded: Bool = false, override: CloneRule? = nil) {
     self.isExcluded = isExcluded
     self.override = override
@@ -72,8 +72,8 @@ package struct RelationshipCloneRule: Sendable, Hashable {
 }
 
 extension AttributeDescription {
-  /// The attribute's rule by its `userInfo`. On an inherited attribute, ask the one that
-  /// ``ManagedObjectModel/attributes(of:)`` gives, whose annotations are merged (R22).
+  /// Returns the attribute's rule from its `userInfo`. For an inherited attribute, use the one from
+  /// ``ManagedObjectModel/attributes(of:)``, whose annotations are merged (R22).
   package func cloneRule(_ keys: CloneUserInfoKeys = .standard) -> AttributeCloneRule {
     let withoutParent: AttributeCloneRule.WithoutParent =
       switch userInfo[keys.withoutParent] {
@@ -92,14 +92,15 @@ extension AttributeDescription {
     return rule == .uuid && type == .uuid || rule == .now && type == .date ? rule : nil
   }
 
-  /// Whether a rebuild rule is written that the type cannot have (R16).
+  /// Whether there is a rebuild rule that the type does not support (R16).
   package func hasImpossibleRebuildRule(_ keys: CloneUserInfoKeys) -> Bool {
     userInfo[keys.rebuild] != nil && rebuildRule(keys) == nil
   }
 }
 
 extension RelationshipDescription {
-  /// The relationship's rule by its `userInfo`; an override that does not exist is none, and an error at validation.
+  /// Returns the relationship's rule from its `userInfo`; an unknown override is ignored here, and an error of
+  /// validation.
   package func cloneRule(_ keys: CloneUserInfoKeys = .standard) -> RelationshipCloneRule {
     RelationshipCloneRule(
       isExcluded: userInfo[keys.exclude] != nil,

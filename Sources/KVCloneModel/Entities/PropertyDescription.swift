@@ -4,8 +4,8 @@ public protocol PropertyDescription: Sendable {
   var name: String { get }
   /// Whether nil (or an empty to-many relationship) is a valid value.
   var isOptional: Bool { get }
-  /// Whether the property lives in memory only.
+  /// Whether the property exists only in memory.
   var isTransient: Bool { get }
-  /// The annotations of the model's author; the rules of a deep clone stand here.
+  /// The model author's annotations, which contain the rules of a deep clone.
   var userInfo: [String: String] { get }
 }

@@ -1,17 +1,17 @@
-/// How much a model may hold. The largest of a thousand public models has 88 entities and 713 attributes.
+/// The maximum sizes of a model. The largest of a thousand public models has 88 entities and 713 attributes.
 package enum ModelLimits {
-  /// Entities: a store numbers root entities with 15 bits.
+  /// The number of entities: a store numbers root entities with 15 bits.
   package static let entities = 0x7FFF
-  /// Entities above an entity.
+  /// The number of ancestors of an entity.
   package static let inheritanceDepth = 128
-  /// Properties of one entity, inherited ones included: a store numbers them with 16 bits.
+  /// The number of properties of one entity, including inherited ones: a store numbers them with 16 bits.
   package static let properties = 0x7FFF
-  /// Properties of all entities together, counted again in every entity that inherits them; keeps what a small hostile
-  /// file can make a reader allocate within bounds.
+  /// The number of properties of all entities, counted again in every entity that inherits them; bounds the memory that
+  /// a small malicious file can allocate.
   package static let resolvedProperties = 1_000_000
-  /// Elements of one composite attribute, counted through all levels.
+  /// The number of elements of one composite attribute, counted through all levels.
   package static let compositeElements = 4_096
-  /// Levels of composites inside composites.
+  /// The number of nested composites.
   package static let compositeDepth = 16
   /// The length of a name in UTF-8.
   package static let nameBytes = 255

@@ -78,7 +78,7 @@ public struct ModelWarning: Hashable, Sendable {
 }
 
 extension ModelWarning.Kind {
-  /// Whether the model rules values out that it seems to ask for.
+  /// Whether the model excludes values that it appears to require.
   package var isContradiction: Bool {
     switch self {
     case .unreadablePattern, .impossibleBounds, .contradictoryDefault, .impossibleCount: true

@@ -66,7 +66,7 @@ public struct EntityMapping: Hashable, Sendable {
     self.userInfo = userInfo
   }
 
-  /// The name that Xcode gives a mapping that has none: `NoteToMemo`, or the only entity's name.
+  /// The name that Xcode gives an unnamed mapping: `NoteToMemo`, or the only entity's name.
   package static func name(from source: String?, to destination: String?) -> String {
     if let source, let destination { return "\(source)To\(destination)" }
     return destination ?? source ?? ""

@@ -65,12 +65,12 @@ extension MappingExpression: CustomStringConvertible {
     }
   }
 
-  /// The method of a migration manager that finds objects by an entity mapping.
+  /// The method of a migration manager that returns objects by entity mapping.
   package static let byMapping = "destinationInstancesForEntityMappingNamed:sourceInstances:"
-  /// The method of a migration manager that finds objects by a relationship.
+  /// The method of a migration manager that returns objects by relationship.
   package static let byRelationship = "destinationInstancesForSourceRelationshipNamed:sourceInstances:"
 
-  /// A call as Core Data writes it.
+  /// Returns a call in Core Data's syntax.
   package static func call(_ operand: String, _ selector: String, _ arguments: [String]) -> String {
     "FUNCTION(\(([operand, quoted(selector)] + arguments).joined(separator: ", ")))"
   }

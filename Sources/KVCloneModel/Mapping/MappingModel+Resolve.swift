@@ -22,7 +22,7 @@ extension MappingModel {
   }
 }
 
-/// Holds one entity mapping against two models.
+/// Resolves one entity mapping against two models.
 private struct EntityMappingResolver {
   let mapping: EntityMapping
   let mappingNames: Set<String>
@@ -73,7 +73,7 @@ private struct EntityMappingResolver {
     return isSame && isAutomatic ? .copy : .transform
   }
 
-  /// Whether nothing but same names is mapped, for all of the source entity's objects.
+  /// Whether only equal names are mapped, for all of the source entity's objects.
   private var isAutomatic: Bool {
     guard mapping.sourceObjects == .all else { return false }
     return (mapping.attributeMappings + mapping.relationshipMappings).allSatisfy { property in
@@ -112,7 +112,7 @@ private struct EntityMappingResolver {
         throw .duplicateProperty(mapping: mapping.name, property: property.name)
       }
       if property.valueExpression == .automatic {
-        // What is not stored, or is derived, comes about by itself.
+        // Transient and derived properties need no value.
         property.valueExpression = isStored ? expression(property.name) : nil
       }
       if let value = property.valueExpression { try check(value, of: property.name) }
@@ -158,8 +158,8 @@ private struct EntityMappingResolver {
     }
   }
 
-  /// The source property that a destination property comes from. A renaming identifier is there to say so, and counts
-  /// before a name that is the same by chance.
+  /// The source property of a destination property. A renaming identifier takes precedence over an equal name, which
+  /// may be a coincidence.
   private func counterpart(
     of name: String, _ identifier: String?, among candidates: [(name: String, identifier: String?, isTransient: Bool)]
   ) -> String? {

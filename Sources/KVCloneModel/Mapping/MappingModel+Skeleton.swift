@@ -29,7 +29,7 @@ extension MappingModel {
   }
 }
 
-/// Writes a mapping model as source.
+/// Writes a mapping model as Swift source.
 private struct MappingSkeleton {
   private static let mark = "FILL IN"
 
@@ -58,7 +58,7 @@ private struct MappingSkeleton {
     return lines.map { $0 + "\n" }.joined()
   }
 
-  /// The two versions' names, by which a migration finds the mapping model's step, where they can be told as names.
+  /// The names of the two versions, by which a migration finds the mapping model's step, if they are valid names.
   private var versions: String {
     let names = [source.versionIdentifier, destination.versionIdentifier]
     let model = MappingModel([], sourceModelPath: names[0], destinationModelPath: names[1])
@@ -100,7 +100,7 @@ private struct MappingSkeleton {
     return lines
   }
 
-  /// An argument for the mapping's name, where the one that it would have is another's already.
+  /// An argument for the mapping's name, if its default name is taken.
   private func name(_ from: String, _ to: String?, _ names: inout Set<String>) -> String {
     let name = EntityMapping.name(from: from, to: to)
     if names.insert(name).inserted { return "" }
@@ -133,17 +133,17 @@ private struct MappingSkeleton {
     }
   }
 
-  /// What a mapping that lists nothing does.
+  /// The resolved mapping without listed properties.
   private func resolved(_ from: String, _ to: String) -> EntityMapping? {
     try? MappingModel([EntityMapping(from: from, to: to)]).resolved(from: source, to: destination).entityMappings.first
   }
 
-  /// The lines of one property; none where what is done without a word is right.
+  /// The lines of one property; empty if the automatic mapping is right.
   ///
   /// - Parameters:
-  ///   - wanted: what it is inferred from; nil where it is new.
-  ///   - text: the same as source.
-  ///   - automatic: what is done without a word.
+  ///   - wanted: the inferred source; nil for a new property.
+  ///   - text: the same as Swift source.
+  ///   - automatic: the automatic mapping.
   private func property(
     _ name: String, _ entity: String, _ wanted: MappingExpression?, _ text: String?, automatic: [PropertyMapping]
   ) -> [String] {
@@ -160,18 +160,19 @@ private struct MappingSkeleton {
     return told + ["        PropertyMapping(\(name.swiftLiteral), \(text ?? "nil")),"]
   }
 
-  /// Whether a refusal, which is told where the property is declared, is one of an entity's own or inherited property.
+  /// Whether a refusal, which is reported where the property is declared, concerns an entity's own or inherited
+  /// property.
   private func concerns(_ refusal: ModelDifference.Change, _ property: String, _ entity: String) -> Bool {
     guard let path = refusal.property, path == property || path.hasPrefix(property + "."),
       destination.entity(entity, isKindOf: refusal.entity)
     else { return false }
-    // What is new above need not be new below.
+    // A property that is new to an ancestor may exist in the entity itself.
     return refusal.kind != .added || path != property || !matching.isStored(property, in: entity)
   }
 
   // MARK: Text
 
-  /// The lines of a list's elements: as formatters want it, without a comma behind a single one.
+  /// The lines of a list's elements, formatted like formatters do: without a comma after a single one.
   private static func list(_ lines: [String], isSingle: Bool? = nil) -> [String] {
     let isSingle = isSingle ?? (lines.count { !$0.drop(while: { $0 == " " }).hasPrefix("//") } == 1)
     guard isSingle, let last = lines.last, last.hasSuffix(",") else { return lines }

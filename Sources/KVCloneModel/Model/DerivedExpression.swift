@@ -1,38 +1,39 @@
-/// A derived attribute's expression, understood: what it is made of, and from where.
+/// The parsed expression of a derived attribute: its function and its source.
 ///
 /// The forms are those that Core Data maintains: a value of the object or, through to-one relationships, of another one
-/// (`album.title`), as it is or folded (`canonical:(name)`, `lowercase:(…)`, `uppercase:(…)`); the members of a to-many
-/// relationship taken together (`items.@count`, `items.@sum.price`, `items.price.@sum`, `max:(items.price)`); `now()`.
+/// (`album.title`), unchanged or transformed (`canonical:(name)`, `lowercase:(…)`, `uppercase:(…)`); an aggregate of
+/// the members of a to-many relationship (`items.@count`, `items.@sum.price`, `items.price.@sum`, `max:(items.price)`);
+/// `now()`.
 package struct DerivedExpression: Hashable, Sendable {
-  /// What is made of the source's values.
+  /// The function that is applied to the source's values.
   package enum Function: Hashable, Sendable {
     /// The time of the commit that changed the object.
     case now
-    /// The source's value as it is.
+    /// The source's value, unchanged.
     case value
-    /// The source's text, changed by a function of predicates.
+    /// The source's text, transformed by a function of predicates.
     case text(QueryFunction)
-    /// All members' values taken together.
+    /// An aggregate of all members' values.
     case aggregate(QueryCollectionOperator)
   }
 
-  /// What is made of the source's values.
+  /// The function that is applied to the source's values.
   package let function: Function
-  /// The relationships that lead to the source, in order: to-one ones, or, for an aggregate, one to-many one.
+  /// The relationships on the path to the source, in order: to-one ones, or, for an aggregate, one to-many one.
   package let relationships: [String]
-  /// The path of the attribute at their end; nil for the time and for a count.
+  /// The path of the attribute at the end; nil for the time and for a count.
   package let attribute: String?
-  /// The entity that the last relationship leads to; the object's own where there is none.
+  /// The destination entity of the last relationship; the object's own without relationships.
   package let sourceEntity: String
-  /// The source attribute's type; nil where there is none.
+  /// The source attribute's type; nil without one.
   package let sourceType: AttributeType?
 
-  /// Why an expression cannot be computed, in words that follow the attribute's name.
+  /// Why an expression is not supported, as text that follows the attribute's name.
   package struct Problem: Error, Hashable {
     package let reason: String
   }
 
-  /// Reads the expression of a derived attribute, and holds it against the model.
+  /// Parses the expression of a derived attribute, and checks it against the model.
   package init(of attribute: AttributeDescription, in entity: String, _ model: ManagedObjectModel) throws(Problem) {
     if attribute.isTransient { throw Problem(reason: "is transient, but only stored attributes can be derived") }
     let expression: QueryExpression
@@ -59,7 +60,7 @@ package struct DerivedExpression: Hashable, Sendable {
     }
   }
 
-  /// Which of the forms an expression has, and the names that it follows.
+  /// The function of an expression, and the names of its path.
   private static func form(of expression: QueryExpression) throws(Problem) -> (Function, [String]) {
     switch expression {
     case .function(.now, _): return (.now, [])
@@ -88,7 +89,7 @@ package struct DerivedExpression: Hashable, Sendable {
         + "@count, @sum, @min, @max or @avg of a to-many relationship")
   }
 
-  /// Whether the function makes values of `type` out of values of `source`.
+  /// Whether the function returns values of `type` for values of `source`.
   private static func fits(_ function: Function, _ source: AttributeType?, _ type: AttributeType) -> Bool {
     switch function {
     case .now: return type == .date
@@ -101,7 +102,7 @@ package struct DerivedExpression: Hashable, Sendable {
   }
 }
 
-/// Follows the names of an expression through a model.
+/// Resolves the names of an expression in a model.
 private struct Walk {
   let model: ManagedObjectModel
   var entity: String
@@ -109,7 +110,7 @@ private struct Walk {
   var attribute: String?
   var type: AttributeType?
 
-  /// To-one relationships, and an attribute.
+  /// Resolves to-one relationships and an attribute.
   mutating func follow(_ names: [String]) throws(DerivedExpression.Problem) {
     var rest = names[...]
     while let name = rest.first, let relationship = model.relationship(name, of: entity) {
@@ -123,7 +124,7 @@ private struct Walk {
     try end(in: rest)
   }
 
-  /// A to-many relationship, and an attribute of its members.
+  /// Resolves a to-many relationship and an attribute of its members.
   mutating func followMembers(_ names: [String], isCounted: Bool) throws(DerivedExpression.Problem) {
     guard let name = names.first, let relationship = model.relationship(name, of: entity), relationship.isToMany,
       !relationship.isTransient
@@ -136,7 +137,7 @@ private struct Walk {
     try end(in: rest)
   }
 
-  /// The attribute that the rest of the names is the path of.
+  /// Resolves the attribute whose path the remaining names are.
   private mutating func end(in names: ArraySlice<String>) throws(DerivedExpression.Problem) {
     guard let first = names.first, var found = model.attribute(first, of: entity) else {
       throw .init(reason: "names '\(names.first ?? "")', which is not an attribute of \(entity)")
@@ -157,7 +158,7 @@ extension AttributeType {
   /// Whether values are numbers that can be added.
   fileprivate var isNumber: Bool { isInteger || self == .decimal || self == .double || self == .float }
 
-  /// Whether a value can be copied and compared without reading large bytes.
+  /// Whether a value can be copied and compared without reading a blob.
   fileprivate var isComparable: Bool {
     switch self {
     case .binary, .transformable, .composite, .undefined: false

@@ -1,19 +1,19 @@
 // The canonical form. Every part is a UTF-8 text or a list; a text is its length in bytes as 8 bytes, big-endian, then
-// the bytes; a list is its number of items as 8 bytes, then the items; flags and numbers are texts ("1", "0", "12");
-// something that is not there is the empty text.
+// the bytes; a list is its number of items as 8 bytes, then the items; flags and numbers are texts ("1", "0", "12"); a
+// missing value is the empty text.
 //
 //   model     "KVClone model 1", list of (entity name, entity hash in hex), sorted by name in UTF-8
 //   entity    "KVClone entity 1", name, hash in hex of the superentity, isAbstract, modifier, list of own properties,
 //             sorted by name in UTF-8
 //   attribute "attribute", name, optional, transient, type as Core Data spells it, modifier, list of elements, which
-//             are attributes in turn, sorted by name in UTF-8
+//             are attributes, too, sorted by name in UTF-8
 //   relation  "relationship", name, optional, transient, destination, minimum, maximum, delete rule, inverse, toMany,
 //             ordered, modifier
 //   fetched   "fetched", name, optional, modifier
 //
 // These are the inputs that Core Data documents for `versionHash`, and for relationships the ordered flag, which
-// changes what is stored. As there, neither declaration order nor defaults, bounds, indexes, constraints or userInfo
-// count.
+// changes what is stored. As in Core Data, neither declaration order nor defaults, bounds, indexes, constraints or
+// userInfo count.
 
 extension ManagedObjectModel {
   /// A hash of the stored data that the model describes. It is independent of the order of declarations: two models
@@ -57,7 +57,7 @@ extension ManagedObjectModel {
     form.append(entity.versionHashModifier ?? "")
     var properties: [(name: String, form: CanonicalForm)] = []
     for attribute in entity.attributes {
-      // The resolved one has its elements filled in.
+      // The resolved attribute has its elements.
       let resolved = self.attribute(attribute.name, of: entity.name)
       var filled = attribute
       filled.elements = resolved?.elements ?? attribute.elements
@@ -111,7 +111,7 @@ extension ManagedObjectModel {
   }
 }
 
-/// Bytes in which no two different lists of parts look alike.
+/// An unambiguous encoding: different lists of parts have different bytes.
 private struct CanonicalForm {
   private var bytes: [UInt8] = []
 

@@ -28,7 +28,7 @@ extension ManagedObjectModel {
     return result
   }
 
-  /// The name of the entity at the top of an entity's chain, its own for a root; nil for an unknown entity.
+  /// The name of an entity's root entity, its own for a root; nil for an unknown entity.
   package func rootEntity(of name: String) -> String? {
     guard let position = index.positions[name] else { return nil }
     return entities[index.superentities[position].last ?? position].name
@@ -93,7 +93,7 @@ extension ManagedObjectModel {
     return (inverseEntity, inverse)
   }
 
-  /// Whether one of the two is the other or below it.
+  /// Whether one of the entities is the other's ancestor, or they are equal.
   private func areRelated(_ one: String, _ other: String) -> Bool {
     entity(one, isKindOf: other) || entity(other, isKindOf: one)
   }
@@ -139,7 +139,7 @@ extension ManagedObjectModel {
     return result
   }
 
-  /// The entity and all above it, the root first.
+  /// The entity and its ancestors, root first.
   func lineage(of name: String) -> [EntityDescription] {
     guard let position = index.positions[name] else { return [] }
     return index.superentities[position].reversed().map { entities[$0] } + [entities[position]]

@@ -108,7 +108,7 @@ private struct ShownRelationship: Encodable {
   }
 }
 
-/// Written as `null` when it is nil, where a plain optional would be left out.
+/// Encodes nil as `null`, where a plain optional would be omitted.
 @propertyWrapper
 private struct Nullable<Value: Encodable>: Encodable {
   var wrappedValue: Value?
@@ -119,7 +119,7 @@ private struct Nullable<Value: Encodable>: Encodable {
   }
 }
 
-/// A default value as an NDJSON line would write it.
+/// A default value in the format of an NDJSON line.
 private struct ShownValue: Encodable {
   let value: AttributeValue
 
@@ -151,7 +151,7 @@ private struct ShownValue: Encodable {
     number.isNaN ? "NaN" : number > 0 ? "Infinity" : "-Infinity"
   }
 
-  /// Whole seconds of the years 1 to 9999 have a calendar text; all else is shown as a number.
+  /// Whole seconds of the years 1 to 9999 are shown as a calendar text; all others as a number.
   private func encode(_ date: Date, _ container: inout any SingleValueEncodingContainer) throws {
     let seconds = date.timeIntervalSinceReferenceDate
     let years = -63_113_904_000.0..<252_455_616_000.0

@@ -16,9 +16,9 @@ extension ManagedObjectModel {
     return warnings + derivations.warnings + oddities(of: fetchRequestTemplates)
   }
 
-  /// Checks whether a store can use the model, and looks for nothing else: opening a store is not the place for warnings.
+  /// Checks whether a store can use the model, without looking for warnings, which opening a store does not report.
   ///
-  /// - Throws: the first thing that cannot be used.
+  /// - Throws: the first error.
   package func requireValid() throws(ModelError) { _ = try checked(.standard) }
 
   private func checked(_ userInfoKeys: CloneUserInfoKeys) throws(ModelError) -> ModelDerivations {
@@ -62,7 +62,7 @@ extension ManagedObjectModel {
     for (position, entity) in entities.enumerated() {
       guard let parent = entity.superentityName else { continue }
       guard index.positions[parent] != nil else { throw .unknownSuperentity(entity: entity.name, superentity: parent) }
-      // The index ends a chain where it would go round, or get too long: the last entity still has a parent then.
+      // The index truncates chains that are cyclic or too long: the last entity then still has a parent.
       guard let last = index.superentities[position].last else { throw .cyclicInheritance(entity: entity.name) }
       guard let missing = entities[last].superentityName, index.positions[missing] != nil else { continue }
       if index.superentities[position].count >= ModelLimits.inheritanceDepth { throw .tooLarge(entity: entity.name) }
@@ -80,7 +80,7 @@ extension ManagedObjectModel {
     if all.count > ModelLimits.properties { throw .tooLarge(entity: entity.name) }
     try validateDuplicates(all, in: entity.name)
     for name in own where !isUsable(name: name) { throw .invalidName(entity: entity.name, property: name) }
-    // The resolved ones, so that annotations which only clash after merging are found too.
+    // The resolved attributes, to find annotations that only conflict after merging.
     for attribute in attributes { try validate(attribute, in: entity.name, keys) }
     guard let parent = entity.superentityName else { return }
     for attribute in entity.attributes {
@@ -151,7 +151,7 @@ extension ManagedObjectModel {
 }
 
 extension ManagedObjectModel {
-  /// What is odd about a relationship, and how it is understood.
+  /// Warnings about a relationship.
   func oddities(of relationship: RelationshipDescription, in entity: EntityDescription) -> [ModelWarning] {
     var result: [ModelWarning] = []
     func warn(_ kind: ModelWarning.Kind, _ message: String) {
@@ -178,7 +178,7 @@ extension ManagedObjectModel {
     return result
   }
 
-  /// What is odd about an entity's attributes, constraints, indexes and fetched properties.
+  /// Warnings about an entity's attributes, constraints, indexes and fetched properties.
   func oddities(of entity: EntityDescription, _ keys: CloneUserInfoKeys) -> [ModelWarning] {
     var result: [ModelWarning] = []
     func warn(_ kind: ModelWarning.Kind, _ property: String?, _ message: String) {
@@ -217,7 +217,7 @@ extension ManagedObjectModel {
     return result
   }
 
-  /// What is odd about the model's fetch requests and configurations.
+  /// Warnings about the model's fetch requests and configurations.
   func oddities(of requests: [FetchRequestTemplate]) -> [ModelWarning] {
     var result: [ModelWarning] = []
     for request in requests where entity(named: request.entityName) == nil {
@@ -239,7 +239,7 @@ extension ManagedObjectModel {
 
   private func hasProperty(_ name: String, _ entity: String) -> Bool {
     if attribute(name, of: entity) != nil || relationship(name, of: entity) != nil { return true }
-    // A composite's element is named by a path; Core Data's `self` and `entity` stand for the object.
+    // An element of a composite has a path as its name; Core Data's `self` and `entity` mean the object.
     if let dot = name.firstIndex(of: ".") { return attribute(String(name[..<dot]), of: entity) != nil }
     return name == "self" || name == "entity"
   }

@@ -22,7 +22,7 @@ public struct ManagedObjectModel: Sendable {
   public let configurations: [String: [String]]
   /// The fetch request templates in declaration order.
   public let fetchRequestTemplates: [FetchRequestTemplate]
-  /// What is inherited, worked out from the rest.
+  /// The resolved inheritance, derived from the other properties.
   let index: ModelIndex
 
   /// Creates a model. For models written in Swift, use the initializer with a builder.
@@ -89,14 +89,14 @@ extension ManagedObjectModel: Codable {
     try container.encode(fetchRequestTemplates, unless: [], forKey: .fetchRequests)
   }
 
-  /// The model as a store keeps it: JSON with sorted keys, so that equal models are equal bytes.
+  /// Encodes the model for a store: JSON with sorted keys, so that equal models have equal bytes.
   package func encodedJSON() throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return [UInt8](try encoder.encode(self))
   }
 
-  /// Reads what ``encodedJSON()`` writes; any other bytes throw.
+  /// Decodes the output of ``encodedJSON()``; throws for any other bytes.
   package init(encodedJSON bytes: [UInt8]) throws {
     self = try JSONDecoder().decode(ManagedObjectModel.self, from: Data(bytes))
   }

@@ -1,11 +1,11 @@
-/// Finds what an attribute's description rules out by itself: values that no object can be saved with.
+/// Finds contradictions within an attribute's description: values with which no object can be saved.
 struct ModelContradictions {
-  /// Some patterns take millions of steps to tell that a text does not match; a model with many of them is not worth the
-  /// time, and says so of the first ones.
+  /// The maximum number of slow patterns that are evaluated: some take millions of steps to reject a text; a model with
+  /// many of them gets warnings only for the first ones.
   private static let slowLimit = 8
   private var slowCount = 0
 
-  /// What is contradictory about the attributes of an entity or a composite.
+  /// Returns warnings about the attributes of an entity or a composite.
   mutating func find(in attributes: [AttributeDescription], of owner: String) -> [ModelWarning] {
     var warnings: [ModelWarning] = []
     for attribute in attributes { find(attribute, attribute.name, owner, &warnings) }
@@ -40,7 +40,7 @@ struct ModelContradictions {
         "has a \(subject) above its maximum; only nil can be saved until one of them is corrected")
     }
     guard let value = attribute.defaultValue, !attribute.isDerived else { return }
-    // Of bounds that nothing meets, that is all there is to say.
+    // If no value is within the bounds, there is no further warning.
     if !bounds.areImpossible, let rule = bounds.brokenRule(value) {
       warn(
         .contradictoryDefault,
@@ -64,7 +64,7 @@ struct ModelContradictions {
   }
 }
 
-/// An attribute's bounds, as far as values are held against them.
+/// The bounds of an attribute that values are compared with.
 private struct Bounds {
   private let isLength: Bool
   private let least: AttributeValue?
@@ -72,19 +72,19 @@ private struct Bounds {
 
   init(_ attribute: AttributeDescription) {
     isLength = attribute.boundType != attribute.type
-    // A bound that does not fit the type is ignored, and warned of elsewhere.
+    // A bound of the wrong type is ignored; another check warns about it.
     least = attribute.minValue.flatMap { attribute.boundType.coerce($0) }
     greatest = attribute.maxValue.flatMap { attribute.boundType.coerce($0) }
   }
 
-  /// Whether no value lies within them; no text has fewer than 0 characters.
+  /// Whether no value is within the bounds; the minimum length of a text is 0.
   var areImpossible: Bool {
     if isLength, let greatest, greatest.isLess(than: .integer(0)) { return true }
     guard let least, let greatest else { return false }
     return greatest.isLess(than: least)
   }
 
-  /// What a value is that lies outside of them.
+  /// Describes how a value violates the bounds; nil if it does not.
   func brokenRule(_ value: AttributeValue) -> String? {
     let measured = isLength ? value.text.map { .integer(Int64($0.utf16.count)) } ?? value : value
     if let least, measured.isLess(than: least) { return isLength ? "shorter than its minimum" : "below its minimum" }

@@ -1,20 +1,20 @@
-/// The derived attributes of a model, in an order in which they can be computed.
+/// The derived attributes of a model, in order of dependency.
 package struct ModelDerivations: Sendable {
-  /// A derived attribute as one entity has it, inherited ones included.
+  /// A derived attribute of one entity, possibly inherited.
   package struct Entry: Sendable {
     package let entity: String
     package let attribute: AttributeDescription
     package let expression: DerivedExpression
   }
 
-  /// Those that can be computed; what one is made of comes before it.
+  /// The supported ones; each after those that it depends on.
   package private(set) var entries: [Entry] = []
-  /// Those that cannot, where they are declared.
+  /// Warnings about the others, at their declarations.
   package private(set) var warnings: [ModelWarning] = []
-  /// One of those that are made of themselves, perhaps by way of others.
+  /// A derived attribute that depends on itself, directly or indirectly.
   package private(set) var cyclic: (entity: String, property: String)?
 
-  /// A property, by the topmost entity that has it.
+  /// A property, identified by the topmost entity that has it.
   private struct Node: Hashable {
     let entity: String
     let attribute: String
@@ -30,7 +30,7 @@ package struct ModelDerivations: Sendable {
         do throws(DerivedExpression.Problem) {
           expression = try DerivedExpression(of: attribute, in: entity.name, model)
         } catch {
-          // An inherited one is told where it is declared.
+          // An inherited attribute is reported at its declaration.
           if entity.attributes.contains(where: { $0.name == attribute.name }) {
             warnings.append(
               ModelWarning(
@@ -61,7 +61,7 @@ package struct ModelDerivations: Sendable {
     return Node(entity: top ?? entity, attribute: name)
   }
 
-  /// How many derivations at most lie one after the other below each; those on a circle have no answer.
+  /// The length of the longest chain of derivations below each; nodes on a cycle have none.
   private static func ranks(_ nodes: [Node], _ sources: [Node: Set<Node>]) -> [Node: Int] {
     var users: [Node: [Node]] = [:]
     var missing: [Node: Int] = [:]
@@ -88,7 +88,7 @@ package struct ModelDerivations: Sendable {
     return ranks
   }
 
-  /// What decides which values the attributes have: two models with one text have the same values for the same objects.
+  /// A text that determines the attributes' values: two models with equal texts compute equal values for equal objects.
   package var fingerprint: String {
     entries.map {
       "\($0.entity).\($0.attribute.name) \($0.attribute.type.rawValue) \($0.attribute.derivationExpression ?? "")\n"
@@ -97,6 +97,6 @@ package struct ModelDerivations: Sendable {
 }
 
 extension ManagedObjectModel {
-  /// The derived attributes: read once when a store is opened.
+  /// The derived attributes: resolved once when a store is opened.
   package var derivations: ModelDerivations { ModelDerivations(self) }
 }

@@ -1,10 +1,10 @@
-/// What a model's lookups answer from: everything inherited, worked out once.
+/// The resolved inheritance of a model, for its lookups.
 ///
-/// Invariant: the arrays run parallel to the model's `entities`; of entities with one name only the first is found by
-/// name. Cyclic or dangling inheritance ends the chain where it goes wrong, so that nothing here can loop.
+/// Invariant: the arrays are parallel to the model's `entities`; of entities with equal names only the first is found
+/// by name. Cyclic or dangling inheritance ends the chain, so that no lookup can loop.
 struct ModelIndex: Sendable {
   private(set) var positions: [String: Int] = [:]
-  /// From the entity's parent up to its root.
+  /// The ancestors of each entity, parent first.
   private(set) var superentities: [[Int]] = []
   private(set) var directSubentities: [[Int]] = []
   private(set) var attributes: [[AttributeDescription]] = []
@@ -12,7 +12,7 @@ struct ModelIndex: Sendable {
   private(set) var attributePositions: [[String: Int]] = []
   private(set) var relationshipPositions: [[String: Int]] = []
   private(set) var userInfo: [[String: String]] = []
-  /// The first entity that ``ModelLimits`` leave incomplete; a model with one does not pass validation.
+  /// The first entity that exceeds ``ModelLimits`` and is incomplete; validation rejects the model.
   private(set) var overflow: Int?
   /// A composite that contains itself.
   private(set) var cyclicComposite: String?
@@ -40,7 +40,7 @@ struct ModelIndex: Sendable {
       }
       var resolvedAttributes = Self.merge(lineage.map(\.attributes))
       for place in resolvedAttributes.indices where resolvedAttributes[place].type == .composite {
-        // Each has elements of its own: what a few composites have may be had by any number of attributes.
+        // Each use has its own elements: any number of attributes can use the same composites.
         guard let size = elements.size(of: [resolvedAttributes[place]]) else {
           overflow = overflow ?? position
           continue
@@ -74,8 +74,8 @@ struct ModelIndex: Sendable {
     return result
   }
 
-  /// Inherited properties first; a property that is declared again keeps its place, and its annotations are added to
-  /// the inherited ones (R22).
+  /// Merges declarations: inherited properties first; a redeclared property keeps its place, and its annotations are
+  /// merged with the inherited ones (R22).
   private static func merge<Property: MergeableProperty>(_ declarations: [[Property]]) -> [Property] {
     var result: [Property] = []
     var places: [String: Int] = [:]
@@ -107,17 +107,17 @@ private protocol MergeableProperty: PropertyDescription {
 extension AttributeDescription: MergeableProperty {}
 extension RelationshipDescription: MergeableProperty {}
 
-/// Fills in what composite attributes are made of.
+/// Fills in the elements of composite attributes.
 private struct CompositeElements {
   private let elements: [String: [AttributeDescription]]
-  /// How many elements a composite has through all levels; one that contains itself, or too many, is missing.
+  /// The number of elements of a composite through all levels; missing for one that contains itself, or too many.
   private var sizes: [String: Size] = [:]
   private(set) var cyclic: String?
 
   init(_ composites: [CompositeAttributeDescription]) {
     elements = Dictionary(composites.map { ($0.name, $0.elements) }) { first, _ in first }
-    // Sizes are worked out from the inside: each round adds the composites whose parts are all known, so that neither
-    // a circle nor a chain of any length needs recursion.
+    // Sizes are computed bottom-up: each round adds the composites whose parts are all known, so that neither a cycle
+    // nor a long chain needs recursion.
     var users: [String: [String]] = [:]
     var unknownParts: [String: Int] = [:]
     for (name, elements) in elements {
@@ -145,7 +145,7 @@ private struct CompositeElements {
     var depth = 0
   }
 
-  /// Nil where an inner composite has no size, or it is above the limits.
+  /// Nil if a nested composite has no size, or exceeds the limits.
   fileprivate func size(of attributes: [AttributeDescription], level: Int = 0) -> Size? {
     guard level < ModelLimits.compositeDepth else { return nil }
     var result = Size(count: attributes.count)
@@ -167,7 +167,7 @@ private struct CompositeElements {
     return result
   }
 
-  /// The attribute with its elements. To be asked where they have a size.
+  /// Returns the attribute with its elements. Requires that they have a size.
   fileprivate func filling(_ attribute: AttributeDescription) -> AttributeDescription {
     guard attribute.type == .composite else { return attribute }
     var result = attribute

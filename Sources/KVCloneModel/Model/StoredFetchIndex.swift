@@ -1,6 +1,6 @@
-/// What a fetch index of the model comes down to in a store: the columns that its keys have.
+/// The stored form of a fetch index: the columns of its keys.
 package struct StoredFetchIndex: Hashable, Sendable {
-  /// A key of the index has at most so many values: a limit of the file format.
+  /// The maximum number of values in a key of the index: a limit of the file format.
   package static let maximumColumnCount = 16
 
   /// One value of a key.
@@ -8,15 +8,15 @@ package struct StoredFetchIndex: Hashable, Sendable {
     /// An attribute, an element of a composite attribute by its path, or a to-one relationship.
     package let path: String
     package let isAscending: Bool
-    /// Whether the text counts as `[cd]` compares it: `canonical:(name)` in the model.
+    /// Whether the text is compared as by `[cd]`: `canonical:(name)` in the model.
     package let isFolded: Bool
   }
 
-  /// The first of the model's names for it.
+  /// The first of its names in the model.
   package let name: String
   package let columns: [Column]
 
-  /// The columns as text. Indexes with the same ones have the same entries, and are one.
+  /// The columns as text. Indexes with equal columns have equal entries, and are stored once.
   package var definition: String {
     columns.map { column in
       (column.isFolded ? "canonical:(\(column.path))" : column.path) + (column.isAscending ? "" : " desc")
@@ -25,7 +25,7 @@ package struct StoredFetchIndex: Hashable, Sendable {
 }
 
 extension ManagedObjectModel {
-  /// The indexes that an entity declares and a store keeps, those left out that an entity above it has already.
+  /// The indexes that an entity declares and a store maintains, except those that an ancestor has already.
   package func storedFetchIndexes(declaredIn entity: EntityDescription) -> [StoredFetchIndex] {
     var known: Set<String> = []
     for above in lineage(of: entity.name).dropLast() {
@@ -38,7 +38,7 @@ extension ManagedObjectModel {
     }
   }
 
-  /// Why an index is not kept, for a warning; nil where it is.
+  /// Why an index is ignored, for a warning; nil if it is maintained.
   func reasonForIgnoring(_ index: FetchIndexDescription, in entity: String) -> String? {
     if index.partialPredicate != nil { return "is limited by a predicate" }
     if index.elements.isEmpty { return "has no elements" }

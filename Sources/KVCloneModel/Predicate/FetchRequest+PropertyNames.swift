@@ -1,6 +1,6 @@
 extension FetchRequest {
-  /// The names of all properties that the condition and the order ask about, of whichever entity: all that the results
-  /// depend on besides which objects there are.
+  /// The names of all properties in the predicate and the sort keys, of any entity: results depend on these, and on
+  /// which objects exist.
   package var propertyNames: Set<String> {
     var names: Set<String> = []
     var open = sortDescriptors.map { QueryTree.Part.expression($0.key) }

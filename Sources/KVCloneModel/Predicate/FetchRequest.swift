@@ -65,7 +65,7 @@ public struct QuerySortDescriptor: Sendable, Hashable {
 
   /// Creates a sort key from a key path, such as `album.title` or `tags.@count`.
   public init(key: String, ascending: Bool = true, options: QueryComparison.Options = []) {
-    // A name may be a word of the language; a key path with an operator in it is never only names.
+    // A name may be a keyword; a key path that contains an operator needs the parser.
     let path = key.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     let names = QueryExpression.keyPath(.`self`, path)
     let expression = key.contains("@") ? (try? QueryExpression(format: key)) ?? names : names

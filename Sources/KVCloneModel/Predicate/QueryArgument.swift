@@ -35,7 +35,7 @@ public enum QueryArgument: Hashable, Sendable {
   /// Creates a UUID argument.
   public static func uuid(_ uuid: UUID) -> QueryArgument { .value(.uuid(uuid)) }
 
-  /// The argument as a constant: a value, or a list of values; nil for everything else.
+  /// The argument as a constant: a value, or a list of values; nil for other cases.
   package var constant: QueryConstant? {
     guard case .list(let arguments) = self else { return single }
     let constants = arguments.compactMap(\.single)
@@ -51,11 +51,11 @@ public enum QueryArgument: Hashable, Sendable {
     }
   }
 
-  /// Why an argument cannot stand where a value is needed.
+  /// Why an argument cannot be used as a value.
   enum Problem: Error {
     /// It is, or contains, a predicate.
     case predicate
-    /// Its lists lie in too many lists.
+    /// Its lists are nested too deeply.
     case depth
   }
 

@@ -4,11 +4,10 @@
   import Foundation
 #endif
 
-/// Formats have no literals but those of numbers, texts, truth values and nil. Every other constant is written as a
-/// CAST of one of these, which is a constant again when it is read: `CAST(654210600.25, "NSDate")`.
+/// Formats have literals only for numbers, texts, booleans and nil. Every other constant is written as a CAST of one of
+/// these, which parses to the constant: `CAST(654210600.25, "NSDate")`.
 extension QueryConstant {
-  /// A constant that CAST makes of a literal; nil where CAST has to wait for what the predicate is asked about, or
-  /// cannot be understood at all.
+  /// The constant of a CAST of a literal; nil if the cast can only be evaluated with the object, or is invalid.
   init?(_ literal: QueryExpression, as type: String) {
     if type == "NSArray" {
       guard let list = Self.list(literal) else { return nil }
@@ -50,7 +49,7 @@ extension QueryConstant {
 
   private static func value(_ text: String, _ type: String) -> AttributeValue? {
     switch type {
-    // The numbers that a literal cannot say. Calendar texts stay as they are written, and are read by the cast itself.
+    // Numbers without a literal. Calendar texts stay as written, and are parsed by the cast itself.
     case "NSDate", "Date":
       special(text).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
     case "NSUUID", "UUID": UUID(uuidString: text).map { .uuid($0) }
@@ -65,12 +64,12 @@ extension QueryConstant {
     }
   }
 
-  /// A double that no literal writes, as ``formatText(_:)`` writes it.
+  /// A double without a literal, in the form of ``formatText(_:)``.
   private static func special(_ text: String) -> Double? {
     ExactText.double(text).flatMap { !$0.isFinite && ExactText.text($0) == text ? $0 : nil }
   }
 
-  /// A float as ``formatText(_:)`` writes it.
+  /// A float in the form of ``formatText(_:)``.
   private static func float(_ text: String) -> AttributeValue? {
     ExactText.float(text).flatMap { ExactText.text($0) == text ? .float($0) : nil }
   }
@@ -93,7 +92,7 @@ extension QueryConstant {
     return serial <= ObjectID.maximumSerial ? ObjectID(rootCode: code, serial: serial) : nil
   }
 
-  /// Whether formats have a literal for it. Decimals are printed as casts, because a literal may as well be a double.
+  /// Whether formats have a literal for it. Decimals are printed as casts, because a literal may also be a double.
   var isLiteral: Bool {
     switch self {
     case .null, .value(.integer), .value(.string), .value(.boolean): true
@@ -102,7 +101,7 @@ extension QueryConstant {
     }
   }
 
-  /// The constant as a format says it.
+  /// The constant in the format language.
   var formatText: String {
     switch self {
     case .null: "nil"
@@ -112,7 +111,7 @@ extension QueryConstant {
     }
   }
 
-  /// The constant within a list, where lists are braces only.
+  /// The constant within a list, where nested lists are only braces.
   private var bracedText: String {
     guard case .list(let items) = self else { return formatText }
     return "{" + items.map(\.bracedText).joined(separator: ", ") + "}"
@@ -145,7 +144,7 @@ extension QueryConstant {
   private static func storedText(_ value: AttributeValue) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
-    // Encoding cannot fail: numbers are texts there.
+    // Encoding cannot fail: numbers are encoded as texts.
     return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
 }

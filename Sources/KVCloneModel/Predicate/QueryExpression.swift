@@ -56,7 +56,7 @@ public enum QueryCollectionOperator: String, Hashable, Sendable, CaseIterable {
   /// All values, including duplicates.
   case unionOfObjects
 
-  /// Finds an operator by its name in any letter case, without the `@`.
+  /// Finds an operator by its case-insensitive name, without the `@`.
   init?(anyCase name: String) {
     guard let found = Self.allCases.first(where: { $0.rawValue.lowercased() == name.lowercased() }) else { return nil }
     self = found

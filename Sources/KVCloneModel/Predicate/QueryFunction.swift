@@ -73,7 +73,7 @@ public enum QueryFunction: String, Hashable, Sendable, CaseIterable {
   /// The bitwise complement.
   case onesComplement = "onesComplement:"
 
-  /// How many arguments it takes.
+  /// The number of arguments.
   package var argumentCount: Int { rawValue.utf8.count { $0 == UInt8(ascii: ":") } }
 
   /// Returns the function with the given name, with or without the last colon, regardless of letter case.
@@ -82,7 +82,7 @@ public enum QueryFunction: String, Hashable, Sendable, CaseIterable {
     self = function
   }
 
-  /// The sign that stands between two arguments, where there is one.
+  /// The infix operator, if there is one.
   var sign: String? {
     switch self {
     case .add: "+"
@@ -94,17 +94,17 @@ public enum QueryFunction: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// The name as a call is written: `sum(…)`, but `add:to:(…)`.
+  /// The name in a call: `sum(…)`, but `add:to:(…)`.
   var callName: String { argumentCount == 1 ? String(rawValue.dropLast()) : rawValue }
 
-  /// A name in the form in which it is looked up: lower case, without the last colon.
+  /// The lookup key of a name: lower case, without the last colon.
   static func plain(_ name: String) -> String {
     let lower = name.lowercased()
     return lower.hasSuffix(":") ? String(lower.dropLast()) : lower
   }
 
-  /// Functions of predicates that are left out on purpose, in the form in which they are looked up: they need a map, a
-  /// tokenizer, or a database of Apple's.
+  /// Functions of predicates that are unsupported by design, by their lookup keys: they need a map, a tokenizer, or a
+  /// database of Apple's.
   static let unsupported: Set<String> = [
     "distancetolocation:fromlocation", "noindex", "distinct", "tokenize:using", "inverseorderkey",
   ]

@@ -1,5 +1,5 @@
 extension QueryParser {
-  /// What is called by a name; the token is what follows its first word, a colon or a parenthesis.
+  /// Parses a call by name; the token is the one after its first word, a colon or a parenthesis.
   mutating func callForm(
     _ word: String, _ keyword: QueryKeyword?, at offset: Int
   ) throws(QueryFormatError) -> QueryListForm {
@@ -58,14 +58,14 @@ extension QueryParser {
     return try node(.expression(.function(function, expressions(arguments))), above: height(arguments), at: offset)
   }
 
-  /// Makes a node of `FUNCTION(value, 'selector:', …)`: the value is the first argument of a known function.
+  /// Builds the node of `FUNCTION(value, 'selector:', …)`: the value is the first argument of a known function.
   func calledByName(_ nodes: [QueryNode], at offset: Int) throws(QueryFormatError) -> QueryNode {
     guard nodes.count > 1, case .constant(.value(.string(let name))) = try expression(nodes[1]) else {
       let message = "FUNCTION requires a value and the selector of a function; write both, followed by the arguments"
       throw error(.wrongArgumentCount, message, at: offset)
     }
     guard let function = QueryFunction(name: name) else {
-      // A selector is shown if it looks like one: anything may stand between quotation marks.
+      // A message shows a selector only if it looks like one: the quotation marks may contain anything.
       let parts = name.split(separator: ":")
       let isSelector = name.utf8.count <= 64 && parts.allSatisfy { QueryCharacters.isName(String($0)) }
       let shown = isSelector ? "the selector \(name) of FUNCTION" : "a selector of FUNCTION"
@@ -74,10 +74,10 @@ extension QueryParser {
     return try called(function, [nodes[0]] + nodes.dropFirst(2), at: offset)
   }
 
-  /// Makes a node of `CAST(value, 'type')`, a constant of a literal where that can be. A constant that means nothing as
-  /// the type is an error here, because only a format has columns.
+  /// Builds the node of `CAST(value, 'type')`, a constant for a literal if possible. A constant that the type cannot
+  /// represent is an error here, because only a format has columns.
   ///
-  /// - Parameter isFinal: Whether the conversion stays one whatever it converts, as `castObject:toType:` says.
+  /// - Parameter isFinal: Whether the node always stays a cast, as in `castObject:toType:`.
   func cast(_ nodes: [QueryNode], isFinal: Bool, at offset: Int) throws(QueryFormatError) -> QueryNode {
     guard let base = nodes.first, let type = nodes.last else { throw unexpected("a value") }
     guard case .constant(.value(.string(let name))) = try expression(type) else { throw unexpected("a type") }

@@ -1,18 +1,18 @@
-/// Something that consists of other things between parentheses, braces or brackets.
+/// A form with items between parentheses, braces or brackets.
 struct QueryListForm {
-  /// What it is.
+  /// The kind of form.
   enum Kind: Equatable {
     case parenthesis, aggregate, index, ternary, subquery, cast, castByName, indexByName, functionByName
     case function(QueryFunction)
   }
 
-  /// What has to stand at a place of the list.
+  /// The kind of an item.
   enum Item {
     case value, predicate, variable, text, index, valueOrPredicate
   }
 
   var kind: Kind
-  /// The index of the first scalar, which is that of a function's name.
+  /// The index of the first scalar, for a call that of the function's name.
   var start: Int
 
   init(_ kind: Kind, start: Int) {
@@ -28,7 +28,7 @@ struct QueryListForm {
     }
   }
 
-  /// What stands at each place; nil where any number of values may.
+  /// The kinds of the items; nil for any number of values.
   var items: [Item]? {
     switch kind {
     case .parenthesis: [.valueOrPredicate]
@@ -46,12 +46,12 @@ struct QueryListForm {
     return items?[index] ?? .value
   }
 
-  /// How many items there have to be; nil where it does not matter, or is told by what they are.
+  /// The required number of items; nil if it is open, or depends on the items.
   var count: Int? { items?.count }
 }
 
 extension QueryParser {
-  /// Parses the items of a list and what closes it; the token is what opens it.
+  /// Parses the items of a list and the closing token; the current token is the opening one.
   mutating func list(_ form: QueryListForm) throws(QueryFormatError) -> [QueryNode] {
     let opened = try open()
     var nodes: [QueryNode] = []
@@ -68,7 +68,7 @@ extension QueryParser {
     return nodes
   }
 
-  /// Whether another item follows; behind the first, the comma before it is taken.
+  /// Whether another item follows; consumes the comma before it.
   @inline(never)
   private mutating func hasItem(_ form: QueryListForm, _ count: Int) throws(QueryFormatError) -> Bool {
     if let wanted = form.count {
@@ -82,7 +82,7 @@ extension QueryParser {
     return true
   }
 
-  /// Parses an item that is one token; nil where it is none of these.
+  /// Parses an item that is one token; nil if the token is another one.
   @inline(never)
   private mutating func plainItem(_ item: QueryListForm.Item) throws(QueryFormatError) -> QueryNode? {
     let node: QueryNode
@@ -110,7 +110,7 @@ extension QueryParser {
     }
   }
 
-  /// Makes a node of a list; behind it is the token.
+  /// Builds the node of a list; the token is the one after it.
   @inline(never)
   func made(_ form: QueryListForm, _ nodes: [QueryNode]) throws(QueryFormatError) -> QueryNode {
     switch form.kind {
@@ -126,7 +126,7 @@ extension QueryParser {
     case .cast, .castByName: return try cast(nodes, isFinal: form.kind == .castByName, at: form.start)
     case .ternary, .subquery, .index, .indexByName: break
     }
-    // Their number has been seen to.
+    // The number of arguments was checked before.
     guard let first = nodes.first, let last = nodes.last, nodes.count > 1 else { throw unexpected("a value") }
     switch form.kind {
     case .ternary:

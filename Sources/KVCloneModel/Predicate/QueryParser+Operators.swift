@@ -5,7 +5,7 @@
 #endif
 
 extension QueryParser {
-  /// How strongly operators bind, the weakest first.
+  /// The precedence of operators, weakest first.
   enum Precedence: Int {
     case or, and, comparison, set, bitwiseOr, bitwiseXor, bitwiseAnd, shift, sum, product
   }
@@ -26,7 +26,8 @@ extension QueryParser {
       }
     }
 
-    /// Among themselves as in C; but all operations come before comparisons, so that `flags & 4 == 4` asks for the bit.
+    /// The same order as in C, except that all operations bind stronger than comparisons, so that `flags & 4 == 4`
+    /// tests the bit.
     private static func precedence(of function: QueryFunction) -> Precedence {
       switch function {
       case .bitwiseOr: .bitwiseOr
@@ -39,21 +40,21 @@ extension QueryParser {
     }
   }
 
-  /// An operator whose right side is still coming.
+  /// An operator whose right side was not parsed yet.
   private struct Pending {
     var infix: Infix
     var options: QueryComparison.Options = []
     var left: QueryNode
-    /// All parts so far of a compound: `a AND b AND c` is one.
+    /// The parts of a compound so far: `a AND b AND c` is a single one.
     var items: [QueryPredicate] = []
     var height: Int
     /// The index of the operator's first scalar.
     var start: Int
   }
 
-  /// Parses operators that bind at least as strongly as given.
+  /// Parses operators that bind at least as strongly as `weakest`.
   ///
-  /// What waits for its right side is on a stack of its own, so that precedence adds nothing to the thread's.
+  /// Pending operators are on an explicit stack, so that precedence levels use no stack of the thread.
   mutating func binary(_ weakest: Precedence) throws(QueryFormatError) -> QueryNode {
     var pending: [Pending] = []
     var operand = try unary()
@@ -85,7 +86,7 @@ extension QueryParser {
     }
   }
 
-  /// Ends the operators on the stack that bind at least as strongly as the next one, the last first.
+  /// Reduces the operators on the stack that bind at least as strongly as the next one, last first.
   @inline(never)
   private func reduced(
     _ pending: inout [Pending], _ operand: QueryNode, before infix: Infix?
@@ -99,7 +100,7 @@ extension QueryParser {
     return operand
   }
 
-  /// Puts an operator on the stack, unless it goes on with the compound there, and goes on behind it.
+  /// Pushes an operator, unless it continues the compound on the stack, and advances.
   @inline(never)
   private mutating func push(
     _ pending: inout [Pending], _ left: QueryNode, _ infix: Infix
@@ -131,7 +132,7 @@ extension QueryParser {
 
   // MARK: Comparisons and operations
 
-  /// Goes on behind an operator and its options; the token is the operator.
+  /// Advances behind an operator and its options; the token is the operator.
   @inline(never)
   private mutating func operatorAndOptions(
     _ infix: Infix, behind left: QueryNode
@@ -189,7 +190,7 @@ extension QueryParser {
     guard let prefix = prefixOperator() else {
       let base = try postfix()
       guard token == .symbol(.power) else { return base }
-      // To the right, so that 2 ** 3 ** 2 is 2 ** (3 ** 2): that nests.
+      // Right-associative, so that 2 ** 3 ** 2 is 2 ** (3 ** 2), which nests.
       let offset = try openPower(behind: base)
       let exponent = try unary()
       return try raised(base, exponent, at: offset)
@@ -257,7 +258,7 @@ extension QueryParser {
     return try node(.predicate(.not(predicate(inner))), above: inner.height, at: offset)
   }
 
-  /// The left side of a comparison behind ANY and the like; the token is its operator.
+  /// Parses the left side of a comparison after ANY or another modifier; the token is its operator.
   @inline(never)
   private func modified(
     _ left: QueryNode, _ modifier: QueryComparison.Modifier, at offset: Int
@@ -270,7 +271,7 @@ extension QueryParser {
     return left
   }
 
-  /// The least integer has no positive counterpart, so that its sign has to be part of it.
+  /// The least integer has no positive counterpart, so its sign is parsed with it.
   @inline(never)
   private mutating func leastInteger(at offset: Int) throws(QueryFormatError) -> QueryNode? {
     guard token == .integer(Int64.min.magnitude) else { return nil }

@@ -1,8 +1,8 @@
-/// One name of a key path, or an operator in it.
+/// A component of a key path: a name or an operator.
 struct QueryPathComponent {
   enum Kind {
     case name(String)
-    /// `self` in a path is the value that the path has led to so far.
+    /// `self` within a path: the value of the path so far.
     case same
     case collectionOperator(QueryCollectionOperator)
   }
@@ -13,21 +13,21 @@ struct QueryPathComponent {
 }
 
 extension QueryParser {
-  /// Parses a key path of which one part or more are known.
+  /// Parses a key path whose first components are known.
   mutating func path(_ first: [QueryPathComponent], at offset: Int) throws(QueryFormatError) -> QueryNode {
     var components = first
     if token == .symbol(.dot) { components += try dotted() }
     return try path(from: .self, height: 1, components, at: offset)
   }
 
-  /// Parses all that is separated by dots; the token is the first dot.
+  /// Parses components separated by dots; the token is the first dot.
   mutating func dotted() throws(QueryFormatError) -> [QueryPathComponent] {
     var components: [QueryPathComponent] = []
     while token == .symbol(.dot) {
       try advance()
       switch token {
       case .word(_, .self): components.append(QueryPathComponent(kind: .same, start: start))
-      // Behind a dot, nothing but a name can stand.
+      // Only a name can follow a dot.
       case .word(let name, _), .name(let name): components.append(QueryPathComponent(kind: .name(name), start: start))
       case .path(let text): components += try self.components(of: text)
       case .collectionOperator(let name): components.append(try collectionOperator(name, at: start))
@@ -38,7 +38,7 @@ extension QueryParser {
     return components
   }
 
-  /// The parts of a key path that was given for `%K`, which is the token.
+  /// The components of a key path that was passed for `%K`, which is the token.
   func components(of text: String) throws(QueryFormatError) -> [QueryPathComponent] {
     var components: [QueryPathComponent] = []
     for part in text.split(separator: ".", omittingEmptySubsequences: false) {
@@ -64,7 +64,7 @@ extension QueryParser {
     return QueryPathComponent(kind: .collectionOperator(found), start: offset)
   }
 
-  /// Makes a tree of a base and what follows it.
+  /// Builds a tree from a base and the components after it.
   func path(
     from base: QueryExpression, height: Int, _ components: [QueryPathComponent], at offset: Int
   ) throws(QueryFormatError) -> QueryNode {

@@ -5,7 +5,7 @@
 #endif
 
 extension QueryParser {
-  /// Parses a value, and the names and brackets behind it.
+  /// Parses a value, and the names and brackets after it.
   mutating func postfix() throws(QueryFormatError) -> QueryNode {
     var node: QueryNode
     switch try head() {
@@ -26,7 +26,7 @@ extension QueryParser {
     }
   }
 
-  /// What a value begins with: it may be all of it, or something with a list in parentheses or braces behind it.
+  /// The beginning of a value: all of it, or the head of a list in parentheses or braces.
   private enum Head {
     case node(QueryNode)
     case list(QueryListForm)
@@ -54,7 +54,7 @@ extension QueryParser {
     return .node(try path([QueryPathComponent(kind: .name(word), start: offset)], at: offset))
   }
 
-  /// Parses a key path that begins with neither a word nor a value.
+  /// Parses a key path that starts with neither a word nor a value.
   private mutating func path() throws(QueryFormatError) -> QueryNode {
     let offset = start
     let components: [QueryPathComponent]
@@ -89,7 +89,7 @@ extension QueryParser {
     return node
   }
 
-  /// Parses a keyword that is a value or a predicate by itself, or what was given for a place.
+  /// Parses a keyword that is a value or a predicate, or the argument of a placeholder.
   private mutating func given() throws(QueryFormatError) -> QueryNode {
     let node: QueryNode
     switch token {
@@ -135,14 +135,14 @@ extension QueryParser {
     return node
   }
 
-  // MARK: What stands behind a value
+  // MARK: Postfix
 
-  /// Parses the names behind a value; the token is a dot.
+  /// Parses the names after a value; the token is a dot.
   @inline(never)
   private mutating func followed(_ node: QueryNode) throws(QueryFormatError) -> QueryNode {
     guard case .expression(let base) = node.content else { throw unexpected("AND, OR, or the end") }
     let components = try dotted()
-    // A path that was given and the names behind it are one path.
+    // A path argument and the names after it are one path.
     if node.isArgument, case .keyPath(let inner, let names) = base {
       let given = names.map { QueryPathComponent(kind: .name($0), start: node.start) }
       return try path(from: inner, height: node.height - 1, given + components, at: node.start)

@@ -1,13 +1,13 @@
-/// Makes a tree of a format, by recursive descent with operator precedence.
+/// Parses a format into a tree, by recursive descent with operator precedence.
 ///
-/// A parenthesis may hold a predicate or an expression, and which one is known only at its end; so one grammar parses
-/// both, and every place asks what it got. What nests is counted, and every node knows its height: neither can exceed
-/// ``QueryTree/maximumHeight``. Few functions call themselves in the end (``binary(_:)``, `unary`, ``postfix()``,
-/// ``list(_:)``); what they got is put together by others, which are never inlined, so that 200 levels fit on a stack of
-/// 512 KiB.
+/// Parentheses may contain a predicate or an expression, and only the end of the content tells which; one grammar
+/// therefore parses both, and every use checks the kind of its node. Nesting is counted, and every node records its
+/// height: neither can exceed ``QueryTree/maximumHeight``. Few functions are recursive (``binary(_:)``, `unary`,
+/// ``postfix()``, ``list(_:)``); others, which are never inlined, assemble their results, so that 200 levels fit on a
+/// stack of 512 KiB.
 struct QueryParser {
   var tokenizer: QueryTokenizer
-  /// The token that is looked at, and the index of its first scalar.
+  /// The current token, and the index of its first scalar.
   private(set) var token = QueryToken.end
   private(set) var start = 0
   private var nesting = 0
@@ -18,7 +18,7 @@ struct QueryParser {
     if token == .end { throw error(.emptyFormat, "the format is empty; write a predicate such as name == 'a'", at: 0) }
   }
 
-  /// The whole format as a predicate.
+  /// Parses the whole format as a predicate.
   mutating func wholePredicate() throws(QueryFormatError) -> QueryPredicate {
     let node = try binary(.or)
     let predicate = try self.predicate(node)
@@ -26,7 +26,7 @@ struct QueryParser {
     return predicate
   }
 
-  /// The whole format as an expression.
+  /// Parses the whole format as an expression.
   mutating func wholeExpression() throws(QueryFormatError) -> QueryExpression {
     let node = try binary(.or)
     let expression = try self.expression(node)
@@ -50,7 +50,7 @@ struct QueryParser {
     tokenizer.error(kind, message, at: offset)
   }
 
-  /// The error that the token cannot stand where it does.
+  /// The error for an unexpected token.
   @inline(never)
   func unexpected(_ expected: String) -> QueryFormatError {
     switch token {
@@ -66,7 +66,7 @@ struct QueryParser {
     try advance()
   }
 
-  /// Begins something that nests, with the sign at which it does; ``close(_:openedAt:)`` ends it.
+  /// Enters a nested form at its opening token; ``close(_:openedAt:)`` leaves it.
   @inline(never)
   mutating func open() throws(QueryFormatError) -> Int {
     let offset = start
@@ -75,7 +75,7 @@ struct QueryParser {
     return offset
   }
 
-  /// Ends what ``open()`` began.
+  /// Leaves a form that ``open()`` entered.
   @inline(never)
   mutating func close(_ symbol: QuerySymbol, openedAt offset: Int) throws(QueryFormatError) {
     if token == .end {
@@ -86,7 +86,7 @@ struct QueryParser {
     leave()
   }
 
-  /// Ends what ``open()`` began where no sign does.
+  /// Leaves a form that ``open()`` entered and that has no closing token.
   mutating func leave() { nesting -= 1 }
 
   private mutating func enter() throws(QueryFormatError) {
@@ -101,7 +101,7 @@ struct QueryParser {
     return QueryNode(content: content, height: height + 1, start: offset)
   }
 
-  /// The node as a predicate; where it is an expression, what is missing is an operator behind it.
+  /// The node as a predicate; for an expression, reports the missing operator.
   func predicate(_ node: QueryNode) throws(QueryFormatError) -> QueryPredicate {
     guard case .predicate(let predicate) = node.content else { throw unexpected("an operator such as ==") }
     return predicate
@@ -117,7 +117,7 @@ struct QueryParser {
   }
 
   func literal(_ constant: QueryConstant, at offset: Int) throws(QueryFormatError) -> QueryNode {
-    // What has no literal of its own is printed as a cast of one.
+    // A constant without a literal is printed as a cast of one.
     let height = constant.isLiteral ? 0 : QueryTree.height(of: .expression(.constant(constant))) - 1
     let node = try self.node(.expression(.constant(constant)), above: height, at: offset)
     node.isLiteral = true
@@ -125,29 +125,29 @@ struct QueryParser {
   }
 }
 
-/// What a part of a format has become. One place at a time holds a node.
+/// The parsed form of a part of a format. Each node has one owner.
 ///
-/// It is a class because everything that recurses has several: as values, they would fill a small stack.
+/// A class, because every recursive function has several: as values, they would fill a small stack.
 final class QueryNode {
   enum Content {
     case predicate(QueryPredicate)
     case expression(QueryExpression)
-    /// FIRST, LAST or SIZE where an index is needed.
+    /// FIRST, LAST or SIZE in the place of an index.
     case index(QueryIndex)
   }
 
   var content: Content
-  /// How many levels the tree has; 0 for what is none.
+  /// The number of levels of the tree; 0 for other nodes.
   var height: Int
   /// The index of its first scalar.
   var start: Int
-  /// Whether it is a constant without parentheses, which CAST makes one of another type.
+  /// Whether it is a constant without parentheses, which CAST converts.
   var isLiteral = false
-  /// Whether it is a number as the format writes it, without a sign, which a minus sign before it belongs to.
+  /// Whether it is an unsigned number literal, which a preceding minus sign belongs to.
   var isNumberToken = false
-  /// What ANY and the like say of it, as the left side of a comparison.
+  /// The modifier, such as ANY, if it is the left side of a comparison.
   var modifier = QueryComparison.Modifier.direct
-  /// Whether it was given as an argument, so that names behind it continue a key path.
+  /// Whether it was passed as an argument, so that names after it continue a key path.
   var isArgument = false
 
   init(content: Content, height: Int, start: Int) {

@@ -1,5 +1,5 @@
 extension QueryPredicate {
-  /// The names of the variables that are to be filled in: all but those that a subquery binds.
+  /// The names of the unbound variables: all but those that a subquery binds.
   package var freeVariables: Set<String> { QueryTree.freeVariables(of: .predicate(self)) }
 
   /// Returns the predicate with variables replaced by values. Variables without a value, and those that a subquery
@@ -12,7 +12,7 @@ extension QueryPredicate {
 }
 
 extension QueryExpression {
-  /// The names of the variables that are to be filled in: all but those that a subquery binds.
+  /// The names of the unbound variables: all but those that a subquery binds.
   package var freeVariables: Set<String> { QueryTree.freeVariables(of: .expression(self)) }
 
   /// Returns the expression with variables replaced by values; see ``QueryPredicate/substituting(_:)``.
@@ -21,7 +21,7 @@ extension QueryExpression {
   }
 }
 
-/// Fills in variables.
+/// Substitutes variables.
 private struct QuerySubstitution {
   private let arguments: [String: QueryArgument]
 
@@ -61,7 +61,7 @@ private struct QuerySubstitution {
       return .function(function, try applied(to: items, bound: bound, level: level + 1))
     case .keyPath(.variable(let name), let names):
       let base = try value(of: name, bound: bound, level: level + 1)
-      // A path that is filled in and the names behind it are one path.
+      // A substituted path and the names after it are one path.
       if case .keyPath(let start, let first) = base { return .keyPath(start, first + names) }
       return .keyPath(base, names)
     case .keyPath(let base, let names): return .keyPath(try inner(base), names)

@@ -80,7 +80,7 @@ public struct QueryComparison: Hashable, Sendable {
     /// sorts before `file10`. Numbers that differ only in leading zeros are equal.
     public static let numeric = Options(rawValue: 16)
 
-    /// All options of comparisons with their letters, in the order in which they are written.
+    /// All options of comparisons with their letters, in canonical order.
     static let letters: [(option: Options, letter: Character)] = [
       (.caseInsensitive, "c"), (.diacriticInsensitive, "d"), (.normalized, "n"), (.localeSensitive, "l"),
     ]
@@ -96,8 +96,7 @@ public struct QueryComparison: Hashable, Sendable {
   public var modifier: Modifier
   /// The options of a text comparison.
   public var options: Options
-  /// Where its sides begin in the format that it was read from, for errors; comparisons that differ in them alone are
-  /// equal.
+  /// The columns of its sides in the parsed format, for errors; ignored by equality.
   package var columns = FormatColumns()
 
   /// Creates a comparison.
@@ -112,7 +111,7 @@ public struct QueryComparison: Hashable, Sendable {
     self.options = options
   }
 
-  /// Why the right side can never be what the operator needs; nil where it can.
+  /// Why the right side is never valid for the operator; nil if it can be.
   var complaint: String? {
     switch (self.operator, right) {
     case (.between, .aggregate(let items)): items.count == 2 ? nil : Self.betweenNeedsTwo
@@ -124,7 +123,7 @@ public struct QueryComparison: Hashable, Sendable {
     }
   }
 
-  /// Why a value can never be the right side; nil where it can.
+  /// Why a value is never valid as the right side; nil if it can be.
   package func complaint(about right: QueryConstant) -> String? {
     guard self.operator == .in || self.operator == .between else { return nil }
     var comparison = self
@@ -132,7 +131,7 @@ public struct QueryComparison: Hashable, Sendable {
     return comparison.complaint
   }
 
-  /// Where the sides of a comparison begin in a format, in characters from 1; 0 where there is no format.
+  /// The columns of a comparison's sides in a format, in characters from 1; 0 without a format.
   package struct FormatColumns: Hashable, Sendable {
     package var left = 0
     package var right = 0

@@ -1,8 +1,8 @@
-/// Writes trees as formats that give equal trees.
+/// Prints trees as formats that parse to equal trees.
 struct QueryPrinter {
   private(set) var text = ""
 
-  /// How strongly a part holds together: parentheses go around what is weaker than its place needs.
+  /// The binding strength of a part: one that is weaker than its place requires gets parentheses.
   private enum Strength: Int {
     case set, sum, product, sign, power, number, primary
 
@@ -31,7 +31,7 @@ struct QueryPrinter {
     }
   }
 
-  /// Writes a part of another predicate: compounds in parentheses, also where they could do without, as Core Data does.
+  /// Writes a part of another predicate: compounds in parentheses, even if they could be omitted, as Core Data does.
   private mutating func writePart(_ predicate: QueryPredicate) {
     switch predicate {
     case .and, .or:
@@ -87,7 +87,7 @@ struct QueryPrinter {
       write([first, second])
       text += ")"
     case .cast(let value, let type):
-      // CAST of a constant may be another constant; the function is never more than it says.
+      // CAST of a constant may parse to another constant; the function always stays a cast.
       if case .constant = value { text += "castObject:toType:(" } else { text += "CAST(" }
       write(value)
       text += ", " + Self.quoted(QueryTypeNames.name(of: type)) + ")"
@@ -135,7 +135,7 @@ struct QueryPrinter {
     if !names.isEmpty { text += "." + written }
   }
 
-  /// Writes what names follow; a path in parentheses keeps them from becoming part of it.
+  /// Writes the base of names; parentheses keep a path from merging with them.
   private mutating func writeBase(_ base: QueryExpression, isPathContinued: Bool) {
     switch base {
     case .keyPath, .collection:
@@ -194,7 +194,8 @@ struct QueryPrinter {
 
   // MARK: Names and texts
 
-  /// A name as it is, or behind `#` where it would mean something else, and in quotation marks where it is no name.
+  /// Returns a name unchanged, after `#` if it would have another meaning, or in quotation marks if it is not an
+  /// identifier.
   static func escapedName(_ name: String) -> String {
     guard QueryCharacters.isName(name) else { return "#" + quoted(name) }
     return QueryKeyword(word: name) == nil ? name : "#" + name

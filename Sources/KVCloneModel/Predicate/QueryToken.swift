@@ -4,13 +4,13 @@
   import Foundation
 #endif
 
-/// One piece of a format.
+/// A token of a format.
 enum QueryToken: Equatable {
-  /// Behind the last one.
+  /// The end of the format.
   case end
-  /// A name or keyword as it is written.
+  /// A name or keyword as written.
   case word(String, QueryKeyword?)
-  /// A name that is no keyword whatever it looks like: `#in`, `#"two words"`.
+  /// A name that is never a keyword: `#in`, `#"two words"`.
   case name(String)
   /// `$name`, without the `$`.
   case variable(String)
@@ -18,20 +18,20 @@ enum QueryToken: Equatable {
   case collectionOperator(String)
   /// A text without its quotation marks.
   case text(String)
-  /// A whole number, without a sign.
+  /// An integer, without a sign.
   case integer(UInt64)
-  /// A floating-point number, without a sign, which prints as it is written.
+  /// A floating-point number, without a sign, which prints as written.
   case real(Double)
   /// A number without a sign, with more digits than a double has.
   case decimal(Decimal)
-  /// What was given for `%@`, `%d` and the like.
+  /// The argument for `%@`, `%d` and others.
   case argument(QueryArgument)
-  /// What was given for `%K`.
+  /// The argument for `%K`.
   case path(String)
-  /// A sign.
+  /// A symbol.
   case symbol(QuerySymbol)
 
-  /// The token as a message names it: never what a text, a number or a name says.
+  /// The token in a message: never the content of a text, a number or a name.
   var shown: String {
     switch self {
     case .end: "the end"
@@ -47,7 +47,7 @@ enum QueryToken: Equatable {
     }
   }
 
-  /// The operator of a comparison that the token is.
+  /// The comparison operator, if the token is one.
   var comparison: QueryComparison.Operator? {
     switch self {
     case .symbol(let symbol): QueryComparison.Operator(rawValue: symbol.rawValue)
@@ -57,9 +57,9 @@ enum QueryToken: Equatable {
   }
 }
 
-/// Words with a meaning of their own; a name that is one of them is written with `#`.
+/// Keywords; a name that is equal to one is written with `#`.
 ///
-/// No case is called `none` or `some`, which would be taken for those of an optional keyword.
+/// No case is called `none` or `some`, which would conflict with those of an optional keyword.
 enum QueryKeyword: String, CaseIterable {
   case and = "AND"
   case or = "OR"
@@ -101,14 +101,14 @@ enum QueryKeyword: String, CaseIterable {
   case caseInsensitive = "CASEINSENSITIVE"
   case ci = "CI"
 
-  /// Finds a keyword in any letter case.
+  /// Finds a keyword, case-insensitively.
   init?(word: String) {
-    // Some letters outside of ASCII have an upper case inside of it, and make no keyword.
+    // Some letters outside of ASCII have an ASCII upper case, and make no keyword.
     guard word.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
     self.init(rawValue: word.uppercased())
   }
 
-  /// Whether the word is a name where it is not followed by what makes it more: databases have a `size` and a `first`.
+  /// Whether the keyword is a name unless its syntax follows: databases have a `size` and a `first`.
   var isNameAlone: Bool {
     switch self {
     case .first, .last, .size, .subquery, .cast, .ternary, .function, .fetch, .block, .blockPredicate, .union,
@@ -119,7 +119,7 @@ enum QueryKeyword: String, CaseIterable {
   }
 }
 
-/// Signs; those that can be written in several ways have one form here.
+/// Symbols; alternative spellings have one case.
 enum QuerySymbol: String {
   case leftParenthesis = "("
   case rightParenthesis = ")"
@@ -154,7 +154,7 @@ enum QuerySymbol: String {
   case greaterOrEqual = ">="
 }
 
-/// Which characters make names.
+/// The characters of names.
 enum QueryCharacters {
   static func beginsName(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar {
@@ -170,7 +170,7 @@ enum QueryCharacters {
     }
   }
 
-  /// Whether a text can be written as a name as it is.
+  /// Whether a text can be written as a name without quoting.
   static func isName(_ text: String) -> Bool {
     guard let first = text.unicodeScalars.first, beginsName(first) else { return false }
     return text.unicodeScalars.dropFirst().allSatisfy(continuesName)

@@ -1,5 +1,5 @@
 extension QueryTokenizer {
-  /// Reads a text in quotation marks, of which the next scalar is the first.
+  /// Reads a text in quotation marks; the next scalar is the opening one.
   mutating func quoted() throws(QueryFormatError) -> String {
     let start = position
     let mark = scalars[position]
@@ -21,7 +21,7 @@ extension QueryTokenizer {
     throw error(.unclosedString, "the text that starts here has no closing quotation mark; add it", at: start)
   }
 
-  /// Reads a backslash and what it stands for.
+  /// Reads an escape sequence.
   private mutating func escape() throws(QueryFormatError) -> Unicode.Scalar {
     let start = position
     position += 2
@@ -53,7 +53,7 @@ extension QueryTokenizer {
     }
   }
 
-  /// Reads the digits of `\u`, and a second `\u` where the two are the halves of one character.
+  /// Reads the digits of `\u`, and a second `\u` for a surrogate pair.
   private mutating func unit(at start: Int) throws(QueryFormatError) -> Unicode.Scalar {
     let high = try hexadecimal(4, at: start)
     guard (0xD800..<0xDC00).contains(high), peek() == "\\", peek(1) == "u" else { return try scalar(high, at: start) }
@@ -70,7 +70,7 @@ extension QueryTokenizer {
         let message = "an escape sequence has too few digits; \\x requires 2, \\u 4 and \\U 8 hexadecimal digits"
         throw error(.invalidEscape, message, at: start)
       }
-      // Eight digits fill 32 bits, so nothing is lost.
+      // Eight digits fill 32 bits without overflow.
       code = code << 4 | UInt32(digit)
       position += 1
     }
@@ -84,7 +84,7 @@ extension QueryTokenizer {
     return scalar
   }
 
-  /// Reads a number, of which the next scalar is a digit, or a point before one.
+  /// Reads a number; the next scalar is a digit, or a point before one.
   mutating func number() throws(QueryFormatError) -> QueryToken {
     let start = position
     let token: QueryToken?
@@ -92,7 +92,7 @@ extension QueryTokenizer {
       position += 2
       let digits = position
       while let scalar = peek(), QueryCharacters.continuesName(scalar) { position += 1 }
-      // These write bits, of which an integer has 63 beside its sign.
+      // These literals are bit patterns, and an integer has 63 bits besides its sign.
       token = Int64(text(from: digits, to: position), radix: radix).map { .integer($0.magnitude) }
     } else {
       token = decimalNumber()
@@ -133,11 +133,11 @@ extension QueryTokenizer {
         skipDigits()
       }
     }
-    // A leading zero, because `.5` is a number here and not for Swift.
+    // With a leading zero, because Swift does not parse `.5`.
     let digits = "0" + text(from: start, to: position)
     if isWhole, let whole = UInt64(digits) { return .integer(whole) }
     guard let written = DecimalText(digits) else { return nil }
-    // A number counts as what it says: where a double says something else, all digits are kept.
+    // A number is exact: if no double has its value, all digits are kept.
     if !isWhole, let double = Double(digits), DecimalText(double.description) == written { return .real(double) }
     return written.value.map { .decimal($0) }
   }

@@ -1,9 +1,9 @@
 extension QueryTokenizer {
-  /// Reads a place for an argument, such as `%@` or `%ld`, of which the next scalar is the percent sign.
+  /// Reads a placeholder, such as `%@` or `%ld`; the next scalar is the percent sign.
   mutating func place() throws(QueryFormatError) -> QueryToken {
     let start = position
     position += 1
-    // What C says of the size of a number means nothing here.
+    // C's length modifiers are ignored.
     while let scalar = peek(), "hlqjztL".unicodeScalars.contains(scalar) { position += 1 }
     let hasSize = position > start + 1
     guard let letter = peek() else { throw invalidPlace(at: start) }

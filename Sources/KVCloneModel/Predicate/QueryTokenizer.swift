@@ -1,20 +1,20 @@
-/// Cuts a format into tokens, and takes the argument of each place.
+/// Splits a format into tokens, and consumes the argument of each placeholder.
 ///
-/// It works on Unicode scalars: a quotation mark ends a text also where a combining mark follows it.
+/// Works on Unicode scalars: a quotation mark ends a text even if a combining mark follows it.
 struct QueryTokenizer {
   let scalars: [Unicode.Scalar]
   /// The index of the next scalar.
   var position = 0
   private let arguments: [QueryArgument]
   private var usedCount = 0
-  /// The column of each scalar; none where each scalar is a character.
+  /// The column of each scalar; empty if each scalar is a character.
   private let columns: [Int]
 
   init(format: String, arguments: [QueryArgument]) {
     scalars = Array(format.unicodeScalars)
     self.arguments = arguments
     var columns: [Int] = []
-    // A line break of two scalars is the only character of ASCII that has more than one.
+    // A line break of two scalars is the only ASCII character with more than one.
     if !format.utf8.allSatisfy({ $0 < 0x80 && $0 != 0x0D }) {
       for (index, character) in format.enumerated() { columns += character.unicodeScalars.map { _ in index + 1 } }
     }
@@ -24,10 +24,10 @@ struct QueryTokenizer {
   /// The column of a scalar, in characters from 1.
   func column(of offset: Int) -> Int { offset < columns.count ? columns[offset] : offset + 1 }
 
-  /// Whether arguments are left over.
+  /// Whether unused arguments remain.
   var hasArguments: Bool { usedCount < arguments.count }
 
-  /// The scalar at a distance from the next one; nil behind the end.
+  /// The scalar at a distance from the next one; nil at the end.
   func peek(_ distance: Int = 0) -> Unicode.Scalar? {
     position + distance < scalars.count ? scalars[position + distance] : nil
   }
@@ -77,7 +77,7 @@ struct QueryTokenizer {
     return (.symbol(try symbol(scalar)), start)
   }
 
-  /// Takes the argument of the place that begins at a scalar.
+  /// Consumes the argument of the placeholder that starts at a scalar.
   mutating func takeArgument(at start: Int) throws(QueryFormatError) -> QueryArgument {
     guard usedCount < arguments.count else {
       let message = "there are only \(arguments.count) arguments; pass one per placeholder, or put texts in quotes"

@@ -1,9 +1,9 @@
 extension QueryPredicate {
-  /// Whether it has more levels than what walks over it can follow. Only a tree that was built by hand can.
+  /// Whether the tree has more levels than recursive walks support, which only a tree built in code can have.
   package var isTooDeep: Bool { QueryTree.height(of: .predicate(self)) > QueryTree.maximumHeight }
 }
 
 extension QueryExpression {
-  /// Whether it has more levels than what walks over it can follow. Only a tree that was built by hand can.
+  /// Whether the tree has more levels than recursive walks support, which only a tree built in code can have.
   package var isTooDeep: Bool { QueryTree.height(of: .expression(self)) > QueryTree.maximumHeight }
 }

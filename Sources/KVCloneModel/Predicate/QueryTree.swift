@@ -1,7 +1,7 @@
-/// What is said of whole trees of predicates and expressions.
+/// Properties of whole trees of predicates and expressions.
 enum QueryTree {
-  /// How high a tree may be that comes from outside, and how deep a format may be nested: what walks over trees calls
-  /// itself for every level, and a thread of a service may have a small stack.
+  /// The maximum height of a tree from outside, and the maximum nesting of a format: walks over trees recurse, and a
+  /// thread of a service may have a small stack.
   static let maximumHeight = 200
 
   static let tooHigh = "the predicate has more than \(maximumHeight) levels of nesting; reduce the nesting"
@@ -11,14 +11,14 @@ enum QueryTree {
     case predicate(QueryPredicate)
     case expression(QueryExpression)
     case constants([QueryConstant])
-    /// So many levels of what is written around a constant.
+    /// The levels written around a constant.
     case written(Int)
-    /// So many names of a path, and what it begins at: whoever follows it goes one level down for each.
+    /// The number of names in a path, and its base: evaluation descends one level for each.
     case path(QueryExpression, Int)
   }
 
-  /// How many levels a tree has, or one more than are allowed; no deeper is it followed, because it may be of any height.
-  /// Constants without a literal count as high as they are written, so that what was printed can always be read.
+  /// The height of a tree, limited to one more than the maximum, because it may be of any height. Constants without a
+  /// literal count with the height of their printed form, so that a printed format always parses.
   static func height(of root: Part) -> Int { height(of: root, limit: maximumHeight + 1) }
 
   private static func height(of part: Part, limit: Int) -> Int {
@@ -87,7 +87,7 @@ enum QueryTree {
     }
   }
 
-  /// The names of the variables that no subquery around them binds.
+  /// The names of the variables that no enclosing subquery binds.
   static func freeVariables(of root: Part) -> Set<String> {
     var found: Set<String> = []
     var open: [(part: Part, bound: Set<String>)] = [(root, [])]

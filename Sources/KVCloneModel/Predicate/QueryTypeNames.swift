@@ -1,4 +1,4 @@
-/// What CAST calls the types of attributes: by their classes, or by the names of the model editor.
+/// The names of attribute types in CAST: class names, or names of the model editor.
 enum QueryTypeNames {
   static func type(named name: String) -> AttributeType? {
     if let found = classes.first(where: { $0.name == name || $0.name == "NS" + name }) { return found.type }

@@ -4,15 +4,16 @@
   import Foundation
 #endif
 
-/// How values of one type become values of another, when a new version of a model changes an attribute's type.
+/// The conversion of values from one type to another, for a new version of a model that changes an attribute's type.
 ///
-/// Nothing is ever rounded or cut off: a type is turned into one that has all of its values, or each single value is looked at,
-/// and one that has no equal in the new type is an error.
+/// Never rounds or truncates: either the new type has all values of the old one, or each value is checked, and one
+/// without an equal in the new type is an error.
 package struct AttributeConversion: Sendable, Hashable {
   package let source: AttributeType
   package let destination: AttributeType
 
-  /// Nil where values of `source` mean nothing as `destination`, or would lose something; the identity is a conversion.
+  /// Nil if values of `source` have no meaning as `destination`, or would lose information; the identity is a
+  /// conversion.
   package init?(from source: AttributeType, to destination: AttributeType) {
     guard source == destination || Self.isDefined(source, destination) else { return nil }
     self.source = source
@@ -36,7 +37,7 @@ package struct AttributeConversion: Sendable, Hashable {
     }
   }
 
-  /// The value in the new type; nil where it has no equal there.
+  /// Returns the value in the new type; nil if it has no equal there.
   package func convert(_ value: AttributeValue) -> AttributeValue? {
     if source == destination { return value }
     switch (value, destination) {
@@ -48,7 +49,7 @@ package struct AttributeConversion: Sendable, Hashable {
     case (.uuid(let uuid), .string): return .string(uuid.uuidString)
     case (.uri(let text), .string): return .string(text)
     case (.integer(let number), .string): return .string(String(number))
-    // A number's own text: the shortest one that reads back equal.
+    // The shortest text that parses to an equal number.
     case (.double(let number), .string): return .string(number.description)
     case (.float(let number), .string): return .string(number.description)
     case (.decimal(let number), .string): return .string(number.description)
@@ -62,13 +63,13 @@ package struct AttributeConversion: Sendable, Hashable {
   }
 
   private func number(_ text: String) -> AttributeValue? {
-    // What is around a number in texts that people typed; `Double` and `Int64` take none of it.
+    // Trims whitespace in typed texts, which `Double` and `Int64` reject.
     let start = text.drop { $0.isWhitespace }
     let text = String(start.prefix { !$0.isWhitespace })
     guard start.dropFirst(text.count).allSatisfy(\.isWhitespace) else { return nil }
     switch destination {
     case .integer16, .integer32, .integer64: return Int64(text).flatMap { destination.coerce(.integer($0)) }
-    // Names of what is not finite are read, digits that would have to become it are not.
+    // Accepts the names of non-finite numbers, but no digits that overflow to infinity.
     case .double: return Double(text).flatMap { $0.isFinite || !Self.hasDigits(text) ? .double($0) : nil }
     case .float: return Float(text).flatMap { $0.isFinite || !Self.hasDigits(text) ? .float($0) : nil }
     case .decimal: return text == "NaN" ? .decimal(.nan) : DecimalText(text, isLoose: true)?.value.map { .decimal($0) }

@@ -4,20 +4,20 @@
   import Foundation
 #endif
 
-/// Why a value has none of another type, in words that follow "cannot be cast: " and do not show the value.
+/// Why a value cannot be cast to another type, as text that follows "cannot be cast: " and does not show the value.
 package struct CastProblem: Error, Hashable {
   package let reason: String
 
   package init(_ reason: String) { self.reason = reason }
 }
 
-/// What CAST makes of values: unlike ``AttributeType/coerce(_:)`` it reads and writes texts, drops fractions and rounds
-/// doubles, as in SQL. What means nothing as the other type is an error, never nil.
+/// CAST of values: unlike ``AttributeType/coerce(_:)`` it parses and formats texts, drops fractions and rounds doubles,
+/// as in SQL. A value without a meaning in the other type is an error, never nil.
 extension AttributeType {
-  /// The value as one of this type.
+  /// Returns the value as one of this type.
   ///
-  /// `Double`, which `NSNumber` stands for, holds any number: a whole or decimal one that no double equals stays as it
-  /// is, a decimal.
+  /// `Double`, also known as `NSNumber`, can represent any number: an integer or decimal without an equal double stays
+  /// unchanged, as a decimal.
   package func cast(_ value: AttributeValue) throws(CastProblem) -> AttributeValue {
     switch self {
     case .undefined: return value
@@ -51,7 +51,7 @@ extension AttributeType {
     CastProblem("the number has \(DecimalText.range)")
   }
 
-  /// Texts and floats by the one case that each is read by.
+  /// Reduces texts and floats to the one case that each is read by.
   private func plain(_ value: AttributeValue) -> AttributeValue {
     switch value {
     case .uri(let text): .string(text)
@@ -69,7 +69,7 @@ extension AttributeType {
     return parts
   }
 
-  /// What names of numbers no digits write.
+  /// Names of numbers without digits.
   private static func special(_ text: String) -> Double? {
     switch text {
     case "NaN": .nan
@@ -125,7 +125,7 @@ extension AttributeType {
       if let special = Self.special(text) { return .double(special) }
       let parts = try Self.decimalText(text)
       let double = NumberText.double(text)
-      // A fraction is rounded to a double, as a Double attribute has it; a whole number is not.
+      // A fraction is rounded to a double, like a Double attribute's; an integer is not.
       if let double, !parts.isWhole || parts == DecimalText(double.description) { return .double(double) }
       guard let decimal = parts.value else { throw double == nil ? outOfRange : tooLong }
       return .decimal(decimal)
@@ -162,7 +162,7 @@ extension AttributeType {
     }
   }
 
-  /// A double counts as what it prints.
+  /// Converts a double by its printed form.
   private func decimal(_ number: Double) throws(CastProblem) -> Decimal {
     if number.isNaN { return .nan }
     guard let decimal = DecimalText(number.description)?.value else { throw outOfRange }

@@ -4,8 +4,8 @@
   import Foundation
 #endif
 
-/// One key names the case: `{"integer":3}`, `{"date":"654210600.25"}`, `{"binary":"aGVsbG8="}`. Floating-point numbers
-/// and decimals are texts, because JSON numbers have neither NaN nor −0, and are read back rounded by some readers.
+/// A single key names the case: `{"integer":3}`, `{"date":"654210600.25"}`, `{"binary":"aGVsbG8="}`. Floating-point
+/// numbers and decimals are texts, because JSON numbers have neither NaN nor −0, and some parsers round them.
 extension AttributeValue: Codable {
   private enum CodingKeys: String, CodingKey {
     case integer, decimal, double, float, string, boolean, date, binary, uuid, uri, transformable, composite, blob
@@ -63,7 +63,7 @@ extension AttributeValue: Codable {
   }
 }
 
-/// Numbers as texts that read back with the same bits: the shortest decimal form, or `bits:` and hexadecimal for NaN.
+/// Numbers as texts that parse to the same bits: the shortest decimal form, or `bits:` and hexadecimal for NaN.
 enum ExactText {
   static func text(_ value: Double) -> String {
     value.isNaN ? "bits:" + String(value.bitPattern, radix: 16) : value.description

@@ -69,8 +69,8 @@ extension AttributeValue: Hashable {
     case .decimal(let value): if !value.isNaN { hasher.combine(DecimalText(value.description)) }
     case .double(let value): hasher.combine(value.bitPattern)
     case .float(let value): hasher.combine(value.bitPattern)
-    // By bytes, as equality is: String's own hash is one for all canonically equivalent spellings, of which a text's author
-    // can make any number.
+    // By bytes, like equality: String's own hash is equal for all canonically equivalent spellings, of which an
+    // attacker can create any number.
     case .string(let value), .uri(let value): hasher.combine(bytesOf: value)
     case .boolean(let value): hasher.combine(value)
     case .date(let value): hasher.combine(value.timeIntervalSinceReferenceDate.bitPattern)
@@ -101,14 +101,14 @@ extension AttributeValue: Hashable {
 }
 
 extension Hasher {
-  /// Feeds all bytes of a text, and how many they are.
+  /// Hashes all bytes of a text, and their count.
   package mutating func combine(bytesOf text: String) {
     var text = text
     combine(text.utf8.count)
     text.withUTF8 { combine(bytes: UnsafeRawBufferPointer($0)) }
   }
 
-  /// Feeds all bytes, and how many they are; Foundation's own hash takes the first 80.
+  /// Hashes all bytes, and their count; Foundation's own hash uses the first 80.
   package mutating func combine(bytesOf data: Data) {
     combine(data.count)
     data.withUnsafeBytes { combine(bytes: $0) }

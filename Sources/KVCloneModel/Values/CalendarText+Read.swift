@@ -1,16 +1,16 @@
 extension CalendarText {
-  /// Why a text is no date, without a word of the text.
+  /// Why a text is not a date, without a word of the text.
   package struct Problem: Error, Hashable, CustomStringConvertible {
-    /// What is wrong, in words that follow "it is no date: ".
+    /// The reason, as text that follows "it is no date: ".
     package let reason: String
-    /// Where in the text, in characters from 1.
+    /// The position in the text, in characters from 1.
     package let column: Int
 
     /// The reason and the place.
     package var description: String { "\(reason) (character \(column) of the date's text)" }
   }
 
-  /// The seconds since 2001 of an RFC 3339 text; nil if it is none, see ``read(_:)``.
+  /// Returns the seconds since 2001 of an RFC 3339 text; nil if it is invalid, see ``read(_:)``.
   package static func secondsSince2001(_ text: String) -> Double? {
     switch read(text) {
     case .success(let seconds): seconds
@@ -18,12 +18,12 @@ extension CalendarText {
     }
   }
 
-  /// Reads RFC 3339: `2021-11-15T08:10:00.25Z`, or with an offset such as `+01:00`.
+  /// Parses RFC 3339: `2021-11-15T08:10:00.25Z`, or with an offset such as `+01:00`.
   ///
-  /// The result is the Double nearest to what is written. Years are 0000 to 9999, `t` and `z` may be small, the
-  /// fraction may have any number of digits. Refused are days that do not exist, 24:00, leap seconds (`:60`, which a
-  /// count of seconds cannot tell from the next minute), offsets beyond 23:59, a missing offset, spaces, other digits
-  /// than ASCII's, and whatever follows the date.
+  /// The result is the Double nearest to the text. Years are 0000 to 9999, `t` and `z` may be lower case, the fraction
+  /// may have any number of digits. Rejects days that do not exist, 24:00, leap seconds (`:60`, which a count of
+  /// seconds cannot distinguish from the next minute), offsets beyond 23:59, a missing offset, spaces, other digits
+  /// than ASCII's, and trailing text.
   package static func read(_ text: String) -> Result<Double, Problem> {
     var text = text
     return text.withUTF8 { bytes in
@@ -36,7 +36,7 @@ extension CalendarText {
     }
   }
 
-  /// Reads a day alone, `2021-11-15`, as its first second in UTC; nil if it is none.
+  /// Parses a day, `2021-11-15`, as its first second in UTC; nil if it is invalid.
   package static func startOfDay(_ text: String) -> Double? {
     var text = text
     return text.withUTF8 { bytes in
@@ -46,7 +46,7 @@ extension CalendarText {
     }
   }
 
-  /// The seconds since 2001 of a day and a time of day in UTC; nil where they do not exist.
+  /// Returns the seconds since 2001 of a day and a time of day in UTC; nil if they do not exist.
   package static func secondsSince2001(
     year: Int64, month: Int64, day: Int64, hour: Int64, minute: Int64, second: Int64
   ) -> Int64? {
@@ -56,12 +56,12 @@ extension CalendarText {
     return self.day(year: year, month: month, dayOfMonth: day) * secondsPerDay + hour * 3600 + minute * 60 + second
   }
 
-  /// The Double nearest to whole seconds and the digits behind their point.
+  /// The Double nearest to whole seconds and the digits after their point.
   fileprivate static func seconds(whole: Int64, fraction: Slice<UnsafeBufferPointer<UInt8>>) -> Double {
     var digits = fraction
     while digits.last == UInt8(ascii: "0") { digits.removeLast() }
     if digits.isEmpty { return Double(whole) }
-    // Two numbers that a Double holds exactly: their quotient is rounded once.
+    // A Double represents both numbers exactly: their quotient is rounded once.
     if digits.count <= 9 {
       var scale: Int64 = 1
       var part: Int64 = 0
@@ -76,12 +76,12 @@ extension CalendarText {
     let isNegative = whole < 0
     let magnitude = isNegative ? -(whole + 1) : whole
     let text = String(decoding: isNegative ? complement(Array(digits)) : Array(digits), as: UTF8.self)
-    // Digits with a point are a number.
+    // Digits with a point always parse.
     return Double("\(isNegative ? "-" : "")\(magnitude).\(text)") ?? .nan
   }
 }
 
-/// Takes the parts of a date off the front of a text's bytes.
+/// Consumes the parts of a date from the start of a text's bytes.
 private struct CalendarReader {
   private let bytes: UnsafeBufferPointer<UInt8>
   private var position = 0
@@ -161,7 +161,7 @@ private struct CalendarReader {
 
   private func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
 
-  /// All that comes before the place is ASCII, so that bytes are characters.
+  /// Everything before the position is ASCII, so bytes are characters.
   private func problem(_ reason: String) -> CalendarText.Problem {
     CalendarText.Problem(reason: reason, column: position + 1)
   }

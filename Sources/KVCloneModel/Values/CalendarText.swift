@@ -1,18 +1,18 @@
-/// Points in time as RFC 3339 text in UTC, without losing a bit of the Double that a store keeps.
+/// Points in time as RFC 3339 text in UTC, without losing a bit of the stored Double.
 ///
-/// A date is a Double of seconds since 2001-01-01T00:00:00Z. Its shortest decimal form is taken apart into days and
-/// seconds digit by digit, never by arithmetic on the fraction, so reading the text gives the same Double.
+/// A date is a Double of seconds since 2001-01-01T00:00:00Z. Its shortest decimal form is converted to days and seconds
+/// digit by digit, never by arithmetic on the fraction, so parsing the text returns the same Double.
 ///
-/// This is the only reader and writer of dates as text: predicates, CAST, NDJSON, the command line and models' default
-/// values all come here.
+/// This is the only parser and formatter of dates as text: predicates, CAST, NDJSON, the command line and models'
+/// default values all use it.
 package enum CalendarText {
-  /// The years that four digits can write.
+  /// The range of years with four digits.
   private static let years: ClosedRange<Int64> = 0...9999
   static let secondsPerDay: Int64 = 86_400
   /// Days from 0000-03-01 to 2001-01-01 in the proleptic Gregorian calendar.
   private static let referenceDay: Int64 = 730_791
 
-  /// The text of a date; nil where no calendar text reads back equal (NaN, the infinities, −0, years past 9999).
+  /// Formats a date; nil if no calendar text parses to an equal one (NaN, the infinities, −0, years past 9999).
   package static func text(secondsSince2001 value: Double) -> String? {
     guard value.isFinite, value != 0 || value.sign == .plus, abs(value) < 4e11 else { return nil }
     var (whole, fraction) = decimalParts(value.magnitude)
@@ -109,7 +109,7 @@ extension CalendarText {
     value >= 0 ? value / divisor : -((divisor - 1 - value) / divisor)
   }
 
-  // Both ways count in years that begin on March 1, so that the leap day is a year's last one, and in eras of 400
+  // Both directions count in years that begin on March 1, so that the leap day is a year's last one, and in eras of 400
   // years, which have 146,097 days each.
 
   private static func civil(day: Int64) -> (year: Int64, month: Int64, dayOfMonth: Int64) {

@@ -1,5 +1,5 @@
-/// Descriptions leave out what has its default value: a stored model stays small, and a property that a later version
-/// of the library adds reads as its default from what an earlier one wrote. Unknown keys are ignored by decoders.
+/// Descriptions omit default values: a stored model stays small, and a property that a later version of the library
+/// adds is decoded as its default from older data. Decoders ignore unknown keys.
 extension KeyedEncodingContainer {
   mutating func encode<Value: Encodable & Equatable>(
     _ value: Value, unless standard: Value, forKey key: Key

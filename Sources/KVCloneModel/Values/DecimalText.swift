@@ -4,18 +4,18 @@
   package import Foundation
 #endif
 
-/// A decimal number as text, taken apart digit by digit: Foundation's readers stop silently at what they do not
-/// understand, and round what is too long.
+/// A decimal number as text, parsed digit by digit: Foundation's parsers stop silently at what they do not understand,
+/// and round what is too long.
 ///
-/// This is the only reader of decimal numbers: literals, CAST, NDJSON, models' values and migrations all come here. Two
-/// are equal where they write the same number.
+/// This is the only parser of decimal numbers: literals, CAST, NDJSON, models' values and migrations all use it. Two
+/// are equal if they represent the same number.
 package struct DecimalText: Hashable {
   private var isNegative = false
-  /// Without zeros at either end; none for 0.
+  /// Without leading and trailing zeros; empty for 0.
   private var digits: [UInt8] = []
   private var exponent = 0
 
-  /// Reads `-12.5e3`, all of it; nil where it is no number.
+  /// Parses `-12.5e3` completely; nil if it is not a number.
   ///
   /// - Parameter isLoose: whether `.5` and `5.` are numbers too, as in Core Data's files and in SQL.
   package init?(_ text: some StringProtocol, isLoose: Bool = false) {
@@ -49,11 +49,11 @@ package struct DecimalText: Hashable {
     if digits.isEmpty { (isNegative, exponent) = (false, 0) }
   }
 
-  /// What ``value`` can be, in an error's words.
+  /// The range of ``value``, for error messages.
   package static let range =
     "more digits than the 38 of a Decimal, or a last digit outside the range 10^-128 to 10^127"
 
-  /// The number; nil where a Decimal would have to round it: beyond 38 digits, or its exponents.
+  /// The number; nil if a Decimal would round it: beyond 38 digits, or its exponents.
   package var value: Decimal? {
     if digits.isEmpty { return 0 }
     guard digits.count <= 38, (-128...127).contains(exponent) else { return nil }
@@ -82,7 +82,7 @@ package struct DecimalText: Hashable {
     return taken
   }
 
-  /// An exponent; one of more digits than any number needs is taken for a great one.
+  /// Parses an exponent; one with too many digits becomes a large number.
   private static func power(_ text: ArraySlice<UInt8>) -> Int? {
     var rest = text
     let isNegative = rest.first == UInt8(ascii: "-")
@@ -97,11 +97,11 @@ package struct DecimalText: Hashable {
 
 /// A floating-point number as text.
 package enum NumberText {
-  /// The Double nearest to a decimal number such as `-12.5e3`; nil where the text is none, or none so great is finite.
-  /// Unlike Swift's own reader it takes neither hexadecimal numbers nor names.
+  /// Returns the Double nearest to a decimal number such as `-12.5e3`; nil if the text is not a number, or too large
+  /// for a finite one. Unlike Swift's own parser it accepts neither hexadecimal numbers nor names.
   package static func double(_ text: some StringProtocol) -> Double? {
     guard DecimalText(text, isLoose: true) != nil else { return nil }
-    // Swift wants a digit before the point, and one behind it.
+    // Swift requires digits before and after the point.
     var whole = String(text)
     if let point = whole.firstIndex(of: ".") {
       let next = whole.index(after: point)

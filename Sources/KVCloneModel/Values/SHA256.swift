@@ -1,6 +1,6 @@
-/// SHA-256 by its definition (FIPS 180-4), fed piece by piece.
+/// SHA-256 by its definition (FIPS 180-4), computed incrementally.
 ///
-/// Written here because a model's hash is all that needs it: no system package is worth that.
+/// Implemented here because only a model's hash needs it, which does not justify a system package.
 package struct SHA256: Sendable {
   private var state: [UInt32] = [
     0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
@@ -8,19 +8,19 @@ package struct SHA256: Sendable {
   private var block: [UInt8] = []
   private var byteCount: UInt64 = 0
 
-  /// Starts a hash.
+  /// Creates a hash of no bytes.
   package init() {
     block.reserveCapacity(64)
   }
 
-  /// The hash of some bytes.
+  /// Returns the hash of `bytes`.
   package static func hash(_ bytes: some Sequence<UInt8>) -> ModelHash {
     var hash = SHA256()
     hash.update(bytes)
     return hash.finish()
   }
 
-  /// Feeds more bytes.
+  /// Adds bytes.
   package mutating func update(_ bytes: some Sequence<UInt8>) {
     for byte in bytes {
       block.append(byte)
@@ -32,7 +32,7 @@ package struct SHA256: Sendable {
     }
   }
 
-  /// Ends the hash; it takes no more bytes afterwards.
+  /// Returns the hash; no more bytes can be added.
   package mutating func finish() -> ModelHash {
     let bitCount = byteCount &* 8
     update(CollectionOfOne(0x80))

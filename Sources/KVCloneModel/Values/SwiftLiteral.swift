@@ -1,5 +1,5 @@
 extension String {
-  /// The text as a string literal of Swift, in one line of visible characters.
+  /// The text as a Swift string literal, in one line of visible characters.
   package var swiftLiteral: String {
     var result = "\""
     for scalar in unicodeScalars {

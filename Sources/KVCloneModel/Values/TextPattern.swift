@@ -1,29 +1,29 @@
 import Foundation
 import Synchronization
 
-/// The regular expression of a MATCHES, or of a model's rule, for whole texts: ICU's, as Core Data's are.
+/// The regular expression of a MATCHES, or of a model's rule, for whole texts: ICU's, like Core Data's.
 ///
-/// ICU tries one way to match after the other, and a pattern that repeats what repeats has more of them than anybody can wait
-/// for. So it is asked to report on its way, and stopped when it has reported too often: which texts that are is the pattern's
-/// doing, and not the machine's.
+/// ICU backtracks, and a pattern with nested repetitions can take practically forever. It is therefore asked for
+/// progress reports, and stopped after too many: whether that happens depends on the pattern and the text, not on the
+/// machine.
 package final class TextPattern {
-  /// ICU reports after every 10,000 steps back. A text of a million characters whose every place is gone back to takes a
-  /// tenth of what is allowed; all that is allowed takes about a tenth of a second.
+  /// ICU reports after every 10,000 steps of backtracking. A text of a million characters with backtracking at every
+  /// position takes a tenth of the limit; the whole limit takes about a tenth of a second.
   package static let reportLimit = 1000
 
   private let expression: NSRegularExpression
 
-  /// nil for a pattern that cannot be read.
+  /// Nil for an invalid pattern.
   package init?(_ pattern: String) {
-    // By itself, because the frame below would close what the pattern leaves open. An empty one is none to ICU.
+    // Unframed, because the frame below would close what the pattern leaves open. ICU rejects an empty one.
     guard pattern.isEmpty || (try? NSRegularExpression(pattern: pattern)) != nil else { return nil }
-    // What a pattern may leave open is a comment or a quotation, to its end.
+    // A pattern may leave a comment or a quotation open at its end.
     let framed = ["", "\n", "\\E"].lazy.compactMap { try? NSRegularExpression(pattern: "\\A(?:\(pattern)\($0))\\z") }
     guard let expression = framed.first else { return nil }
     self.expression = expression
   }
 
-  /// Whether the whole text matches; nil where that is not to be known within the limits of steps and of ICU's memory (8 MB).
+  /// Whether the whole text matches; nil if that is unknown within the limits of steps and of ICU's memory (8 MB).
   package func matches(_ text: String) -> Bool? {
     let state = Mutex((reports: 0, answer: Bool?.some(false)))
     let range = NSRange(location: 0, length: text.utf16.count)

@@ -24,13 +24,13 @@ extension ManagedObjectModel {
     return warnings
   }
 
-  /// Entities that look like ones that are gone.
+  /// Warnings about added entities that look like removed ones.
   private func lostEntities(_ difference: ModelDifference, _ previous: ManagedObjectModel) -> [ModelWarning] {
     let removed = difference.changes.filter { $0.kind == .removed && $0.property == nil }.map(\.entity)
     var warnings: [ModelWarning] = []
     for added in difference.changes where added.kind == .added && added.property == nil {
       let names = propertyNames(of: added.entity)
-      // Half of the properties, and not by chance.
+      // At least half of the properties, to exclude coincidences.
       let former = removed.map { ($0, previous.propertyNames(of: $0)) }
         .filter { 2 * $0.1.intersection(names).count >= max(2, max($0.1.count, names.count)) }
         .max { $0.1.intersection(names).count < $1.1.intersection(names).count }
@@ -45,7 +45,7 @@ extension ManagedObjectModel {
     return warnings
   }
 
-  /// Properties that may be what the only one of their kind was that is gone.
+  /// Warnings about added properties that may be the only removed one of their kind.
   private func lostProperties(
     _ difference: ModelDifference, _ previous: ManagedObjectModel, _ matching: ModelMatching
   ) -> [ModelWarning] {
@@ -53,7 +53,7 @@ extension ManagedObjectModel {
     for (entity, changes) in Dictionary(grouping: difference.changes, by: \.entity).sorted(by: { $0.key < $1.key }) {
       guard let earlier = matching.entities[entity] else { continue }
       let added = changes.filter { $0.kind == .added }.compactMap(\.property)
-      // What is gone is told under the entity's earlier name, or under that of the entity above that had it.
+      // A removed property is reported under the entity's earlier name, or under that of the ancestor that declared it.
       let removed =
         matching.removedAttributes(of: earlier).map { ($0.name, $0.type.rawValue) }
         + matching.removedRelationships(of: earlier).map { ($0.name, "relationship \($0.destinationEntityName)") }

@@ -34,7 +34,7 @@ extension ModelComparison {
     }
   }
 
-  /// Whether a property that is new to an entity is new to objects: those below may all have had it.
+  /// Whether a property that is new to an entity is new to objects: all subentities may have had it.
   private func isLacking(_ property: String, _ entity: EntityDescription) -> Bool {
     ([entity.name] + destination.subentities(of: entity.name)).contains { name in
       matching.entities[name] != nil && destination.entity(named: name)?.isAbstract == false
@@ -42,7 +42,7 @@ extension ModelComparison {
     }
   }
 
-  /// Whether the entity inherits it from one that lost it, too, or is gone: then it is told there.
+  /// Whether the entity inherits it from one that lost it, too, or was removed: then it is reported there.
   private func isRemovedAbove(_ property: String, _ earlier: EntityDescription) -> Bool {
     source.superentities(of: earlier.name).contains { above in
       guard matching.laterEntities[above] != nil else { return false }
@@ -73,7 +73,7 @@ extension ModelComparison {
     if old.type != new.type {
       var work = MigrationWork.none
       if isStored {
-        // What is computed needs no value from before.
+        // A derived attribute needs no earlier value.
         let isConvertible = AttributeConversion(from: old.type, to: new.type) != nil
         work =
           isConvertible || new.isDerived
@@ -119,7 +119,7 @@ extension ModelComparison {
       change(entity, path, "transformer", old.valueTransformerName, new.valueTransformerName, .none)
     }
     note(entity, path, "user info", of: old.userInfo, new.userInfo)
-    // Whether source is generated with scalars is no part of what a model describes: a compiled one does not have it.
+    // Scalar types in generated source are not part of a model's description: a compiled model lacks them.
     let keeping = { (attribute: AttributeDescription) in
       [
         attribute.allowsExternalBinaryDataStorage, attribute.isIndexedBySpotlight,
@@ -212,7 +212,7 @@ extension ModelComparison {
     _ work: (MigrationWork) -> MigrationWork
   ) {
     let later = matching.laterEntities[old.destinationEntityName]
-    // Not the name decides, but what it may lead to: an entity may have left the hierarchy.
+    // The possible targets decide, not the name: an entity may have left the hierarchy.
     let stray = source.entities.first { entity in
       guard let kept = matching.laterEntities[entity.name] else { return false }
       return source.entity(entity.name, isKindOf: old.destinationEntityName)
@@ -225,7 +225,7 @@ extension ModelComparison {
         work(.refused("it may contain objects of \(stray.name), which is no longer a \(new.destinationEntityName)")))
       return
     }
-    // Objects of an entity that is gone are deleted, and the links to them.
+    // Objects of a removed entity are deleted, and the links to them.
     change(
       entity, new.name, "destination", old.destinationEntityName, new.destinationEntityName,
       work(
@@ -259,6 +259,6 @@ extension ModelComparison {
 }
 
 extension AttributeDescription {
-  /// Whether a new object has a value in it that nobody gave.
+  /// Whether a new object gets a non-nil value by default.
   package var hasDefault: Bool { defaultValue != nil || elements.contains { $0.hasDefault } }
 }

@@ -28,7 +28,7 @@ struct ModelComparison {
     return changes
   }
 
-  /// Requests in which one predicate has one spelling, and which have no order: their names find them.
+  /// Normalizes requests: one spelling per predicate, and no order, because they are found by name.
   private static func comparable(_ requests: [FetchRequestTemplate]) -> Set<FetchRequestTemplate> {
     Set(requests.map(comparable))
   }
@@ -110,19 +110,19 @@ struct ModelComparison {
     for index in known where !wanted.contains(index) { change(entity.name, nil, "index", index, nil, .index) }
   }
 
-  /// Whether an entity above has the property, too, and came by it in the same way: then it is told there.
+  /// Whether an ancestor has the property, too, with the same origin: then it is reported there.
   func isToldAbove(_ property: String, _ entity: EntityDescription, _ former: (String) -> String?) -> Bool {
     destination.superentities(of: entity.name).contains { above in
       let isThere =
         destination.attribute(property, of: above) != nil || destination.relationship(property, of: above) != nil
       return isThere && matching.entities[above] != nil && former(above) == former(entity.name)
     }
-      // One that is declared again may differ from what it is above.
+      // A redeclared property may differ from that of the ancestor.
       && !entity.attributes.contains { $0.name == property }
       && !entity.relationships.contains { $0.name == property }
   }
 
-  // MARK: Noting
+  // MARK: Recording
 
   mutating func add(
     _ kind: ModelDifference.Change.Kind, _ entity: String, _ property: String? = nil, formerName: String? = nil,
@@ -143,7 +143,7 @@ struct ModelComparison {
         work: work))
   }
 
-  /// Notes something that stored objects do not depend on, without the values: they may be long.
+  /// Records a difference that does not affect stored objects, without the values, which may be long.
   mutating func note<Value: Equatable>(
     _ entity: String, _ property: String?, _ aspect: String, of old: Value, _ new: Value
   ) {

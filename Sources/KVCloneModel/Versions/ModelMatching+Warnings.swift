@@ -1,8 +1,8 @@
 extension ModelMatching {
-  /// Warns of renaming identifiers of the destination that match nothing in the source: what they were to keep is lost,
-  /// or is found by its name only.
+  /// Warns of renaming identifiers of the destination that match nothing in the source: the data is lost, or matched by
+  /// name only.
   ///
-  /// An entity without a match has one warning; its properties are new with it.
+  /// An entity without a match has one warning, and none for its properties.
   func renamingWarnings() -> [ModelWarning] {
     var warnings: [ModelWarning] = []
     for entity in destination.entities {
@@ -33,14 +33,15 @@ extension ModelMatching {
     return warnings
   }
 
-  /// Whether an identifier found nothing: there is no match, or one by the same name alone.
+  /// Whether an identifier matched nothing: there is no match, or one by the same name alone.
   private func isUnmatched(_ identifier: String, _ name: String, _ former: (name: String, identifier: String?)?) -> Bool
   {
     guard let former else { return true }
     return former.name == name && former.identifier != identifier
   }
 
-  /// Whether the source has the relationship that an identifier names, and the links go with all of their targets.
+  /// Whether the source has the relationship that an identifier names, and the links are removed with all of their
+  /// targets.
   private func leadsToRemoved(_ identifier: String, _ name: String, _ entity: String) -> Bool {
     guard relationship(name, of: entity) == nil, let earlier = entities[entity] else { return false }
     return source.relationships(of: earlier).contains { $0.name == identifier || $0.renamingIdentifier == identifier }

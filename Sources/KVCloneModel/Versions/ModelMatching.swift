@@ -1,10 +1,10 @@
-/// Which entities and properties of a model are which ones of an earlier version.
+/// The correspondence of a model's entities and properties to those of an earlier version.
 ///
-/// As in Core Data, something has a canonical name, which is its renaming identifier, or its name where it has none.
-/// Two with the same canonical name are the same; so a chain of renames that keeps the first name as its identifier is
-/// one from any version to any later one. Where that finds nothing, an identifier that is the earlier version's name
-/// counts, and then the same name: both occur in real models, and anything else would lose objects. What is unmatched
-/// on both sides after that is matched by the renaming identifiers of other versions: a → b → c.
+/// As in Core Data, everything has a canonical name: its renaming identifier, or else its name. Two with the same
+/// canonical name correspond; a chain of renames that keeps the first name as its identifier therefore matches from any
+/// version to any later one. If that finds nothing, an identifier that is the earlier version's name counts, and then
+/// the same name: both occur in real models, and anything else would lose objects. What is then unmatched on both sides
+/// is matched by the renaming identifiers of other versions: a → b → c.
 package struct ModelMatching: Sendable {
   package let source: ManagedObjectModel
   package let destination: ManagedObjectModel
@@ -49,8 +49,8 @@ package struct ModelMatching: Sendable {
     self.relationships = relationships
   }
 
-  /// Whether objects that a relationship may lead to remain: where all of them go with their entities, its links go,
-  /// too, and a later relationship of the same name is a new one.
+  /// Whether objects that a relationship may lead to remain: if all of them are deleted with their entities, its links
+  /// are, too, and a later relationship of the same name is a new one.
   private static func isTargetKept(
     _ source: ManagedObjectModel, _ laterEntities: [String: String]
   ) -> (RelationshipDescription) -> Bool {
@@ -60,7 +60,7 @@ package struct ModelMatching: Sendable {
     }
   }
 
-  /// Nothing of the source is anything of the destination: a mapping says what becomes of it.
+  /// Matches nothing: for mapping models, which define the correspondence.
   package init(unrelated source: ManagedObjectModel, to destination: ManagedObjectModel) {
     self.source = source
     self.destination = destination
@@ -70,31 +70,31 @@ package struct ModelMatching: Sendable {
     relationships = [:]
   }
 
-  /// The attribute of the source that became one of the destination, inherited or not; nil for a new one.
+  /// The attribute of the source that corresponds to one of the destination, inherited or not; nil for a new one.
   package func attribute(_ name: String, of entity: String) -> AttributeDescription? {
     guard let earlier = entities[entity], let found = attributes[entity]?[name] else { return nil }
     return source.attribute(found, of: earlier)
   }
 
-  /// The relationship of the source that became one of the destination; nil for a new one.
+  /// The relationship of the source that corresponds to one of the destination; nil for a new one.
   package func relationship(_ name: String, of entity: String) -> RelationshipDescription? {
     guard let earlier = entities[entity], let found = relationships[entity]?[name] else { return nil }
     return source.relationship(found, of: earlier)
   }
 
-  /// Whether objects of an entity of the destination have had a property before, under whatever name.
+  /// Whether objects of an entity of the destination have had a property before, under any name.
   package func isStored(_ property: String, in entity: String) -> Bool {
     attribute(property, of: entity)?.isTransient == false || relationship(property, of: entity)?.isTransient == false
   }
 
-  /// The attributes of a source's entity that the destination has not.
+  /// The attributes of a source's entity that the destination lacks.
   package func removedAttributes(of earlier: String) -> [AttributeDescription] {
     guard let later = laterEntities[earlier] else { return [] }
     let kept = Set((attributes[later] ?? [:]).values)
     return source.attributes(of: earlier).filter { !kept.contains($0.name) }
   }
 
-  /// The relationships of a source's entity that the destination has not.
+  /// The relationships of a source's entity that the destination lacks.
   package func removedRelationships(of earlier: String) -> [RelationshipDescription] {
     guard let later = laterEntities[earlier] else { return [] }
     let kept = Set((relationships[later] ?? [:]).values)
@@ -117,7 +117,7 @@ package struct ModelMatching: Sendable {
         taken.insert(match)
       }
     }
-    // Who says what it was comes before those that only have a name: it may be used again, by something new.
+    // Matches by identifier take precedence over those by name: a name may be reused for something new.
     let both = { (name: String, identifier: String?) in identifier.map { "\($0) \(name)" } }
     pass(both, both)
     pass({ $1 }, { $1 })

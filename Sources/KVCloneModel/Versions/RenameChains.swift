@@ -1,7 +1,6 @@
-/// Renaming identifiers of other versions of a model, by which something is recognized that neither end names: a → b →
-/// c.
+/// Renaming identifiers of other versions of a model, which connect names that neither version contains: a → b → c.
 struct RenameChains {
-  /// What of one kind, such as the attributes of an entity, is called, with its renaming identifier.
+  /// The name of an entity or property, with its renaming identifier.
   typealias Named = (name: String, identifier: String?)
 
   private let versions: [ManagedObjectModel]
@@ -31,7 +30,7 @@ struct RenameChains {
     _ found: [String: String], of entity: (later: EntityDescription, earlier: EntityDescription), earlier: [Named],
     later: [Named], _ properties: (ManagedObjectModel, String) -> [Named]
   ) -> [String: String] {
-    // Collects from the other versions only where something is unmatched on both sides.
+    // The other versions are read only if something is unmatched on both sides.
     if versions.isEmpty || found.count == later.count || found.count == earlier.count { return found }
     let names = [entity.later, entity.earlier].reduce(into: Set<String>()) { names, entity in
       names.formUnion(Self.origins((entity.name, entity.renamingIdentifier), formerEntityNames))
@@ -48,8 +47,8 @@ struct RenameChains {
     return former
   }
 
-  /// The names that something has and had, as far as identifiers lead from its own. What another version says of a thing
-  /// of the same name is not followed: there, the name may be used again, by something else.
+  /// The current and earlier names of something, as far as identifiers lead from its own. An equal name in another
+  /// version is not followed: it may have been reused for something else.
   private static func origins(_ start: Named, _ former: [String: Set<String>]) -> Set<String> {
     guard let identifier = start.identifier else { return [start.name] }
     var reached: Set<String> = [start.name, identifier]
@@ -60,7 +59,7 @@ struct RenameChains {
     return reached
   }
 
-  /// Later name → earlier name: `found`, and what follows from the chains without doubt.
+  /// Later name → earlier name: `found`, and the unambiguous results of the chains.
   private static func completed(
     _ found: [String: String], earlier: [Named], later: [Named], _ former: [String: Set<String>]
   ) -> [String: String] {
@@ -69,7 +68,7 @@ struct RenameChains {
     let openLater = later.filter { found[$0.name] == nil }.map { (name: $0.name, origins: origins($0, former)) }
     let openEarlier = earlier.filter { !taken.contains($0.name) }.map { (name: $0.name, origins: origins($0, former)) }
     if openLater.isEmpty || openEarlier.isEmpty { return found }
-    /// Adds pairs in which each side has the other as its only candidate.
+    /// Adds pairs in which each side is the other's only candidate.
     func pass(_ isPair: ((name: String, origins: Set<String>), (name: String, origins: Set<String>)) -> Bool) {
       let matched = Set(result.values)
       let rest = openEarlier.filter { !matched.contains($0.name) }
@@ -83,7 +82,7 @@ struct RenameChains {
         result[pair.later] = pair.earlier
       }
     }
-    // One that descends from the other, in either direction; then two that descend from a third.
+    // First pairs of which one descends from the other, in either direction; then two that descend from a third.
     pass { $0.origins.contains($1.name) || $1.origins.contains($0.name) }
     pass { !$0.origins.isDisjoint(with: $1.origins) }
     return result
